@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::lines::LedgerLine;
-use billing_domain::document::{DefaultTax, DocumentHead, IssuedDocument};
+use billing_domain::document::{DocumentHead, IssuedDocument};
 use billing_domain::ledger::BookRows;
 use billing_domain::ports::{FamilySum, StoreError, StoreResult, Tx};
 use billing_domain::refs::{ContractKey, CustomerId, DocumentKey, DocumentRef, OrganizationId};
@@ -58,15 +58,7 @@ pub trait Singly: Tx {
     /// # Errors
     /// Those of [`add_sums_of_families`](billing_domain::ports::BookEntries::add_sums_of_families).
     fn add_family_sums(&mut self, organization: OrganizationId, customer_id: CustomerId, added: &[FamilySum]) -> StoreResult<()> {
-        self.add_sums_of_families(organization, &added.iter().map(|sum| (customer_id, *sum)).collect::<Vec<_>>())
-    }
-
-    /// Notes the default tax that one family's documents keep.
-    ///
-    /// # Errors
-    /// Those of [`keep_default_taxes`](billing_domain::ports::BookEntries::keep_default_taxes).
-    fn keep_default_tax(&mut self, family: DocumentKey, default_tax: DefaultTax) -> StoreResult<()> {
-        self.keep_default_taxes(family.organization, &[(family, default_tax)])
+        self.add_sums_of_families(organization, &added.iter().map(|sum| (customer_id, sum.clone())).collect::<Vec<_>>())
     }
 
     /// Sets when one contract next has something to issue.

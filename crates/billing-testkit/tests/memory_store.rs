@@ -2,7 +2,7 @@
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::lines::{Sum, SumKey};
-use billing_domain::document::{DefaultTax, DocumentKind};
+use billing_domain::document::DocumentKind;
 use billing_domain::ports::{Access, FamilySum, Lock, Store, StoreError, StoreResult, Tx, transact};
 use billing_domain::refs::{CustomerId, OrganizationId};
 use billing_testkit::Singly as _;
@@ -173,15 +173,14 @@ fn what_must_be_held_is_refused_without_being_held() {
     .expect("held");
     // Every entry in a contract's book needs it.
     let (org, key) = (held.org, held.head.key(held.org));
-    let sum = FamilySum { family: key.document, key: SumKey::Tax(fixtures::percent("7")), sum: Sum::default() };
-    let entries: [&Entry<'_>; 7] = [
+    let sum = FamilySum { family: key.document, key: SumKey::Tax(fixtures::taxed("7")), sum: Sum::default() };
+    let entries: [&Entry<'_>; 6] = [
         &|tx| tx.update_draft(org, &held.head).map(drop),
         &|tx| tx.put_ledger_lines(key, &[]),
         &|tx| tx.issue_document(key, &held.frozen).map(drop),
         &|tx| tx.void_draft(key, &held.said, held.at).map(drop),
         &|tx| tx.void_issued(key, held.at, fixtures::date("2026-02-12")).map(drop),
-        &|tx| tx.add_family_sums(org, key.customer, &[sum]),
-        &|tx| tx.keep_default_tax(key, DefaultTax(None)),
+        &|tx| tx.add_family_sums(org, key.customer, std::slice::from_ref(&sum)),
     ];
     for entry in entries {
         assert!(is_corrupt(write(&store, |tx| entry(tx))));

@@ -253,7 +253,8 @@ mod product {
 
     pub(super) fn serialize<S: Serializer>(product: &BilledProduct, serializer: S) -> Result<S::Ok, S::Error> {
         // Every field by name: one more doesn't compile.
-        let BilledProduct { product_no, pricing_ref, name, minimum_fee, lines, sub_total, rates, discount, net } = product.clone();
+        let BilledProduct { product_no, pricing_ref, name, minimum_fee, lines, sub_total, rates, discount, net } =
+            product.clone();
         let Rates { discount: discount_rate, tax: TaxTreatment { rate: tax_rate, basis: treatment } } = rates;
         let stored = StoredProduct {
             product_no,

@@ -227,7 +227,8 @@ impl BookEntries for Transaction<'_> {
         if sums.is_empty() {
             return Ok(());
         }
-        let rows: Vec<NewSum> = sums.into_iter().map(|(key, sum)| NewSum::of(organization, key, sum)).collect::<StoreResult<_>>()?;
+        let rows: Vec<NewSum> =
+            sums.into_iter().map(|(key, sum)| NewSum::of(organization, key, sum)).collect::<StoreResult<_>>()?;
         let written: StoreResult<usize> = if let Some(connection) = self.with_arrays() {
             let written = InsertRows::new("family_sums", NewSum::columns(&rows))
                 .on_conflict(

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use billing_domain::account::AccountRows;
 use billing_domain::contract::ContractState;
 use billing_domain::document::lines::{BillWith, Rates, Sum, SumKey};
-use billing_domain::document::{BookDocument, DefaultTax, Lifecycle};
+use billing_domain::document::{BookDocument, Lifecycle};
 use billing_domain::ledger::receive::{Account, check_account};
 use billing_domain::money::Money;
 use billing_domain::page::PageRequest;
@@ -13,7 +13,7 @@ use billing_domain::ports::{
     ApplicationsOf, ContractFilter, ContractSortKey, DocumentFilter, DocumentOrder, DocumentsOf, FamilySum, PaymentsOf, Todays,
 };
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, ProductNo};
-use billing_testkit::fixtures::{at, date, percent, usage_product_ref};
+use billing_testkit::fixtures::{at, date, percent, taxed, usage_product_ref};
 use uuid::Uuid;
 
 use crate::support::{TestDatabase, empty_postgres, empty_sqlite, read};
@@ -392,7 +392,7 @@ fn what_was_there_is_brought_up_to_date(test: &TestDatabase) {
     migrate_to_before(test);
     fill(test);
     assert!(!test.database.migrate().expect("up").is_empty());
-    documents_have_families_and_default_taxes(test);
+    documents_have_families(test);
     lines_have_rates_and_what_they_are_billed_with(test);
     families_have_sums(test);
     usage_has_service_dates(test);
@@ -437,25 +437,24 @@ fn what_is_owed_adds_up(test: &TestDatabase) {
     assert_eq!(of(CREDIT), (0, 0, None, Some(0)));
 }
 
-fn documents_have_families_and_default_taxes(test: &TestDatabase) {
+fn documents_have_families(test: &TestDatabase) {
     let (organization, customer, _) = here();
     let refs: Vec<DocumentRef> = DOCUMENTS.iter().map(|old| document(old.id)).collect();
     let known = read(test, |tx| tx.book_documents_by_refs(organization, &[customer], &refs)).expect("documents");
-    let of = |known: &BookDocument| (known.head.document_ref, known.family, known.default_tax);
+    let of = |known: &BookDocument| (known.head.document_ref, known.family);
     let mut shown: Vec<_> = known.iter().map(of).collect();
     shown.sort_by_key(|row| row.0);
-    let kept = |text| Some(DefaultTax(Some(percent(text))));
     let expected = [
-        (INVOICE, INVOICE, kept("19")),
-        (DRAFT, DRAFT, None),
-        (OPEN_CREDIT, INVOICE, None),
-        (PREPAID, PREPAID, kept("7")),
-        (CHILD, INVOICE, None),
-        (CREDIT, INVOICE, None),
-        (VOID, VOID, kept("19")),
-        (DISCARDED, DISCARDED, None),
+        (INVOICE, INVOICE),
+        (DRAFT, DRAFT),
+        (OPEN_CREDIT, INVOICE),
+        (PREPAID, PREPAID),
+        (CHILD, INVOICE),
+        (CREDIT, INVOICE),
+        (VOID, VOID),
+        (DISCARDED, DISCARDED),
     ];
-    assert_eq!(shown, expected.map(|(n, family, tax)| (document(n), document(family), tax)));
+    assert_eq!(shown, expected.map(|(n, family)| (document(n), document(family))));
     // What was frozen before is read, and is what was issued.
     for old in &DOCUMENTS {
         let stored = read(test, |tx| tx.document(organization, document(old.id))).expect("read").expect("a document");
@@ -475,7 +474,7 @@ fn lines_have_rates_and_what_they_are_billed_with(test: &TestDatabase) {
         .iter()
         .map(|of| {
             assert_eq!(of.line.key.period_start, of.line.service_period.start());
-            let Rates { discount, tax } = of.line.rates;
+            let Rates { discount, tax } = of.line.rates.clone();
             (of.document_ref, of.family, of.line.amount.minor(), of.line.key.bill_with, discount, tax)
         })
         .collect();
@@ -490,7 +489,7 @@ fn lines_have_rates_and_what_they_are_billed_with(test: &TestDatabase) {
         (CREDIT, INVOICE, 100, BillWith::Usage, "10", "19"),
     ];
     let expected = expected.map(|(n, family, amount, with, discount, tax)| {
-        (document(n), document(family), amount, with, percent(discount), percent(tax))
+        (document(n), document(family), amount, with, percent(discount), taxed(tax))
     });
     assert_eq!(shown, expected);
 }
@@ -499,15 +498,17 @@ fn families_have_sums(test: &TestDatabase) {
     let (organization, customer, contract_ref) = here();
     let sums =
         read(test, |tx| tx.book_rows(ContractKey { organization, customer, contract: contract_ref })).expect("a book").sums;
-    let found: Vec<FamilySum> =
-        sums.iter().flat_map(|(family, sums)| sums.iter().map(|(key, sum)| FamilySum { family: *family, key, sum })).collect();
-    let rates = |discount: &str, tax: &str| Rates { discount: percent(discount), tax: percent(tax) };
+    let found: Vec<FamilySum> = sums
+        .iter()
+        .flat_map(|(family, sums)| sums.iter().map(|(key, sum)| FamilySum { family: *family, key: key.clone(), sum }))
+        .collect();
+    let rates = |discount: &str, tax: &str| Rates { discount: percent(discount), tax: taxed(tax) };
     let of = |family, key, base, amount| FamilySum { family: document(family), key, sum: Sum { base, amount } };
     let expected = [
         of(INVOICE, SumKey::Discount(ProductNo(0), rates("10", "19")), 1000 + 333 - 100, 100 + 33 - 10),
-        of(INVOICE, SumKey::Tax(percent("19")), 900 + 300 - 90, 171 + 57 - 17),
+        of(INVOICE, SumKey::Tax(taxed("19")), 900 + 300 - 90, 171 + 57 - 17),
         of(PREPAID, SumKey::Discount(ProductNo(1), rates("0", "7")), 500, 0),
-        of(PREPAID, SumKey::Tax(percent("7")), 500, 35),
+        of(PREPAID, SumKey::Tax(taxed("7")), 500, 35),
     ];
     assert_eq!(found, expected);
 }

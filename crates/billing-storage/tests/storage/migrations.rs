@@ -1,13 +1,17 @@
 //! Migrations go up, down and up again, and servers that start together don't race.
 
+use billing_domain::document::lines::{FamilySums, LedgerLine, Rates, Sum, SumKey};
+use billing_domain::document::totals::{BilledProduct, Tax};
+use billing_domain::document::{DocumentHead, DocumentKind, IssuedDocument, Purpose};
 use billing_domain::idempotency::{BodyDigest, IdempotencyKey, RequestKey};
 use billing_domain::party::Organization;
-use billing_domain::ports::Insertion;
+use billing_domain::ports::{FamilySum, Insertion, Lock, Update};
 use billing_domain::refs::OrganizationId;
+use billing_domain::tax::{DefaultTaxes, StatedTax, TaxTreatment};
 use billing_domain::usage::{KeptEvent, Placement, UsageEvent};
 use billing_testkit::fixtures;
 
-use crate::rows::world;
+use crate::rows::{World, world};
 use crate::support::{Beside, TestDatabase, empty_postgres, empty_sqlite, on_both, open, read, write};
 use billing_testkit::Singly as _;
 
@@ -17,7 +21,8 @@ on_both!(
     answers_are_given_again_after_the_upgrade_and_after_going_back,
     lines_of_issued_documents_are_frozen_after_the_upgrade_and_after_going_back,
     bytes_are_kept_by_the_upgrade_and_by_going_back,
-    keys_of_events_answer_the_same_after_the_upgrade
+    keys_of_events_answer_the_same_after_the_upgrade,
+    tax_treatments_of_documents_that_exist_follow_from_what_was_frozen
 );
 
 fn names(folder: &str) -> Vec<String> {
@@ -298,4 +303,81 @@ fn answers_are_given_again_after_the_upgrade_and_after_going_back(test: &TestDat
         }
         go_back_before(test, "00000000000009_answers");
     }
+}
+
+/// Issued with two products: one taxed, one not.
+fn of_two_taxes(w: &World, head: &DocumentHead) -> IssuedDocument {
+    let mut issued = w.frozen(head, 1000);
+    let untaxed = TaxTreatment { rate: fixtures::percent("0"), basis: fixtures::reverse_charge() };
+    let first = issued.content.products[0].clone();
+    let taxed = Rates { discount: fixtures::percent("10.0"), tax: fixtures::taxed("19.00") };
+    let product = |rates: Rates, discount: i64| BilledProduct {
+        rates,
+        discount: fixtures::cents(discount),
+        net: fixtures::cents(1000 - discount),
+        ..first.clone()
+    };
+    let untaxed = Rates { discount: fixtures::percent("0"), tax: untaxed };
+    issued.content.taxes = vec![
+        Tax { treatment: untaxed.tax.clone(), base: fixtures::cents(1000), amount: fixtures::cents(0) },
+        Tax { treatment: taxed.tax.clone(), base: fixtures::cents(900), amount: fixtures::cents(171) },
+    ];
+    issued.content.products = vec![product(taxed, 100), product(untaxed, 0)];
+    issued.content.sub_total = fixtures::cents(2000);
+    issued.content.total_discount = fixtures::cents(100);
+    issued.content.total_tax = fixtures::cents(171);
+    issued.content.total = fixtures::cents(2071);
+    issued
+}
+
+fn tax_treatments_of_documents_that_exist_follow_from_what_was_frozen(test: &TestDatabase) {
+    let mut w = world(test);
+    let stated = |rate: Option<&str>, basis| StatedTax { rate: rate.map(fixtures::percent), basis };
+    w.customer.profile.taxes = DefaultTaxes::always(stated(Some("0.00"), fixtures::reverse_charge()));
+    w.entity.profile.taxes = DefaultTaxes::always(stated(None, fixtures::reverse_charge()));
+    w.entity.profile.legal = fixtures::full_legal("DE123456789");
+    let invoice = w.open(test, 1);
+    let issued = of_two_taxes(&w, &invoice);
+    let mut credit = DocumentHead { kind: DocumentKind::Credit, purpose: Purpose::Adjustment, ..w.head(1) };
+    (credit.number.kind, credit.parent, credit.number_in_contract) = (DocumentKind::Credit, Some(invoice.document_ref), 2);
+    let open = vec![LedgerLine { amount: fixtures::cents(7), ..issued.content.ledger_lines()[1].clone() }];
+    let mut sums = FamilySums::default();
+    issued.content.add_to(&mut sums, invoice.kind, 1).expect("small amounts");
+    write(test, |tx| {
+        assert_eq!(tx.update_customer(w.organization, &w.customer)?, Update::Done);
+        assert_eq!(tx.update_entity(w.organization, &w.entity)?, Update::Done);
+        tx.lock_contract(w.contract.key(w.organization), Lock::Exclusive)?;
+        assert!(tx.issue_document(invoice.key(w.organization), &issued)?);
+        let of = |(key, sum): (&SumKey, Sum)| FamilySum { family: invoice.document_ref, key: key.clone(), sum };
+        tx.add_family_sums(w.organization, w.customer.id, &sums.iter().map(of).collect::<Vec<_>>())?;
+        tx.open_document(w.organization, &credit, invoice.document_ref)?;
+        tx.put_ledger_lines(credit.key(w.organization), &open)
+    });
+    for _ in 0..2 {
+        let gone = go_back_through(test, "00000000000029_tax_treatments");
+        test.beside().execute("UPDATE document_lines SET tax_rate = '19'").expect_err("the lines are frozen");
+        assert_eq!(test.database.migrate().expect("up"), gone);
+        // The contract states no tax: the lines follow a default.
+        let lines_of = |head: &DocumentHead| read(test, |tx| tx.ledger_lines(head.key(w.organization))).expect("lines");
+        let with_default = |lines: Vec<LedgerLine>| {
+            lines.into_iter().map(|line| LedgerLine { has_default_tax: true, ..line }).collect::<Vec<_>>()
+        };
+        assert_eq!(lines_of(&invoice), with_default(issued.content.ledger_lines()));
+        assert_eq!(lines_of(&credit), with_default(open.clone()));
+        let book = read(test, |tx| tx.book_rows(w.contract.key(w.organization))).expect("a book");
+        assert_eq!(book.sums, [(invoice.document_ref, sums.clone())].into());
+        assert_eq!(read(test, |tx| tx.broken_seals(w.organization)).expect("seals are read"), [""; 0]);
+        let customers = read(test, |tx| tx.customers_by_ids(w.organization, &[w.customer.id])).expect("a customer");
+        assert_eq!(customers, [w.customer.clone()]);
+        let refs = [w.entity.entity_ref.clone()];
+        assert_eq!(read(test, |tx| tx.entities_by_refs(w.organization, &refs)).expect("an entity"), [w.entity.clone()]);
+        test.beside().execute("UPDATE document_lines SET tax_basis = ''").expect_err("the lines are frozen");
+    }
+    // Terms that state a tax of their own leave nothing to a default.
+    go_back_through(test, "00000000000029_tax_treatments");
+    let terms =
+        if test.is_sqlite() { "json_set(terms, '$.tax', '19')" } else { "jsonb_set(terms::jsonb, '{tax}', '\"19\"')::json" };
+    test.beside().execute(&format!("UPDATE contract_products SET terms = {terms}")).expect("terms");
+    test.database.migrate().expect("up");
+    assert_eq!(count(test, "document_lines WHERE has_default_tax"), 0);
 }

@@ -90,7 +90,7 @@ fn a_row_that_cannot_be_is_corrupt_and_named(test: &TestDatabase) {
         tx.insert_events(w.organization, std::slice::from_ref(&event))?;
         tx.lock_contract(w.contract.key(w.organization), Lock::Exclusive)?;
         tx.put_ledger_lines(head.key(w.organization), &w.frozen(&head, 1).content.ledger_lines())?;
-        let rates = Rates { discount: fixtures::percent("10"), tax: fixtures::percent("7") };
+        let rates = Rates { discount: fixtures::percent("10"), tax: fixtures::taxed("7") };
         let key = SumKey::Discount(ProductNo(0), rates);
         let sum = FamilySum { family: head.document_ref, key, sum: Sum { base: 1, amount: 1 } };
         tx.add_family_sums(w.organization, w.customer.id, &[sum])?;
@@ -118,9 +118,10 @@ fn a_row_that_cannot_be_is_corrupt_and_named(test: &TestDatabase) {
     let contract_ref = w.contract.contract_ref.to_string();
     let event_ref = event.event_ref.to_string();
     let document_ref = head.document_ref.to_string();
-    let rows: [(&str, &str, &str, Reading); 20] = [
+    let rows: [(&str, &str, &str, Reading); 22] = [
         ("customers SET name = ''", &customer, "name", customers),
         ("customers SET currency = 'XXX'", &customer, "currency", customers),
+        (r#"customers SET taxes = '[{"rate":"x"}]'"#, &customer, "taxes", customers),
         ("customers SET net_terms = '0'", &customer, "net_terms", customers),
         ("customers SET payment = '{}'", &customer, "payment", customers),
         ("customers SET tax = '100.5'", &customer, "tax", customers),
@@ -133,7 +134,8 @@ fn a_row_that_cannot_be_is_corrupt_and_named(test: &TestDatabase) {
         ("contract_products SET terms = '{\"pricing\": 1}'", &contract_ref, "terms", contract),
         ("document_parts SET product_no = -1", &document_ref, "product_no", document),
         ("document_lines SET tax_rate = '-1'", &document_ref, "tax_rate", lines),
-        ("documents SET default_tax = '101'", &document_ref, "default_tax", book),
+        ("document_lines SET tax_basis = '{'", &document_ref, "tax_basis", lines),
+        ("family_sums SET tax_basis = '[]' WHERE product_no = 0", &document_ref, "tax_basis", sums),
         ("family_sums SET discount_rate = 'ten' WHERE product_no = 0", &document_ref, "discount_rate", sums),
         ("documents SET number_prefix = 'u b'", &document_ref, "number_prefix", document),
         ("usage_events SET quantity = '-0.5'", &event_ref, "quantity", the_event),

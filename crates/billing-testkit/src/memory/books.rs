@@ -8,7 +8,7 @@ use billing_domain::document::lines::{DocumentedLine, FamilySums, LedgerLine, Su
 use billing_domain::document::linking::Place;
 use billing_domain::document::totals::UsageFacts;
 use billing_domain::document::{
-    BookDocument, DefaultTax, Document, DocumentHead, DraftContent, IssuedDocument, Lifecycle, Purpose, Settlement, Standing,
+    BookDocument, Document, DocumentHead, DraftContent, IssuedDocument, Lifecycle, Purpose, Settlement, Standing,
 };
 use billing_domain::ledger::{Agreement, BookRows};
 use billing_domain::party::Entity;
@@ -138,20 +138,10 @@ impl BookEntries for MemoryTx {
                 return Err(corrupt(format!("{:?} is not there to have sums", family.document)));
             }
             let sums = Arc::make_mut(&mut self.state.family_sums);
-            let total = sums.entry((family, *key)).or_default();
+            let total = sums.entry((family, key.clone())).or_default();
             let out_of_range = || corrupt(format!("a sum of {:?} is out of range", family.document));
             total.base = total.base.checked_add(sum.base).ok_or_else(out_of_range)?;
             total.amount = total.amount.checked_add(sum.amount).ok_or_else(out_of_range)?;
-        }
-        Ok(())
-    }
-
-    fn keep_default_taxes(&mut self, _organization: OrganizationId, kept: &[(DocumentKey, DefaultTax)]) -> StoreResult<()> {
-        for (family, default_tax) in kept {
-            if self.entered(*family, "keep_default_taxes")?.is_none() {
-                return Err(corrupt(format!("{:?} is not there to keep a default tax", family.document)));
-            }
-            self.state.default_taxes.insert(family.document, *default_tax);
         }
         Ok(())
     }
@@ -196,7 +186,7 @@ impl MemoryTx {
         for ((family, of), sum) in self.state.family_sums.iter() {
             let of_customer = family.organization == key.organization && family.customer == key.customer;
             if of_customer && documents.iter().any(|row| row.head.document_ref == family.document) {
-                sums.entry(family.document).or_default().push((*of, *sum));
+                sums.entry(family.document).or_default().push((of.clone(), *sum));
             }
         }
         let is_open = |row: &&BookDocument| row.standing == Standing::Draft || row.standing.is_void();
@@ -221,7 +211,6 @@ impl MemoryTx {
             total: row.lifecycle.issued().map(|issued| issued.content.total),
             issue_date: row.lifecycle.issued().map(|issued| issued.issue_date),
             due_date: row.lifecycle.issued().map(|issued| issued.due_date),
-            default_tax: self.state.default_taxes.get(&row.head.document_ref).copied(),
             head: row.head,
             family: row.family,
             settlement: row.settlement,

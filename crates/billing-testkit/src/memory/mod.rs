@@ -38,7 +38,7 @@ use billing_domain::charge::Charge;
 use billing_domain::contract::Contract;
 use billing_domain::document::files::{DocumentFile, FileForm};
 use billing_domain::document::lines::{LedgerLine, Sum, SumKey};
-use billing_domain::document::{DefaultTax, Document, DocumentKind};
+use billing_domain::document::{Document, DocumentKind};
 use billing_domain::format::FormatVersion;
 use billing_domain::idempotency::{KeptRequest, RequestKey};
 use billing_domain::imports::{KeptImport, MadeEvent};
@@ -173,7 +173,6 @@ struct State {
     files: Arc<BTreeMap<(DocumentKey, FileForm), DocumentFile>>,
     ledger: Arc<BTreeMap<DocumentRef, Vec<LedgerLine>>>,
     family_sums: Arc<BTreeMap<(DocumentKey, SumKey), Sum>>,
-    default_taxes: BTreeMap<DocumentRef, DefaultTax>,
     accounts: BTreeMap<(OrganizationId, AccountKey), MoneySum>,
     payments: Rows<OfAccount<Payment>>,
     applications: Rows<OfAccount<KeptApplication>>,

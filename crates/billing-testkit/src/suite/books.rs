@@ -3,9 +3,9 @@
 use billing_domain::contract::Contract;
 use billing_domain::document::lines::{Rates, Sum, SumKey};
 use billing_domain::document::linking::{Place, Slot};
-use billing_domain::document::{DefaultTax, DocumentHead, DocumentKind, Lifecycle, Purpose, Settlement, Standing};
+use billing_domain::document::{DocumentHead, DocumentKind, Lifecycle, Purpose, Settlement, Standing};
 use billing_domain::ports::{FamilySum, Store, StoreError};
-use billing_domain::refs::{DocumentKey, DocumentRef, ProductNo};
+use billing_domain::refs::{DocumentRef, ProductNo};
 use billing_domain::usage::UsageEvent;
 
 use super::charges::charge_of;
@@ -14,7 +14,7 @@ use super::documents::{full_content, two_products};
 use super::{World, done, later, month, read, settle, transact_answer, undo, world, write};
 use crate::FreshIds;
 use crate::Singly as _;
-use crate::fixtures::{self, cents, date, percent};
+use crate::fixtures::{self, cents, date, percent, taxed};
 
 fn book(store: &dyn Store, w: &World) -> Vec<billing_domain::document::BookDocument> {
     read(store, |tx| w.rows(tx)).documents
@@ -56,14 +56,14 @@ pub fn documents_of_a_book_say_how_far_they_have_come(store: &dyn Store) {
     write(store, |tx| settle(tx, w.org, &invoice, cents(100), Standing::Issued, settlement));
     let shown: Vec<_> = book(store, &w)
         .into_iter()
-        .map(|known| (known.head.document_ref, known.family, known.standing, known.total, known.settlement, known.default_tax))
+        .map(|known| (known.head.document_ref, known.family, known.standing, known.total, known.settlement))
         .collect();
     let (first, second) = (invoice.document_ref, void.document_ref);
     let expected = [
-        (first, first, Standing::Issued, Some(cents(100)), settlement, None),
-        (debit.document_ref, first, Standing::Draft, None, none, None),
-        (second, second, Standing::Void, Some(cents(7)), none, None),
-        (discarded.document_ref, discarded.document_ref, Standing::Discarded, None, none, None),
+        (first, first, Standing::Issued, Some(cents(100)), settlement),
+        (debit.document_ref, first, Standing::Draft, None, none),
+        (second, second, Standing::Void, Some(cents(7)), none),
+        (discarded.document_ref, discarded.document_ref, Standing::Discarded, None, none),
     ];
     assert_eq!(shown, expected);
     // A family is what was said: an adjustment of a child belongs to the child's invoice.
@@ -204,7 +204,7 @@ pub fn books_read_together_are_as_those_read_alone(store: &dyn Store) {
         let event = UsageEvent { customer_id: w.customer.id, ..event };
         write(store, |tx| {
             w.hold(tx)?;
-            let sum = FamilySum { family: issued.document_ref, key: SumKey::Tax(percent("7")), sum: Sum { base: 1, amount: 1 } };
+            let sum = FamilySum { family: issued.document_ref, key: SumKey::Tax(taxed("7")), sum: Sum { base: 1, amount: 1 } };
             tx.add_family_sums(w.org, w.customer.id, &[sum])?;
             done(tx.insert_charge(w.org, &charge))?;
             w.insert_events(tx, std::slice::from_ref(&event))
@@ -241,7 +241,7 @@ fn sums(store: &dyn Store, w: &World, families: &[DocumentRef]) -> Vec<FamilySum
     let found = read(store, |tx| w.rows(tx)).sums;
     let of = |family: &DocumentRef| {
         let sums = found.get(family).into_iter().flat_map(|sums| sums.iter());
-        sums.map(|(key, sum)| FamilySum { family: *family, key, sum }).collect::<Vec<_>>()
+        sums.map(|(key, sum)| FamilySum { family: *family, key: key.clone(), sum }).collect::<Vec<_>>()
     };
     families.iter().flat_map(of).collect()
 }
@@ -250,7 +250,7 @@ pub fn sums_of_families_begin_at_zero_and_are_added_to(store: &dyn Store) {
     let w = world(store);
     let (one, other) = (w.issue(store, w.head(1), cents(1)), w.issue(store, w.head(2), cents(1)));
     let (one, other) = (one.document_ref, other.document_ref);
-    let rates = |discount: &str, tax: &str| Rates { discount: percent(discount), tax: percent(tax) };
+    let rates = |discount: &str, tax: &str| Rates { discount: percent(discount), tax: taxed(tax) };
     let of = |family, key, base, amount| FamilySum { family, key, sum: Sum { base, amount } };
     let add = |added: &[FamilySum]| {
         write(store, |tx| {
@@ -264,20 +264,27 @@ pub fn sums_of_families_begin_at_zero_and_are_added_to(store: &dyn Store) {
         SumKey::Discount(ProductNo(0), rates("10.50", "19")),
         SumKey::Discount(ProductNo(1), rates("0", "0.00")),
         SumKey::Discount(ProductNo(1), rates("10.50", "19")),
-        SumKey::Tax(percent("0")),
-        SumKey::Tax(percent("19.000")),
+        SumKey::Discount(ProductNo(1), Rates { tax: fixtures::untaxed(), ..rates("10.50", "0") }),
+        SumKey::Tax(taxed("0")),
+        SumKey::Tax(fixtures::untaxed()),
+        SumKey::Tax(taxed("19.000")),
     ];
-    let first: Vec<FamilySum> = (1..).zip(keys).map(|(n, key)| of(one, key, 1000 * n, n)).collect();
+    let first: Vec<FamilySum> = (1..).zip(&keys).map(|(n, key)| of(one, key.clone(), 1000 * n, n)).collect();
     add(&first);
     assert_eq!(sums(store, &w, &[one, other]), first);
     // Equal rates are the same, however they are written; what is added twice at once counts twice.
     let same = SumKey::Discount(ProductNo(0), rates("10.5", "19.0"));
-    add(&[of(one, same, -300, -3), of(other, keys[5], i64::MAX, i64::MIN), of(one, same, -1000, -1), of(one, keys[4], 0, 1)]);
+    add(&[
+        of(one, same.clone(), -300, -3),
+        of(other, keys[7].clone(), i64::MAX, i64::MIN),
+        of(one, same, -1000, -1),
+        of(one, keys[5].clone(), 0, 1),
+    ]);
     let mut expected = first.clone();
     expected[1].sum = Sum { base: 700, amount: -2 };
-    expected[4].sum.amount += 1;
+    expected[5].sum.amount += 1;
     assert_eq!(sums(store, &w, &[one]), expected);
-    assert_eq!(sums(store, &w, &[other]), [of(other, keys[5], i64::MAX, i64::MIN)]);
+    assert_eq!(sums(store, &w, &[other]), [of(other, keys[7].clone(), i64::MAX, i64::MIN)]);
     undo(store, |tx| {
         w.hold(tx)?;
         tx.add_family_sums(w.org, w.customer.id, &first)
@@ -291,34 +298,7 @@ pub fn sums_of_a_family_that_is_not_there_are_corrupt(store: &dyn Store) {
     let family = w.head(1).document_ref;
     let answer = transact_answer(store, |tx| {
         w.hold(tx)?;
-        tx.add_family_sums(w.org, w.customer.id, &[FamilySum { family, key: SumKey::Tax(percent("7")), sum: Sum::default() }])
-    });
-    assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
-}
-
-pub fn a_family_keeps_its_default_tax(store: &dyn Store) {
-    let w = world(store);
-    let (one, other) = (w.open(store, w.head(1)), w.open(store, w.head(2)));
-    let kept = |head: &DocumentHead| {
-        let found = read(store, |tx| tx.book_documents_by_refs(w.org, &[w.customer.id], &[head.document_ref]));
-        found[0].default_tax
-    };
-    assert_eq!(kept(&one), None);
-    for default_tax in [DefaultTax(None), DefaultTax(Some(percent("19.50"))), DefaultTax(Some(percent("0")))] {
-        write(store, |tx| {
-            w.hold(tx)?;
-            tx.keep_default_tax(one.key(w.org), default_tax)
-        });
-        assert_eq!((kept(&one), kept(&other)), (Some(default_tax), None));
-    }
-    undo(store, |tx| {
-        w.hold(tx)?;
-        tx.keep_default_tax(other.key(w.org), DefaultTax(None))
-    });
-    assert_eq!(kept(&other), None);
-    let unknown = w.head(9).document_ref;
-    let answer = transact_answer(store, |tx| {
-        tx.keep_default_tax(DocumentKey { organization: w.org, customer: w.customer.id, document: unknown }, DefaultTax(None))
+        tx.add_family_sums(w.org, w.customer.id, &[FamilySum { family, key: SumKey::Tax(taxed("7")), sum: Sum::default() }])
     });
     assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
 }

@@ -8,7 +8,7 @@ use billing_domain::party::{
 use billing_domain::ports::{Insertion, Store, Update};
 
 use super::{all, contended, done, later, page, read, updated, world, write};
-use crate::fixtures::{self, percent, price, quantity};
+use crate::fixtures::{self, price, quantity};
 use crate::{FreshIds, suite::World};
 
 fn full_entity() -> Entity {
@@ -24,6 +24,7 @@ fn full_entity() -> Entity {
         grace_hours: 720,
         payment: fixtures::full_payment(),
         legal: fixtures::full_legal("DE123456789"),
+        taxes: fixtures::dated_taxes(None),
         paper: fixtures::full_paper(),
         ..entity.profile
     };
@@ -39,7 +40,7 @@ fn full_customer() -> Customer {
         tax_id: Some(fixtures::line("GB 1")),
         billing_address: Some(fixtures::full_address()),
         currency: Some(fixtures::currency("KWD")),
-        tax: Some(percent("7.123450")),
+        taxes: fixtures::dated_taxes(Some("7.123450")),
         entity_ref: Some(fixtures::entity_ref("main")),
         net_terms: Some(NetTerms::DueUponUsage),
         payment: fixtures::full_payment(),
@@ -83,7 +84,7 @@ pub fn everything_of_the_catalog_comes_back_without_optional_fields(store: &dyn 
     let w = world(store);
     let mut hollow = fixtures::customer(&FreshIds, "hollow");
     hollow.profile.billing_address = Some(billing_domain::party::Address::default());
-    hollow.profile.tax = Some(percent("0"));
+    hollow.profile.taxes = fixtures::default_tax("0");
     hollow.profile.net_terms = Some(NetTerms::DueUponReceipt);
     // Details that are there but empty are not the same as none.
     hollow.profile.payment = PaymentDetails {

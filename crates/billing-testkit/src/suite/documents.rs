@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::account::AccountKey;
 use billing_domain::contract::terms::QuantityStep;
-use billing_domain::document::lines::{BillWith, DocumentLine, LedgerLine, LineCharge, LineUsage};
+use billing_domain::document::lines::{BillWith, DocumentLine, LedgerLine, LineCharge, LineUsage, Rates};
 use billing_domain::document::linking::Slot;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::paper::{Corrected, Paper, PaperFacts};
 use billing_domain::document::totals::{BilledProduct, DocumentContent, Tax};
-use billing_domain::document::{DefaultTax, DocumentHead, DocumentKind, IssuedDocument, Lifecycle, Purpose};
+use billing_domain::document::{DocumentHead, DocumentKind, IssuedDocument, Lifecycle, Purpose};
 use billing_domain::money::{Money, SignedPrice};
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{Access, DocumentFilter, DocumentsOf, Lock, RollBack, Store, StoreError, Tx};
 use billing_domain::rating::RatedTier;
 use billing_domain::refs::ProductNo;
-use billing_domain::tax::{ExchangeRate, TaxInCurrency, TaxTreatment};
+use billing_domain::tax::{ExchangeRate, TaxInCurrency};
 use rust_decimal::Decimal;
 
 use super::{World, all, contended, done, later, read, updated, world, write};
@@ -169,6 +169,7 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
         quantities: Vec::new(),
         unit_code: "HUR".parse().ok(),
         charge: None,
+        has_default_tax: false,
         amount: cents(minor),
     };
     let used = |quantity: &str, unit: Option<&str>, unit_price: Option<&str>, tiers: Vec<RatedTier>| LineUsage {
@@ -207,6 +208,7 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
         DocumentLine { bill_with: BillWith::Usage, ..line(Some("odd"), None, 1) },
         DocumentLine { bill_with: BillWith::Fixed, ..line(None, None, 1) },
     ];
+    let of = |rate: &str| if rate == "0" { fixtures::untaxed() } else { fixtures::taxed(rate) };
     let product = |no: u16, lines: Vec<DocumentLine>, discount: i64, discount_rate: &str, tax_rate: &str| {
         let sub_total: i64 = lines.iter().map(|line| line.amount.minor()).sum();
         BilledProduct {
@@ -216,11 +218,9 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
             minimum_fee: (no == 0).then(|| price("12.50")),
             lines,
             sub_total: cents(sub_total),
-            discount_rate: percent(discount_rate),
+            rates: Rates { discount: percent(discount_rate), tax: of(tax_rate) },
             discount: cents(discount),
             net: cents(sub_total - discount),
-            tax_rate: percent(tax_rate),
-            treatment: TaxTreatment::effective(percent(tax_rate), [&fixtures::reverse_charge()]),
         }
     };
     let products = vec![
@@ -228,13 +228,12 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
         product(1, vec![line(Some("base"), None, 1000)], 0, "0", "7"),
         // One product at two pairs of rates.
         product(1, vec![line(Some("base"), None, 500)], 1, "0.2", "7.0"),
-        product(1, vec![line(Some("untaxed"), None, 250)], 0, "0", "0"),
+        product(1, vec![DocumentLine { has_default_tax: true, ..line(Some("untaxed"), None, 250) }], 0, "0", "0"),
     ];
     let tax = |rate: &str, minor: i64| {
-        let rate = percent(rate);
-        let base = products.iter().filter(|product| product.tax_rate == rate).map(|product| product.net.minor()).sum();
-        let treatment = TaxTreatment::effective(rate, [&fixtures::reverse_charge()]);
-        Tax { rate, treatment, base: cents(base), amount: cents(minor) }
+        let treatment = of(rate);
+        let base = products.iter().filter(|product| product.rates.tax == treatment).map(|product| product.net.minor()).sum();
+        Tax { treatment, base: cents(base), amount: cents(minor) }
     };
     let taxes = vec![tax("0", 0), tax("7", 105), tax("19.000", 700)];
     let sum = |of: &dyn Fn(&BilledProduct) -> i64| products.iter().map(of).sum::<i64>();
@@ -267,6 +266,10 @@ fn full_paper(head: &DocumentHead) -> Paper {
         corrects: Some(Corrected {
             number: DocumentNumber { sequence: 7, ..head.number.clone() },
             issue_date: date("2025-12-31"),
+        }),
+        corrects_last: Some(Corrected {
+            number: DocumentNumber { sequence: 9, ..head.number.clone() },
+            issue_date: date("2026-01-03"),
         }),
         tax_in_currency: TaxInCurrency::of([cents(0), cents(105), cents(700)], rate).ok(),
     };
@@ -318,16 +321,10 @@ pub fn documents_written_together_are_as_those_written_alone(store: &dyn Store) 
         let of_two = [(heads[2].key(w.org), &lines[1][..]), (heads[1].key(w.org), &[][..])];
         tx.put_lines_of_drafts(w.org, &of_two)?;
         tx.put_lines_of_drafts(w.org, &[(heads[1].key(w.org), &lines[0])])?;
-        let taxes = [(heads[1].key(w.org), DefaultTax(None)), (heads[2].key(w.org), DefaultTax(Some(percent("7"))))];
-        tx.keep_default_taxes(w.org, &taxes)?;
         let due = BTreeMap::from([(keys[0], Some(later(9))), (keys[1], Some(later(8)))]);
         tx.set_next_dues(&due)
     });
     assert_eq!((lines_of(&heads[2]), lines_of(&heads[1])), (lines[1].clone(), lines[0].clone()));
-    let customers = [w.customer.id, second.customer.id];
-    let known = read(store, |tx| tx.book_documents_by_refs(w.org, &customers, &[heads[1].document_ref, heads[2].document_ref]));
-    let kept = |head: &DocumentHead| known.iter().find(|known| known.head == *head).and_then(|known| known.default_tax);
-    assert_eq!((kept(&heads[1]), kept(&heads[2])), (Some(DefaultTax(None)), Some(DefaultTax(Some(percent("7"))))));
     let due = read(store, |tx| tx.contracts_due(Some(w.org), later(100), None, 10));
     assert_eq!(due.iter().map(|due| (due.key, due.due_at)).collect::<Vec<_>>(), [(keys[1], later(8)), (keys[0], later(9))]);
     // In an order of its own; with one that is no draft, none.
@@ -359,7 +356,8 @@ pub fn documents_written_together_are_as_those_written_alone(store: &dyn Store) 
     let accounts = BTreeSet::from([left(&heads[0]), left(&heads[1])]);
     let held = write(store, |tx| tx.hold_accounts(w.org, &accounts));
     assert_eq!(held, accounts.iter().map(|key| (key.clone(), fixtures::sum_of_cents(0))).collect());
-    let open = read(store, |tx| tx.account_documents(w.org, &left(&heads[1]), DocumentsOf::OpenUpTo(fixtures::sum_of_cents(1000))));
+    let open =
+        read(store, |tx| tx.account_documents(w.org, &left(&heads[1]), DocumentsOf::OpenUpTo(fixtures::sum_of_cents(1000))));
     let mut totals: Vec<i64> = open.iter().filter_map(|document| document.total).map(Money::minor).collect();
     totals.sort_unstable();
     assert_eq!(totals, [6, 8]);

@@ -5,7 +5,7 @@ use billing_domain::access::{Actor, ApiKey};
 use billing_domain::contract::Contract;
 use billing_domain::document::lines::{Sum, SumKey};
 use billing_domain::document::linking::{Place, Slot};
-use billing_domain::document::{DefaultTax, DocumentHead, DocumentKind, Lifecycle, Settlement, Standing};
+use billing_domain::document::{DocumentHead, DocumentKind, Lifecycle, Settlement, Standing};
 use billing_domain::ledger::BookRows;
 use billing_domain::page::Page;
 use billing_domain::ports::{DocumentFilter, FamilySum, KeyUse, Lock, Store, StoreError, Update};
@@ -248,10 +248,10 @@ pub fn another_organization_corrects_no_documents(store: &dyn Store) {
     let lines = w.frozen(&debit, cents(1)).content.ledger_lines();
     let (customer, contract) = (w.customer.id, w.contract.contract_ref);
     let sum =
-        FamilySum { family: invoice.document_ref, key: SumKey::Tax(fixtures::percent("19")), sum: Sum { base: 100, amount: 19 } };
+        FamilySum { family: invoice.document_ref, key: SumKey::Tax(fixtures::taxed("19")), sum: Sum { base: 100, amount: 19 } };
     write(store, |tx| {
         w.hold(tx)?;
-        tx.add_family_sums(w.org, customer, &[sum])?;
+        tx.add_family_sums(w.org, customer, std::slice::from_ref(&sum))?;
         tx.put_ledger_lines(debit.key(w.org), &lines)
     });
     write(store, |tx| {
@@ -267,7 +267,6 @@ pub fn another_organization_corrects_no_documents(store: &dyn Store) {
     let next = Contract { version: 2, ..w.contract.clone() };
     let refused = [
         transact_answer(store, |tx| tx.put_ledger_lines(debit.key(stranger), &[])),
-        transact_answer(store, |tx| tx.keep_default_tax(invoice.key(stranger), DefaultTax(None))),
         transact_answer(store, |tx| settle(tx, stranger, &invoice, cents(100), Standing::Issued, settlement)),
         transact_answer(store, |tx| {
             tx.lock_contract(w.contract.key(stranger), Lock::Exclusive)?;

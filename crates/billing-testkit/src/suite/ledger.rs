@@ -24,7 +24,8 @@ fn line(no: u16, item: Option<&str>, n: u32, quantity: Option<&str>, amount: Mon
             bill_with: if item.is_some() && quantity.is_none() { BillWith::Fixed } else { BillWith::Usage },
         },
         service_period: month(n),
-        rates: Rates { discount: fixtures::percent("0"), tax: fixtures::percent("0") },
+        rates: Rates { discount: fixtures::percent("0"), tax: fixtures::taxed("0") },
+        has_default_tax: false,
         usage: quantity.map(|quantity| LedgerUsage {
             usage_product_ref: fixtures::usage_product_ref("calls"),
             quantity: Decimal::from_str_exact(quantity).expect("a decimal"),
@@ -41,8 +42,13 @@ fn every_shape() -> Vec<LedgerLine> {
         line(0, None, 1, None, cents(i64::MIN)),
         line(0, Some("calls"), 1, Some("0"), cents(0)),
         LedgerLine {
-            rates: Rates { discount: fixtures::percent("10.123456"), tax: fixtures::percent("19.00") },
+            rates: Rates { discount: fixtures::percent("10.123456"), tax: fixtures::taxed("19.00") },
             ..line(0, Some("calls"), 3, Some("1.50"), cents(7))
+        },
+        LedgerLine {
+            rates: Rates { discount: fixtures::percent("0"), tax: fixtures::untaxed() },
+            has_default_tax: true,
+            ..line(0, Some("untaxed"), 3, None, cents(7))
         },
         // Days of February that are part of January's price, and usage that is prepaid.
         LedgerLine { service_period: month(2), ..line(0, Some("seats"), 1, None, cents(-4)) },

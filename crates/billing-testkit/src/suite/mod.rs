@@ -120,7 +120,6 @@ macro_rules! store_contract {
                 contracts_and_customers_come_by_reference
                 sums_of_families_begin_at_zero_and_are_added_to
                 sums_of_a_family_that_is_not_there_are_corrupt
-                a_family_keeps_its_default_tax
                 a_draft_put_out_of_force_keeps_what_it_said
                 a_number_taken_twice_is_corrupt
                 a_draft_updated_to_a_taken_place_is_corrupt
