@@ -518,6 +518,17 @@ impl ProductTerms {
         StatedTax { rate: self.tax, basis: self.treatment.clone() }
     }
 
+    /// What of them a day is billed by: neither what holds on other days nor what is for documents that aren't there yet.
+    pub(super) fn billed_on(mut self, day: NaiveDate) -> Self {
+        for item in &mut self.line_items {
+            if let SelectedCharge::Fixed { quantities, .. } = &mut item.charge {
+                *quantities = Quantities(vec![QuantityStep { from: NaiveDate::MIN, quantity: quantities.on(day) }]);
+            }
+        }
+        let schedule = self.schedule.endless();
+        Self { note: None, buyer_reference: None, net_terms: None, payment: PaymentDetails::default(), schedule, ..self }
+    }
+
     /// What structures documents: it can't change under an issued one (billing rules 7).
     pub fn structure(&self) -> impl PartialEq + use<'_> {
         let schedule = &self.schedule;

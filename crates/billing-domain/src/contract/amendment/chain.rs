@@ -7,9 +7,8 @@ use chrono::NaiveDate;
 
 use super::Amendment;
 use crate::calendar::Period;
-use crate::contract::terms::{ProductTerms, Quantities, QuantityStep, SelectedCharge, SelectedLineItem};
+use crate::contract::terms::{ProductTerms, SelectedCharge, SelectedLineItem};
 use crate::contract::{Agreed, Clip, Contract, ContractProduct, EndReason, Segment};
-use crate::party::PaymentDetails;
 use crate::refs::ProductNo;
 
 /// The next version in the making.
@@ -51,9 +50,9 @@ impl Draft {
 
     /// The amendment; nothing has changed where neither the products nor what is above them did.
     pub(super) fn done(self, before: &Contract) -> Amendment {
-        let Self { contract, since, restructured, .. } = self;
-        let unchanged = Contract { version: before.version, ..contract.clone() } == *before;
-        Amendment { contract: if unchanged { before.clone() } else { contract }, since, restructured }
+        let unchanged = Contract { version: before.version, ..self.contract.clone() } == *before;
+        let contract = if unchanged { before.clone() } else { self.contract };
+        Amendment { contract, since: self.since, restructured: self.restructured }
     }
 }
 
@@ -180,7 +179,7 @@ fn timed(plan: &[Clip<'_>]) -> Vec<(ProductTerms, Period)> {
         let begins: BTreeSet<NaiveDate> = steps.filter(|day| clip.days.contains(*day)).chain([clip.days.start()]).collect();
         let ends = begins.iter().skip(1).copied().chain([clip.days.end()]);
         for days in begins.iter().zip(ends).filter_map(|(from, until)| Period::new(*from, until)) {
-            let terms = billed_terms(clip.terms.clone(), days.start());
+            let terms = clip.terms.clone().billed_on(days.start());
             match timed.last_mut() {
                 Some((before, whole)) if *before == terms && whole.end() == days.start() => {
                     *whole = Period::new(whole.start(), days.end()).unwrap_or(*whole);
@@ -190,15 +189,4 @@ fn timed(plan: &[Clip<'_>]) -> Vec<(ProductTerms, Period)> {
         }
     }
     timed
-}
-
-/// What of terms a day is billed by.
-fn billed_terms(mut terms: ProductTerms, day: NaiveDate) -> ProductTerms {
-    for item in &mut terms.line_items {
-        if let SelectedCharge::Fixed { quantities, .. } = &mut item.charge {
-            *quantities = Quantities::default().with(QuantityStep { from: NaiveDate::MIN, quantity: quantities.on(day) });
-        }
-    }
-    let schedule = terms.schedule.endless();
-    ProductTerms { note: None, buyer_reference: None, net_terms: None, payment: PaymentDetails::default(), schedule, ..terms }
 }

@@ -55,13 +55,9 @@ pub(super) fn match_products(
             .iter()
             .filter(|product| priced(product, patch) && still_bills(product, now) && !by_start.contains(&Some(product.no)))
             .collect();
-        let rivals = patches.iter().enumerate().filter(is_open).filter(|(_, other)| other.pricing_ref == patch.pricing_ref);
-        let undated = rivals.clone().filter(|(_, other)| other.billing_start_date.is_none()).count();
-        let means_it = match (rivals.count(), undated) {
-            (1, _) => true,
-            (_, 1) => patch.billing_start_date.is_none(),
-            _ => false,
-        };
+        let rivals = || patches.iter().enumerate().filter(is_open).filter(|(_, other)| other.pricing_ref == patch.pricing_ref);
+        let undated = rivals().filter(|(_, other)| other.billing_start_date.is_none()).count();
+        let means_it = rivals().count() == 1 || (undated == 1 && patch.billing_start_date.is_none());
         let index = i.to_string();
         match left.as_slice() {
             [] => {}

@@ -214,8 +214,8 @@ impl ProductPatch {
         let mut found = Violations::none();
         let range = present.schedule.range();
         let mut terms = self.timeless_onto(present);
-        let needs_pricing = self.reprice || self.line_items.is_named() || matches!(self.minimum_fee, Patch::Clear);
-        if needs_pricing {
+        let mut listed_fee = None;
+        if self.reprice || self.line_items.is_named() || matches!(self.minimum_fee, Patch::Clear) {
             let pricing = catalog.pricing(&self.pricing_ref)?;
             if self.reprice {
                 let minimum_fee = pricing.content.minimum_fee;
@@ -253,10 +253,9 @@ impl ProductPatch {
                 }
                 Err(violations) => found.extend_below(&[], violations),
             }
-            self.minimum_fee.put_optional(&mut terms.pricing.minimum_fee, pricing.content.minimum_fee);
-        } else {
-            self.minimum_fee.put_optional(&mut terms.pricing.minimum_fee, None);
+            listed_fee = pricing.content.minimum_fee;
         }
+        self.minimum_fee.put_optional(&mut terms.pricing.minimum_fee, listed_fee);
         if self.entity_ref.is_named() {
             terms.stated_entity = self.entity_ref.clone().apply(None);
             match catalog.entity(terms.stated_entity.as_ref()) {
