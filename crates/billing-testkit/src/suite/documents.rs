@@ -359,7 +359,8 @@ pub fn documents_written_together_are_as_those_written_alone(store: &dyn Store) 
     let accounts = BTreeSet::from([left(&heads[0]), left(&heads[1])]);
     let held = write(store, |tx| tx.hold_accounts(w.org, &accounts));
     assert_eq!(held, accounts.iter().map(|key| (key.clone(), fixtures::sum_of_cents(0))).collect());
-    let open = read(store, |tx| tx.account_documents(w.org, &left(&heads[1]), DocumentsOf::OpenUpTo(fixtures::sum_of_cents(1000))));
+    let open =
+        read(store, |tx| tx.account_documents(w.org, &left(&heads[1]), DocumentsOf::OpenUpTo(fixtures::sum_of_cents(1000))));
     let mut totals: Vec<i64> = open.iter().filter_map(|document| document.total).map(Money::minor).collect();
     totals.sort_unstable();
     assert_eq!(totals, [6, 8]);
