@@ -146,9 +146,9 @@ fn billing_is_run_after_a_look_and_what_failed_is_on_the_first_page() {
     assert_eq!(run.status, 303, "{}", run.text);
     assert_eq!(catalog::documents(&software).len(), 1);
     let told = page(&admin, run.header("Location"));
-    assert!(told.contains("Billing was run.") && told.contains("UB-INV-1") && told.contains("Contracts that failed"), "{told}");
+    assert!(told.contains("Billing was run.") && told.contains("UB-INV-1") && told.contains("Failures"), "{told}");
     let home = page(&admin, "/console");
-    let (_, card) = home.split_once("Contracts that failed in the last billing run").expect("a card");
+    let (_, card) = home.split_once("Failures of the last billing run").expect("a card");
     assert!(card.trim_start_matches("</a></h2>").starts_with("<p>1</p>"), "{card}");
     assert!(page(&admin, "/console/billing-runs").contains("admin:"));
     database.execute("UPDATE customers SET net_terms = NULL WHERE customer_ref = 'bad'");

@@ -18,7 +18,8 @@ use billing_domain::ledger::{ContractBook, issue};
 use billing_domain::money::Money;
 use billing_domain::ports::{Access, DueContract, Lock, StoreError, Tx, transact};
 use billing_domain::refs::{BillingRunRef, ContractKey, ContractRef, DocumentRef, OrganizationId};
-use billing_domain::runs::RunDocument;
+use billing_domain::refusal::Refusal;
+use billing_domain::runs::{FailedDocument, RunDocument};
 use billing_domain::violation::Violations;
 
 use crate::accounts::Deciding;
@@ -75,7 +76,7 @@ pub struct BillingReport {
     pub issued: Vec<BilledDocument>,
     /// Drafts without event and amount, put out of force.
     pub voided: Vec<BilledDocument>,
-    /// Contracts that couldn't be billed.
+    /// Documents that couldn't be issued, and contracts that couldn't be billed at all.
     pub failed: Vec<FailedContract>,
     /// Whether nothing was stored.
     pub dry_run: bool,
@@ -94,13 +95,27 @@ pub struct BilledDocument {
     pub total: Money,
 }
 
-/// A contract a billing run failed on.
+/// What a billing run failed on: a contract as a whole, or one of its documents.
 #[derive(Debug)]
 pub struct FailedContract {
     /// The contract.
     pub contract_ref: ContractRef,
+    /// The document, where the rest of the contract was billed.
+    pub document: Option<FailedDocument>,
     /// Why.
     pub problem: UseCaseError,
+}
+
+impl FailedContract {
+    /// A contract that couldn't be billed at all.
+    pub const fn whole(contract_ref: ContractRef, problem: UseCaseError) -> Self {
+        Self { contract_ref, document: None, problem }
+    }
+
+    /// A document that a rule refuses to issue.
+    pub fn of_document(contract_ref: ContractRef, document: FailedDocument, refusal: Refusal) -> Self {
+        Self { contract_ref, document: Some(document), problem: refusal.into() }
+    }
 }
 
 /// Issues everything due in the principal's organization, as far as there is time for it.
@@ -157,8 +172,7 @@ fn run(services: &Services, principal: Option<&Principal>, wanted: BillingRun<'_
             history.look(by.doer(first.key.organization), many)?;
             let known = report.failed.len();
             bill_together((services, by), together, now, (&mut report, &mut history))?;
-            let failed = report.failed.iter().skip(known).map(|failed| (failed.contract_ref, &failed.problem));
-            history.failed(first.key.organization, failed);
+            history.failed(first.key.organization, report.failed.iter().skip(known));
             (rest, left, after) = (others, left - many, together.last().copied());
         }
         if due.is_empty() {
@@ -293,9 +307,7 @@ fn bill_together(
                 history.take_up(organization, run);
                 report.issued.extend(billed.issued);
                 report.voided.extend(billed.voided);
-                for failed in billed.failed {
-                    note_failed(failed, report);
-                }
+                report.failed.extend(billed.failed);
                 due = billed.cut_short;
             }
             // In one transaction for all, a statement that failed has undone the others' documents, too.
@@ -303,14 +315,13 @@ fn bill_together(
             // No contract's fault: each of them would wait for the store once more.
             Err(problem @ UseCaseError::Store(StoreError::Unavailable(_))) => {
                 for contract in due {
-                    let failed = FailedContract { contract_ref: contract.key.contract, problem: problem.for_another() };
-                    note_failed(failed, report);
+                    report.failed.push(FailedContract::whole(contract.key.contract, problem.for_another()));
                 }
                 return Ok(());
             }
             Err(problem) => {
                 if let [contract] = due.as_slice() {
-                    note_failed(FailedContract { contract_ref: contract.key.contract, problem }, report);
+                    report.failed.push(FailedContract::whole(contract.key.contract, problem));
                 } else {
                     let (some, others) = due.split_at(due.len() / 2);
                     bill_together((services, by), some, now, (report, history))?;
@@ -321,12 +332,6 @@ fn bill_together(
         }
     }
     Ok(())
-}
-
-fn note_failed(failed: FailedContract, report: &mut BillingReport) {
-    let FailedContract { contract_ref, problem } = &failed;
-    tracing::error!(%contract_ref, error = %problem, "a contract could not be billed");
-    report.failed.push(failed);
 }
 
 /// Issues contracts' documents that are due, contract by contract in their order. What a dry run would issue it issues in one
@@ -366,7 +371,7 @@ fn issue_due(
             }
             // Nothing of it is written.
             Err(refusal) => {
-                billed.failed.push(FailedContract { contract_ref, problem: refusal.into() });
+                billed.failed.push(FailedContract::whole(contract_ref, refusal.into()));
                 books.remove(&contract_ref);
             }
         }

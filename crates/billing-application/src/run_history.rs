@@ -1,9 +1,9 @@
 //! Billing runs, as they are told afterwards: each leaves a row in every organization that it looks at.
 //!
 //! The row is there before the first document is issued, and grows in the transactions that issue: a run that is broken off with the
-//! process shows as one that hasn't ended. Runs that come again and again and do nothing don't add up: one by the clock that had nothing
-//! to tell leaves no row, and one that put nothing in force takes the place of the one before it, if that was by the same and did nothing
-//! either.
+//! process shows as one that hasn't ended. Runs that come again and again and do nothing don't add up: one by the clock that issued
+//! nothing and failed exactly as the one before leaves no row, and any other that put nothing in force takes the place of the one before
+//! it, if that was by the same and did nothing either. Failures are logged when they are new, not by every run.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,12 @@ use billing_domain::audit::Author;
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Access, RunFilter, Tx, transact};
-use billing_domain::refs::{BillingRunRef, ContractRef, OrganizationId};
+use billing_domain::refs::{BillingRunRef, OrganizationId};
 use billing_domain::runs::{KeptRun, RUNS_KEPT_DAYS, RunFailure, RunHead};
 
 use crate::audit::Doer;
 use crate::basics::DAY_SECONDS;
+use crate::billing_run::FailedContract;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -73,16 +74,12 @@ impl<'a> History<'a> {
         self.runs.extend(run.map(|run| (organization, run)));
     }
 
-    /// Notes contracts that couldn't be billed, which no transaction tells.
-    pub(crate) fn failed<'f>(
-        &mut self,
-        organization: OrganizationId,
-        failed: impl IntoIterator<Item = (ContractRef, &'f UseCaseError)>,
-    ) {
+    /// Notes what couldn't be billed, which no transaction tells.
+    pub(crate) fn failed<'f>(&mut self, organization: OrganizationId, failed: impl IntoIterator<Item = &'f FailedContract>) {
         let Some(run) = self.runs.get_mut(&organization) else { return };
-        for (contract_ref, problem) in failed {
+        for FailedContract { contract_ref, document, problem } in failed {
             let (code, detail) = self.services.teller.reason(problem);
-            run.add_failure(RunFailure::of(contract_ref, code, &detail));
+            run.add_failure(RunFailure::of(*contract_ref, *document, code, &detail));
         }
     }
 
@@ -92,28 +89,41 @@ impl<'a> History<'a> {
         for (organization, mut run) in self.runs {
             run.head.ended_at = Some(ended_at);
             run.head.cut_short = cut_short;
-            transact(&*self.services.store, Access::Write, |tx| end(tx, organization, &run))?;
+            let before = transact(&*self.services.store, Access::Write, |tx| end(tx, organization, &run))?;
+            for RunFailure { contract_ref, document, code, detail } in run.new_failures(before.as_ref()) {
+                let period_start = document.map(|document| document.period_start.to_string());
+                let document_ref = document.and_then(|document| document.document_ref).map(|document| document.to_string());
+                let run_ref = run.head.run_ref;
+                tracing::error!(%organization, %run_ref, %contract_ref, period_start, document_ref, code, detail, "billing failed");
+            }
         }
         Ok(())
     }
 }
 
-fn end(tx: &mut dyn Tx, organization: OrganizationId, run: &KeptRun) -> UseCaseResult<()> {
+/// Writes how a run ended, or forgets it where it has nothing to tell, and returns the run that ended before it.
+fn end(tx: &mut dyn Tx, organization: OrganizationId, run: &KeptRun) -> UseCaseResult<Option<KeptRun>> {
     let head = &run.head;
-    if head.is_idle() && head.failed == 0 && head.author == Author::Scheduler {
-        return Ok(tx.forget_billing_run(organization, head.run_ref)?);
+    let until = RunFilter { to: Some(head.begun_at), from: None };
+    let one = PageRequest::new(1, 0).map_err(|_| UseCaseError::InvariantViolation("a page of one"))?;
+    let before = tx.billing_runs(organization, &until, one)?.items.pop().filter(|before| before.ended_at.is_some());
+    let before = match before {
+        Some(before) if before.failed > 0 => tx.billing_run(organization, before.run_ref)?,
+        before => before.map(KeptRun::begun),
+    };
+    if head.author == Author::Scheduler && run.is_repetition_of(before.as_ref()) {
+        tx.forget_billing_run(organization, head.run_ref)?;
+        return Ok(before);
     }
     tx.put_billing_run(organization, run)?;
-    if head.is_idle() {
-        let until = RunFilter { to: Some(head.begun_at), from: None };
-        let one = PageRequest::new(1, 0).map_err(|_| UseCaseError::InvariantViolation("a page of one"))?;
-        let before = tx.billing_runs(organization, &until, one)?.items.pop();
-        let stood_for = before.filter(|before| before.is_idle() && before.ended_at.is_some() && before.author == head.author);
-        if let Some(before) = stood_for {
-            tx.forget_billing_run(organization, before.run_ref)?;
-        }
+    if head.is_idle()
+        && let Some(before) = before.as_ref().map(|before| &before.head)
+        && before.is_idle()
+        && before.author == head.author
+    {
+        tx.forget_billing_run(organization, before.run_ref)?;
     }
-    Ok(())
+    Ok(before)
 }
 
 /// A page of the organization's runs, the newest first.

@@ -1,36 +1,42 @@
 //! `verify`: recomputes every invariant from raw events, reading alone, and names what is wrong where.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use billing_domain::access::Principal;
 use billing_domain::account::AccountRows;
-use billing_domain::calendar::Timestamp;
-use billing_domain::contract::Contract;
+use billing_domain::calendar::{Timestamp, day_after};
 use billing_domain::document::lines::{LedgerLine, LineKey, sign};
-use billing_domain::document::{Document, DocumentKind, Lifecycle, Purpose};
+use billing_domain::document::{Document, DocumentKind, Lifecycle, Purpose, Standing};
 use billing_domain::ledger::receive::{Account, check_account};
-use billing_domain::ledger::{ContractBook, check};
+use billing_domain::ledger::{ContractBook, Supplies, check, issue};
 use billing_domain::money::MoneySum;
 use billing_domain::page::PageRequest;
-use billing_domain::ports::{Access, ApplicationsOf, DocumentFilter, DocumentsOf, PaymentsOf, StoreError, Tx, transact};
-use billing_domain::refs::{ContractRef, OrganizationId};
+use billing_domain::ports::{
+    Access, ApplicationsOf, DocumentFilter, DocumentsOf, PaymentsOf, StoreError, StoreResult, Tx, transact,
+};
+use billing_domain::refs::{ContractKey, ContractRef, OrganizationId};
+use billing_domain::refusal::Refusal;
 use billing_domain::usage::{UsageKey, UsageTotal};
 use billing_domain::verification::{RecordedVerification, Verification};
 
-use crate::books::{self, corrupt};
+use crate::basics::{DAY_SECONDS, corrupt, supplies};
+use crate::books;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// Contracts looked up at a time.
 const CONTRACTS_PER_PAGE: u32 = 100;
 
-/// Looks at everything there is; where it is to be recorded, each organization then has what was found of it.
+/// Verifies every organization, and returns what was found of each. Where it is to be recorded, each organization then has what was
+/// found of it.
 ///
 /// # Errors
-/// [`UseCaseError::Store`] when the store can't be read, or written; what can't be right is a finding, not an error.
-pub fn verify(services: &Services, is_recorded: bool) -> UseCaseResult<Verification> {
-    let mut verification = Verification::default();
+/// [`UseCaseError::Store`] when the store isn't available. What can't be right is a finding, not an error, and keeps nothing else from
+/// being verified.
+pub fn verify(services: &Services, is_recorded: bool) -> UseCaseResult<Vec<(OrganizationId, Verification)>> {
     let organizations = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.all_organizations()?))?;
+    let mut verified = Vec::with_capacity(organizations.len());
     for organization in organizations {
         let begun_at = services.now();
         let found = verify_organization(services, organization)?;
@@ -38,9 +44,9 @@ pub fn verify(services: &Services, is_recorded: bool) -> UseCaseResult<Verificat
             let recorded = RecordedVerification::of(begun_at, services.now(), found.clone());
             transact(&*services.store, Access::Write, |tx| Ok::<_, UseCaseError>(tx.put_verification(organization, &recorded)?))?;
         }
-        verification.add(found);
+        verified.push((organization, found));
     }
-    Ok(verification)
+    Ok(verified)
 }
 
 /// The last verification of the organization that was recorded.
@@ -52,50 +58,77 @@ pub fn last_verification(services: &Services, principal: &Principal) -> UseCaseR
     transact(&*services.store, Access::Glance, |tx| Ok(tx.last_verification(organization)?))
 }
 
+/// Reads in a transaction of its own. What can't be read is a finding; a store that isn't available is an error.
+fn look<T>(
+    services: &Services,
+    subject: impl Display,
+    found: &mut Verification,
+    read: impl Fn(&mut dyn Tx) -> UseCaseResult<T>,
+) -> UseCaseResult<Option<T>> {
+    match transact(&*services.store, Access::Read, read) {
+        Ok(read) => Ok(Some(read)),
+        Err(UseCaseError::Store(error @ StoreError::Unavailable(_))) => Err(error.into()),
+        Err(error) => {
+            found.find(subject, reason(&error));
+            Ok(None)
+        }
+    }
+}
+
+/// Returns what went wrong, with what a store says of its rows.
+fn reason(error: &UseCaseError) -> String {
+    match error {
+        UseCaseError::Store(StoreError::Corrupt(detail)) => detail.clone(),
+        error => error.to_string(),
+    }
+}
+
 fn verify_organization(services: &Services, organization: OrganizationId) -> UseCaseResult<Verification> {
-    let mut verification = transact(&*services.store, Access::Read, |tx| {
-        let mut verification = Verification::default();
-        let broken = [tx.broken_series(organization)?, tx.broken_seals(organization)?, tx.broken_files(organization)?];
-        broken.into_iter().flatten().for_each(|broken| verification.find(organization, broken));
-        Ok::<_, UseCaseError>(verification)
-    })?;
+    let mut found = Verification::default();
     let now = services.now();
-    let looked_at_next = due_contracts(services, organization, now)?;
+    let series: [fn(&mut dyn Tx, OrganizationId) -> StoreResult<Vec<String>>; 3] = [
+        |tx, organization| tx.broken_series(organization),
+        |tx, organization| tx.broken_seals(organization),
+        |tx, organization| tx.broken_files(organization),
+    ];
+    for broken in series {
+        let broken = look(services, organization, &mut found, |tx| Ok(broken(tx, organization)?))?;
+        broken.into_iter().flatten().for_each(|broken| found.find(organization, broken));
+    }
+    let looked_at_next = look(services, organization, &mut found, |tx| due_contracts(tx, organization, now))?.unwrap_or_default();
     let mut after = None;
     loop {
-        let contracts = transact(&*services.store, Access::Read, |tx| {
-            Ok::<_, UseCaseError>(tx.contracts_after(organization, after, CONTRACTS_PER_PAGE)?)
-        })?;
-        let Some(last) = contracts.last() else { break };
-        after = Some(last.contract_ref);
-        for contract in contracts {
-            let contract_ref = contract.contract_ref;
-            // In a transaction of its own: a row that can't be read is a finding, and the rest is looked at.
-            let looked_at = transact(&*services.store, Access::Read, |tx| {
+        let page =
+            look(services, organization, &mut found, |tx| Ok(tx.contracts_after(organization, after, CONTRACTS_PER_PAGE)?))?;
+        let page = page.unwrap_or_default();
+        let Some((last, _)) = page.last() else { break };
+        after = Some(last.contract);
+        for (key, made_at) in page {
+            let is_looked_at = looked_at_next.contains(&key.contract);
+            let verified = look(services, key.contract, &mut found, |tx| {
                 let mut found = Verification::default();
-                let is_looked_at = looked_at_next.contains(&contract_ref);
-                verify_contract(tx, organization, contract.clone(), is_looked_at, now, &mut found)?;
-                Ok::<_, UseCaseError>(found)
-            });
-            match looked_at {
-                Ok(found) => verification.add(found),
-                Err(UseCaseError::Store(StoreError::Corrupt(detail))) => verification.find(contract_ref, detail),
-                Err(error) => return Err(error),
+                verify_contract(services, tx, key, Due { now, made_at, is_looked_at }, &mut found)?;
+                Ok(found)
+            })?;
+            found.contracts += 1;
+            if let Some(verified) = verified {
+                found.add(verified);
             }
         }
     }
-    verify_accounts(services, organization, &mut verification)?;
-    Ok(verification)
+    verify_accounts(services, organization, &mut found)?;
+    Ok(found)
 }
 
 /// What is owed: every account adds up (billing rules 9).
 fn verify_accounts(services: &Services, organization: OrganizationId, found: &mut Verification) -> UseCaseResult<()> {
-    let keys = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.accounts(organization, None)?))?;
-    for (key, _) in keys {
-        let looked_at = transact(&*services.store, Access::Read, |tx| {
+    let keys = look(services, organization, found, |tx| Ok(tx.accounts(organization, None)?))?;
+    for (key, _) in keys.into_iter().flatten() {
+        let subject = format!("account of customer {} with {} in {}", key.customer_id, key.entity_ref, key.currency);
+        let wrong = look(services, &subject, found, |tx| {
             let unapplied = tx.accounts(organization, Some(key.customer_id))?.into_iter().find(|(other, _)| *other == key);
-            let mut account =
-                Account::new(key.clone(), true, unapplied.map_or(MoneySum::zero(key.currency), |(_, unapplied)| unapplied));
+            let unapplied = unapplied.map_or(MoneySum::zero(key.currency), |(_, unapplied)| unapplied);
+            let mut account = Account::new(key.clone(), true, unapplied);
             account.add(AccountRows {
                 documents: tx.account_documents(organization, &key, DocumentsOf::All)?,
                 payments: tx.account_payments(organization, &key, PaymentsOf::All)?,
@@ -104,68 +137,60 @@ fn verify_accounts(services: &Services, organization: OrganizationId, found: &mu
             let written_off = tx.written_off(organization, key.customer_id)?.into_iter().find(|(other, _)| *other == key);
             let written_off = written_off.map_or(MoneySum::zero(key.currency), |(_, written_off)| written_off);
             check_account(&account, written_off).map_err(UseCaseError::from)
-        });
-        let subject = format!("account of customer {} with {} in {}", key.customer_id, key.entity_ref, key.currency);
-        match looked_at {
-            Ok(wrong) => wrong.into_iter().for_each(|detail| found.find(&subject, detail)),
-            Err(UseCaseError::Store(StoreError::Corrupt(detail))) => found.find(&subject, detail),
-            Err(UseCaseError::Store(error)) => return Err(error.into()),
-            Err(error) => found.find(&subject, error.to_string()),
-        }
+        })?;
+        found.accounts += 1;
+        wrong.into_iter().flatten().for_each(|detail| found.find(&subject, detail));
     }
     Ok(())
 }
 
 /// The contracts that the next billing run looks at.
-fn due_contracts(services: &Services, organization: OrganizationId, now: Timestamp) -> UseCaseResult<BTreeSet<ContractRef>> {
-    transact(&*services.store, Access::Read, |tx| {
-        let mut due: BTreeSet<ContractRef> = BTreeSet::new();
-        let mut after = None;
-        loop {
-            let page = tx.contracts_due(Some(organization), now, after, CONTRACTS_PER_PAGE)?;
-            due.extend(page.iter().map(|contract| contract.key.contract));
-            match page.last() {
-                Some(last) => after = Some(*last),
-                None => return Ok::<_, UseCaseError>(due),
-            }
+fn due_contracts(tx: &mut dyn Tx, organization: OrganizationId, now: Timestamp) -> UseCaseResult<BTreeSet<ContractRef>> {
+    let mut due: BTreeSet<ContractRef> = BTreeSet::new();
+    let mut after = None;
+    loop {
+        let page = tx.contracts_due(Some(organization), now, after, CONTRACTS_PER_PAGE)?;
+        due.extend(page.iter().map(|contract| contract.key.contract));
+        match page.last() {
+            Some(last) => after = Some(*last),
+            None => return Ok(due),
         }
-    })
+    }
+}
+
+/// What decides whether a due document of a contract is late.
+#[derive(Clone, Copy)]
+struct Due {
+    now: Timestamp,
+    /// When the contract's newest version was made.
+    made_at: Timestamp,
+    /// Whether the next billing run looks at the contract.
+    is_looked_at: bool,
 }
 
 fn verify_contract(
+    services: &Services,
     tx: &mut dyn Tx,
-    organization: OrganizationId,
-    contract: Contract,
-    is_looked_at: bool,
-    now: Timestamp,
+    key: ContractKey,
+    due: Due,
     found: &mut Verification,
 ) -> UseCaseResult<()> {
-    found.contracts += 1;
-    let contract_ref = contract.contract_ref;
-    let number = contract.number_text();
-    let book = books::empty(tx, contract.key(organization), None).and_then(|book| match book {
-        Some(book) => books::whole(tx, organization, book, now),
-        None => Err(corrupt("a contract", &contract_ref, "is not there")),
-    });
-    let mut book = match book {
-        Ok(book) => book,
-        Err(UseCaseError::Store(error @ StoreError::Unavailable(_))) => return Err(error.into()),
-        Err(error) => {
-            found.find(contract_ref, error.to_string());
-            return Ok(());
-        }
-    };
+    let (organization, contract_ref) = (key.organization, key.contract);
+    let book = books::empty(tx, key, None)?.ok_or_else(|| corrupt("a contract", &contract_ref, "is not there"))?;
+    let mut book = books::whole(tx, organization, book, due.now)?;
+    let subject = format!("{} ({contract_ref})", book.contract.number_text());
     verify_totals(tx, organization, &book, found)?;
     books::recount_all(tx, organization, &mut book)?;
-    let wrong = check::check(&book).and_then(|wrong| {
-        // What the next run looks at isn't lost.
-        let lost = if is_looked_at { Vec::new() } else { check::check_due(&book, now)? };
-        Ok(wrong.into_iter().chain(lost).collect::<Vec<_>>())
-    });
-    match wrong {
-        Ok(wrong) => wrong.into_iter().for_each(|detail| found.find(format!("{number} ({contract_ref})"), detail)),
-        Err(refusal) => found.find(contract_ref, refusal.to_string()),
+    let mut note = |wrong: Result<Vec<String>, Refusal>| match wrong {
+        Ok(wrong) => wrong.into_iter().for_each(|detail| found.find(&subject, detail)),
+        Err(refusal) => found.find(&subject, refusal.to_string()),
+    };
+    note(check::check(&book));
+    // What the next run looks at isn't lost.
+    if !due.is_looked_at {
+        note(check::check_due(&book, due.now));
     }
+    note(overdue(&book, due, &mut supplies(services)));
     let filter = DocumentFilter { contract_ref: Some(contract_ref), ..DocumentFilter::default() };
     let mut numbers: BTreeSet<u32> = BTreeSet::new();
     let mut documents: u64 = 0;
@@ -187,6 +212,38 @@ fn verify_contract(
         found.find(contract_ref, "its documents are not numbered 1 to n");
     }
     Ok(())
+}
+
+/// Documents that have been due for a day and aren't issued, with the reason of what can't be issued, in a sentence each
+/// (billing rules 2).
+fn overdue(book: &ContractBook, due: Due, supplies: &mut impl Supplies) -> Result<Vec<String>, Refusal> {
+    let is_late = |due_at: Timestamp| due_at.max(due.made_at).plus_seconds(DAY_SECONDS) <= due.now;
+    let mut late: Vec<(Timestamp, String)> = Vec::new();
+    for (due_at, place) in issue::due_documents(book, due.now, usize::MAX)? {
+        let draft = book.in_place(place);
+        // What the next run doesn't look at and has no document is reported as lost.
+        if is_late(due_at) && (draft.is_some() || due.is_looked_at) {
+            let product = format!("product {}: the period from {}", place.product_no.0, place.period_start);
+            late.push((due_at, draft.map_or(product, |draft| draft.head.number.to_string())));
+        }
+    }
+    for draft in book.documents().filter(|document| document.standing == Standing::Draft) {
+        if let Purpose::Usage | Purpose::Adjustment = draft.head.purpose {
+            let zone = book.entity(&draft.head.entity_ref)?.profile.time_zone;
+            let due_at = zone.start_of_day(day_after(zone.service_date(draft.head.created_at)));
+            if is_late(due_at) {
+                late.push((due_at, draft.head.number.to_string()));
+            }
+        }
+    }
+    if late.is_empty() {
+        return Ok(Vec::new());
+    }
+    let reason = match issue::run(&mut book.clone(), due.now, usize::MAX, supplies) {
+        Ok(_) => "a billing run would issue it".to_owned(),
+        Err(refusal) => refusal.to_string(),
+    };
+    Ok(late.into_iter().map(|(due_at, what)| format!("{what} is due since {due_at} and is not issued: {reason}")).collect())
 }
 
 /// M2: running totals are the aggregate of the live events, as far as they tell it.

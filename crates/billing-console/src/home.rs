@@ -102,7 +102,7 @@ fn card(counted: &Counted) -> Markup {
 fn last_run(run: At<'_>) -> Markup {
     html! {
         @if run.is_there() { div.card {
-            h2 { a href=(href(&["billing-runs", &run.at("run_ref").text()])) { "Contracts that failed in the last billing run" } }
+            h2 { a href=(href(&["billing-runs", &run.at("run_ref").text()])) { "Failures of the last billing run" } }
             p { (run.at("failed").text()) }
         } }
     }

@@ -10,6 +10,8 @@ use crate::parts::{facts, grouped, href, instant, number, section, state};
 
 const FAILURES: &[Column] = &[
     column("Contract", "contract_ref", Shown::Text).leading("contracts", "contract_ref"),
+    column("Period from", "period_start", Shown::Text),
+    column("Document", "document_ref", Shown::Text).leading("documents", "document_ref"),
     column("Why", "problem.code", Shown::Text),
     column("Reason", "problem.detail", Shown::Text),
 ];
@@ -28,7 +30,7 @@ pub fn billing_run(run: &Value) -> Markup {
             ("Contracts that were due", number(at.at("contracts"))),
             ("Documents issued", number(at.at("issued"))),
             ("Drafts put out of force", number(at.at("voided"))),
-            ("Contracts that failed", number(at.at("failed"))),
+            ("Failures", number(at.at("failed"))),
             ("Request", html! { (at.at("request_id").text()) }),
         ]))
         @if at.at("state").is("UNFINISHED") {
@@ -37,7 +39,7 @@ pub fn billing_run(run: &Value) -> Markup {
         @if at.at("state").is("CUT_SHORT") {
             p { "There wasn't time for everything that was due: run billing again to go on." }
         }
-        (listed("Contracts that failed", FAILURES, at.at("failures"), &at.at("failed").text()))
+        (listed("Failures", FAILURES, at.at("failures"), &at.at("failed").text()))
         (listed("Documents issued", &DOCUMENTS.some(DOCUMENTS_OF_RUN), At(&issued), &at.at("issued").text()))
         (listed("Drafts put out of force", &DOCUMENTS.some(DOCUMENTS_OF_RUN), At(&voided), &at.at("voided").text()))
     }
@@ -83,7 +85,7 @@ pub fn billing_preview(report: &Value) -> Markup {
             form method="post" action=(href(&["new", BILLING_RUNS.part])) {
                 button { "Run billing" } " " a href=(href(&[BILLING_RUNS.part])) { "Cancel" }
             }
-            (listed("Contracts that would fail", FAILURES, at.at("failed"), &count("failed")))
+            (listed("Failures to expect", FAILURES, at.at("failed"), &count("failed")))
             (listed("Documents that would be issued", &DOCUMENTS.some(DOCUMENTS_OF_RUN), at.at("issued"), &count("issued")))
             (listed("Drafts that would be put out of force", &DOCUMENTS.some(DOCUMENTS_OF_RUN), at.at("voided"), &count("voided")))
             p.muted { "A document without a number would be opened by its issue." }
@@ -101,11 +103,12 @@ mod tests {
     fn a_run_shows_what_failed_and_how_much_is_not_listed() {
         let document =
             json!({"document_ref": "d", "document_number": "UB-INV-1", "kind": "INVOICE", "total": 1, "currency": "EUR"});
-        let failure = json!({"contract_ref": "c<", "problem": {"code": "amount_out_of_range", "detail": "<b>"}});
+        let failure = json!({"contract_ref": "c<", "period_start": "2027-01-01", "document_ref": "d7", "problem": {"code": "amount_out_of_range", "detail": "<b>"}});
         let run = json!({"state": "UNFINISHED", "issued": 1234, "voided": 0, "failed": 1, "documents": [document], "failures": [failure]});
         let shown = billing_run(&run).into_string();
         assert!(shown.contains("broken off") && shown.contains("The first 1 of 1,234."), "{shown}");
         assert!(shown.contains("/console/contracts/c%3C") && !shown.contains("<b>"), "{shown}");
+        assert!(shown.contains("2027-01-01") && shown.contains("/console/documents/d7"), "{shown}");
         assert!(!shown.contains("<h2>Drafts put out of force</h2>"), "{shown}");
     }
 

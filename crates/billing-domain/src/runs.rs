@@ -1,5 +1,7 @@
 //! Billing runs, as they are told afterwards.
 
+use chrono::NaiveDate;
+
 use crate::access::RequestId;
 use crate::audit::Author;
 use crate::calendar::Timestamp;
@@ -11,9 +13,9 @@ use crate::refs::{BillingRunRef, ContractRef, DocumentRef};
 pub const RUNS_KEPT_DAYS: i64 = 400;
 /// The most documents that are kept of a run one by one.
 pub const MAX_RUN_DOCUMENTS: usize = 500;
-/// The most contracts that failed that are kept of a run one by one.
+/// The most failures that are kept of a run one by one.
 pub const MAX_RUN_FAILURES: usize = 200;
-/// The most bytes that are kept of why a contract failed.
+/// The most bytes that are kept of a reason.
 const MAX_DETAIL_BYTES: usize = 1_000;
 
 /// How far a run has come.
@@ -48,7 +50,7 @@ pub struct RunHead {
     pub issued: u64,
     /// Drafts put out of force.
     pub voided: u64,
-    /// Contracts that couldn't be billed.
+    /// Documents that couldn't be issued, and contracts that couldn't be billed at all.
     pub failed: u64,
 }
 
@@ -87,11 +89,22 @@ pub struct RunDocument {
     pub voided: bool,
 }
 
-/// A contract that a run couldn't bill.
+/// A due document that a run couldn't issue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FailedDocument {
+    /// The first day of the document's own period.
+    pub period_start: NaiveDate,
+    /// The document, where it was opened.
+    pub document_ref: Option<DocumentRef>,
+}
+
+/// A document that a run couldn't issue, or a contract that it couldn't bill at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunFailure {
     /// The contract.
     pub contract_ref: ContractRef,
+    /// The document; `None` where the contract failed as a whole.
+    pub document: Option<FailedDocument>,
     /// Why: a stable word for machines…
     pub code: String,
     /// …and what went wrong.
@@ -100,9 +113,14 @@ pub struct RunFailure {
 
 impl RunFailure {
     /// A failure whose reason is told no longer than is kept.
-    pub fn of(contract_ref: ContractRef, code: &str, detail: &str) -> Self {
+    pub fn of(contract_ref: ContractRef, document: Option<FailedDocument>, code: &str, detail: &str) -> Self {
         let end = (0..=detail.len().min(MAX_DETAIL_BYTES)).rev().find(|end| detail.is_char_boundary(*end)).unwrap_or(0);
-        Self { contract_ref, code: code.to_owned(), detail: detail.get(..end).unwrap_or_default().to_owned() }
+        Self { contract_ref, document, code: code.to_owned(), detail: detail.get(..end).unwrap_or_default().to_owned() }
+    }
+
+    fn order(&self) -> (ContractRef, Option<(NaiveDate, Option<DocumentRef>)>, &str, &str) {
+        let document = self.document.map(|document| (document.period_start, document.document_ref));
+        (self.contract_ref, document, &self.code, &self.detail)
     }
 }
 
@@ -132,12 +150,31 @@ impl KeptRun {
         }
     }
 
-    /// Adds a contract that couldn't be billed.
+    /// Adds what couldn't be billed.
     pub fn add_failure(&mut self, failure: RunFailure) {
         self.head.failed = self.head.failed.saturating_add(1);
         if self.failures.len() < MAX_RUN_FAILURES {
             self.failures.push(failure);
         }
+    }
+
+    /// Returns whether it put no document in force or out of it, and failed exactly as an earlier run: on nothing, where there is none.
+    pub fn is_repetition_of(&self, earlier: Option<&Self>) -> bool {
+        let sorted = |run: &Self| {
+            let mut failures = run.failures.clone();
+            failures.sort_by(|a, b| a.order().cmp(&b.order()));
+            failures
+        };
+        let fails_alike = match earlier {
+            Some(earlier) => self.head.failed == earlier.head.failed && sorted(self) == sorted(earlier),
+            None => self.head.failed == 0,
+        };
+        self.head.is_idle() && fails_alike
+    }
+
+    /// Returns its failures that an earlier run didn't have.
+    pub fn new_failures<'r>(&'r self, earlier: Option<&'r Self>) -> impl Iterator<Item = &'r RunFailure> {
+        self.failures.iter().filter(move |failure| earlier.is_none_or(|earlier| !earlier.failures.contains(failure)))
     }
 }
 
@@ -152,7 +189,7 @@ mod tests {
         let at = Timestamp::from_micros(0).expect("an instant");
         let mut run = KeptRun::begun(RunHead::begun(BillingRunRef::from_uuid(Uuid::nil()), Author::Scheduler, None, at));
         assert_eq!((run.head.state(), run.head.is_idle()), (RunState::Unfinished, true));
-        let failure = RunFailure::of(ContractRef::from_uuid(Uuid::nil()), "x", &"é".repeat(MAX_DETAIL_BYTES));
+        let failure = RunFailure::of(ContractRef::from_uuid(Uuid::nil()), None, "x", &"é".repeat(MAX_DETAIL_BYTES));
         assert_eq!(failure.detail.len(), MAX_DETAIL_BYTES);
         (0..=MAX_RUN_FAILURES).for_each(|_| run.add_failure(failure.clone()));
         assert_eq!((run.head.failed, run.failures.len()), (MAX_RUN_FAILURES as u64 + 1, MAX_RUN_FAILURES));
@@ -160,5 +197,33 @@ mod tests {
         assert_eq!(run.head.state(), RunState::Finished);
         run.head.cut_short = true;
         assert_eq!(run.head.state(), RunState::CutShort);
+    }
+
+    #[test]
+    fn a_run_repeats_another_when_it_bills_nothing_and_fails_alike() {
+        let at = Timestamp::from_micros(0).expect("an instant");
+        let run = |failures: &[(u128, Option<u32>)]| {
+            let mut run = KeptRun::begun(RunHead::begun(BillingRunRef::from_uuid(Uuid::nil()), Author::Scheduler, None, at));
+            for (contract, month) in failures {
+                let document = month.map(|month| FailedDocument {
+                    period_start: NaiveDate::from_ymd_opt(2027, month, 1).expect("a day"),
+                    document_ref: None,
+                });
+                run.add_failure(RunFailure::of(ContractRef::from_uuid(Uuid::from_u128(*contract)), document, "x", "y"));
+            }
+            run
+        };
+        let failed = run(&[(1, Some(1)), (1, Some(2)), (2, None)]);
+        assert!(run(&[]).is_repetition_of(None));
+        assert!(run(&[]).is_repetition_of(Some(&run(&[]))));
+        assert!(!run(&[]).is_repetition_of(Some(&failed)), "what failed is right again");
+        assert!(!failed.is_repetition_of(None));
+        assert!(run(&[(2, None), (1, Some(2)), (1, Some(1))]).is_repetition_of(Some(&failed)), "in any order");
+        let other = run(&[(1, Some(1)), (1, Some(3)), (2, None)]);
+        assert!(!other.is_repetition_of(Some(&failed)));
+        assert_eq!(other.new_failures(Some(&failed)).collect::<Vec<_>>(), [&other.failures[1]]);
+        let mut issued = failed.clone();
+        issued.head.issued = 1;
+        assert!(!issued.is_repetition_of(Some(&failed)));
     }
 }

@@ -27,6 +27,8 @@ pub struct Verification {
     pub documents: u64,
     /// Events counted again.
     pub events: u64,
+    /// Accounts added up.
+    pub accounts: u64,
     /// What is wrong.
     pub findings: Vec<Finding>,
 }
@@ -37,6 +39,7 @@ impl Verification {
         self.contracts += other.contracts;
         self.documents += other.documents;
         self.events += other.events;
+        self.accounts += other.accounts;
         self.findings.extend(other.findings);
     }
 
@@ -83,7 +86,8 @@ mod tests {
     fn all_findings_are_counted_and_the_first_are_kept() {
         let at = Timestamp::from_micros(0).expect("an instant");
         let finding = |n: usize| Finding { subject: n.to_string(), detail: "ß".repeat(n) };
-        let seen = Verification { contracts: 1, documents: 2, events: 3, findings: (450..600).map(finding).collect() };
+        let seen =
+            Verification { contracts: 1, documents: 2, events: 3, accounts: 4, findings: (450..600).map(finding).collect() };
         let recorded = RecordedVerification::of(at, at, seen.clone());
         assert_eq!((recorded.wrong, recorded.seen.findings.len()), (150, MAX_KEPT_FINDINGS));
         assert_eq!(recorded.seen.findings[..51], seen.findings[..51]);

@@ -7,7 +7,7 @@ use billing_domain::contract::agreement::Catalog;
 use billing_domain::contract::amendment::{
     Amendment, ContractEdit, LastDay, ProductPatch, QuantityChange, Since, Situation, cancelled, edited, resumed, with_quantity,
 };
-use billing_domain::contract::schedule::BillingSchedule;
+use billing_domain::contract::schedule::{BillingCycle, BillingSchedule, CycleUnit};
 use billing_domain::contract::terms::{PaymentTime, ProductTerms, Quantities, QuantityStep, RequestedLineItem, SelectedCharge};
 use billing_domain::contract::{Contract, ContractProduct};
 use billing_domain::patch::Patch;
@@ -662,8 +662,7 @@ fn a_product_is_put_back_whatever_happened_since_it_was_left_out() {
     let resumed = resumed(&cancel(&without_other(), "2026-02-12", LastDay::Today).expect("an amendment").contract).contract;
     // One that is left out again keeps the end that is planned.
     assert_eq!(left_out_again, without_other());
-    let rows =
-        [("left out again", left_out_again), ("annulled", left_out_for_good), ("cancelled and resumed", resumed)];
+    let rows = [("left out again", left_out_again), ("annulled", left_out_for_good), ("cancelled and resumed", resumed)];
     for (what, contract) in rows {
         assert!(contract.products[1].is_removed(), "{what}");
         let contract =
@@ -865,6 +864,205 @@ fn everything_wrong_in_an_edit_is_found_at_once() {
         "products.1.product_pricing_ref unknown_reference",
     ];
     assert_eq!(found, expected);
+}
+
+/// Periods with the share of the whole one that they cost, from the one of a day on.
+fn periods_from(product: &ContractProduct, day: &str) -> Vec<String> {
+    let shown = |period: billing_domain::contract::ProductPeriod<'_>| {
+        let share = period.period.share();
+        format!("{} {}/{}", period.days(), share.days, share.of)
+    };
+    product.periods().filter(|period| period.days().last_day() >= date(day)).map(shown).collect()
+}
+
+fn ends_on(day: &str) -> Vec<ProductPatch> {
+    let ends = api(|p| {
+        p.product_no = Some(ProductNo(0));
+        p.billing_end_date = Some(date(day));
+    });
+    vec![ends]
+}
+
+#[test]
+fn an_end_holds_on_the_very_day_whoever_asks_for_it() {
+    let by = |patches, since| begun(&year(), "2026-06-10", &edit(patches, since)).expect("an amendment");
+    let rows = [
+        ("by a day", by(ends_on("2026-06-20"), from("2026-06-21"))),
+        ("by an earlier day", by(ends_on("2026-06-20"), from("2026-06-05"))),
+        ("by the current period", by(ends_on("2026-06-20"), Since::CurrentPeriod)),
+        ("left out", by(vec![], from("2026-06-21"))),
+        (
+            "cancelled",
+            on("2026-06-10", &[0], |now| cancelled(&year(), last("2026-06-20"), at(CANCELLED_AT), now)).expect("it is"),
+        ),
+    ];
+    for (what, amendment) in rows {
+        assert_eq!(periods_from(&amendment.contract.products[0], "2026-06-01"), ["2026-06-01…2026-06-20 20/30"], "{what}");
+        assert_eq!((amendment.since, amendment.restructured.len()), (first_days(&[(0, "2026-06-21")]), 0), "{what}");
+    }
+}
+
+#[test]
+fn an_end_before_the_next_period_is_asked_for_with_a_day_or_the_current_period() {
+    let attempt = |has_begun: &[u16], today: &str, last: &str, since| {
+        on(today, has_begun, |now| edited(&year(), &edit(ends_on(last), since), &catalog(), now)).map(|_| ())
+    };
+    let rows = [
+        (Since::NextPeriod, "2026-06-20", false),
+        (Since::NextPeriod, "2026-05-20", false),
+        (from("2026-06-22"), "2026-06-20", false),
+        (from("2026-06-21"), "2026-06-20", true),
+        (Since::CurrentPeriod, "2026-06-20", true),
+        // The next period may end with the edit, or later.
+        (Since::NextPeriod, "2026-06-30", true),
+        (Since::NextPeriod, "2026-07-20", true),
+        (Since::NextPeriod, "2028-01-20", true),
+        (from("2026-12-01"), "2026-07-20", true),
+    ];
+    for (since, last, is_taken) in rows {
+        let decided = attempt(&[0], "2026-06-10", last, since);
+        assert_eq!(decided.is_ok(), is_taken, "{last} {since:?}");
+        if let Err(refusal) = decided {
+            assert_eq!(code(&refusal), ["products.0.billing_end_date ends_before_next_period"], "{last} {since:?}");
+        }
+    }
+    // Nothing is billed yet, or nothing has started.
+    attempt(&[], "2026-06-10", "2026-06-20", Since::NextPeriod).expect("it hasn't begun");
+    attempt(&[0], "2025-12-10", "2026-06-20", Since::NextPeriod).expect("it hasn't started");
+    // One that is over has no next period.
+    let over = attempt(&[0], "2027-02-10", "2026-06-20", Since::NextPeriod).expect_err("a refusal");
+    assert_eq!(code(&over), ["products.0.billing_end_date ends_before_next_period"]);
+    attempt(&[0], "2027-02-10", "2026-06-20", from("2026-06-21")).expect("a day that is over may be asked for");
+}
+
+#[test]
+fn an_end_that_is_moved_back_restores_every_period() {
+    let with_day = fixtures::agreed_with(&pricings()[0], "2026-01-01", "2026-12-31", |r| r.issue_day = Some(date("2026-03-15")));
+    let quarterly = fixtures::agreed_with(&pricings()[0], "2026-01-10", "2026-12-09", |r| {
+        r.billing_cycle = BillingCycle::new(CycleUnit::Quarterly, 1);
+    });
+    let rows = [
+        ("by the month", year(), "2026-12-31"),
+        ("with a rise", with_a_rise(), "2026-12-31"),
+        ("with an issue day", contract(vec![with_day]), "2026-12-31"),
+        ("by the quarter", contract(vec![quarterly]), "2026-12-09"),
+    ];
+    for (what, before, end) in rows {
+        for moved in ["2026-02-20", "2026-03-31", "2026-07-20", "2028-01-20"] {
+            let there = begun(&before, "2026-02-25", &edit(ends_on(moved), Since::CurrentPeriod)).expect("an amendment");
+            assert_eq!(there.contract.products[0].billed().expect("it bills").last_day(), date(moved), "{what} {moved}");
+            assert!(there.restructured.is_empty(), "{what} {moved}");
+            let first = date(moved).min(date(end)).succ_opt().expect("a day");
+            let back = edit(ends_on(end), Since::Day(first));
+            let back = begun(&there.contract, "2026-02-25", &back).expect("an amendment");
+            assert_eq!(back.contract.products[0].plan(), before.products[0].plan(), "{what} {moved}");
+            let days = there.since.values().chain(back.since.values()).copied().collect::<Vec<_>>();
+            assert_eq!(days, [first; 2], "{what} {moved}");
+        }
+    }
+}
+
+#[test]
+fn the_anchor_of_a_product_that_has_begun_moves_only_with_the_issue_day() {
+    let later = |has_begun: &[u16]| {
+        on("2026-02-25", has_begun, |now| edited(&year(), &edit(ends_on("2027-01-20"), Since::NextPeriod), &catalog(), now))
+            .expect("an amendment")
+            .contract
+    };
+    let extended = later(&[0]);
+    assert_eq!(extended.products[0].newest_terms().expect("terms").schedule.anchor(), date("2027-01-01"));
+    assert_eq!(periods_from(&extended.products[0], "2026-12-31"), ["2026-12-01…2026-12-31 31/31", "2027-01-01…2027-01-20 20/31"]);
+    let anew = later(&[]);
+    assert_eq!(anew.products[0].newest_terms().expect("terms").schedule.anchor(), date("2027-01-21"));
+    assert_eq!(periods_from(&anew.products[0], "2027-01-01"), ["2026-12-21…2027-01-20 31/31"]);
+    // Another cycle keeps the anchor, another issue day moves it.
+    let cycle = edit(
+        vec![api(|p| p.billing_cycle = Patch::Set(BillingCycle::new(CycleUnit::Quarterly, 1).expect("a cycle")))],
+        from("2026-07-01"),
+    );
+    let cycle = begun(&extended, "2026-02-25", &cycle).expect("an amendment").contract;
+    assert_eq!(periods_from(&cycle.products[0], "2026-12-31"), ["2026-10-01…2026-12-31 92/92", "2027-01-01…2027-01-20 20/90"]);
+    let issue_day = edit(vec![api(|p| p.issue_day = Patch::Set(date("2026-07-01")))], from("2026-07-01"));
+    let issue_day = begun(&extended, "2026-02-25", &issue_day).expect("an amendment").contract;
+    assert_eq!(issue_day.products[0].newest_terms().expect("terms").schedule.anchor(), date("2026-07-01"));
+}
+
+#[test]
+fn an_end_before_the_issue_day_clips_the_grid() {
+    let with_day = fixtures::agreed_with(&pricings()[0], "2026-01-01", "2026-12-31", |r| r.issue_day = Some(date("2026-03-15")));
+    let contract = contract(vec![with_day]);
+    let ended = edit(ends_on("2026-02-20"), Since::CurrentPeriod);
+    let amendment = begun(&contract, "2026-02-10", &ended).expect("an amendment");
+    let product = &amendment.contract.products[0];
+    assert_eq!(
+        periods_from(product, "2026-01-01"),
+        ["2026-01-01…2026-01-14 14/31", "2026-01-15…2026-02-14 31/31", "2026-02-15…2026-02-20 6/28"]
+    );
+    // Before it has begun, the issue day has to lie in the range.
+    assert_eq!(code(&refused(&contract, "2026-02-10", &ended)), ["products.0.issue_day out_of_range"]);
+}
+
+#[test]
+fn a_one_time_product_that_has_begun_ends_no_later_than_it_did_first() {
+    let once = fixtures::agreed_with(&pricings()[0], "2027-01-01", "2027-12-31", |r| {
+        r.billing_cycle = BillingCycle::new(CycleUnit::OneTime, 1);
+    });
+    let contract = contract(vec![once]);
+    let attempt = |contract: &Contract, last: &str, since| begun(contract, "2027-05-10", &edit(ends_on(last), since));
+    let ended = attempt(&contract, "2027-06-30", Since::CurrentPeriod).expect("an amendment").contract;
+    assert_eq!(periods_from(&ended.products[0], "2027-01-01"), ["2027-01-01…2027-06-30 181/365"]);
+    let left_out = begun(&contract, "2027-05-10", &edit(vec![], from("2027-07-01"))).expect("an amendment").contract;
+    assert_eq!(periods_from(&left_out.products[0], "2027-01-01"), ["2027-01-01…2027-06-30 181/365"]);
+    let back = attempt(&ended, "2027-12-31", Since::CurrentPeriod).expect("an amendment").contract;
+    assert_eq!(back.products[0].plan(), contract.products[0].plan());
+    for (from, since) in [(&contract, Since::NextPeriod), (&contract, Since::CurrentPeriod), (&ended, Since::CurrentPeriod)] {
+        let refusal = attempt(from, "2028-12-31", since).expect_err("a refusal");
+        assert_eq!(code(&refusal), ["products.0.billing_end_date not_retroactive"]);
+    }
+    let anew = after(&contract, "2027-05-10", &edit(ends_on("2028-12-31"), Since::NextPeriod));
+    assert_eq!(periods_from(&anew.products[0], "2027-01-01"), ["2027-01-01…2028-12-31 731/731"]);
+}
+
+#[test]
+fn a_product_that_is_left_out_again_keeps_its_end_and_a_named_end_takes_its_place() {
+    for since in [Since::NextPeriod, Since::CurrentPeriod, from("2026-02-01")] {
+        let again = amended(&without_other(), "2026-02-12", &edit(vec![api(|_| ())], since));
+        assert_eq!(again.contract, without_other(), "{since:?}");
+    }
+    let earlier = edit(back(|p| p.billing_end_date = Some(date("2026-02-20"))), Since::CurrentPeriod);
+    let contract = begun(&without_other(), "2026-02-12", &earlier).expect("an amendment").contract;
+    assert_eq!(plan(&contract, 1), ["2026-01-01…2026-02-20 at 5"]);
+}
+
+#[test]
+fn an_element_with_a_number_means_that_product() {
+    let numbered = |no: u16, reference: &str, discount: &str| {
+        of(reference, |p| {
+            p.product_no = Some(ProductNo(no));
+            p.discount = Patch::Set(percent(discount));
+        })
+    };
+    for patches in permutations(&[numbered(0, "api", "1"), numbered(1, "api", "2"), numbered(2, "other", "3")]) {
+        let contract = after(&three(), "2025-12-01", &edit(patches, Since::NextPeriod));
+        let discounts: Vec<String> = contract.products.iter().map(|product| shown(product)[0].clone()).collect();
+        assert!(
+            discounts.iter().zip(["−1 %", "−2 %", "−3 %"]).all(|(shown, discount)| shown.ends_with(discount)),
+            "{discounts:?}"
+        );
+    }
+    // The number decides before the start does: the start moves.
+    let moved = ProductPatch { billing_start_date: Some(date("2026-07-02")), ..numbered(1, "api", "2") };
+    let contract =
+        after(&three(), "2025-12-01", &edit(vec![numbered(0, "api", "1"), moved, of("other", |_| ())], Since::NextPeriod));
+    assert_eq!((plan(&contract, 1), contract.products.len()), (vec!["2026-07-02…2026-12-31 at 10 −2 %".to_owned()], 3));
+    let rows = [
+        (vec![numbered(3, "api", "1")], "products.0.product_no unknown_product"),
+        (vec![numbered(2, "api", "1")], "products.0.product_pricing_ref pricing_mismatch"),
+        (vec![numbered(1, "api", "1"), numbered(1, "api", "2")], "products.1.product_no ambiguous_product"),
+    ];
+    for (patches, expected) in rows {
+        assert_eq!(code(&refused(&three(), "2026-02-10", &edit(patches, Since::NextPeriod))), [expected]);
+    }
 }
 
 const CANCELLED_AT: &str = "2026-03-10T12:00:00Z";

@@ -24,6 +24,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use billing_domain::text::OneLine;
+use billing_domain::verification::Verification;
 use billing_storage::Distribution;
 use clap::Parser as _;
 use clap::error::{ContextKind, ErrorKind};
@@ -104,15 +105,24 @@ fn migrate(settings: &settings::MigrateSettings) -> Outcome<()> {
 
 fn verify(settings: &settings::VerifySettings) -> Outcome<()> {
     let services = composition::offline(composition::open_as_it_is(&settings.store)?, Arc::new(SystemClock))?;
-    let seen = billing_application::verify::verify(&services, settings.record)?;
-    for finding in &seen.findings {
-        say(&format!("{}: {}", finding.subject, finding.detail))?;
+    let mut seen = Verification::default();
+    for (organization, verified) in billing_application::verify::verify(&services, settings.record)? {
+        for finding in &verified.findings {
+            say(&format!("{}: {}", finding.subject, finding.detail))?;
+        }
+        say(&format!("Organization {organization}: looked at {}, {} wrong.", looked_at(&verified), verified.findings.len()))?;
+        seen.add(verified);
     }
-    let looked_at = format!("{} contracts, {} documents and {} events", seen.contracts, seen.documents, seen.events);
+    let looked_at = looked_at(&seen);
     match seen.findings.len() {
         0 => say(&format!("Looked at {looked_at}: every invariant holds.")),
         wrong => Err(Failure::Failed(format!("looked at {looked_at}: {wrong} things are wrong"))),
     }
+}
+
+fn looked_at(seen: &Verification) -> String {
+    let Verification { contracts, documents, events, accounts, .. } = seen;
+    format!("{contracts} contracts, {documents} documents, {events} events and {accounts} accounts")
 }
 
 fn create_organization(name: &OneLine, store: &settings::StoreSettings) -> Outcome<()> {

@@ -563,6 +563,7 @@ diesel::allow_tables_to_appear_in_same_query!(document_files, issued_documents);
 diesel::allow_tables_to_appear_in_same_query!(usage_formats, usage_format_versions);
 diesel::allow_tables_to_appear_in_same_query!(documents, usage_events);
 diesel::allow_tables_to_appear_in_same_query!(contracts, documents);
+diesel::allow_tables_to_appear_in_same_query!(contracts, contract_versions);
 diesel::allow_tables_to_appear_in_same_query!(contracts, usage_events);
 diesel::allow_tables_to_appear_in_same_query!(api_keys, revoked_tokens);
 diesel::allow_tables_to_appear_in_same_query!(customers, usage_products);

@@ -3,14 +3,18 @@
 use std::cell::Cell;
 
 use billing_application::billing_run::{BillingRun, run_billing, run_billing_everywhere};
+use billing_application::catalog::{WantedEntity, edit_entity};
 use billing_application::error::{Thing, UseCaseError};
 use billing_application::run_history::{forget_old_billing_runs, get_billing_run, list_billing_runs};
+use billing_application::verify::verify;
 use billing_domain::audit::Author;
 use billing_domain::page::PageRequest;
+use billing_domain::patch::Changes;
+use billing_domain::party::legal::Strictness;
 use billing_domain::ports::RunFilter;
 use billing_domain::refs::BillingRunRef;
 use billing_domain::runs::{KeptRun, RunFailure, RunHead, RunState};
-use billing_testkit::fixtures::{fixed, requested};
+use billing_testkit::fixtures::{self, fixed, requested};
 use uuid::Uuid;
 
 use crate::books::Books;
@@ -108,6 +112,54 @@ fn runs_of_the_clock_that_do_nothing_do_not_add_up() {
         assert_eq!((now.len(), Some(now[0].run_ref)), (2, asked.run_ref));
         assert_eq!(now[1], issued[0]);
     }
+}
+
+#[test]
+fn a_failure_is_recorded_when_it_changes() {
+    let books = Books::with("2025-12-20T00:00:00Z", |entity| entity.profile.paper.strictness = Strictness::Strict, |_| {});
+    let api = books.pricing("api", vec![fixed("fee", "10.00")]);
+    let contract = books.contract(vec![requested(&api, "2026-01-01", "2026-02-28")]);
+    let run = |now: &str| {
+        books.clock(now);
+        run_billing_everywhere(&books.bench.services).expect("a run").failed.len()
+    };
+    assert_eq!(run("2026-01-10T00:00:00Z"), 0);
+    assert_eq!(runs(&books), []);
+    assert_eq!(run("2026-02-01T03:00:00Z"), 1);
+    let first = runs(&books);
+    assert_eq!((first.len(), first[0].failed, first[0].issued), (1, 1, 0));
+    assert_eq!(whole(&books, first[0].run_ref).failures[0].contract_ref, contract);
+    for minute in 1..5 {
+        assert_eq!(run(&format!("2026-02-01T03:0{minute}:00Z")), 1);
+        assert_eq!(runs(&books), first, "it fails as before");
+    }
+    let dry = run_billing(&books.bench.services, &books.bench.principal, BillingRun::whole(true)).expect("a run");
+    assert_eq!((dry.failed.len(), runs(&books)), (1, first));
+    let edit = Changes::of(|wanted: &mut WantedEntity| wanted.profile.paper.strictness = Strictness::Lenient);
+    edit_entity(&books.bench.services, &books.bench.principal, &fixtures::entity_ref("main"), &edit).expect("an entity");
+    assert_eq!(run("2026-02-01T03:06:00Z"), 0);
+    let last = runs(&books);
+    assert_eq!((last[0].failed, last[0].issued), (0, 1));
+}
+
+#[test]
+fn what_is_due_for_a_day_and_cannot_be_issued_is_verified_with_its_reason() {
+    let books = Books::with("2025-12-20T00:00:00Z", |entity| entity.profile.paper.strictness = Strictness::Strict, |_| {});
+    let api = books.pricing("api", vec![fixed("fee", "10.00")]);
+    books.contract(vec![requested(&api, "2026-01-01", "2026-02-28")]);
+    let found = |now: &str| {
+        books.clock(now);
+        run_billing_everywhere(&books.bench.services).expect("a run");
+        let verified = verify(&books.bench.services, false).expect("a verification");
+        assert_eq!(verified.len(), 1);
+        let (_, seen) = &verified[0];
+        assert_eq!((seen.contracts, seen.documents, seen.accounts), (1, 0, 0));
+        seen.findings.iter().map(|finding| finding.detail.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(found("2026-02-02T01:59:59Z"), [""; 0]);
+    let [late] = found("2026-02-02T02:00:00Z").try_into().expect("one finding");
+    assert!(late.contains("product 0: the period from 2026-01-01 is due since 2026-02-01T02:00:00"), "{late}");
+    assert!(late.contains("legal_name"), "{late}");
 }
 
 #[test]

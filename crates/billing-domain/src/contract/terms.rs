@@ -332,6 +332,14 @@ impl SelectedLineItem {
         }
     }
 
+    /// The steps of its quantity; a usage line item has none.
+    pub(super) fn steps(&self) -> &[QuantityStep] {
+        match &self.charge {
+            SelectedCharge::Fixed { quantities, .. } => quantities.as_slice(),
+            SelectedCharge::Usage(_) => &[],
+        }
+    }
+
     /// Whether it is billed once, in the first period that has it.
     pub const fn is_once(&self) -> bool {
         matches!(self.charge, SelectedCharge::Fixed { recurrence: Recurrence::Once, .. })
@@ -508,6 +516,17 @@ impl ProductTerms {
     /// What it states about tax; the rest is left to the customer's and the entity's defaults (billing rules 7).
     pub fn stated_tax(&self) -> StatedTax {
         StatedTax { rate: self.tax, basis: self.treatment.clone() }
+    }
+
+    /// What of them a day is billed by: neither what holds on other days nor what is for documents that aren't there yet.
+    pub(super) fn billed_on(mut self, day: NaiveDate) -> Self {
+        for item in &mut self.line_items {
+            if let SelectedCharge::Fixed { quantities, .. } = &mut item.charge {
+                *quantities = Quantities(vec![QuantityStep { from: NaiveDate::MIN, quantity: quantities.on(day) }]);
+            }
+        }
+        let schedule = self.schedule.endless();
+        Self { note: None, buyer_reference: None, net_terms: None, payment: PaymentDetails::default(), schedule, ..self }
     }
 
     /// What structures documents: it can't change under an issued one (billing rules 7).

@@ -182,6 +182,11 @@ impl LedgerLine {
         }
     }
 
+    /// What names its amount among everything that a family bills.
+    pub fn billed_by(&self, family: DocumentRef) -> BilledKey {
+        BilledKey { line: self.key.clone(), rates: self.rates.clone(), has_default_tax: self.has_default_tax, family }
+    }
+
     /// As a document shows it, with the names of the terms in force in its period, or that of the charge it is of.
     pub fn shown(&self, period: Option<&ProductPeriod<'_>>, charged: Option<&OneLine>) -> DocumentLine {
         let id = self.key.line_item_id.as_ref();
@@ -313,8 +318,7 @@ impl Documented {
             return Ok(());
         }
         let period = (line.key.product_no, line.key.period_start);
-        let key =
-            BilledKey { line: line.key.clone(), rates: line.rates.clone(), has_default_tax: line.has_default_tax, family };
+        let key = line.billed_by(family);
         let of_period = self.0.entry(period).or_default();
         let sum = of_period.get(&key).copied().unwrap_or(0).checked_add(minor).ok_or(AmountOutOfRange)?;
         if sum == 0 {

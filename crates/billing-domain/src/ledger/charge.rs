@@ -168,7 +168,7 @@ fn post_revision(
     }
     for adjustment in corrected.into_iter().filter(|_| occasion.issue) {
         if book.known(adjustment)?.standing == Standing::Draft {
-            issue::issue_where_possible(book, adjustment, occasion.now, supplies)?;
+            issue::issue_where_possible(book, &[adjustment], occasion.now, supplies)?.ok();
         }
     }
     issue::remind(book, occasion.now)?;

@@ -150,21 +150,7 @@ fn issue_together(
         }
         return Ok(());
     }
-    let may_lack = together.iter().try_fold(false, |lacks, document_ref| {
-        let head = &book.known(*document_ref)?.head;
-        Ok::<_, Refusal>(lacks || may_lack(book, &head.entity_ref, head.currency)?)
-    })?;
-    let issued = where_possible(book, may_lack, |book| {
-        let mut outcomes = Vec::new();
-        for document_ref in together {
-            // The first of them can have taken the other one over.
-            if book.known(*document_ref)?.standing == Standing::Draft {
-                outcomes.push(issue(book, *document_ref, now, supplies)?);
-            }
-        }
-        Ok(outcomes)
-    })?;
-    match issued {
+    match issue_where_possible(book, together, now, supplies)? {
         Ok(outcomes) => run.outcomes.extend(outcomes),
         Err(refusal) => {
             for document_ref in together {
@@ -183,19 +169,32 @@ fn is_opposite(one: &[LedgerLine], other: &[LedgerLine]) -> bool {
     one.len() == other.len() && !one.is_empty() && one.iter().all(|line| is_among(line, other))
 }
 
-/// Issues a document where its paper lacks nothing; else it stays a draft that each run tries to issue.
+/// Issues documents together where no paper lacks anything; else they stay drafts that each run tries to issue, and the refusal is
+/// returned inside.
 ///
 /// # Errors
 /// As [`run`].
 pub(super) fn issue_where_possible(
     book: &mut ContractBook,
-    document_ref: DocumentRef,
+    together: &[DocumentRef],
     now: Timestamp,
     supplies: &mut impl Supplies,
-) -> Result<(), Refusal> {
-    let head = &book.known(document_ref)?.head;
-    let may_lack = may_lack(book, &head.entity_ref, head.currency)?;
-    where_possible(book, may_lack, |book| issue(book, document_ref, now, supplies)).map(drop)
+) -> Result<Result<Vec<Outcome>, Refusal>, Refusal> {
+    let mut lacks = false;
+    for document_ref in together {
+        let head = &book.known(*document_ref)?.head;
+        lacks |= may_lack(book, &head.entity_ref, head.currency)?;
+    }
+    where_possible(book, lacks, |book| {
+        let mut outcomes = Vec::new();
+        for document_ref in together {
+            // One of them can have taken another one over.
+            if book.known(*document_ref)?.standing == Standing::Draft {
+                outcomes.push(issue(book, *document_ref, now, supplies)?);
+            }
+        }
+        Ok(outcomes)
+    })
 }
 
 /// Lets something be issued that may lack what its paper needs: then nothing is opened or numbered, and the refusal is returned
@@ -253,7 +252,7 @@ pub(super) fn everything(book: &mut ContractBook, now: Timestamp, supplies: &mut
     }
     for document_ref in drafts(book) {
         if book.known(document_ref)?.standing == Standing::Draft {
-            issue_where_possible(book, document_ref, now, supplies)?;
+            issue_where_possible(book, &[document_ref], now, supplies)?.ok();
         }
     }
     Ok(())
@@ -479,7 +478,7 @@ pub fn issue(
         return Ok(Outcome { document_ref, issued: Vec::new(), total });
     }
     let is_child = document.head.purpose == Purpose::Usage;
-    let wrong_sign = if is_child { content.sub_total.minor() < 0 } else { total.minor() < 0 };
+    let wrong_sign = total.minor() < 0;
     let issued = match document.head.kind {
         DocumentKind::Invoice if wrong_sign && is_child => vec![turn(book, &document, &content, now, supplies)?],
         DocumentKind::Invoice if wrong_sign => split(book, &document, &content, now, supplies)?,

@@ -319,7 +319,7 @@ fn own_document(
     )?;
     book.put(Entry::Lines { document_ref: child, lines: merge(Vec::new(), lines)? })?;
     // A paper that lacks something refuses no event: the child is a draft until a run can issue it (billing rules 2).
-    issue::issue_where_possible(book, child, change.now, supplies)?;
+    issue::issue_where_possible(book, &[child], change.now, supplies)?.ok();
     Ok(child)
 }
 

@@ -11,7 +11,7 @@ use crate::calendar::{Period, Timestamp, day_after};
 use crate::contract::ProductPeriod;
 use crate::document::lines::{BillWith, BilledKey, DocumentLine, LedgerLine, LedgerUsage, LineKey, Rates, kind_of, merge, negated};
 use crate::document::totals::children_price;
-use crate::document::{BookDocument, DocumentKind, Purpose};
+use crate::document::{BookDocument, DocumentKind, Purpose, Standing};
 use crate::money::{AmountOutOfRange, Money};
 use crate::refs::{DocumentRef, LineItemId, ProductNo};
 use crate::refusal::Refusal;
@@ -102,9 +102,7 @@ impl ContractBook {
         let mut billed: BTreeMap<LineKey, Vec<(BilledKey, i64)>> = BTreeMap::new();
         let mut misrated = Vec::new();
         for (key, minor) in self.documented().of_period(period.product_no, period.start()) {
-            let is_right = self.stands_right(key, period.terms)
-                && (!is_strict || key.has_default_tax || key.rates.tax == self.treatment_now(period)?);
-            if is_right {
+            if self.is_right(period, key, is_strict)? {
                 billed.entry(key.line.clone()).or_default().push((key.clone(), minor));
             } else {
                 misrated.push((key.clone(), minor));
@@ -123,6 +121,37 @@ impl ContractBook {
             lines.push(UnbilledLine { line, is_unpriced: true, billed });
         }
         Ok(Unbilled { lines, misrated })
+    }
+
+    /// Whether what is billed of a period stands at the discount and the tax in force. With `is_strict` a tax that the contract
+    /// stated and leaves to a default now has to be the one in force.
+    fn is_right(&self, period: &ProductPeriod<'_>, billed: &BilledKey, is_strict: bool) -> Result<bool, Refusal> {
+        let is_in_force = || Ok::<_, Refusal>(billed.rates.tax == self.treatment_now(period)?);
+        Ok(self.stands_right(billed, period.terms) && (!is_strict || billed.has_default_tax || is_in_force()?))
+    }
+
+    /// Takes what stands at a discount or a tax that isn't in force any more off open adjustments: they were never issued with it.
+    pub(super) fn strip_adjustments(&mut self, revised: &Revised<'_>) -> Result<(), Refusal> {
+        let Some(period) = revised.is else { return Ok(()) };
+        let mut stripped = Vec::new();
+        for draft in self.documents().filter(|it| it.standing == Standing::Draft && it.head.purpose == Purpose::Adjustment) {
+            let lines = self.lines_of(draft.head.document_ref);
+            let mut kept = Vec::new();
+            for line in lines {
+                let is_of_period = (line.key.product_no, line.key.period_start) == (revised.product_no, revised.start);
+                let billed = line.billed_by(draft.family);
+                if !is_of_period || line.amount.minor() == 0 || self.is_right(&period, &billed, revised.has_other_tax())? {
+                    kept.push(line.clone());
+                }
+            }
+            if kept.len() < lines.len() {
+                stripped.push((draft.head.document_ref, kept));
+            }
+        }
+        for (document_ref, lines) in stripped {
+            self.put(Entry::Lines { document_ref, lines })?;
+        }
+        Ok(())
     }
 
     /// The tax in force on the last day of a service period, or today if that is earlier.
@@ -171,7 +200,7 @@ impl ContractBook {
                 let amount = Money::from_minor(left, rest.currency());
                 let service_period = if is_rerated { revised.days() } else { revised.days_of(amount) };
                 let service_period = service_period.unwrap_or(period.days());
-                for (tax, has_default_tax, minor) in self.spread(&period, &key, family, left)? {
+                for (tax, has_default_tax, minor) in self.spread(&period, &key, family, left, revised.has_other_tax())? {
                     let rates = Rates { discount: self.discount_of(key.line_item_id.as_ref(), period.terms), tax };
                     let amount = Money::from_minor(minor, rest.currency());
                     let line = LedgerLine { key: key.clone(), service_period, rates, has_default_tax, usage: None, amount };
@@ -238,15 +267,21 @@ impl ContractBook {
         key: &LineKey,
         family: DocumentRef,
         minor: i64,
+        is_strict: bool,
     ) -> Result<Vec<(TaxTreatment, bool, i64)>, Refusal> {
         let stated = period.terms.stated_tax();
         if stated.is_complete() {
             return Ok(vec![(TaxTreatment::of(&[stated]), false, minor)]);
         }
+        let mut right: Vec<(&BilledKey, i64)> = Vec::new();
+        for (billed, minor) in self.documented().of_period(period.product_no, period.start()) {
+            if self.is_right(period, billed, is_strict)? {
+                right.push((billed, minor));
+            }
+        }
         let stands = |fits: &dyn Fn(&LineKey) -> bool| {
             let mut stands: BTreeMap<TaxTreatment, i64> = BTreeMap::new();
-            let billed = self.documented().of_period(period.product_no, period.start());
-            for (billed, minor) in billed.filter(|(billed, _)| fits(&billed.line) && self.stands_right(billed, period.terms)) {
+            for (billed, minor) in right.iter().filter(|(billed, _)| fits(&billed.line)) {
                 *stands.entry(billed.rates.tax.clone()).or_insert(0) += minor;
             }
             // Of the same sign, or else whatever there is above zero.
@@ -269,7 +304,8 @@ impl ContractBook {
         // A document that billed nothing of it still has a tax for it.
         let on_family = self.lines().filter(|(document, _)| self.document(*document).is_some_and(|it| it.family == family));
         let of_nothing = on_family.flat_map(|(_, lines)| lines).find(|line| {
-            (line.key.product_no, line.key.period_start) == (period.product_no, period.start()) && stated.allows(&line.rates.tax)
+            let is_of_period = (line.key.product_no, line.key.period_start) == (period.product_no, period.start());
+            is_of_period && stated.allows(&line.rates.tax) && (!is_strict || line.has_default_tax)
         });
         let tax = of_nothing.map(|line| line.rates.tax.clone());
         Ok(vec![(tax.map_or_else(|| self.treatment_now(period), Ok)?, true, minor)])
@@ -300,7 +336,7 @@ impl ContractBook {
         let billed: i64 = billed.filter(|(billed, _)| billed.line == key).map(|(_, minor)| minor).sum();
         let minor = step.amount.minor().min(most.saturating_sub(billed)).max(0);
         let mut differences = Vec::new();
-        for (tax, has_default_tax, minor) in self.spread(period, &key, family, minor)? {
+        for (tax, has_default_tax, minor) in self.spread(period, &key, family, minor, false)? {
             let rates = Rates { discount: self.discount_of(key.line_item_id.as_ref(), period.terms), tax };
             let amount = Money::from_minor(minor, step.amount.currency());
             let service_period = period.days();
@@ -317,7 +353,7 @@ impl ContractBook {
         key: &LineKey,
         family: DocumentRef,
     ) -> Result<LedgerLine, Refusal> {
-        let (tax, has_default_tax, _) = self.spread(period, key, family, 0)?.swap_remove(0);
+        let (tax, has_default_tax, _) = self.spread(period, key, family, 0, false)?.swap_remove(0);
         let rates = Rates { discount: self.discount_of(key.line_item_id.as_ref(), period.terms), tax };
         let amount = Money::zero(period.terms.pricing.currency);
         Ok(LedgerLine { key: key.clone(), service_period: period.days(), rates, has_default_tax, usage: None, amount })

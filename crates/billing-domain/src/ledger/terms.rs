@@ -193,6 +193,7 @@ fn amend(
     let before = Arc::clone(&book.contract);
     refuse_homeless_usage(book, &before, &amendment)?;
     refuse_homeless_charges(book, &amendment)?;
+    refuse_too_large_periods(book, &before, &amendment)?;
     let housed = housed_charges(book)?;
     let entries_before = book.entries().len();
     book.put(Entry::Amended(Box::new(amendment.contract.clone())))?;
@@ -240,6 +241,24 @@ fn refuse_too_many(
     };
     let detail = format!("would make {made_due} documents due at once{since}; at most {most} are taken: {remedy}");
     Err(Refusal::field(&["products"], "too_many_documents", detail))
+}
+
+/// Refuses a change that makes a period with usage or charges cost more than a document may say, and more than before (billing
+/// rules 6).
+fn refuse_too_large_periods(book: &ContractBook, before: &Contract, amendment: &Amendment) -> Result<(), Refusal> {
+    let of_usage = book.usage().iter().filter(|(_, total)| total.events > 0).map(|(key, _)| (key.product_no, key.period_start));
+    let of_charges = book.charges().live().map(|charge| (charge.product_no, charge.date));
+    let periods: BTreeSet<(ProductNo, NaiveDate)> =
+        of_usage.chain(of_charges).filter(|(no, _)| amendment.since.contains_key(no)).collect();
+    for (no, day) in periods {
+        let price_in = |contract: &Contract| {
+            let period = contract.product(no).and_then(|product| product.period_at(day));
+            let price = period.map(|period| lines_of_period(contract, &period, book.usage(), book.charges()));
+            Ok::<_, Refusal>(price.transpose()?.unwrap_or_default())
+        };
+        book.require_in_range(&price_in(before)?, &price_in(&amendment.contract)?)?;
+    }
+    Ok(())
 }
 
 /// Refuses terms whose fixed items cost more in a period than a document may say, and more than before (billing rules 6).
@@ -407,7 +426,7 @@ fn reconcile_drafts(
         }
         if book.has_dependents(&document) {
             // Others name it as their parent: it is issued with nothing of its own.
-            issue::issue_where_possible(book, document_ref, now, supplies)?;
+            issue::issue_where_possible(book, &[document_ref], now, supplies)?.ok();
         } else {
             book.put(Entry::Discarded { document_ref, content: Box::new(content), at: now })?;
         }
@@ -515,19 +534,22 @@ fn reconcile_issued(
     for (product_no, start) in touched(book, before, contract, since) {
         let was = before.product(product_no).and_then(|product| product.period_from(start));
         let is = contract.product(product_no).and_then(|product| product.period_from(start));
-        let price_before = was.map(|was| lines_of_period(before, &was, book.usage(), book.charges())).transpose()?;
-        let price = is.map(|is| book.price_of(&is)).transpose()?;
-        book.require_in_range(&price_before.unwrap_or_default(), &price.unwrap_or_default())?;
         let revised = Revised { product_no, start, was, is };
+        book.strip_adjustments(&revised)?;
         for with in [BillWith::Fixed, BillWith::Usage] {
             differences.extend(book.differences(&revised, with)?);
         }
     }
+    // The credit and the debit of one parent wait for each other.
+    let mut of_parents: BTreeMap<Option<DocumentRef>, Vec<DocumentRef>> = BTreeMap::new();
     for adjustment in book.adjust_terms(differences, now, supplies)? {
         let head = &book.known(adjustment)?.head;
         if issue::waits_for_its_period(book, head, now)?.is_none() {
-            issue::issue_where_possible(book, adjustment, now, supplies)?;
+            of_parents.entry(head.parent).or_default().push(adjustment);
         }
+    }
+    for adjustments in of_parents.into_values() {
+        issue::issue_where_possible(book, &adjustments, now, supplies)?.ok();
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Everything there is, for `verify`.
 
 use super::StoreResult;
-use crate::contract::Contract;
+use crate::calendar::Timestamp;
 use crate::refs::{ContractKey, ContractRef, OrganizationId};
 use crate::usage::{UsageKey, UsageTotal};
 use crate::verification::RecordedVerification;
@@ -11,13 +11,13 @@ use crate::verification::RecordedVerification;
 pub trait Inspection {
     /// Every organization.
     fn all_organizations(&mut self) -> StoreResult<Vec<OrganizationId>>;
-    /// An organization's contracts by reference, after one, at most `limit`.
+    /// An organization's contracts by reference, after one, at most `limit`, each with the instant its newest version was made.
     fn contracts_after(
         &mut self,
         organization: OrganizationId,
         after: Option<ContractRef>,
         limit: u32,
-    ) -> StoreResult<Vec<Contract>>;
+    ) -> StoreResult<Vec<(ContractKey, Timestamp)>>;
     /// The same totals counted again from the events that aren't deleted; only those with an event.
     fn recount_contract(&mut self, key: ContractKey) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
     /// Every series of document numbers that isn't 1…n, and every number that several documents have, in a sentence each.

@@ -27,7 +27,7 @@ use billing_domain::party::{Customer, Entity};
 use billing_domain::patch::Patch;
 use billing_domain::refs::{ChargeRef, DocumentRef, EventRef, ProductNo, UsageProductRef};
 use billing_domain::refusal::{MatchRefusal, Refusal};
-use billing_domain::tax::{ExchangeRate, TaxCategory, TaxTreatment};
+use billing_domain::tax::{DefaultTaxes, ExchangeRate, StatedTax, TaxBasis, TaxCategory};
 use billing_domain::usage::{CountedEvent, UsageKey, UsageTotal};
 use billing_testkit::{CountingIds, fixtures};
 use chrono::NaiveDate;
@@ -52,9 +52,9 @@ pub(crate) fn code(refusal: &Refusal) -> &'static str {
 }
 
 /// A tax category with a reason where it needs one.
-pub(crate) fn treatment(category: TaxCategory) -> TaxTreatment {
+pub(crate) fn treatment(category: TaxCategory) -> TaxBasis {
     let reason = category.needs_reason().then(|| line("As agreed"));
-    TaxTreatment { category: Some(category), exemption_code: None, exemption_reason: reason }
+    TaxBasis { category: Some(category), exemption_code: None, exemption_reason: reason }
 }
 
 /// The same of an element of an edit.
@@ -126,11 +126,10 @@ impl Setup {
     }
 
     /// With a default tax of the customer.
-    pub(crate) fn customer_tax(self, rate: &str, treatment: TaxTreatment) -> Self {
+    pub(crate) fn customer_tax(self, rate: &str, treatment: TaxBasis) -> Self {
         let tax = percent(rate);
         self.customer(|customer| {
-            customer.profile.tax = Some(tax);
-            customer.profile.legal.treatment = treatment;
+            customer.profile.taxes = DefaultTaxes::always(StatedTax { rate: Some(tax), basis: treatment });
         })
     }
 
@@ -548,10 +547,35 @@ impl Book {
     }
 
     /// Replaces the customer's default tax from today on; where there was none, from the beginning.
-    pub(crate) fn edit_customer_tax(&mut self, rate: &str, treatment: TaxTreatment) {
+    pub(crate) fn edit_customer_tax(&mut self, rate: &str, treatment: TaxBasis) {
+        self.set_customer_tax(rate, treatment, None);
+    }
+
+    /// Replaces the customer's default tax from a day on.
+    pub(crate) fn edit_customer_tax_from(&mut self, rate: &str, treatment: TaxBasis, from: &str) {
+        self.set_customer_tax(rate, treatment, Some(date(from)));
+    }
+
+    fn set_customer_tax(&mut self, rate: &str, basis: TaxBasis, from: Option<NaiveDate>) {
+        let today = self.ledger.entities[0].profile.time_zone.service_date(self.now);
         let profile = &mut self.ledger.customer.profile;
-        profile.tax = Some(percent(rate));
-        profile.legal.treatment = treatment;
+        profile.taxes = profile.taxes.with(StatedTax { rate: Some(percent(rate)), basis }, from, today);
+    }
+
+    /// Runs, and lists what couldn't be issued: the first day of its period, and why.
+    pub(crate) fn run_failures(&mut self, now: &str) -> Vec<String> {
+        self.go_to(now);
+        let run = self.decide(|ledger, now, mut ids| issue::run(ledger, now, usize::MAX, &mut ids)).expect("a run");
+        run.failed.iter().map(|failure| format!("{} {}", failure.period_start, code(&failure.refusal))).collect()
+    }
+
+    /// What has been due for a day, and why it isn't issued.
+    pub(crate) fn overdue(&mut self, now: &str) -> Vec<String> {
+        self.go_to(now);
+        let newest_version_at = self.ledger.contract.created_at;
+        let overdue = check::overdue(&self.ledger, newest_version_at, self.now).expect("a book that can be read");
+        let reason = |overdue: &check::Overdue| overdue.reason.as_ref().map_or("", code);
+        overdue.iter().map(|overdue| format!("{} {}", overdue.period_start, reason(overdue)).trim_end().to_owned()).collect()
     }
 
     pub(crate) fn edit_entity(&mut self, reference: &str, change: impl FnOnce(&mut Entity)) {
@@ -650,8 +674,8 @@ impl Book {
         let taxes = content.taxes.iter().filter(|tax| tax.base.minor() != 0);
         let text = |tax: &billing_domain::document::totals::Tax| {
             let category =
-                tax.treatment.category.map_or_else(|| "-".to_owned(), |category| format!("{category:?}").to_uppercase());
-            format!("{} {category} {} {}", tax.rate.as_decimal().normalize(), tax.base.to_decimal(), tax.amount.to_decimal())
+                tax.treatment.basis.category.map_or_else(|| "-".to_owned(), |category| format!("{category:?}").to_uppercase());
+            format!("{} {category} {} {}", tax.treatment.rate.as_decimal().normalize(), tax.base.to_decimal(), tax.amount.to_decimal())
         };
         taxes.map(text).collect()
     }
@@ -659,7 +683,7 @@ impl Book {
     /// Returns the numbers of the documents that an issued document names as corrected.
     pub(crate) fn corrects(&self, number: &str) -> Vec<String> {
         let issued = &self.issued[&self.named(number).head.document_ref];
-        let corrected = issued.paper.iter().filter_map(|paper| paper.corrects.as_ref());
+        let corrected = issued.paper.iter().flat_map(|paper| [&paper.corrects, &paper.corrects_last]).flatten();
         let number = |corrected: &billing_domain::document::paper::Corrected| {
             let number = corrected.number.to_string();
             number.strip_prefix("MAIN-").map_or_else(|| number.clone(), str::to_owned)

@@ -1,6 +1,6 @@
 //! Charges below zero take no more than there is (billing rules 9).
 
-use billing_domain::tax::TaxTreatment;
+use billing_domain::tax::TaxBasis;
 use billing_testkit::fixtures::{fixed, per_unit, pricing};
 
 use crate::book::{Book, Setup, code};
@@ -8,7 +8,7 @@ use crate::book::{Book, Setup, code};
 /// Charges of 100.00 and −100.00 in a period without a fee, at 19 %.
 fn charged_and_given_back() -> Book {
     let mut book = Setup::new()
-        .customer_tax("19", TaxTreatment::default())
+        .customer_tax("19", TaxBasis::default())
         .product(pricing("plan", vec![fixed("fee", "0")]), |_| {})
         .create("2027-01-01");
     book.go_to("2027-01-10").charge("more", "2027-01-10", "100", false).expect("a charge");

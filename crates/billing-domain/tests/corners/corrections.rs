@@ -4,7 +4,7 @@ use billing_domain::catalog::UsagePrice;
 use billing_domain::contract::amendment::Since;
 use billing_domain::contract::terms::{PaymentTime, Quantities, QuantityStep, RequestedLineItem};
 use billing_domain::patch::Patch;
-use billing_domain::tax::TaxTreatment;
+use billing_domain::tax::TaxBasis;
 use billing_testkit::fixtures::{date, fixed, fixed_at, line_item_id, per_unit, price, pricing, quantity, with_charge};
 
 use crate::book::{Book, Setup, element};
@@ -40,7 +40,7 @@ fn a_minimum_of_a_product_left_out_is_prorated_where_it_was_billed() {
         book.documents().iter().filter(|document| document.starts_with("CRD")).collect::<Vec<_>>(),
         ["CRD-1 6.77 ISSUED of INV-1", "CRD-2 43.87 ISSUED of INV-2"]
     );
-    assert_eq!(book.due("DBT-1"), "16.13");
+    assert_eq!(book.due("DBT-1"), "6.13", "the credit settles the debit before the invoice");
     book.run("2027-02-01");
     assert_eq!(book.owed(), "224.36", "February is billed");
 }
@@ -51,7 +51,7 @@ fn february_below_zero() -> Book {
         .map(|(day, amount)| QuantityStep { from: date(day), quantity: quantity(amount) });
     let seats = fixed_at("fee", UsagePrice::PerUnit { unit_price: price("5") });
     let mut book = Setup::new()
-        .customer_tax("19", TaxTreatment::default())
+        .customer_tax("19", TaxBasis::default())
         .product(pricing("plan", vec![seats]), |product| {
             product.payment_time = Some(PaymentTime::DuringUse);
             let mut fee = RequestedLineItem::plain(line_item_id("fee"));

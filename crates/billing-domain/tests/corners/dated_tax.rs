@@ -1,7 +1,7 @@
 //! A default tax treatment has a date (billing rules 7).
 
 use billing_domain::contract::terms::PaymentTime;
-use billing_domain::tax::{TaxCategory, TaxTreatment};
+use billing_domain::tax::{TaxCategory, TaxBasis};
 use billing_testkit::fixtures::{fixed, per_unit, pricing};
 
 use crate::book::{Book, Setup, treatment};
@@ -9,7 +9,7 @@ use crate::book::{Book, Setup, treatment};
 fn taxed(payment_time: PaymentTime) -> Book {
     let plan = pricing("plan", vec![fixed("fee", "100"), per_unit("calls", "1")]);
     Setup::new()
-        .customer_tax("19", TaxTreatment::default())
+        .customer_tax("19", TaxBasis::default())
         .product(plan, |product| product.payment_time = Some(payment_time))
         .create("2027-01-01T00:00:00Z")
 }
@@ -18,7 +18,7 @@ fn taxed(payment_time: PaymentTime) -> Book {
 #[test]
 fn a_default_set_ahead_holds_from_its_day() {
     let mut book = taxed(PaymentTime::AfterUse);
-    book.go_to("2027-01-10").edit_customer_tax_from("16", TaxTreatment::default(), "2027-02-01");
+    book.go_to("2027-01-10").edit_customer_tax_from("16", TaxBasis::default(), "2027-02-01");
     book.run_on(["2027-02-01", "2027-03-01"]);
     assert_eq!(book.documents(), ["INV-1 119.00 ISSUED", "INV-2 116.00 ISSUED"]);
 }
@@ -28,7 +28,7 @@ fn a_default_set_ahead_holds_from_its_day() {
 #[test]
 fn a_line_takes_the_default_of_its_issue_or_its_last_day() {
     let mut book = taxed(PaymentTime::DuringUse);
-    book.edit_customer_tax_from("16", TaxTreatment::default(), "2027-01-15");
+    book.edit_customer_tax_from("16", TaxBasis::default(), "2027-01-15");
     book.run("2027-01-01").go_to("2027-01-10").event("2027-01-10", "50");
     book.run("2027-02-01");
     // 100.00 × 1.19, then (100.00 + 50.00) × 1.16
@@ -39,8 +39,8 @@ fn a_line_takes_the_default_of_its_issue_or_its_last_day() {
 #[test]
 fn a_default_replaces_those_of_later_days() {
     let mut book = taxed(PaymentTime::AfterUse);
-    book.edit_customer_tax_from("16", TaxTreatment::default(), "2027-03-01");
-    book.edit_customer_tax_from("7", TaxTreatment::default(), "2027-02-01");
+    book.edit_customer_tax_from("16", TaxBasis::default(), "2027-03-01");
+    book.edit_customer_tax_from("7", TaxBasis::default(), "2027-02-01");
     book.run_on(["2027-02-01", "2027-03-01", "2027-04-01"]);
     assert_eq!(book.documents(), ["INV-1 119.00 ISSUED", "INV-2 107.00 ISSUED", "INV-3 107.00 ISSUED"]);
 }
@@ -64,7 +64,7 @@ fn an_adjustment_takes_from_several_treatments_in_proportion() {
     let mut book = taxed(PaymentTime::DuringUse);
     book.run("2027-01-01").go_to("2027-01-10").event("2027-01-10", "100");
     book.issue("INV-2").expect("an issue by hand");
-    book.edit_customer_tax_from("16", TaxTreatment::default(), "2027-01-11");
+    book.edit_customer_tax_from("16", TaxBasis::default(), "2027-01-11");
     assert_eq!(book.owed(), "357.00");
     let late = book.go_to("2027-01-20").event("2027-01-20", "100");
     assert_eq!(book.documents()[2..], ["DBT-1 119.00 DRAFT of INV-2"], "as the period was billed");

@@ -4,9 +4,11 @@
 mod book;
 mod charges;
 mod corrections;
+mod dated_tax;
 mod ends;
 mod limits;
 mod once;
 mod runs;
 mod tax;
 mod upon_usage;
+mod waiting;

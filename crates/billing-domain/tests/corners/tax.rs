@@ -3,7 +3,7 @@
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::party::NetTerms;
 use billing_domain::patch::Patch;
-use billing_domain::tax::{TaxCategory, TaxTreatment};
+use billing_domain::tax::{TaxCategory, TaxBasis};
 use billing_testkit::fixtures::{fixed, per_unit, percent, pricing};
 
 use crate::book::{Book, Setup, element, from, treatment, treatment_patch};
@@ -20,7 +20,7 @@ fn no_longer_reverse_charge(setup: Setup) -> Book {
     let event = book.event("2027-01-10", "50");
     book.run("2027-02-01");
     assert_eq!(book.taxes("INV-1"), ["0 AE 150.00 0.00"]);
-    book.go_to("2027-02-05").edit_customer_tax("19", TaxTreatment::default());
+    book.go_to("2027-02-05").edit_customer_tax("19", TaxBasis::default());
     book.delete_event(event).expect("a deletion");
     book
 }
@@ -49,14 +49,14 @@ fn a_strict_entity_issues_the_credit_and_later_invoices() {
 #[test]
 fn a_childs_default_tax_is_not_that_of_its_parents_fee() {
     let mut book = Setup::new()
-        .customer_tax("19", TaxTreatment::default())
+        .customer_tax("19", TaxBasis::default())
         .product(plan(), |product| {
             product.payment_time = Some(PaymentTime::DuringUse);
             product.net_terms = Some(NetTerms::DueUponUsage);
         })
         .create("2027-01-01T00:00:00Z");
     book.run("2027-01-01").go_to("2027-01-10").event("2027-01-10", "10");
-    book.go_to("2027-02-01T00:00:00Z").edit_customer_tax("16", TaxTreatment::default());
+    book.go_to("2027-02-01T00:00:00Z").edit_customer_tax("16", TaxBasis::default());
     book.run("2027-02-01");
     assert_eq!(book.documents(), ["INV-1 119.00 ISSUED", "INV-2 116.00 ISSUED", "INV-3 11.90 ISSUED of INV-2"]);
 }
@@ -65,7 +65,7 @@ fn a_childs_default_tax_is_not_that_of_its_parents_fee() {
 #[test]
 fn a_charge_is_taken_back_at_the_rate_it_was_billed_at() {
     let mut book = Setup::new()
-        .customer_tax("19", TaxTreatment::default())
+        .customer_tax("19", TaxBasis::default())
         .product(pricing("plan", vec![fixed("fee", "100")]), |product| product.payment_time = Some(PaymentTime::DuringUse))
         .create("2027-01-01T00:00:00Z");
     book.run_on(["2027-01-01", "2027-02-01"]);
@@ -126,7 +126,7 @@ fn untaxable_beside_taxed(setup: Setup) -> Book {
         })
         .product(pricing("default", vec![fixed("fee", "20")]), |_| {})
         .create("2027-01-01");
-    book.go_to("2027-01-10").edit_customer_tax("19", TaxTreatment::default());
+    book.go_to("2027-01-10").edit_customer_tax("19", TaxBasis::default());
     book
 }
 
@@ -134,7 +134,7 @@ fn untaxable_beside_taxed(setup: Setup) -> Book {
 #[test]
 fn a_lenient_entity_issues_untaxable_beside_taxed_and_says_so() {
     let mut book = untaxable_beside_taxed(Setup::new());
-    book.edit_customer_tax("19", TaxTreatment::default());
+    book.edit_customer_tax("19", TaxBasis::default());
     book.try_run("2027-02-01").expect("a run");
     // 10.00 + 20.00 × 1.19
     assert_eq!(book.documents(), ["INV-1 33.80 ISSUED"]);
@@ -152,8 +152,8 @@ fn a_strict_entity_waits_with_untaxable_beside_taxed() {
 /// Finding 15, rules 7: the default of a service period's last day holds for it, also where it is invoiced the day after.
 #[test]
 fn usage_invoiced_after_a_change_of_the_default_has_its_own_months_rate() {
-    let mut book = Setup::new().customer_tax("19", TaxTreatment::default()).product(plan(), |_| {}).create("2027-01-01");
-    book.go_to("2027-02-01T00:00:00Z").edit_customer_tax("16", TaxTreatment::default());
+    let mut book = Setup::new().customer_tax("19", TaxBasis::default()).product(plan(), |_| {}).create("2027-01-01");
+    book.go_to("2027-02-01T00:00:00Z").edit_customer_tax("16", TaxBasis::default());
     book.run_on(["2027-02-01", "2027-03-01"]);
     assert_eq!(book.documents(), ["INV-1 119.00 ISSUED", "INV-2 116.00 ISSUED"]);
 }
@@ -162,11 +162,11 @@ fn usage_invoiced_after_a_change_of_the_default_has_its_own_months_rate() {
 #[test]
 fn one_invoice_has_last_months_usage_and_this_months_fee_at_their_own_rates() {
     let mut book = Setup::new()
-        .customer_tax("19", TaxTreatment::default())
+        .customer_tax("19", TaxBasis::default())
         .product(plan(), |product| product.payment_time = Some(PaymentTime::DuringUse))
         .create("2027-01-01T00:00:00Z");
     book.run("2027-01-01").go_to("2027-01-10").event("2027-01-10", "50");
-    book.go_to("2027-02-01T00:00:00Z").edit_customer_tax("16", TaxTreatment::default());
+    book.go_to("2027-02-01T00:00:00Z").edit_customer_tax("16", TaxBasis::default());
     book.run("2027-02-01");
     // 100.00 × 1.16 + 50.00 × 1.19
     assert_eq!(book.documents(), ["INV-1 119.00 ISSUED", "INV-2 175.50 ISSUED"]);
@@ -179,7 +179,7 @@ fn one_invoice_has_last_months_usage_and_this_months_fee_at_their_own_rates() {
 #[test]
 fn a_first_default_holds_from_the_beginning_for_what_is_not_issued() {
     let mut book = Setup::new().product(plan(), |_| {}).create("2027-01-01");
-    book.run("2027-02-01").go_to("2027-03-05").edit_customer_tax("19", TaxTreatment::default());
+    book.run("2027-02-01").go_to("2027-03-05").edit_customer_tax("19", TaxBasis::default());
     book.run("2027-03-06");
     assert_eq!(book.documents(), ["INV-1 100.00 ISSUED", "INV-2 119.00 ISSUED"]);
     book.event("2027-01-20", "5");
@@ -190,14 +190,14 @@ fn a_first_default_holds_from_the_beginning_for_what_is_not_issued() {
 #[test]
 fn a_stated_treatment_is_kept_whatever_the_customer_becomes() {
     let mut book = Setup::new()
-        .customer_tax("19", TaxTreatment::default())
+        .customer_tax("19", TaxBasis::default())
         .product(plan(), |product| {
             product.tax = Some(percent("0"));
             product.treatment = treatment(TaxCategory::E);
         })
         .create("2027-01-01");
     let event = book.go_to("2027-01-10").event("2027-01-10", "50");
-    book.run("2027-02-01").go_to("2027-02-05").edit_customer_tax("7", TaxTreatment::default());
+    book.run("2027-02-01").go_to("2027-02-05").edit_customer_tax("7", TaxBasis::default());
     book.delete_event(event).expect("a deletion");
     assert_eq!(book.taxes("CRD-1"), ["0 E 50.00 0.00"]);
     let cleared = element("plan", |plan| plan.tax = Patch::Keep);

@@ -173,7 +173,9 @@ impl World {
             let discount = convert::rate(part.terms.discount.filter(|_| is_discountable).unwrap_or(0));
             let stated = part.terms.tax.map(convert::rate);
             // What the contract leaves to a default stands at what its document had.
-            if rates.0 != discount || stated.is_some_and(|stated| stated != rates.1.rate) {
+            let is_other_category = rates.1.rate == convert::rate(0)
+                && part.terms.category.is_some_and(|category| convert::basis(category) != rates.1.basis);
+            if rates.0 != discount || stated.is_some_and(|stated| stated != rates.1.rate) || is_other_category {
                 return Err(format!("{key:?} of {family} stands at {rates:?} with {sum}, not at {discount:?} and {stated:?}"));
             }
         }

@@ -9,7 +9,7 @@ use billing_domain::codes::{CountryCode, UnitCode};
 use billing_domain::contract::Contract;
 use billing_domain::contract::ContractProduct;
 use billing_domain::contract::agreement;
-use billing_domain::contract::amendment::{self, ContractEdit, Since};
+use billing_domain::contract::amendment::{self, ContractEdit, Since, TreatmentPatch};
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::{
     MeteredCharge, ProductTerms, Quantities, QuantityStep, RequestedLineItem, RequestedProduct, SelectedCharge, SelectedLineItem,
@@ -262,6 +262,21 @@ pub(crate) fn selected(item: &Item, usage: &[billing_domain::catalog::Aggregatio
     SelectedLineItem { id: item_id(item.id), name: line(item.id), charge }
 }
 
+/// A category with its reason, or neither.
+fn treatment_patch(category: &Patch<Category>) -> TreatmentPatch {
+    let basis = map(category, |category| basis(category));
+    let optional = |value: Option<OneLine>| value.map_or(Patch::Clear, Patch::Set);
+    TreatmentPatch {
+        category: map(category, |category| self::basis(category).category.expect("a category")),
+        exemption_code: Patch::Keep,
+        exemption_reason: match basis {
+            Patch::Keep => Patch::Keep,
+            Patch::Clear => Patch::Clear,
+            Patch::Set(basis) => optional(basis.exemption_reason),
+        },
+    }
+}
+
 fn map<T, U>(patch: &Patch<T>, to: impl FnOnce(&T) -> U) -> Patch<U> {
     match patch {
         Patch::Keep => Patch::Keep,
@@ -305,6 +320,7 @@ pub(crate) fn requested(element: &Element) -> RequestedProduct {
         issue_day: set(element.issue_day.clone()),
         payment_time: set(element.payment_time.clone()),
         tax: set(map(&element.tax, |tax| rate(*tax))),
+        treatment: set(map(&element.category, |category| basis(category))).unwrap_or_default(),
         discount: set(map(&element.discount, |discount| rate(*discount))),
         net_terms: set(element.net_terms.clone()),
         note: set(map(&element.note, |note| prose(note))),
@@ -351,6 +367,7 @@ fn patch(element: &Element) -> amendment::ProductPatch {
         issue_day: element.issue_day.clone(),
         payment_time: element.payment_time.clone(),
         tax: map(&element.tax, |tax| rate(*tax)),
+        treatment: treatment_patch(&element.category),
         discount: map(&element.discount, |discount| rate(*discount)),
         net_terms: element.net_terms.clone(),
         note: map(&element.note, |note| prose(note)),

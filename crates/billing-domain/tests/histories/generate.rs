@@ -102,7 +102,14 @@ fn small(r: &mut Random, bound: u64) -> u32 {
 }
 
 fn price(r: &mut Random) -> Price {
-    match r.below(12) {
+    match r.below(300) {
+        0 => 4_290_000_000,
+        other => ordinary_price(r, other % 12),
+    }
+}
+
+fn ordinary_price(r: &mut Random, which: u64) -> Price {
+    match which {
         0 => 0,
         1 => 100,
         2 => 50,
@@ -114,7 +121,8 @@ fn price(r: &mut Random) -> Price {
 }
 
 fn quantity(r: &mut Random) -> Amount {
-    match r.below(10) {
+    match r.below(11) {
+        10 => if r.percent(5) { 4_290_000_000 } else { 3_000 },
         0 => 0,
         1 => 10,
         2 => small(r, 5_000),
@@ -280,6 +288,7 @@ fn product(r: &mut Random, catalog: &Catalog, pricing: usize) -> ProductSpec {
     let content = &catalog.pricings[pricing];
     let prepaid = content.items.iter().any(|item| matches!(&item.charge, ChargeSpec::Usage(usage) if usage.prepaid.is_some()));
     let payment_time = if prepaid { Some(PaymentTime::BeforeUse) } else { r.maybe(75, payment_time) };
+    let tax = r.maybe(40, |r| *r.pick(&[0, 0, 700, 1_900, 1_925]));
     let days = *r.pick(&[1, 20, 45, 61, 100, 200, 365, 400]) + r.between(0, 15);
     ProductSpec {
         pricing,
@@ -292,7 +301,8 @@ fn product(r: &mut Random, catalog: &Catalog, pricing: usize) -> ProductSpec {
         cycle: r.maybe(40, cycle),
         issue_in: r.maybe(25, |r| r.between(0, 80.min(days + 1))),
         payment_time,
-        tax: r.maybe(40, |r| *r.pick(&[0, 700, 1_900, 1_925])),
+        tax,
+        category: r.maybe(if tax == Some(0) { 70 } else { 2 }, category),
         discount: r.maybe(30, |r| *r.pick(&[500, 1_033, 10_000])),
         net_terms: r.maybe(35, net_terms),
         note: r.maybe(15, |r| *r.pick(&["first", "second"])),
@@ -331,7 +341,14 @@ fn named(r: &mut Random, catalog: &Catalog) -> PatchSpec {
             12 => spec.payment_time = patch(r, 100, payment_time),
             13 => spec.cycle = patch(r, 100, cycle),
             14 => spec.entity = patch(r, 100, |r| index(r, catalog.entities.len())),
-            15 | 16 => spec.tax = patch(r, 100, |r| *r.pick(&[0, 700, 1_900])),
+            15 => {
+                spec.tax = patch(r, 80, |r| *r.pick(&[0, 700, 1_900]));
+                spec.category = if spec.tax == Patch::Set(0) { patch(r, 70, category) } else { Patch::Clear };
+            }
+            16 => {
+                spec.category = patch(r, 100, category);
+                spec.tax = if r.percent(50) { Patch::Set(0) } else { Patch::Keep };
+            }
             17 | 18 => spec.discount = patch(r, 100, |r| *r.pick(&[0, 500, 1_000])),
             19 => spec.net_terms = patch(r, 100, net_terms),
             20 => spec.issue_in = patch(r, 100, |r| r.between(0, 80)),

@@ -138,9 +138,8 @@ impl World {
             lines.collect()
         };
         let taken = billed(document_ref);
-        let is_of_event = |document: &BookDocument| {
-            document.head.kind == DocumentKind::Invoice && document.head.purpose == Purpose::Usage
-        };
+        let is_of_event =
+            |document: &BookDocument| document.head.kind == DocumentKind::Invoice && document.head.purpose == Purpose::Usage;
         let parent = credit.document.head.parent.and_then(|parent| self.book.document(parent));
         let of_event = parent.filter(|parent| is_of_event(parent)).map(|parent| parent.head.document_ref);
         let turn = |document: &BookDocument| -> u8 {

@@ -237,6 +237,7 @@ impl World {
             ("entity", convert::entity_ref(terms.entity) == other.entity_ref),
             ("payment_time", terms.payment_time == other.payment_time),
             ("tax", terms.tax.map(convert::rate) == other.tax),
+            ("tax_category", terms.category.map(convert::basis).unwrap_or_default() == other.treatment),
             (
                 "discount",
                 terms.discount.unwrap_or(0) == 0 && other.discount.is_none()

@@ -91,7 +91,7 @@ pub(crate) fn play_before(history: &History, follower: Option<Box<dyn Follower>>
     }
     for (i, step) in history.steps.iter().enumerate() {
         world.has_run = false;
-        let done = world.step(step).and_then(|()| world.check());
+        let done = world.step(step).and_then(|()| world.check()).and_then(|()| world.check_readable());
         done.map_err(|problem| {
             (i + 1, if std::env::var("DUMP").is_ok() { format!("{problem}\n{}", world.dump()) } else { problem })
         })?;
@@ -109,6 +109,19 @@ impl World {
         let followed = follower.follow(deed, taken, self);
         self.follower = Some(follower);
         followed
+    }
+
+    /// What users read: it is there whatever has happened.
+    fn check_readable(&self) -> Checked {
+        let read = |what: &str, shown: Result<Vec<Shown>, Refusal>| {
+            let shown = shown.map_err(|refusal| format!("{what} can't be read: {refusal:?}"))?;
+            let content = shown.iter().filter_map(|shown| shown.content.as_ref());
+            let odd = content.clone().find(|draft| !draft.content.adds_up());
+            odd.map_or(Ok(()), |odd| Err(format!("{what} shows what doesn't add up: {odd:?}")))
+        };
+        read("the current period", view::current(&self.book, self.now))?;
+        read("the next period", view::next(&self.book, self.now))?;
+        check::overdue(&self.book, self.now, self.now).map(drop).map_err(|refusal| format!("verify refuses: {refusal:?}"))
     }
 
     /// Where a document stands among those that were opened.
@@ -416,6 +429,14 @@ impl World {
                 Ok(false)
             }
             (Verdict::Refuse(why), Ok(_)) => Err(format!("the {what} was taken, but {why}: {request:?}")),
+            // Prices and seats alone make large amounts, of periods to come, too.
+            (Verdict::Take(products), Err(Refusal::AmountOutOfRange(_)))
+                if self.model.makes_too_large(&Model { products: products.clone(), ..self.model.clone() }) =>
+            {
+                self.note(&format!("{what} refused: too large"));
+                self.tell(deed, false)?;
+                Ok(false)
+            }
             (Verdict::Take(_), Err(refusal)) => Err(format!("the {what} was refused: {refusal:?}: {request:?}")),
             (Verdict::Skip(_), _) => unreachable!("it isn't asked for"),
         }
@@ -492,13 +513,31 @@ impl World {
         let made = self.decide(|book, now, mut ids| {
             post::add(book, ProductNo(product), &convert::usage_ref(usage), &[counted], now, &mut ids)
         })?;
-        let (standing, entries) = made.map_err(|refusal| format!("an event was refused: {refusal:?}"))?;
-        self.model.events.push(event);
+        let mut next = self.model.clone();
+        next.events.push(event);
+        let Some((standing, entries)) = self.taken("an event", made, &next)? else {
+            let usage_product_ref = convert::usage_ref(usage);
+            return self.tell(Deed::Event { usage_product_ref, at, quantity: convert::quantity(quantity) }, false);
+        };
+        self.model = next;
         self.events.push(Kept { event_ref: counted.event_ref, standing });
         self.note("event taken");
         self.write(&entries)?;
         let usage_product_ref = convert::usage_ref(usage);
         self.tell(Deed::Event { usage_product_ref, at, quantity: convert::quantity(quantity) }, true)
+    }
+
+    /// What was decided of usage: it is refused where it makes an amount too large, and only then.
+    fn taken<T>(&mut self, what: &str, made: Result<T, Refusal>, next: &Model) -> Checked<Option<T>> {
+        match made {
+            Ok(made) if !next.is_large() || !self.model.makes_too_large(next) => Ok(Some(made)),
+            Ok(_) => Err(format!("{what} was taken, and makes an amount too large")),
+            Err(Refusal::AmountOutOfRange(_)) if self.model.makes_too_large(next) => {
+                self.note(&format!("{what} refused: too large"));
+                Ok(None)
+            }
+            Err(refusal) => Err(format!("{what} was refused: {refusal:?}")),
+        }
     }
 
     fn live(&self, event: usize) -> Option<usize> {
@@ -543,8 +582,13 @@ impl World {
             post::change(book, &key, without, None, standing, now, &mut ids)?;
             post::add(book, ProductNo(after.product), &key.usage_product_ref, &[counted], now, &mut ids)
         })?;
-        let (standing, entries) = made.map_err(|refusal| format!("an update was refused: {refusal:?}"))?;
-        self.model.events[index] = after;
+        let mut next = self.model.clone();
+        next.events[index] = after;
+        let Some((standing, entries)) = self.taken("an update", made, &next)? else {
+            let (at, quantity) = (when.map(|_| next.events[index].at), quantity.map(convert::quantity));
+            return self.tell(Deed::Update { event: index, at, quantity }, false);
+        };
+        self.model = next;
         self.events[index].standing = standing;
         self.note(if stays { "update taken" } else { "update moved" });
         self.write(&entries)?;
@@ -557,8 +601,10 @@ impl World {
         let (key, without) = (self.key(&self.model.events[index]), self.without(index));
         let standing = self.events[index].standing;
         let made = self.decide(|book, now, mut ids| post::change(book, &key, without, None, standing, now, &mut ids))?;
-        let (_, entries) = made.map_err(|refusal| format!("a delete was refused: {refusal:?}"))?;
-        self.model.events[index].deleted = true;
+        let mut next = self.model.clone();
+        next.events[index].deleted = true;
+        let Some((_, entries)) = self.taken("a delete", made, &next)? else { return self.tell(Deed::Delete(index), false) };
+        self.model = next;
         self.note("delete taken");
         self.write(&entries)?;
         self.tell(Deed::Delete(index), true)
@@ -636,6 +682,18 @@ impl World {
                 self.tell(deed, false)
             }
             (Ok(_), None) => Err(format!("the {what} was taken, and must be refused: {deed:?}")),
+            (Err(Refusal::AmountOutOfRange(_)), Some((index, charge))) => {
+                let mut next = self.model.clone();
+                match next.charges.get_mut(index) {
+                    Some(present) => *present = charge,
+                    None => next.charges.push(charge),
+                }
+                if !self.model.makes_too_large(&next) {
+                    return Err(format!("the {what} was refused as too large: {deed:?}"));
+                }
+                self.note(&format!("{what} refused: too large"));
+                self.tell(deed, false)
+            }
             (Err(refusal), Some(_)) => Err(format!("the {what} was refused: {refusal:?}: {deed:?}")),
         }
     }

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use super::declare::{answer, body, wire};
 use super::input::Node;
 use super::schemas::text;
-use super::wire::{AssignedRef, CurrencyCode, ExactNumber, TimestampText};
+use super::wire::{AssignedRef, CurrencyCode, DateText, ExactNumber, TimestampText};
 use super::words::{DocumentKindWord, RunStateWord};
 use crate::problem::Problem;
 
@@ -50,7 +50,7 @@ answer! {
         issued: Vec<BilledDocumentJson> = &report.issued,
         /// Drafts without event and amount, put out of force.
         voided: Vec<BilledDocumentJson> = &report.voided,
-        /// Contracts that couldn't be billed; the others were.
+        /// Documents that couldn't be issued, and contracts that couldn't be billed at all; everything else was.
         failed: Vec<FailedContractJson> = &report.failed,
         /// Whether nothing was stored.
         dry_run: bool = report.dry_run,
@@ -78,17 +78,21 @@ answer! {
 }
 
 answer! {
-    /// A contract that couldn't be billed.
+    /// A document that couldn't be issued, or a contract that couldn't be billed at all.
     FailedContractJson of failed: FailedContract {
         let problem = Problem::of(&failed.problem);
         /// The contract.
         contract_ref: AssignedRef = failed.contract_ref,
+        /// The first day of the document's own period; null where the contract failed as a whole.
+        period_start: Option<DateText> = failed.document.map(|document| document.period_start),
+        /// The document, where it was opened.
+        document_ref: Option<AssignedRef> = failed.document.and_then(|document| document.document_ref),
         /// Why.
         problem: BillingProblemJson = BillingProblemJson { code: problem.code().to_owned(), detail: problem.detail().to_owned() },
     }
 }
 
-/// Why a contract couldn't be billed.
+/// Why something couldn't be billed.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BillingProblemJson {
     /// A stable word for machines.
@@ -122,13 +126,13 @@ answer! {
         issued: u64 = head.issued,
         /// Drafts without event and amount that it put out of force.
         voided: u64 = head.voided,
-        /// Contracts it couldn't bill.
+        /// Documents it couldn't issue, and contracts it couldn't bill at all.
         failed: u64 = head.failed,
         /// By which request; null of what no request did.
         request_id: Option<String> = head.request_id.as_ref().map(ToString::to_string),
         /// The first 500 documents that it issued or put out of force, in its order; only of one run.
         @omitted documents: Option<Vec<RunDocumentJson>> = whole.map(|run| run.documents.iter().map(RunDocumentJson::from).collect::<Vec<_>>()),
-        /// The first 200 contracts that it couldn't bill; only of one run.
+        /// The first 200 documents and contracts that it couldn't bill; only of one run.
         @omitted failures: Option<Vec<RunFailureJson>> = whole.map(|run| run.failures.iter().map(RunFailureJson::from).collect::<Vec<_>>()),
     }
 }
@@ -153,10 +157,14 @@ answer! {
 }
 
 answer! {
-    /// A contract that a run couldn't bill.
+    /// A document that a run couldn't issue, or a contract that it couldn't bill at all.
     RunFailureJson of failure: RunFailure {
         /// The contract.
         contract_ref: AssignedRef = failure.contract_ref,
+        /// The first day of the document's own period; null where the contract failed as a whole.
+        period_start: Option<DateText> = failure.document.map(|document| document.period_start),
+        /// The document, where it was opened.
+        document_ref: Option<AssignedRef> = failure.document.and_then(|document| document.document_ref),
         /// Why.
         problem: BillingProblemJson = BillingProblemJson { code: failure.code.clone(), detail: failure.detail.clone() },
     }

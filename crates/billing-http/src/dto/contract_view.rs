@@ -57,6 +57,8 @@ answer! {
     /// One product of a contract.
     ContractProductJson of terms: ProductTerms {
         let (schedule, payment) = (&terms.schedule, &terms.payment);
+        /// Its number in the contract, from 0: names it in edits.
+        @omitted product_no: Option<u16> = None::<u16>,
         /// Related pricing.
         product_pricing_ref: NamedRef = &terms.pricing.pricing_ref,
         /// First day billed.
@@ -75,6 +77,9 @@ answer! {
         billing_cycle: BillingCycleJson = &schedule.cycle(),
         /// Date of the first invoice, where the product states one.
         issue_day: Option<DateText> = schedule.issue_day(),
+        /// The day from which the boundaries of billing periods are counted; of a ONE_TIME product the day after its whole
+        /// period.
+        billing_anchor: DateText = schedule.anchor(),
         /// Timing of payment relative to the billing period.
         payment_time: PaymentTimeWord = terms.payment_time,
         /// Tax in percent, where the product states it.
@@ -129,6 +134,7 @@ impl ContractProductJson {
         let ahead = segment.version > 1 && segment.in_force_from > today && comes();
         let effective_from = ahead.then(|| DateText::from(segment.in_force_from));
         let in_force = product.terms_on(today).filter(|todays| *todays != terms);
-        Some(Self { effective_from, in_force: in_force.map(|todays| Box::new(Self::from(todays))), ..Self::from(terms) })
+        let in_force = in_force.map(|todays| Box::new(Self::from(todays)));
+        Some(Self { product_no: Some(product.no.0), effective_from, in_force, ..Self::from(terms) })
     }
 }

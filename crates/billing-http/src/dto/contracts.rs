@@ -10,7 +10,7 @@ use billing_domain::money::{Percentage, Price};
 use billing_domain::party::legal::BuyerReference;
 use billing_domain::party::{BankTransferDetails, CryptoDetails, NetTerms, OnlinePaymentDetails, PaymentDetails};
 use billing_domain::patch::Patch;
-use billing_domain::refs::{CustomerRef, EntityRef, PricingRef};
+use billing_domain::refs::{CustomerRef, EntityRef, PricingRef, ProductNo};
 use billing_domain::tax::TaxTreatment;
 use billing_domain::text::{OneLine, Prose};
 use utoipa::openapi::RefOr;
@@ -178,13 +178,16 @@ impl Field for KeptProducts {
 }
 
 object! {
-    /// A product of an edit: one of the contract's, by its pricing, or a new one.
+    /// A product of an edit: one of the contract's, by its number or its pricing, or a new one.
     ProductPatch as "ContractProductEditBody" {
+        /// The product's number, as answers show it. When left out, pricing and start tell which product is meant.
+        product_no: Kept<ProductNo>,
         /// Related pricing; tells which product is meant.
         pricing_ref as "product_pricing_ref": PricingRef,
         /// First day billed; tells which product is meant where several have the pricing. Required of a new product.
         billing_start_date: Kept<Date>,
-        /// Last day billed. Required of a new product.
+        /// Last day billed. Required of a new product. Of a product that has begun, an end that changes days before its next
+        /// period needs `include_current_invoice` or an `effective_from` up to the first of these days.
         billing_end_date: Kept<Date>,
         /// Whether prices, minimum fee and, where all were taken, line items are as the pricing has them now.
         reprice: bool = false,

@@ -12,7 +12,7 @@ use billing_domain::party::legal::{BuyerReference, VatId};
 use billing_domain::party::{MAX_GRACE_HOURS, MAX_NET_TERMS_DAYS, NetTerms, NetTermsError, NumberPrefix};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{
-    BankAccountRef, ChargeRef, ContractRef, CustomerRef, DocumentRef, EntityRef, FormatRef, LineItemId, PricingRef,
+    BankAccountRef, ChargeRef, ContractRef, CustomerRef, DocumentRef, EntityRef, FormatRef, LineItemId, PricingRef, ProductNo,
     UsageProductRef,
 };
 use billing_domain::text::{OneLine, Prose};
@@ -102,6 +102,9 @@ values! {
     VersionNumber of u32 as VersionInput: |node| {
         node.whole_or(1..=MAX_VERSION, "must be a whole number from 1, the version of the contract that is edited")
     };
+    ProductNo as ProductNumberInput: |node| {
+        node.whole_or(0..=u16::MAX, "must be a whole number from 0, the number of one of the contract's products").map(ProductNo)
+    };
     Percentage as PercentageInput: |node| node.decimal(Percentage::parse), ExactNumber: |it| ExactNumber::from(*it);
     Price as PriceInput: |node| node.decimal(Price::parse), ExactNumber: |it| ExactNumber::from(*it);
     SignedPrice as SignedPriceInput: |node| node.decimal(SignedPrice::parse), ExactNumber: |it| ExactNumber::from(*it);
@@ -148,6 +151,7 @@ pub(crate) struct GraceHoursValue(u16);
 pub(crate) struct GraceHoursInput;
 pub(crate) struct CycleInput;
 pub(crate) struct VersionInput;
+pub(crate) struct ProductNumberInput;
 pub(crate) struct PasswordInput;
 
 schemas! {
@@ -155,6 +159,7 @@ schemas! {
     GraceHoursInput: wire::whole(0, MAX_GRACE_HOURS.into());
     CycleInput: wire::whole(1, MAX_CYCLE.into());
     VersionInput: wire::whole(1, MAX_VERSION);
+    ProductNumberInput: wire::whole(0, u16::MAX.into());
     PasswordInput: wire::password();
 }
 

@@ -22,6 +22,8 @@ answer! {
         documents: u64 = seen.map_or(0, |seen| seen.documents),
         /// Usage events it counted again.
         events: u64 = seen.map_or(0, |seen| seen.events),
+        /// Accounts it added up.
+        accounts: u64 = seen.map_or(0, |seen| seen.accounts),
         /// How many things are wrong.
         wrong: u64 = recorded.as_ref().map_or(0, |recorded| recorded.wrong),
         /// The first 100 of them.

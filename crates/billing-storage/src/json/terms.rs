@@ -157,6 +157,9 @@ struct StoredSchedule {
     count: u16,
     #[serde(with = "leaf::option")]
     issue_day: Option<NaiveDate>,
+    // Left out where the other fields tell it, as in terms stored before it could be fixed.
+    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    anchor: Option<NaiveDate>,
 }
 
 /// A schedule is made anew from what it was made of, under its own rules.
@@ -174,6 +177,7 @@ mod schedule {
             unit: cycle.unit(),
             count: cycle.count(),
             issue_day: schedule.issue_day(),
+            anchor: schedule.fixed_anchor(),
         };
         stored.serialize(serializer)
     }
@@ -181,7 +185,13 @@ mod schedule {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BillingSchedule, D::Error> {
         let stored = StoredSchedule::deserialize(deserializer)?;
         let cycle = BillingCycle::new(stored.unit, stored.count).ok_or_else(|| D::Error::custom("not a billing cycle"))?;
-        BillingSchedule::new(stored.first_day, stored.last_day, cycle, stored.issue_day)
+        let (first, last) = (stored.first_day, stored.last_day);
+        stored
+            .anchor
+            .map_or_else(
+                || BillingSchedule::new(first, last, cycle, stored.issue_day),
+                |anchor| BillingSchedule::anchored((first, last), cycle, stored.issue_day, anchor),
+            )
             .map_err(|_| D::Error::custom("not a billing schedule"))
     }
 }

@@ -2,20 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::contract::Contract;
+use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentKind;
 use billing_domain::ports::{Inspection, StoreResult};
-use billing_domain::refs::{ContractKey, ContractRef, OrganizationId};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, OrganizationId};
 use billing_domain::usage::{UsageKey, UsageTotal};
 use billing_domain::verification::RecordedVerification;
 use diesel::dsl::{count, count_star, max, min};
 use diesel::prelude::*;
 use uuid::Uuid;
 
-use super::contracts::{Found, read_contracts};
 use super::numbers::CONTRACT_KIND;
 use crate::row::{Cell, Row};
-use crate::schema::{contracts, documents, number_series, organizations};
+use crate::schema::{contract_versions, contracts, documents, number_series, organizations};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
 
@@ -39,16 +38,39 @@ impl Inspection for Transaction<'_> {
         organization: OrganizationId,
         after: Option<ContractRef>,
         limit: u32,
-    ) -> StoreResult<Vec<Contract>> {
+    ) -> StoreResult<Vec<(ContractKey, Timestamp)>> {
+        type Found = (Cell<Uuid>, Cell<Uuid>, Cell<Timestamp>, Option<Cell<Timestamp>>);
         // No contract has the nil UUID.
         let after = after.map_or(Uuid::nil(), |after| after.as_uuid());
-        read_contracts(with_conn!(self, "contracts", |conn| contracts::table
+        let rows: Vec<Found> = with_conn!(self, "contracts", |conn| contracts::table
+            .left_join(
+                contract_versions::table.on(contract_versions::contract_id
+                    .eq(contracts::contract_id)
+                    .and(contract_versions::customer_id.eq(contracts::customer_id))
+                    .and(contract_versions::version.eq(contracts::version)),),
+            )
             .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
             .filter(contracts::contract_id.gt(Bound(after)))
             .order(contracts::contract_id)
             .limit(i64::from(limit))
-            .select(Found::as_select())
-            .load(conn))?)
+            .select((
+                contracts::contract_id,
+                contracts::customer_id,
+                contracts::created_at,
+                contract_versions::created_at.nullable(),
+            ))
+            .load(conn))?;
+        let read = |(id, customer, created_at, made_at): Found| {
+            let id = Row::new("contracts", "").cell("contract_id", id)?;
+            let row = Row::new("contracts", id);
+            let key = ContractKey {
+                organization,
+                customer: CustomerId::from_uuid(row.cell("customer_id", customer)?),
+                contract: ContractRef::from_uuid(id),
+            };
+            Ok((key, row.cell("created_at", made_at.unwrap_or(created_at))?))
+        };
+        rows.into_iter().map(read).collect()
     }
 
     fn recount_contract(&mut self, key: ContractKey) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {

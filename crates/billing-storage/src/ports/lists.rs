@@ -109,11 +109,14 @@ impl Lists for Transaction<'_> {
 
     fn document_sums(&mut self, organization: OrganizationId, filter: &DocumentFilter) -> StoreResult<DocumentSums> {
         let Some(customer_id) = self.customer_of(organization, filter)? else { return Ok(DocumentSums::default()) };
-        let mut s = narrowed::<()>(organization, filter, customer_id).after::<(Text, BigInt, BigInt, BigInt, BigInt, BigInt)>(format!(
-            "SELECT currency, count(*), {}, {}",
-            summed_in_parts("CASE WHEN lifecycle = 'VOID' THEN 0 WHEN kind = 'CREDIT' THEN -total_minor ELSE total_minor END"),
-            summed_in_parts("amount_due_minor"),
-        ));
+        let mut s =
+            narrowed::<()>(organization, filter, customer_id).after::<(Text, BigInt, BigInt, BigInt, BigInt, BigInt)>(format!(
+                "SELECT currency, count(*), {}, {}",
+                summed_in_parts(
+                    "CASE WHEN lifecycle = 'VOID' THEN 0 WHEN kind = 'CREDIT' THEN -total_minor ELSE total_minor END"
+                ),
+                summed_in_parts("amount_due_minor"),
+            ));
         s.sql(" GROUP BY currency ORDER BY currency");
         let rows: Vec<(String, i64, i64, i64, i64, i64)> = with_conn!(self, "documents", |conn| s.load(conn))?;
         let mut sums = DocumentSums::default();

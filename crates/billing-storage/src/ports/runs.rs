@@ -1,13 +1,13 @@
 //! Billing runs, as they are told afterwards.
 
 use billing_domain::access::RequestId;
-use billing_domain::calendar::Timestamp;
+use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::money::Money;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{BillingRuns, RunFilter, StoreResult};
 use billing_domain::refs::{BillingRunRef, ContractRef, DocumentRef, OrganizationId};
-use billing_domain::runs::{KeptRun, RunDocument, RunFailure, RunHead};
+use billing_domain::runs::{FailedDocument, KeptRun, RunDocument, RunFailure, RunHead};
 use diesel::prelude::*;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -62,13 +62,23 @@ struct DocumentJson {
     voided: bool,
 }
 
-/// A contract that couldn't be billed, likewise.
+/// What couldn't be billed, likewise; rows of early releases name no document.
 #[derive(Serialize, Deserialize)]
 struct FailureJson {
     #[serde(with = "leaf")]
     contract: ContractRef,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failed: Option<FailedDocumentJson>,
     code: String,
     detail: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct FailedDocumentJson {
+    #[serde(with = "leaf")]
+    period_start: Date,
+    #[serde(default, with = "leaf::option", skip_serializing_if = "Option::is_none")]
+    document: Option<DocumentRef>,
 }
 
 impl HeadRow {
@@ -99,8 +109,13 @@ impl RunColumns {
             total: *total,
             voided: *voided,
         };
-        let failure = |RunFailure { contract_ref, code, detail }: &RunFailure| FailureJson {
+        let failed = |FailedDocument { period_start, document_ref }: FailedDocument| FailedDocumentJson {
+            period_start,
+            document: document_ref,
+        };
+        let failure = |RunFailure { contract_ref, document, code, detail }: &RunFailure| FailureJson {
             contract: *contract_ref,
+            failed: document.map(failed),
             code: code.clone(),
             detail: detail.clone(),
         };
@@ -148,7 +163,13 @@ impl BillingRuns for Transaction<'_> {
         let failures: Vec<FailureJson> = row.json("failures", &failures)?;
         let document =
             |DocumentJson { document, number, total, voided }| RunDocument { document_ref: document, number, total, voided };
-        let failure = |FailureJson { contract, code, detail }| RunFailure { contract_ref: contract, code, detail };
+        let failed = |FailedDocumentJson { period_start, document }| FailedDocument { period_start, document_ref: document };
+        let failure = |FailureJson { contract, failed: document, code, detail }| RunFailure {
+            contract_ref: contract,
+            document: document.map(failed),
+            code,
+            detail,
+        };
         Ok(Some(KeptRun {
             head: head.read()?,
             documents: documents.into_iter().map(document).collect(),

@@ -22,6 +22,8 @@ struct VerificationJson {
     contracts: u64,
     documents: u64,
     events: u64,
+    #[serde(default)]
+    accounts: u64,
     wrong: u64,
     findings: Vec<FindingJson>,
 }
@@ -46,6 +48,7 @@ impl Transaction<'_> {
             contracts: seen.contracts,
             documents: seen.documents,
             events: seen.events,
+            accounts: seen.accounts,
             wrong: *wrong,
             findings: seen.findings.iter().map(finding).collect(),
         })?;
@@ -64,13 +67,13 @@ impl Transaction<'_> {
         let Some(text) = found.flatten() else { return Ok(None) };
         let read: VerificationJson = Row::new("organizations", organization).json("last_verification", &text)?;
         let finding = |FindingJson { subject, detail }| Finding { subject, detail };
-        let VerificationJson { begun_at, ended_at, contracts, documents, events, wrong, findings } = read;
+        let VerificationJson { begun_at, ended_at, contracts, documents, events, accounts, wrong, findings } = read;
         let findings = findings.into_iter().map(finding).collect();
         Ok(Some(RecordedVerification {
             begun_at,
             ended_at,
             wrong,
-            seen: Verification { contracts, documents, events, findings },
+            seen: Verification { contracts, documents, events, accounts, findings },
         }))
     }
 }

@@ -1,6 +1,7 @@
 //! Contracts, when they are due, and number series.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
@@ -92,7 +93,7 @@ impl Contracts for MemoryTx {
         &mut self,
         organization: OrganizationId,
         contract: &Contract,
-        _at: Timestamp,
+        at: Timestamp,
         _by: Actor,
     ) -> StoreResult<()> {
         self.held.need_contract(organization, contract.contract_ref, "append_contract_version")?;
@@ -102,6 +103,7 @@ impl Contracts for MemoryTx {
                 return Err(corrupt(format!("{:?} has no version before {}", contract.contract_ref, contract.version)));
             }
         }
+        Arc::make_mut(&mut self.state.versions_made).insert(contract.contract_ref, at);
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use billing_domain::calendar::Timestamp;
 use billing_domain::contract::Contract;
 use billing_domain::document::DocumentKind;
 use billing_domain::ports::{Inspection, StoreResult};
@@ -22,11 +23,15 @@ impl Inspection for MemoryTx {
         organization: OrganizationId,
         after: Option<ContractRef>,
         limit: u32,
-    ) -> StoreResult<Vec<Contract>> {
+    ) -> StoreResult<Vec<(ContractKey, Timestamp)>> {
         let rows = self.state.contracts.of(organization).map(|row| &row.contract);
         let mut found = sorted(rows.filter(|row| Some(row.contract_ref) > after), |row| row.contract_ref);
         found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-        Ok(found)
+        let made_at = |contract: &Contract| {
+            let made = self.state.versions_made.get(&contract.contract_ref);
+            made.copied().unwrap_or(contract.created_at)
+        };
+        Ok(found.iter().map(|contract| (contract.key(organization), made_at(contract))).collect())
     }
 
     fn recount_contract(&mut self, key: ContractKey) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {

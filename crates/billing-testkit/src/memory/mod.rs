@@ -48,7 +48,8 @@ use billing_domain::party::bank::BankAccount;
 use billing_domain::party::{Customer, Entity, Organization};
 use billing_domain::ports::{Access, RollBack, Savepoints, Store, StoreError, StoreResult, Tx};
 use billing_domain::refs::{
-    BillingRunRef, ContractKey, CustomerId, DocumentKey, DocumentRef, EntityRef, ImportPartRef, ImportRef, OrganizationId,
+    BillingRunRef, ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, EntityRef, ImportPartRef, ImportRef,
+    OrganizationId,
 };
 use billing_domain::refused::{RefusedCount, RefusedKey};
 use billing_domain::runs::KeptRun;
@@ -183,6 +184,8 @@ struct State {
     kept_requests: Arc<BTreeMap<(OrganizationId, RequestKey), KeptRequest>>,
     audit_log: Rows<AuditEntry>,
     refused_usage: Arc<BTreeMap<RefusedKey, RefusedCount>>,
+    /// When contracts' newest versions were made, of those that were changed.
+    versions_made: Arc<BTreeMap<ContractRef, Timestamp>>,
     /// When issued documents were voided, and on which service date.
     voided: Arc<BTreeMap<DocumentRef, (Timestamp, Date)>>,
     billing_runs: Arc<BTreeMap<(OrganizationId, BillingRunRef), KeptRun>>,

@@ -31,12 +31,13 @@ pub fn contracts_come_by_reference_after_the_last_one(store: &dyn Store) {
     contracts.extend((3..8).map(|number| w.another_contract(number)));
     write(store, |tx| contracts[2..].iter().rev().try_for_each(|contract| tx.insert_contract(w.org, contract, None)));
     contracts.sort_by_key(|contract| contract.contract_ref);
+    let contracts: Vec<_> = contracts.iter().map(|contract| (contract.key(w.org), contract.created_at)).collect();
     let after = |last: Option<ContractRef>, limit| read(store, |tx| tx.contracts_after(w.org, last, limit));
     assert_eq!(after(None, 100), contracts);
     assert_eq!(after(None, 3), &contracts[..3]);
-    assert_eq!(after(Some(contracts[2].contract_ref), 3), &contracts[3..6]);
-    assert_eq!(after(Some(contracts[5].contract_ref), 3), &contracts[6..]);
-    assert_eq!(after(Some(contracts[6].contract_ref), 3), []);
+    assert_eq!(after(Some(contracts[2].0.contract), 3), &contracts[3..6]);
+    assert_eq!(after(Some(contracts[5].0.contract), 3), &contracts[6..]);
+    assert_eq!(after(Some(contracts[6].0.contract), 3), []);
     assert_eq!(after(None, 0), []);
 }
 
@@ -153,7 +154,7 @@ pub fn the_last_verification_is_kept(store: &dyn Store) {
     let last = |w: &World| read(store, |tx| tx.last_verification(w.org));
     assert_eq!(last(&w), None);
     let finding = Finding { subject: "UB-INV-1".to_owned(), detail: "“total” isn't Σ of its lines".to_owned() };
-    let seen = Verification { contracts: 1, documents: 2, events: u64::MAX, findings: vec![finding] };
+    let seen = Verification { contracts: 1, documents: 2, events: u64::MAX, accounts: 3, findings: vec![finding] };
     let wrong = RecordedVerification { wrong: 7, ..RecordedVerification::of(later(1), later(2), seen) };
     write(store, |tx| tx.put_verification(w.org, &wrong));
     assert_eq!((last(&w), last(&other)), (Some(wrong), None));

@@ -5,7 +5,7 @@ use billing_domain::audit::Author;
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{RunFilter, Store};
 use billing_domain::refs::{ApiKeyRef, BillingRunRef};
-use billing_domain::runs::{KeptRun, RunDocument, RunFailure, RunHead};
+use billing_domain::runs::{FailedDocument, KeptRun, RunDocument, RunFailure, RunHead};
 use uuid::Uuid;
 
 use super::{World, all, done, later, long_ago, page, read, world, write};
@@ -39,7 +39,11 @@ pub fn a_run_comes_back_as_it_was_kept_last(store: &dyn Store) {
         let (document_ref, number, total) = (head.document_ref, head.number.clone(), fixtures::cents(-1234));
         kept.add_document(RunDocument { document_ref, number, total, voided });
     }
-    kept.add_failure(RunFailure::of(w.contract.contract_ref, "amount_out_of_range", "too \"much\" é"));
+    let period_start = fixtures::date("2026-02-01");
+    let failed = |document_ref| Some(FailedDocument { period_start, document_ref });
+    for document in [None, failed(None), failed(Some(head.document_ref))] {
+        kept.add_failure(RunFailure::of(w.contract.contract_ref, document, "amount_out_of_range", "too \"much\" é"));
+    }
     put(store, &w, &kept);
     assert_eq!(read(store, |tx| tx.billing_run(w.org, kept.head.run_ref)), Some(kept.clone()));
     assert_eq!(heads(store, &w, RunFilter::default()), [kept.head.clone()]);

@@ -1,15 +1,14 @@
 //! What holds for a product from day to day, and the segments by which a new version says so. A product in the making has
 //! one segment for each day on which its terms change, and none of them twice.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 
 use super::Amendment;
 use crate::calendar::Period;
-use crate::contract::terms::{ProductTerms, Quantities, SelectedCharge, SelectedLineItem};
+use crate::contract::terms::{ProductTerms, SelectedCharge, SelectedLineItem};
 use crate::contract::{Agreed, Clip, Contract, ContractProduct, EndReason, Segment};
-use crate::party::PaymentDetails;
 use crate::refs::ProductNo;
 
 /// The next version in the making.
@@ -51,9 +50,9 @@ impl Draft {
 
     /// The amendment; nothing has changed where neither the products nor what is above them did.
     pub(super) fn done(self, before: &Contract) -> Amendment {
-        let Self { contract, since, restructured, .. } = self;
-        let unchanged = Contract { version: before.version, ..contract.clone() } == *before;
-        Amendment { contract: if unchanged { before.clone() } else { contract }, since, restructured }
+        let unchanged = Contract { version: before.version, ..self.contract.clone() } == *before;
+        let contract = if unchanged { before.clone() } else { self.contract };
+        Amendment { contract, since: self.since, restructured: self.restructured }
     }
 }
 
@@ -98,7 +97,7 @@ pub(super) fn cut(product: &ContractProduct, end: NaiveDate, reason: EndReason) 
 }
 
 /// Takes back that a product ends otherwise than its terms do; returns the day it ended on.
-fn take_end(product: &mut ContractProduct) -> Option<NaiveDate> {
+pub(super) fn take_end(product: &mut ContractProduct) -> Option<NaiveDate> {
     let last = product.segments.pop_if(|last| matches!(last.agreed, Agreed::Ended(_)))?;
     Some(last.in_force_from)
 }
@@ -107,17 +106,19 @@ fn take_end(product: &mut ContractProduct) -> Option<NaiveDate> {
 /// with the notes agreed since.
 pub(super) fn before_removal(product: &ContractProduct) -> ContractProduct {
     let versions = product.segments.iter().rev().map(|segment| as_of(product, segment.version.saturating_sub(1)));
-    let planned = versions.into_iter().find(|planned| matches!(planned.segments.last(), Some(last) if last.agreed.terms().is_some()));
+    let planned =
+        versions.into_iter().find(|planned| matches!(planned.segments.last(), Some(last) if last.agreed.terms().is_some()));
     let mut base = present(product);
     let end = take_end(&mut base);
     let (Some(planned), Some(end), Some(agreed)) = (&planned, end, base.newest_terms().cloned()) else {
         return planned.unwrap_or(base);
     };
+    let was = planned.segments.iter().rfind(|segment| segment.in_force_from < end).and_then(|was| was.agreed.terms());
     let at_end = planned.segments.iter().rfind(|segment| segment.in_force_from <= end).into_iter();
     for segment in at_end.chain(planned.segments.iter().filter(|segment| segment.in_force_from > end)) {
         let mut segment = Segment { in_force_from: segment.in_force_from.max(end), ..segment.clone() };
         if let Some(terms) = segment.agreed.terms_mut() {
-            keep_timeless(terms, &agreed);
+            keep_timeless(terms, &agreed, was);
         }
         base.segments.push(segment);
     }
@@ -135,10 +136,11 @@ pub(super) fn interrupted(product: &ContractProduct, end: NaiveDate, again: Naiv
     present(&ContractProduct { no: product.no, segments })
 }
 
-/// Lets terms have of others what holds whatever the day.
-fn keep_timeless(terms: &mut ProductTerms, agreed: &ProductTerms) {
+/// Lets terms have what holds whatever the day of agreed ones; of quantities those that aren't as they were.
+fn keep_timeless(terms: &mut ProductTerms, agreed: &ProductTerms, was: Option<&ProductTerms>) {
     for item in &mut terms.line_items {
-        if let Some(agreed) = agreed.line_item(&item.id) {
+        let before = was.and_then(|was| was.line_item(&item.id));
+        if let Some(agreed) = agreed.line_item(&item.id).filter(|agreed| before != Some(agreed)) {
             *item = keeping_quantities(item.clone(), agreed);
         }
     }
@@ -158,59 +160,33 @@ pub(super) fn keeping_quantities(mut now: SelectedLineItem, agreed: &SelectedLin
     now
 }
 
-/// The first day that is billed otherwise: on other terms, not at all any more or now, or in another quantity.
+/// The first day that is billed otherwise: on other terms, in another quantity, not at all any more, or now.
 fn first_change(was: &[Clip<'_>], is: &[Clip<'_>]) -> Option<NaiveDate> {
     let (old, new) = (timed(was), timed(is));
     let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
-    let by_terms = match (old.get(same), new.get(same)) {
+    match (old.get(same), new.get(same)) {
         (Some((old, was)), Some((new, is))) if old == new && was.start() == is.start() => Some(was.end().min(is.end())),
         (old, new) => old.into_iter().chain(new).map(|(_, days)| days.start()).min(),
-    };
-    let both = was.iter().flat_map(|was| is.iter().filter_map(move |is| Some((was, is, was.days.intersection(is.days)?))));
-    let by_steps = both.filter_map(|(was, is, days)| {
-        let changed = first_step_changed(was.terms, is.terms).filter(|day| *day < days.end())?;
-        Some(changed.max(days.start()))
-    });
-    by_terms.into_iter().chain(by_steps).min()
+    }
 }
 
-/// What is billed when, in stripped terms; days that follow each other on the same terms are one.
+/// What is billed when, without what holds for documents that aren't there yet. Days that follow each other on the same terms
+/// and in the same quantities are one.
 fn timed(plan: &[Clip<'_>]) -> Vec<(ProductTerms, Period)> {
     let mut timed: Vec<(ProductTerms, Period)> = Vec::new();
     for clip in plan {
-        let terms = stripped(clip.terms.clone());
-        match timed.last_mut() {
-            Some((before, days)) if *before == terms && days.end() == clip.days.start() => {
-                *days = Period::new(days.start(), clip.days.end()).unwrap_or(*days);
+        let steps = clip.terms.line_items.iter().flat_map(SelectedLineItem::steps).map(|step| step.from);
+        let begins: BTreeSet<NaiveDate> = steps.filter(|day| clip.days.contains(*day)).chain([clip.days.start()]).collect();
+        let ends = begins.iter().skip(1).copied().chain([clip.days.end()]);
+        for days in begins.iter().zip(ends).filter_map(|(from, until)| Period::new(*from, until)) {
+            let terms = clip.terms.clone().billed_on(days.start());
+            match timed.last_mut() {
+                Some((before, whole)) if *before == terms && whole.end() == days.start() => {
+                    *whole = Period::new(whole.start(), days.end()).unwrap_or(*whole);
+                }
+                _ => timed.push((terms, days)),
             }
-            _ => timed.push((terms, clip.days)),
         }
     }
     timed
-}
-
-/// The first day on which a line item that both terms have has another quantity.
-fn first_step_changed(was: &ProductTerms, is: &ProductTerms) -> Option<NaiveDate> {
-    let changed = was.line_items.iter().filter_map(|item| {
-        let (SelectedCharge::Fixed { quantities: a, .. }, SelectedCharge::Fixed { quantities: b, .. }) =
-            (&item.charge, &is.line_item(&item.id)?.charge)
-        else {
-            return None;
-        };
-        let (a, b) = (a.as_slice(), b.as_slice());
-        let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
-        [a.get(same), b.get(same)].into_iter().flatten().map(|step| step.from).min()
-    });
-    changed.min()
-}
-
-/// Terms without what holds by its own dates, or for documents that aren't there yet.
-fn stripped(mut terms: ProductTerms) -> ProductTerms {
-    for item in &mut terms.line_items {
-        if let SelectedCharge::Fixed { quantities, .. } = &mut item.charge {
-            *quantities = Quantities::default();
-        }
-    }
-    let schedule = terms.schedule.endless();
-    ProductTerms { note: None, buyer_reference: None, net_terms: None, payment: PaymentDetails::default(), schedule, ..terms }
 }

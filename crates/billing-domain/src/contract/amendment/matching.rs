@@ -23,21 +23,20 @@ pub(super) fn match_products(
     for (i, patch) in patches.iter().enumerate() {
         let Some(no) = patch.product_no else { continue };
         let index = i.to_string();
-        match contract.product(no) {
-            None => {
-                let detail = "must be the number of one of the contract's products, or be left out";
-                found.add(&["products", &index, "product_no"], "unknown_product", detail);
-            }
+        let (field, code, detail) = match contract.product(no) {
+            None => ("product_no", "unknown_product", "must be the number of one of the contract's products, or be left out"),
             Some(product) if !priced(&product, patch) => {
-                let detail = format!("must be the pricing of product {}, because a product keeps its pricing", no.0);
-                found.add(&["products", &index, "product_pricing_ref"], "pricing_mismatch", detail);
+                ("product_pricing_ref", "pricing_mismatch", "must be the pricing of the product that product_no names")
             }
             Some(_) if matched.contains(&Some(no)) => {
-                let detail = "must not be the number of another element's product";
-                found.add(&["products", &index, "product_no"], "ambiguous_product", detail);
+                ("product_no", "ambiguous_product", "must not be the number of another element's product")
             }
-            Some(_) => matched[i] = Some(no),
-        }
+            Some(_) => {
+                matched[i] = Some(no);
+                continue;
+            }
+        };
+        found.add(&["products", &index, field], code, detail);
     }
     let unnumbered = |patch: &ProductPatch| patch.product_no.is_none();
     for (i, patch) in patches.iter().enumerate().filter(|(_, patch)| unnumbered(patch)) {
@@ -56,13 +55,9 @@ pub(super) fn match_products(
             .iter()
             .filter(|product| priced(product, patch) && still_bills(product, now) && !by_start.contains(&Some(product.no)))
             .collect();
-        let rivals = patches.iter().enumerate().filter(is_open).filter(|(_, other)| other.pricing_ref == patch.pricing_ref);
-        let undated = rivals.clone().filter(|(_, other)| other.billing_start_date.is_none()).count();
-        let means_it = match (rivals.count(), undated) {
-            (1, _) => true,
-            (_, 1) => patch.billing_start_date.is_none(),
-            _ => false,
-        };
+        let rivals = || patches.iter().enumerate().filter(is_open).filter(|(_, other)| other.pricing_ref == patch.pricing_ref);
+        let undated = rivals().filter(|(_, other)| other.billing_start_date.is_none()).count();
+        let means_it = rivals().count() == 1 || (undated == 1 && patch.billing_start_date.is_none());
         let index = i.to_string();
         match left.as_slice() {
             [] => {}
@@ -76,4 +71,3 @@ pub(super) fn match_products(
     }
     found.or(matched)
 }
-

@@ -130,7 +130,7 @@ pub fn edited(contract: &Contract, edit: &ContractEdit, catalog: &Catalog, now: 
         draft.contract.po_number = edit.po_number.clone().apply(contract.po_number.clone());
     }
     let Some(patches) = &edit.products else { return Ok(draft.done(contract)) };
-    let matched = match_products(contract, patches, now)?;
+    let mut matched = match_products(contract, patches, now)?;
     let kept: Vec<ProductNo> = matched.iter().filter_map(|no| *no).collect();
     // One that is over bills no more, and one that was left out before keeps its end: leaving it out says nothing.
     let is_left_out = |product: &&ContractProduct| !kept.contains(&product.no) && !product.is_removed();
@@ -142,30 +142,21 @@ pub fn edited(contract: &Contract, edit: &ContractEdit, catalog: &Catalog, now: 
     // With a version, or with a body that says no more than what is wanted, what is said again is no change.
     let compares = edit.version.is_some() || edit.since == Since::NextPeriod;
     let mut found = Violations::none();
-    for (i, (patch, no)) in patches.iter().zip(&matched).enumerate() {
-        let index = i.to_string();
-        let decided = match no.and_then(|no| contract.product(no)) {
+    for (i, patch) in patches.iter().enumerate() {
+        let decided = match matched[i].and_then(|no| contract.product(no)) {
             Some(product) => amend_product(&mut draft, product, patch, (edit.since, compares), catalog, now),
-            None => add_product(&mut draft, patch, catalog),
+            None => add_product(&mut draft, patch, catalog).map(|no| matched[i] = Some(no)),
         };
-        match decided {
-            Ok(()) => {}
-            Err(Refusal::Invalid(violations)) => {
-                // The day is the edit's own field, whichever product it doesn't fit.
-                let is_day = violations.iter().all(|violation| violation.path == [EFFECTIVE_FROM]);
-                let below = ["products", index.as_str()];
-                found.extend_below(if is_day { &[] } else { &below }, violations);
-            }
-            Err(other) => return Err(other),
+        if let Err(refusal) = decided {
+            let Refusal::Invalid(violations) = refusal else { return Err(refusal) };
+            // The day is the edit's own field, whichever product it doesn't fit.
+            let is_day = violations.iter().all(|violation| violation.path == [EFFECTIVE_FROM]);
+            let below = ["products", &i.to_string()];
+            found.extend_below(if is_day { &[] } else { &below }, violations);
         }
     }
     let amendment = found.or(draft.done(contract))?;
-    let place = |no: ProductNo| {
-        matched.iter().position(|matched| *matched == Some(no)).or_else(|| {
-            let added: Vec<usize> = matched.iter().enumerate().filter(|(_, no)| no.is_none()).map(|(i, _)| i).collect();
-            added.get(usize::from(no.0).checked_sub(contract.products.len())?).copied()
-        })
-    };
+    let place = |no: ProductNo| matched.iter().position(|matched| *matched == Some(no));
     check_products(&amendment.contract.products, place)?;
     Ok(amendment)
 }
@@ -224,25 +215,18 @@ pub fn resumed(contract: &Contract) -> Amendment {
 /// # Errors
 /// [`Refusal::Invalid`] for a product or line item that isn't there, and a day outside the product's.
 pub fn with_quantity(contract: &Contract, change: &QuantityChange, now: &Situation<'_>) -> Result<Amendment, Refusal> {
-    let of_pricing: Vec<&ContractProduct> = contract
-        .products
-        .iter()
-        .filter(|product| product.newest_terms().is_some_and(|terms| terms.pricing.pricing_ref == change.pricing_ref))
-        .filter(|product| match change.billing_start_date {
-            Some(start) => start_of(product) == Some(start),
-            None => still_bills(product, now),
-        })
-        .collect();
-    let product = match of_pricing.as_slice() {
-        [only] => *only,
-        [] => {
-            let detail = "must be the pricing of a product that the contract bills";
-            return Err(Refusal::field(&["product_pricing_ref"], "unknown_product", detail));
-        }
-        _ => {
-            let detail = "must tell which of the contract's products with this pricing is meant";
-            return Err(Refusal::field(&["billing_start_date"], "ambiguous_product", detail));
-        }
+    let is_meant = |product: &&ContractProduct| {
+        product.newest_terms().is_some_and(|terms| terms.pricing.pricing_ref == change.pricing_ref)
+            && change.billing_start_date.map_or_else(|| still_bills(product, now), |start| start_of(product) == Some(start))
+    };
+    let mut meant = contract.products.iter().filter(is_meant);
+    let (product, None) = (meant.next(), meant.next()) else {
+        let detail = "must tell which of the contract's products with this pricing is meant";
+        return Err(Refusal::field(&["billing_start_date"], "ambiguous_product", detail));
+    };
+    let Some(product) = product else {
+        let detail = "must be the pricing of a product that the contract bills";
+        return Err(Refusal::field(&["product_pricing_ref"], "unknown_product", detail));
     };
     let (Some(newest), Some(billed)) = (product.newest_terms(), product.billed()) else {
         return Err(Refusal::conflict("product_over", "the product bills no day"));
@@ -292,10 +276,8 @@ fn start_of(product: &ContractProduct) -> Option<NaiveDate> {
 }
 
 fn still_bills(product: &ContractProduct, now: &Situation<'_>) -> bool {
-    match (product.billed(), product.newest_terms()) {
-        (Some(billed), Some(terms)) => (now.today)(terms) < billed.end(),
-        _ => false,
-    }
+    let both = product.billed().zip(product.newest_terms());
+    both.is_some_and(|(billed, terms)| (now.today)(terms) < billed.end())
 }
 
 /// The first day a product isn't billed any more when it ends; `None` of one that is over by then.

@@ -97,23 +97,9 @@ impl TreatmentPatch {
     }
 }
 
-/// What an edit's list of line items says.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Chooses {
-    /// Which line items there are.
-    LineItems,
-    /// Values of those that are agreed: it names them only because the list has to.
-    Values,
-}
-
-impl Chooses {
-    /// Compared with the newest agreed terms, or with none.
-    pub(super) fn of(patch: &ProductPatch, newest: Option<&ProductTerms>) -> Self {
-        match (&patch.line_items, newest) {
-            (Patch::Set(items), Some(newest)) if !patch.reprice && newest.has_line_items(items) => Self::Values,
-            _ => Self::LineItems,
-        }
-    }
+/// A patch of a field that has a default: clearing it states that.
+fn defaulted<T: Default>(patch: Patch<T>) -> Patch<T> {
+    if matches!(patch, Patch::Clear) { Patch::Set(T::default()) } else { patch }
 }
 
 impl ProductPatch {
@@ -143,6 +129,11 @@ impl ProductPatch {
         }
     }
 
+    /// Whether its list names the line items of terms only because it has to: it is about their values.
+    pub(super) fn chooses_no_line_items(&self, newest: &ProductTerms) -> bool {
+        matches!(&self.line_items, Patch::Set(items) if !self.reprice && newest.has_line_items(items))
+    }
+
     /// Without what the newest agreed terms say already.
     pub(super) fn beyond(self, agreed: &ProductTerms) -> Self {
         let range = agreed.schedule.range();
@@ -159,27 +150,16 @@ impl ProductPatch {
             Patch::Clear if agreed.all_line_items => Patch::Keep,
             other => other,
         };
-        let stated = agreed.stated_entity.as_ref();
-        let entity_ref = match self.entity_ref {
-            Patch::Set(entity_ref) if entity_ref == agreed.entity_ref => Patch::Keep,
-            other => other.unless(stated),
-        };
+        let entity_ref = self.entity_ref.unless(agreed.stated_entity.as_ref());
+        let entity_ref = if entity_ref == Patch::Set(agreed.entity_ref.clone()) { Patch::Keep } else { entity_ref };
         Self {
             billing_start_date: self.billing_start_date.filter(|day| *day != range.start()),
             line_items,
             minimum_fee: self.minimum_fee.unless(agreed.pricing.minimum_fee.as_ref()),
             entity_ref,
-            billing_cycle: match self.billing_cycle {
-                Patch::Clear => Patch::Set(BillingCycle::default()),
-                other => other,
-            }
-            .unless(Some(&agreed.schedule.cycle())),
+            billing_cycle: defaulted(self.billing_cycle).unless(Some(&agreed.schedule.cycle())),
             issue_day: self.issue_day.unless(agreed.schedule.issue_day().as_ref()),
-            payment_time: match self.payment_time {
-                Patch::Clear => Patch::Set(PaymentTime::default()),
-                other => other,
-            }
-            .unless(Some(&agreed.payment_time)),
+            payment_time: defaulted(self.payment_time).unless(Some(&agreed.payment_time)),
             tax: self.tax.unless(agreed.tax.as_ref()),
             discount: self.discount.unless(agreed.discount.as_ref()),
             net_terms: self.net_terms.unless(agreed.net_terms.as_ref()),
@@ -204,7 +184,7 @@ impl ProductPatch {
     }
 
     /// Terms with the fields that hold whatever the day.
-    pub(super) fn timeless_onto(&self, terms: &ProductTerms) -> Result<ProductTerms, Violations> {
+    pub(super) fn timeless_onto(&self, terms: &ProductTerms) -> ProductTerms {
         let mut terms = terms.clone();
         terms.note = self.note.clone().apply(terms.note);
         terms.buyer_reference = self.buyer_reference.clone().apply(terms.buyer_reference);
@@ -214,69 +194,55 @@ impl ProductPatch {
             online: self.online.clone().apply(terms.payment.online),
             crypto: self.crypto.clone().apply(terms.payment.crypto),
         };
-        if let Patch::Set(items) = &self.line_items {
-            for (i, given) in items.iter().enumerate() {
-                let Some(list) = &given.quantities else { continue };
-                let Some(item) = terms.line_items.iter_mut().find(|item| item.id == given.id) else { continue };
-                match &mut item.charge {
-                    SelectedCharge::Fixed { quantities, .. } => *quantities = quantities.replaced_by(list),
-                    SelectedCharge::Usage(_) => {
-                        let index = i.to_string();
-                        let detail = "must be left out, because the line item is priced by usage";
-                        return Err(Violations::one(&["line_items", &index, "quantities"], "not_allowed", detail));
-                    }
-                }
+        let Patch::Set(items) = &self.line_items else { return terms };
+        for item in &mut terms.line_items {
+            let list = items.iter().find(|given| given.id == item.id).and_then(|given| given.quantities.as_ref());
+            if let (Some(list), SelectedCharge::Fixed { quantities, .. }) = (list, &mut item.charge) {
+                *quantities = quantities.replaced_by(list);
             }
         }
-        Ok(terms)
+        terms
     }
 
     /// Terms with every field the patch names in its place; what it doesn't name is as agreed (billing rules 7).
-    pub(super) fn onto(&self, present: &ProductTerms, product: &ContractProduct, catalog: &Catalog) -> Result<ProductTerms, Violations> {
+    pub(super) fn onto(
+        &self,
+        present: &ProductTerms,
+        product: &ContractProduct,
+        catalog: &Catalog,
+    ) -> Result<ProductTerms, Violations> {
         let mut found = Violations::none();
         let range = present.schedule.range();
-        let mut terms = self.timeless_onto(present)?;
-        let needs_pricing = self.reprice || self.line_items.is_named() || matches!(self.minimum_fee, Patch::Clear);
-        if needs_pricing {
+        let mut terms = self.timeless_onto(present);
+        let mut listed_fee = None;
+        if self.reprice || self.line_items.is_named() || matches!(self.minimum_fee, Patch::Clear) {
             let pricing = catalog.pricing(&self.pricing_ref)?;
             if self.reprice {
                 let minimum_fee = pricing.content.minimum_fee;
                 terms.pricing = FrozenPricing { minimum_fee, ..FrozenPricing::of(pricing) };
             }
-            let listed = |id: &LineItemId| {
-                let item = pricing.content.line_items.iter().find(|item| item.id == *id)?;
-                freeze(item, &catalog.usage_products).ok()
-            };
             let items = terms.line_items.clone();
             // One that these terms don't have is as the pricing has it now, or else as it was ever agreed.
-            let agreed_before = |id: &LineItemId| {
-                let is_listed = pricing.content.line_items.iter().any(|item| item.id == *id);
-                let ever = || product.terms().filter_map(|terms| terms.line_item(id)).last().filter(|_| !is_listed);
-                items.iter().find(|item| item.id == *id).or_else(ever).cloned()
+            let agreed = |id: &LineItemId| {
+                let listed = pricing.content.line_items.iter().find(|item| item.id == *id);
+                let ever = || product.terms().filter_map(|terms| terms.line_item(id)).last().filter(|_| listed.is_none());
+                let agreed = items.iter().find(|item| item.id == *id).or_else(ever)?;
+                let now = listed.filter(|_| self.reprice).and_then(|item| freeze(item, &catalog.usage_products).ok());
+                Some(now.map_or_else(|| agreed.clone(), |now| keeping_quantities(now, agreed)))
             };
-            let agreed = |id: &LineItemId| match (agreed_before(id), self.reprice) {
-                (Some(agreed), true) => Some(listed(id).map_or(agreed.clone(), |now| keeping_quantities(now, &agreed))),
-                (agreed, _) => agreed,
+            // Who names what was agreed takes no other choice.
+            terms.all_line_items = match &self.line_items {
+                Patch::Set(items) => terms.all_line_items && terms.has_line_items(items),
+                Patch::Clear => true,
+                Patch::Keep => terms.all_line_items,
             };
-            let chosen = match &self.line_items {
-                Patch::Set(items) => {
-                    // Who names what was agreed takes no other choice.
-                    terms.all_line_items &= terms.has_line_items(items);
-                    select(Some(items), pricing, &catalog.usage_products, agreed)
-                }
-                Patch::Clear => {
-                    terms.all_line_items = true;
-                    select(None, pricing, &catalog.usage_products, agreed)
-                }
-                Patch::Keep if !self.reprice => Ok(terms.line_items.clone()),
-                Patch::Keep if terms.all_line_items => select(None, pricing, &catalog.usage_products, agreed),
-                Patch::Keep => {
-                    let kept: Vec<RequestedLineItem> =
-                        terms.line_items.iter().map(|item| RequestedLineItem::plain(item.id.clone())).collect();
-                    select(Some(&kept), pricing, &catalog.usage_products, agreed)
-                }
+            let kept = || terms.line_items.iter().map(|item| RequestedLineItem::plain(item.id.clone())).collect();
+            let wanted = match &self.line_items {
+                Patch::Set(items) => Some(items.clone()),
+                Patch::Keep if !self.reprice || !terms.all_line_items => Some(kept()),
+                Patch::Keep | Patch::Clear => None,
             };
-            match chosen {
+            match select(wanted.as_deref(), pricing, &catalog.usage_products, agreed) {
                 Ok(mut items) => {
                     // Another order of the same line items is no change.
                     let place = |item: &SelectedLineItem| terms.line_items.iter().position(|was| was.id == item.id);
@@ -287,10 +253,9 @@ impl ProductPatch {
                 }
                 Err(violations) => found.extend_below(&[], violations),
             }
-            self.minimum_fee.put_optional(&mut terms.pricing.minimum_fee, pricing.content.minimum_fee);
-        } else {
-            self.minimum_fee.put_optional(&mut terms.pricing.minimum_fee, None);
+            listed_fee = pricing.content.minimum_fee;
         }
+        self.minimum_fee.put_optional(&mut terms.pricing.minimum_fee, listed_fee);
         if self.entity_ref.is_named() {
             terms.stated_entity = self.entity_ref.clone().apply(None);
             match catalog.entity(terms.stated_entity.as_ref()) {

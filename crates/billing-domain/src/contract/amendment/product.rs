@@ -2,8 +2,7 @@
 
 use chrono::NaiveDate;
 
-use super::chain::{Draft, before_removal, interrupted, present};
-use super::patch::Chooses;
+use super::chain::{Draft, before_removal, interrupted, present, take_end};
 use super::{EFFECTIVE_FROM, ProductPatch, Since, Situation, start_of};
 use crate::calendar::{Period, day_after};
 use crate::contract::agreement::Catalog;
@@ -16,19 +15,18 @@ use crate::refusal::Refusal;
 use crate::tax::TaxBasis;
 use crate::violation::Violations;
 
-/// Adds the product of an element that matches none.
+/// Adds the product of an element that matches none, and returns its number.
 ///
 /// # Errors
 /// Returns every violation, with paths below the element.
-pub(super) fn add_product(draft: &mut Draft, patch: &ProductPatch, catalog: &Catalog) -> Result<(), Refusal> {
-    let mut found = Violations::none();
-    if patch.billing_start_date.is_none() {
-        found.add(&["billing_start_date"], "required", "must be given for a product that is added");
-    }
-    if patch.billing_end_date.is_none() {
-        found.add(&["billing_end_date"], "required", "must be given for a product that is added");
-    }
+pub(super) fn add_product(draft: &mut Draft, patch: &ProductPatch, catalog: &Catalog) -> Result<ProductNo, Refusal> {
     let (Some(billing_start_date), Some(billing_end_date)) = (patch.billing_start_date, patch.billing_end_date) else {
+        let mut found = Violations::none();
+        for (field, day) in [("billing_start_date", patch.billing_start_date), ("billing_end_date", patch.billing_end_date)] {
+            if day.is_none() {
+                found.add(&[field], "required", "must be given for a product that is added");
+            }
+        }
         return Err(found.into());
     };
     let patch = patch.clone();
@@ -57,15 +55,18 @@ pub(super) fn add_product(draft: &mut Draft, patch: &ProductPatch, catalog: &Cat
     product.segments[0].version = draft.contract.version;
     draft.since.insert(no, billing_start_date);
     draft.contract.products.push(product);
-    Ok(())
+    Ok(no)
 }
 
 /// What an element asks of its product, and what the answer depends on.
 struct Change<'a> {
     product: &'a ContractProduct,
+    /// The product as the change finds it: put back where it was left out.
+    base: ContractProduct,
     newest: &'a ProductTerms,
     patch: ProductPatch,
-    chooses: Chooses,
+    /// Whether line items stay those of the terms in force.
+    keeps_line_items: bool,
     since: Since,
     catalog: &'a Catalog,
     today: NaiveDate,
@@ -85,19 +86,25 @@ pub(super) fn amend_product(
     now: &Situation<'_>,
 ) -> Result<(), Refusal> {
     let Some(newest) = product.newest_terms() else { return Err(Refusal::Broken("a product without terms".to_owned())) };
-    let chooses = Chooses::of(patch, compares.then_some(newest));
+    let keeps_line_items = compares && patch.chooses_no_line_items(newest);
     let patch = if compares { patch.clone().beyond(newest) } else { patch.clone() };
     let (today, has_begun) = ((now.today)(newest), (now.has_begun)(product.no));
-    let change = Change { product, newest, patch, chooses, since, catalog, today, has_begun };
-    let Some(billed) = product.billed().filter(|_| change.new_start().is_none()) else {
-        return change.from_the_beginning(draft);
-    };
-    let is_over = today >= billed.end();
-    let goes_on = is_over && change.patch.billing_end_date.is_some_and(|last| last > billed.last_day());
-    let is_in_the_past = matches!(since, Since::Day(day) if day < billed.end());
+    let billed = product.billed();
+    let is_over = billed.is_some_and(|billed| today >= billed.end());
+    let goes_on = is_over && patch.billing_end_date > billed.map(Period::last_day);
     // One that is put back before its end has come goes on as if nothing was.
-    let base = if product.is_removed() && (!is_over || goes_on) { before_removal(product) } else { present(product) };
-    if goes_on && !is_in_the_past { change.go_on(draft, &base, billed) } else { change.from_a_day(draft, &base, billed) }
+    let is_back = billed.is_none() || (product.is_removed() && (!is_over || goes_on));
+    let base = if is_back { before_removal(product) } else { present(product) };
+    let change = Change { product, base, newest, patch, keeps_line_items, since, catalog, today, has_begun };
+    match (change.new_start(), billed) {
+        (Some(_), _) if has_begun => {
+            let detail = "the product has billed or has usage: its billing_start_date stands; end it and add another";
+            Err(Refusal::conflict("already_started", detail))
+        }
+        (Some(_), _) | (None, None) => change.begin_anew(draft),
+        (None, Some(billed)) if goes_on && !matches!(since, Since::Day(day) if day < billed.end()) => change.go_on(draft, billed),
+        (None, Some(billed)) => change.change_from_a_day(draft, billed),
+    }
 }
 
 impl Change<'_> {
@@ -106,42 +113,29 @@ impl Change<'_> {
         self.patch.billing_start_date.filter(|start| Some(*start) != start_of(self.product))
     }
 
-    /// The last day, where it moves. One that is over keeps it by naming the day on which it ended, too.
+    /// The last day, where it alone moves. One that is over keeps it by naming the day on which it ended, too.
     fn new_last_day(&self) -> Option<NaiveDate> {
         let ended = self.product.billed().filter(|billed| self.today >= billed.end()).map(Period::last_day);
-        let agreed = self.newest.schedule.range().last_day();
-        self.patch.billing_end_date.filter(|last| *last != agreed && Some(*last) != ended)
+        let kept = [Some(self.newest.schedule.range().last_day()), ended];
+        self.patch.billing_end_date.filter(|last| self.new_start().is_none() && !kept.contains(&Some(*last)))
     }
 
     /// Moves the first day of a product that hasn't begun, or lets one come back that was annulled before it billed a day.
-    fn from_the_beginning(&self, draft: &mut Draft) -> Result<(), Refusal> {
-        let billed = self.product.billed();
-        let moves = self.new_start();
-        if moves.is_some() && self.has_begun {
-            let detail = "the product has billed or has usage: its billing_start_date stands; end it and add another";
-            return Err(Refusal::conflict("already_started", detail));
-        }
-        let is_over = billed.is_some_and(|billed| self.today >= billed.end());
-        let is_back = billed.is_none() || (self.product.is_removed() && !is_over);
-        let base = if is_back { before_removal(self.product) } else { present(self.product) };
-        let base = if moves.is_some() { self.with_timeless(base, None)? } else { self.timeless(base)? };
-        let next = self.dated(&base, NaiveDate::MIN)?;
-        let first = next.billed().or(billed).map_or(self.newest.schedule.range().start(), Period::start);
+    fn begin_anew(&self, draft: &mut Draft) -> Result<(), Refusal> {
+        let next = self.dated(&self.timeless()?, NaiveDate::MIN)?;
+        let first = next.billed().or(self.product.billed()).map_or(self.newest.schedule.range().start(), Period::start);
         draft.put(&next, first);
         Ok(())
     }
 
     /// Lets a product that is over go on. What it billed stays, and days between aren't billed.
-    fn go_on(&self, draft: &mut Draft, base: &ContractProduct, billed: Period) -> Result<(), Refusal> {
+    fn go_on(&self, draft: &mut Draft, billed: Period) -> Result<(), Refusal> {
         let Since::Day(day) = self.since else {
-            let detail = format!(
-                "the product of {} ended on {}: say by effective_from when it goes on",
-                self.patch.pricing_ref,
-                billed.last_day()
-            );
+            let (reference, last) = (&self.patch.pricing_ref, billed.last_day());
+            let detail = format!("the product of {reference} ended on {last}: say by effective_from when it goes on");
             return Err(Refusal::conflict("product_over", detail));
         };
-        let planned = interrupted(&self.timeless(base.clone())?, billed.end(), day);
+        let planned = interrupted(&self.timeless()?, billed.end(), day);
         let next = present(&self.dated(&planned, day)?);
         self.refuse_split(&planned, &next, day)?;
         draft.put(&next, day);
@@ -149,9 +143,9 @@ impl Change<'_> {
     }
 
     /// Changes the terms from the day that is asked for; ends, quantities and notes have their own.
-    fn from_a_day(&self, draft: &mut Draft, base: &ContractProduct, billed: Period) -> Result<(), Refusal> {
+    fn change_from_a_day(&self, draft: &mut Draft, billed: Period) -> Result<(), Refusal> {
         self.refuse_early_end(billed)?;
-        let planned = present(&self.timeless(base.clone())?);
+        let planned = present(&self.timeless()?);
         let days = planned.billed().unwrap_or(billed);
         let from = match self.since {
             Since::Day(day) => day.max(days.start()),
@@ -161,7 +155,7 @@ impl Change<'_> {
         };
         let next = present(&self.dated(&planned, from)?);
         self.refuse_split(&planned, &next, from)?;
-        let (was, is) = (base.plan(), next.plan());
+        let (was, is) = (self.base.plan(), next.plan());
         let rebuilt = is.iter().flat_map(|is| {
             let others = was.iter().filter(|was| was.terms.structure() != is.terms.structure());
             others.filter_map(|was| was.days.intersection(is.days)).map(Period::start)
@@ -196,10 +190,8 @@ impl Change<'_> {
         if day_after(last) == billed.end() || next.is_some_and(|next| next <= first) || is_asked_for {
             return Ok(());
         }
-        let before = next.map_or_else(|| "days that are over".to_owned(), |next| format!("days before the next period, {next}"));
-        let detail = format!(
-            "would change {before}: if that is meant, say include_current_invoice: true or an effective_from up to {first}"
-        );
+        let remedy = "say include_current_invoice: true, or an effective_from up to that day";
+        let detail = format!("would change days from {first} on, before the next period: if that is meant, {remedy}");
         Err(Refusal::field(&["billing_end_date"], "ends_before_next_period", detail))
     }
 
@@ -217,29 +209,26 @@ impl Change<'_> {
     }
 
     /// The product with what an edit changes whatever the day: notes, net terms, payment details, quantities and the end.
-    fn timeless(&self, base: ContractProduct) -> Result<ContractProduct, Refusal> {
-        let last_day = self.new_last_day();
-        let schedule = base.newest_terms().map(|terms| terms.schedule).filter(|one| one.cycle().unit() == CycleUnit::OneTime);
-        if let (Some(last), Some(schedule)) = (last_day, schedule)
-            && self.has_begun
-            && last >= schedule.anchor()
-        {
-            let detail = format!("must be before {}, because the product is billed once: add another element", schedule.anchor());
-            return Err(Refusal::field(&["billing_end_date"], "not_retroactive", detail));
+    fn timeless(&self) -> Result<ContractProduct, Refusal> {
+        let (mut next, last_day) = (self.base.clone(), self.new_last_day());
+        if let (Some(last), Some(terms)) = (last_day, next.newest_terms()) {
+            let schedule = &terms.schedule;
+            if self.has_begun && schedule.cycle().unit() == CycleUnit::OneTime && last >= schedule.anchor() {
+                let detail = format!("must be before {}, because it is billed once: add another element", schedule.anchor());
+                return Err(Refusal::field(&["billing_end_date"], "not_retroactive", detail));
+            }
+            // The terms' own end takes the place of the one by which it was left out.
+            take_end(&mut next);
         }
-        Ok(self.with_timeless(base, last_day)?)
-    }
-
-    fn with_timeless(&self, mut base: ContractProduct, last_day: Option<NaiveDate>) -> Result<ContractProduct, Violations> {
-        for terms in base.segments.iter_mut().filter_map(|segment| segment.agreed.terms_mut()) {
-            *terms = self.patch.timeless_onto(terms)?;
+        for terms in next.segments.iter_mut().filter_map(|segment| segment.agreed.terms_mut()) {
+            *terms = self.patch.timeless_onto(terms);
             let issue_day = terms.schedule.issue_day();
             let keeps_anchor = self.has_begun || self.patch.issue_day.clone().apply(issue_day) != issue_day;
             if let Some(last) = last_day {
                 terms.schedule = terms.schedule.ending(last, keeps_anchor)?;
             }
         }
-        Ok(base)
+        Ok(next)
     }
 
     /// The product with an edit's other fields in it from a day on, also in what was planned for later.
@@ -251,10 +240,9 @@ impl Change<'_> {
                 segments.push(segment.clone());
                 continue;
             };
-            let terms = match self.chooses {
-                Chooses::LineItems => self.patch.onto(old, self.product, self.catalog)?,
-                Chooses::Values => self.patch.clone().for_line_items_of(old).onto(old, self.product, self.catalog)?,
-            };
+            let patch = self.patch.clone();
+            let patch = if self.keeps_line_items { patch.for_line_items_of(old) } else { patch };
+            let terms = patch.onto(old, self.product, self.catalog)?;
             let start = terms.schedule.range().start();
             // Where the first day moves, the first terms move with it.
             let begins = if segments.is_empty() && from <= segment.in_force_from { start } else { segment.in_force_from };

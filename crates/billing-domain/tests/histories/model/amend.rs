@@ -59,6 +59,7 @@ fn beyond(element: &Element, newest: &Terms) -> (Element, bool) {
     }
     rest.issue_day = rest.issue_day.unless(newest.issue_day.as_ref());
     rest.tax = rest.tax.unless(newest.tax.as_ref());
+    rest.category = rest.category.unless(newest.category.as_ref());
     rest.discount = rest.discount.unless(newest.discount.as_ref());
     let mut same_set = false;
     match &mut rest.items {
@@ -124,6 +125,7 @@ fn is_dated(rest: &Element, same_set: bool) -> bool {
         || rest.payment_time.is_named()
         || rest.issue_day.is_named()
         || rest.tax.is_named()
+        || rest.category.is_named()
         || rest.discount.is_named()
 }
 
@@ -299,7 +301,9 @@ impl Model {
         };
         let is_over = end <= today;
         let dated = is_dated(&rest, same_set);
-        if is_over && product.cut.is_some() && product.whole.iter().any(|stretch| stretch.from >= end && stretch.from < product.until)
+        if is_over
+            && product.cut.is_some()
+            && product.whole.iter().any(|stretch| stretch.from >= end && stretch.from < product.until)
         {
             return Verdict::Skip("P13: a product left out before its newest terms came, which no answer shows");
         }
@@ -372,6 +376,8 @@ impl Model {
             if !begun && rest.issue_day.is_named() {
                 return Verdict::Skip("an end and an issue day of a product that hasn't begun");
             }
+            // Its own end takes the place of the one by which it was left out.
+            next.cut = None;
             if let Err(why) = next.end_on(new, begun) {
                 return Verdict::Refuse(why);
             }
@@ -662,6 +668,9 @@ impl Model {
         let Some(today) = self.today(product, now) else { return Verdict::Skip("two todays") };
         if product.end().is_none_or(|end| end <= today) || product.cut.is_some() {
             return Verdict::Skip("quantities of an ended product");
+        }
+        if product.whole.last().is_some_and(|last| product.end().is_none_or(|end| end <= last.from)) {
+            return Verdict::Skip("quantities of terms planned for after the end");
         }
         let item = product.newest().items.iter().find(|item| item.id == change.item);
         match item.map(|item| &item.charge) {

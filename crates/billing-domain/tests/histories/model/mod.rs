@@ -7,6 +7,8 @@ mod dues;
 pub(crate) mod rating;
 pub(crate) mod terms;
 
+use std::collections::BTreeMap;
+
 use billing_domain::calendar::Timestamp;
 
 use self::calendar::{Date, service_date};
@@ -193,6 +195,27 @@ impl Model {
         })
     }
 
+    /// Whether anything costs so much that amounts can come to be too large.
+    pub(crate) fn is_large(&self) -> bool {
+        self.parts().iter().any(|part| part.minor.abs() > 1_000_000_000)
+    }
+
+    /// Whether what comes next would make a line, or a product's lines in a service period, larger than documents may say, and
+    /// larger than it is (billing rules 6).
+    pub(crate) fn makes_too_large(&self, next: &Self) -> bool {
+        const MOST: i128 = 1_000_000_000_000_000;
+        let sums = |model: &Self| {
+            let mut lines: BTreeMap<(u16, Date, Option<(Option<String>, With)>), i128> = BTreeMap::new();
+            for part in model.parts() {
+                *lines.entry((part.product, part.start, None)).or_insert(0) += i128::from(part.minor);
+                *lines.entry((part.product, part.start, Some((part.item, part.with)))).or_insert(0) += i128::from(part.minor);
+            }
+            lines
+        };
+        let (before, after) = (sums(self), sums(next));
+        after.iter().any(|(key, sum)| sum.abs() > MOST && sum.abs() > before.get(key).map_or(0, |sum| sum.abs()))
+    }
+
     /// Whether the discount applies to a line item.
     pub(crate) fn is_discountable(&self, item: Option<&str>) -> bool {
         self.charges.iter().find(|charge| item == Some(&charge.id)).is_none_or(|charge| charge.discountable)
@@ -209,13 +232,8 @@ impl Model {
         let customer = Self::default_tax(&self.catalog.customer.taxes, day);
         let entity = Self::default_tax(&self.catalog.entities[terms.entity].taxes, day);
         let rate = terms.tax.or(customer.rate).unwrap_or(0);
-        let category = if rate > 0 { Some("S") } else { customer.category.or(entity.category) };
+        let category = if rate > 0 { Some("S") } else { terms.category.or(customer.category).or(entity.category) };
         (rate, category)
-    }
-
-    /// Whether a contract says all of a tax itself.
-    pub(crate) fn states_tax(terms: &Terms) -> bool {
-        terms.tax.is_some_and(|rate| rate > 0)
     }
 
     /// A default tax from a day on: left out, from today, or from the beginning where none is in force (billing rules 7).

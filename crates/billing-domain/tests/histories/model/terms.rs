@@ -35,6 +35,7 @@ pub(crate) struct Terms {
     pub(crate) stated_entity: Option<usize>,
     pub(crate) entity: usize,
     pub(crate) tax: Option<Rate>,
+    pub(crate) category: Option<Category>,
     pub(crate) discount: Option<Rate>,
 }
 
@@ -110,6 +111,7 @@ impl Terms {
             stated_entity: None,
             entity: default_entity(catalog),
             tax: None,
+            category: None,
             discount: None,
         };
         if end <= start {
@@ -231,6 +233,7 @@ impl Terms {
             next.anchor = next.end;
         }
         next.tax = element.tax.clone().apply(next.tax);
+        next.category = element.category.clone().apply(next.category);
         next.discount = element.discount.clone().apply(next.discount);
         next.check()?;
         Ok(next)
@@ -240,6 +243,9 @@ impl Terms {
         let prepaid = self.items.iter().any(|item| matches!(&item.charge, ChargeSpec::Usage(usage) if usage.prepaid.is_some()));
         if prepaid && self.payment_time != PaymentTime::BeforeUse {
             return Err("prepaid_needs_before_use");
+        }
+        if self.category.is_some() && self.tax.is_some_and(|rate| rate > 0) {
+            return Err("tax_category_rate");
         }
         Ok(())
     }

@@ -74,6 +74,7 @@ fn a_contract_is_shown_with_what_was_agreed() {
       "po_number": "PO 17",
       "products": [
         {
+          "product_no": 0,
           "product_pricing_ref": "api",
           "billing_start_date": "2026-01-01",
           "billing_end_date": "2026-03-31",
@@ -103,6 +104,7 @@ fn a_contract_is_shown_with_what_was_agreed() {
             "cycle": 1
           },
           "issue_day": null,
+          "billing_anchor": "2026-04-01",
           "payment_time": "AFTER_USE",
           "tax": null,
           "discount": null,
@@ -117,6 +119,7 @@ fn a_contract_is_shown_with_what_was_agreed() {
           "buyer_reference": null
         },
         {
+          "product_no": 0,
           "product_pricing_ref": "api",
           "billing_start_date": "2026-04-15",
           "billing_end_date": "2026-12-31",
@@ -171,6 +174,7 @@ fn a_contract_is_shown_with_what_was_agreed() {
             "cycle": 2
           },
           "issue_day": "2026-05-01",
+          "billing_anchor": "2026-05-01",
           "payment_time": "BEFORE_USE",
           "tax": 19.00,
           "discount": 2.5,

@@ -13,6 +13,8 @@ use billing_domain::money::{AmountOutOfRange, Currency, Money};
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{IdSource, StoreError};
 use billing_domain::refs::{DocumentRef, EventRef};
+use billing_domain::refusal::Refusal;
+use billing_domain::runs::FailedDocument;
 use billing_domain::tax::TaxTreatment;
 use billing_domain::usage::{CountedEvent, UsageTotal};
 use billing_testkit::{CountingIds, fixtures};
@@ -471,13 +473,16 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
     let number =
         fixtures::document_head(&ids, &contract, &fixtures::entity("main"), fixtures::period("2026-01-01", "2026-01-31")).number;
     let opened = Some((DocumentRef::from_uuid(ids.new_id()), number));
-    let failed = |problem| FailedContract { contract_ref: contract.contract_ref, problem };
+    let failed = |problem| FailedContract::whole(contract.contract_ref, problem);
+    let unissued = FailedDocument { period_start: fixtures::date("2026-01-01"), document_ref: None };
+    let lacking = Refusal::conflict("paper_incomplete", "the paper lacks a field");
     let report = BillingReport {
         run_ref: None,
         issued: vec![BilledDocument { opened, kind: DocumentKind::Invoice, total: fixtures::cents(3080) }],
         voided: vec![BilledDocument { opened: None, kind: DocumentKind::Debit, total: Money::zero(fixtures::currency("JPY")) }],
         failed: vec![
             failed(UseCaseError::AmountOutOfRange(AmountOutOfRange)),
+            FailedContract::of_document(contract.contract_ref, unissued, lacking),
             failed(UseCaseError::Store(StoreError::Corrupt("row 17 of node 10.0.0.7".to_owned()))),
         ],
         dry_run: true,
