@@ -331,11 +331,11 @@ fn one(document: &DocumentView) -> String {
             lines.push(format!("  {} {}{agreed}{used}: {amount}", line.service_period, line.name.as_str()));
         }
         if product.discount.minor() != 0 {
-            lines.push(format!("  discount {} %: -{}", product.discount_rate.as_decimal(), product.discount.to_decimal()));
+            lines.push(format!("  discount {} %: -{}", product.rates.discount.as_decimal(), product.discount.to_decimal()));
         }
     }
     for tax in content.taxes.iter().filter(|tax| tax.amount.minor() != 0) {
-        lines.push(format!("  tax {} % of {}: {}", tax.rate.as_decimal(), tax.base.to_decimal(), tax.amount.to_decimal()));
+        lines.push(format!("  tax {} % of {}: {}", tax.treatment.rate.as_decimal(), tax.base.to_decimal(), tax.amount.to_decimal()));
     }
     let mut total = format!("  total {}", content.total);
     if document.settlement.credits.minor() != 0 {
