@@ -248,7 +248,10 @@ impl Books {
     /// All documents, oldest first, as the page shows them. Every invariant holds at that moment.
     pub(crate) fn documents(&self) -> String {
         let seen = verify(&self.bench.services, false).expect("a verification");
-        assert!(seen.iter().all(|(_, seen)| seen.findings.is_empty()), "{seen:?}");
+        let findings = seen.into_iter().flat_map(|(_, seen)| seen.findings);
+        // What only waits for a billing run isn't wrong here: a case runs them when it wants to.
+        let wrong: Vec<_> = findings.filter(|finding| !finding.detail.ends_with("a billing run would issue it")).collect();
+        assert!(wrong.is_empty(), "{wrong:?}");
         shown(&self.bench.documents())
     }
 
