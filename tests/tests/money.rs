@@ -17,6 +17,7 @@ on_both_databases!(
     balance_goes_by_hand_alone_where_the_customer_wants_it_so,
     what_is_given_up_on_can_be_paid_later_and_taken_back,
     what_money_lies_on_is_not_voided,
+    a_void_leaves_earlier_statements_as_they_were,
     lists_and_references_of_money_are_ones_own,
     twenty_at_once_on_two_servers_leave_nothing_below_zero,
 );
@@ -268,6 +269,28 @@ fn what_is_given_up_on_can_be_paid_later_and_taken_back(database: &Database) {
             "2026-02-02 WRITE_OFF UB-INV-1 60.00 60.00",
         ]
     );
+}
+
+fn a_void_leaves_earlier_statements_as_they_were(database: &Database) {
+    let mut scene = Scene::begin(database, "2026-01-10");
+    scene.fee("p", "100.00");
+    scene.sell(&[product("p", "2026-01-01", "2026-01-31")]);
+    scene.run_on("2026-02-02");
+    let february = "/api/customers/statement/acme?from=2026-02-01&to=2026-02-28";
+    let before = scene.client.get(february).ok();
+    scene.run_on("2026-03-03");
+    books::void(&scene.client, &reference(&scene.client, "UB-INV-1")).ok();
+    assert_eq!(scene.client.get(february).ok(), before);
+    scene.run_on("2026-03-04");
+    let billed_again = [
+        "2026-02-02 INVOICE UB-INV-1 100.00 100.00",
+        "2026-03-03 VOID UB-INV-1 -100.00 0.00",
+        "2026-03-04 INVOICE UB-INV-2 100.00 100.00",
+    ];
+    assert_eq!(books::statement(&scene.client, "acme"), billed_again);
+    let table = scene.client.get("/api/customers/statement/acme?from=2026-03-01&to=2026-03-03&format=csv");
+    let rows: Vec<&str> = table.text.lines().collect();
+    assert!(rows[1].ends_with(",OPENING_BALANCE,,,,,100.00") && rows[2].contains(",VOID,UB-INV-1,"), "{rows:?}");
 }
 
 fn what_money_lies_on_is_not_voided(database: &Database) {

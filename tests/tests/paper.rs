@@ -211,6 +211,8 @@ fn a_strict_entity_issues_complete_papers_alone(database: &Database) {
 
     let report = client.post("/api/billing/run", &json!({})).ok();
     assert_eq!((&report["issued"], &report["failed"][0]["problem"]["code"]), (&json!([]), &json!("paper_incomplete")));
+    let kept = client.get(&format!("/api/billing/runs/{}", report["run_ref"].as_str().expect("a reference"))).ok();
+    assert_eq!(kept["failures"], report["failed"]);
     refused(&books::issue(&client, &draft["document_ref"]), 409, "paper_incomplete");
     books::report(&client, &call(1));
     assert_eq!(books::numbered(&client, "SEL-INV-1")["state"], "DRAFT", "usage is taken as ever");

@@ -399,6 +399,11 @@ fn show_run(
         let opened = (!dry_run || open.contains(&document_ref)).then_some((document_ref, number.clone()));
         Ok(BilledDocument { opened, kind: number.kind, total })
     };
+    let contract_ref = book.contract.contract_ref;
+    for issue::Failure { document_ref, period_start, refusal } in run.failed {
+        let document = FailedDocument { period_start, document_ref };
+        billed.failed.push(FailedContract::of_document(contract_ref, document, refusal));
+    }
     for outcome in run.outcomes {
         if outcome.issued.is_empty() {
             billed.voided.push(show(outcome.document_ref, outcome.total)?);

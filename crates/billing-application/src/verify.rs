@@ -5,11 +5,11 @@ use std::fmt::Display;
 
 use billing_domain::access::Principal;
 use billing_domain::account::AccountRows;
-use billing_domain::calendar::{Timestamp, day_after};
+use billing_domain::calendar::Timestamp;
 use billing_domain::document::lines::{LedgerLine, LineKey, sign};
-use billing_domain::document::{Document, DocumentKind, Lifecycle, Purpose, Standing};
+use billing_domain::document::{Document, DocumentKind, Lifecycle, Purpose};
 use billing_domain::ledger::receive::{Account, check_account};
-use billing_domain::ledger::{ContractBook, Supplies, check, issue};
+use billing_domain::ledger::{ContractBook, check};
 use billing_domain::money::MoneySum;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{
@@ -20,7 +20,7 @@ use billing_domain::refusal::Refusal;
 use billing_domain::usage::{UsageKey, UsageTotal};
 use billing_domain::verification::{RecordedVerification, Verification};
 
-use crate::basics::{DAY_SECONDS, corrupt, supplies};
+use crate::basics::corrupt;
 use crate::books;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
@@ -107,7 +107,7 @@ fn verify_organization(services: &Services, organization: OrganizationId) -> Use
             let is_looked_at = looked_at_next.contains(&key.contract);
             let verified = look(services, key.contract, &mut found, |tx| {
                 let mut found = Verification::default();
-                verify_contract(services, tx, key, Due { now, made_at, is_looked_at }, &mut found)?;
+                verify_contract(tx, key, Due { now, made_at, is_looked_at }, &mut found)?;
                 Ok(found)
             })?;
             found.contracts += 1;
@@ -169,7 +169,6 @@ struct Due {
 }
 
 fn verify_contract(
-    services: &Services,
     tx: &mut dyn Tx,
     key: ContractKey,
     due: Due,
@@ -186,11 +185,7 @@ fn verify_contract(
         Err(refusal) => found.find(&subject, refusal.to_string()),
     };
     note(check::check(&book));
-    // What the next run looks at isn't lost.
-    if !due.is_looked_at {
-        note(check::check_due(&book, due.now));
-    }
-    note(overdue(&book, due, &mut supplies(services)));
+    note(overdue(&book, due));
     let filter = DocumentFilter { contract_ref: Some(contract_ref), ..DocumentFilter::default() };
     let mut numbers: BTreeSet<u32> = BTreeSet::new();
     let mut documents: u64 = 0;
@@ -214,36 +209,23 @@ fn verify_contract(
     Ok(())
 }
 
-/// Documents that have been due for a day and aren't issued, with the reason of what can't be issued, in a sentence each
-/// (billing rules 2).
-fn overdue(book: &ContractBook, due: Due, supplies: &mut impl Supplies) -> Result<Vec<String>, Refusal> {
-    let is_late = |due_at: Timestamp| due_at.max(due.made_at).plus_seconds(DAY_SECONDS) <= due.now;
-    let mut late: Vec<(Timestamp, String)> = Vec::new();
-    for (due_at, place) in issue::due_documents(book, due.now, usize::MAX)? {
-        let draft = book.in_place(place);
-        // What the next run doesn't look at and has no document is reported as lost.
-        if is_late(due_at) && (draft.is_some() || due.is_looked_at) {
-            let product = format!("product {}: the period from {}", place.product_no.0, place.period_start);
-            late.push((due_at, draft.map_or(product, |draft| draft.head.number.to_string())));
-        }
-    }
-    for draft in book.documents().filter(|document| document.standing == Standing::Draft) {
-        if let Purpose::Usage | Purpose::Adjustment = draft.head.purpose {
-            let zone = book.entity(&draft.head.entity_ref)?.profile.time_zone;
-            let due_at = zone.start_of_day(day_after(zone.service_date(draft.head.created_at)));
-            if is_late(due_at) {
-                late.push((due_at, draft.head.number.to_string()));
-            }
-        }
-    }
-    if late.is_empty() {
-        return Ok(Vec::new());
-    }
-    let reason = match issue::run(&mut book.clone(), due.now, usize::MAX, supplies) {
-        Ok(_) => "a billing run would issue it".to_owned(),
-        Err(refusal) => refusal.to_string(),
+/// What has been due for a day and isn't issued, with the reason where it can't be, and what is due and the next billing run
+/// doesn't look at (billing rules 2), in a sentence each.
+fn overdue(book: &ContractBook, due: Due) -> Result<Vec<String>, Refusal> {
+    let describe = |overdue: check::Overdue, reason: String| {
+        let number = overdue.document_ref.and_then(|document_ref| book.document(document_ref)).map(|it| it.head.number.to_string());
+        let what = number.unwrap_or_else(|| "a document that isn't opened".to_owned());
+        format!("{what}, period from {}: it is due since {} and is not issued: {reason}", overdue.period_start, overdue.due_at)
     };
-    Ok(late.into_iter().map(|(due_at, what)| format!("{what} is due since {due_at} and is not issued: {reason}")).collect())
+    if !due.is_looked_at {
+        let lost = check::unissued(book, due.now)?.into_iter();
+        return Ok(lost.map(|lost| describe(lost, "no billing run would look at it".to_owned())).collect());
+    }
+    let overdue = check::overdue(book, due.made_at, due.now)?.into_iter();
+    let reason = |overdue: &check::Overdue| {
+        overdue.reason.as_ref().map_or_else(|| "the next billing run would issue it".to_owned(), ToString::to_string)
+    };
+    Ok(overdue.map(|overdue| { let reason = reason(&overdue); describe(overdue, reason) }).collect())
 }
 
 /// M2: running totals are the aggregate of the live events, as far as they tell it.

@@ -248,7 +248,10 @@ impl Books {
     /// All documents, oldest first, as the page shows them. Every invariant holds at that moment.
     pub(crate) fn documents(&self) -> String {
         let seen = verify(&self.bench.services, false).expect("a verification");
-        assert!(seen.iter().all(|(_, seen)| seen.findings.is_empty()), "{seen:?}");
+        let findings = seen.into_iter().flat_map(|(_, seen)| seen.findings);
+        // What only waits for a billing run isn't wrong here: a case runs them when it wants to.
+        let wrong: Vec<_> = findings.filter(|finding| !finding.detail.ends_with("a billing run would issue it")).collect();
+        assert!(wrong.is_empty(), "{wrong:?}");
         shown(&self.bench.documents())
     }
 
@@ -331,11 +334,11 @@ fn one(document: &DocumentView) -> String {
             lines.push(format!("  {} {}{agreed}{used}: {amount}", line.service_period, line.name.as_str()));
         }
         if product.discount.minor() != 0 {
-            lines.push(format!("  discount {} %: -{}", product.discount_rate.as_decimal(), product.discount.to_decimal()));
+            lines.push(format!("  discount {} %: -{}", product.rates.discount.as_decimal(), product.discount.to_decimal()));
         }
     }
     for tax in content.taxes.iter().filter(|tax| tax.amount.minor() != 0) {
-        lines.push(format!("  tax {} % of {}: {}", tax.rate.as_decimal(), tax.base.to_decimal(), tax.amount.to_decimal()));
+        lines.push(format!("  tax {} % of {}: {}", tax.treatment.rate.as_decimal(), tax.base.to_decimal(), tax.amount.to_decimal()));
     }
     let mut total = format!("  total {}", content.total);
     if document.settlement.credits.minor() != 0 {

@@ -471,7 +471,7 @@ impl UseCases {
         same("how many documents", &decided.len(), &stored.len())?;
         for (place, (decided, stored)) in decided.iter_mut().zip(&mut stored).enumerate() {
             for seen in [&mut *decided, &mut *stored] {
-                seen.lines.sort_by(|a, b| (&a.key, a.rates, a.amount.minor()).cmp(&(&b.key, b.rates, b.amount.minor())));
+                seen.lines.sort_by(|a, b| (&a.key, &a.rates, a.amount.minor()).cmp(&(&b.key, &b.rates, b.amount.minor())));
             }
             same(&format!("document {}", place + 1), decided, stored)?;
         }

@@ -9,8 +9,8 @@ use billing_application::run_history::{forget_old_billing_runs, get_billing_run,
 use billing_application::verify::verify;
 use billing_domain::audit::Author;
 use billing_domain::page::PageRequest;
-use billing_domain::patch::Changes;
 use billing_domain::party::legal::Strictness;
+use billing_domain::patch::Changes;
 use billing_domain::ports::RunFilter;
 use billing_domain::refs::BillingRunRef;
 use billing_domain::runs::{KeptRun, RunFailure, RunHead, RunState};

@@ -106,7 +106,31 @@ pub struct Overdue {
 /// # Errors
 /// As [`check`].
 pub fn overdue(book: &ContractBook, newest_version_at: Timestamp, now: Timestamp) -> Result<Vec<Overdue>, Refusal> {
-    let is_late = |due_at: &Timestamp| (*due_at).max(newest_version_at).plus_seconds(OVERDUE_SECONDS) <= now;
+    let is_late = |due_at: Timestamp| due_at.max(newest_version_at).plus_seconds(OVERDUE_SECONDS) <= now;
+    let mut overdue = unissued(book, now)?;
+    overdue.retain(|overdue| is_late(overdue.due_at));
+    if !overdue.is_empty() {
+        let mut tried = book.clone();
+        let mut ids = u128::MAX;
+        let run = issue::run(&mut tried, now, usize::MAX, &mut || {
+            ids -= 1;
+            uuid::Uuid::from_u128(ids)
+        })?;
+        for overdue in &mut overdue {
+            let failure = run.failed.iter().find(|failure| {
+                failure.document_ref == overdue.document_ref && failure.period_start == overdue.period_start
+            });
+            overdue.reason = failure.map(|failure| failure.refusal.clone());
+        }
+    }
+    Ok(overdue)
+}
+
+/// What is due at an instant and isn't issued, without the reason.
+///
+/// # Errors
+/// As [`check`].
+pub fn unissued(book: &ContractBook, now: Timestamp) -> Result<Vec<Overdue>, Refusal> {
     let mut overdue = Vec::new();
     for (due_at, place) in due_documents(book, now, usize::MAX)? {
         let document_ref = book.in_place(place).map(|document| document.head.document_ref);
@@ -117,21 +141,6 @@ pub fn overdue(book: &ContractBook, newest_version_at: Timestamp, now: Timestamp
         if let Some(due_at) = issue::draft_due_at(book, &draft.head)?.filter(|due_at| !known && *due_at <= now) {
             let (document_ref, period_start) = (Some(draft.head.document_ref), draft.head.period.start());
             overdue.push(Overdue { document_ref, period_start, due_at, reason: None });
-        }
-    }
-    overdue.retain(|overdue| is_late(&overdue.due_at));
-    if !overdue.is_empty() {
-        let mut tried = book.clone();
-        let mut ids = 0u128;
-        let run = issue::run(&mut tried, now, usize::MAX, &mut || {
-            ids += 1;
-            uuid::Uuid::from_u128(u128::MAX - ids)
-        })?;
-        for overdue in &mut overdue {
-            let failure = run.failed.iter().find(|failure| {
-                failure.document_ref == overdue.document_ref && failure.period_start == overdue.period_start
-            });
-            overdue.reason = failure.map(|failure| failure.refusal.clone());
         }
     }
     Ok(overdue)

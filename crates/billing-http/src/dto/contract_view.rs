@@ -134,7 +134,8 @@ impl ContractProductJson {
         let ahead = segment.version > 1 && segment.in_force_from > today && comes();
         let effective_from = ahead.then(|| DateText::from(segment.in_force_from));
         let in_force = product.terms_on(today).filter(|todays| *todays != terms);
-        let in_force = in_force.map(|todays| Box::new(Self::from(todays)));
-        Some(Self { product_no: Some(product.no.0), effective_from, in_force, ..Self::from(terms) })
+        let of = |terms| Self { product_no: Some(product.no.0), ..Self::from(terms) };
+        let in_force = in_force.map(|todays| Box::new(of(todays)));
+        Some(Self { effective_from, in_force, ..of(terms) })
     }
 }

@@ -119,7 +119,7 @@ fn a_contract_is_shown_with_what_was_agreed() {
           "buyer_reference": null
         },
         {
-          "product_no": 0,
+          "product_no": 1,
           "product_pricing_ref": "api",
           "billing_start_date": "2026-04-15",
           "billing_end_date": "2026-12-31",

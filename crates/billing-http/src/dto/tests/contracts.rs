@@ -5,6 +5,7 @@ use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::{PaymentTime, RequestedLineItem};
 use billing_domain::party::NetTerms;
 use billing_domain::patch::Patch;
+use billing_domain::refs::ProductNo;
 use billing_domain::violation::Violations;
 use billing_testkit::fixtures;
 use serde_json::Value;
@@ -276,4 +277,24 @@ fn an_edit_keeps_what_it_leaves_out_and_clears_what_is_null() {
     assert_eq!(cleared, expected);
     let set = read(r#"{"product_pricing_ref":"api","minimum_fee":"25.50","reprice":true}"#);
     assert_eq!(set, ProductPatch { minimum_fee: Patch::Set(fixtures::price("25.50")), reprice: true, ..plain });
+}
+
+#[test]
+fn an_element_of_an_edit_may_have_its_products_number_and_repeat_the_anchor() {
+    let read = |product: &str| {
+        let body = json(&format!(r#"{{"products":[{{"product_pricing_ref":"api",{product}}}]}}"#));
+        super::contract_edit(&body).map(|(_, edit, _)| edit.products.and_then(|products| products.into_iter().next()))
+    };
+    let plain = ProductPatch::of(fixtures::pricing_ref("api"));
+    let numbered = ProductPatch { product_no: Some(ProductNo(2)), ..plain.clone() };
+    assert_eq!(read(r#""product_no":2,"billing_anchor":"2026-04-01""#).expect("an edit"), Some(numbered));
+    assert_eq!(read(r#""billing_anchor":"2026-04-01""#).expect("an edit"), Some(plain));
+    for (value, code) in [("-1", "out_of_range"), ("65536", "out_of_range"), ("1.5", "out_of_range"), ("true", "wrong_type")] {
+        let refused = read(&format!(r#""product_no":{value}"#)).expect_err("a refusal");
+        let found: Vec<String> = refused.iter().map(|one| format!("{} {}", one.path.join("/"), one.code)).collect();
+        assert_eq!(found, [format!("products/0/product_no {code}")], "{value}");
+    }
+    // A product to make has no number yet: one that is repeated from an answer is ignored.
+    let with = |value: &str| super::contract(&of_product("product_no", value)).map(|_| ());
+    with("7").expect("a contract");
 }

@@ -514,6 +514,8 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
       "failed": [
         {
           "contract_ref": "019b76da-a802-7000-8000-000000000002",
+          "period_start": null,
+          "document_ref": null,
           "problem": {
             "code": "amount_out_of_range",
             "detail": "the amount is beyond what exact decimals can hold"
@@ -521,6 +523,17 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
         },
         {
           "contract_ref": "019b76da-a802-7000-8000-000000000002",
+          "period_start": "2026-01-01",
+          "document_ref": null,
+          "problem": {
+            "code": "paper_incomplete",
+            "detail": "the paper lacks a field"
+          }
+        },
+        {
+          "contract_ref": "019b76da-a802-7000-8000-000000000002",
+          "period_start": null,
+          "document_ref": null,
           "problem": {
             "code": "internal_error",
             "detail": "the service failed; the request id helps its operators to find out why"
