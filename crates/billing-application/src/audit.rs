@@ -8,13 +8,13 @@ use billing_domain::audit::{AuditAction, AuditEntry, AuditPosition, AuditedKind,
 use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::charge::Charge;
 use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::party::Organization;
 use billing_domain::party::bank::BankAccount;
-use billing_domain::party::{Customer, Organization};
 use billing_domain::ports::{Access, AuditFilter, AuditPart, Tx, transact};
 use billing_domain::refs::{AuditRef, BillingRunRef, ImportRef, OrganizationId};
 use billing_domain::tax::ExchangeRate;
 
-use crate::catalog::EntityView;
+use crate::catalog::{CustomerView, EntityView};
 use crate::contracts::ContractView;
 use crate::documents::DocumentView;
 use crate::error::{UseCaseError, UseCaseResult};
@@ -32,7 +32,7 @@ pub enum Audited<'a> {
     /// An API key.
     ApiKey(&'a ApiKey),
     /// A customer.
-    Customer(&'a Customer),
+    Customer(&'a CustomerView),
     /// A supplier entity.
     Entity(&'a EntityView),
     /// A usage product.
@@ -135,7 +135,7 @@ impl Audited<'_> {
             Self::Organization(organization) => organization.name.to_string(),
             Self::Administrator(administrator) => administrator.admin_ref.to_string(),
             Self::ApiKey(key) => key.api_key_ref.to_string(),
-            Self::Customer(customer) => customer.customer_ref.to_string(),
+            Self::Customer(view) => view.customer.customer_ref.to_string(),
             Self::Entity(view) => view.entity.entity_ref.to_string(),
             Self::UsageProduct(product) => product.usage_product_ref.to_string(),
             Self::Pricing(pricing) => pricing.pricing_ref.to_string(),

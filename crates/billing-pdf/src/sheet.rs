@@ -2,7 +2,7 @@
 //! here, how it looks by the template.
 
 use billing_domain::document::lines::DocumentLine;
-use billing_domain::document::paper::{Paper, PartyDetails};
+use billing_domain::document::paper::{Corrected, Paper, PartyDetails};
 use billing_domain::document::printout::Printout;
 use billing_domain::document::totals::{BilledProduct, DocumentContent, Tax};
 use billing_domain::document::{DocumentKind, Purpose};
@@ -12,7 +12,7 @@ use billing_domain::party::bank::BankAccountProfile;
 use billing_domain::party::legal::{PaperSize, tax_label};
 use billing_domain::ports::PrintError;
 use billing_domain::rating::RatedTier;
-use billing_domain::tax::{TaxCategory, TaxInCurrency, TaxTreatment};
+use billing_domain::tax::{TaxBasis, TaxCategory, TaxInCurrency, TaxTreatment};
 use rust_decimal::Decimal;
 use serde::Serialize;
 
@@ -268,13 +268,20 @@ impl Writer<'_> {
         }
         facts.push(Entry::narrow(words.service_period, &self.figures.period(head.period)?));
         if let Some(corrected) = self.paper.and_then(|paper| paper.corrects.as_ref()) {
-            let date = self.figures.date(corrected.issue_date)?;
-            facts.push(Entry::narrow(words.corrects, &format!("{}, {date}", corrected.number)));
+            let mut shown = self.corrected(corrected)?;
+            if let Some(last) = self.paper.and_then(|paper| paper.corrects_last.as_ref()) {
+                shown = format!("{shown} – {}", self.corrected(last)?);
+            }
+            facts.push(Entry::narrow(words.corrects, &shown));
         }
         facts.extend(said.po_number.as_ref().map(|number| Entry::narrow(words.po_number, number.as_str())));
         let reference = self.paper.and_then(|paper| paper.buyer_reference.as_ref());
         facts.extend(reference.map(|reference| Entry::narrow(words.buyer_reference, reference.as_str())));
         Ok(facts)
+    }
+
+    fn corrected(&self, corrected: &Corrected) -> Made<String> {
+        Ok(format!("{}, {}", corrected.number, self.figures.date(corrected.issue_date)?))
     }
 
     fn products(&self, content: &DocumentContent) -> Made<Vec<Product>> {
@@ -290,12 +297,12 @@ impl Writer<'_> {
             let mut sums = Vec::new();
             if shows_sums && product.discount.minor() != 0 {
                 sums.push(Entry::figure(
-                    self.discount_name(product.discount_rate)?,
+                    self.discount_name(product.rates.discount)?,
                     self.figures.amount(self.negated(product.discount)?)?,
                 ));
                 sums.push(Entry::figure(self.words.net, self.figures.amount(product.net)?));
             }
-            let tax = if shows_tax { Some(self.tax_name(product.tax_rate)?) } else { None };
+            let tax = if shows_tax { Some(self.tax_name(product.rates.tax.rate)?) } else { None };
             Ok(Product { name: Text::new(product.name.as_str()), tax, lines, sums })
         };
         content.products.iter().map(product).collect()
@@ -380,7 +387,7 @@ impl Writer<'_> {
         if is_discounted {
             sums.push(Entry::figure(words.sub_total, figures.money(content.sub_total)?));
             let name = match content.products.as_slice() {
-                [product] => self.discount_name(product.discount_rate)?,
+                [product] => self.discount_name(product.rates.discount)?,
                 _ => words.discount.to_owned(),
             };
             sums.push(Entry::figure(name, figures.money(self.negated(content.total_discount)?)?));
@@ -391,7 +398,7 @@ impl Writer<'_> {
             sums.push(Entry::figure(words.net, figures.money(net)?));
         }
         for tax in taxes {
-            let label = format!("{}{}{}", self.tax_name(tax.rate)?, words.tax_on, figures.amount(tax.base)?);
+            let label = format!("{}{}{}", self.tax_name(tax.treatment.rate)?, words.tax_on, figures.amount(tax.base)?);
             sums.push(Entry::figure(label, figures.money(tax.amount)?));
         }
         if let Some(TaxInCurrency { rate, total, amounts: _ }) = self.paper.and_then(|paper| paper.tax_in_currency.as_ref()) {
@@ -422,10 +429,10 @@ impl Writer<'_> {
             }
         };
         for Tax { treatment, .. } in &content.taxes {
-            if treatment.category == Some(TaxCategory::Ae) {
+            if treatment.basis.category == Some(TaxCategory::Ae) {
                 add(self.words.reverse_charge.to_owned());
             }
-            if let Some(reason) = reason_of(treatment) {
+            if let Some(reason) = reason_of(&treatment.basis) {
                 add(reason.to_owned());
             }
         }
@@ -480,13 +487,14 @@ fn unsummed(error: MoneyError) -> PrintError {
 
 /// Whether a tax is stated: not where nothing is subject to it, nor where nobody says whether something is.
 fn is_shown(tax: &Tax) -> bool {
-    tax.rate != Percentage::ZERO || tax.treatment.category.is_some_and(|category| category != TaxCategory::O)
+    let TaxTreatment { rate, basis } = &tax.treatment;
+    *rate != Percentage::ZERO || basis.category.is_some_and(|category| category != TaxCategory::O)
 }
 
 /// In words, or else as a code.
-fn reason_of(treatment: &TaxTreatment) -> Option<&str> {
-    let code = treatment.exemption_code.as_ref().map(|code| code.as_str());
-    treatment.exemption_reason.as_ref().map(|reason| reason.as_str()).or(code)
+fn reason_of(basis: &TaxBasis) -> Option<&str> {
+    let code = basis.exemption_code.as_ref().map(|code| code.as_str());
+    basis.exemption_reason.as_ref().map(|reason| reason.as_str()).or(code)
 }
 
 /// An address from its first line to its country, as letters have it: the postal code before the city, but after it where a state

@@ -178,12 +178,12 @@ fn write_document(text: &mut String, document: &DocumentView) -> std::fmt::Resul
             writeln!(text, "  {:<16} {:>14}   {}", line.name.as_str(), line.amount.to_string(), origin(line))?;
         }
         if product.discount.minor() != 0 {
-            let rate = product.discount_rate.as_decimal();
+            let rate = product.rates.discount.as_decimal();
             writeln!(text, "  {:<16} {:>14}   {rate} % of {}", "Discount", format!("-{}", product.discount), product.sub_total)?;
         }
     }
     for tax in document.content.taxes.iter().filter(|tax| tax.amount.minor() != 0) {
-        writeln!(text, "  {:<16} {:>14}   {} % of {}", "Tax", tax.amount.to_string(), tax.rate.as_decimal(), tax.base)?;
+        writeln!(text, "  {:<16} {:>14}   {} % of {}", "Tax", tax.amount.to_string(), tax.treatment.rate.as_decimal(), tax.base)?;
     }
     writeln!(text, "  {:<16} {:>14}", "Total", document.content.total.to_string())
 }

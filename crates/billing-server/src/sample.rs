@@ -16,6 +16,7 @@ use billing_domain::money::{Currency, Percentage, Price};
 use billing_domain::party::CustomerProfile;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, LineItemId, OrganizationId, PricingRef, UsageProductRef};
+use billing_domain::tax::{DefaultTaxes, StatedTax};
 use billing_domain::text::OneLine;
 use chrono::Datelike;
 
@@ -135,9 +136,10 @@ pub(crate) fn customer(
     name: &str,
     tax: Option<&str>,
 ) -> Outcome<()> {
-    let tax = tax.map(Percentage::parse).transpose().map_err(broken)?;
-    let profile = CustomerProfile { tax, ..CustomerProfile::plain(line(name)?) };
-    create_customer(services, principal, Some(CustomerRef::parse(reference).map_err(broken)?), profile)?;
+    let rate = tax.map(Percentage::parse).transpose().map_err(broken)?;
+    let taxes = DefaultTaxes::always(StatedTax { rate, ..StatedTax::default() });
+    let profile = CustomerProfile { taxes, ..CustomerProfile::plain(line(name)?) };
+    create_customer(services, principal, Some(CustomerRef::parse(reference).map_err(broken)?), profile.into())?;
     Ok(())
 }
 

@@ -2,18 +2,53 @@
 
 use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
+use billing_domain::calendar::Date;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Customer, CustomerProfile};
 use billing_domain::patch::Changes;
-use billing_domain::ports::{Access, CustomerFilter, CustomerSortKey, DocumentFilter, transact};
-use billing_domain::refs::{CustomerId, CustomerRef};
+use billing_domain::ports::{Access, CustomerFilter, CustomerSortKey, DocumentFilter, Tx, transact};
+use billing_domain::refs::{CustomerId, CustomerRef, OrganizationId};
+use billing_domain::tax::StatedTax;
 
+use super::taxes::{TaxPatch, in_force, today_of_customers};
 use super::{check_entity, inserted, only, updated};
 use crate::audit::{Audited, Change, Doer, note};
 use crate::error::{Thing, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// Makes one; without a reference it is assigned.
+/// A customer as it is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CustomerView {
+    /// The customer.
+    pub customer: Customer,
+    /// Its default tax that is in force today.
+    pub tax: StatedTax,
+}
+
+impl CustomerView {
+    /// Of a customer, as of a day.
+    fn of(customer: Customer, today: impl FnOnce() -> UseCaseResult<Date>) -> UseCaseResult<Self> {
+        let tax = in_force(&customer.profile.taxes, today)?;
+        Ok(Self { customer, tax })
+    }
+}
+
+/// What a request wants a customer to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WantedCustomer {
+    /// What it says of itself.
+    pub profile: CustomerProfile,
+    /// What it says of its default tax.
+    pub tax: TaxPatch,
+}
+
+impl From<CustomerProfile> for WantedCustomer {
+    fn from(profile: CustomerProfile) -> Self {
+        Self { profile, tax: TaxPatch::default() }
+    }
+}
+
+/// Creates one; without a reference it is assigned.
 ///
 /// # Errors
 /// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists), or [`Invalid`](crate::error::UseCaseError::Invalid) values and references.
@@ -21,9 +56,12 @@ pub fn create_customer(
     services: &Services,
     principal: &Principal,
     reference: Option<CustomerRef>,
-    profile: CustomerProfile,
-) -> UseCaseResult<Customer> {
+    wanted: WantedCustomer,
+) -> UseCaseResult<CustomerView> {
     let organization = allow(principal, UseCase::CreateCustomer)?;
+    let mut profile = wanted.profile;
+    // None is in force before: no day has to be known.
+    profile.taxes = wanted.tax.apply(&profile.taxes, Date::MIN)?;
     profile.check()?;
     let made = Customer {
         id: CustomerId::from_uuid(services.ids.new_id()),
@@ -34,8 +72,9 @@ pub fn create_customer(
     transact(&*services.store, Access::Write, |tx| {
         check_entity(tx, organization, made.profile.entity_ref.as_ref())?;
         inserted(Thing::Customer, tx.insert_customer(organization, &made)?)?;
-        note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::Customer(&made)))?;
-        Ok(made.clone())
+        let view = CustomerView::of(made.clone(), || today_of_customers(services, tx, organization))?;
+        note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::Customer(&view)))?;
+        Ok(view)
     })
 }
 
@@ -47,14 +86,17 @@ pub fn edit_customer(
     services: &Services,
     principal: &Principal,
     reference: &CustomerRef,
-    changes: &Changes<CustomerProfile>,
-) -> UseCaseResult<Customer> {
+    changes: &Changes<WantedCustomer>,
+) -> UseCaseResult<CustomerView> {
     let organization = allow(principal, UseCase::EditCustomer)?;
     transact(&*services.store, Access::Write, |tx| {
         let found = tx.customers_by_refs(organization, std::slice::from_ref(reference))?;
         let present = only(Thing::Customer, found)?;
-        let mut made = present.clone();
-        changes.apply(&mut made.profile);
+        let mut wanted = WantedCustomer::from(present.profile.clone());
+        changes.apply(&mut wanted);
+        let day = if wanted.tax.is_named() { Some(today_of_customers(services, tx, organization)?) } else { None };
+        wanted.profile.taxes = wanted.tax.apply(&wanted.profile.taxes, day.unwrap_or(Date::MIN))?;
+        let made = Customer { profile: wanted.profile, ..present.clone() };
         made.profile.check()?;
         check_entity(tx, organization, made.profile.entity_ref.as_ref())?;
         if let Some(rehearsal) = services.rehearsal() {
@@ -62,9 +104,12 @@ pub fn edit_customer(
             rehearsal.look_at_drafts(tx, organization, &filter, services.now())?;
         }
         updated(Thing::Customer, tx.update_customer(organization, &made)?)?;
-        let change = Change::From(Audited::Customer(&present), Audited::Customer(&made));
+        let mut today = || day.map_or_else(|| today_of_customers(services, tx, organization), Ok);
+        let before = CustomerView::of(present, &mut today)?;
+        let view = CustomerView::of(made, &mut today)?;
+        let change = Change::From(Audited::Customer(&before), Audited::Customer(&view));
         note(tx, services, Doer::of(principal), AuditAction::Edit, change)?;
-        Ok(made)
+        Ok(view)
     })
 }
 
@@ -72,10 +117,11 @@ pub fn edit_customer(
 ///
 /// # Errors
 /// [`Unknown`](crate::error::UseCaseError::Unknown).
-pub fn get_customer(services: &Services, principal: &Principal, reference: &CustomerRef) -> UseCaseResult<Customer> {
+pub fn get_customer(services: &Services, principal: &Principal, reference: &CustomerRef) -> UseCaseResult<CustomerView> {
     let organization = allow(principal, UseCase::GetCustomer)?;
     transact(&*services.store, Access::Read, |tx| {
-        only(Thing::Customer, tx.customers_by_refs(organization, std::slice::from_ref(reference))?)
+        let customer = only(Thing::Customer, tx.customers_by_refs(organization, std::slice::from_ref(reference))?)?;
+        CustomerView::of(customer, || today_of_customers(services, tx, organization))
     })
 }
 
@@ -89,7 +135,28 @@ pub fn list_customers(
     filter: &CustomerFilter,
     by: CustomerSortKey,
     page: PageRequest,
-) -> UseCaseResult<Page<Customer>> {
+) -> UseCaseResult<Page<CustomerView>> {
     let organization = allow(principal, UseCase::ListCustomers)?;
-    transact(&*services.store, Access::Read, |tx| Ok(tx.listed_customers(organization, filter, by, page)?))
+    transact(&*services.store, Access::Read, |tx| views(services, tx, organization, filter, by, page))
+}
+
+/// The customers of a page. The day is looked up once, and only where a default tax has one.
+fn views(
+    services: &Services,
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    filter: &CustomerFilter,
+    by: CustomerSortKey,
+    page: PageRequest,
+) -> UseCaseResult<Page<CustomerView>> {
+    let found = tx.listed_customers(organization, filter, by, page)?;
+    let mut day = None;
+    let mut items = Vec::with_capacity(found.items.len());
+    for customer in found.items {
+        items.push(CustomerView::of(customer, || match day {
+            Some(day) => Ok(day),
+            None => Ok(*day.insert(today_of_customers(services, tx, organization)?)),
+        })?);
+    }
+    Ok(Page { items, total: found.total })
 }

@@ -7,8 +7,10 @@ use billing_domain::party::{Entity, EntityProfile};
 use billing_domain::patch::Changes;
 use billing_domain::ports::{Access, DocumentFilter, Tx, transact};
 use billing_domain::refs::{EntityRef, OrganizationId};
+use billing_domain::tax::StatedTax;
 use billing_domain::violation::Violations;
 
+use super::taxes::{TaxBasisPatch, TaxPatch, in_force, today_of_entity};
 use super::{inserted, only, updated};
 use crate::audit::{Audited, Change, Doer, note};
 use crate::error::{Thing, UseCaseResult};
@@ -21,6 +23,16 @@ pub struct EntityView {
     pub entity: Entity,
     /// Whether it bills where neither product nor customer names one.
     pub is_default: bool,
+    /// Its default tax that is in force today.
+    pub tax: StatedTax,
+}
+
+impl EntityView {
+    /// Of an entity, as of today.
+    fn of(services: &Services, entity: Entity, is_default: bool) -> UseCaseResult<Self> {
+        let tax = in_force(&entity.profile.taxes, || Ok(today_of_entity(services, &entity)))?;
+        Ok(Self { entity, is_default, tax })
+    }
 }
 
 /// What a request wants an entity to be.
@@ -30,6 +42,8 @@ pub struct WantedEntity {
     pub profile: EntityProfile,
     /// Whether it is to be the organization's default; `None` where nothing was said.
     pub is_default: Option<bool>,
+    /// What it says of its default tax.
+    pub tax: TaxBasisPatch,
 }
 
 /// Makes one; without a reference it is assigned. The organization's first is its default unless told otherwise.
@@ -43,10 +57,13 @@ pub fn create_entity(
     wanted: WantedEntity,
 ) -> UseCaseResult<EntityView> {
     let organization = allow(principal, UseCase::CreateEntity)?;
-    wanted.profile.check()?;
+    let mut profile = wanted.profile;
+    let today = profile.time_zone.service_date(services.now());
+    profile.taxes = TaxPatch::from(wanted.tax).apply(&profile.taxes, today)?;
+    profile.check()?;
     let made = Entity {
         entity_ref: reference.unwrap_or_else(|| EntityRef::assigned(services.ids.new_id())),
-        profile: wanted.profile,
+        profile,
         created_at: services.now(),
     };
     transact(&*services.store, Access::Write, |tx| {
@@ -56,7 +73,7 @@ pub fn create_entity(
         if is_default {
             tx.set_default_entity(organization, &made.entity_ref)?;
         }
-        let view = EntityView { entity: made.clone(), is_default };
+        let view = EntityView::of(services, made.clone(), is_default)?;
         note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::Entity(&view)))?;
         Ok(view)
     })
@@ -79,8 +96,10 @@ pub fn edit_entity(
     let organization = allow(principal, UseCase::EditEntity)?;
     transact(&*services.store, Access::Write, |tx| {
         let present = only(Thing::Entity, tx.entities_by_refs(organization, std::slice::from_ref(reference))?)?;
-        let mut wanted = WantedEntity { profile: present.profile.clone(), is_default: None };
+        let mut wanted = WantedEntity { profile: present.profile.clone(), is_default: None, tax: TaxBasisPatch::default() };
         changes.apply(&mut wanted);
+        let today = wanted.profile.time_zone.service_date(services.now());
+        wanted.profile.taxes = TaxPatch::from(wanted.tax).apply(&wanted.profile.taxes, today)?;
         wanted.profile.check()?;
         let was_default = default_entity(tx, organization)?.as_ref() == Some(reference);
         let is_default = wanted.is_default.unwrap_or(was_default);
@@ -104,15 +123,15 @@ pub fn edit_entity(
         if is_default && !was_default {
             tx.set_default_entity(organization, reference)?;
         }
-        let before = EntityView { entity: present, is_default: was_default };
-        let view = EntityView { entity: made, is_default };
+        let before = EntityView::of(services, present, was_default)?;
+        let view = EntityView::of(services, made, is_default)?;
         let change = Change::From(Audited::Entity(&before), Audited::Entity(&view));
         note(tx, services, Doer::of(principal), AuditAction::Edit, change)?;
         Ok(view)
     })
 }
 
-fn default_entity(tx: &mut dyn Tx, organization: OrganizationId) -> UseCaseResult<Option<EntityRef>> {
+pub(super) fn default_entity(tx: &mut dyn Tx, organization: OrganizationId) -> UseCaseResult<Option<EntityRef>> {
     Ok(tx.organization(organization)?.and_then(|organization| organization.default_entity))
 }
 
@@ -125,7 +144,7 @@ pub fn get_entity(services: &Services, principal: &Principal, reference: &Entity
     transact(&*services.store, Access::Read, |tx| {
         let entity = only(Thing::Entity, tx.entities_by_refs(organization, std::slice::from_ref(reference))?)?;
         let is_default = default_entity(tx, organization)?.as_ref() == Some(reference);
-        Ok(EntityView { entity, is_default })
+        EntityView::of(services, entity, is_default)
     })
 }
 
@@ -138,7 +157,10 @@ pub fn list_entities(services: &Services, principal: &Principal, page: PageReque
     transact(&*services.store, Access::Read, |tx| {
         let default = default_entity(tx, organization)?;
         let found = tx.entities(organization, page)?;
-        let shown = |entity: Entity| EntityView { is_default: default.as_ref() == Some(&entity.entity_ref), entity };
-        Ok(Page { items: found.items.into_iter().map(shown).collect(), total: found.total })
+        let shown = |entity: Entity| {
+            let is_default = default.as_ref() == Some(&entity.entity_ref);
+            EntityView::of(services, entity, is_default)
+        };
+        Ok(Page { items: found.items.into_iter().map(shown).collect::<UseCaseResult<_>>()?, total: found.total })
     })
 }

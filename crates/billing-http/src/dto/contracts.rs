@@ -11,7 +11,7 @@ use billing_domain::party::legal::BuyerReference;
 use billing_domain::party::{BankTransferDetails, CryptoDetails, NetTerms, OnlinePaymentDetails, PaymentDetails};
 use billing_domain::patch::Patch;
 use billing_domain::refs::{CustomerRef, EntityRef, PricingRef, ProductNo};
-use billing_domain::tax::TaxTreatment;
+use billing_domain::tax::TaxBasis;
 use billing_domain::text::{OneLine, Prose};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
@@ -79,7 +79,7 @@ object! {
         /// Free text for the documents.
         note: Option<Prose>,
         @flat payment: PaymentDetails,
-        @flat treatment: TaxTreatment,
+        @flat treatment: TaxBasis,
         /// What the payer wants to find on its documents; the customer's when left out.
         buyer_reference: Option<BuyerReference>,
     }

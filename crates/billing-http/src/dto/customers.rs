@@ -1,12 +1,15 @@
 //! Customers.
 
+use billing_application::catalog::{CustomerView, TaxBasisPatch, TaxPatch, WantedCustomer};
 use billing_domain::money::{Currency, Percentage};
 use billing_domain::party::legal::{BuyerReference, LegalProfile};
-use billing_domain::party::{Address, Customer, CustomerProfile, NetTerms, PaymentDetails};
+use billing_domain::party::{Address, CustomerProfile, NetTerms, PaymentDetails};
+use billing_domain::patch::Patch;
 use billing_domain::refs::{CustomerRef, EntityRef};
+use billing_domain::tax::{DefaultTaxes, StatedTax};
 use billing_domain::text::OneLine;
 
-use super::declare::{answer, body, edit, fields};
+use super::declare::{answer, body, edit, fields, takes_back};
 use super::values::Email;
 use super::wire::{LineText, NamedRef};
 
@@ -24,8 +27,6 @@ fields! {
         billing_address: Option<Address>,
         /// Information only: a document's currency is its pricing's.
         currency: Option<Currency>,
-        /// Tax in percent of this customer's products that state none.
-        tax: Option<Percentage>,
         /// Supplier entity of this customer's products that state none.
         entity_ref: Option<EntityRef>,
         /// Net terms of this customer's products that state none.
@@ -36,6 +37,25 @@ fields! {
         @flat legal: LegalProfile,
         /// What it wants to find on documents of products that state nothing else.
         buyer_reference: Option<BuyerReference>,
+        @flat taxes: DefaultTaxes,
+    }
+}
+
+fields! {
+    edit TaxPatch {
+        /// Tax in percent of this customer's products that state none.
+        rate as "tax": Patch<Percentage>,
+        @flat basis: TaxBasisPatch,
+    }
+}
+
+fields! {
+    edit WantedCustomer {
+        @flat profile: CustomerProfile,
+        @flat tax: TaxPatch,
+    }
+    with {
+        takes_back!(CustomerJson);
     }
 }
 
@@ -44,30 +64,34 @@ body! {
     CustomerBody {
         /// Reference; assigned when left out.
         customer_ref: Option<CustomerRef>,
-        @flat profile: CustomerProfile,
+        @flat wanted: WantedCustomer,
+    }
+    with {
+        takes_back!(CustomerJson);
     }
 }
 
 edit! {
     /// Changes to a customer: fields left out are kept, null clears.
-    CustomerEditBody of CustomerProfile named "customer_ref": CustomerRef
+    CustomerEditBody of WantedCustomer named "customer_ref": CustomerRef
 }
 
 answer! {
     /// A customer.
-    CustomerJson of Customer {
+    CustomerJson of CustomerView {
         /// Reference.
-        customer_ref: CustomerRef,
-        @flat profile: CustomerProfile,
+        customer.customer_ref as "customer_ref": CustomerRef,
+        @flat customer.profile: CustomerProfile,
+        @flat tax: StatedTax,
     }
 }
 
 answer! {
     /// A customer's name.
-    CustomerNameJson of customer: Customer {
+    CustomerNameJson of view: CustomerView {
         /// Reference.
-        customer_ref: NamedRef = &customer.customer_ref,
+        customer_ref: NamedRef = &view.customer.customer_ref,
         /// Name.
-        name: LineText = &customer.profile.name,
+        name: LineText = &view.customer.profile.name,
     }
 }

@@ -127,8 +127,10 @@ answer! {
         /// What the payer wants to find on it.
         buyer_reference: Option<BuyerReferenceText> =
             paper.and_then(|paper| paper.buyer_reference.as_ref()).map(|reference| reference.as_str()),
-        /// The issued document that it corrects, of a credit, debit or adjustment.
+        /// The issued document that it corrects, of a credit, debit or adjustment; of children of an invoice that isn't issued, the first.
         corrects: Option<CorrectedDocumentJson> = paper.and_then(|paper| paper.corrects.as_ref()),
+        /// The last of several children that it corrects, of an invoice that isn't issued.
+        corrects_last: Option<CorrectedDocumentJson> = paper.and_then(|paper| paper.corrects_last.as_ref()),
         /// Its taxes in the currency that its entity accounts for them in, where that is another; null of a draft whose rate isn't known.
         tax_in_currency: Option<TaxInCurrencyJson> = paper.and_then(|paper| paper.tax_in_currency.as_ref()),
         /// What its taxes are called.
@@ -231,19 +233,19 @@ answer! {
         /// Sum of the lines.
         sub_total: ExactNumber = product.sub_total,
         /// Discount in percent.
-        discount_rate: ExactNumber = product.discount_rate,
+        discount_rate: ExactNumber = product.rates.discount,
         /// Discount.
         discount: ExactNumber = product.discount,
         /// `sub_total − discount`.
         net: ExactNumber = product.net,
         /// Tax in percent.
-        tax_rate: ExactNumber = product.tax_rate,
+        tax_rate: ExactNumber = product.rates.tax.rate,
         /// Tax category; null where a rate of 0 has none.
-        tax_category: Option<TaxCategoryWord> = product.treatment.category,
+        tax_category: Option<TaxCategoryWord> = product.rates.tax.basis.category,
         /// Why it isn't taxed, as a code.
-        exemption_code: Option<ExemptionCodeText> = product.treatment.exemption_code,
+        exemption_code: Option<ExemptionCodeText> = product.rates.tax.basis.exemption_code,
         /// Why it isn't taxed, in words.
-        exemption_reason: Option<LineText> = product.treatment.exemption_reason.as_ref(),
+        exemption_reason: Option<LineText> = product.rates.tax.basis.exemption_reason.as_ref(),
     }
 }
 
@@ -312,13 +314,13 @@ answer! {
     /// What a document taxes alike.
     TaxJson of tax: Tax {
         /// Tax category; null where a rate of 0 has none.
-        tax_category: Option<TaxCategoryWord> = tax.treatment.category,
+        tax_category: Option<TaxCategoryWord> = tax.treatment.basis.category,
         /// Why it isn't taxed, as a code.
-        exemption_code: Option<ExemptionCodeText> = tax.treatment.exemption_code,
+        exemption_code: Option<ExemptionCodeText> = tax.treatment.basis.exemption_code,
         /// Why it isn't taxed, in words.
-        exemption_reason: Option<LineText> = tax.treatment.exemption_reason.as_ref(),
+        exemption_reason: Option<LineText> = tax.treatment.basis.exemption_reason.as_ref(),
         /// Percent.
-        rate: ExactNumber = tax.rate,
+        rate: ExactNumber = tax.treatment.rate,
         /// Net amount of the products that are taxed so.
         base: ExactNumber = tax.base,
         /// The tax.

@@ -1,16 +1,17 @@
 //! Supplier entities.
 
-use billing_application::catalog::{EntityView, WantedEntity};
+use billing_application::catalog::{EntityView, TaxBasisPatch, WantedEntity};
 use billing_domain::calendar::TimeZone;
 use billing_domain::money::Currency;
 use billing_domain::party::legal::{LegalProfile, PaperProfile};
 use billing_domain::party::{Address, DEFAULT_GRACE_HOURS, EntityProfile, NetTerms, NumberPrefix, PaymentDetails};
 use billing_domain::refs::EntityRef;
+use billing_domain::tax::{DefaultTaxes, TaxBasis};
 use billing_domain::text::OneLine;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 
-use super::declare::{Field, Wire, answer, body, edit, fields};
+use super::declare::{Field, Wire, answer, body, edit, fields, takes_back};
 use super::input::Fields;
 use super::schemas::{Presence, Schemas};
 use super::values::GraceHours;
@@ -38,6 +39,7 @@ fields! {
         grace_hours: GraceHours = DEFAULT_GRACE_HOURS,
         @flat payment: PaymentDetails,
         @flat legal: LegalProfile,
+        @flat taxes: DefaultTaxes,
         @flat paper: PaperProfile,
     }
 }
@@ -48,6 +50,10 @@ fields! {
         /// Whether it bills where neither product nor customer names an entity. True moves that from another one to this; false or null is
         /// refused on the one that is the default: name another one instead.
         is_default as "default": DefaultFlag,
+        @flat tax: TaxBasisPatch,
+    }
+    with {
+        takes_back!(EntityJson);
     }
 }
 
@@ -80,6 +86,9 @@ body! {
         entity_ref: Option<EntityRef>,
         @flat wanted: WantedEntity,
     }
+    with {
+        takes_back!(EntityJson);
+    }
 }
 
 edit! {
@@ -95,6 +104,7 @@ answer! {
         @flat entity.profile: EntityProfile,
         /// Whether it bills where neither product nor customer names an entity: one of the organization's does.
         is_default as "default": bool,
+        @flat tax.basis: TaxBasis,
     }
 }
 

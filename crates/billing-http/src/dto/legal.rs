@@ -1,18 +1,23 @@
 //! What customers, entities and documents say as legal papers: numbers, addresses, notes and how something is taxed.
 
+use billing_application::catalog::TaxBasisPatch;
+use billing_domain::calendar::Date;
 use billing_domain::codes::{AddressScheme, ExemptionCode, IdentifierScheme, NoteSubject};
 use billing_domain::contract::amendment::TreatmentPatch;
 use billing_domain::document::paper::Corrected;
-use billing_domain::money::Currency;
+use billing_domain::money::{Currency, Percentage};
 use billing_domain::party::legal::{
     Contact, ElectronicAddress, Language, LegalNote, LegalProfile, MAX_LEGAL_NOTES, PaperProfile, PaperSize, Registration,
     Strictness, VatId,
 };
-use billing_domain::patch::Patch;
-use billing_domain::tax::{TaxCategory, TaxInCurrency, TaxTreatment};
+use billing_domain::patch::{Changes, Patch};
+use billing_domain::tax::{DatedTax, DefaultTaxes, StatedTax, TaxBasis, TaxCategory, TaxInCurrency};
 use billing_domain::text::{OneLine, Prose};
+use serde::ser::SerializeMap;
 
-use super::declare::{Listed, Shown, answer, fields, object};
+use super::declare::{AnsweredFields, AnsweredPart, Editable, Fieldset, Listed, Shown, answer, fields, object};
+use super::input::Fields;
+use super::schemas::{Described, Schemas};
 use super::values::Email;
 use super::wire::{CurrencyCode, DateText, ExactNumber};
 
@@ -77,12 +82,11 @@ fields! {
         electronic_address: Option<ElectronicAddress>,
         /// In which language documents are written: of a customer the entity's, of an entity English when left out.
         language: Option<Language>,
-        @flat treatment: TaxTreatment,
     }
 }
 
 fields! {
-    edit answer TaxTreatment {
+    TaxBasis {
         /// How it is taxed at a rate of 0; when left out as whoever is asked next states it: product, customer, entity. E, AE, G and O need
         /// a reason.
         category as "tax_category": Option<TaxCategory>,
@@ -94,8 +98,99 @@ fields! {
 }
 
 fields! {
-    TreatmentPatch {
-        /// How it is taxed at a rate of 0. E, AE, G and O need a reason.
+    answer TaxBasis {
+        /// How it is taxed at a rate of 0.
+        category as "tax_category": Option<TaxCategory>,
+        /// The reason, as a code.
+        exemption_code: Option<ExemptionCode>,
+        /// The reason, in words.
+        exemption_reason: Option<OneLine>,
+    }
+}
+
+fields! {
+    StatedTax {
+        /// Percent.
+        rate as "tax": Option<Percentage>,
+        @flat basis: TaxBasis,
+    }
+}
+
+fields! {
+    answer StatedTax {
+        /// Tax in percent.
+        rate as "tax": Option<Percentage>,
+        @flat basis: TaxBasis,
+    }
+}
+
+object! {
+    /// A default tax, from a day on.
+    answer DatedTax as "DefaultTax" {
+        /// The first day it holds; null since the beginning.
+        from: Option<Date>,
+        @flat stated: StatedTax,
+    }
+}
+
+impl Listed for DatedTax {
+    const MAX: usize = 100;
+}
+
+/// The name of default taxes in answers. Requests state one of them at a time.
+const TAX_TREATMENTS: &str = "tax_treatments";
+
+impl Fieldset for DefaultTaxes {
+    fn names() -> &'static [&'static str] {
+        &[]
+    }
+
+    fn read_fields(_: Fields<'_>) -> Option<Self> {
+        Some(Self::default())
+    }
+
+    fn described(_: &mut Schemas) -> Vec<Described> {
+        Vec::new()
+    }
+}
+
+impl Editable for DefaultTaxes {
+    fn read_changes(_: Fields<'_>) -> Option<Changes<Self>> {
+        Some(Changes::none())
+    }
+
+    fn described_in_edit(_: &mut Schemas) -> Vec<Described> {
+        Vec::new()
+    }
+}
+
+impl AnsweredFields for DefaultTaxes {
+    fn answer_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        <Vec<DatedTax> as AnsweredPart>::answer(&self.as_slice().to_vec(), TAX_TREATMENTS, map)
+    }
+
+    fn described_in_answers(schemas: &mut Schemas) -> Vec<Described> {
+        let mut all = Vec::new();
+        let meaning = "The default taxes of products that state none, oldest first. `tax_category`, `exemption_code`, \
+                       `exemption_reason` and, of a customer, `tax` are those of today.";
+        <Vec<DatedTax> as AnsweredPart>::describe(TAX_TREATMENTS, meaning, schemas, &mut all);
+        all
+    }
+}
+
+fields! {
+    edit TaxBasisPatch {
+        @flat treatment: TreatmentPatch,
+        /// The first day on which tax, tax_category, exemption_code and exemption_reason hold, past or future; what was set for that day and
+        /// later ones goes. Left out: today, or since the beginning where none is in force.
+        from as "tax_from": Option<Date>,
+    }
+}
+
+fields! {
+    edit TreatmentPatch {
+        /// How it is taxed at a rate of 0; when left out as whoever is asked next states it: product, customer, entity. E, AE, G and O need
+        /// a reason.
         category as "tax_category": Patch<TaxCategory>,
         /// The reason, as a code.
         exemption_code: Patch<ExemptionCode>,

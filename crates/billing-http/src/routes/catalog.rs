@@ -3,10 +3,10 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};
+use billing_application::catalog::CustomerView;
 use billing_application::error::Thing;
 use billing_application::{catalog, formats};
 use billing_domain::page::Order;
-use billing_domain::party::Customer;
 use billing_domain::refs::{BankAccountRef, CustomerRef, EntityRef, FormatRef, PricingRef, UsageProductRef};
 use serde::Serialize;
 
@@ -67,7 +67,7 @@ macro_rules! things {
 
 things! {
     CustomerRef, Customer as CustomerJson {
-        makes create_customer: CustomerBody { customer_ref, profile } => catalog::create_customer;
+        makes create_customer: CustomerBody { customer_ref, wanted } => catalog::create_customer;
         edits edit_customer: CustomerEditBody => catalog::edit_customer;
         reads get_customer => catalog::get_customer;
     }
@@ -118,7 +118,7 @@ pub(crate) async fn list_customer_names(caller: Caller, query: Query) -> Result<
     customers::<CustomerNameJson>(caller, query).await
 }
 
-async fn customers<J: for<'c> From<&'c Customer> + Serialize>(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
+async fn customers<J: for<'c> From<&'c CustomerView> + Serialize>(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
     let params: CustomerParams = query.read()?;
     let (filter, Order { by, .. }) = (params.filter(), params.order);
     let page = params.page.0.in_direction(params.order.direction());

@@ -45,16 +45,16 @@ fn every_shape() -> Vec<LedgerLine> {
             rates: Rates { discount: fixtures::percent("10.123456"), tax: fixtures::taxed("19.00") },
             ..line(0, Some("calls"), 3, Some("1.50"), cents(7))
         },
-        LedgerLine {
-            rates: Rates { discount: fixtures::percent("0"), tax: fixtures::untaxed() },
-            has_default_tax: true,
-            ..line(0, Some("untaxed"), 3, None, cents(7))
-        },
         // Days of February that are part of January's price, and usage that is prepaid.
         LedgerLine { service_period: month(2), ..line(0, Some("seats"), 1, None, cents(-4)) },
         LedgerLine {
             key: LineKey { bill_with: BillWith::Fixed, ..line(1, Some("calls"), 5, None, cents(0)).key },
             ..line(1, Some("calls"), 5, Some("100"), cents(9))
+        },
+        LedgerLine {
+            rates: Rates { discount: fixtures::percent("0"), tax: fixtures::untaxed() },
+            has_default_tax: true,
+            ..line(0, Some("untaxed"), 4, None, cents(7))
         },
     ]
 }
