@@ -149,7 +149,7 @@ pub(crate) fn example_7_11_defaults_come_from_customer_and_entity(page: &mut Pag
     let books = Books::with(
         "2026-01-01T00:00:00Z",
         |entity| entity.profile.net_terms = Some(NetTerms::Days(14)),
-        |customer| customer.profile.tax = Some(fixtures::percent("19")),
+        |customer| customer.profile.taxes = fixtures::default_tax("19"),
     );
     let api = books.pricing("api", vec![fixed("api-fee", "100.00")]);
     let support = books.pricing("support", vec![fixed("support-fee", "20.00")]);

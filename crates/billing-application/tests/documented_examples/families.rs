@@ -3,9 +3,11 @@
 use billing_application::catalog::edit_customer;
 use billing_application::usage::Neighbours;
 use billing_domain::contract::amendment::{ProductPatch, Since};
+use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::Purpose;
 use billing_domain::party::{CustomerProfile, NetTerms};
 use billing_domain::patch::{Changes, Patch};
+use billing_domain::tax::StatedTax;
 use billing_testkit::fixtures::{self, fixed, per_unit, requested};
 
 use crate::books::{Books, calls, repriced, same};
@@ -50,14 +52,15 @@ pub(crate) fn example_5_10_a_correction_has_the_rest_of_discount_and_tax(page: &
 }
 
 pub(crate) fn example_5_11_a_family_keeps_its_default_tax(page: &mut Page) {
-    let tax = |percent: &'static str| move |profile: &mut CustomerProfile| profile.tax = Some(fixtures::percent(percent));
-    let books = Books::with("2026-01-20T12:00:00Z", |_| {}, |customer| tax("19")(&mut customer.profile));
+    let books = Books::with("2026-01-20T12:00:00Z", |_| {}, |customer| customer.profile.taxes = fixtures::default_tax("19"));
     let api = books.pricing("api", vec![per_unit("calls", "0.01")]);
     books.contract(vec![requested(&api, "2026-01-01", "2026-12-31")]);
     books.calls("2026-01-20T12:00:00Z", "1000");
     books.bill("2026-02-01T02:00:00Z");
     books.clock("2026-02-05T12:00:00Z");
-    let edit = Changes::of(move |profile: &mut CustomerProfile| tax("7")(profile));
+    let today = fixtures::date("2026-02-05");
+    let seven = StatedTax { rate: Some(fixtures::percent("7")), ..StatedTax::default() };
+    let edit = Changes::of(move |profile: &mut CustomerProfile| profile.taxes = profile.taxes.with(seven.clone(), None, today));
     edit_customer(&books.bench.services, &books.bench.principal, &fixtures::customer_ref("acme"), &edit).expect("a customer");
     books.calls("2026-01-25T12:00:00Z", "100");
     books.calls("2026-02-05T12:00:00Z", "100");
@@ -80,14 +83,16 @@ pub(crate) fn example_5_12_everything_stands_at_the_rates_in_force(page: &mut Pa
 }
 
 pub(crate) fn example_5_13_an_invoice_is_never_below_zero(page: &mut Page) {
-    let books = Books::at("2026-01-05T12:00:00Z");
-    let api = books.pricing("api", vec![fixed("fee", "20.00"), per_unit("calls", "1.00")]);
+    let books = Books::at("2026-01-01T02:00:00Z");
+    let api = books.pricing("api", vec![fixed("fee", "60.00")]);
     let mut product = requested(&api, "2026-01-01", "2026-12-31");
-    product.net_terms = Some(NetTerms::DueUponUsage);
+    product.payment_time = Some(PaymentTime::DuringUse);
     let contract = books.contract(vec![product]);
-    books.calls("2026-01-05T10:00:00Z", "100");
-    books.reprice(&api, vec![fixed("fee", "20.00"), per_unit("calls", "0.50")]);
-    books.edit(contract, vec![repriced(&api)], Since::CurrentPeriod).expect("an edit");
+    books.bill("2026-01-01T02:00:00Z");
+    books.clock("2026-01-05T12:00:00Z");
+    books.reprice(&api, vec![fixed("fee", "20.00")]);
+    books.edit(contract, vec![repriced(&api)], Since::NextPeriod).expect("an edit");
+    books.charge(contract, "2026-01-31", "Goodwill", "-50.00").expect("a charge");
     books.bill("2026-02-01T02:00:00Z");
     page.shows(&books.documents());
 }

@@ -310,7 +310,7 @@ fn refuse_restructured(book: &ContractBook, amendment: &Amendment) -> Result<(),
         });
         if let Some((head, start)) = issued {
             let detail = format!(
-                "{} bills the period from {start} already: entity, currency, payment time, cycle, issue day and an end that moves the periods can change only after it",
+                "{} bills the period from {start} already: entity, currency, payment time, cycle and issue day can change only after it",
                 head.number
             );
             return Err(Refusal::field(&["products"], "not_retroactive", detail));
