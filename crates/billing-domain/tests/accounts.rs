@@ -34,7 +34,6 @@ fn document(number: u128, kind: DocumentKind, purpose: Purpose, parent: Option<u
         issue_date: Some(date("2027-02-01")),
         due_date: Some(date("2027-02-01")),
         settlement: Settlement::none(eur()),
-        default_tax: None,
     }
 }
 

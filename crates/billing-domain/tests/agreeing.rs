@@ -3,13 +3,13 @@
 use billing_domain::catalog::{Aggregation, LineItem, Pricing};
 use billing_domain::contract::terms::{PaymentTime, ProductTerms, RequestedLineItem, RequestedProduct};
 use billing_domain::contract::{ContractProduct, check_products};
-use billing_domain::document::lines::Rates;
 use billing_domain::ledger::ContractBook;
 use billing_domain::party::{CryptoDetails, Customer, NetTerms, OnlinePaymentDetails, PaymentDetails};
 use billing_domain::refs::ProductNo;
+use billing_domain::tax::TaxTreatment;
 use billing_domain::violation::Violations;
 use billing_testkit::{CountingIds, fixtures};
-use fixtures::{agreed, agreed_with, date, entity_ref, fixed, line_item_id, per_unit, percent, pricing, quantity, requested};
+use fixtures::{agreed, agreed_with, date, entity_ref, fixed, line_item_id, per_unit, percent, pricing, quantity, requested, taxed};
 
 fn three_items() -> Pricing {
     let storage = fixtures::with_charge(per_unit("storage", "0.5"), |charge| charge.prepaid_quantity = Some(quantity("10")));
@@ -31,10 +31,10 @@ fn ids(list: &[&str]) -> Option<Vec<RequestedLineItem>> {
     Some(list.iter().map(|id| RequestedLineItem::plain(line_item_id(id))).collect())
 }
 
-/// What terms are billed at while no document is issued.
-fn rates(terms: &ProductTerms, customer: Customer) -> Rates {
+/// How terms are taxed.
+fn treatment(terms: &ProductTerms, customer: Customer) -> TaxTreatment {
     let contract = fixtures::contract(&CountingIds::new(), &customer, vec![]);
-    ContractBook::new(contract, customer, vec![fixtures::entity("main")]).rates(terms, None)
+    ContractBook::new(contract, customer, vec![fixtures::entity("main")]).treatment_on(terms, date("2026-01-01")).expect("an entity")
 }
 
 /// What is wrong with a contract that an edit lists these products of, in this order.
@@ -165,7 +165,7 @@ fn what_is_left_out_has_its_default() {
     let (customer, entity) = (fixtures::customer(&CountingIds::new(), "acme"), fixtures::entity("main"));
     assert_eq!(terms.net_terms(&customer, &entity), NetTerms::DueUponReceipt);
     assert_eq!(terms.payment(&customer, &entity), PaymentDetails::default());
-    assert_eq!(rates(&terms, customer), Rates { discount: percent("0"), tax: percent("0") });
+    assert_eq!((treatment(&terms, customer), terms.discount), (taxed("0"), None));
 }
 
 #[test]
@@ -195,8 +195,8 @@ fn tax_comes_from_the_product_then_the_customer() {
         let terms =
             agreed_with(&pricing("api", vec![]), "2026-01-01", "2026-12-31", |request| request.tax = of_product.map(percent));
         let mut customer = fixtures::customer(&CountingIds::new(), "acme");
-        customer.profile.tax = of_customer.map(percent);
-        assert_eq!(rates(&terms, customer).tax, percent(expected), "{of_product:?} {of_customer:?}");
+        customer.profile.taxes = of_customer.map(fixtures::default_tax).unwrap_or_default();
+        assert_eq!(treatment(&terms, customer), taxed(expected), "{of_product:?} {of_customer:?}");
     }
 }
 

@@ -6,22 +6,26 @@ use billing_domain::document::totals::{DocumentContent, RatedLines, total_up};
 use billing_domain::document::{DocumentKind, Parties};
 use billing_domain::party::{Customer, Entity};
 use billing_domain::refs::ProductNo;
-use billing_domain::tax::{TaxCategory, TaxTreatment};
+use billing_domain::tax::{StatedTax, TaxBasis, TaxCategory, TaxTreatment};
 use billing_testkit::{CountingIds, fixtures};
 use fixtures::{agreed, cents, date, eur, line, line_item_id, percent, period, pricing};
 
-fn stated(category: TaxCategory, reason: Option<&str>) -> TaxTreatment {
-    TaxTreatment { category: Some(category), exemption_code: None, exemption_reason: reason.map(line) }
+fn stated(category: TaxCategory, reason: Option<&str>) -> TaxBasis {
+    TaxBasis { category: Some(category), exemption_code: None, exemption_reason: reason.map(line) }
 }
 
-/// A document of a product for each tax rate, treatment and amount.
-fn bill(kind: DocumentKind, rows: &[(&str, TaxTreatment, i64)], before: &FamilySums) -> DocumentContent {
+/// How something is taxed at a rate, where a category is stated for 0.
+fn treatment(tax: &str, basis: &TaxBasis) -> TaxTreatment {
+    TaxTreatment::of(&[StatedTax { rate: Some(percent(tax)), basis: basis.clone() }])
+}
+
+/// A document of a product for each tax rate, category and amount.
+fn bill(kind: DocumentKind, rows: &[(&str, TaxBasis, i64)], before: &FamilySums) -> DocumentContent {
     let terms = agreed(&pricing("api", vec![fixtures::fixed("base", "1")]), "2026-01-01", "2026-12-31");
-    let rated = rows.iter().zip(0..).map(|((tax, treatment, minor), no)| RatedLines {
+    let rated = rows.iter().zip(0..).map(|((tax, basis, minor), no)| RatedLines {
         product_no: ProductNo(no),
         terms: &terms,
-        rates: Rates { discount: percent("0"), tax: percent(tax) },
-        treatment: TaxTreatment::effective(percent(tax), [treatment]),
+        rates: Rates { discount: percent("0"), tax: treatment(tax, basis) },
         lines: vec![DocumentLine {
             line_item_id: Some(line_item_id("base")),
             name: line("base"),
@@ -32,6 +36,7 @@ fn bill(kind: DocumentKind, rows: &[(&str, TaxTreatment, i64)], before: &FamilyS
             quantities: Vec::new(),
             unit_code: None,
             charge: None,
+            has_default_tax: false,
             amount: cents(*minor),
         }],
     });
@@ -39,20 +44,20 @@ fn bill(kind: DocumentKind, rows: &[(&str, TaxTreatment, i64)], before: &FamilyS
 }
 
 #[test]
-fn what_is_taxed_alike_is_one_tax_and_rates_are_summed_by_rate() {
+fn what_is_taxed_alike_is_one_tax_with_a_sum_of_its_own() {
     let reverse = fixtures::reverse_charge();
     let exempt = stated(TaxCategory::E, Some("Medical"));
     let rows = [
-        ("19", TaxTreatment::default(), 1000),
+        ("19", TaxBasis::default(), 1000),
         ("0", exempt.clone(), 300),
         ("0.0", reverse.clone(), 200),
-        ("0", exempt, 40),
-        ("19.0", reverse, 5),
-        ("0", TaxTreatment::default(), 7),
-        ("7", TaxTreatment::default(), 100),
+        ("0", exempt.clone(), 40),
+        ("19.0", reverse.clone(), 5),
+        ("0", TaxBasis::default(), 7),
+        ("7", TaxBasis::default(), 100),
     ];
     let content = bill(DocumentKind::Invoice, &rows, &FamilySums::default());
-    let taxes: Vec<_> = content.taxes.iter().map(|tax| (tax.treatment.category, tax.base.minor(), tax.amount.minor())).collect();
+    let taxes: Vec<_> = content.taxes.iter().map(|tax| (tax.treatment.basis.category, tax.base.minor(), tax.amount.minor())).collect();
     let (s, e, ae) = (Some(TaxCategory::S), Some(TaxCategory::E), Some(TaxCategory::Ae));
     assert_eq!(taxes, [(None, 7, 0), (e, 340, 0), (ae, 200, 0), (s, 100, 7), (s, 1005, 191)]);
     assert_eq!(content.total.minor(), 1652 + 198);
@@ -60,19 +65,20 @@ fn what_is_taxed_alike_is_one_tax_and_rates_are_summed_by_rate() {
 
     let mut sums = FamilySums::default();
     content.add_to(&mut sums, DocumentKind::Invoice, 1).expect("small amounts");
-    let of_rate = |rate| (sums.get(SumKey::Tax(percent(rate))).base, sums.get(SumKey::Tax(percent(rate))).amount);
-    assert_eq!([of_rate("0"), of_rate("7"), of_rate("19")], [(547, 0), (100, 7), (1005, 191)]);
-    // A credit of the same, in another category by now, gives back all of it.
-    let back = bill(DocumentKind::Credit, &rows.clone().map(|(tax, _, minor)| (tax, stated(TaxCategory::Z, None), minor)), &sums);
-    assert_eq!((back.taxes.len(), back.total), (3, content.total));
+    let sum = |tax: &str, basis: &TaxBasis| sums.get(&SumKey::Tax(treatment(tax, basis)));
+    let none = TaxBasis::default();
+    let found = [sum("0", &none), sum("0", &exempt), sum("0", &reverse), sum("7", &none), sum("19", &none)];
+    assert_eq!(found.map(|sum| (sum.base, sum.amount)), [(7, 0), (340, 0), (200, 0), (100, 7), (1005, 191)]);
+    let back = bill(DocumentKind::Credit, &rows, &sums);
+    assert_eq!((&back.taxes, back.total), (&content.taxes, content.total));
     back.add_to(&mut sums, DocumentKind::Credit, 1).expect("small amounts");
     assert!(sums.iter().all(|(_, sum)| (sum.base, sum.amount) == (0, 0)), "{sums:?}");
 }
 
 #[test]
 fn what_the_law_asks_for_and_is_not_there_is_named() {
-    let taxed = [("19", TaxTreatment::default(), 100)];
-    let lacks = |change: &dyn Fn(&mut Customer, &mut Entity), rows: &[(&str, TaxTreatment, i64)]| {
+    let taxed = [("19", TaxBasis::default(), 100)];
+    let lacks = |change: &dyn Fn(&mut Customer, &mut Entity), rows: &[(&str, TaxBasis, i64)]| {
         let (mut customer, mut entity) = (fixtures::customer(&CountingIds::new(), "acme"), fixtures::entity("main"));
         customer.profile.legal_name = Some(line("Acme Ltd"));
         customer.profile.billing_address = Some(fixtures::full_address());
@@ -94,9 +100,9 @@ fn what_the_law_asks_for_and_is_not_there_is_named() {
         entity.profile.legal = fixtures::full_legal("DE123456789");
     };
     assert_eq!(lacks(&with_vat_id, &taxed), Vec::<String>::new());
-    let untaxed = [("0", TaxTreatment::default(), 100), ("0", fixtures::reverse_charge(), 1)];
+    let untaxed = [("0", TaxBasis::default(), 100), ("0", fixtures::reverse_charge(), 1)];
     assert_eq!(lacks(&|_, _| {}, &untaxed), ["/taxes/0/tax_category"]);
-    let mixed = [("0", stated(TaxCategory::O, Some("Outside")), 100), ("19", TaxTreatment::default(), 1)];
+    let mixed = [("0", stated(TaxCategory::O, Some("Outside")), 100), ("19", TaxBasis::default(), 1)];
     assert_eq!(lacks(&|_, _| {}, &mixed), ["/taxes"]);
     let parties = Parties::of(&fixtures::customer(&CountingIds::new(), "acme"), &fixtures::entity("main"));
     let content = bill(DocumentKind::Invoice, &taxed, &FamilySums::default());

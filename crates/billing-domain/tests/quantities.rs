@@ -3,19 +3,18 @@
 
 use billing_domain::catalog::{FixedPrice, Pricing, UsagePrice};
 use billing_domain::charge::Charges;
-use billing_domain::contract::ContractProduct;
+use billing_domain::contract::{Contract, ContractProduct};
 use billing_domain::contract::terms::{MAX_QUANTITY_STEPS, PaymentTime, Quantities, QuantityStep, RequestedLineItem};
 use billing_domain::decimal::AmountOutOfRange;
 use billing_domain::document::lines::{BillWith, DocumentLine};
 use billing_domain::document::totals::{UsageFacts, lines_of_period};
 use billing_domain::quantity::Quantity;
 use billing_domain::rating::rate_fixed;
-use billing_domain::refs::{ContractRef, ProductNo};
-use billing_testkit::fixtures;
+use billing_domain::refs::ProductNo;
+use billing_testkit::{CountingIds, fixtures};
 use chrono::Datelike;
 use fixtures::{agreed_with, date, eur, fixed, line_item_id, once, period, price, pricing, quantity, tiers};
 use proptest::prelude::*;
-use uuid::Uuid;
 
 /// Steps as `month-day` of 2026 and how many from then.
 type Steps<'a> = &'a [(&'a str, &'a str)];
@@ -195,7 +194,10 @@ fn lines(
     });
     let product = ContractProduct::new(ProductNo(0), terms);
     let period = product.period_at(date(day)).expect("covered");
-    lines_of_period(ContractRef::from_uuid(Uuid::from_u128(1)), &period, &UsageFacts::default(), &Charges::default())
+    let ids = CountingIds::new();
+    let contract = fixtures::contract(&ids, &fixtures::customer(&ids, "acme"), Vec::new());
+    let contract = Contract { products: vec![product.clone()].into(), ..contract };
+    lines_of_period(&contract, &period, &UsageFacts::default(), &Charges::default())
         .expect("in range")
 }
 

@@ -50,7 +50,7 @@ impl TaxPatch {
     ///
     /// # Errors
     /// `tax_from` without a tax is [`Invalid`](crate::error::UseCaseError::Invalid).
-    pub(super) fn apply(self, taxes: &DefaultTaxes, today: Date) -> Result<DefaultTaxes, Violations> {
+    pub fn apply(self, taxes: &DefaultTaxes, today: Date) -> Result<DefaultTaxes, Violations> {
         if !self.is_named() {
             return match self.basis.from {
                 None => Ok(taxes.clone()),

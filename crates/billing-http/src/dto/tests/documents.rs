@@ -15,7 +15,6 @@ use billing_domain::ports::{IdSource, StoreError};
 use billing_domain::refs::{DocumentRef, EventRef};
 use billing_domain::refusal::Refusal;
 use billing_domain::runs::FailedDocument;
-use billing_domain::tax::TaxTreatment;
 use billing_domain::usage::{CountedEvent, UsageTotal};
 use billing_testkit::{CountingIds, fixtures};
 use insta::assert_snapshot;
@@ -68,10 +67,9 @@ fn january(currency: Currency) -> (Contract, DocumentContent) {
     let used = UsageTotal::ZERO.plus(event).expect("a small sum");
     let key = |product: &str| usage_key(contract.contract_ref, &period, &fixtures::usage_product_ref(product));
     let usage = UsageFacts::new([(key("calls"), used), (key("storage"), used)]);
-    let rates = Rates { discount: fixtures::percent("10"), tax: fixtures::percent("19.00") };
-    let lines = lines_of_period(contract.contract_ref, &period, &usage, &Charges::default()).expect("small amounts");
-    let treatment = TaxTreatment::effective(rates.tax, []);
-    let lines = RatedLines { product_no: product.no, terms: period.terms, rates, treatment, lines };
+    let rates = Rates { discount: fixtures::percent("10"), tax: fixtures::taxed("19.00") };
+    let lines = lines_of_period(&contract, &period, &usage, &Charges::default()).expect("small amounts");
+    let lines = RatedLines { product_no: product.no, terms: period.terms, rates, lines };
     let content = total_up(currency, DocumentKind::Invoice, vec![lines], &FamilySums::default()).expect("a small amount");
     (contract, content)
 }
@@ -286,6 +284,7 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
       "bank_account": null,
       "buyer_reference": null,
       "corrects": null,
+      "corrects_last": null,
       "tax_in_currency": null,
       "tax_label": "VAT",
       "legal_notes": [],
@@ -426,6 +425,7 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
       "bank_account": null,
       "buyer_reference": null,
       "corrects": null,
+      "corrects_last": null,
       "tax_in_currency": null,
       "tax_label": "VAT",
       "legal_notes": [],

@@ -2,8 +2,9 @@
 
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::paper::{Corrected, Paper, PaperFacts};
+use billing_domain::party::Customer;
 use billing_domain::party::bank::BankAccount;
-use billing_domain::tax::{ExchangeRate, TaxInCurrency};
+use billing_domain::tax::{DatedTax, DefaultTaxes, ExchangeRate, StatedTax, TaxInCurrency};
 use billing_testkit::{CountingIds, fixtures};
 use serde_json::Value;
 
@@ -14,30 +15,90 @@ use super::super::entities::EntityJson;
 use super::super::exchange_rates::{ExchangeRateBody, ExchangeRateJson};
 use super::documents::preview;
 use super::schemas::assert_fits;
-use super::{check, check_field, json, posted_back};
-use billing_application::catalog::EntityView;
+use super::{TODAY, check, check_field, json, posted_back, shown_customer, shown_entity};
+
+/// Reverse charge, in force since the beginning.
+fn reverse_charge() -> DefaultTaxes {
+    DefaultTaxes::always(StatedTax { rate: None, basis: fixtures::reverse_charge() })
+}
+
+#[test]
+fn a_default_tax_holds_from_a_day_and_what_is_posted_back_changes_none() {
+    let mut customer = fixtures::customer(&CountingIds::new(), "acme");
+    let edit = |body: &str, customer: &Customer| {
+        super::customer_edit(&json(body), &customer.customer_ref, &customer.profile).map(|profile| profile.taxes)
+    };
+    let said = |taxes: &DefaultTaxes| -> Vec<(Option<String>, Option<String>)> {
+        let said =
+            |tax: &DatedTax| (tax.from.map(|day| day.to_string()), tax.stated.rate.map(|rate| rate.as_decimal().to_string()));
+        taxes.as_slice().iter().map(said).collect()
+    };
+    let since = |day: &str, rate: &str| (Some(day.to_owned()), Some(rate.to_owned()));
+    // None was in force: since the beginning. Then from today, or from the day that is given.
+    customer.profile.taxes = edit(r#"{"tax":19}"#, &customer).expect("an edit");
+    let first = (None, Some("19".to_owned()));
+    assert_eq!(said(&customer.profile.taxes), [first.clone()]);
+    assert_eq!(said(&edit(r#"{"tax":16}"#, &customer).expect("an edit")), [first.clone(), since(TODAY, "16")]);
+    customer.profile.taxes = edit(r#"{"tax":16,"tax_from":"2026-07-01"}"#, &customer).expect("an edit");
+    assert_eq!(said(&customer.profile.taxes), [first.clone(), since("2026-07-01", "16")]);
+    // What is answered is what is in force today, and what is planned stays when it is posted back.
+    let shown = posted_back(&CustomerJson::from(&shown_customer(&customer)));
+    assert_eq!((&shown["tax"], &shown["tax_category"]), (&json("19"), &json("null")));
+    assert_eq!(
+        shown["tax_treatments"],
+        json(
+            r#"[{"from":null,"tax":19,"tax_category":null,"exemption_code":null,"exemption_reason":null},
+                {"from":"2026-07-01","tax":16,"tax_category":null,"exemption_code":null,"exemption_reason":null}]"#
+        )
+    );
+    let kept = super::customer_edit(&shown, &customer.customer_ref, &customer.profile).expect("an edit");
+    assert_eq!(kept.taxes, customer.profile.taxes);
+    // An earlier day replaces what was planned; what is left out is kept as it is on that day.
+    assert_eq!(
+        said(&edit(r#"{"tax":7,"tax_from":"2026-05-01"}"#, &customer).expect("an edit")),
+        [first, since("2026-05-01", "7")]
+    );
+    let later = edit(r#"{"tax":0,"tax_category":"Z","tax_from":"2026-08-01"}"#, &customer).expect("an edit");
+    assert_eq!(said(&later).last(), Some(&since("2026-08-01", "0")));
+    let rows: &[(&str, &[&str])] = &[
+        (r#"{"tax_from":"2026-08-01"}"#, &["/tax_from not_allowed"]),
+        (r#"{"tax_category":"Z","tax_from":"2026-08-01"}"#, &["/tax_category tax_category_rate"]),
+        (r#"{"tax":7,"tax_from":"soon"}"#, &["/tax_from invalid_format"]),
+    ];
+    check(|body| super::customer_edit(body, &customer.customer_ref, &customer.profile), rows);
+    let entity = fixtures::entity("main");
+    let rows: &[(&str, &[&str])] = &[
+        (r#"{"tax_from":"2026-08-01"}"#, &["/tax_from not_allowed"]),
+        (r#"{"tax":7}"#, &["/tax unknown_field"]),
+        (r#"{"tax_category":"Z","tax_from":"2026-08-01"}"#, &[]),
+    ];
+    check(|body| super::entity_edit(body, &entity.entity_ref, &entity.profile), rows);
+}
 
 #[test]
 fn what_parties_say_of_themselves_is_read_as_it_is_shown() {
     let mut customer = fixtures::customer(&CountingIds::new(), "acme");
     customer.profile.legal = fixtures::full_legal("FR40303265045");
     customer.profile.buyer_reference = Some(fixtures::buyer_reference("04011000-12345-35"));
-    let shown = CustomerJson::from(&customer);
+    let shown = CustomerJson::from(&shown_customer(&customer));
     assert_fits(&shown);
     let (_, read) = super::customer(&posted_back(&shown)).expect("a customer");
     assert_eq!(read, customer.profile);
 
     let mut entity = fixtures::entity("main");
     entity.profile.legal = fixtures::full_legal("DE123456789");
+    entity.profile.taxes = reverse_charge();
     entity.profile.paper = fixtures::full_paper();
-    let shown = EntityJson::from(&EntityView { entity: entity.clone(), is_default: false });
+    let shown = EntityJson::from(&shown_entity(&entity, false));
     assert_fits(&shown);
     let (_, read) = super::entity(&posted_back(&shown)).expect("an entity");
     assert_eq!(read.profile, entity.profile);
     let cleared = r#"{"vat_id":null,"registration":null,"electronic_address":null,"language":null,"tax_category":null,
         "exemption_code":null,"exemption_reason":null,"paper":null,"paper_size":null,"tax_label":null,"contact":null,
         "legal_notes":null,"tax_currency":null}"#;
-    let read = super::entity_edit(&json(cleared), &entity.entity_ref, &entity.profile).expect("an edit").profile;
+    let mut read = super::entity_edit(&json(cleared), &entity.entity_ref, &entity.profile).expect("an edit").profile;
+    assert_eq!(read.taxes, reverse_charge().with(StatedTax::default(), None, fixtures::date(TODAY)));
+    read.taxes = DefaultTaxes::default();
     assert_eq!(read, fixtures::entity("main").profile);
     let kept = super::entity_edit(&json("{}"), &entity.entity_ref, &entity.profile).expect("an edit").profile;
     assert_eq!(kept, entity.profile);
@@ -115,7 +176,11 @@ fn a_document_shows_its_paper_and_format_1_says_that_it_has_none() {
     let facts = PaperFacts {
         buyer_reference: Some(fixtures::buyer_reference("PO-7")),
         bank_account: Some(fixtures::bank_account("account-1").profile),
-        corrects: Some(Corrected { number, issue_date: fixtures::date("2025-12-31") }),
+        corrects: Some(Corrected { number: number.clone(), issue_date: fixtures::date("2025-12-31") }),
+        corrects_last: Some(Corrected {
+            number: DocumentNumber { sequence: 9, ..number },
+            issue_date: fixtures::date("2026-01-02"),
+        }),
         tax_in_currency: TaxInCurrency::of([fixtures::cents(100)], rate).ok(),
     };
     view.paper = Some(Box::new(Paper::of(&customer, &entity, facts)));
@@ -124,6 +189,7 @@ fn a_document_shows_its_paper_and_format_1_says_that_it_has_none() {
     let shown = posted_back(&shown);
     assert_eq!(shown["bank_account"]["iban"], "DE89370400440532013000");
     assert_eq!(shown["corrects"], json(r#"{"document_number":"MAIN-INV-7","issue_date":"2025-12-31"}"#));
+    assert_eq!(shown["corrects_last"], json(r#"{"document_number":"MAIN-INV-9","issue_date":"2026-01-02"}"#));
     assert_eq!((&shown["tax_in_currency"]["total_tax"].to_string(), &shown["format"]), (&"0.93".to_owned(), &json("2")));
     assert_eq!(
         (&shown["tax_label"], &shown["paper_size"], &shown["language"]),

@@ -14,7 +14,7 @@ mod parties;
 mod pricings;
 mod schemas;
 
-use billing_application::catalog::WantedEntity;
+use billing_application::catalog::{CustomerView, EntityView, TaxBasisPatch, TaxPatch, WantedCustomer, WantedEntity};
 use billing_application::contracts::{AmendmentOptions, ContractRequest};
 use billing_application::formats::{FormatContent, NamedFormat, TestedFormat};
 use billing_application::keys::KeyRequest;
@@ -24,7 +24,7 @@ use billing_domain::contract::amendment::{ContractEdit, LastDay, QuantityChange}
 use billing_domain::contract::terms::QuantityStep;
 use billing_domain::format::UsageFormat;
 use billing_domain::party::bank::BankAccountProfile;
-use billing_domain::party::{CustomerProfile, EntityProfile};
+use billing_domain::party::{Customer, CustomerProfile, Entity, EntityProfile};
 use billing_domain::patch::Changes;
 use billing_domain::refs::{BankAccountRef, CustomerRef, EntityRef, FormatRef, PricingRef, UsageProductRef};
 use billing_domain::violation::Violations;
@@ -95,14 +95,28 @@ fn format_test(body: &Value) -> Read<(TestedFormat, String)> {
 
 fn customer(body: &Value) -> Read<(Option<CustomerRef>, CustomerProfile)> {
     let read: CustomerBody = read(body)?;
-    read.profile.check()?;
-    Ok((read.customer_ref, read.profile))
+    Ok((read.customer_ref, customer_of(read.wanted)?))
+}
+
+/// What a customer is asked to be, as on [`TODAY`].
+fn customer_of(wanted: WantedCustomer) -> Read<CustomerProfile> {
+    let mut profile = wanted.profile;
+    profile.taxes = wanted.tax.apply(&profile.taxes, fixtures::date(TODAY))?;
+    profile.check()?;
+    Ok(profile)
 }
 
 fn entity(body: &Value) -> Read<(Option<EntityRef>, WantedEntity)> {
     let read: EntityBody = read(body)?;
-    read.wanted.profile.check()?;
-    Ok((read.entity_ref, read.wanted))
+    Ok((read.entity_ref, entity_of(read.wanted)?))
+}
+
+/// What an entity is asked to be, as on [`TODAY`].
+fn entity_of(mut wanted: WantedEntity) -> Read<WantedEntity> {
+    let tax = TaxPatch::from(std::mem::take(&mut wanted.tax));
+    wanted.profile.taxes = tax.apply(&wanted.profile.taxes, fixtures::date(TODAY))?;
+    wanted.profile.check()?;
+    Ok(wanted)
 }
 
 fn usage_product(body: &Value) -> Read<(Option<UsageProductRef>, UsageProductProfile)> {
@@ -123,6 +137,19 @@ fn bank_account(body: &Value) -> Read<(BankAccountRef, BankAccountProfile)> {
     Ok((read.billing_account_id, read.profile))
 }
 
+/// The day on which things are shown and changed.
+const TODAY: &str = "2026-06-15";
+
+/// A customer as it is shown.
+fn shown_customer(customer: &Customer) -> CustomerView {
+    CustomerView { customer: customer.clone(), tax: customer.profile.taxes.on(fixtures::date(TODAY)) }
+}
+
+/// An entity as it is shown.
+fn shown_entity(entity: &Entity, is_default: bool) -> EntityView {
+    EntityView { entity: entity.clone(), is_default, tax: entity.profile.taxes.on(fixtures::date(TODAY)) }
+}
+
 /// What an edit makes of something.
 fn edited<T: Clone + 'static>(present: &T, changes: Read<Changes<T>>) -> Read<T> {
     let mut value = present.clone();
@@ -131,16 +158,13 @@ fn edited<T: Clone + 'static>(present: &T, changes: Read<Changes<T>>) -> Read<T>
 }
 
 fn customer_edit(body: &Value, reference: &CustomerRef, present: &CustomerProfile) -> Read<CustomerProfile> {
-    let made = edited(present, CustomerEditBody::read(body, reference))?;
-    made.check()?;
-    Ok(made)
+    let present = WantedCustomer::from(present.clone());
+    customer_of(edited(&present, CustomerEditBody::read(body, reference))?)
 }
 
 fn entity_edit(body: &Value, reference: &EntityRef, present: &EntityProfile) -> Read<WantedEntity> {
-    let present = WantedEntity { profile: present.clone(), is_default: None };
-    let made = edited(&present, EntityEditBody::read(body, reference))?;
-    made.profile.check()?;
-    Ok(made)
+    let present = WantedEntity { profile: present.clone(), is_default: None, tax: TaxBasisPatch::default() };
+    entity_of(edited(&present, EntityEditBody::read(body, reference))?)
 }
 
 fn usage_product_edit(body: &Value, reference: &UsageProductRef, present: &UsageProductProfile) -> Read<UsageProductProfile> {

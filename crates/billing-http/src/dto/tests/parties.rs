@@ -1,16 +1,17 @@
 //! Customers, supplier entities and usage products.
 
-use billing_application::catalog::{EntityView, WantedEntity};
+use billing_application::catalog::{TaxBasisPatch, WantedEntity};
 use billing_domain::calendar::TimeZone;
 use billing_domain::catalog::Aggregation;
 use billing_domain::party::{Customer, Entity, NetTerms};
+use billing_domain::tax::StatedTax;
 use billing_testkit::{CountingIds, fixtures};
 use insta::assert_snapshot;
 
 use super::super::customers::{CustomerJson, CustomerNameJson};
 use super::super::entities::{EntityJson, EntityNameJson};
 use super::super::usage_products::UsageProductJson;
-use super::{check, check_field, json, posted_back, presented, refusals};
+use super::{TODAY, check, check_field, json, posted_back, presented, refusals, shown_customer, shown_entity};
 
 fn full_customer() -> Customer {
     let mut customer = fixtures::customer(&CountingIds::new(), "acme");
@@ -19,7 +20,7 @@ fn full_customer() -> Customer {
     customer.profile.tax_id = Some(fixtures::line("DE123456789"));
     customer.profile.billing_address = Some(fixtures::full_address());
     customer.profile.currency = Some(fixtures::currency("JPY"));
-    customer.profile.tax = Some(fixtures::percent("7.70"));
+    customer.profile.taxes = fixtures::default_tax("7.70");
     customer.profile.entity_ref = Some(fixtures::entity_ref("emea"));
     customer.profile.net_terms = Some(NetTerms::Days(30));
     customer.profile.payment = fixtures::full_payment();
@@ -97,9 +98,13 @@ fn everything_wrong_with_a_customer_is_said_at_once() {
 #[test]
 fn a_customer_that_is_read_can_be_posted_back() {
     let customer = full_customer();
-    let read = super::customer(&posted_back(&CustomerJson::from(&customer))).expect("a customer");
+    let read = super::customer(&posted_back(&CustomerJson::from(&shown_customer(&customer)))).expect("a customer");
     assert_eq!(read, (Some(customer.customer_ref.clone()), customer.profile.clone()));
-    let edit = super::customer_edit(&posted_back(&CustomerJson::from(&customer)), &customer.customer_ref, &customer.profile);
+    let edit = super::customer_edit(
+        &posted_back(&CustomerJson::from(&shown_customer(&customer))),
+        &customer.customer_ref,
+        &customer.profile,
+    );
     assert_eq!(edit.expect("an edit that changes nothing"), customer.profile);
 }
 
@@ -112,7 +117,7 @@ fn an_edit_keeps_what_is_left_out_and_clears_what_is_null() {
     let mut expected = customer.profile.clone();
     expected.name = fixtures::line("Acme 2");
     expected.email = None;
-    expected.tax = None;
+    expected.taxes = expected.taxes.with(StatedTax::default(), None, fixtures::date(TODAY));
     expected.payment.crypto = None;
     let changed = edit(r#"{"name":"Acme 2","email":null,"tax":null,"billing_crypto_details":null}"#);
     assert_eq!(changed.expect("an edit"), expected);
@@ -175,10 +180,11 @@ fn an_entity_has_defaults_that_null_brings_back() {
     let reset = super::entity_edit(&body, &entity.entity_ref, &entity.profile).expect("an edit");
     assert_eq!((reset.profile.time_zone, reset.profile.grace_hours), (TimeZone::UTC, 2));
     let kept = super::entity_edit(&json("{}"), &entity.entity_ref, &entity.profile).expect("an edit");
-    assert_eq!(kept, WantedEntity { profile: entity.profile.clone(), is_default: None });
-    let shown = EntityView { entity: entity.clone(), is_default: true };
+    assert_eq!(kept, WantedEntity { profile: entity.profile.clone(), is_default: None, tax: TaxBasisPatch::default() });
+    let shown = shown_entity(&entity, true);
     let read = super::entity(&posted_back(&EntityJson::from(&shown))).expect("an entity");
-    assert_eq!(read, (Some(entity.entity_ref), WantedEntity { profile: entity.profile, is_default: Some(true) }));
+    let wanted = WantedEntity { profile: entity.profile, is_default: Some(true), tax: TaxBasisPatch::default() };
+    assert_eq!(read, (Some(entity.entity_ref), wanted));
 }
 
 #[test]
@@ -221,7 +227,7 @@ fn a_usage_product_has_a_name_a_unit_and_an_aggregation() {
 
 #[test]
 fn customers_are_shown_whole_and_by_name() {
-    assert_snapshot!(presented(&CustomerJson::from(&full_customer())), @r#"
+    assert_snapshot!(presented(&CustomerJson::from(&shown_customer(&full_customer()))), @r#"
     {
       "customer_ref": "acme",
       "name": "acme",
@@ -238,7 +244,6 @@ fn customers_are_shown_whole_and_by_name() {
         "country_code": "CH"
       },
       "currency": "JPY",
-      "tax": 7.70,
       "entity_ref": "emea",
       "net_terms": 30,
       "billing_bank_transfer_details": {
@@ -261,13 +266,23 @@ fn customers_are_shown_whole_and_by_name() {
       "registration": null,
       "electronic_address": null,
       "language": null,
+      "buyer_reference": null,
+      "tax_treatments": [
+        {
+          "from": null,
+          "tax": 7.70,
+          "tax_category": null,
+          "exemption_code": null,
+          "exemption_reason": null
+        }
+      ],
+      "tax": 7.70,
       "tax_category": null,
       "exemption_code": null,
-      "exemption_reason": null,
-      "buyer_reference": null
+      "exemption_reason": null
     }
     "#);
-    assert_snapshot!(presented(&CustomerNameJson::from(&full_customer())), @r#"
+    assert_snapshot!(presented(&CustomerNameJson::from(&shown_customer(&full_customer()))), @r#"
     {
       "customer_ref": "acme",
       "name": "acme"
@@ -277,7 +292,7 @@ fn customers_are_shown_whole_and_by_name() {
 
 #[test]
 fn a_customer_with_a_name_only_is_shown_with_nulls() {
-    assert_snapshot!(presented(&CustomerJson::from(&fixtures::customer(&CountingIds::new(), "acme"))), @r#"
+    assert_snapshot!(presented(&CustomerJson::from(&shown_customer(&fixtures::customer(&CountingIds::new(), "acme")))), @r#"
     {
       "customer_ref": "acme",
       "name": "acme",
@@ -286,7 +301,6 @@ fn a_customer_with_a_name_only_is_shown_with_nulls() {
       "tax_id": null,
       "billing_address": null,
       "currency": null,
-      "tax": null,
       "entity_ref": null,
       "net_terms": null,
       "billing_bank_transfer_details": null,
@@ -297,17 +311,19 @@ fn a_customer_with_a_name_only_is_shown_with_nulls() {
       "registration": null,
       "electronic_address": null,
       "language": null,
+      "buyer_reference": null,
+      "tax_treatments": [],
+      "tax": null,
       "tax_category": null,
       "exemption_code": null,
-      "exemption_reason": null,
-      "buyer_reference": null
+      "exemption_reason": null
     }
     "#);
 }
 
 #[test]
 fn entities_are_shown_whole_and_by_name() {
-    let shown = EntityView { entity: full_entity(), is_default: true };
+    let shown = shown_entity(&full_entity(), true);
     assert_snapshot!(presented(&EntityJson::from(&shown)), @r#"
     {
       "entity_ref": "emea",
@@ -347,16 +363,17 @@ fn entities_are_shown_whole_and_by_name() {
       "registration": null,
       "electronic_address": null,
       "language": null,
-      "tax_category": null,
-      "exemption_code": null,
-      "exemption_reason": null,
+      "tax_treatments": [],
       "paper": "LENIENT",
       "paper_size": null,
       "tax_label": null,
       "contact": null,
       "legal_notes": [],
       "tax_currency": null,
-      "default": true
+      "default": true,
+      "tax_category": null,
+      "exemption_code": null,
+      "exemption_reason": null
     }
     "#);
     assert_snapshot!(presented(&EntityNameJson::from(&shown)), @r#"
