@@ -6,17 +6,19 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use billing_domain::document::DocumentKind;
+use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::document::paper::Corrected;
 use billing_domain::document::printout::Printout;
 use billing_domain::party::legal::{Language, PaperSize};
 use billing_domain::ports::{DocumentPrinter as _, PrintError};
-use billing_domain::tax::{ExchangeRate, TaxCategory, TaxInCurrency, TaxTreatment};
+use billing_domain::tax::{ExchangeRate, TaxBasis, TaxCategory, TaxInCurrency};
 use billing_pdf::Printer;
 use billing_testkit::fixtures;
 use fixtures::{currency, date, line, price, prose};
 
 use printouts::{charged, eur, fixed, invoice, money, parties, printout, printout_between, step, tiered, used};
 
-const NONE: TaxTreatment = TaxTreatment { category: None, exemption_code: None, exemption_reason: None };
+const NONE: TaxBasis = TaxBasis { category: None, exemption_code: None, exemption_reason: None };
 
 fn print(printout: &Printout) -> Vec<u8> {
     Printer::default().print(printout).expect("a document that can be printed").bytes
@@ -137,7 +139,7 @@ fn every_language_and_both_papers_are_drawn() {
 
 #[test]
 fn every_way_to_tax_is_stated() {
-    let stated = |category, reason: &str| TaxTreatment { category: Some(category), exemption_reason: Some(line(reason)), ..NONE };
+    let stated = |category, reason: &str| TaxBasis { category: Some(category), exemption_reason: Some(line(reason)), ..NONE };
     let lines = |minor| vec![fixed("Fee", eur(minor))];
     let reverse = fixtures::reverse_charge();
     let several = printout(
@@ -173,7 +175,7 @@ fn every_way_to_tax_is_stated() {
 
     // What isn't subject to tax, and what nobody says anything of, has no tax.
     let code = fixtures::reverse_charge().exemption_code;
-    let coded = TaxTreatment { category: Some(TaxCategory::O), exemption_code: code, exemption_reason: None };
+    let coded = TaxBasis { category: Some(TaxCategory::O), exemption_code: code, exemption_reason: None };
     for (name, treatment, reason) in [
         ("untaxable", stated(TaxCategory::O, "Outside the scope"), Some("Outside the scope")),
         ("coded", coded, Some("VATEX-EU-AE")),
@@ -183,6 +185,19 @@ fn every_way_to_tax_is_stated() {
         assert!(!text.iter().any(|line| line.contains("VAT 0%")), "{text:#?}");
         assert_says(&text, &["Total 1.00 EUR", "Amount due 1.00 EUR"]);
         assert!(reason.is_none_or(|reason| text.iter().any(|line| line == reason)), "{text:#?}");
+    }
+}
+
+#[test]
+fn what_corrects_several_children_names_the_first_and_the_last() {
+    let mut credit = printout(DocumentKind::Credit, vec![("API", "0", "19", NONE, vec![fixed("Fee", eur(100))])]);
+    let paper = credit.said.paper.as_mut().expect("a paper");
+    let first = paper.corrects.clone().expect("what it corrects");
+    let number = DocumentNumber { sequence: 1050, ..first.number };
+    paper.corrects_last = Some(Corrected { number, issue_date: date("2026-02-03") });
+    let text = text("children", &credit).join(" ");
+    for wanted in ["MAIN-INV-1042, 1 February 2026 –", "MAIN-INV-1050, 3 February 2026"] {
+        assert!(text.contains(wanted), "{wanted}: {text}");
     }
 }
 

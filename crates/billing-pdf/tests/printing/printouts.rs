@@ -14,7 +14,7 @@ use billing_domain::party::legal::{BuyerReference, Contact, LegalNote, VatId};
 use billing_domain::party::{Address, Customer, Entity};
 use billing_domain::rating::RatedTier;
 use billing_domain::refs::{DocumentRef, ProductNo};
-use billing_domain::tax::TaxTreatment;
+use billing_domain::tax::{StatedTax, TaxBasis, TaxTreatment};
 use billing_testkit::{CountingIds, fixtures};
 use fixtures::{agreed, date, line, line_item_id, percent, period, price, pricing, prose};
 use rust_decimal::Decimal;
@@ -26,7 +26,7 @@ pub(crate) fn dec(text: &str) -> Decimal {
 }
 
 /// A product of a document: its name, discount and tax in percent, how it is taxed, and its lines.
-pub(crate) type Billed<'b> = (&'b str, &'b str, &'b str, TaxTreatment, Vec<DocumentLine>);
+pub(crate) type Billed<'b> = (&'b str, &'b str, &'b str, TaxBasis, Vec<DocumentLine>);
 
 /// A fixed line of January.
 pub(crate) fn fixed(name: &str, amount: Money) -> DocumentLine {
@@ -40,6 +40,7 @@ pub(crate) fn fixed(name: &str, amount: Money) -> DocumentLine {
         quantities: Vec::new(),
         unit_code: None,
         charge: None,
+        has_default_tax: false,
         amount,
     }
 }
@@ -158,8 +159,10 @@ pub(crate) fn printout_between(
     let rated = billed.into_iter().zip(&named).zip(0..).map(|(((_, discount, tax, treatment, lines), terms), no)| RatedLines {
         product_no: ProductNo(no),
         terms,
-        rates: Rates { discount: percent(discount), tax: percent(tax) },
-        treatment: TaxTreatment::effective(percent(tax), [&treatment]),
+        rates: Rates {
+            discount: percent(discount),
+            tax: TaxTreatment::of(&[StatedTax { rate: Some(percent(tax)), basis: treatment }]),
+        },
         lines,
     });
     let content = total_up(currency, kind, rated.collect(), &FamilySums::default()).expect("small amounts");
@@ -167,6 +170,7 @@ pub(crate) fn printout_between(
         buyer_reference: BuyerReference::parse("04011000-12345-35").ok(),
         bank_account: Some(bank_account()),
         corrects: None,
+        corrects_last: None,
         tax_in_currency: None,
     };
     let contract = fixtures::contract(&CountingIds::new(), customer, vec![named[0].clone()]);
@@ -204,5 +208,5 @@ pub(crate) fn printout(kind: DocumentKind, billed: Vec<Billed<'_>>) -> Printout 
 pub(crate) fn invoice() -> Printout {
     let tiers = [("100", "0.10", "0"), ("900", "0.05", "0"), ("500", "0.01", "0")];
     let lines = vec![fixed("Platform fee", eur(4900)), tiered("API calls", "calls", &tiers, eur(6000))];
-    printout(DocumentKind::Invoice, vec![("Northwind API", "10", "19", TaxTreatment::default(), lines)])
+    printout(DocumentKind::Invoice, vec![("Northwind API", "10", "19", TaxBasis::default(), lines)])
 }
