@@ -223,7 +223,7 @@ fn overdue(book: &ContractBook, due: Due) -> Result<Vec<String>, Refusal> {
     }
     let overdue = check::overdue(book, due.made_at, due.now)?.into_iter();
     let reason = |overdue: &check::Overdue| {
-        overdue.reason.as_ref().map_or_else(|| "the next billing run would issue it".to_owned(), ToString::to_string)
+        overdue.reason.as_ref().map_or_else(|| "a billing run would issue it".to_owned(), ToString::to_string)
     };
     Ok(overdue.map(|overdue| { let reason = reason(&overdue); describe(overdue, reason) }).collect())
 }

@@ -90,7 +90,7 @@ pub struct RunDocument {
 }
 
 /// A due document that a run couldn't issue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FailedDocument {
     /// The first day of the document's own period.
     pub period_start: NaiveDate,
@@ -99,7 +99,7 @@ pub struct FailedDocument {
 }
 
 /// A document that a run couldn't issue, or a contract that it couldn't bill at all.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunFailure {
     /// The contract.
     pub contract_ref: ContractRef,
@@ -116,11 +116,6 @@ impl RunFailure {
     pub fn of(contract_ref: ContractRef, document: Option<FailedDocument>, code: &str, detail: &str) -> Self {
         let end = (0..=detail.len().min(MAX_DETAIL_BYTES)).rev().find(|end| detail.is_char_boundary(*end)).unwrap_or(0);
         Self { contract_ref, document, code: code.to_owned(), detail: detail.get(..end).unwrap_or_default().to_owned() }
-    }
-
-    fn order(&self) -> (ContractRef, Option<(NaiveDate, Option<DocumentRef>)>, &str, &str) {
-        let document = self.document.map(|document| (document.period_start, document.document_ref));
-        (self.contract_ref, document, &self.code, &self.detail)
     }
 }
 
@@ -162,7 +157,7 @@ impl KeptRun {
     pub fn is_repetition_of(&self, earlier: Option<&Self>) -> bool {
         let sorted = |run: &Self| {
             let mut failures = run.failures.clone();
-            failures.sort_by(|a, b| a.order().cmp(&b.order()));
+            failures.sort();
             failures
         };
         let fails_alike = match earlier {

@@ -2,6 +2,7 @@
 
 use billing_application::billing_run::{BillingRun, run_billing};
 use billing_application::catalog::{
+    TaxBasisPatch,
     WantedEntity, create_customer, create_entity, create_pricing, create_usage_product, edit_pricing,
 };
 use billing_application::charges::{ChargeRequest, ChargeView, record_charge};
@@ -56,11 +57,11 @@ impl Books {
         main.profile.number_prefix = NumberPrefix::parse("UB").expect("a prefix");
         main.profile.net_terms = Some(NetTerms::Days(60));
         entity(&mut main);
-        let wanted = WantedEntity { profile: main.profile, is_default: None };
+        let wanted = WantedEntity { profile: main.profile, is_default: None, tax: TaxBasisPatch::default() };
         create_entity(services, principal, Some(main.entity_ref), wanted).expect("an entity");
         let mut acme = fixtures::customer(&*books.bench.ids, "acme");
         customer(&mut acme);
-        create_customer(services, principal, Some(acme.customer_ref), acme.profile).expect("a customer");
+        create_customer(services, principal, Some(acme.customer_ref), acme.profile.into()).expect("a customer");
         let calls = fixtures::usage_product("calls");
         create_usage_product(services, principal, Some(calls.usage_product_ref), calls.profile).expect("a usage product");
         books

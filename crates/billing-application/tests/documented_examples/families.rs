@@ -1,13 +1,12 @@
 //! Section 5: discount, tax and sign over a document and everything that corrects it.
 
-use billing_application::catalog::edit_customer;
+use billing_application::catalog::{TaxPatch, WantedCustomer, edit_customer};
 use billing_application::usage::Neighbours;
 use billing_domain::contract::amendment::{ProductPatch, Since};
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::Purpose;
-use billing_domain::party::{CustomerProfile, NetTerms};
+use billing_domain::party::NetTerms;
 use billing_domain::patch::{Changes, Patch};
-use billing_domain::tax::StatedTax;
 use billing_testkit::fixtures::{self, fixed, per_unit, requested};
 
 use crate::books::{Books, calls, repriced, same};
@@ -58,9 +57,8 @@ pub(crate) fn example_5_11_a_family_keeps_its_default_tax(page: &mut Page) {
     books.calls("2026-01-20T12:00:00Z", "1000");
     books.bill("2026-02-01T02:00:00Z");
     books.clock("2026-02-05T12:00:00Z");
-    let today = fixtures::date("2026-02-05");
-    let seven = StatedTax { rate: Some(fixtures::percent("7")), ..StatedTax::default() };
-    let edit = Changes::of(move |profile: &mut CustomerProfile| profile.taxes = profile.taxes.with(seven.clone(), None, today));
+    let seven = TaxPatch { rate: Patch::Set(fixtures::percent("7")), ..TaxPatch::default() };
+    let edit = Changes::of(move |customer: &mut WantedCustomer| customer.tax = seven.clone());
     edit_customer(&books.bench.services, &books.bench.principal, &fixtures::customer_ref("acme"), &edit).expect("a customer");
     books.calls("2026-01-25T12:00:00Z", "100");
     books.calls("2026-02-05T12:00:00Z", "100");

@@ -1,6 +1,6 @@
 //! Sections 4 and 8.
 
-use billing_application::catalog::{WantedEntity, create_entity, edit_entity};
+use billing_application::catalog::{TaxBasisPatch, WantedEntity, create_entity, edit_entity};
 use billing_domain::catalog::UsagePrice;
 use billing_domain::party::{NetTerms, NumberPrefix};
 use billing_domain::patch::Changes;
@@ -55,7 +55,7 @@ pub(crate) fn example_8_1_numbers_have_no_gaps(page: &mut Page) {
     let books = Books::at("2026-01-10T12:00:00Z");
     let mut us = fixtures::entity("US");
     us.profile.net_terms = Some(NetTerms::Days(60));
-    let wanted = WantedEntity { profile: us.profile, is_default: None };
+    let wanted = WantedEntity { profile: us.profile, is_default: None, tax: TaxBasisPatch::default() };
     create_entity(&books.bench.services, &books.bench.principal, Some(us.entity_ref.clone()), wanted).expect("an entity");
     let api = books.pricing("api", vec![per_unit("calls", "0.01")]);
     let support = books.pricing("support", vec![fixed("fee", "20.00")]);

@@ -35,6 +35,7 @@ use std::fmt::Debug;
 use billing_application::Services;
 use billing_application::billing_run::{BillingRun, run_billing};
 use billing_application::catalog::{
+    TaxBasisPatch,
     WantedEntity, create_customer, create_entity, create_pricing, create_usage_product, edit_customer, edit_entity, edit_pricing,
 };
 use billing_application::charges::{ChargeRequest, delete_charge, edit_charge, record_charge};
@@ -53,6 +54,7 @@ use billing_application::usage::{
     undo_import, update_event,
 };
 use billing_application::verify::verify;
+use billing_domain::verification::Finding;
 use billing_domain::access::Actor;
 use billing_domain::audit::Author;
 use billing_domain::charge::Charge;
@@ -270,12 +272,12 @@ impl UseCases {
                 let mut catalog = world.model.catalog.clone();
                 catalog.entities[*entity] = wanted.clone();
                 let entity = convert::entities(&catalog).swap_remove(*entity);
-                let wanted = WantedEntity { profile: entity.profile, is_default: is_default.then_some(true) };
+                let wanted = WantedEntity { profile: entity.profile, is_default: is_default.then_some(true), tax: TaxBasisPatch::default() };
                 edit_entity(services, principal, &entity.entity_ref, &Changes::to(wanted)).map(drop)
             }
             Deed::Customer => {
                 let customer = convert::customer(&world.model.catalog);
-                edit_customer(services, principal, &customer.customer_ref, &Changes::to(customer.profile)).map(drop)
+                edit_customer(services, principal, &customer.customer_ref, &Changes::to(customer.profile.into())).map(drop)
             }
             Deed::Edit(edit) => edit_contract(services, principal, self.contract(), None, edit, options).map(drop),
             Deed::Quantity(change) => change_quantity(services, principal, self.contract(), change, options).map(drop),
@@ -526,11 +528,11 @@ impl Follower for UseCases {
         let failed = |error: &dyn Debug| format!("the catalog isn't taken: {error:?}");
         for entity in convert::entities(catalog) {
             let is_default = Some(convert::entity_ref(catalog.default_entity) == entity.entity_ref);
-            let wanted = WantedEntity { profile: entity.profile, is_default };
+            let wanted = WantedEntity { profile: entity.profile, is_default, tax: TaxBasisPatch::default() };
             create_entity(services, principal, Some(entity.entity_ref), wanted).map_err(|error| failed(&error))?;
         }
         let customer = convert::customer(catalog);
-        create_customer(services, principal, Some(customer.customer_ref.clone()), customer.profile)
+        create_customer(services, principal, Some(customer.customer_ref.clone()), customer.profile.into())
             .map_err(|error| failed(&error))?;
         for product in agreed.usage_products {
             create_usage_product(services, principal, Some(product.usage_product_ref), product.profile)
@@ -567,7 +569,11 @@ impl Follower for UseCases {
         self.compare(world)?;
         if matches!(deed, Deed::Run) {
             let seen = verify(&self.bench.services, false).map_err(|error| format!("{error:?}"))?;
-            let findings: Vec<_> = seen.into_iter().flat_map(|(_, seen)| seen.findings).collect();
+            // Documents of entities whose papers may lack something can wait.
+            let may_lack = (0..world.model.catalog.entities.len()).any(|entity| world.model.may_lack(entity));
+            let waits = |finding: &Finding| may_lack && finding.detail.contains("is not issued");
+            let findings = seen.into_iter().flat_map(|(_, seen)| seen.findings).filter(|finding| !waits(finding));
+            let findings: Vec<Finding> = findings.collect();
             same("findings", &Vec::new(), &findings)?;
         }
         Ok(())

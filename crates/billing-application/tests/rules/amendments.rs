@@ -169,9 +169,9 @@ fn quantities_from_a_past_day_are_debits_of_every_month_and_eat_the_minimum_fee_
     assert_documents(
         &books,
         &[
-            "UB-INV-1 ISSUED, issued 2026-02-01, due 2026-04-02 | 2026-01-15…2026-01-31 seats (2 from 2026-01-15): 34.00 | 2026-01-15…2026-01-31 setup: 7.00 | 2026-01-15…2026-01-31 Minimum fee: 13.84 | total 54.84 EUR",
+            "UB-INV-1 ISSUED, issued 2026-02-01, due 2026-04-02 | 2026-01-15…2026-01-31 seats (2 from 2026-01-15): 34.00 | 2026-01-15…2026-01-31 setup: 7.00 | 2026-01-15…2026-01-31 Minimum fee: 20.84 | total 61.84 EUR",
             "UB-INV-2 ISSUED, issued 2026-03-01, due 2026-04-30 | 2026-02-01…2026-02-28 seats (2 from 2026-02-01): 62.00 | 2026-02-01…2026-02-28 Minimum fee: 38.00 | total 100.00 EUR",
-            "UB-DBT-1 ISSUED, of UB-INV-1, issued 2026-03-10, due 2026-05-09 | 2026-01-15…2026-01-31 seats: 96.00 | 2026-01-15…2026-01-31 Minimum fee: -13.84 | total 82.16 EUR",
+            "UB-DBT-1 ISSUED, of UB-INV-1, issued 2026-03-10, due 2026-05-09 | 2026-01-15…2026-01-31 seats: 96.00 | 2026-01-15…2026-01-31 Minimum fee: -20.84 | total 75.16 EUR",
             "UB-DBT-2 ISSUED, of UB-INV-2, issued 2026-03-10, due 2026-05-09 | 2026-02-01…2026-02-28 seats: 248.00 | 2026-02-01…2026-02-28 Minimum fee: -38.00 | total 210.00 EUR",
             "UB-INV-3 ISSUED, issued 2026-04-01, due 2026-05-31 | 2026-03-01…2026-03-31 seats (10 from 2026-03-01, 0 from 2026-03-05): 40.00 | 2026-03-01…2026-03-31 Minimum fee: 60.00 | total 100.00 EUR",
         ],

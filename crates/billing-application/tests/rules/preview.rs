@@ -1,11 +1,11 @@
 //! Section 7: what is billed now and next.
 
-use billing_application::catalog::edit_customer;
+use billing_application::catalog::{WantedCustomer, edit_customer};
 use billing_application::contracts::{current_invoices, next_invoices};
 use billing_application::documents::DocumentView;
 use billing_domain::contract::amendment::LastDay;
 use billing_domain::contract::terms::PaymentTime;
-use billing_domain::party::{CustomerProfile, NetTerms};
+use billing_domain::party::NetTerms;
 use billing_domain::patch::{Changes, Patch};
 use billing_domain::refs::ContractRef;
 use billing_testkit::fixtures::{self, fixed, per_unit, requested};
@@ -113,7 +113,7 @@ fn a_draft_takes_in_a_product_that_came_to_fit_it_when_it_is_issued_as_the_previ
     books.calls("2026-01-01T00:00:00Z", "50");
     // The desk is due in 60 days, like everything of the entity, until the customer has 30.
     assert_eq!(current(&books, contract).len(), 2);
-    let edit = Changes::of(|profile: &mut CustomerProfile| profile.net_terms = Some(NetTerms::Days(30)));
+    let edit = Changes::of(|customer: &mut WantedCustomer| customer.profile.net_terms = Some(NetTerms::Days(30)));
     edit_customer(&books.bench.services, &books.bench.principal, &fixtures::customer_ref("acme"), &edit).expect("a customer");
     let foreseen: Vec<String> = current(&books, contract).iter().map(|document| document.content.total.to_string()).collect();
     books.bill("2026-02-01T02:00:00Z");
@@ -142,7 +142,7 @@ fn a_closing_invoice_takes_in_a_product_that_came_to_fit_it_as_the_preview_shows
         of_usage.map(|document| document.content.total.to_string()).collect()
     };
     assert_eq!(closing(&current(&books, contract)), ["5.00 EUR"]);
-    let edit = Changes::of(|profile: &mut CustomerProfile| profile.net_terms = Some(NetTerms::Days(30)));
+    let edit = Changes::of(|customer: &mut WantedCustomer| customer.profile.net_terms = Some(NetTerms::Days(30)));
     edit_customer(&books.bench.services, &books.bench.principal, &fixtures::customer_ref("acme"), &edit).expect("a customer");
     let foreseen = (closing(&current(&books, contract)), closing(&next(&books, contract)));
     books.bill("2026-02-01T02:00:00Z");

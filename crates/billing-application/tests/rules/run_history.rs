@@ -158,7 +158,7 @@ fn what_is_due_for_a_day_and_cannot_be_issued_is_verified_with_its_reason() {
     };
     assert_eq!(found("2026-02-02T01:59:59Z"), [""; 0]);
     let [late] = found("2026-02-02T02:00:00Z").try_into().expect("one finding");
-    assert!(late.contains("product 0: the period from 2026-01-01 is due since 2026-02-01T02:00:00"), "{late}");
+    assert!(late.contains("period from 2026-01-01: it is due since 2026-02-01T02:00:00"), "{late}");
     assert!(late.contains("legal_name"), "{late}");
 }
 

@@ -1,6 +1,6 @@
 //! Section 7: changes of what structures documents, of prices and of ends.
 
-use billing_application::catalog::{WantedEntity, create_entity};
+use billing_application::catalog::{TaxBasisPatch, WantedEntity, create_entity};
 use billing_application::contracts::{AmendmentOptions, cancel_contract, current_invoices, next_invoices};
 use billing_domain::contract::amendment::{LastDay, ProductPatch, Since};
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
@@ -173,7 +173,7 @@ fn usage_stays_with_the_entity_of_its_own_period() {
     let api = books.pricing("api", vec![fixed("fee", "31.00"), per_unit("calls", "0.10")]);
     let mut us = fixtures::entity("US");
     us.profile.time_zone = fixtures::zone("America/New_York");
-    let wanted = WantedEntity { profile: us.profile, is_default: None };
+    let wanted = WantedEntity { profile: us.profile, is_default: None, tax: TaxBasisPatch::default() };
     create_entity(&books.bench.services, &books.bench.principal, Some(us.entity_ref.clone()), wanted).expect("done");
     let mut product = requested(&api, "2026-01-01", "2026-12-31");
     product.payment_time = Some(PaymentTime::DuringUse);

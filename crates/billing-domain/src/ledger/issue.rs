@@ -70,6 +70,28 @@ pub fn run(book: &mut ContractBook, now: Timestamp, most: usize, supplies: &mut 
     book.require_whole()?;
     book.set_as_of(now);
     let mut run = Run::default();
+    loop {
+        let done = run.outcomes.len();
+        run.failed.clear();
+        issue_once(book, now, most, &mut run, supplies)?;
+        // What was issued or put out of force since may let go what waited for it.
+        if run.failed.is_empty() || run.is_cut_short || run.outcomes.len() == done {
+            break;
+        }
+    }
+    remind(book, now)?;
+    check::require_lawful(book)?;
+    Ok(run)
+}
+
+/// Tries to issue each document that is due.
+fn issue_once(
+    book: &mut ContractBook,
+    now: Timestamp,
+    most: usize,
+    run: &mut Run,
+    supplies: &mut impl Supplies,
+) -> Result<(), Refusal> {
     let mut last = None;
     let mut failed: BTreeSet<Place> = BTreeSet::new();
     for (due_at, place) in due_places(book, now)? {
@@ -109,12 +131,10 @@ pub fn run(book: &mut ContractBook, now: Timestamp, most: usize, supplies: &mut 
                 _ => None,
             };
             let together: Vec<DocumentRef> = [document_ref].into_iter().chain(counterpart).collect();
-            issue_together(book, &together, now, &mut run, supplies)?;
+            issue_together(book, &together, now, run, supplies)?;
         }
     }
-    remind(book, now)?;
-    check::require_lawful(book)?;
-    Ok(run)
+    Ok(())
 }
 
 /// The open adjustment of the same parent and of the other kind.
