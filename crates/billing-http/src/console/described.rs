@@ -34,6 +34,7 @@ const FIRST: &[&str] = &[
     "currency",
     "discount",
     "tax",
+    "tax_from",
     "payment_time",
 ];
 
