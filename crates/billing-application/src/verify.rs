@@ -168,12 +168,7 @@ struct Due {
     is_looked_at: bool,
 }
 
-fn verify_contract(
-    tx: &mut dyn Tx,
-    key: ContractKey,
-    due: Due,
-    found: &mut Verification,
-) -> UseCaseResult<()> {
+fn verify_contract(tx: &mut dyn Tx, key: ContractKey, due: Due, found: &mut Verification) -> UseCaseResult<()> {
     let (organization, contract_ref) = (key.organization, key.contract);
     let book = books::empty(tx, key, None)?.ok_or_else(|| corrupt("a contract", &contract_ref, "is not there"))?;
     let mut book = books::whole(tx, organization, book, due.now)?;
@@ -213,7 +208,8 @@ fn verify_contract(
 /// doesn't look at (billing rules 2), in a sentence each.
 fn overdue(book: &ContractBook, due: Due) -> Result<Vec<String>, Refusal> {
     let describe = |overdue: check::Overdue, reason: String| {
-        let number = overdue.document_ref.and_then(|document_ref| book.document(document_ref)).map(|it| it.head.number.to_string());
+        let number =
+            overdue.document_ref.and_then(|document_ref| book.document(document_ref)).map(|it| it.head.number.to_string());
         let what = number.unwrap_or_else(|| "a document that isn't opened".to_owned());
         format!("{what}, period from {}: it is due since {} and is not issued: {reason}", overdue.period_start, overdue.due_at)
     };
@@ -223,9 +219,15 @@ fn overdue(book: &ContractBook, due: Due) -> Result<Vec<String>, Refusal> {
     }
     let overdue = check::overdue(book, due.made_at, due.now)?.into_iter();
     let reason = |overdue: &check::Overdue| {
-        overdue.reason.as_ref().map_or_else(|| "a billing run would issue it".to_owned(), ToString::to_string)
+        let reason = |refusal: &Refusal| format!("{}: {refusal}", refusal.conflict_code().unwrap_or("refused"));
+        overdue.reason.as_ref().map_or_else(|| "a billing run would issue it".to_owned(), reason)
     };
-    Ok(overdue.map(|overdue| { let reason = reason(&overdue); describe(overdue, reason) }).collect())
+    Ok(overdue
+        .map(|overdue| {
+            let reason = reason(&overdue);
+            describe(overdue, reason)
+        })
+        .collect())
 }
 
 /// M2: running totals are the aggregate of the live events, as far as they tell it.

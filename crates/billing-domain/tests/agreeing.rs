@@ -9,7 +9,9 @@ use billing_domain::refs::ProductNo;
 use billing_domain::tax::TaxTreatment;
 use billing_domain::violation::Violations;
 use billing_testkit::{CountingIds, fixtures};
-use fixtures::{agreed, agreed_with, date, entity_ref, fixed, line_item_id, per_unit, percent, pricing, quantity, requested, taxed};
+use fixtures::{
+    agreed, agreed_with, date, entity_ref, fixed, line_item_id, per_unit, percent, pricing, quantity, requested, taxed,
+};
 
 fn three_items() -> Pricing {
     let storage = fixtures::with_charge(per_unit("storage", "0.5"), |charge| charge.prepaid_quantity = Some(quantity("10")));
@@ -34,7 +36,9 @@ fn ids(list: &[&str]) -> Option<Vec<RequestedLineItem>> {
 /// How terms are taxed.
 fn treatment(terms: &ProductTerms, customer: Customer) -> TaxTreatment {
     let contract = fixtures::contract(&CountingIds::new(), &customer, vec![]);
-    ContractBook::new(contract, customer, vec![fixtures::entity("main")]).treatment_on(terms, date("2026-01-01")).expect("an entity")
+    ContractBook::new(contract, customer, vec![fixtures::entity("main")])
+        .treatment_on(terms, date("2026-01-01"))
+        .expect("an entity")
 }
 
 /// What is wrong with a contract that an edit lists these products of, in this order.

@@ -57,7 +57,8 @@ fn what_is_taxed_alike_is_one_tax_with_a_sum_of_its_own() {
         ("7", TaxBasis::default(), 100),
     ];
     let content = bill(DocumentKind::Invoice, &rows, &FamilySums::default());
-    let taxes: Vec<_> = content.taxes.iter().map(|tax| (tax.treatment.basis.category, tax.base.minor(), tax.amount.minor())).collect();
+    let taxes: Vec<_> =
+        content.taxes.iter().map(|tax| (tax.treatment.basis.category, tax.base.minor(), tax.amount.minor())).collect();
     let (s, e, ae) = (Some(TaxCategory::S), Some(TaxCategory::E), Some(TaxCategory::Ae));
     assert_eq!(taxes, [(None, 7, 0), (e, 340, 0), (ae, 200, 0), (s, 100, 7), (s, 1005, 191)]);
     assert_eq!(content.total.minor(), 1652 + 198);

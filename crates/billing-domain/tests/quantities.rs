@@ -3,8 +3,8 @@
 
 use billing_domain::catalog::{FixedPrice, Pricing, UsagePrice};
 use billing_domain::charge::Charges;
-use billing_domain::contract::{Contract, ContractProduct};
 use billing_domain::contract::terms::{MAX_QUANTITY_STEPS, PaymentTime, Quantities, QuantityStep, RequestedLineItem};
+use billing_domain::contract::{Contract, ContractProduct};
 use billing_domain::decimal::AmountOutOfRange;
 use billing_domain::document::lines::{BillWith, DocumentLine};
 use billing_domain::document::totals::{UsageFacts, lines_of_period};
@@ -197,8 +197,7 @@ fn lines(
     let ids = CountingIds::new();
     let contract = fixtures::contract(&ids, &fixtures::customer(&ids, "acme"), Vec::new());
     let contract = Contract { products: vec![product.clone()].into(), ..contract };
-    lines_of_period(&contract, &period, &UsageFacts::default(), &Charges::default())
-        .expect("in range")
+    lines_of_period(&contract, &period, &UsageFacts::default(), &Charges::default()).expect("in range")
 }
 
 #[test]

@@ -66,7 +66,8 @@ fn lines_of_part(contract_ref: ContractRef, part: &Part<'_>, usage: &UsageFacts)
         let Some(period) = period else { continue };
         lines.extend(
             lines_of_period(&contract_of(contract_ref, &period), &period, usage, &Charges::default())?
-                .into_iter().filter(|line| line.bill_with == with),
+                .into_iter()
+                .filter(|line| line.bill_with == with),
         );
     }
     Ok(lines)
@@ -81,12 +82,7 @@ fn bill(
 ) -> Result<DocumentContent, MoneyError> {
     let lines = parts.iter().map(|RatedPart { part, rates }| {
         let lines = lines_of_part(contract_ref, part, usage)?;
-        Ok(RatedLines {
-            product_no: part.own.product_no,
-            terms: part.own.terms,
-            rates: rates.clone(),
-            lines,
-        })
+        Ok(RatedLines { product_no: part.own.product_no, terms: part.own.terms, rates: rates.clone(), lines })
     });
     total_up(currency, DocumentKind::Invoice, lines.collect::<Result<_, MoneyError>>()?, &FamilySums::default())
 }

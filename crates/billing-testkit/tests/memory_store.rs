@@ -1,8 +1,8 @@
 //! The contract suite of the ports on the in-memory store, and what that store does on top.
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::document::lines::{Sum, SumKey};
 use billing_domain::document::DocumentKind;
+use billing_domain::document::lines::{Sum, SumKey};
 use billing_domain::ports::{Access, FamilySum, Lock, Store, StoreError, StoreResult, Tx, transact};
 use billing_domain::refs::{CustomerId, OrganizationId};
 use billing_testkit::Singly as _;

@@ -2,8 +2,7 @@
 
 use billing_application::billing_run::{BillingRun, run_billing};
 use billing_application::catalog::{
-    TaxBasisPatch,
-    WantedEntity, create_customer, create_entity, create_pricing, create_usage_product, edit_pricing,
+    TaxBasisPatch, WantedEntity, create_customer, create_entity, create_pricing, create_usage_product, edit_pricing,
 };
 use billing_application::charges::{ChargeRequest, ChargeView, record_charge};
 use billing_application::contracts::{
@@ -339,7 +338,12 @@ fn one(document: &DocumentView) -> String {
         }
     }
     for tax in content.taxes.iter().filter(|tax| tax.amount.minor() != 0) {
-        lines.push(format!("  tax {} % of {}: {}", tax.treatment.rate.as_decimal(), tax.base.to_decimal(), tax.amount.to_decimal()));
+        lines.push(format!(
+            "  tax {} % of {}: {}",
+            tax.treatment.rate.as_decimal(),
+            tax.base.to_decimal(),
+            tax.amount.to_decimal()
+        ));
     }
     let mut total = format!("  total {}", content.total);
     if document.settlement.credits.minor() != 0 {

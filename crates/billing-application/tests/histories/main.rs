@@ -35,8 +35,8 @@ use std::fmt::Debug;
 use billing_application::Services;
 use billing_application::billing_run::{BillingRun, run_billing};
 use billing_application::catalog::{
-    TaxBasisPatch,
-    WantedEntity, create_customer, create_entity, create_pricing, create_usage_product, edit_customer, edit_entity, edit_pricing,
+    TaxBasisPatch, WantedEntity, create_customer, create_entity, create_pricing, create_usage_product, edit_customer,
+    edit_entity, edit_pricing,
 };
 use billing_application::charges::{ChargeRequest, delete_charge, edit_charge, record_charge};
 use billing_application::contracts::{
@@ -54,7 +54,6 @@ use billing_application::usage::{
     undo_import, update_event,
 };
 use billing_application::verify::verify;
-use billing_domain::verification::Finding;
 use billing_domain::access::Actor;
 use billing_domain::audit::Author;
 use billing_domain::charge::Charge;
@@ -71,6 +70,7 @@ use billing_domain::patch::Changes;
 use billing_domain::ports::{ApplicationsOf, DocumentFilter};
 use billing_domain::refs::{ApplicationRef, ContractRef, DocumentRef, EventRef, ImportRef, PaymentRef};
 use billing_domain::usage::MAX_AHEAD_SECONDS;
+use billing_domain::verification::Finding;
 
 use billing_testkit::Singly as _;
 use follow::{Deed, Follower, MoneyDeed, SourceDeed};
@@ -272,7 +272,11 @@ impl UseCases {
                 let mut catalog = world.model.catalog.clone();
                 catalog.entities[*entity] = wanted.clone();
                 let entity = convert::entities(&catalog).swap_remove(*entity);
-                let wanted = WantedEntity { profile: entity.profile, is_default: is_default.then_some(true), tax: TaxBasisPatch::default() };
+                let wanted = WantedEntity {
+                    profile: entity.profile,
+                    is_default: is_default.then_some(true),
+                    tax: TaxBasisPatch::default(),
+                };
                 edit_entity(services, principal, &entity.entity_ref, &Changes::to(wanted)).map(drop)
             }
             Deed::Customer => {
@@ -316,8 +320,7 @@ impl UseCases {
             Deed::Issue(place) => issue_document(services, principal, self.document(*place)).map(drop),
             Deed::Void(place) => void_document(services, principal, self.document(*place)).map(drop),
             Deed::Money(deed) => self.move_money(services, deed),
-            Deed::Run => run_billing(services, principal, BillingRun::whole(false))
-                .map(|report| {
+            Deed::Run => run_billing(services, principal, BillingRun::whole(false)).map(|report| {
                 // A document can wait for its paper, a contract can't.
                 assert!(report.failed.iter().all(|failed| failed.document.is_some()), "{report:?}");
             }),

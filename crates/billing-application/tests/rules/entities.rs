@@ -1,6 +1,8 @@
 //! Sections 7 and 8: the default entity, number prefixes, and edits of what decides when something is due.
 
-use billing_application::catalog::{EntityView, TaxBasisPatch, WantedEntity, create_entity, edit_entity, get_entity, list_entities};
+use billing_application::catalog::{
+    EntityView, TaxBasisPatch, WantedEntity, create_entity, edit_entity, get_entity, list_entities,
+};
 use billing_application::error::{Thing, UseCaseError, UseCaseResult};
 use billing_domain::page::PageRequest;
 use billing_domain::party::{EntityProfile, NumberPrefix};
@@ -13,7 +15,8 @@ use crate::books::{Books, code};
 fn create(books: &Books, name: &str, prefix: &str, is_default: Option<bool>) -> UseCaseResult<EntityView> {
     let entity = fixtures::entity(name);
     let number_prefix = NumberPrefix::parse(prefix).expect("a prefix");
-    let wanted = WantedEntity { profile: EntityProfile { number_prefix, ..entity.profile }, is_default, tax: TaxBasisPatch::default() };
+    let wanted =
+        WantedEntity { profile: EntityProfile { number_prefix, ..entity.profile }, is_default, tax: TaxBasisPatch::default() };
     create_entity(&books.bench.services, &books.bench.principal, Some(entity.entity_ref), wanted)
 }
 

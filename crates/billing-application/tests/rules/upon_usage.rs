@@ -6,11 +6,11 @@ use billing_domain::contract::amendment::Since;
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::{DocumentState, Purpose};
 use billing_domain::party::NetTerms;
-use billing_domain::refs::{ContractRef, EventRef};
+use billing_domain::refs::ContractRef;
 use billing_testkit::fixtures::{self, fixed, graduated, per_unit, requested, volume, with_charge};
 
 use crate::assert_documents;
-use crate::books::{Books, THREE_TIERS, code, repriced};
+use crate::books::{Books, THREE_TIERS, repriced};
 
 fn january(items: Vec<LineItem>, payment_time: PaymentTime) -> Books {
     january_with_contract(items, payment_time).0

@@ -223,9 +223,8 @@ impl Contract {
     /// it, whichever product that is of (billing rules 6).
     pub fn once_billed_in(&self, pricing: &PricingRef, item: &LineItemId) -> Option<(NaiveDate, ProductNo)> {
         let has_item = |clip: &Clip<'_>| clip.terms.pricing.pricing_ref == *pricing && clip.terms.line_item(item).is_some();
-        let first = |product: &ContractProduct| {
-            product.plan().into_iter().find(has_item).map(|clip| (clip.days.start(), product.no))
-        };
+        let first =
+            |product: &ContractProduct| product.plan().into_iter().find(has_item).map(|clip| (clip.days.start(), product.no));
         self.products.iter().filter_map(first).min()
     }
 

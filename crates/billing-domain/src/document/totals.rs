@@ -12,8 +12,8 @@ use super::lines::{
 };
 use crate::charge::{Charge, Charges};
 use crate::codes::UnitCode;
-use crate::contract::{Contract, ProductPeriod};
 use crate::contract::terms::{MeteredCharge, ProductTerms, QuantityStep, SelectedCharge, SelectedLineItem};
+use crate::contract::{Contract, ProductPeriod};
 use crate::decimal::exact_add;
 use crate::money::{Currency, DayShare, Money, MoneyError, Percentage, Price};
 use crate::quantity::Quantity;

@@ -117,9 +117,10 @@ pub fn overdue(book: &ContractBook, newest_version_at: Timestamp, now: Timestamp
             uuid::Uuid::from_u128(ids)
         })?;
         for overdue in &mut overdue {
-            let failure = run.failed.iter().find(|failure| {
-                failure.document_ref == overdue.document_ref && failure.period_start == overdue.period_start
-            });
+            let failure = run
+                .failed
+                .iter()
+                .find(|failure| failure.document_ref == overdue.document_ref && failure.period_start == overdue.period_start);
             overdue.reason = failure.map(|failure| failure.refusal.clone());
         }
     }
@@ -219,11 +220,7 @@ fn check_charges(book: &ContractBook, found: &mut Vec<String>) {
 
 /// Lines and rates (billing rules 5): nothing stands at a discount or a tax that isn't in force; what is billed of a period whose
 /// document is issued is its price, of one whose document is open no more than that, and of one that is planned no more nothing.
-fn check_lines(
-    book: &ContractBook,
-    periods: &BTreeSet<(ProductNo, NaiveDate)>,
-    found: &mut Vec<String>,
-) -> Result<(), Refusal> {
+fn check_lines(book: &ContractBook, periods: &BTreeSet<(ProductNo, NaiveDate)>, found: &mut Vec<String>) -> Result<(), Refusal> {
     for (no, start) in periods {
         let Some(period) = book.product(*no)?.period_from(*start) else {
             for (key, minor) in book.documented().of_period(*no, *start) {
@@ -273,8 +270,7 @@ fn check_sums(book: &ContractBook, family: DocumentRef, sums: &FamilySums, found
             other.standing.is_issued() && lines.iter().any(|line| is_at(line, key))
         })
     };
-    let void: Vec<&BookDocument> =
-        book.documents().filter(|it| it.family == family && it.standing == Standing::Void).collect();
+    let void: Vec<&BookDocument> = book.documents().filter(|it| it.family == family && it.standing == Standing::Void).collect();
     for (key, sum) in sums.iter() {
         let right = Money::from_minor(sum.base, currency).percent(key.rate())?.minor();
         if right != sum.amount && void.iter().all(|void| is_mended(void, key)) {

@@ -14,9 +14,7 @@ use crate::document::lines::{BillWith, DocumentLine, LedgerLine, negated};
 use crate::document::linking::{Part, Place, Slot, part_for_usage, part_in, parts_of_period};
 use crate::document::paper::missing;
 use crate::document::totals::DocumentContent;
-use crate::document::{
-    BookDocument, DocumentHead, DocumentKind, IssuedDocument, Parties, Purpose, Standing, due_date,
-};
+use crate::document::{BookDocument, DocumentHead, DocumentKind, IssuedDocument, Parties, Purpose, Standing, due_date};
 use crate::money::{Currency, Money};
 use crate::party::Entity;
 use crate::party::legal::Strictness;
@@ -428,9 +426,8 @@ pub(super) fn waits_for_its_period(
     let mut waits = None;
     for no in invoice.parts.iter().filter(|no| head.parts.contains(no)) {
         let period = book.contract.product(*no).and_then(|product| product.period_from(invoice.period.start()));
-        let goes_on = period.filter(|period| {
-            period.terms.payment_time == PaymentTime::AfterUse && period.days().end() > invoice.period.end()
-        });
+        let goes_on = period
+            .filter(|period| period.terms.payment_time == PaymentTime::AfterUse && period.days().end() > invoice.period.end());
         if let Some(period) = goes_on {
             waits = waits.max(Some(book.due_at(&part_for_usage(period))?));
         }
@@ -646,8 +643,10 @@ fn require_complete(head: &DocumentHead, missing: &[String]) -> Result<(), Refus
 fn exchange_rate_missing(head: &DocumentHead, entity: &Entity, on: NaiveDate) -> Refusal {
     let to = entity.profile.paper.tax_currency.unwrap_or(head.currency);
     let detail = format!(
-        "{} isn't issued, because entity {} accounts for tax in {to} and no exchange rate of {} is known on {on} or before: post one to /api/exchange_rates/",
-        head.number, entity.entity_ref, head.currency
+        "the document of the period from {} isn't issued, because entity {} accounts for tax in {to} and no exchange rate of {} is known on {on} or before: post one to /api/exchange_rates/",
+        head.period.start(),
+        entity.entity_ref,
+        head.currency
     );
     Refusal::conflict("exchange_rate_missing", detail)
 }

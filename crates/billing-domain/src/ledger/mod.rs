@@ -3,7 +3,6 @@
 //! Every decision is a function of a [`ContractBook`] and facts: it reads the book, refuses or puts [`Entry`]s, which the
 //! book takes up at once. There is no I/O, no clock and no randomness in it; identifiers come from [`Supplies`].
 
-mod reconcile;
 mod book;
 pub mod charge;
 pub mod check;
@@ -12,6 +11,7 @@ pub mod issue;
 mod open;
 pub mod post;
 pub mod receive;
+mod reconcile;
 pub mod terms;
 pub mod view;
 

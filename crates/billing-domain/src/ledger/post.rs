@@ -139,8 +139,7 @@ pub fn change(
     let carrier = book.home(&period, BillWith::Usage).cloned();
     let is_billed = carrier.as_ref().is_some_and(|carrier| carrier.standing.is_issued());
     let is_of_period = matches!(standing.head.purpose, Purpose::Regular(_));
-    let has_own_document =
-        !is_of_period && !standing.standing.is_void() && is_due_upon_usage(book, carrier.as_ref(), &period)?;
+    let has_own_document = !is_of_period && !standing.standing.is_void() && is_due_upon_usage(book, carrier.as_ref(), &period)?;
     put_total(book, &change)?;
     let document_ref = match carrier {
         Some(carrier) if is_billed => {

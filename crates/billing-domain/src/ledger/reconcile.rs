@@ -9,7 +9,9 @@ use super::open::New;
 use super::{ContractBook, Entry, Supplies};
 use crate::calendar::{Period, Timestamp, day_after};
 use crate::contract::ProductPeriod;
-use crate::document::lines::{BillWith, BilledKey, DocumentLine, LedgerLine, LedgerUsage, LineKey, Rates, kind_of, merge, negated};
+use crate::document::lines::{
+    BillWith, BilledKey, DocumentLine, LedgerLine, LedgerUsage, LineKey, Rates, kind_of, merge, negated,
+};
 use crate::document::totals::children_price;
 use crate::document::{BookDocument, DocumentKind, Purpose, Standing};
 use crate::money::{AmountOutOfRange, Money};
@@ -220,20 +222,14 @@ impl ContractBook {
         let amount = Money::zero(currency).checked_sub(Money::from_minor(minor, currency))?;
         let is_rerated = revised.is.is_some_and(|period| !self.stands_right(billed, period.terms));
         let service_period = if is_rerated { revised.days() } else { revised.days_of(amount) };
-        let service_period =
-            service_period.ok_or_else(|| Refusal::Broken(format!("no period begins on {}", revised.start)))?;
+        let service_period = service_period.ok_or_else(|| Refusal::Broken(format!("no period begins on {}", revised.start)))?;
         let BilledKey { line, rates, has_default_tax, family } = billed.clone();
         Ok(Difference { family, line: LedgerLine { key: line, service_period, rates, has_default_tax, usage: None, amount } })
     }
 
     /// Takes an amount from what is billed of a line with the same sign: a family first, then the others, the latest first; in
     /// proportion to what stands at each tax of a family.
-    fn take_from(
-        &self,
-        billed: &[(BilledKey, i64)],
-        amount: i64,
-        first: Option<DocumentRef>,
-    ) -> Vec<(BilledKey, i64)> {
+    fn take_from(&self, billed: &[(BilledKey, i64)], amount: i64, first: Option<DocumentRef>) -> Vec<(BilledKey, i64)> {
         let sign = amount.signum();
         let mut families: BTreeMap<DocumentRef, Vec<(&BilledKey, i64)>> = BTreeMap::new();
         for (key, minor) in billed {
@@ -360,11 +356,7 @@ impl ContractBook {
     }
 
     /// Discount and tax in force for a line of a period now, and whether the tax follows a default.
-    pub(super) fn rates_now(
-        &self,
-        line_item: Option<&LineItemId>,
-        period: &ProductPeriod<'_>,
-    ) -> Result<(Rates, bool), Refusal> {
+    pub(super) fn rates_now(&self, line_item: Option<&LineItemId>, period: &ProductPeriod<'_>) -> Result<(Rates, bool), Refusal> {
         let rates = Rates { discount: self.discount_of(line_item, period.terms), tax: self.treatment_now(period)? };
         Ok((rates, !period.terms.stated_tax().is_complete()))
     }

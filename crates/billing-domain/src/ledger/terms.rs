@@ -400,9 +400,8 @@ fn reconcile_drafts(
     }
     for (draft, _) in &drafts {
         for (no, start) in usage_of(before, &draft.head) {
-            let is_used = |(key, total): (&UsageKey, &UsageTotal)| {
-                key.product_no == no && key.period_start == start && total.events > 0
-            };
+            let is_used =
+                |(key, total): (&UsageKey, &UsageTotal)| key.product_no == no && key.period_start == start && total.events > 0;
             let period = contract.product(no).and_then(|product| product.period_from(start));
             let from = draft.head.document_ref;
             let Some(period) = period.filter(|_| book.has_events(from) && book.usage().iter().any(is_used)) else { continue };
@@ -445,9 +444,8 @@ fn remaining(contract: &Contract, head: &DocumentHead) -> DocumentHead {
     };
     let parts: Vec<Part<'_>> = head.parts.iter().filter_map(stays).collect();
     let Some(first) = parts.first() else { return DocumentHead { parts: Vec::new(), ..head.clone() } };
-    let is_alike = |part: &&Part<'_>| {
-        part.own.days() == first.own.days() && part.own.terms.payment_time == first.own.terms.payment_time
-    };
+    let is_alike =
+        |part: &&Part<'_>| part.own.days() == first.own.days() && part.own.terms.payment_time == first.own.terms.payment_time;
     DocumentHead {
         period: first.own.days(),
         is_partial_period: first.own.period.is_partial(),
@@ -458,12 +456,7 @@ fn remaining(contract: &Contract, head: &DocumentHead) -> DocumentHead {
 
 /// Puts a draft that bills nothing any more, and that something stands on, where the usage is billed now that it billed, if that
 /// place is free: so events, charges and children keep their document.
-fn take_free_place(
-    book: &mut ContractBook,
-    before: &Contract,
-    contract: &Contract,
-    was: &BookDocument,
-) -> Result<(), Refusal> {
+fn take_free_place(book: &mut ContractBook, before: &Contract, contract: &Contract, was: &BookDocument) -> Result<(), Refusal> {
     let document_ref = was.head.document_ref;
     if !book.known(document_ref)?.head.parts.is_empty() {
         return Ok(());

@@ -675,7 +675,12 @@ impl Book {
         let text = |tax: &billing_domain::document::totals::Tax| {
             let category =
                 tax.treatment.basis.category.map_or_else(|| "-".to_owned(), |category| format!("{category:?}").to_uppercase());
-            format!("{} {category} {} {}", tax.treatment.rate.as_decimal().normalize(), tax.base.to_decimal(), tax.amount.to_decimal())
+            format!(
+                "{} {category} {} {}",
+                tax.treatment.rate.as_decimal().normalize(),
+                tax.base.to_decimal(),
+                tax.amount.to_decimal()
+            )
         };
         taxes.map(text).collect()
     }

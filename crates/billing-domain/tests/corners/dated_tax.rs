@@ -1,7 +1,7 @@
 //! A default tax treatment has a date (billing rules 7).
 
 use billing_domain::contract::terms::PaymentTime;
-use billing_domain::tax::{TaxCategory, TaxBasis};
+use billing_domain::tax::{TaxBasis, TaxCategory};
 use billing_testkit::fixtures::{fixed, per_unit, pricing};
 
 use crate::book::{Book, Setup, treatment};

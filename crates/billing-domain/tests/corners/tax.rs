@@ -3,7 +3,7 @@
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::party::NetTerms;
 use billing_domain::patch::Patch;
-use billing_domain::tax::{TaxCategory, TaxBasis};
+use billing_domain::tax::{TaxBasis, TaxCategory};
 use billing_testkit::fixtures::{fixed, per_unit, percent, pricing};
 
 use crate::book::{Book, Setup, element, from, treatment, treatment_patch};

@@ -126,7 +126,11 @@ pub(crate) fn basis(category: Category) -> TaxBasis {
         "AE" => TaxCategory::Ae,
         other => panic!("{other} is not in the histories"),
     };
-    TaxBasis { category: Some(category), exemption_code: None, exemption_reason: category.needs_reason().then(|| line("because")) }
+    TaxBasis {
+        category: Some(category),
+        exemption_code: None,
+        exemption_reason: category.needs_reason().then(|| line("because")),
+    }
 }
 
 /// How something is taxed: a rate, and a category or none.

@@ -122,7 +122,13 @@ fn ordinary_price(r: &mut Random, which: u64) -> Price {
 
 fn quantity(r: &mut Random) -> Amount {
     match r.below(11) {
-        10 => if r.percent(5) { 4_290_000_000 } else { 3_000 },
+        10 => {
+            if r.percent(5) {
+                4_290_000_000
+            } else {
+                3_000
+            }
+        }
         0 => 0,
         1 => 10,
         2 => small(r, 5_000),

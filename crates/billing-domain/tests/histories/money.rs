@@ -133,7 +133,9 @@ impl World {
             let lines = content.into_iter().flat_map(|content| &content.products).flat_map(|product| {
                 let lines = product.lines.iter().filter(|line| line.amount.minor() != 0);
                 let rates = &product.rates;
-                lines.map(move |line| (product.product_no, line.line_item_id.clone(), line.period_start, line.bill_with, rates.clone()))
+                lines.map(move |line| {
+                    (product.product_no, line.line_item_id.clone(), line.period_start, line.bill_with, rates.clone())
+                })
             });
             lines.collect()
         };

@@ -176,7 +176,8 @@ impl World {
                     }
                     let document = self.book.document(*document_ref).ok_or("an unknown document is issued")?.clone();
                     self.note(&format!("issued {:?} {:?}", document.head.kind, document.head.purpose));
-                    let is_opened = |other: &Entry| matches!(other, Entry::Opened { head, .. } if head.document_ref == *document_ref);
+                    let is_opened =
+                        |other: &Entry| matches!(other, Entry::Opened { head, .. } if head.document_ref == *document_ref);
                     // A child that waits for its paper has the tax of the day of its event.
                     if document.head.purpose != Purpose::Usage || entries.iter().any(is_opened) {
                         self.check_taxes(&document, &issued.content)?;
@@ -824,7 +825,9 @@ impl World {
                 && match document.head.purpose {
                     Purpose::Regular(_) => self.due_of(document).is_some_and(|due| due <= self.now),
                     Purpose::Usage => document.head.created_at <= self.now,
-                    Purpose::Adjustment => self.is_older(document) && self.period_goes_on(document).is_none_or(|due| due <= self.now),
+                    Purpose::Adjustment => {
+                        self.is_older(document) && self.period_goes_on(document).is_none_or(|due| due <= self.now)
+                    }
                 }
         });
         if let Some(left) = left {
@@ -969,7 +972,8 @@ impl World {
             }
             let alone = self.book.documents().filter(|other| other.family == issued.family).count() == 1;
             // A default tax that begins in between changes what is issued later than it was due.
-            let is_on_its_day = issued.issue_date.is_some_and(|day| expected_on.get(&shown.document.head.document_ref) == Some(&day));
+            let is_on_its_day =
+                issued.issue_date.is_some_and(|day| expected_on.get(&shown.document.head.document_ref) == Some(&day));
             if alone && is_on_its_day && is.total != said.content.total {
                 return Err(format!("a preview shows a total of {}, and {} is issued", said.content.total, is.total));
             }

@@ -15,7 +15,7 @@ use crate::party::legal::BuyerReference;
 use crate::party::{BankTransferDetails, CryptoDetails, NetTerms, OnlinePaymentDetails, PaymentDetails};
 use crate::patch::Patch;
 use crate::refs::{EntityRef, LineItemId, PricingRef, ProductNo};
-use crate::tax::{TaxCategory, TaxBasis};
+use crate::tax::{TaxBasis, TaxCategory};
 use crate::text::{OneLine, Prose};
 use crate::violation::Violations;
 
@@ -88,12 +88,9 @@ impl TreatmentPatch {
         }
     }
 
+    /// A category and its reason are one value: what repeats both says nothing, what changes one says both.
     pub(super) fn unless(self, agreed: &TaxBasis) -> Self {
-        Self {
-            category: self.category.unless(agreed.category.as_ref()),
-            exemption_code: self.exemption_code.unless(agreed.exemption_code.as_ref()),
-            exemption_reason: self.exemption_reason.unless(agreed.exemption_reason.as_ref()),
-        }
+        if self.clone().apply(agreed.clone()) == *agreed { Self::default() } else { self }
     }
 }
 

@@ -112,7 +112,8 @@ impl ContractBook {
         let is_child = |document_ref: &DocumentRef| {
             self.documents.get(document_ref).is_none_or(|document| document.head.purpose == Purpose::Usage)
         };
-        let mut children = self.lines().filter(|(child, lines)| is_child(child) && lines.iter().any(is_same)).map(|(child, _)| child);
+        let mut children =
+            self.lines().filter(|(child, lines)| is_child(child) && lines.iter().any(is_same)).map(|(child, _)| child);
         let first = children.next()?;
         Some((first, children.last().unwrap_or(first)))
     }
@@ -123,7 +124,10 @@ impl ContractBook {
         let mut outer: BTreeMap<(ProductNo, NaiveDate), (DocumentRef, DocumentRef)> = BTreeMap::new();
         for (child, lines) in self.lines().filter(|(document_ref, _)| !self.documents.contains_key(document_ref)) {
             for line in lines {
-                outer.entry((line.key.product_no, line.key.period_start)).and_modify(|ends| ends.1 = child).or_insert((child, child));
+                outer
+                    .entry((line.key.product_no, line.key.period_start))
+                    .and_modify(|ends| ends.1 = child)
+                    .or_insert((child, child));
             }
         }
         let is_open = |(no, start): &(ProductNo, NaiveDate)| {

@@ -123,9 +123,8 @@ impl Model {
     /// The period of a contract that has a line item of a pricing first, whichever product it is of (billing rules 6).
     pub(crate) fn first_with(&self, pricing: usize, item: &str) -> Option<(Date, u16)> {
         let first = |product: &Product| {
-            let has_item = |period: &&Period| {
-                period.terms.pricing == pricing && period.terms.items.iter().any(|has| has.id == item)
-            };
+            let has_item =
+                |period: &&Period| period.terms.pricing == pricing && period.terms.items.iter().any(|has| has.id == item);
             product.periods.iter().find(has_item).map(|period| (period.start, product.no))
         };
         self.products.iter().filter_map(first).min()
@@ -232,7 +231,11 @@ impl Model {
                     step /= 2;
                 }
             }
-            if charge.discountable { discountable += minor } else { fixed += minor }
+            if charge.discountable {
+                discountable += minor
+            } else {
+                fixed += minor
+            }
             part(Some(&charge.id), charge.with, minor);
         }
     }

@@ -170,7 +170,8 @@ impl Model {
         let own = parts.iter().filter(|part| part.product == product && part.start == start && !of_charge(&part.item));
         let mut discountable: i64 = own.map(|part| part.minor).sum();
         let mut fixed = 0;
-        for charge in charges.iter().filter(|charge| !charge.deleted && charge.product == product && period.contains(charge.day)) {
+        for charge in charges.iter().filter(|charge| !charge.deleted && charge.product == product && period.contains(charge.day))
+        {
             let minor = rating::charge(charge.price, charge.quantity, charge.currency);
             if charge.discountable { discountable += minor } else { fixed += minor }
         }
