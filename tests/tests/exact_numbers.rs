@@ -10,8 +10,8 @@ use tempfile::TempDir;
 
 const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/clients");
 const QUANTITY: &str = "12345678901234.000001";
-/// At 1000.01 each.
-const TOTAL: &str = "12345802358023012.34";
+/// At 0.71 each.
+const TOTAL: &str = "8765432019876.14";
 const STRINGS: &str = "/openapi.json?numbers=string";
 /// With `number` as the text that JSON has, which keeps its digits; else the generator takes 32 bits for it.
 const NUMBERS_OF_GO: &str = "--type-mappings=number=json.Number";
@@ -33,7 +33,7 @@ impl Stage {
         let calls = json!({"usage_product_ref": catalog::API_CALLS, "name": "API calls"});
         client.post("/api/usage/products/", &calls).ok();
         client.post("/api/customers/", &json!({"customer_ref": catalog::ACME, "name": "Acme"})).ok();
-        let price = json!({"model": "PER_UNIT", "unit_price": "1000.01"});
+        let price = json!({"model": "PER_UNIT", "unit_price": "0.71"});
         catalog::make_pricing(&client, catalog::API_PLAN, &json!([catalog::calls(&price)]));
         catalog::make_contract(&client, &catalog::contract(catalog::ACME));
         let event = books::report(&client, &catalog::event(catalog::ACME, QUANTITY));

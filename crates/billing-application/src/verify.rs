@@ -86,7 +86,7 @@ fn reason(error: &UseCaseError) -> String {
 fn verify_organization(services: &Services, organization: OrganizationId) -> UseCaseResult<Verification> {
     let mut found = Verification::default();
     let now = services.now();
-    let series: [fn(&mut dyn Tx, OrganizationId) -> StoreResult<Vec<String>>; 3] = [
+    let series: [ReadFindings; 3] = [
         |tx, organization| tx.broken_series(organization),
         |tx, organization| tx.broken_seals(organization),
         |tx, organization| tx.broken_files(organization),
@@ -119,6 +119,9 @@ fn verify_organization(services: &Services, organization: OrganizationId) -> Use
     verify_accounts(services, organization, &mut found)?;
     Ok(found)
 }
+
+/// Reads from the store what is wrong with an organization, in a sentence each.
+type ReadFindings = fn(&mut dyn Tx, OrganizationId) -> StoreResult<Vec<String>>;
 
 /// What is owed: every account adds up (billing rules 9).
 fn verify_accounts(services: &Services, organization: OrganizationId, found: &mut Verification) -> UseCaseResult<()> {

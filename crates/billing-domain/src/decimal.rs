@@ -43,7 +43,7 @@ pub enum DecimalError {
 
 /// An amount that exact decimals can't hold (`amount_out_of_range`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the amount is beyond what exact decimals can hold")]
+#[error("an amount would be above 10^15 minor units or beyond what exact decimals can hold: use a smaller quantity or price")]
 pub struct AmountOutOfRange;
 
 /// The digits a field takes on either side of the point.

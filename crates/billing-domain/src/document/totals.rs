@@ -347,7 +347,7 @@ impl NetPrice {
     /// # Errors
     /// [`MoneyError`] when it can't be held.
     pub fn amount(&self) -> Result<Money, MoneyError> {
-        Ok(self.discountable.checked_sub(self.discountable.percent(self.discount)?)?.checked_add(self.fixed)?)
+        self.discountable.checked_sub(self.discountable.percent(self.discount)?)?.checked_add(self.fixed)
     }
 
     /// Takes off as much of an amount below zero as leaves nothing below zero, and returns that.

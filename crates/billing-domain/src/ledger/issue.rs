@@ -678,10 +678,8 @@ pub fn void(
     let mut carriers: BTreeMap<Place, (ProductNo, NaiveDate)> = BTreeMap::new();
     for line in content.ledger_lines() {
         let period = contract.product(line.key.product_no).and_then(|product| product.period_from(line.key.period_start));
-        if let Some(period) = period {
-            if line.key.bill_with == BillWith::Usage {
-                carriers.insert(part_for_usage(period).place(), (period.product_no, period.start()));
-            }
+        if let Some(period) = period.filter(|_| line.key.bill_with == BillWith::Usage) {
+            carriers.insert(part_for_usage(period).place(), (period.product_no, period.start()));
         }
     }
     for place in carriers.keys() {

@@ -177,8 +177,15 @@ const MATCHING: &[&str] = &[
     "validation_mismatch",
 ];
 /// From when a change of a contract holds.
-const PERIODS: &[&str] =
-    &["amount_out_of_range", "conflicting_fields", "not_a_period_start", "not_retroactive", "too_many_documents"];
+const PERIODS: &[&str] = &[
+    "amount_out_of_range",
+    "conflicting_fields",
+    "ends_before_next_period",
+    "not_a_period_start",
+    "not_retroactive",
+    "pricing_mismatch",
+    "too_many_documents",
+];
 /// What a contract agrees on.
 const TERMS: &[&str] = &[
     "amount_out_of_range",

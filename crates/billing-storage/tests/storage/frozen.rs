@@ -86,7 +86,7 @@ fn a_line_put_beside_those_of_an_issued_document_is_found(test: &TestDatabase) {
     let head = w.open(test, 1);
     assert!(issue(test, &w, &head, 1000));
     let copied = "document_id, customer_id, contract_id, product_no, line_item_id, bill_with, billed_period_start, discount_rate, \
-                  tax_rate, usage_product_ref, service_period_start, service_period_end, quantity, amount_minor, frozen";
+                  tax_rate, tax_basis, has_default_tax, usage_product_ref, service_period_start, service_period_end, quantity, amount_minor, frozen";
     let copy = format!("INSERT INTO document_lines (ordinal, {copied}) SELECT ordinal + 1, {copied} FROM document_lines");
     test.beside().execute(&copy).expect("nothing stops it");
     let found = read(test, |tx| tx.broken_seals(w.organization)).expect("seals are read");

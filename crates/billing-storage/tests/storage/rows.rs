@@ -134,7 +134,7 @@ fn a_row_that_cannot_be_is_corrupt_and_named(test: &TestDatabase) {
         ("document_parts SET product_no = -1", &document_ref, "product_no", document),
         ("document_lines SET tax_rate = '-1'", &document_ref, "tax_rate", lines),
         ("document_lines SET tax_basis = '{'", &document_ref, "tax_basis", lines),
-        ("family_sums SET tax_basis = '[]' WHERE product_no = 0", &document_ref, "tax_basis", sums),
+        ("family_sums SET tax_basis = '[1]' WHERE product_no = 0", &document_ref, "tax_basis", sums),
         ("family_sums SET discount_rate = 'ten' WHERE product_no = 0", &document_ref, "discount_rate", sums),
         ("documents SET number_prefix = 'u b'", &document_ref, "number_prefix", document),
         ("usage_events SET quantity = '-0.5'", &event_ref, "quantity", the_event),

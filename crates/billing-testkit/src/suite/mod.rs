@@ -111,7 +111,7 @@ macro_rules! store_contract {
                 an_entry_that_is_undone_is_not_there
             }
             books {
-                a_contracts_documents_come_by_creation_void_ones_too_but_no_children
+                a_contracts_documents_come_by_creation_void_ones_too_but_no_issued_children
                 documents_of_a_book_say_how_far_they_have_come
                 documents_in_force_are_found_by_their_places
                 documents_of_a_book_are_found_by_reference_children_too

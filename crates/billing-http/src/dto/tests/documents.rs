@@ -518,7 +518,7 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
           "document_ref": null,
           "problem": {
             "code": "amount_out_of_range",
-            "detail": "the amount is beyond what exact decimals can hold"
+            "detail": "an amount would be above 10^15 minor units or beyond what exact decimals can hold: use a smaller quantity or price"
           }
         },
         {
