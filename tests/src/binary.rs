@@ -100,7 +100,7 @@ pub fn run<S: AsRef<OsStr>>(arguments: &[S], environment: &[(&str, &str)]) -> Fi
 /// When it fails.
 pub fn succeed(database: &Database, arguments: &[&str]) -> String {
     let finished = run(arguments, &[("USAGE_BILLING_DATABASE_URL", database.url())]);
-    assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
+    assert_eq!(finished.code, Some(0), "{arguments:?}: {}{}", finished.stdout, finished.stderr);
     finished.stdout
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use acceptance::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
+use acceptance::when::Day;
 use acceptance::{Answer, Client, Clock, Database, Request, Server, binary, books, catalog, on_both_databases, tour};
 use serde_json::{Value, json};
 
@@ -205,8 +206,8 @@ fn an_entry_tells_who_did_what_from_what_to_what(database: &Database) {
             "EDIT",
             "CUSTOMER",
             "umbrella",
-            json!({"name": "Acme", "tax": 19.0}),
-            json!({"name": "Acme Ltd", "email": "a@acme.example"})
+            json!({"name": "Acme", "tax": 19.0, "tax_treatments": []}),
+            json!({"name": "Acme Ltd", "email": "a@acme.example", "tax_treatments": [{"from": Day::today().to_string()}]})
         )
     );
     assert!(text(&edit["actor"]).starts_with("admin:"));

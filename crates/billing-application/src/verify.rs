@@ -9,7 +9,7 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::document::lines::{LedgerLine, LineKey, sign};
 use billing_domain::document::{Document, DocumentKind, Lifecycle, Purpose};
 use billing_domain::ledger::receive::{Account, check_account};
-use billing_domain::ledger::{ContractBook, check};
+use billing_domain::ledger::{ContractBook, check, overdue};
 use billing_domain::money::MoneySum;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{
@@ -183,7 +183,7 @@ fn verify_contract(tx: &mut dyn Tx, key: ContractKey, due: Due, found: &mut Veri
         Err(refusal) => found.find(&subject, refusal.to_string()),
     };
     note(check::check(&book));
-    note(overdue(&book, due));
+    note(unissued(&book, due));
     let filter = DocumentFilter { contract_ref: Some(contract_ref), ..DocumentFilter::default() };
     let mut numbers: BTreeSet<u32> = BTreeSet::new();
     let mut documents: u64 = 0;
@@ -209,19 +209,18 @@ fn verify_contract(tx: &mut dyn Tx, key: ContractKey, due: Due, found: &mut Veri
 
 /// What has been due for a day and isn't issued, with the reason where it can't be, and what is due and the next billing run
 /// doesn't look at (billing rules 2), in a sentence each.
-fn overdue(book: &ContractBook, due: Due) -> Result<Vec<String>, Refusal> {
-    let describe = |overdue: check::Overdue, reason: String| {
-        let number =
-            overdue.document_ref.and_then(|document_ref| book.document(document_ref)).map(|it| it.head.number.to_string());
+fn unissued(book: &ContractBook, due: Due) -> Result<Vec<String>, Refusal> {
+    let describe = |late: overdue::Overdue, reason: String| {
+        let number = late.document_ref.and_then(|document_ref| book.document(document_ref)).map(|it| it.head.number.to_string());
         let what = number.unwrap_or_else(|| "a document that isn't opened".to_owned());
-        format!("{what}, period from {}: it is due since {} and is not issued: {reason}", overdue.period_start, overdue.due_at)
+        format!("{what}, period from {}: it is due since {} and is not issued: {reason}", late.period_start, late.due_at)
     };
     if !due.is_looked_at {
-        let lost = check::unissued(book, due.now)?.into_iter();
+        let lost = overdue::unissued(book, due.now)?.into_iter();
         return Ok(lost.map(|lost| describe(lost, "no billing run would look at it".to_owned())).collect());
     }
-    let overdue = check::overdue(book, due.made_at, due.now)?.into_iter();
-    let reason = |overdue: &check::Overdue| {
+    let overdue = overdue::overdue(book, due.made_at, due.now)?.into_iter();
+    let reason = |overdue: &overdue::Overdue| {
         let reason = |refusal: &Refusal| format!("{}: {refusal}", refusal.conflict_code().unwrap_or("refused"));
         overdue.reason.as_ref().map_or_else(|| "a billing run would issue it".to_owned(), reason)
     };

@@ -9,6 +9,7 @@ pub mod check;
 mod entry;
 pub mod issue;
 mod open;
+pub mod overdue;
 pub mod post;
 pub mod receive;
 mod reconcile;

@@ -7,8 +7,8 @@ use chrono::NaiveDate;
 use super::book::product_of;
 use super::{ContractBook, Entry, Supplies};
 use crate::calendar::{Period, Timestamp};
-use crate::contract::{Contract, ContractProduct};
-use crate::document::linking::{Part, Place, Slot, part_in, parts_of_period};
+use crate::contract::{Contract, ContractProduct, ProductPeriod};
+use crate::document::linking::{Part, Place, Slot, part_for_fixed, part_for_usage, part_in, parts_of_period};
 use crate::document::numbering::DocumentNumber;
 use crate::document::{BookDocument, DocumentHead, DocumentKind, Purpose, Standing};
 use crate::money::Currency;
@@ -228,4 +228,31 @@ impl ContractBook {
     fn take_over(&mut self, part: &Part<'_>, to: DocumentRef) -> Result<(), Refusal> {
         part.usage.map_or(Ok(()), |usage| self.move_events((usage.product_no, usage.start()), &[], to))
     }
+}
+
+/// The invoice that children of a period's usage name as their parent: with `BEFORE_USE` the period's own, with
+/// `DURING_USE` the one that bills the usage (billing rules 3).
+pub(super) fn invoice_of<'c>(period: &ProductPeriod<'c>) -> Part<'c> {
+    let carrier = part_for_usage(*period);
+    match carrier.slot {
+        Slot::UsageDebit => part_for_fixed(*period),
+        Slot::Period | Slot::Closing => carrier,
+    }
+}
+
+/// Whether the events of a period are documents of their own: as the document that bills them was opened, or would be.
+///
+/// # Errors
+/// [`Refusal::Broken`] when the book doesn't hold what it is asked for.
+pub fn is_due_upon_usage(
+    book: &ContractBook,
+    carrier: Option<&BookDocument>,
+    period: &ProductPeriod<'_>,
+) -> Result<bool, Refusal> {
+    let part = invoice_of(period);
+    let net_terms = match carrier.or_else(|| book.in_place(part.place())) {
+        Some(document) => document.head.net_terms,
+        None => book.money_terms(&part)?.0,
+    };
+    Ok(net_terms == NetTerms::DueUponUsage)
 }

@@ -4,14 +4,15 @@
 use std::sync::Arc;
 
 use super::book::product_of;
-use super::open::New;
+pub use super::open::is_due_upon_usage;
+use super::open::{New, invoice_of};
 use super::reconcile::{Difference, Revised, no_amount, with_quantities};
 use super::{ContractBook, Entry, Extent, Supplies, check, issue};
 use crate::calendar::Timestamp;
 use crate::contract::ProductPeriod;
 use crate::contract::terms::PaymentTime;
 use crate::document::lines::{BillWith, LedgerLine, LedgerUsage, kind_of, merge, negated};
-use crate::document::linking::{Part, Place, Slot, part_for_fixed, part_for_usage};
+use crate::document::linking::{Place, Slot, part_for_usage};
 use crate::document::totals::{lines_of_step, usage_key};
 use crate::document::{BookDocument, DocumentKind, Purpose, Standing};
 use crate::money::Money;
@@ -320,31 +321,4 @@ fn own_document(
     // A paper that lacks something refuses no event: the child is a draft until a run can issue it (billing rules 2).
     issue::issue_where_possible(book, &[child], change.now, supplies)?.ok();
     Ok(child)
-}
-
-/// The invoice that children of a period's usage name as their parent: with `BEFORE_USE` the period's own, with
-/// `DURING_USE` the one that bills the usage (billing rules 3).
-pub(super) fn invoice_of<'c>(period: &ProductPeriod<'c>) -> Part<'c> {
-    let carrier = part_for_usage(*period);
-    match carrier.slot {
-        Slot::UsageDebit => part_for_fixed(*period),
-        Slot::Period | Slot::Closing => carrier,
-    }
-}
-
-/// Whether the events of a period are documents of their own: as the document that bills them was opened, or would be.
-///
-/// # Errors
-/// [`Refusal::Broken`] when the book doesn't hold what it is asked for.
-pub fn is_due_upon_usage(
-    book: &ContractBook,
-    carrier: Option<&BookDocument>,
-    period: &ProductPeriod<'_>,
-) -> Result<bool, Refusal> {
-    let part = invoice_of(period);
-    let net_terms = match carrier.or_else(|| book.in_place(part.place())) {
-        Some(document) => document.head.net_terms,
-        None => book.money_terms(&part)?.0,
-    };
-    Ok(net_terms == NetTerms::DueUponUsage)
 }

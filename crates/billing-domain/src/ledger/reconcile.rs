@@ -364,10 +364,10 @@ impl ContractBook {
     /// The family whose children bill the usage of a period whose own document is open; `None` where nothing of it is billed so.
     pub(super) fn family_of_children(&self, period: &ProductPeriod<'_>) -> Result<Option<DocumentRef>, Refusal> {
         let carrier = self.home(period, BillWith::Usage);
-        if !super::post::is_due_upon_usage(self, carrier, period)? {
+        if !super::open::is_due_upon_usage(self, carrier, period)? {
             return Ok(None);
         }
-        let parent = self.in_place(super::post::invoice_of(period).place()).map(|parent| parent.family);
+        let parent = self.in_place(super::open::invoice_of(period).place()).map(|parent| parent.family);
         let bills = |family: &DocumentRef| {
             let billed = self.documented().of_period(period.product_no, period.start());
             billed.into_iter().any(|(key, _)| {

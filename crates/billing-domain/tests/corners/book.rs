@@ -19,7 +19,7 @@ use billing_domain::ledger::charge::{self, Occasion};
 use billing_domain::ledger::receive::{Account, Issue, Moment};
 use billing_domain::ledger::terms::{self, Backdated};
 use billing_domain::ledger::view::{self, Shown};
-use billing_domain::ledger::{ContractBook, Entry, check, issue, post};
+use billing_domain::ledger::{ContractBook, Entry, check, issue, overdue, post};
 use billing_domain::matching::{EventFacts, match_event, match_moved_event};
 use billing_domain::money::{Money, SignedPrice};
 use billing_domain::party::legal::{Strictness, VatId};
@@ -573,8 +573,8 @@ impl Book {
     pub(crate) fn overdue(&mut self, now: &str) -> Vec<String> {
         self.go_to(now);
         let newest_version_at = self.ledger.contract.created_at;
-        let overdue = check::overdue(&self.ledger, newest_version_at, self.now).expect("a book that can be read");
-        let reason = |overdue: &check::Overdue| overdue.reason.as_ref().map_or("", code);
+        let overdue = overdue::overdue(&self.ledger, newest_version_at, self.now).expect("a book that can be read");
+        let reason = |overdue: &overdue::Overdue| overdue.reason.as_ref().map_or("", code);
         overdue.iter().map(|overdue| format!("{} {}", overdue.period_start, reason(overdue)).trim_end().to_owned()).collect()
     }
 

@@ -13,7 +13,7 @@ use billing_domain::document::{BookDocument, DocumentKind, Purpose, Standing};
 use billing_domain::ledger::charge::{self, Occasion};
 use billing_domain::ledger::terms::Backdated;
 use billing_domain::ledger::view::Shown;
-use billing_domain::ledger::{ContractBook, Entry, check, issue, post, terms, view};
+use billing_domain::ledger::{ContractBook, Entry, check, issue, overdue, post, terms, view};
 use billing_domain::matching::{EventFacts, match_event, match_moved_event};
 use billing_domain::refs::{ChargeRef, DocumentRef, EventRef, ProductNo};
 use billing_domain::refusal::Refusal;
@@ -121,7 +121,7 @@ impl World {
         };
         read("the current period", view::current(&self.book, self.now))?;
         read("the next period", view::next(&self.book, self.now))?;
-        check::overdue(&self.book, self.now, self.now).map(drop).map_err(|refusal| format!("verify refuses: {refusal:?}"))
+        overdue::overdue(&self.book, self.now, self.now).map(drop).map_err(|refusal| format!("verify refuses: {refusal:?}"))
     }
 
     /// Where a document stands among those that were opened.

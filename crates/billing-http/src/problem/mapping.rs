@@ -16,7 +16,7 @@ use billing_json::JsonError;
 use super::{CONTENDED_RETRY_SECONDS, FieldProblem, INVALID_CODE, Problem, pointer};
 
 /// Violations of business rules, and of forms that others have made, and names that nobody knows: alone, their code is the problem's.
-const RULES: [&str; 31] = [
+const RULES: [&str; 33] = [
     "ambiguous_name",
     "conflicting_fields",
     "credit_above_billed",

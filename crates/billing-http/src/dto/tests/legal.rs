@@ -37,7 +37,7 @@ fn a_default_tax_holds_from_a_day_and_what_is_posted_back_changes_none() {
     // None was in force: since the beginning. Then from today, or from the day that is given.
     customer.profile.taxes = edit(r#"{"tax":19}"#, &customer).expect("an edit");
     let first = (None, Some("19".to_owned()));
-    assert_eq!(said(&customer.profile.taxes), [first.clone()]);
+    assert_eq!(said(&customer.profile.taxes), std::slice::from_ref(&first));
     assert_eq!(said(&edit(r#"{"tax":16}"#, &customer).expect("an edit")), [first.clone(), since(TODAY, "16")]);
     customer.profile.taxes = edit(r#"{"tax":16,"tax_from":"2026-07-01"}"#, &customer).expect("an edit");
     assert_eq!(said(&customer.profile.taxes), [first.clone(), since("2026-07-01", "16")]);
