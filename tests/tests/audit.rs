@@ -220,7 +220,7 @@ fn an_entry_tells_who_did_what_from_what_to_what(database: &Database) {
     let found = of(&client, "CONTRACT", &contract_ref);
     let (action, _, _, before, after) = told(&found[0]);
     assert_eq!((action, &before["version"], &after["version"]), ("EDIT", &json!(1), &json!(2)));
-    assert_eq!(after["products"], json!([{"product_pricing_ref": catalog::API_PLAN, "discount": 5}]));
+    assert_eq!(after["products"], json!([{"product_no": 0, "discount": 5}]));
 
     // A rate that takes another's place is an edit.
     let rate = |rate: &str| json!({"from": "USD", "to": "EUR", "date": "2026-01-05", "rate": rate});

@@ -18,7 +18,6 @@ use billing_domain::ledger::{ContractBook, issue};
 use billing_domain::money::Money;
 use billing_domain::ports::{Access, DueContract, Lock, StoreError, Tx, transact};
 use billing_domain::refs::{BillingRunRef, ContractKey, ContractRef, DocumentRef, OrganizationId};
-use billing_domain::refusal::Refusal;
 use billing_domain::runs::{FailedDocument, RunDocument};
 use billing_domain::violation::Violations;
 
@@ -26,6 +25,7 @@ use crate::accounts::Deciding;
 use crate::audit::{Audited, Change, Doer, RunSummary, note};
 use crate::books::{self, supplies};
 use crate::error::{UseCaseError, UseCaseResult};
+pub use crate::run_history::FailedContract;
 use crate::run_history::History;
 use crate::{Services, UseCase, allow};
 
@@ -93,29 +93,6 @@ pub struct BilledDocument {
     pub kind: DocumentKind,
     /// Its total, with its currency.
     pub total: Money,
-}
-
-/// What a billing run failed on: a contract as a whole, or one of its documents.
-#[derive(Debug)]
-pub struct FailedContract {
-    /// The contract.
-    pub contract_ref: ContractRef,
-    /// The document, where the rest of the contract was billed.
-    pub document: Option<FailedDocument>,
-    /// Why.
-    pub problem: UseCaseError,
-}
-
-impl FailedContract {
-    /// A contract that couldn't be billed at all.
-    pub const fn whole(contract_ref: ContractRef, problem: UseCaseError) -> Self {
-        Self { contract_ref, document: None, problem }
-    }
-
-    /// A document that a rule refuses to issue.
-    pub fn of_document(contract_ref: ContractRef, document: FailedDocument, refusal: Refusal) -> Self {
-        Self { contract_ref, document: Some(document), problem: refusal.into() }
-    }
 }
 
 /// Issues everything due in the principal's organization, as far as there is time for it.

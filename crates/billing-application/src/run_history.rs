@@ -12,14 +12,37 @@ use billing_domain::audit::Author;
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Access, RunFilter, Tx, transact};
-use billing_domain::refs::{BillingRunRef, OrganizationId};
-use billing_domain::runs::{KeptRun, RUNS_KEPT_DAYS, RunFailure, RunHead};
+use billing_domain::refs::{BillingRunRef, ContractRef, OrganizationId};
+use billing_domain::refusal::Refusal;
+use billing_domain::runs::{FailedDocument, KeptRun, RUNS_KEPT_DAYS, RunFailure, RunHead};
 
 use crate::audit::Doer;
 use crate::basics::DAY_SECONDS;
-use crate::billing_run::FailedContract;
 use crate::error::{Thing, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
+
+/// What a billing run failed on: a contract as a whole, or one of its documents.
+#[derive(Debug)]
+pub struct FailedContract {
+    /// The contract.
+    pub contract_ref: ContractRef,
+    /// The document, where the rest of the contract was billed.
+    pub document: Option<FailedDocument>,
+    /// Why.
+    pub problem: UseCaseError,
+}
+
+impl FailedContract {
+    /// A contract that couldn't be billed at all.
+    pub const fn whole(contract_ref: ContractRef, problem: UseCaseError) -> Self {
+        Self { contract_ref, document: None, problem }
+    }
+
+    /// A document that a rule refuses to issue.
+    pub fn of_document(contract_ref: ContractRef, document: FailedDocument, refusal: Refusal) -> Self {
+        Self { contract_ref, document: Some(document), problem: refusal.into() }
+    }
+}
 
 /// What a run leaves behind, by organization; nothing of a dry run.
 pub(crate) struct History<'a> {

@@ -196,7 +196,7 @@ fn lines(
     let period = product.period_at(date(day)).expect("covered");
     let ids = CountingIds::new();
     let contract = fixtures::contract(&ids, &fixtures::customer(&ids, "acme"), Vec::new());
-    let contract = Contract { products: vec![product.clone()].into(), ..contract };
+    let contract = Contract { products: vec![product.clone()], ..contract };
     lines_of_period(&contract, &period, &UsageFacts::default(), &Charges::default()).expect("in range")
 }
 

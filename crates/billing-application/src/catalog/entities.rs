@@ -5,12 +5,12 @@ use billing_domain::audit::AuditAction;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Entity, EntityProfile};
 use billing_domain::patch::Changes;
-use billing_domain::ports::{Access, DocumentFilter, Tx, transact};
-use billing_domain::refs::{EntityRef, OrganizationId};
+use billing_domain::ports::{Access, DocumentFilter, transact};
+use billing_domain::refs::EntityRef;
 use billing_domain::tax::StatedTax;
 use billing_domain::violation::Violations;
 
-use super::taxes::{TaxBasisPatch, TaxPatch, in_force, today_of_entity};
+use super::taxes::{TaxBasisPatch, TaxPatch, default_entity, in_force, today_of_entity};
 use super::{inserted, only, updated};
 use crate::audit::{Audited, Change, Doer, note};
 use crate::error::{Thing, UseCaseResult};
@@ -129,10 +129,6 @@ pub fn edit_entity(
         note(tx, services, Doer::of(principal), AuditAction::Edit, change)?;
         Ok(view)
     })
-}
-
-pub(super) fn default_entity(tx: &mut dyn Tx, organization: OrganizationId) -> UseCaseResult<Option<EntityRef>> {
-    Ok(tx.organization(organization)?.and_then(|organization| organization.default_entity))
 }
 
 /// Reads one.

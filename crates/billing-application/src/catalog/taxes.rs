@@ -7,11 +7,10 @@ use billing_domain::money::Percentage;
 use billing_domain::party::Entity;
 use billing_domain::patch::Patch;
 use billing_domain::ports::Tx;
-use billing_domain::refs::OrganizationId;
+use billing_domain::refs::{EntityRef, OrganizationId};
 use billing_domain::tax::{DefaultTaxes, StatedTax};
 use billing_domain::violation::Violations;
 
-use super::entities::default_entity;
 use crate::Services;
 use crate::error::UseCaseResult;
 
@@ -92,4 +91,9 @@ pub(super) fn today_of_customers(services: &Services, tx: &mut dyn Tx, organizat
         None => Vec::new(),
     };
     Ok(found.first().map_or_else(|| TimeZone::UTC.service_date(services.now()), |entity| today_of_entity(services, entity)))
+}
+
+/// The entity that bills where neither product nor customer names one.
+pub(super) fn default_entity(tx: &mut dyn Tx, organization: OrganizationId) -> UseCaseResult<Option<EntityRef>> {
+    Ok(tx.organization(organization)?.and_then(|organization| organization.default_entity))
 }
