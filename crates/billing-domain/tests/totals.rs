@@ -53,7 +53,7 @@ fn used(parts: &[RatedPart<'_>], amount: &str) -> UsageFacts {
 fn contract_of(contract_ref: ContractRef, period: &ProductPeriod<'_>) -> Contract {
     let ids = CountingIds::new();
     let contract = fixtures::contract(&ids, &fixtures::customer(&ids, "acme"), Vec::new());
-    Contract { contract_ref, products: vec![period.product.clone()].into(), ..contract }
+    Contract { contract_ref, products: vec![period.product.clone()], ..contract }
 }
 
 /// The lines that fall to a part: of one period all, of two those that each is billed with.
@@ -323,10 +323,11 @@ fn usage_of_another_product_period_or_contract_is_not_billed() {
     let (first, second) = (product(0, terms()), product(1, terms()));
     let january = rated(invoice(&first, "2026-01-01"), "0", "0");
     let elsewhere = [rated(invoice(&second, "2026-01-01"), "0", "0"), rated(invoice(&first, "2026-02-01"), "0", "0")];
-    let content = bill(CONTRACT, eur(), &[january.clone()], &used(&elsewhere, "5")).expect("in range");
+    let content = bill(CONTRACT, eur(), std::slice::from_ref(&january), &used(&elsewhere, "5")).expect("in range");
     assert_eq!(lines(&content), ["calls of 01-01: 0.00"]);
     let other_contract = ContractRef::from_uuid(Uuid::from_u128(9));
-    let content = bill(other_contract, eur(), &[january.clone()], &used(&[january], "5")).expect("in range");
+    let content = bill(other_contract, eur(), std::slice::from_ref(&january), &used(std::slice::from_ref(&january), "5"))
+        .expect("in range");
     assert_eq!(lines(&content), ["calls of 01-01: 0.00"]);
 }
 

@@ -68,7 +68,8 @@ fn monthly() -> Book {
 /// Finding 10, rules 1.3, 7: a last day of 20 June is 100.00 × 20 ÷ 30 = 66.67 in each of the three ways.
 #[test]
 fn a_last_day_has_one_amount_however_it_is_agreed() {
-    let ways: [(&str, fn(&mut Book)); 5] = [
+    type Way = (&'static str, fn(&mut Book));
+    let ways: [Way; 5] = [
         ("cancel", |book| book.cancel_on("2027-06-20").expect("a cancel")),
         ("left out", |book| book.edit(from("2027-06-21"), Vec::new()).expect("an edit")),
         ("end, current period", |book| book.edit(Since::CurrentPeriod, vec![ends("2027-06-20")]).expect("an edit")),

@@ -76,7 +76,7 @@ fn entity(r: &mut Random, zone: &'static str, prefix: usize) -> EntitySpec {
 }
 
 fn category(r: &mut Random) -> Category {
-    *r.pick(&["Z", "E", "AE"])
+    r.pick::<Category>(&["Z", "E", "AE"])
 }
 
 /// A default tax of a customer.

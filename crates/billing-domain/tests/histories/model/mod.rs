@@ -204,9 +204,11 @@ impl Model {
     /// Whether what comes next would make a line, or a product's lines in a service period, larger than documents may say, and
     /// larger than it is (billing rules 6).
     pub(crate) fn makes_too_large(&self, next: &Self) -> bool {
+        /// A product's lines in a service period, or one line of them.
+        type Sum = (u16, Date, Option<(Option<String>, With)>);
         const MOST: i128 = 1_000_000_000_000_000;
         let sums = |model: &Self| {
-            let mut lines: BTreeMap<(u16, Date, Option<(Option<String>, With)>), i128> = BTreeMap::new();
+            let mut lines: BTreeMap<Sum, i128> = BTreeMap::new();
             for part in model.parts() {
                 *lines.entry((part.product, part.start, None)).or_insert(0) += i128::from(part.minor);
                 *lines.entry((part.product, part.start, Some((part.item, part.with)))).or_insert(0) += i128::from(part.minor);
@@ -224,7 +226,7 @@ impl Model {
 
     /// The default tax in force on a day.
     fn default_tax(taxes: &TaxSpecs, day: Date) -> TaxSpec {
-        let in_force = taxes.iter().filter(|(from, _)| from.is_none_or(|from| from <= day)).next_back();
+        let in_force = taxes.iter().rfind(|(from, _)| from.is_none_or(|from| from <= day));
         in_force.map(|(_, tax)| tax.clone()).unwrap_or_default()
     }
 
