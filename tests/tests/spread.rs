@@ -54,7 +54,7 @@ const EVERYWHERE: [(&str, &str); 40] = [
     (r#"FROM "refused_usage" WHERE ("refused_usage"."day" < $1)"#, FORGOTTEN),
     (r#""usage_imports"."organization_id" = $1)"#, A_HISTORY),
     (r#"FROM "usage_imports" WHERE ("usage_imports"."begun_at" < $1)"#, FORGOTTEN),
-    (r#"FROM "billing_runs" WHERE ("billing_runs"."organization_id" = $1)"#, A_HISTORY),
+    (r#""billing_runs"."organization_id" = $1)"#, A_HISTORY),
     (r#"FROM "billing_runs" WHERE ("billing_runs"."begun_at" < $1)"#, FORGOTTEN),
     ("AS TEXT) LIKE $2", "the contracts that name an entity are all customers'"),
     (r#""contracts"."contract_id" > $2)) ORDER BY "contracts"."contract_id" LIMIT"#, VERIFY),
