@@ -125,8 +125,8 @@ fn an_extension_continues_the_grid() {
     assert_eq!(book.owed(), "1264.52");
 }
 
-/// Finding 11, rules 7: usage after the last day is told by its service date. The event of 10 March in UTC has an earlier
-/// timestamp than that of 9 March in Los Angeles.
+/// Finding 11, rules 7: the service date of usage decides whether it comes after the last day. The event of 10 March in UTC has
+/// an earlier timestamp than that of 9 March in Los Angeles.
 #[test]
 fn a_cancel_is_refused_for_usage_whose_service_date_is_after_the_last_day() {
     let plan = pricing("plan", vec![fixed("fee", "100"), per_unit("calls", "1")]);

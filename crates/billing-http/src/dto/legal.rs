@@ -87,8 +87,8 @@ fields! {
 
 fields! {
     TaxBasis {
-        /// How it is taxed at a rate of 0; when left out as whoever is asked next states it: product, customer, entity. E, AE, G and O need
-        /// a reason.
+        /// How it is taxed at a rate of 0; when left out, as the product states it, else the customer, else the entity. E, AE, G and O
+        /// need a reason.
         category as "tax_category": Option<TaxCategory>,
         /// The reason, as a code.
         exemption_code: Option<ExemptionCode>,
@@ -189,8 +189,8 @@ fields! {
 
 fields! {
     edit TreatmentPatch {
-        /// How it is taxed at a rate of 0; when left out as whoever is asked next states it: product, customer, entity. E, AE, G and O need
-        /// a reason.
+        /// How it is taxed at a rate of 0; when left out, as the product states it, else the customer, else the entity. E, AE, G and O
+        /// need a reason.
         category as "tax_category": Patch<TaxCategory>,
         /// The reason, as a code.
         exemption_code: Patch<ExemptionCode>,

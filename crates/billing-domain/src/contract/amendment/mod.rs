@@ -1,7 +1,7 @@
 //! Edit, cancel and resume → the contract's next version (billing rules 7).
 //!
 //! What follows for documents isn't decided here: the new plan is all that events, previews and issues read. An
-//! amendment says from when a product's plan differs, so that whoever holds the documents knows which to look at.
+//! amendment says from when the plan of a product differs, and so which documents have to be looked at.
 
 mod chain;
 mod matching;
