@@ -202,12 +202,8 @@ impl ContractBook {
                 let amount = Money::from_minor(left, rest.currency());
                 let service_period = if is_rerated { revised.days() } else { revised.days_of(amount) };
                 let service_period = service_period.unwrap_or(period.days());
-                for (tax, has_default_tax, minor) in self.spread(&period, &key, family, left, revised.has_other_tax())? {
-                    let rates = Rates { discount: self.discount_of(key.line_item_id.as_ref(), period.terms), tax };
-                    let amount = Money::from_minor(minor, rest.currency());
-                    let line = LedgerLine { key: key.clone(), service_period, rates, has_default_tax, usage: None, amount };
-                    differences.push(Difference { family, line });
-                }
+                let lines = self.spread((&period, service_period), &key, family, amount, revised.has_other_tax())?;
+                differences.extend(lines.into_iter().map(|line| Difference { family, line }));
             }
         }
         Ok(differences)
@@ -254,20 +250,26 @@ impl ContractBook {
         taken
     }
 
-    /// The taxes that an adjustment bills an amount of a line at: what the contract states, or else those at which the service
+    /// The lines on which an adjustment bills an amount, one at each tax: what the contract states, or else those at which the service
     /// period was billed, in proportion to what stands at each (billing rules 5); of a period of which nothing is billed, the one
     /// in force.
     fn spread(
         &self,
-        period: &ProductPeriod<'_>,
+        (period, service_period): (&ProductPeriod<'_>, Period),
         key: &LineKey,
         family: DocumentRef,
-        minor: i64,
+        amount: Money,
         is_strict: bool,
-    ) -> Result<Vec<(TaxTreatment, bool, i64)>, Refusal> {
+    ) -> Result<Vec<LedgerLine>, Refusal> {
         let stated = period.terms.stated_tax();
+        let minor = amount.minor();
+        let at = |tax, has_default_tax, minor| {
+            let rates = Rates { discount: self.discount_of(key.line_item_id.as_ref(), period.terms), tax };
+            let amount = Money::from_minor(minor, amount.currency());
+            LedgerLine { key: key.clone(), service_period, rates, has_default_tax, usage: None, amount }
+        };
         if stated.is_complete() {
-            return Ok(vec![(TaxTreatment::of(&[stated]), false, minor)]);
+            return Ok(vec![at(TaxTreatment::of(&[stated]), false, minor)]);
         }
         let mut right: Vec<(&BilledKey, i64)> = Vec::new();
         for (billed, minor) in self.documented().of_period(period.product_no, period.start()) {
@@ -294,7 +296,7 @@ impl ContractBook {
             let stands = stands(fits);
             if !stands.is_empty() {
                 let parts = in_proportion(minor, &stands.values().copied().collect::<Vec<_>>());
-                return Ok(stands.into_keys().zip(parts).map(|(tax, part)| (tax, true, part)).collect());
+                return Ok(stands.into_keys().zip(parts).map(|(tax, part)| at(tax, true, part)).collect());
             }
         }
         // A document that billed nothing of it still has a tax for it.
@@ -304,7 +306,7 @@ impl ContractBook {
             is_of_period && stated.allows(&line.rates.tax) && (!is_strict || line.has_default_tax)
         });
         let tax = of_nothing.map(|line| line.rates.tax.clone());
-        Ok(vec![(tax.map_or_else(|| self.treatment_now(period), Ok)?, true, minor)])
+        Ok(vec![at(tax.map_or_else(|| self.treatment_now(period), Ok)?, true, minor)])
     }
 
     /// The difference that a step of the incremental price makes to a line that others than the period's own document bill: no more
@@ -331,15 +333,9 @@ impl ContractBook {
         let billed = self.documented().of_period(period.product_no, period.start());
         let billed: i64 = billed.filter(|(billed, _)| billed.line == key).map(|(_, minor)| minor).sum();
         let minor = step.amount.minor().min(most.saturating_sub(billed)).max(0);
-        let mut differences = Vec::new();
-        for (tax, has_default_tax, minor) in self.spread(period, &key, family, minor, false)? {
-            let rates = Rates { discount: self.discount_of(key.line_item_id.as_ref(), period.terms), tax };
-            let amount = Money::from_minor(minor, step.amount.currency());
-            let service_period = period.days();
-            let line = LedgerLine { key: key.clone(), service_period, rates, has_default_tax, usage: None, amount };
-            differences.push(Difference { family, line });
-        }
-        Ok(differences)
+        let amount = Money::from_minor(minor, step.amount.currency());
+        let lines = self.spread((period, period.days()), &key, family, amount, false)?;
+        Ok(lines.into_iter().map(|line| Difference { family, line }).collect())
     }
 
     /// A line of no amount, at what a family bills it.
@@ -349,10 +345,8 @@ impl ContractBook {
         key: &LineKey,
         family: DocumentRef,
     ) -> Result<LedgerLine, Refusal> {
-        let (tax, has_default_tax, _) = self.spread(period, key, family, 0, false)?.swap_remove(0);
-        let rates = Rates { discount: self.discount_of(key.line_item_id.as_ref(), period.terms), tax };
         let amount = Money::zero(period.terms.pricing.currency);
-        Ok(LedgerLine { key: key.clone(), service_period: period.days(), rates, has_default_tax, usage: None, amount })
+        Ok(self.spread((period, period.days()), key, family, amount, false)?.swap_remove(0))
     }
 
     /// Discount and tax in force for a line of a period now, and whether the tax follows a default.
