@@ -301,7 +301,7 @@ const journeys = {
         await page.click('tbody a[href^="/console/documents/"] >> nth=0');
         await page.waitForSelector('.state[data-state="ISSUED"]');
         await page.click('nav.parts >> text=Home');
-        await page.click('text=Contracts that failed in the last billing run');
+        await page.click('main >> text=Failures of the last billing run');
         await page.waitForSelector('h1:text("Billing run")');
     },
 
