@@ -8,7 +8,7 @@
 mod interface;
 mod readers;
 /// That of the tests of the interface.
-#[path = "../../billing-http/tests/common/mod.rs"]
+#[path = "../../billing-http/tests/interface/common.rs"]
 mod server;
 
 use std::sync::LazyLock;

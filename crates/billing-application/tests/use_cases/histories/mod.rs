@@ -1,0 +1,614 @@
+//! Random histories through the use cases: what the ledger decides on its own in the domain's histories, where a model
+//! watches it, is what the use cases read, decide and write. `HISTORIES=n` plays so many, `SEED=s` starts with that seed.
+#![allow(clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(clippy::disallowed_methods, reason = "which histories to play is told by the environment")]
+#![allow(dead_code, reason = "the domain's histories, of which a part is needed here")]
+
+#[path = "../../../../billing-domain/tests/rules/histories/check.rs"]
+mod check;
+#[path = "../../../../billing-domain/tests/rules/histories/concrete.rs"]
+mod concrete;
+#[path = "../../../../billing-domain/tests/rules/histories/convert.rs"]
+mod convert;
+#[path = "../../../../billing-domain/tests/rules/histories/follow.rs"]
+mod follow;
+#[path = "../../../../billing-domain/tests/rules/histories/generate.rs"]
+mod generate;
+#[path = "../../../../billing-domain/tests/rules/histories/model/mod.rs"]
+mod model;
+#[path = "../../../../billing-domain/tests/rules/histories/money.rs"]
+mod money;
+#[path = "../../../../billing-domain/tests/rules/histories/plans.rs"]
+mod plans;
+#[path = "../../../../billing-domain/tests/rules/histories/shrink.rs"]
+mod shrink;
+#[path = "../../../../billing-domain/tests/rules/histories/spec.rs"]
+mod spec;
+#[path = "../../../../billing-domain/tests/rules/histories/world.rs"]
+mod world;
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use billing_application::Services;
+use billing_application::billing_run::{BillingRun, run_billing};
+use billing_application::catalog::{
+    TaxBasisPatch, WantedEntity, create_customer, create_entity, create_pricing, create_usage_product, edit_customer,
+    edit_entity, edit_pricing,
+};
+use billing_application::charges::{ChargeRequest, delete_charge, edit_charge, record_charge};
+use billing_application::contracts::{
+    AmendmentOptions, ContractRequest, cancel_contract, change_quantity, create_contract, edit_contract, resume_contract,
+};
+use billing_application::documents::{
+    DocumentQuery, DocumentView, PaymentQuery, SourceRef, apply, issue_document, list_documents, list_payments, record_payment,
+    refund, reverse_payment, unapply, void_document, write_off,
+};
+use billing_application::error::{Thing, UseCaseError, UseCaseResult};
+use billing_application::formats::NamedFormat;
+use billing_application::rehearsal::{Effects, rehearse};
+use billing_application::usage::{
+    EventUpdate, FileImport, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, UndoStep, delete_event, record_event,
+    undo_import, update_event,
+};
+use billing_application::verify::verify;
+use billing_domain::access::Actor;
+use billing_domain::audit::Author;
+use billing_domain::charge::Charge;
+use billing_domain::contract::terms::RequestedProduct;
+use billing_domain::document::lines::LedgerLine;
+use billing_domain::document::totals::DocumentContent;
+use billing_domain::document::{Document, DocumentState, Settlement, Standing};
+use billing_domain::format::UsageFormat;
+use billing_domain::imports::ImportedFileFacts;
+use billing_domain::ledger::BookRows;
+use billing_domain::money::Money;
+use billing_domain::page::PageRequest;
+use billing_domain::patch::Changes;
+use billing_domain::ports::{ApplicationsOf, DocumentFilter};
+use billing_domain::refs::{ApplicationRef, ContractRef, DocumentRef, EventRef, ImportRef, PaymentRef};
+use billing_domain::usage::MAX_AHEAD_SECONDS;
+use billing_domain::verification::Finding;
+
+use crate::support::Bench;
+use billing_testkit::Singly as _;
+use follow::{Deed, Follower, MoneyDeed, SourceDeed};
+use generate::Kind;
+use world::{Checked, World};
+
+/// The use cases on a store in memory.
+struct UseCases {
+    bench: Bench,
+    contract: Option<ContractRef>,
+    events: Vec<EventRef>,
+    /// Every other event is imported, and deleted by undoing that.
+    imports: Vec<Option<ImportRef>>,
+    /// In the order they were recorded.
+    payments: Vec<PaymentRef>,
+    /// Set when the history goes where the use cases don't: usage from the future.
+    is_over: bool,
+    /// How many deeds were asked for.
+    asked: u32,
+}
+
+/// What is told of a document, by its number.
+#[derive(Clone, Debug, PartialEq)]
+struct Told {
+    state: DocumentState,
+    total: Money,
+    due: Option<Money>,
+    settlement: Settlement,
+    lines: Vec<String>,
+}
+
+impl Told {
+    fn of(view: &DocumentView) -> (String, Self) {
+        let number = view.opened.as_ref().expect("an opened document").number.to_string();
+        let lines = view.content.products.iter().map(|product| format!("{product:?}")).collect();
+        let told =
+            Self { state: view.state, total: view.content.total, due: view.owed.amount_due, settlement: view.settlement, lines };
+        (number, told)
+    }
+}
+
+/// Whether documents became what a rehearsal said, and nothing else changed.
+fn check_rehearsal(
+    rehearsed: &UseCaseResult<Effects>,
+    done: bool,
+    before: &BTreeMap<String, Told>,
+    after: &BTreeMap<String, Told>,
+) -> Checked {
+    same("whether it is refused", &rehearsed.is_ok(), &done)?;
+    let Ok(effects) = rehearsed else { return Ok(()) };
+    let Effects { opened, issued, recomputed, voided, settled, before: were, planned: _ } = effects;
+    let told = |views: &mut dyn Iterator<Item = &DocumentView>| -> BTreeMap<String, Told> { views.map(Told::of).collect() };
+    let changed = told(&mut opened.iter().chain(issued).chain(recomputed).chain(voided).chain(settled));
+    let really = after.iter().filter(|(number, told)| before.get(*number) != Some(told));
+    // What nobody saw is left out.
+    let really = really.filter(|(number, told)| before.contains_key(*number) || told.state != DocumentState::Void);
+    let really: BTreeMap<String, Told> = really.map(|(number, told)| (number.clone(), told.clone())).collect();
+    // A paper may say something else where its amounts are the same.
+    let same_amounts = |number: &String, told: &Told| before.get(number) == Some(told);
+    let changed: BTreeMap<String, Told> = changed.into_iter().filter(|(number, told)| !same_amounts(number, told)).collect();
+    same("the documents concerned", &changed, &really)?;
+    let were = told(&mut were.iter());
+    let is_so = were.iter().all(|(number, told)| before.get(number) == Some(told));
+    if is_so { Ok(()) } else { Err(format!("what was before: {were:#?} is shown, {before:#?} was stored")) }
+}
+
+/// What is compared of a document, whose reference is its place among those that were opened.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    head: String,
+    standing: Standing,
+    parent: Option<usize>,
+    replaces: Option<usize>,
+    family: usize,
+    settlement: Settlement,
+    said: Option<DocumentContent>,
+    lines: Vec<LedgerLine>,
+}
+
+fn same<T: PartialEq + Debug>(what: &str, decided: &T, stored: &T) -> Checked {
+    if decided == stored { Ok(()) } else { Err(format!("{what}: {decided:#?} is decided, {stored:#?} is stored")) }
+}
+
+impl UseCases {
+    fn new() -> Self {
+        Self {
+            bench: Bench::at(plans::START),
+            contract: None,
+            events: Vec::new(),
+            imports: Vec::new(),
+            payments: Vec::new(),
+            is_over: false,
+            asked: 0,
+        }
+    }
+
+    fn contract(&self) -> ContractRef {
+        self.contract.expect("a contract")
+    }
+
+    fn rows(&self) -> BookRows {
+        let organization = self.bench.principal.organization();
+        let contract = self.bench.read(|tx| tx.contract(organization, self.contract())).expect("a contract");
+        self.bench.read(|tx| tx.book_rows(contract.key(organization)))
+    }
+
+    /// All documents, in the order in which they were opened.
+    fn documents(&self) -> Vec<Document> {
+        let mut all = Vec::new();
+        let mut page = PageRequest::LARGEST;
+        loop {
+            let read = self.bench.read(|tx| tx.documents(self.bench.principal.organization(), &DocumentFilter::default(), page));
+            all.extend(read.items);
+            if all.len() as u64 >= read.total {
+                all.sort_by_key(|document| document.head.number_in_contract);
+                return all;
+            }
+            page = page.next();
+        }
+    }
+
+    fn document(&self, place: usize) -> DocumentRef {
+        self.documents()[place].head.document_ref
+    }
+
+    /// Does as asked. Every third time it is rehearsed before: what that says is what is done.
+    fn ask(&mut self, deed: &Deed, world: &World) -> Result<UseCaseResult<()>, String> {
+        self.asked += 1;
+        let rehearsed = if self.asked.is_multiple_of(3) { self.rehearse(deed, world)? } else { None };
+        let before = rehearsed.as_ref().map(|_| self.views());
+        let done = self.carry_out(&self.bench.services, deed, world);
+        if let (Some(rehearsed), Some(before)) = (rehearsed, before) {
+            let after = if done.is_ok() { self.views() } else { before.clone() };
+            check_rehearsal(&rehearsed, done.is_ok(), &before, &after).map_err(|why| format!("{deed:?}: {why}"))?;
+        }
+        Ok(done.and_then(|made| self.take_up(made)))
+    }
+
+    /// What a deed would do, where that can be asked; nothing is stored by asking.
+    fn rehearse(&self, deed: &Deed, world: &World) -> Result<Option<UseCaseResult<Effects>>, String> {
+        let is_undone = |event: &usize| self.imports[*event].is_some();
+        if matches!(deed, Deed::Pricing(_) | Deed::Run) || matches!(deed, Deed::Delete(event) if is_undone(event)) {
+            return Ok(None);
+        }
+        let stored = || (self.views(), self.bench.audit_log().len(), self.rows());
+        let before = stored();
+        let mut carry_out = |services: &Services<'_>| self.carry_out(services, deed, world).map(drop);
+        let effects = rehearse(&self.bench.services, &self.bench.principal, &mut carry_out);
+        same("what is stored, after a rehearsal", &before, &stored())?;
+        Ok(Some(effects))
+    }
+
+    /// What all documents say, by their numbers.
+    fn views(&self) -> BTreeMap<String, Told> {
+        let mut all = BTreeMap::new();
+        let mut page = PageRequest::LARGEST;
+        loop {
+            let query = DocumentQuery::default();
+            let listed = list_documents(&self.bench.services, &self.bench.principal, &query, page.into()).expect("documents");
+            let is_last = listed.items.len() < usize::try_from(page.size()).expect("a size");
+            all.extend(listed.items.iter().map(Told::of));
+            if is_last {
+                return all;
+            }
+            page = page.next();
+        }
+    }
+
+    /// Notes what was made.
+    fn take_up(&mut self, made: Option<(EventRef, Option<ImportRef>)>) -> UseCaseResult<()> {
+        if let Some((event, import)) = made {
+            self.events.push(event);
+            self.imports.push(import);
+        }
+        let (services, principal) = (&self.bench.services, &self.bench.principal);
+        let listed = list_payments(services, principal, &PaymentQuery::default(), PageRequest::LARGEST)?;
+        let new = listed.items.into_iter().map(|view| view.payment.payment_ref).find(|new| !self.payments.contains(new));
+        self.payments.extend(new);
+        Ok(())
+    }
+
+    /// Carries a deed out, and answers the event that it made.
+    fn carry_out(
+        &self,
+        services: &Services<'_>,
+        deed: &Deed,
+        world: &World,
+    ) -> UseCaseResult<Option<(EventRef, Option<ImportRef>)>> {
+        let principal = &self.bench.principal;
+        let options = AmendmentOptions { dry_run: false, allow_backdated: true };
+        let catalog = || convert::catalog(&world.model.catalog);
+        match deed {
+            Deed::Pricing(pricing) => {
+                let pricing = &catalog().pricings[*pricing];
+                edit_pricing(services, principal, &pricing.pricing_ref, &Changes::to(pricing.content.clone())).map(drop)
+            }
+            Deed::Entity(entity, wanted, is_default) => {
+                let mut catalog = world.model.catalog.clone();
+                catalog.entities[*entity] = wanted.clone();
+                let entity = convert::entities(&catalog).swap_remove(*entity);
+                let wanted = WantedEntity {
+                    profile: entity.profile,
+                    is_default: is_default.then_some(true),
+                    tax: TaxBasisPatch::default(),
+                };
+                edit_entity(services, principal, &entity.entity_ref, &Changes::to(wanted)).map(drop)
+            }
+            Deed::Customer => {
+                let customer = convert::customer(&world.model.catalog);
+                edit_customer(services, principal, &customer.customer_ref, &Changes::to(customer.profile.into())).map(drop)
+            }
+            Deed::Edit(edit) => edit_contract(services, principal, self.contract(), None, edit, options).map(drop),
+            Deed::Quantity(change) => change_quantity(services, principal, self.contract(), change, options).map(drop),
+            Deed::Cancel(last_day) => cancel_contract(services, principal, self.contract(), *last_day, options).map(drop),
+            Deed::Resume => resume_contract(services, principal, self.contract(), options).map(drop),
+            Deed::Event { usage_product_ref, at, quantity } => {
+                let import = self.events.len().is_multiple_of(2).then(|| self.begin_import(services)).transpose()?.flatten();
+                let event = NewUsageEvent {
+                    customer: NamedCustomer::Ref(convert::customer(&world.model.catalog).customer_ref),
+                    usage_product: NamedUsageProduct::Ref(usage_product_ref.clone()),
+                    occurred_at: *at,
+                    quantity: *quantity,
+                    report_data: None,
+                    validations: None,
+                    formatted: None,
+                    sent: None,
+                    import,
+                };
+                let taken = record_event(services, principal, event, &NO_ANSWER);
+                return taken.map(|taken| Some((taken.now().expect("no repeat").event.event_ref, import)));
+            }
+            Deed::Update { event, at, quantity } => {
+                let update = EventUpdate { occurred_at: *at, quantity: *quantity, ..EventUpdate::default() };
+                update_event(services, principal, self.events[*event], &update).map(drop)
+            }
+            Deed::Delete(event) => match self.imports[*event] {
+                None => delete_event(services, principal, self.events[*event]),
+                Some(import_ref) => self.undo(import_ref),
+            },
+            Deed::Charge(charge, issue) => {
+                let request = ChargeRequest { contract_ref: self.contract(), charge: charge.clone(), issue: *issue };
+                record_charge(services, principal, &request).map(drop)
+            }
+            Deed::EditCharge(charge_ref, edit, issue) => edit_charge(services, principal, charge_ref, edit, *issue).map(drop),
+            Deed::DeleteCharge(charge_ref) => delete_charge(services, principal, charge_ref),
+            Deed::Issue(place) => issue_document(services, principal, self.document(*place)).map(drop),
+            Deed::Void(place) => void_document(services, principal, self.document(*place)).map(drop),
+            Deed::Money(deed) => self.move_money(services, deed),
+            Deed::Run => run_billing(services, principal, BillingRun::whole(false)).map(|report| {
+                // A document can wait for its paper, a contract can't.
+                assert!(report.failed.iter().all(|failed| failed.document.is_some()), "{report:?}");
+            }),
+        }
+        .map(|()| None)
+    }
+
+    fn begin_import(&self, services: &Services<'_>) -> UseCaseResult<Option<ImportRef>> {
+        let file = ImportedFileFacts { name: None, bytes: 0, sha256: [0; 32] };
+        let format = NamedFormat::Name(UsageFormat::built_in().name);
+        let import = FileImport::begin(services, &self.bench.principal, format, file, false)?;
+        Ok(import.import_ref())
+    }
+
+    /// Undoes the import of one event.
+    fn undo(&self, import_ref: ImportRef) -> UseCaseResult<()> {
+        let (services, principal) = (&self.bench.services, &self.bench.principal);
+        let mut take_turn = |step: UndoStep| step.carry_out(services);
+        let mut undone = undo_import(services, principal, import_ref, &|| true, &mut take_turn)?;
+        match (undone.refused.pop(), undone.deleted) {
+            (Some((_, refusal)), _) => Err(refusal),
+            (None, 1) => Ok(()),
+            (None, _) => Err(UseCaseError::Unknown(Thing::Event)),
+        }
+    }
+
+    fn source(&self, source: SourceDeed) -> SourceRef {
+        let id = match source {
+            SourceDeed::Document(place) => self.document(place).as_uuid(),
+            SourceDeed::Payment(index) => self.payments[index].as_uuid(),
+        };
+        SourceRef { document_ref: DocumentRef::from_uuid(id), payment_ref: PaymentRef::from_uuid(id) }
+    }
+
+    /// All applications that hold, account by account.
+    fn applications(&self) -> Vec<ApplicationRef> {
+        let organization = self.bench.principal.organization();
+        let mut all = Vec::new();
+        for (key, _) in self.bench.read(|tx| tx.accounts(organization, None)) {
+            all.extend(self.bench.read(|tx| tx.account_applications(organization, &key, ApplicationsOf::All)));
+        }
+        all.sort_by_key(|application| application.application_ref);
+        all.into_iter().map(|application| application.application_ref).collect()
+    }
+
+    fn move_money(&self, services: &Services<'_>, deed: &MoneyDeed) -> UseCaseResult<()> {
+        let principal = &self.bench.principal;
+        let done = match deed {
+            MoneyDeed::Pay { place, facts, takes_more } => {
+                record_payment(services, principal, self.document(*place), facts, *takes_more)
+            }
+            MoneyDeed::Reverse { payment, date } => reverse_payment(services, principal, self.payments[*payment], *date, None),
+            MoneyDeed::Refund { source, facts } => refund(services, principal, self.source(*source), facts),
+            MoneyDeed::Apply { source, place, amount } => {
+                apply(services, principal, self.source(*source), self.document(*place), amount)
+            }
+            MoneyDeed::Unapply(index) => unapply(services, principal, self.applications()[*index]),
+            MoneyDeed::WriteOff { place, undo } => write_off(services, principal, self.document(*place), None, *undo),
+        };
+        done.map(drop)
+    }
+
+    /// How many entries the audit log has, and what a deed may leave as it is.
+    fn changing(&self, deed: &Deed) -> (usize, String) {
+        let organization = self.bench.principal.organization();
+        let state = match deed {
+            Deed::Pricing(_) => format!("{:?}", self.bench.read(|tx| tx.pricings(organization, PageRequest::LARGEST))),
+            Deed::Entity(..) => {
+                let entities = self.bench.read(|tx| tx.entities(organization, PageRequest::LARGEST));
+                format!("{entities:?} {:?}", self.bench.read(|tx| tx.organization(organization)))
+            }
+            Deed::Customer => format!("{:?}", self.bench.read(|tx| tx.customers(organization, PageRequest::LARGEST))),
+            Deed::Run => format!("{:?}", self.documents()),
+            Deed::EditCharge(..) => format!("{:?}", self.rows().charges),
+            _ => format!("{:?}", self.bench.read(|tx| tx.contract(organization, self.contract()))),
+        };
+        (self.bench.audit_log().len(), state)
+    }
+
+    /// A deed that changes something leaves one entry; what is refused, changes nothing or is usage leaves none.
+    fn check_audit_log(&self, deed: &Deed, taken: bool, (entries, state): (usize, String)) -> Checked {
+        let is_done = match deed {
+            Deed::Event { .. } | Deed::Update { .. } => false,
+            // That of the import's undoing.
+            Deed::Delete(event) => self.imports[*event].is_some(),
+            Deed::Charge(..) | Deed::DeleteCharge(_) | Deed::Issue(_) | Deed::Void(_) | Deed::Money(_) => true,
+            _ => self.changing(deed).1 != state,
+        };
+        let log = self.bench.audit_log();
+        same(&format!("entries of the audit log after {deed:?}"), &(entries + usize::from(taken && is_done)), &log.len())?;
+        // By its reference: the clock may have been put back.
+        match log.iter().max_by_key(|entry| entry.audit_ref).filter(|_| log.len() > entries) {
+            Some(newest) => same("who did it, and when", &(Author::CommandLine, self.bench.now()), &(newest.author, newest.at)),
+            None => Ok(()),
+        }
+    }
+
+    /// What is stored is what was decided.
+    fn compare(&self, world: &World) -> Checked {
+        let contract = self.bench.read(|tx| tx.contract(self.bench.principal.organization(), self.contract()));
+        let contract = contract.ok_or("the contract is gone")?;
+        same("version", &world.book.contract.version, &contract.version)?;
+        same("products", &world.book.contract.products, &contract.products)?;
+        let (rows, documents) = (self.rows(), self.documents());
+        check_numbers(&documents, world)?;
+        let places: BTreeMap<DocumentRef, usize> =
+            documents.iter().zip(0..).map(|(document, place)| (document.head.document_ref, place)).collect();
+        let mut stored: Vec<Seen> = documents
+            .iter()
+            .map(|document| {
+                let head = &document.head;
+                Seen {
+                    head: said_of(head),
+                    standing: document.lifecycle.standing(),
+                    parent: head.parent.map(|parent| places[&parent]),
+                    replaces: head.replaces.map(|replaced| places[&replaced]),
+                    family: places[&document.family],
+                    settlement: document.settlement,
+                    said: document.lifecycle.issued().map(|issued| issued.content.clone()),
+                    lines: Vec::new(),
+                }
+            })
+            .collect();
+        for line in rows.lines {
+            stored[places[&line.document_ref]].lines.push(line.line);
+        }
+        let mut decided: Vec<Seen> = Vec::new();
+        for document in world.book.documents() {
+            let place = |document_ref: DocumentRef| world.place_of(document_ref).expect("a document of the book");
+            decided.push(Seen {
+                head: said_of(&document.head),
+                standing: document.standing,
+                parent: document.head.parent.map(place),
+                replaces: document.head.replaces.map(place),
+                family: place(document.family),
+                settlement: document.settlement,
+                said: world.frozen.get(&document.head.document_ref).cloned(),
+                lines: Vec::new(),
+            });
+        }
+        for (document_ref, lines) in world.book.lines() {
+            decided[world.place_of(document_ref).expect("a document of the book")].lines = lines.to_vec();
+        }
+        let told = |charges: Vec<Charge>| -> Vec<Charge> {
+            let by = |charge: Charge| Charge {
+                customer_id: contract.customer_id,
+                contract_ref: contract.contract_ref,
+                revised_by: Actor::Service,
+                ..charge
+            };
+            let mut charges: Vec<Charge> = charges.into_iter().filter(|charge| !charge.deleted).map(by).collect();
+            charges.sort_by(|a, b| a.charge_ref.cmp(&b.charge_ref));
+            charges
+        };
+        same("charges", &told(world.book.charges().live().cloned().collect()), &told(rows.charges))?;
+        same("how many documents", &decided.len(), &stored.len())?;
+        for (place, (decided, stored)) in decided.iter_mut().zip(&mut stored).enumerate() {
+            for seen in [&mut *decided, &mut *stored] {
+                seen.lines.sort_by(|a, b| (&a.key, &a.rates, a.amount.minor()).cmp(&(&b.key, &b.rates, b.amount.minor())));
+            }
+            same(&format!("document {}", place + 1), decided, stored)?;
+        }
+        for (event_ref, kept) in self.events.iter().zip(&world.events) {
+            let event = self.bench.read(|tx| tx.event(self.bench.principal.organization(), *event_ref)).expect("an event");
+            if !event.deleted {
+                same("an event's document", &world.place_of(kept.standing), &places.get(&event.placement.document_ref).copied())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Each entity's numbers of a kind count from 1, in the order of opening, after the prefix that is its own for ever.
+fn check_numbers(documents: &[Document], world: &World) -> Checked {
+    let entities = convert::entities(&world.model.catalog);
+    let mut given = BTreeMap::new();
+    for document in documents {
+        let head = &document.head;
+        let entity = entities.iter().find(|entity| entity.entity_ref == head.entity_ref).ok_or("an unknown entity")?;
+        let sequence = given.entry((head.entity_ref.clone(), head.kind.abbreviation())).or_insert(0);
+        *sequence += 1;
+        let number = format!("{}-{}-{sequence}", entity.profile.number_prefix.as_str(), head.kind.abbreviation());
+        same("a number", &number, &head.number.to_string())?;
+    }
+    Ok(())
+}
+
+/// What is known of a document since it was opened, but for what differs from store to store.
+fn said_of(head: &billing_domain::document::DocumentHead) -> String {
+    format!(
+        "{:?} {:?} of {} in {}, {:?} partial {}, products {:?}, {:?}, opened {}",
+        head.kind,
+        head.purpose,
+        head.entity_ref,
+        head.currency,
+        head.period,
+        head.is_partial_period,
+        head.parts,
+        head.net_terms,
+        head.created_at
+    )
+}
+
+impl Follower for UseCases {
+    fn begin(&mut self, catalog: &spec::Catalog, products: Vec<RequestedProduct>, world: &World) -> Checked {
+        let (services, principal) = (&self.bench.services, &self.bench.principal);
+        let agreed = convert::catalog(catalog);
+        let failed = |error: &dyn Debug| format!("the catalog isn't taken: {error:?}");
+        for entity in convert::entities(catalog) {
+            let is_default = Some(convert::entity_ref(catalog.default_entity) == entity.entity_ref);
+            let wanted = WantedEntity { profile: entity.profile, is_default, tax: TaxBasisPatch::default() };
+            create_entity(services, principal, Some(entity.entity_ref), wanted).map_err(|error| failed(&error))?;
+        }
+        let customer = convert::customer(catalog);
+        create_customer(services, principal, Some(customer.customer_ref.clone()), customer.profile.into())
+            .map_err(|error| failed(&error))?;
+        for product in agreed.usage_products {
+            create_usage_product(services, principal, Some(product.usage_product_ref), product.profile)
+                .map_err(|error| failed(&error))?;
+        }
+        for pricing in agreed.pricings {
+            create_pricing(services, principal, Some(pricing.pricing_ref), pricing.content).map_err(|error| failed(&error))?;
+        }
+        let request = ContractRequest { customer_ref: customer.customer_ref, po_number: None, products, allow_backdated: true };
+        let made =
+            create_contract(services, principal, &request).map_err(|error| format!("the contract isn't taken: {error:?}"))?;
+        self.contract = Some(made.contract.contract_ref);
+        self.compare(world)
+    }
+
+    fn follow(&mut self, deed: Deed, taken: bool, world: &World) -> Checked {
+        let limit = world.now.plus_seconds(MAX_AHEAD_SECONDS);
+        self.is_over |= match &deed {
+            Deed::Event { at, .. } => *at > limit,
+            Deed::Update { at, .. } => at.is_some_and(|at| at > limit),
+            _ => false,
+        };
+        if self.is_over {
+            return Ok(());
+        }
+        self.bench.clock.set(world.now);
+        let before = self.changing(&deed);
+        match (self.ask(&deed, world)?, taken) {
+            (Ok(()), true) | (Err(_), false) => {}
+            (Ok(()), false) => return Err(format!("the ledger refused {deed:?}")),
+            (Err(error), true) => return Err(format!("the ledger did {deed:?}, the use case: {error:?}")),
+        }
+        self.check_audit_log(&deed, taken, before)?;
+        self.compare(world)?;
+        if matches!(deed, Deed::Run) {
+            let seen = verify(&self.bench.services, false).map_err(|error| format!("{error:?}"))?;
+            // Documents of entities whose papers may lack something can wait.
+            let may_lack = (0..world.model.catalog.entities.len()).any(|entity| world.model.may_lack(entity));
+            let waits = |finding: &Finding| may_lack && finding.detail.contains("is not issued");
+            let findings = seen.into_iter().flat_map(|(_, seen)| seen.findings).filter(|finding| !waits(finding));
+            let findings: Vec<Finding> = findings.collect();
+            same("findings", &Vec::new(), &findings)?;
+        }
+        Ok(())
+    }
+}
+
+fn played(history: &spec::History) -> Result<plans::Reached, (usize, String)> {
+    world::play_before(history, Some(Box::new(UseCases::new())))
+}
+
+#[test]
+fn use_cases_store_what_the_ledger_decides() {
+    let number = |name: &str, default: u64| {
+        std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} must be a number: {text}")))
+    };
+    let (first, count) = (number("SEED", 1), number("HISTORIES", 1_000));
+    let threads = u64::try_from(std::thread::available_parallelism().map_or(1, std::num::NonZero::get)).expect("a few");
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            scope.spawn(move || {
+                for seed in (first..first + count).filter(|seed| seed % threads == thread) {
+                    let history = generate::history(seed, Kind::Whole);
+                    if let Err((_, first)) = played(&history) {
+                        let words = |problem: &str| problem.chars().take(20).collect::<String>();
+                        let is_same =
+                            |shorter: &spec::History| played(shorter).is_err_and(|(_, other)| words(&other) == words(&first));
+                        let history = shrink::shrink(history, is_same);
+                        let steps: Vec<String> =
+                            history.steps.iter().zip(1..).map(|(step, i): (_, u32)| format!("{i}. {step:?}")).collect();
+                        let told = format!("{:?}\n{:?}\n{}", history.catalog, history.products, steps.join("\n"));
+                        panic!("SEED={seed}: {:?}\n{told}", played(&history));
+                    }
+                }
+            });
+        }
+    });
+}

@@ -1,0 +1,8 @@
+//! The use cases on a store in memory.
+
+mod books;
+mod documented_examples;
+mod histories;
+mod order;
+mod rules;
+mod support;

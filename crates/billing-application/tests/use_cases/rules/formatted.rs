@@ -1,0 +1,132 @@
+//! Formatted mode: what a format gives of an event is taken, changed and repeated like any other.
+
+use billing_application::error::{UseCaseError, UseCaseResult};
+use billing_application::formats::{FormatContent, NamedFormat, create_format};
+use billing_application::usage::{
+    EventUpdate, EventView, FormattedEvent, FormattedUpdate, TakenUsage, event_history, map_events, map_formatted, map_update,
+    of_mapped, record_event, update_event,
+};
+use billing_domain::format::FormatMapping;
+use billing_domain::idempotency::{BodyHash, IdempotencyKey};
+use billing_domain::refs::EventRef;
+use billing_domain::usage::EventKey;
+use billing_testkit::fixtures::{self, currency, expression, per_unit, requested};
+
+use crate::books::{Books, code};
+use crate::rules::assert_documents;
+
+/// Calls at 0.10 EUR in 2026, and from February on at 0.20 USD as well; a format that takes the currency from the event.
+fn two_contracts() -> Books {
+    let books = Books::at("2026-02-20T12:00:00Z");
+    let euros = books.pricing("euros", vec![per_unit("calls", "0.10")]);
+    let dollars = books.pricing_with("dollars", vec![per_unit("calls", "0.20")], |content| content.currency = currency("USD"));
+    books.contract(vec![requested(&euros, "2026-01-01", "2026-12-31")]);
+    books.contract(vec![requested(&dollars, "2026-02-01", "2026-12-31")]);
+    let mapping = FormatMapping { currency: Some(expression(r#"get(event, "currency")"#)), ..fixtures::mapping() };
+    let reference = Some(fixtures::format_ref("log"));
+    let content = FormatContent { name: fixtures::line("Log"), mapping };
+    create_format(&books.bench.services, &books.bench.principal, reference, content).expect("a format");
+    books
+}
+
+fn log() -> NamedFormat {
+    NamedFormat::Name(fixtures::line("Log"))
+}
+
+fn event(at: &str, much: u32, currency: &str) -> String {
+    format!(r#"{{"at": "{at}", "who": "acme", "what": "calls", "much": {much}, "currency": "{currency}"}}"#)
+}
+
+fn report(books: &Books, event: &str, sent: Option<EventKey>) -> UseCaseResult<TakenUsage> {
+    let report = FormattedEvent { format: log(), event: event.to_owned(), sent };
+    let answer = |view: &EventView| view.document_numbers.to_string();
+    let (services, principal) = (&books.bench.services, &books.bench.principal);
+    record_event(services, principal, map_formatted(services, principal, &report)?, &answer).map_err(of_mapped)
+}
+
+fn taken(books: &Books, event: &str) -> EventRef {
+    report(books, event, None).expect("an event that is taken").now().expect("no repeat").event.event_ref
+}
+
+fn update(books: &Books, event_ref: EventRef, event: &str) -> UseCaseResult<EventView> {
+    let update = FormattedUpdate { event_ref, format: None, event: event.to_owned() };
+    let (services, principal) = (&books.bench.services, &books.bench.principal);
+    let update = map_update(services, principal, &update)?;
+    update_event(services, principal, event_ref, &update).map_err(of_mapped)
+}
+
+/// The code of what is refused of a mapped event.
+#[track_caller]
+fn mapped_code(refused: UseCaseResult<EventView>) -> String {
+    match refused {
+        Err(UseCaseError::Mapped(refusal)) => code::<EventView>(Err(*refusal)),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_update_moves_an_event_to_the_contract_that_its_new_checks_ask_for() {
+    let books = two_contracts();
+    let event_ref = taken(&books, &event("2026-01-15T00:00:00Z", 100, "EUR"));
+    let moved = update(&books, event_ref, &event("2026-02-15T00:00:00Z", 50, "USD")).expect("a contract in dollars");
+    assert_eq!(moved.event.validations.and_then(|checks| checks.currency), Some(currency("USD")));
+    assert_documents(
+        &books,
+        &[
+            "UB-INV-1 DRAFT | 2026-01-01…2026-01-31 calls × 0: 0.00 | total 0.00 EUR",
+            "UB-INV-2 DRAFT | 2026-02-01…2026-02-28 calls × 50: 10.00 | total 10.00 USD",
+        ],
+    );
+}
+
+#[test]
+fn an_update_at_the_same_time_stays_on_its_contract_or_is_refused() {
+    let books = two_contracts();
+    let event_ref = taken(&books, &event("2026-02-15T00:00:00Z", 100, "EUR"));
+    let before = books.bench.store.fork();
+    let refused = update(&books, event_ref, &event("2026-02-15T00:00:00Z", 100, "USD"));
+    assert_eq!(mapped_code(refused), "validation_mismatch");
+    let refused = update(&books, event_ref, &event("2026-01-15T00:00:00Z", 100, "USD"));
+    assert_eq!(mapped_code(refused), "validation_mismatch");
+    assert!(books.bench.store.holds_the_same_as(&before));
+}
+
+#[test]
+fn a_repeat_under_a_key_is_answered_with_the_first_answer() {
+    let books = two_contracts();
+    let key = IdempotencyKey::parse("k").expect("a key");
+    let sent = |body: u8| Some(EventKey { key: key.clone(), body: BodyHash([body; 32]) });
+    let text = event("2026-01-15T00:00:00Z", 100, "EUR");
+    assert!(matches!(report(&books, &text, sent(1)), Ok(TakenUsage::Now(_))));
+    assert!(matches!(report(&books, &text, sent(1)), Ok(TakenUsage::Before(answer)) if answer == "UB-INV-1"));
+    assert!(matches!(report(&books, &text, sent(2)), Err(UseCaseError::IdempotencyKeyReuse)));
+    assert_documents(&books, &["UB-INV-1 DRAFT | 2026-01-01…2026-01-31 calls × 100: 10.00 | total 10.00 EUR"]);
+}
+
+#[test]
+fn every_revision_says_how_it_came_in() {
+    let books = two_contracts();
+    let (services, principal) = (&books.bench.services, &books.bench.principal);
+    let first = event("2026-01-15T00:00:00Z", 100, "EUR");
+    let event_ref = taken(&books, &first);
+    let quantity = |quantity: &str| EventUpdate { quantity: Some(fixtures::quantity(quantity)), ..EventUpdate::default() };
+    update_event(services, principal, event_ref, &quantity("100")).expect("no change");
+    update_event(services, principal, event_ref, &quantity("90")).expect("a change");
+    let third = event("2026-01-15T00:00:00Z", 80, "EUR");
+    update(&books, event_ref, &third).expect("a change");
+    update(&books, event_ref, &third).expect("no change");
+    let revisions = event_history(services, principal, event_ref).expect("a history");
+    let came_in: Vec<Option<String>> =
+        revisions.into_iter().map(|revision| revision.event.formatted.map(|source| source.raw_event)).collect();
+    assert_eq!(came_in, [Some(first), None, Some(third)]);
+}
+
+#[test]
+fn an_event_that_no_format_processed_needs_one_to_be_formatted() {
+    let books = two_contracts();
+    let event_ref = books.calls("2026-01-15T00:00:00Z", "10");
+    assert_eq!(code(update(&books, event_ref, &event("2026-01-15T00:00:00Z", 1, "EUR"))), "required");
+    let unknown = NamedFormat::Name(fixtures::line("log"));
+    let refused = map_events(&books.bench.services, &books.bench.principal, &unknown, &["{}"]);
+    assert_eq!(code(refused), "unknown_format");
+}

@@ -1,0 +1,224 @@
+//! Imports as they are told afterwards, and undoing them.
+
+use billing_application::error::{Thing, UseCaseError};
+use billing_application::formats::NamedFormat;
+use billing_application::usage::{
+    ChangedTotal, FileImport, ImportView, NO_ANSWER, Neighbours, NewUsageEvent, TakenBatch, UNDONE_PER_TRANSACTION, UndoResult,
+    UndoStep, delete_event, forget_old_imports, get_import, list_imports, record_usage, undo_import,
+};
+use billing_domain::audit::AuditAction;
+use billing_domain::format::UsageFormat;
+use billing_domain::idempotency::{BodyHash, IdempotencyKey};
+use billing_domain::imports::{ImportState, ImportedFileFacts};
+use billing_domain::page::PageRequest;
+use billing_domain::party::NetTerms;
+use billing_domain::ports::{EventFilter, EventSortKey, ImportFilter};
+use billing_domain::refs::{EventRef, ImportRef};
+use billing_domain::reported::{FileEvent, FileEventKey};
+use billing_domain::usage::EventKey;
+use billing_testkit::fixtures::{per_unit, requested};
+use uuid::Uuid;
+
+use crate::books::Books;
+use crate::rules::{assert_documents, billed};
+
+fn january() -> Books {
+    let books = Books::at("2026-01-20T12:00:00Z");
+    let api = books.pricing("api", vec![per_unit("calls", "0.10")]);
+    books.contract(vec![requested(&api, "2026-01-01", "2026-02-28")]);
+    books
+}
+
+fn line(number: u64) -> FileEvent {
+    let event =
+        r#"{"timestamp":"2026-01-10T00:00:00Z","customer_ref":"acme","usage_product_ref":"calls","quantity":1}"#.to_owned();
+    let key = IdempotencyKey::parse(&format!("import/a.csv/{number}")).expect("a key");
+    let known_by = Some(FileEventKey::Line(EventKey { key, body: BodyHash([1; 32]) }));
+    FileEvent { line: number, event, event_ref: None, known_by }
+}
+
+/// Imports lines; answers the import, how many were recorded and how many were there.
+fn import(books: &Books, lines: std::ops::Range<u64>, dry_run: bool) -> (Option<ImportRef>, u64, u64) {
+    let import = imported(books, lines, dry_run);
+    (import.import_ref(), import.summary().recorded, import.summary().already_there)
+}
+
+/// Imports lines; answers how many events went on each document.
+fn documents(books: &Books, lines: std::ops::Range<u64>, dry_run: bool) -> Vec<u64> {
+    imported(books, lines, dry_run).summary().documents.iter().map(|document| document.events).collect()
+}
+
+fn imported(books: &Books, lines: std::ops::Range<u64>, dry_run: bool) -> FileImport {
+    let (services, principal) = (&books.bench.services, &books.bench.principal);
+    let file = ImportedFileFacts { name: Some("a.csv".to_owned()), bytes: 9, sha256: [7; 32] };
+    let format = NamedFormat::Name(UsageFormat::built_in().name);
+    let mut import = FileImport::begin(services, principal, format, file, dry_run).expect("an import");
+    let mut record = |events: Vec<NewUsageEvent>| {
+        let results = record_usage(services, principal, &events, Neighbours::Unaffected, &NO_ANSWER)?;
+        Ok(TakenBatch { results, stopped_by: None })
+    };
+    let lines: Vec<FileEvent> = lines.map(line).collect();
+    for lines in lines.chunks(200) {
+        let taken = import.take(services, principal, lines, &mut record).expect("lines");
+        assert!(taken.refused.is_empty() && taken.stopped.is_none(), "{taken:?}");
+    }
+    import.end(services, principal, 0, None).expect("an end");
+    import
+}
+
+fn undo(books: &Books, import_ref: ImportRef, may_go_on: &dyn Fn() -> bool) -> UndoResult {
+    let (services, principal) = (&books.bench.services, &books.bench.principal);
+    let mut take_turn = |step: UndoStep| step.carry_out(services);
+    undo_import(services, principal, import_ref, may_go_on, &mut take_turn).expect("undone")
+}
+
+fn view(books: &Books, import_ref: ImportRef) -> ImportView {
+    get_import(&books.bench.services, &books.bench.principal, import_ref).expect("an import")
+}
+
+/// The events that count, by their timestamps.
+fn events(books: &Books) -> Vec<EventRef> {
+    let organization = books.bench.principal.organization();
+    let found =
+        books.bench.read(|tx| tx.events(organization, &EventFilter::default(), EventSortKey::Timestamp, PageRequest::LARGEST));
+    found.into_iter().map(|event| event.event_ref).collect()
+}
+
+#[test]
+fn a_dry_run_says_what_documents_come_to_of_a_file_that_is_tried_as_a_whole() {
+    let books = january();
+    let totals = |lines, dry_run| {
+        let documents = imported(&books, lines, dry_run).summary().documents.clone();
+        let amounts = |total: ChangedTotal| (total.before.map(|before| before.to_string()), total.after.to_string());
+        documents.iter().map(|document| document.total.map(amounts)).collect::<Vec<_>>()
+    };
+    assert_eq!(totals(2..12, true), [Some((None, "1.00 EUR".to_owned()))]);
+    assert_eq!(totals(2..12, false), [None]);
+    let more = Some((Some("1.00 EUR".to_owned()), "2.00 EUR".to_owned()));
+    assert_eq!(totals(2..22, true), [more], "ten of them are there");
+    assert_eq!(totals(2..300, true), [None], "of two slices");
+    assert_documents(&books, &["UB-INV-1 DRAFT | 2026-01-01…2026-01-31 calls × 10: 1.00 | total 1.00 EUR"]);
+}
+
+#[test]
+fn an_undone_import_counts_no_more_and_the_file_counts_again() {
+    let books = january();
+    books.calls("2026-01-09T00:00:00Z", "5");
+    let (import_ref, recorded, _) = import(&books, 2..12, false);
+    let import_ref = import_ref.expect("it is kept");
+    assert_eq!((recorded, billed(&books, "2026-01-01", "calls").as_str()), (10, "1.50"));
+    let told = view(&books, import_ref);
+    assert_eq!((told.import.state(), told.import.recorded, told.left), (ImportState::Finished, 10, 10));
+    assert_eq!((told.import.documents[0].number.to_string(), told.import.documents[0].events), ("UB-INV-1".to_owned(), 10));
+
+    // The same file is nothing new, and undoing that deletes nothing.
+    let (again, recorded, there) = import(&books, 2..12, false);
+    assert_eq!((recorded, there), (0, 10));
+    let nothing = undo(&books, again.expect("it is kept"), &|| true);
+    assert_eq!((nothing.deleted, nothing.view.import.state()), (0, ImportState::Undone));
+    assert_eq!(billed(&books, "2026-01-01", "calls"), "1.50");
+
+    let undone = undo(&books, import_ref, &|| true);
+    assert_eq!((undone.deleted, undone.already_deleted.len(), undone.refused.len(), undone.view.left), (10, 0, 0, 0));
+    assert_eq!(undone.view.import.state(), ImportState::Undone);
+    assert_eq!(billed(&books, "2026-01-01", "calls"), "0.50");
+    assert_eq!(books.bench.audit_log()[0].action, AuditAction::UndoImport);
+
+    // Once is enough.
+    let entries = books.bench.audit_log().len();
+    let before = view(&books, import_ref);
+    let repeated = undo(&books, import_ref, &|| true);
+    assert_eq!((repeated.deleted, repeated.already_deleted.len(), view(&books, import_ref)), (0, 0, before));
+    assert_eq!(books.bench.audit_log().len(), entries);
+
+    let (_, recorded, there) = import(&books, 2..12, false);
+    assert_eq!((recorded, there, billed(&books, "2026-01-01", "calls").as_str()), (10, 0, "1.50"));
+}
+
+#[test]
+fn what_is_billed_gets_its_credit_and_what_was_deleted_before_is_told() {
+    let books = january();
+    let (import_ref, ..) = import(&books, 2..12, false);
+    let deleted = events(&books)[3];
+    delete_event(&books.bench.services, &books.bench.principal, deleted).expect("deleted");
+    books.bill("2026-02-02T00:00:00Z");
+    assert_eq!(billed(&books, "2026-01-01", "calls"), "0.90");
+    let undone = undo(&books, import_ref.expect("it is kept"), &|| true);
+    assert_eq!((undone.deleted, undone.already_deleted), (9, vec![deleted]));
+    assert_eq!(billed(&books, "2026-01-01", "calls"), "0.00");
+    let credits =
+        books.bench.documents().into_iter().filter(|document| document.kind == billing_domain::document::DocumentKind::Credit);
+    assert_eq!(credits.count(), 1, "one credit for all of them");
+    let (_, recorded, there) = import(&books, 2..12, false);
+    assert_eq!((recorded, there), (10, 0), "that of the deleted event, too");
+}
+
+#[test]
+fn undoing_stops_when_there_is_no_time_and_goes_on_where_it_was() {
+    let books = january();
+    let many = UNDONE_PER_TRANSACTION as u64 + 50;
+    let (import_ref, ..) = import(&books, 0..many, false);
+    let import_ref = import_ref.expect("it is kept");
+    let first = undo(&books, import_ref, &|| false);
+    assert_eq!((first.view.import.state(), first.deleted + first.view.left), (ImportState::Undoing, many));
+    assert!(first.deleted > 0 && first.view.left > 0, "{first:?}");
+    let rest = undo(&books, import_ref, &|| true);
+    assert_eq!((rest.deleted, rest.view.left, rest.view.import.state()), (first.view.left, 0, ImportState::Undone));
+    assert_eq!(rest.view.import.undone.map(|undone| undone.deleted), Some(many));
+    assert_documents(&books, &["UB-INV-1 DRAFT | 2026-01-01…2026-01-31 calls × 0: 0.00 | total 0.00 EUR"]);
+}
+
+#[test]
+fn an_import_that_is_broken_off_is_unfinished_and_can_be_undone() {
+    let books = january();
+    let (services, principal) = (&books.bench.services, &books.bench.principal);
+    let file = ImportedFileFacts { name: None, bytes: 0, sha256: [0; 32] };
+    let format = NamedFormat::Name(UsageFormat::built_in().name);
+    let mut broken = FileImport::begin(services, principal, format, file, false).expect("an import");
+    let mut record = |events: Vec<NewUsageEvent>| {
+        let results = record_usage(services, principal, &events, Neighbours::Unaffected, &NO_ANSWER)?;
+        Ok(TakenBatch { results, stopped_by: None })
+    };
+    broken.take(services, principal, &[line(2), line(3)], &mut record).expect("lines");
+    let import_ref = broken.import_ref().expect("it is kept");
+    let told = view(&books, import_ref);
+    assert_eq!((told.import.state(), told.left), (ImportState::Unfinished, 2));
+    assert_eq!(undo(&books, import_ref, &|| true).deleted, 2);
+}
+
+#[test]
+fn a_dry_run_leaves_no_import_and_an_unknown_one_can_not_be_undone() {
+    let books = january();
+    assert_eq!(import(&books, 2..12, true), (None, 10, 0));
+    let (services, principal) = (&books.bench.services, &books.bench.principal);
+    let all = list_imports(services, principal, &ImportFilter::default(), PageRequest::LARGEST).expect("imports");
+    assert_eq!(all.total, 0);
+    let mut take_turn = |step: UndoStep| step.carry_out(services);
+    let unknown = undo_import(services, principal, ImportRef::from_uuid(Uuid::nil()), &|| true, &mut take_turn);
+    assert!(matches!(unknown, Err(UseCaseError::Unknown(Thing::Import))));
+}
+
+#[test]
+fn a_dry_run_shows_a_document_for_each_event_where_each_gets_one() {
+    let books = Books::at("2026-01-20T12:00:00Z");
+    let api = books.pricing("api", vec![per_unit("calls", "0.10")]);
+    let mut product = requested(&api, "2026-01-01", "2026-02-28");
+    product.net_terms = Some(NetTerms::DueUponUsage);
+    books.contract(vec![product]);
+    for is_dry_run in [true, false] {
+        assert_eq!(documents(&books, 2..5, is_dry_run), [1, 1, 1], "dry run: {is_dry_run}");
+    }
+}
+
+#[test]
+fn imports_are_forgotten_after_400_days() {
+    let books = january();
+    let (import_ref, ..) = import(&books, 2..3, false);
+    books.clock("2027-02-24T11:59:59Z");
+    assert_eq!(forget_old_imports(&books.bench.services).expect("forgotten"), 0);
+    books.clock("2027-02-24T12:00:01Z");
+    assert_eq!(forget_old_imports(&books.bench.services).expect("forgotten"), 1);
+    let gone = get_import(&books.bench.services, &books.bench.principal, import_ref.expect("it was kept"));
+    assert!(matches!(gone, Err(UseCaseError::Unknown(Thing::Import))));
+    assert_eq!(events(&books).len(), 1, "its events stay");
+}

@@ -1,0 +1,55 @@
+//! One scenario per rule of billing-rules 2, 3, 5 and 7, with numbers worked by hand.
+
+mod amendments;
+mod batches;
+mod contracts;
+mod corrections;
+mod entities;
+mod formatted;
+mod imports;
+mod joined;
+mod log_in;
+mod once;
+mod permissions;
+mod preview;
+mod refused;
+mod run_history;
+mod slices;
+mod terms;
+mod timing;
+mod upon_usage;
+mod writer;
+
+use billing_domain::document::DocumentKind;
+use billing_domain::money::Money;
+use billing_testkit::fixtures;
+
+use crate::books::Books;
+
+/// All documents, one line each with its lines after it, as the rules' words and numbers; every invariant holds.
+#[track_caller]
+fn assert_documents(books: &Books, expected: &[&str]) {
+    let shown = books.documents();
+    let found: Vec<String> =
+        shown.split("\n\n").map(|block| block.replace("\n ", " |")).filter(|block| !block.is_empty()).collect();
+    assert_eq!(found, expected, "\n{}", found.join("\n"));
+}
+
+/// Σ INVOICE + Σ DEBIT − Σ CREDIT of a line item of the period from a day; every invariant holds.
+#[track_caller]
+fn billed(books: &Books, period_start: &str, id: &str) -> String {
+    books.documents();
+    let mut sum = Money::zero(fixtures::eur());
+    for document in books.bench.documents() {
+        for line in document.content.products.iter().flat_map(|product| &product.lines) {
+            if line.period_start == fixtures::date(period_start) && line.line_item_id == Some(fixtures::line_item_id(id)) {
+                sum = match document.kind {
+                    DocumentKind::Credit => sum.checked_sub(line.amount),
+                    DocumentKind::Invoice | DocumentKind::Debit => sum.checked_add(line.amount),
+                }
+                .expect("a small amount");
+            }
+        }
+    }
+    sum.to_decimal().to_string()
+}

@@ -1,0 +1,709 @@
+//! The writer of usage: what waits together is taken together, and no neighbour of what is refused notices.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use billing_application::Services;
+use billing_application::UseCase;
+use billing_application::catalog::edit_usage_product;
+use billing_application::error::{UseCaseError, UseCaseResult};
+use billing_application::idempotency::KeyedRequest;
+use billing_application::usage::{
+    Carried, Changed, EVENTS_PER_TRANSACTION, EventChange, EventUpdate, EventView, Keyed, NewUsageEvent, Reporter, TakenBatch,
+    TakenUsage, UsageWriter, Waiting, WaitingBatch, WaitingChange, WaitingEvent, WaitingWhole, Work, WriterBusy, WriterLimits,
+    delete_event, update_event,
+};
+use billing_domain::access::{ApiKey, Principal, Scope, Scopes, TokenClaims};
+use billing_domain::catalog::{Aggregation, UsageProductProfile};
+use billing_domain::contract::terms::PaymentTime;
+use billing_domain::idempotency::{BodyHash, IdempotencyKey, KeptAnswer, RequestKey};
+use billing_domain::party::NetTerms;
+use billing_domain::patch::Changes;
+use billing_domain::ports::{Access, Insertion, RollBack, Store, StoreError, StoreResult, Tx, transact};
+use billing_domain::refs::EventRef;
+use billing_domain::usage::EventKey;
+use billing_testkit::fixtures::{self, graduated, requested};
+use billing_testkit::random::Random;
+use billing_testkit::{FreshIds, MemoryStore};
+use uuid::Uuid;
+
+use crate::books::{Books, THREE_TIERS, calls};
+
+const DAY: &str = "2026-01-10T00:00:00Z";
+/// Longer than anything here takes.
+const SOON: Duration = Duration::from_secs(60);
+
+/// A store whose writing transactions wait until they may begin, one after the other, and the first of which may fail.
+struct Doored {
+    store: Arc<MemoryStore>,
+    door: Mutex<Door>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Door {
+    is_closed: bool,
+    waiting: usize,
+    written: usize,
+    to_fail: std::ops::Range<usize>,
+    begun: usize,
+}
+
+impl Doored {
+    fn close(&self) {
+        self.door.lock().expect("a door").is_closed = true;
+    }
+
+    fn open(&self) {
+        self.door.lock().expect("a door").is_closed = false;
+        self.changed.notify_all();
+    }
+
+    /// Waits until a transaction stands at the door.
+    fn wait_for_one(&self) {
+        let door = self.door.lock().expect("a door");
+        let (door, late) = self.changed.wait_timeout_while(door, SOON, |door| door.waiting == 0).expect("a door");
+        assert!(!late.timed_out(), "nobody came");
+        drop(door);
+    }
+
+    /// The transactions that were committed.
+    fn written(&self) -> usize {
+        self.door.lock().expect("a door").written
+    }
+
+    /// Has so many fail instead of being committed, once the one that waits has been.
+    fn fail(&self, times: usize) {
+        let mut door = self.door.lock().expect("a door");
+        let next = door.begun + 1;
+        door.to_fail = next..next + times;
+    }
+
+    /// Has one fail instead of being committed: the one that waits, or so many after it.
+    fn fail_after(&self, many: usize) {
+        let mut door = self.door.lock().expect("a door");
+        let failing = door.begun + many;
+        door.to_fail = failing..failing + 1;
+    }
+}
+
+impl Store for Doored {
+    fn run(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {
+        if access != Access::Write {
+            return self.store.run(access, work);
+        }
+        let mut door = self.door.lock().expect("a door");
+        door.waiting += 1;
+        self.changed.notify_all();
+        let mut door = self.changed.wait_while(door, |door| door.is_closed).expect("a door");
+        door.waiting -= 1;
+        let fails = door.to_fail.contains(&door.begun);
+        door.begun += 1;
+        drop(door);
+        let mut is_kept = false;
+        self.store.run(access, &mut |tx| {
+            let decision = work(tx);
+            is_kept = decision.is_ok() && !fails;
+            if is_kept { Ok(()) } else { Err(RollBack) }
+        })?;
+        if fails {
+            return Err(StoreError::Corrupt("as the test wants it".to_owned()));
+        }
+        self.door.lock().expect("a door").written += usize::from(is_kept);
+        Ok(())
+    }
+
+    fn ready(&self) -> StoreResult<()> {
+        self.store.ready()
+    }
+}
+
+type Told<T = TakenUsage> = (Option<Principal>, UseCaseResult<Carried<T>>);
+
+/// A customer with calls in January, a writer, and the door in front of its store.
+struct Office {
+    books: Books,
+    store: Arc<Doored>,
+    writer: UsageWriter,
+}
+
+impl Office {
+    fn new(net_terms: NetTerms, limits: WriterLimits) -> Self {
+        let books = Books::at("2026-01-20T12:00:00Z");
+        let api = books.pricing("api", vec![graduated("calls", THREE_TIERS)]);
+        let mut product = requested(&api, "2026-01-01", "2026-02-28");
+        (product.net_terms, product.payment_time) = (Some(net_terms), Some(PaymentTime::AfterUse));
+        books.contract(vec![product]);
+        let store = Arc::clone(&books.bench.store);
+        let store = Arc::new(Doored { store, door: Mutex::default(), changed: Condvar::new() });
+        let services = Services { store: Arc::clone(&store).into(), ..books.bench.services.clone() };
+        Self { books, store, writer: UsageWriter::start(services, limits) }
+    }
+
+    /// With a draft for January, which has one event of one call.
+    fn with_a_draft() -> Self {
+        let office = Self::new(NetTerms::Days(14), WriterLimits::default());
+        office.books.calls(DAY, "1");
+        office
+    }
+
+    fn submit_as(&self, reporter: Reporter, event: NewUsageEvent, patience: Duration) -> Result<Receiver<Told>, WriterBusy> {
+        let (reply, told) = channel();
+        let reply = Box::new(move |principal, outcome| drop(reply.send((principal, outcome))));
+        let answer = |view: &EventView| view.document_numbers.to_string();
+        let work = Work::Event(Box::new(WaitingEvent { event, answer, keyed: None, reply }));
+        self.writer.submit(Waiting { reporter, until: Instant::now() + patience, work })?;
+        Ok(told)
+    }
+
+    fn submit(&self, event: NewUsageEvent) -> Receiver<Told> {
+        self.submit_as(Reporter::Known(self.books.bench.principal.clone()), event, SOON).expect("room")
+    }
+
+    /// Has events wait together: they are submitted while another one is written.
+    fn together<T>(&self, submit: impl FnOnce() -> T) -> T {
+        self.store.close();
+        let before = self.submit(calls(DAY, "1"));
+        self.store.wait_for_one();
+        let submitted = submit();
+        self.store.open();
+        assert_eq!(word(&before), "UB-INV-1");
+        submitted
+    }
+
+    /// The same, while something that changes nothing is written.
+    fn together_quietly<T>(&self, submit: impl FnOnce() -> T) -> T {
+        self.store.close();
+        let nowhere = self.submit(calls("2024-01-01T00:00:00Z", "1"));
+        self.store.wait_for_one();
+        let submitted = submit();
+        self.store.open();
+        assert!(word(&nowhere).contains("contract"));
+        submitted
+    }
+
+    fn submit_work<T: Send + 'static>(
+        &self,
+        reporter: Reporter,
+        work: impl FnOnce(Box<dyn FnOnce(Option<Principal>, UseCaseResult<T>) + Send>) -> Work,
+    ) -> Receiver<(Option<Principal>, UseCaseResult<T>)> {
+        let (reply, told) = channel();
+        let work = work(Box::new(move |principal, outcome| drop(reply.send((principal, outcome)))));
+        self.writer.submit(Waiting { reporter, until: Instant::now() + SOON, work }).expect("room");
+        told
+    }
+
+    fn known(&self) -> Reporter {
+        Reporter::Known(self.books.bench.principal.clone())
+    }
+
+    fn batch(&self, events: Vec<NewUsageEvent>) -> Receiver<(Option<Principal>, UseCaseResult<TakenBatch>)> {
+        let answer = |view: &EventView| view.document_numbers.to_string();
+        self.submit_work(self.known(), |reply| Work::Batch(WaitingBatch { events, answer, goes_on: false, reply }))
+    }
+
+    fn change(&self, event_ref: EventRef, change: EventChange, keyed: Option<Keyed<Changed>>) -> Receiver<Told<Changed>> {
+        self.submit_work(self.known(), |reply| Work::Change(WaitingChange { event_ref, change, keyed, reply }))
+    }
+
+    /// Takes events of so many calls each, one after the other.
+    fn events(&self, quantities: &[&str]) -> Vec<EventRef> {
+        quantities.iter().map(|quantity| self.books.calls(DAY, quantity)).collect()
+    }
+
+    fn key(&self, change: impl FnOnce(&mut ApiKey)) -> TokenClaims {
+        let mut key = fixtures::api_key(&FreshIds, self.books.bench.principal.organization());
+        change(&mut key);
+        let made = transact::<_, StoreError>(&*self.store.store, Access::Write, |tx| tx.insert_api_key(&key));
+        assert_eq!(made.expect("a key"), Insertion::Done);
+        let (issued_at, expires_at) = (self.books.bench.now(), self.books.bench.now().plus_seconds(3600));
+        TokenClaims {
+            api_key_ref: key.api_key_ref,
+            organization: key.organization,
+            token_id: Uuid::now_v7(),
+            issued_at,
+            expires_at,
+        }
+    }
+}
+
+/// The word for what somebody was told: the document's number, `=` before a repeated one, or what refuses it.
+fn word(told: &Receiver<Told>) -> String {
+    match told.recv_timeout(SOON).expect("an answer").1 {
+        Ok(Carried::Now(TakenUsage::Now(view))) => view.document_numbers.to_string(),
+        Ok(Carried::Now(TakenUsage::Before(answer))) => format!("={answer}"),
+        Ok(Carried::Before(answer)) => format!("again {}", String::from_utf8_lossy(&answer.0)),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn words(told: &[Receiver<Told>]) -> Vec<String> {
+    told.iter().map(word).collect()
+}
+
+fn under(key: &str, event: NewUsageEvent) -> NewUsageEvent {
+    let key = IdempotencyKey::parse(key).expect("a key");
+    NewUsageEvent { sent: Some(EventKey { key, body: BodyHash([1; 32]) }), ..event }
+}
+
+#[test]
+fn events_that_wait_together_are_one_transaction() {
+    let office = Office::with_a_draft();
+    let before = office.store.written();
+    let told = office.together(|| [(); 5].map(|()| office.submit(calls(DAY, "10"))));
+    assert_eq!(words(&told), ["UB-INV-1"; 5]);
+    assert_eq!(office.store.written() - before, 2);
+    let figures = office.writer.figures();
+    let events = &figures.events;
+    assert_eq!((events.sizes.count(), events.sizes.sum(), events.sizes.largest(), figures.waiting.events), (2, 6, 5, 0));
+    assert_eq!((events.writing.count(), events.committing.count()), (2, 2));
+    assert!(office.books.documents().contains("52"), "{}", office.books.documents());
+}
+
+#[test]
+fn a_refused_event_is_refused_alone() {
+    let office = Office::with_a_draft();
+    let told = office.together(|| {
+        let late = calls("2027-01-10T00:00:00Z", "1");
+        let nowhere = calls("2025-01-10T00:00:00Z", "1");
+        [calls(DAY, "10"), late, nowhere, calls(DAY, "10")].map(|event| office.submit(event))
+    });
+    let said = words(&told);
+    assert_eq!((said[0].as_str(), said[3].as_str()), ("UB-INV-1", "UB-INV-1"));
+    assert!(said[1].contains("timestamp") && said[2].contains("contract"), "{said:?}");
+    assert!(office.books.documents().contains("22"), "{}", office.books.documents());
+}
+
+#[test]
+fn a_token_is_looked_up_with_its_event() {
+    let office = Office::with_a_draft();
+    let [live, ended, deleted, idle] = [(); 4].map(|()| office.key(|_| {}));
+    let reads = office.key(|key| key.scopes = Scopes::of(&[Scope::Read]));
+    transact::<_, StoreError>(&*office.store.store, Access::Write, |tx| {
+        tx.revoke_token(ended.token_id, ended.expires_at)?;
+        tx.delete_api_key(deleted.organization, deleted.api_key_ref)
+    })
+    .expect("a key that is deleted");
+    let told = office.together(|| {
+        [&live, &ended, &deleted, &live, &idle, &reads]
+            .map(|claims| office.submit_as(Reporter::Bearer(claims.clone()), calls(DAY, "10"), SOON).expect("room"))
+    });
+    let told = told.map(|told| told.recv_timeout(SOON).expect("an answer"));
+    let taken = told.each_ref().map(|(_, outcome)| outcome.is_ok());
+    assert_eq!(taken, [true, false, false, true, true, false]);
+    let known = told.each_ref().map(|(principal, _)| principal.is_some());
+    assert_eq!(known, [true, false, false, true, true, true]);
+    assert!(matches!(told[1].1, Err(UseCaseError::Unauthenticated)));
+    assert!(matches!(told[5].1, Err(UseCaseError::Forbidden(_))));
+    let by = told.each_ref().map(|(_, outcome)| {
+        outcome.as_ref().ok().map(|taken| match taken {
+            Carried::Now(TakenUsage::Now(view)) => view.event.revised_by,
+            Carried::Now(TakenUsage::Before(_)) | Carried::Before(_) => panic!("it has no key"),
+        })
+    });
+    assert_eq!(by[0], told[0].0.as_ref().map(Principal::actor));
+    assert_eq!(by[4], told[4].0.as_ref().map(Principal::actor));
+    assert_ne!(by[0], by[4]);
+}
+
+#[test]
+fn what_opens_a_document_is_taken_with_all_of_its_contract_and_repeats_are_known() {
+    let office = Office::with_a_draft();
+    let before = office.store.written();
+    let february = "2026-02-01T00:00:00Z";
+    office.books.clock("2026-02-10T12:00:00Z");
+    let told = office.together(|| {
+        let mine = |key| under(key, calls(DAY, "10"));
+        let opens = |key| under(key, calls(february, "3"));
+        [opens("f"), mine("j"), opens("f"), mine("j"), opens("g")].map(|event| office.submit(event))
+    });
+    assert_eq!(words(&told), ["UB-INV-2", "UB-INV-1", "=UB-INV-2", "=UB-INV-1", "UB-INV-2"]);
+    // The first alone, then all of the contract: one of them opens a document.
+    assert_eq!(office.store.written() - before, 2);
+    // Keys are kept for ever, whichever way the event comes in.
+    assert_eq!(word(&office.submit(under("f", calls(february, "3")))), "=UB-INV-2");
+}
+
+#[test]
+fn events_due_upon_usage_have_a_document_each() {
+    let office = Office::new(NetTerms::DueUponUsage, WriterLimits::default());
+    office.store.close();
+    let told: Vec<_> = (0..3).map(|_| office.submit(calls(DAY, "10"))).collect();
+    office.store.open();
+    let mut said = words(&told);
+    said.sort();
+    said.dedup();
+    assert_eq!(said.len(), 3, "{said:?}");
+}
+
+#[test]
+fn too_many_are_turned_away_with_nothing_done() {
+    let office = Office::new(NetTerms::Days(14), WriterLimits { events: 2, ..WriterLimits::default() });
+    let by = || Reporter::Known(office.books.bench.principal.clone());
+    office.store.close();
+    let first = office.submit(calls(DAY, "1"));
+    office.store.wait_for_one();
+    let second = [(); 2].map(|()| office.submit(calls(DAY, "1")));
+    assert_eq!(office.submit_as(by(), calls(DAY, "1"), SOON).err(), Some(WriterBusy));
+    assert_eq!((office.writer.figures().turned_away, office.writer.figures().waiting.events), (1, 2));
+    office.store.open();
+    assert_eq!([word(&first), word(&second[0]), word(&second[1])], ["UB-INV-1"; 3]);
+    assert_eq!(word(&office.submit(calls(DAY, "1"))), "UB-INV-1");
+}
+
+#[test]
+fn one_larger_than_all_that_may_wait_is_taken_when_nobody_else_waits() {
+    let office = Office::new(NetTerms::Days(14), WriterLimits { bytes: 1, ..WriterLimits::default() });
+    assert_eq!(word(&office.submit(calls(DAY, "1"))), "UB-INV-1");
+}
+
+#[test]
+fn what_nobody_waits_for_any_more_is_not_taken() {
+    let office = Office::with_a_draft();
+    let told = office.together(|| {
+        let by = Reporter::Known(office.books.bench.principal.clone());
+        [office.submit_as(by, calls(DAY, "1000"), Duration::ZERO).expect("room"), office.submit(calls(DAY, "10"))]
+    });
+    assert_eq!(word(&told[1]), "UB-INV-1");
+    assert_eq!(told[0].recv_timeout(SOON).err(), Some(RecvTimeoutError::Disconnected));
+    assert!(office.books.documents().contains("12"), "{}", office.books.documents());
+}
+
+#[test]
+fn a_group_that_shows_wrong_books_is_divided_until_the_others_are_taken() {
+    let office = Office::with_a_draft();
+    let told = office.together(|| {
+        let told = [(); 4].map(|()| office.submit(calls(DAY, "10")));
+        // The whole group, its first half, and the first of that.
+        office.store.fail(3);
+        told
+    });
+    let said = words(&told);
+    let (refused, taken): (Vec<_>, Vec<_>) = said.iter().partition(|said| said.contains("a row that can't be"));
+    assert_eq!((refused.len(), taken.len()), (1, 3), "{said:?}");
+}
+
+#[test]
+fn a_panic_takes_nobody_else_with_it() {
+    let office = Office::with_a_draft();
+    let (reply, told) = channel::<Told>();
+    let reply = Box::new(move |_, _| {
+        let _reply = &reply;
+        panic!("as the test wants it")
+    });
+    let reporter = Reporter::Known(office.books.bench.principal.clone());
+    let answer = |_: &EventView| String::new();
+    let work = Work::Event(Box::new(WaitingEvent { event: calls(DAY, "1"), answer, keyed: None, reply }));
+    office.writer.submit(Waiting { reporter, until: Instant::now() + SOON, work }).expect("room");
+    assert_eq!(told.recv_timeout(SOON).err(), Some(RecvTimeoutError::Disconnected));
+    assert_eq!(word(&office.submit(calls(DAY, "10"))), "UB-INV-1");
+}
+
+#[test]
+fn who_waits_when_it_stops_is_taken_and_nobody_after() {
+    let office = Office::with_a_draft();
+    let told = office.together(|| [office.submit(calls(DAY, "10"))]);
+    office.writer.stop();
+    assert_eq!(word(&told[0]), "UB-INV-1");
+    let by = Reporter::Known(office.books.bench.principal.clone());
+    assert_eq!(office.submit_as(by, calls(DAY, "1"), SOON).err(), Some(WriterBusy));
+}
+
+fn to(quantity: &str) -> EventChange {
+    EventChange::Update(Box::new(EventUpdate { quantity: Some(fixtures::quantity(quantity)), ..EventUpdate::default() }))
+}
+
+fn at(timestamp: &str) -> EventChange {
+    EventChange::Update(Box::new(EventUpdate { occurred_at: Some(fixtures::at(timestamp)), ..EventUpdate::default() }))
+}
+
+/// The word for what became of a change: the documents, `-` for a deleted event, or what refuses it.
+fn changed(told: &Receiver<Told<Changed>>) -> String {
+    match told.recv_timeout(SOON).expect("an answer").1 {
+        Ok(Carried::Now(Changed::Updated(view))) => view.document_numbers.to_string(),
+        Ok(Carried::Now(Changed::Deleted)) => "-".to_owned(),
+        Ok(Carried::Before(answer)) => format!("again {}", String::from_utf8_lossy(&answer.0)),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn taken(told: &Receiver<(Option<Principal>, UseCaseResult<TakenBatch>)>) -> TakenBatch {
+    told.recv_timeout(SOON).expect("an answer").1.expect("a batch that is taken")
+}
+
+#[test]
+fn changes_that_wait_together_are_one_transaction() {
+    let office = Office::with_a_draft();
+    let events = office.events(&["10", "20", "30", "40"]);
+    let before = office.store.written();
+    let told = office.together(|| {
+        let changes = [to("11"), EventChange::Delete, to("33"), to("40")];
+        events.iter().zip(changes).map(|(event, change)| office.change(*event, change, None)).collect::<Vec<_>>()
+    });
+    assert_eq!(told.iter().map(changed).collect::<Vec<_>>(), ["UB-INV-1", "-", "UB-INV-1", "UB-INV-1"]);
+    // The event before them, and all of them.
+    assert_eq!(office.store.written() - before, 2);
+    let figures = office.writer.figures().changes;
+    assert_eq!((figures.sizes.count(), figures.sizes.sum()), (1, 4));
+    // 1 and 1 before, 11, 33 and 40.
+    assert!(office.books.documents().contains("calls × 86"), "{}", office.books.documents());
+}
+
+#[test]
+fn changes_of_one_event_follow_each_other_in_the_order_they_came() {
+    let office = Office::with_a_draft();
+    let events = office.events(&["10"]);
+    let told = office.together(|| {
+        [to("1000"), to("2"), EventChange::Delete, to("5"), EventChange::Delete]
+            .map(|change| office.change(events[0], change, None))
+    });
+    let said = told.each_ref().map(changed);
+    assert_eq!(said[..3], ["UB-INV-1", "UB-INV-1", "-"]);
+    assert!(said[3..].iter().all(|said| said.contains("no such usage event") || said.contains("no such")), "{said:?}");
+    assert!(office.books.documents().contains("calls × 2:"), "{}", office.books.documents());
+}
+
+#[test]
+fn a_refused_change_is_refused_alone() {
+    let office = Office::with_a_draft();
+    let events = office.events(&["10", "20", "30"]);
+    let told = office.together(|| {
+        vec![
+            office.change(events[0], to("11"), None),
+            office.change(EventRef::from_uuid(Uuid::now_v7()), to("1"), None),
+            office.change(events[1], at("2025-01-10T00:00:00Z"), None),
+            office.change(events[1], at("2027-01-10T00:00:00Z"), None),
+            office.change(events[2], to("99999999999999"), None),
+            office.change(events[2], to("31"), None),
+        ]
+    });
+    let said: Vec<String> = told.iter().map(changed).collect();
+    assert_eq!((said[0].as_str(), said[5].as_str()), ("UB-INV-1", "UB-INV-1"), "{said:?}");
+    assert!(said[1].contains("no such") && said[2].contains("contract") && said[3].contains("timestamp"), "{said:?}");
+    // 1 and 1 before, 11, 20 and 31.
+    assert!(office.books.documents().contains("calls × 64"), "{}", office.books.documents());
+}
+
+#[test]
+fn a_change_of_another_principal_follows() {
+    let office = Office::with_a_draft();
+    let events = office.events(&["10", "20"]);
+    let claims = office.key(|_| {});
+    let reads = office.key(|key| key.scopes = Scopes::of(&[Scope::Read]));
+    let told = office.together(|| {
+        let by = |reporter, event_ref| {
+            let change = to("7");
+            office.submit_work(reporter, |reply| Work::Change(WaitingChange { event_ref, change, keyed: None, reply }))
+        };
+        [by(office.known(), events[0]), by(Reporter::Bearer(claims), events[1]), by(Reporter::Bearer(reads), events[0])]
+    });
+    let by = told.map(|told| match told.recv_timeout(SOON).expect("an answer") {
+        (_, Ok(Carried::Now(Changed::Updated(view)))) => Some(view.event.revised_by),
+        (principal, Err(UseCaseError::Forbidden(_))) => principal.map(|_| None).expect("somebody"),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(by[0], Some(office.books.bench.principal.actor()));
+    assert!(by[1].is_some() && by[1] != by[0] && by[2].is_none());
+}
+
+#[test]
+fn a_change_under_a_key_is_carried_out_once() {
+    let office = Office::with_a_draft();
+    let events = office.events(&["10"]);
+    let change = |quantity: &str, body: u8| {
+        let key = RequestKey { path: "/update".to_owned(), key: IdempotencyKey::parse("k").expect("a key") };
+        let body = BodyHash([body; 32]);
+        let request = KeyedRequest { use_case: UseCase::UpdateEvent, key, body, wait: Duration::ZERO, sealed_for: None };
+        let render: fn(&Changed) -> KeptAnswer = |changed| match changed {
+            Changed::Updated(view) => KeptAnswer(view.event.quantity.as_decimal().to_string().into_bytes()),
+            Changed::Deleted => KeptAnswer(Vec::new()),
+        };
+        office.change(events[0], to(quantity), Some(Keyed { request, render }))
+    };
+    // Of twins that wait together one is carried out, and the other told to come again.
+    let told = office.together(|| [change("11", 1), change("11", 1)]);
+    let mut said = told.each_ref().map(changed);
+    said.sort();
+    assert!(said[0] == "UB-INV-1" && said[1].contains("still being carried out"), "{said:?}");
+    assert_eq!(changed(&office.change(events[0], to("12"), None)), "UB-INV-1");
+    assert_eq!(changed(&change("11", 1)), "again 11");
+    assert!(changed(&change("13", 2)).contains("used for another request"));
+    assert!(office.books.documents().contains("calls × 14"), "{}", office.books.documents());
+}
+
+#[test]
+fn a_batch_takes_turns_with_single_events() {
+    let office = Office::with_a_draft();
+    let told = office.together(|| {
+        let batch = office.batch(vec![calls(DAY, "1"); 2_000]);
+        (batch, office.submit(calls(DAY, "1")))
+    });
+    assert_eq!(word(&told.1), "UB-INV-1");
+    let TakenBatch { results, stopped_by } = taken(&told.0);
+    assert!(stopped_by.is_none());
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 2_000);
+    assert!(office.books.documents().contains("calls × 2003"), "{}", office.books.documents());
+    // As long as single events come, none waits for more than a group of theirs.
+    assert_eq!(office.writer.figures().events.sizes.largest(), 256);
+}
+
+#[test]
+fn batches_alone_are_written_a_thousand_at_a_time() {
+    let office = Office::with_a_draft();
+    let TakenBatch { results, .. } = taken(&office.batch(vec![calls(DAY, "1"); 2_001]));
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 2_001);
+    let sizes = office.writer.figures().events.sizes;
+    assert_eq!((sizes.count(), sizes.largest()), (3, EVENTS_PER_TRANSACTION as u64));
+}
+
+#[test]
+fn a_batch_that_is_stopped_says_what_is_stored() {
+    let office = Office::with_a_draft();
+    for (failing, stored) in [(1, EVENTS_PER_TRANSACTION), (0, 0)] {
+        office.store.close();
+        let told = office.batch(vec![calls(DAY, "1"); EVENTS_PER_TRANSACTION + 1]);
+        office.store.wait_for_one();
+        office.store.fail_after(failing);
+        office.store.open();
+        let outcome = told.recv_timeout(SOON).expect("an answer").1;
+        let (results, error) = match outcome {
+            Ok(TakenBatch { results, stopped_by }) => (results, stopped_by),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        assert_eq!(results.iter().filter(|result| result.is_ok()).count(), stored);
+        assert!(matches!(error, Some(UseCaseError::Store(StoreError::Corrupt(_)))), "{error:?}");
+    }
+    assert!(office.books.documents().contains("calls × 1001:"), "{}", office.books.documents());
+}
+
+#[test]
+fn what_is_wrong_with_a_batch_leaves_single_events_alone() {
+    let office = Office::with_a_draft();
+    let told = office.together(|| {
+        let singles = [(); 3].map(|()| office.submit(calls(DAY, "10")));
+        let answer = |_: &EventView| panic!("as the test wants it");
+        let events = vec![calls(DAY, "1"), under("b", calls(DAY, "1"))];
+        let batch =
+            office.submit_work(office.known(), |reply| Work::Batch(WaitingBatch { events, answer, goes_on: false, reply }));
+        (singles, batch)
+    });
+    assert_eq!(words(&told.0), ["UB-INV-1"; 3]);
+    let outcome = told.1.recv_timeout(SOON).expect("an answer").1;
+    assert!(matches!(outcome, Err(UseCaseError::InvariantViolation(_))), "{outcome:?}");
+    assert!(office.books.documents().contains("calls × 32"), "{}", office.books.documents());
+}
+
+#[test]
+fn what_is_one_transaction_has_its_turn() {
+    let office = Office::with_a_draft();
+    let (done, did) = channel();
+    office.together(|| {
+        let work = Box::new(move |services: &Services<'_>| done.send(services.now()).expect("somebody waits"));
+        let work = Work::Whole(WaitingWhole { events: 10_000, bytes: 1, work });
+        office.writer.submit(Waiting { reporter: office.known(), until: Instant::now() + SOON, work }).expect("room");
+    });
+    assert_eq!(did.recv_timeout(SOON).ok(), Some(office.books.bench.now()));
+}
+
+#[test]
+fn what_an_organization_always_has_room_for_is_let_in_however_many_of_others_wait() {
+    let office = Office::new(NetTerms::Days(14), WriterLimits { events: 2, batches: 1, ..WriterLimits::default() });
+    let stranger = office.key(|key| key.organization = billing_domain::refs::OrganizationId::from_uuid(Uuid::now_v7()));
+    office.store.close();
+    let first = office.submit(calls(DAY, "1"));
+    office.store.wait_for_one();
+    let own = [(); 2].map(|()| office.submit(calls(DAY, "1")));
+    assert_eq!(office.submit_as(office.known(), calls(DAY, "1"), SOON).err(), Some(WriterBusy));
+    let theirs = office.submit_as(Reporter::Bearer(stranger), calls(DAY, "1"), SOON).expect("room");
+    let batch = office.batch(vec![calls(DAY, "1")]);
+    let full = |goes_on| {
+        let (reply, _told) = channel::<UseCaseResult<TakenBatch>>();
+        let reply = Box::new(move |_, outcome| drop(reply.send(outcome)));
+        let answer = |view: &EventView| view.document_numbers.to_string();
+        let work = Work::Batch(WaitingBatch { events: vec![calls(DAY, "1")], answer, goes_on, reply });
+        office.writer.submit(Waiting { reporter: office.known(), until: Instant::now() + SOON, work })
+    };
+    assert_eq!((full(false), full(true)), (Err(WriterBusy), Ok(())));
+    office.store.open();
+    assert_eq!([word(&first), word(&own[0]), word(&own[1])], ["UB-INV-1"; 3]);
+    assert_eq!(taken(&batch).results.len(), 1);
+    assert!(word(&theirs).contains("customer_ref"), "a customer of somebody else");
+}
+
+/// Calls of January and February at three tiers, aggregated so, and events in both; January is issued where asked.
+fn history(random: &mut Random, aggregation: Aggregation, is_issued: bool) -> (Office, Vec<EventRef>) {
+    let office = Office::new(NetTerms::Days(14), WriterLimits::default());
+    let aggregate = Changes::of(move |profile: &mut UsageProductProfile| profile.aggregation = aggregation);
+    let (services, principal) = (&office.books.bench.services, &office.books.bench.principal);
+    edit_usage_product(services, principal, &fixtures::usage_product_ref("calls"), &aggregate).expect("an edit");
+    let api = office.books.pricing("again", vec![graduated("calls", THREE_TIERS)]);
+    let mut product = requested(&api, "2026-01-01", "2026-02-28");
+    product.payment_time = Some(PaymentTime::AfterUse);
+    office.books.contract(vec![product]);
+    office.books.clock("2026-02-20T12:00:00Z");
+    let events = (0..8).map(|_| office.books.calls(&moment(random), &random.between(0, 400).to_string())).collect();
+    if is_issued {
+        office.books.bill("2026-02-20T12:00:00Z");
+    }
+    (office, events)
+}
+
+fn moment(random: &mut Random) -> String {
+    format!("2026-{:02}-{:02}T00:00:00Z", random.between(1, 2), random.between(1, 19))
+}
+
+/// A change that is mostly taken.
+fn drawn(random: &mut Random) -> EventChange {
+    match random.below(10) {
+        0..2 => EventChange::Delete,
+        2..5 => to(&random.between(0, 400).to_string()),
+        5 => at("2025-06-01T00:00:00Z"),
+        6 => to("99999999999999"),
+        _ => EventChange::Update(Box::new(EventUpdate {
+            occurred_at: Some(fixtures::at(&moment(random))),
+            quantity: random.percent(50).then(|| fixtures::quantity(&random.between(0, 400).to_string())),
+            ..EventUpdate::default()
+        })),
+    }
+}
+
+#[test]
+fn changes_that_wait_together_come_to_what_they_come_to_one_after_the_other() {
+    for seed in 0..60 {
+        let aggregation = [Aggregation::Sum, Aggregation::Max, Aggregation::Latest, Aggregation::Count][seed as usize % 4];
+        let is_issued = seed % 3 == 0;
+        let [(together, events), (alone, same_events)] =
+            [(); 2].map(|()| history(&mut Random::new(seed), aggregation, is_issued));
+        let mut random = Random::new(1_000 + seed);
+        let changes: Vec<(usize, EventChange)> = (0..events.len())
+            .filter(|_| random.percent(80))
+            .map(|event| (event, drawn(&mut Random::new(seed * 100 + event as u64))))
+            .collect();
+        let told = together.together_quietly(|| {
+            changes.iter().map(|(event, change)| together.change(events[*event], change.clone(), None)).collect::<Vec<_>>()
+        });
+        let taken = told.iter().map(|told| told.recv_timeout(SOON).expect("an answer").1.is_ok()).collect::<Vec<_>>();
+        let (services, principal) = (&alone.books.bench.services, &alone.books.bench.principal);
+        let also_taken: Vec<bool> = changes
+            .iter()
+            .map(|(event, change)| match change {
+                EventChange::Delete => delete_event(services, principal, same_events[*event]).is_ok(),
+                EventChange::Update(update) => update_event(services, principal, same_events[*event], update).is_ok(),
+            })
+            .collect();
+        assert_eq!(taken, also_taken, "seed {seed}: {changes:?}");
+        // Every invariant holds in both; and where nothing is issued, there is one way to say what counts.
+        let (shown, also_shown) = (together.books.documents(), alone.books.documents());
+        if !is_issued {
+            assert_eq!(shown, also_shown, "seed {seed}: {changes:?}");
+        }
+        for period in ["2026-01-01", "2026-02-01"] {
+            assert_eq!(
+                crate::rules::billed(&together.books, period, "calls"),
+                crate::rules::billed(&alone.books, period, "calls"),
+                "seed {seed}: {changes:?}"
+            );
+        }
+    }
+}

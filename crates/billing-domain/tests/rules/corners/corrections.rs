@@ -1,0 +1,146 @@
+//! What is issued and put right: credits, debits, previews, events that move (billing rules 5, 7).
+
+use billing_domain::catalog::UsagePrice;
+use billing_domain::contract::amendment::Since;
+use billing_domain::contract::terms::{PaymentTime, Quantities, QuantityStep, RequestedLineItem};
+use billing_domain::patch::Patch;
+use billing_domain::tax::TaxBasis;
+use billing_testkit::fixtures::{date, fixed, fixed_at, line_item_id, per_unit, price, pricing, quantity, with_charge};
+
+use super::book::{Book, Setup, element};
+
+/// Finding 9, rules 5: p2's minimum of 50.00 is billed on a DEBIT of February's invoice; p2 then ends on 10 January.
+/// p1: 100.00 + 100.00 + 5.00. p2: fee 10.00 × 10 ÷ 31 = 3.23, minimum 50.00 × 10 ÷ 31 = 16.13.
+#[test]
+fn a_minimum_of_a_product_left_out_is_prorated_where_it_was_billed() {
+    let minimum = with_charge(per_unit("storage", "1"), |charge| charge.minimum_amount = Some(price("50")));
+    let p2 = pricing("p2", vec![fixed("fee", "10"), minimum]);
+    let during_use = |product: &mut billing_domain::contract::terms::RequestedProduct| {
+        product.payment_time = Some(PaymentTime::DuringUse);
+    };
+    let mut book = Setup::new()
+        .product(pricing("p1", vec![fixed("fee", "100"), per_unit("calls", "1")]), during_use)
+        .product(p2, |product| {
+            during_use(product);
+            product.line_items = Some(vec![RequestedLineItem::plain(line_item_id("fee"))]);
+        })
+        .create("2027-01-01T00:00:00Z");
+    book.run("2027-01-01").go_to("2027-01-10").event("2027-01-10", "5");
+    book.issue("INV-2").expect("an issue by hand");
+    assert_eq!(book.documents(), ["INV-1 110.00 ISSUED", "INV-2 115.00 ISSUED"]);
+    let both = Patch::Set(vec![RequestedLineItem::plain(line_item_id("fee")), RequestedLineItem::plain(line_item_id("storage"))]);
+    let metered = vec![element("p1", |_| {}), element("p2", |p2| p2.line_items = both)];
+    book.edit(Since::CurrentPeriod, metered).expect("an edit");
+    assert_eq!(book.documents().last().map(String::as_str), Some("DBT-1 50.00 ISSUED of INV-2"));
+    book.edit(Since::CurrentPeriod, vec![element("p1", |_| {})]).expect("an edit");
+    book.run("2027-01-11");
+    assert_eq!(book.owed(), "224.36", "{}", book.dump());
+    // The minimum and February's fee are credits of the invoice they belong to, and the DEBIT is settled first.
+    assert_eq!(
+        book.documents().iter().filter(|document| document.starts_with("CRD")).collect::<Vec<_>>(),
+        ["CRD-1 6.77 ISSUED of INV-1", "CRD-2 43.87 ISSUED of INV-2"]
+    );
+    assert_eq!(book.due("DBT-1"), "6.13", "the credit settles the debit before the invoice");
+    book.run("2027-02-01");
+    assert_eq!(book.owed(), "224.36", "February is billed");
+}
+
+/// A fee of 90.00 in January and 5.00 from February on, at 19 %, and a charge of −90.00 in January.
+fn february_below_zero() -> Book {
+    let steps = [("2027-01-01", "18"), ("2027-02-01", "1")]
+        .map(|(day, amount)| QuantityStep { from: date(day), quantity: quantity(amount) });
+    let seats = fixed_at("fee", UsagePrice::PerUnit { unit_price: price("5") });
+    let mut book = Setup::new()
+        .customer_tax("19", TaxBasis::default())
+        .product(pricing("plan", vec![seats]), |product| {
+            product.payment_time = Some(PaymentTime::DuringUse);
+            let mut fee = RequestedLineItem::plain(line_item_id("fee"));
+            fee.quantities = Quantities::new(steps.to_vec()).ok();
+            product.line_items = Some(vec![fee]);
+        })
+        .create("2027-01-01T00:00:00Z");
+    book.run("2027-01-01").go_to("2027-01-20");
+    book.charge("less", "2027-01-20", "-90", false).expect("a charge");
+    book
+}
+
+/// Finding 14, rules 7: the preview of an INVOICE of −101.15 is what will be issued: 5.95, and a CREDIT of 107.10.
+#[test]
+fn a_preview_below_zero_shows_the_invoice_and_the_credit() {
+    let mut book = february_below_zero();
+    assert_eq!(book.preview_next().expect("a preview"), ["INV-2 5.95 DRAFT", "CREDIT 107.10"]);
+    book.go_to("2027-02-01T00:00:00Z");
+    assert_eq!(book.preview_current().expect("a preview"), ["INV-2 5.95 DRAFT", "CREDIT 107.10"]);
+    book.run("2027-02-01");
+    assert_eq!(book.documents()[1..], ["INV-2 5.95 ISSUED", "CRD-1 107.10 ISSUED of INV-2"]);
+}
+
+/// An issued January of 105.00 whose event of 5.00 was deleted and reported again.
+fn deleted_and_reported_again(again: &str) -> Book {
+    let plan = pricing("plan", vec![fixed("fee", "100"), per_unit("calls", "1")]);
+    let mut book = Setup::new().product(plan, |_| {}).create("2027-01-01");
+    book.go_to("2027-01-10");
+    let event = book.event("2027-01-10", "5");
+    book.run("2027-02-01").go_to("2027-02-02");
+    book.delete_event(event).expect("a deletion");
+    let again = book.event("2027-01-10", again);
+    assert_eq!(book.standing_of(again), "DBT-1");
+    book.run("2027-02-03");
+    book
+}
+
+/// Finding 15, rules 5: the CREDIT and the DEBIT have the same lines: both become VOID, and the event stands on the parent.
+#[test]
+fn a_credit_and_a_debit_that_cancel_each_other_are_not_issued() {
+    let book = deleted_and_reported_again("5");
+    assert_eq!(book.documents(), ["INV-1 105.00 ISSUED", "CRD-1 VOID of INV-1", "DBT-1 VOID of INV-1"]);
+    assert_eq!(book.standing_of(1), "INV-1");
+}
+
+/// Finding 15, rules 5: where they differ, both are issued.
+#[test]
+fn a_credit_and_a_debit_of_other_amounts_are_issued() {
+    let book = deleted_and_reported_again("6");
+    assert_eq!(book.documents(), ["INV-1 105.00 ISSUED", "CRD-1 5.00 ISSUED of INV-1", "DBT-1 6.00 ISSUED of INV-1"]);
+}
+
+/// Two products that meter calls, at 1.00 and, added after the event, at 2.00.
+fn second_product_added() -> (Book, usize) {
+    let mut book = Setup::new()
+        .product(pricing("p1", vec![per_unit("calls", "1")]), |_| {})
+        .pricing(pricing("p2", vec![per_unit("calls", "2")]))
+        .create("2027-01-01");
+    book.go_to("2027-01-20");
+    let event = book.event("2027-01-15", "10");
+    let p2 = element("p2", |p2| {
+        p2.billing_start_date = Some(date("2027-01-10"));
+        p2.billing_end_date = Some(date("2027-12-31"));
+    });
+    book.edit(Since::NextPeriod, vec![element("p1", |_| {}), p2]).expect("an edit");
+    (book, event)
+}
+
+/// Finding 15, rules 5: an event whose timestamp moves stays with its contract product while that meters it.
+#[test]
+fn an_event_that_moves_stays_with_its_product() {
+    let (mut book, event) = second_product_added();
+    book.update_event(event, Some("2027-01-15T12:00:01Z"), None).expect("an update");
+    assert_eq!(book.billed(), "10.00");
+    book.update_event(event, Some("2027-01-25"), None).expect("an update");
+    assert_eq!(book.billed(), "10.00");
+    book.go_to("2027-02-25").update_event(event, Some("2027-02-20"), None).expect("into another period");
+    assert_eq!(book.billed(), "10.00");
+    // A new event goes to the product that began last.
+    book.event("2027-02-20", "10");
+    assert_eq!(book.billed(), "30.00");
+}
+
+/// Finding 15, rules 5: where its product doesn't meter it any more, it is matched anew.
+#[test]
+fn an_event_that_leaves_its_products_days_is_matched_anew() {
+    let (mut book, event) = second_product_added();
+    let short = element("p1", |p1| p1.billing_end_date = Some(date("2027-01-31")));
+    book.edit(Since::CurrentPeriod, vec![short, element("p2", |_| {})]).expect("an edit");
+    book.go_to("2027-02-10").update_event(event, Some("2027-02-05"), None).expect("an update");
+    assert_eq!(book.billed(), "20.00");
+}

@@ -1,0 +1,73 @@
+//! A default tax treatment has a date (billing rules 7).
+
+use billing_domain::contract::terms::PaymentTime;
+use billing_domain::tax::{TaxBasis, TaxCategory};
+use billing_testkit::fixtures::{fixed, per_unit, pricing};
+
+use super::book::{Book, Setup, treatment};
+
+fn taxed(payment_time: PaymentTime) -> Book {
+    let plan = pricing("plan", vec![fixed("fee", "100"), per_unit("calls", "1")]);
+    Setup::new()
+        .customer_tax("19", TaxBasis::default())
+        .product(plan, |product| product.payment_time = Some(payment_time))
+        .create("2027-01-01T00:00:00Z")
+}
+
+/// Finding 15, rules 7: a default may be set ahead. It holds from its day on.
+#[test]
+fn a_default_set_ahead_holds_from_its_day() {
+    let mut book = taxed(PaymentTime::AfterUse);
+    book.go_to("2027-01-10").edit_customer_tax_from("16", TaxBasis::default(), "2027-02-01");
+    book.run_on(["2027-02-01", "2027-03-01"]);
+    assert_eq!(book.documents(), ["INV-1 119.00 ISSUED", "INV-2 116.00 ISSUED"]);
+}
+
+/// Finding 15, rules 7: the earlier of the day of issue and the service period's last day decides. January's fee is
+/// issued on 1 January, its usage has ended on 31 January.
+#[test]
+fn a_line_takes_the_default_of_its_issue_or_its_last_day() {
+    let mut book = taxed(PaymentTime::DuringUse);
+    book.edit_customer_tax_from("16", TaxBasis::default(), "2027-01-15");
+    book.run("2027-01-01").go_to("2027-01-10").event("2027-01-10", "50");
+    book.run("2027-02-01");
+    // 100.00 × 1.19, then (100.00 + 50.00) × 1.16
+    assert_eq!(book.documents(), ["INV-1 119.00 ISSUED", "INV-2 174.00 ISSUED"]);
+}
+
+/// Finding 15, rules 7: an edit replaces what was set for later days.
+#[test]
+fn a_default_replaces_those_of_later_days() {
+    let mut book = taxed(PaymentTime::AfterUse);
+    book.edit_customer_tax_from("16", TaxBasis::default(), "2027-03-01");
+    book.edit_customer_tax_from("7", TaxBasis::default(), "2027-02-01");
+    book.run_on(["2027-02-01", "2027-03-01", "2027-04-01"]);
+    assert_eq!(book.documents(), ["INV-1 119.00 ISSUED", "INV-2 107.00 ISSUED", "INV-3 107.00 ISSUED"]);
+}
+
+/// Finding 15, rules 5, 7: a default from a past day corrects nothing issued. What corrects January keeps January's.
+#[test]
+fn a_default_from_the_past_corrects_nothing_issued() {
+    let mut book = taxed(PaymentTime::AfterUse);
+    book.run("2027-02-01").go_to("2027-02-05");
+    book.edit_customer_tax_from("0", treatment(TaxCategory::Ae), "2027-01-01");
+    book.event("2027-01-20", "10");
+    book.run_on(["2027-02-06", "2027-03-01"]);
+    assert_eq!(book.documents(), ["INV-1 119.00 ISSUED", "DBT-1 11.90 ISSUED of INV-1", "INV-2 100.00 ISSUED"]);
+    assert_eq!(book.taxes("INV-2"), ["0 AE 100.00 0.00"]);
+}
+
+/// Finding 8, rules 5: of several default treatments a period was billed at, an adjustment takes from each in proportion.
+/// January is billed 119.00 + 100.00 at 19 %, then 100.00 at 16 %; of the usage of 200.00 half is taken back.
+#[test]
+fn an_adjustment_takes_from_several_treatments_in_proportion() {
+    let mut book = taxed(PaymentTime::DuringUse);
+    book.run("2027-01-01").go_to("2027-01-10").event("2027-01-10", "100");
+    book.issue("INV-2").expect("an issue by hand");
+    book.edit_customer_tax_from("16", TaxBasis::default(), "2027-01-11");
+    assert_eq!(book.owed(), "357.00");
+    let late = book.go_to("2027-01-20").event("2027-01-20", "100");
+    assert_eq!(book.documents()[2..], ["DBT-1 119.00 DRAFT of INV-2"], "as the period was billed");
+    book.delete_event(late).expect("a deletion");
+    assert_eq!(book.billed(), "357.00");
+}

@@ -1,0 +1,229 @@
+//! What documents say against what the model says is owed (billing rules 5), after every step.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use billing_domain::document::lines::BillWith;
+use billing_domain::document::{BookDocument, Purpose, Standing};
+use billing_domain::money::Percentage;
+use billing_domain::party::NetTerms;
+use billing_domain::refs::DocumentRef;
+use billing_domain::tax::TaxTreatment;
+
+use crate::histories::convert;
+use crate::histories::model::calendar::Date;
+use crate::histories::model::rating::round_ratio;
+use crate::histories::model::{Part, Slot, With};
+use crate::histories::world::{Checked, World, sign, slot};
+
+/// What an amount is for: product, first day of the service period, line item, with what it is billed.
+type Key = (u16, Date, Option<String>, With);
+type RateKey = (Percentage, TaxTreatment);
+
+#[derive(Default)]
+struct Seen {
+    sums: BTreeMap<Key, i64>,
+    by_rate: BTreeMap<(DocumentRef, Key, RateKey), i64>,
+    /// What children bill, or their corrections.
+    of_children: BTreeSet<Key>,
+    places: BTreeSet<(u16, Date, Slot)>,
+    discounts: BTreeMap<(DocumentRef, u16, RateKey), (i64, i64)>,
+    taxes: BTreeMap<(DocumentRef, TaxTreatment), (i64, i64)>,
+}
+
+impl World {
+    pub(crate) fn check(&mut self) -> Checked {
+        let problems = self.own_check();
+        if !problems.is_empty() {
+            return Err(format!("the ledger's own check: {problems:?}"));
+        }
+        let seen = self.seen()?;
+        let parts = self.model.parts();
+        self.check_lines(&seen, &parts)?;
+        self.check_rates(&seen, &parts)?;
+        for ((family, no, rates), (base, amount)) in &seen.discounts {
+            let expected = percent(*base, rates.0);
+            if *amount != expected && !self.has_void(*family) {
+                return Err(format!(
+                    "discount of family {family}, product {no} at {rates:?}: {amount}, not {expected} of {base}"
+                ));
+            }
+        }
+        for ((family, tax), (base, amount)) in &seen.taxes {
+            let expected = percent(*base, tax.rate);
+            if *amount != expected && !self.has_void(*family) {
+                return Err(format!("tax of family {family} at {tax:?}: {amount}, not {expected} of {base}"));
+            }
+        }
+        self.check_events()?;
+        self.check_charges()?;
+        self.check_money()
+    }
+
+    /// Whether a document of a family is void: then the family's sums, each rounded when it was issued, may be a cent off until
+    /// something is issued at the same rates.
+    fn has_void(&self, family: DocumentRef) -> bool {
+        self.book.documents().any(|document| document.family == family && document.standing == Standing::Void)
+    }
+
+    fn seen(&self) -> Checked<Seen> {
+        let mut seen = Seen::default();
+        for document in self.book.documents().filter(|document| !document.standing.is_void()) {
+            let head = &document.head;
+            let content = self.content(document)?;
+            let sign = sign(head.kind);
+            if let Some(slot) = slot(document) {
+                seen.places.extend(head.parts.iter().map(|no| (no.0, head.period.start(), slot)));
+            }
+            let corrects_children = head.purpose == Purpose::Adjustment && head.net_terms == NetTerms::DueUponUsage;
+            let is_child = head.purpose == Purpose::Usage || corrects_children;
+            let (mut sub_total, mut discount) = (0, 0);
+            let mut bases: BTreeMap<TaxTreatment, i64> = BTreeMap::new();
+            for product in &content.products {
+                let rates = (product.rates.discount, product.rates.tax.clone());
+                let mut of_lines = 0;
+                for line in &product.lines {
+                    let with = if line.bill_with == BillWith::Fixed { With::Fixed } else { With::Usage };
+                    let id = line.line_item_id.as_ref().map(|id| id.as_str().to_owned());
+                    let key = (product.product_no.0, line.period_start, id, with);
+                    of_lines += line.amount.minor();
+                    *seen.sums.entry(key.clone()).or_insert(0) += sign * line.amount.minor();
+                    *seen.by_rate.entry((document.family, key.clone(), rates.clone())).or_insert(0) += sign * line.amount.minor();
+                    if is_child {
+                        seen.of_children.insert(key);
+                    }
+                }
+                if of_lines != product.sub_total.minor() || product.net.minor() != of_lines - product.discount.minor() {
+                    return Err(format!("a product of {} doesn't add up", self.told(document)));
+                }
+                sub_total += of_lines;
+                discount += product.discount.minor();
+                *bases.entry(rates.1.clone()).or_insert(0) += product.net.minor();
+                let sum = seen.discounts.entry((document.family, product.product_no.0, rates)).or_insert((0, 0));
+                *sum = (sum.0 + sign * of_lines, sum.1 + sign * product.discount.minor());
+            }
+            let mut tax = 0;
+            for of_rate in &content.taxes {
+                if bases.remove(&of_rate.treatment) != Some(of_rate.base.minor()) {
+                    return Err(format!("the tax at {:?} of {} has another base", of_rate.treatment, self.told(document)));
+                }
+                tax += of_rate.amount.minor();
+                let sum = seen.taxes.entry((document.family, of_rate.treatment.clone())).or_insert((0, 0));
+                *sum = (sum.0 + sign * of_rate.base.minor(), sum.1 + sign * of_rate.amount.minor());
+            }
+            let adds_up = content.sub_total.minor() == sub_total
+                && content.total_discount.minor() == discount
+                && content.total_tax.minor() == tax
+                && content.total.minor() == sub_total - discount + tax
+                && bases.is_empty();
+            if !adds_up {
+                return Err(format!("the totals of {} don't add up", self.told(document)));
+            }
+            if document.standing.is_issued() && document.total != Some(content.total) {
+                return Err(format!("{} has a total of {:?}, not {}", self.told(document), document.total, content.total));
+            }
+        }
+        Ok(seen)
+    }
+
+    fn check_lines(&self, seen: &Seen, parts: &[Part]) -> Checked {
+        let mut owed: BTreeMap<Key, i64> = BTreeMap::new();
+        let mut settled: BTreeSet<(u16, Date)> = BTreeSet::new();
+        for part in parts {
+            let key = (part.product, part.start, part.item.clone(), part.with);
+            let sum = seen.sums.get(&key).copied().unwrap_or(0);
+            let product = self.model.product(part.product);
+            let index = product.periods.iter().position(|period| period.start == part.own).expect("a period");
+            let is_covered = seen.places.contains(&(part.product, part.own, part.slot));
+            let due = self.model.due_at(product, index, part.slot);
+            let waits = self.model.may_lack(product.periods[index].terms.entity);
+            let is_settled = is_covered || self.has_run && due <= self.now && !waits;
+            let fits = sum == part.minor || !is_settled && (sum == 0 || seen.of_children.contains(&key));
+            if is_settled && part.with == With::Usage {
+                settled.insert((part.product, part.start));
+            }
+            if !fits {
+                let whose = if is_covered { "a document is there" } else { "no document is there" };
+                return Err(format!(
+                    "{key:?} costs {}, and documents say {sum} ({whose}, {:?} of {} due {due})",
+                    part.minor, part.slot, part.own
+                ));
+            }
+            owed.insert(key, part.minor);
+        }
+        for (key, sum) in &seen.sums {
+            // L3: what children bill of a line item that was dropped since stands until the period's usage is billed.
+            let waits = seen.of_children.contains(key) && !settled.contains(&(key.0, key.1));
+            if *sum != 0 && !owed.contains_key(key) && !waits {
+                return Err(format!("{key:?} isn't owed, and documents say {sum}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_rates(&self, seen: &Seen, parts: &[Part]) -> Checked {
+        let terms: BTreeMap<(u16, Date), &Part> = parts.iter().map(|part| ((part.product, part.start), part)).collect();
+        for ((family, key, rates), sum) in seen.by_rate.iter().filter(|(_, sum)| **sum != 0) {
+            let Some(part) = terms.get(&(key.0, key.1)) else {
+                if seen.of_children.contains(key) {
+                    continue;
+                }
+                return Err(format!("{key:?} isn't owed, and {rates:?} has {sum}"));
+            };
+            let is_discountable = self.model.is_discountable(key.2.as_deref());
+            let discount = convert::rate(part.terms.discount.filter(|_| is_discountable).unwrap_or(0));
+            let stated = part.terms.tax.map(convert::rate);
+            // What the contract leaves to a default stands at what its document had.
+            let is_other_category = rates.1.rate == convert::rate(0)
+                && part.terms.category.is_some_and(|category| convert::basis(category) != rates.1.basis);
+            if rates.0 != discount || stated.is_some_and(|stated| stated != rates.1.rate) || is_other_category {
+                return Err(format!("{key:?} of {family} stands at {rates:?} with {sum}, not at {discount:?} and {stated:?}"));
+            }
+        }
+        // No tax has more or less than nothing the wrong way: what was billed at one is taken back at it.
+        let mut at_taxes: BTreeMap<(&Key, &TaxTreatment), i64> = BTreeMap::new();
+        for ((_, key, (_, tax)), sum) in &seen.by_rate {
+            *at_taxes.entry((key, tax)).or_insert(0) += sum;
+        }
+        for ((key, tax), sum) in at_taxes {
+            let all = seen.sums.get(key).copied().unwrap_or(0);
+            if sum != 0 && (all == 0 || sum.signum() != all.signum()) {
+                return Err(format!("{key:?} has {sum} at {tax:?}, of {all} in all"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Each live event stands on a document in force, or waits on a void one for its replacement.
+    fn check_events(&self) -> Checked {
+        for (kept, event) in self.events.iter().zip(&self.model.events).filter(|(_, event)| !event.deleted) {
+            let document = self.book.document(kept.standing).ok_or_else(|| format!("{event:?} stands nowhere"))?;
+            if document.standing == Standing::Discarded {
+                return Err(format!("{event:?} stands on a discarded {}", self.told(document)));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl World {
+    /// Each live charge is on a document in force, or waits for the replacement of a void one.
+    fn check_charges(&self) -> Checked {
+        for charge in self.book.charges().live() {
+            let waits = || {
+                let is_void =
+                    |other: &BookDocument| other.standing == Standing::Void && other.head.parts.contains(&charge.product_no);
+                self.book.documents().any(is_void)
+            };
+            if self.book.documents_of_charge(charge).is_empty() && !waits() {
+                return Err(format!("{charge:?} is on no document"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A percentage of minor units, half away from zero.
+fn percent(minor: i64, rate: Percentage) -> i64 {
+    let rate: u32 = (rate.as_decimal() * rust_decimal::Decimal::from(100)).try_into().expect("hundredths of a percent");
+    round_ratio(i128::from(minor) * i128::from(rate), 10_000)
+}

@@ -1,0 +1,754 @@
+//! Edits, cancels, resumes and quantities (billing rules 7).
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use billing_domain::calendar::Timestamp;
+use billing_domain::contract::terms::PaymentTime;
+use billing_domain::patch::Patch;
+
+use super::calendar::{Date, plus};
+use super::terms::{CutBy, Item, Product, Refused, Stretch, Terms, replaced};
+use super::{Model, State, Verdict};
+use crate::histories::spec::*;
+
+/// What is known of documents.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    /// Products that have billed or have usage.
+    pub(crate) begun: BTreeSet<u16>,
+    /// Of which that isn't sure: their documents are void, their events deleted.
+    pub(crate) maybe_begun: BTreeSet<u16>,
+    /// Service periods of which something is issued and in force: product and first day.
+    pub(crate) issued: BTreeSet<(u16, Date)>,
+    /// Those of which only children of events are issued.
+    pub(crate) issued_children: BTreeSet<(u16, Date)>,
+}
+
+/// Whether a pricing comes twice over the same days.
+pub(super) fn comes_twice(products: &[Product]) -> bool {
+    products.iter().enumerate().any(|(i, a)| {
+        products[..i].iter().any(|b| {
+            a.pricing() == b.pricing()
+                && a.periods.iter().any(|one| b.periods.iter().any(|other| one.start < other.end && other.start < one.end))
+        })
+    })
+}
+
+/// What an element names beyond the newest agreed terms.
+fn beyond(element: &Element, newest: &Terms) -> (Element, bool) {
+    let mut rest = element.clone();
+    rest.minimum_fee = rest.minimum_fee.unless(newest.minimum_fee.as_ref());
+    rest.entity = match rest.entity {
+        // Naming the entity that bills anyway changes nothing.
+        Patch::Set(entity) if entity == newest.entity => Patch::Keep,
+        other => other.unless(newest.stated_entity.as_ref()),
+    };
+    rest.cycle = match rest.cycle {
+        Patch::Clear => Patch::Set((billing_domain::contract::schedule::CycleUnit::Monthly, 1)),
+        other => other,
+    }
+    .unless(Some(&newest.cycle));
+    rest.payment_time = match rest.payment_time {
+        Patch::Clear => Patch::Set(billing_domain::contract::terms::PaymentTime::AfterUse),
+        other => other,
+    }
+    .unless(Some(&newest.payment_time));
+    if rest.entity == Patch::Set(newest.entity) {
+        rest.entity = Patch::Keep;
+    }
+    rest.issue_day = rest.issue_day.unless(newest.issue_day.as_ref());
+    rest.tax = rest.tax.unless(newest.tax.as_ref());
+    rest.category = rest.category.unless(newest.category.as_ref());
+    rest.discount = rest.discount.unless(newest.discount.as_ref());
+    let mut same_set = false;
+    match &mut rest.items {
+        Patch::Set(requests) => {
+            let agreed = |id: &str| newest.items.iter().find(|item| item.id == id);
+            for request in requests.iter_mut() {
+                if let Some(item) = agreed(request.id) {
+                    *request = item_beyond(request.clone(), item);
+                }
+            }
+            same_set = requests.len() == newest.items.len() && requests.iter().all(|request| agreed(request.id).is_some());
+            if same_set && requests.iter().all(says_nothing) {
+                rest.items = Patch::Keep;
+            }
+        }
+        Patch::Clear if newest.all_items => rest.items = Patch::Keep,
+        Patch::Clear | Patch::Keep => {}
+    }
+    (rest, same_set)
+}
+
+fn item_beyond(request: ItemRequest, item: &Item) -> ItemRequest {
+    let (price, usage) = match &item.charge {
+        ChargeSpec::Fixed { price, .. } => (price, None),
+        ChargeSpec::Usage(usage) => (&usage.price, Some(usage)),
+    };
+    ItemRequest {
+        id: request.id,
+        quantities: request.quantities.filter(|list| *list != item.quantities),
+        price: request.price.unless(Some(price)),
+        included: request.included.unless(usage.map(|usage| &usage.included)),
+        prepaid: request.prepaid.unless(usage.and_then(|usage| usage.prepaid.as_ref())),
+        minimum: request.minimum.unless(usage.and_then(|usage| usage.minimum.as_ref())),
+        maximum: request.maximum.unless(usage.and_then(|usage| usage.maximum.as_ref())),
+    }
+}
+
+fn overrides(request: &ItemRequest) -> bool {
+    request.price.is_named()
+        || request.included.is_named()
+        || request.prepaid.is_named()
+        || request.minimum.is_named()
+        || request.maximum.is_named()
+}
+
+fn says_nothing(request: &ItemRequest) -> bool {
+    !overrides(request) && request.quantities.is_none()
+}
+
+/// Whether an element names anything that begins on the edit's day: not notes, net terms, quantities, nor first and last
+/// days.
+fn is_dated(rest: &Element, same_set: bool) -> bool {
+    let items = match &rest.items {
+        Patch::Keep => false,
+        Patch::Clear => true,
+        Patch::Set(requests) => !same_set || requests.iter().any(overrides),
+    };
+    items
+        || rest.reprice
+        || rest.minimum_fee.is_named()
+        || rest.entity.is_named()
+        || rest.cycle.is_named()
+        || rest.payment_time.is_named()
+        || rest.issue_day.is_named()
+        || rest.tax.is_named()
+        || rest.category.is_named()
+        || rest.discount.is_named()
+}
+
+/// Whether stretches that bill the same follow each other: what an edit states may make them one.
+fn splits_by_name(product: &Product) -> bool {
+    product.whole.windows(2).any(|two| two[0].to == two[1].from && two[0].terms.shows_as(&two[1].terms))
+}
+
+/// An element matched to a product.
+enum Matched {
+    Product(u16),
+    New,
+}
+
+impl Model {
+    fn matches(&self, elements: &[Element], now: Timestamp) -> Result<Verdict<Vec<Matched>>, Refused> {
+        let mut found: Vec<Option<Matched>> = elements.iter().map(|_| None).collect();
+        let mut taken = BTreeSet::new();
+        for (element, found) in elements.iter().zip(&mut found) {
+            let Some(no) = element.no else { continue };
+            match self.products.iter().find(|product| product.no == no) {
+                None => return Err("unknown_product"),
+                Some(product) if product.pricing() != element.pricing => return Err("pricing_mismatch"),
+                Some(_) if !taken.insert(no) => return Err("ambiguous_product"),
+                Some(_) => *found = Some(Matched::Product(no)),
+            }
+        }
+        for (element, found) in elements.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
+            let same = self.products.iter().filter(|product| {
+                product.pricing() == element.pricing && Some(product.start()) == element.start && !taken.contains(&product.no)
+            });
+            let same: Vec<u16> = same.map(|product| product.no).collect();
+            match same.as_slice() {
+                [] => {}
+                [no] => {
+                    taken.insert(*no);
+                    *found = Some(Matched::Product(*no));
+                }
+                _ => return Ok(Verdict::Skip("two products of one start")),
+            }
+        }
+        for (i, element) in elements.iter().enumerate() {
+            if found[i].is_some() {
+                continue;
+            }
+            if elements.iter().zip(&found).filter(|(other, found)| other.pricing == element.pricing && found.is_none()).count()
+                > 1
+            {
+                return Ok(Verdict::Skip("several unmatched elements of a pricing"));
+            }
+            let mut left = Vec::new();
+            for product in
+                self.products.iter().filter(|product| product.pricing() == element.pricing && !taken.contains(&product.no))
+            {
+                let Some(today) = self.today(product, now) else { return Ok(Verdict::Skip("two todays")) };
+                if product.end().is_some_and(|end| today < end) {
+                    left.push(product.no);
+                }
+            }
+            found[i] = Some(match left.as_slice() {
+                [] => Matched::New,
+                [no] => Matched::Product(*no),
+                _ => return Err("ambiguous_product"),
+            });
+        }
+        Ok(Verdict::Take(found.into_iter().map(|found| found.expect("each is matched")).collect()))
+    }
+
+    /// The products after an edit.
+    pub(crate) fn edited(&self, request: &EditRequest, facts: &Facts, now: Timestamp) -> Verdict<Vec<Product>> {
+        let mut doubt = None;
+        match self.state(now) {
+            None => return Verdict::Skip("two states"),
+            Some(State::Cancelling | State::Cancelled) => return Verdict::Refuse("contract_over"),
+            Some(State::Pending | State::Active | State::Completed) => {}
+        }
+        if matches!(request.since, From::Day(day) if day < self.first_day) {
+            return Verdict::Refuse("before the first day");
+        }
+        let matched = match self.matches(&request.elements, now) {
+            Ok(Verdict::Take(matched)) => matched,
+            Ok(Verdict::Skip(why)) => return Verdict::Skip(why),
+            Ok(_) => unreachable!("it is matched or not"),
+            Err(why) => return Verdict::Refuse(why),
+        };
+        let mut next = self.products.clone();
+        for product in &mut next {
+            if matched.iter().any(|matched| matches!(matched, Matched::Product(no) if *no == product.no)) {
+                continue;
+            }
+            let Some(today) = self.today(product, now) else { return Verdict::Skip("two todays") };
+            let Some(end) = product.end() else { continue };
+            // One that is over bills no more, and one that was left out before keeps its end.
+            if end <= today || product.cut.is_some() {
+                continue;
+            }
+            let day = match request.since {
+                From::Next => ends_with_period(product, today),
+                From::Current => plus(today, 1).max(product.first_day().expect("it bills")),
+                From::Day(day) => day,
+            };
+            let day = if matches!(request.since, From::Current) && product.first_day().is_some_and(|first| today < first) {
+                product.first_day().expect("it bills")
+            } else {
+                day
+            };
+            if day < end {
+                product.cut = Some((day, CutBy::Removal));
+                product.count_periods();
+            }
+        }
+        let mut added = Vec::new();
+        for (element, matched) in request.elements.iter().zip(&matched) {
+            match matched {
+                Matched::New => {
+                    let no = next.iter().chain(&added).map(|product: &Product| product.no + 1).max().unwrap_or(0);
+                    match Terms::agree(element, &self.catalog) {
+                        Ok(terms) => added.push(Product::new(no, terms)),
+                        Err(why) => return Verdict::Refuse(why),
+                    }
+                }
+                Matched::Product(no) => {
+                    let product = next.iter_mut().find(|product| product.no == *no).expect("it is matched");
+                    match self.patched(product, element, request, facts, now) {
+                        Verdict::Take(patched) => *product = patched,
+                        Verdict::May(why, patched) => {
+                            doubt = doubt.or(Some(why));
+                            *product = patched;
+                        }
+                        Verdict::Refuse(why) => return Verdict::Refuse(why),
+                        Verdict::Skip(why) => return Verdict::Skip(why),
+                    }
+                }
+            }
+        }
+        next.extend(added);
+        if comes_twice(&next) {
+            return Verdict::Refuse("duplicate_product");
+        }
+        if !self.keeps_usage(&next) {
+            return self.loses_usage();
+        }
+        if !self.keeps_charges(&next) {
+            return Verdict::Refuse("charge_already_recorded");
+        }
+        match doubt {
+            Some(why) => Verdict::May(why, next),
+            None => Verdict::Take(next),
+        }
+    }
+
+    fn patched(
+        &self,
+        product: &Product,
+        element: &Element,
+        request: &EditRequest,
+        facts: &Facts,
+        now: Timestamp,
+    ) -> Verdict<Product> {
+        let Some(today) = self.today(product, now) else { return Verdict::Skip("two todays") };
+        let mut next = product.clone();
+        let newest = Rc::clone(product.newest());
+        let (full, full_same_set) = beyond(element, &newest);
+        let ids = |terms: &Terms| terms.items.iter().map(|item| item.id).collect::<BTreeSet<_>>();
+        let everywhere = product.whole.iter().all(|stretch| ids(&stretch.terms) == ids(&newest));
+        let (rest, same_set) = if request.since == From::Next || request.version {
+            (full, full_same_set)
+        } else {
+            (element.clone(), full_same_set && everywhere)
+        };
+        let Some(end) = product.end() else {
+            return Verdict::Skip("a product that never bills");
+        };
+        let is_over = end <= today;
+        let dated = is_dated(&rest, same_set);
+        if is_over
+            && product.cut.is_some()
+            && product.whole.iter().any(|stretch| stretch.from >= end && stretch.from < product.until)
+        {
+            return Verdict::Skip("P13: a product left out before its newest terms came, which no answer shows");
+        }
+        let moves = element.start.is_some_and(|start| start != product.start());
+        let agreed_end = element.end.filter(|new| *new != newest.end);
+        let goes_on = is_over && element.end.is_some_and(|new| new > end);
+        let new_end = if is_over { agreed_end.filter(|new| *new != end) } else { agreed_end };
+        if is_over && !goes_on && new_end.is_none() {
+            match (request.since, dated || rest.items.is_named()) {
+                _ if moves => return Verdict::Skip("an ended product's first day"),
+                _ if quantities_of(&rest).next().is_some() => return Verdict::Skip("an ended product's quantities"),
+                (_, false) => return Verdict::Take(next),
+                // Nothing is left that it could change.
+                (From::Next | From::Current, true) => return Verdict::May("an ended product's terms", next),
+                (From::Day(day), true) if day >= end => return Verdict::May("an ended product's terms", next),
+                (From::Day(_), true) if product.cut.is_some() => return Verdict::Skip("the past terms of a product left out"),
+                (From::Day(_), true) => {}
+            }
+        }
+        if is_over && new_end.is_some() && (moves || quantities_of(element).next().is_some()) {
+            return Verdict::Skip("an ended product's end together with its start or quantities");
+        }
+        // From when an ended product goes on: what it billed isn't billed again, days between aren't billed.
+        let mut again = None;
+        if goes_on {
+            match request.since {
+                From::Day(day) if day >= element.end.expect("it is named") => {
+                    return Verdict::Skip("an ended product that goes on after its end");
+                }
+                From::Day(day) => again = Some(day.max(end)),
+                From::Next | From::Current => return Verdict::Refuse("product_over"),
+            }
+        }
+        let mut put_back = false;
+        // One that is put back before its end goes on as if nothing was.
+        if next.cut.is_some() && (!is_over || goes_on) {
+            if self.was_resumed {
+                return Verdict::Skip("P12: put back after a cancel was taken back");
+            }
+            next.cut = None;
+            next.count_periods();
+            put_back = true;
+        }
+        if let Some(new) = new_end.filter(|_| !moves) {
+            if facts.maybe_begun.contains(&product.no) && !facts.begun.contains(&product.no) {
+                return Verdict::Skip("an end, and has it begun?");
+            }
+            let begun = facts.begun.contains(&product.no);
+            let first = product.first_day().expect("it bills");
+            // The first day that is billed or not billed otherwise.
+            let changes = new.min(end);
+            let next_period = match product.period_at(today) {
+                Some(period) if period.end == end => Some(period.whole.1),
+                Some(period) => Some(period.end),
+                None => product.next_start(today),
+            };
+            let is_asked_for = match request.since {
+                From::Next => false,
+                From::Current => true,
+                From::Day(day) => day <= changes,
+            };
+            let is_early = next_period.is_none_or(|start| changes < start);
+            if begun && !goes_on && first <= today && new != end && is_early && !is_asked_for {
+                return Verdict::Refuse("ends_before_next_period");
+            }
+            let last = &next.whole.last().expect("a stretch").terms;
+            if begun && last.is_one_time() && new > last.anchor {
+                return Verdict::Refuse("not_retroactive: billed once");
+            }
+            if !begun && rest.issue_day.is_named() {
+                return Verdict::Skip("an end and an issue day of a product that hasn't begun");
+            }
+            // Its own end takes the place of the one by which it was left out.
+            next.cut = None;
+            if let Err(why) = next.end_on(new, begun) {
+                return Verdict::Refuse(why);
+            }
+        }
+        if let Some(again) = again.filter(|again| *again > end) {
+            let mut whole: Vec<Stretch> = Vec::new();
+            for stretch in &next.whole {
+                for (from, to) in [(stretch.from, stretch.to.min(end)), (stretch.from.max(again), stretch.to)] {
+                    if from < to {
+                        whole.push(Stretch { from, to, ..stretch.clone() });
+                    }
+                }
+            }
+            whole.sort_by_key(|stretch| stretch.from);
+            next.whole = whole;
+            next.count_periods();
+        }
+        if full_same_set && !everywhere && is_dated(&rest, same_set) && rest.items.is_named() {
+            return Verdict::Skip("P7: the newest line items with other values, and others before");
+        }
+        if let Patch::Set(requests) = &rest.items {
+            let again = |request: &&ItemRequest| {
+                product.ever.contains(&request.id)
+                    && product.whole.iter().any(|stretch| !ids(&stretch.terms).contains(request.id))
+            };
+            if requests.iter().any(|request| again(&request)) {
+                return Verdict::Skip("P11: a line item that comes back");
+            }
+        }
+        if matches!(rest.items, Patch::Clear) && product.ever.len() > newest.items.len() {
+            return Verdict::Skip("P11: a line item that comes back");
+        }
+        let mut doubt = None;
+        // Quantities have dates of their own.
+        for (id, list) in quantities_of(&rest) {
+            let known = |stretch: &Stretch| stretch.terms.items.iter().find(|item| item.id == id).map(|item| item.charge.clone());
+            match next.whole.last().and_then(known) {
+                Some(ChargeSpec::Fixed { .. }) => {}
+                Some(ChargeSpec::Usage(_)) => return Verdict::Refuse("quantities of usage"),
+                None => return Verdict::Skip("quantities of a new line item"),
+            }
+            set_quantities(&mut next, id, |steps| replaced(steps, list));
+        }
+        let first = next.first_day().expect("it bills");
+        if let Some(start) = element.start.filter(|start| *start != product.start()) {
+            if facts.begun.contains(&product.no) {
+                return Verdict::Refuse("already_started");
+            }
+            if product.cut.is_some() || start >= next.whole[0].to || is_dated(&rest, same_set) || new_end.is_some() {
+                return Verdict::Skip("a first day that moves together with other things");
+            }
+            if facts.maybe_begun.contains(&product.no) {
+                doubt = Some("has it begun?");
+            }
+            next.whole[0].from = start;
+            for stretch in &mut next.whole {
+                let mut terms = Terms { start, ..(*stretch.terms).clone() };
+                terms.count_anew();
+                if terms.end <= start {
+                    return Verdict::Refuse("ends before it starts");
+                }
+                if let Err(why) = terms.check_issue_day() {
+                    return Verdict::Refuse(why);
+                }
+                stretch.terms = Rc::new(terms);
+            }
+            next.count_periods();
+            return doubt.map_or(Verdict::Take(next.clone()), |why| Verdict::May(why, next));
+        }
+        let carries = product.periods.iter().any(|period| period.terms.payment_time == PaymentTime::DuringUse);
+        if put_back && carries && facts.begun.contains(&product.no) {
+            doubt = Some("L10: usage of a product that is put back");
+        }
+        if !is_dated(&rest, same_set) && new_end.is_none() {
+            let splits = |day: Date| next.period_at(day).is_some_and(|period| period.start != day);
+            return match request.since {
+                From::Day(day) if splits(day) && element.items.is_named() => {
+                    Verdict::May("the agreed line items, from within a period", next)
+                }
+                _ => doubt.map_or(Verdict::Take(next.clone()), |why| Verdict::May(why, next)),
+            };
+        }
+        let from = match request.since {
+            _ if !is_dated(&rest, same_set) => next.end().unwrap_or(first),
+            From::Next if today < first => first,
+            From::Current if today < first => first,
+            From::Next => next.next_start(today).unwrap_or_else(|| next.end().expect("it bills")),
+            From::Current => match next.period_at(today) {
+                Some(period) => period.start,
+                None => next.next_start(today).unwrap_or_else(|| next.end().expect("it bills")),
+            },
+            From::Day(day) if day <= first => first,
+            From::Day(day) => match next.period_at(day) {
+                Some(period) if period.start == day => day,
+                Some(_) if splits_by_name(&next) => return Verdict::Skip("stretches that only differ in what they state"),
+                Some(_) if self.changes_nothing(&next, &rest, same_set, day) => {
+                    return Verdict::May("not_a_period_start, and nothing changes in effect", next);
+                }
+                Some(_) if self.begins_later(&next, &rest, same_set, day) => {
+                    doubt = Some("not_a_period_start, and what changes begins later");
+                    day
+                }
+                Some(_) if beyond_is_nothing(element, &newest) => {
+                    return Verdict::May("not_a_period_start, and nothing changes", next);
+                }
+                Some(_) => return Verdict::Refuse("not_a_period_start"),
+                None if next.end() == Some(day) => day,
+                None => return Verdict::Skip("a change after the end or in a gap"),
+            },
+        };
+        let last_end = next.end().unwrap_or(first);
+        if is_dated(&rest, same_set) && from == last_end {
+            // Nothing is left that it could change.
+            return Verdict::May("a change after the last period", next);
+        }
+        let mut stretches = Vec::new();
+        for stretch in &next.whole {
+            if stretch.from < from {
+                stretches.push(Stretch { to: stretch.to.min(from), ..stretch.clone() });
+            }
+            if from < stretch.to {
+                let start = stretch.from.max(from);
+                let terms = match is_dated(&rest, same_set) {
+                    true => stretch.terms.with(&rest, same_set, &self.catalog).map(Rc::new),
+                    false => Ok(Rc::clone(&stretch.terms)),
+                };
+                match terms {
+                    Ok(terms) => stretches.push(Stretch { from: start, to: stretch.to, terms }),
+                    Err(why) => return Verdict::Refuse(why),
+                }
+            }
+        }
+        // Terms that are the same before and after a day don't begin there.
+        let mut merged: Vec<Stretch> = Vec::new();
+        for stretch in stretches {
+            match merged.last_mut() {
+                Some(before) if before.to == stretch.from && before.terms == stretch.terms => before.to = stretch.to,
+                _ => merged.push(stretch),
+            }
+        }
+        let mut changed = Product { whole: merged, ..next.clone() };
+        changed.count_periods();
+        // What structures documents changes only from a period of which nothing is issued.
+        let restructured = product.periods.iter().find(|period| {
+            changed
+                .whole
+                .iter()
+                .find(|stretch| stretch.from <= period.start && period.start < stretch.to)
+                .is_some_and(|stretch| stretch.terms.structure() != period.terms.structure())
+        });
+        if let Some(period) = restructured {
+            let from_there = |(no, start): &(u16, Date)| *no == product.no && *start >= period.start;
+            if facts.issued.contains(&(product.no, period.start)) {
+                return Verdict::Refuse("not_retroactive");
+            }
+            if facts.issued.iter().any(from_there) {
+                doubt = Some("a later period is issued");
+            }
+            if facts.issued_children.iter().any(from_there) {
+                doubt = Some("not_retroactive: children are issued, if they come to nothing");
+            }
+        }
+        // Usage stays in its period: one that begins elsewhere is none for it, and which of them are is the plan's doing.
+        let begins = |product: &Product, day| product.period_at(day).map(|period| period.start);
+        let events = self.events.iter().filter(|event| !event.deleted && event.product == product.no);
+        if events.into_iter().any(|event| begins(product, event.day) != begins(&changed, event.day)) {
+            doubt = Some("L1: usage gets another period");
+        }
+        match doubt {
+            Some(why) => Verdict::May(why, changed),
+            None => Verdict::Take(changed),
+        }
+    }
+
+    /// Whether an element changes nothing that is billed from a day on.
+    fn changes_nothing(&self, product: &Product, rest: &Element, same_set: bool, from: Date) -> bool {
+        product
+            .whole
+            .iter()
+            .filter(|stretch| from < stretch.to)
+            .all(|stretch| stretch.terms.with(rest, same_set, &self.catalog).is_ok_and(|terms| terms.shows_as(&stretch.terms)))
+    }
+
+    /// Whether an element changes nothing that is billed in the terms a day has.
+    fn begins_later(&self, product: &Product, rest: &Element, same_set: bool, day: Date) -> bool {
+        let of_day = product.whole.iter().find(|stretch| stretch.from < day && day < stretch.to);
+        of_day.is_some_and(|stretch| {
+            stretch.terms.with(rest, same_set, &self.catalog).is_ok_and(|terms| terms.shows_as(&stretch.terms))
+        })
+    }
+
+    /// Usage is asked for by its latest event's day only, as that was in the zone of then.
+    fn loses_usage<T>(&self) -> Verdict<T> {
+        match self.zone_moved {
+            true => Verdict::Skip("L8: usage on a day of another zone"),
+            false => Verdict::Refuse("usage_already_reported"),
+        }
+    }
+
+    /// Whether every event still has a period and a line item.
+    fn keeps_usage(&self, next: &[Product]) -> bool {
+        self.events.iter().filter(|event| !event.deleted).all(|event| {
+            let product = next.iter().find(|product| product.no == event.product).expect("products are kept");
+            product.period_at(event.day).is_some_and(|period| period.terms.meters(event.usage))
+        })
+    }
+
+    /// Whether every charge still has a period, in its currency.
+    fn keeps_charges(&self, next: &[Product]) -> bool {
+        self.charges.iter().filter(|charge| !charge.deleted).all(|charge| {
+            let product = next.iter().find(|product| product.no == charge.product).expect("products are kept");
+            product.period_at(charge.day).is_some_and(|period| period.terms.currency == charge.currency)
+        })
+    }
+
+    /// The products after a cancel.
+    pub(crate) fn cancelled(&self, last_day: LastDay, now: Timestamp) -> Verdict<Vec<Product>> {
+        let state = match self.state(now) {
+            None => return Verdict::Skip("two states"),
+            Some(State::Cancelled) => return Verdict::Refuse("cancelled twice"),
+            Some(state) => state,
+        };
+        let whole_end = self.products.iter().filter_map(Product::end).max();
+        if let (LastDay::Day(day), Some(end)) = (last_day, whole_end)
+            && (day < plus(self.first_day, -1) || day >= end)
+        {
+            return Verdict::Refuse("a last day outside the contract");
+        }
+        let mut next = self.products.clone();
+        for product in &mut next {
+            let Some(today) = self.today(product, now) else { return Verdict::Skip("two todays") };
+            let Some(end) = product.end() else { continue };
+            let day = match last_day {
+                LastDay::PeriodEnd => ends_with_period(product, today),
+                LastDay::Today => plus(today, 1),
+                LastDay::Day(day) => plus(day, 1),
+            };
+            // Products that would start later never do.
+            let first = product.first_day().expect("it bills");
+            let day = if last_day == LastDay::Today && today < first { first } else { day };
+            if day < end {
+                product.cut = Some((day, CutBy::Cancel));
+                product.count_periods();
+            }
+        }
+        if !self.keeps_usage(&next) {
+            return self.loses_usage();
+        }
+        if !self.keeps_charges(&next) {
+            return Verdict::Refuse("charge_already_recorded");
+        }
+        match state {
+            State::Cancelling => {
+                let next_end = next.iter().filter_map(Product::end).max();
+                if next_end < whole_end {
+                    Verdict::Take(next)
+                } else {
+                    Verdict::May("cancelled again without an earlier day", next)
+                }
+            }
+            State::Completed => Verdict::May("a completed contract cancelled", next),
+            State::Pending | State::Active | State::Cancelled => Verdict::Take(next),
+        }
+    }
+
+    /// The products after a cancel is taken back.
+    pub(crate) fn resumed(&self, now: Timestamp) -> Verdict<Vec<Product>> {
+        let Some(before) = &self.before_cancel else { return Verdict::Refuse("not cancelled") };
+        if self.products.iter().zip(before).any(|(now, before)| before.bills() && !now.bills()) {
+            return Verdict::Skip("P2b: a product that never started, resumed");
+        }
+        match self.state(now) {
+            None => Verdict::Skip("two states"),
+            Some(State::Cancelling) => Verdict::Take(before.clone()),
+            Some(State::Cancelled) if self.products.iter().all(|product| !product.bills()) => {
+                Verdict::May("an annulled contract resumed", before.clone())
+            }
+            Some(_) => Verdict::Refuse("contract_over"),
+        }
+    }
+
+    /// The products after a step of a quantity.
+    pub(crate) fn with_quantity(&self, change: &QuantityRequest, now: Timestamp) -> Verdict<Vec<Product>> {
+        if self.before_cancel.is_some() {
+            return Verdict::Skip("quantities of a cancelled contract");
+        }
+        let product = self.product(change.product);
+        let Some(today) = self.today(product, now) else { return Verdict::Skip("two todays") };
+        if product.end().is_none_or(|end| end <= today) || product.cut.is_some() {
+            return Verdict::Skip("quantities of an ended product");
+        }
+        if product.whole.last().is_some_and(|last| product.end().is_none_or(|end| end <= last.from)) {
+            return Verdict::Skip("quantities of terms planned for after the end");
+        }
+        let item = product.newest().items.iter().find(|item| item.id == change.item);
+        match item.map(|item| &item.charge) {
+            None => return Verdict::Refuse("no such line item"),
+            Some(ChargeSpec::Usage(_)) => return Verdict::Refuse("quantities of usage"),
+            Some(ChargeSpec::Fixed { .. }) => {}
+        }
+        let asked = change.from.unwrap_or(today.max(product.first_day().expect("it bills")));
+        let from = match (change.prorate, product.period_at(asked)) {
+            (true, _) => asked,
+            (false, Some(period)) if period.start == asked => {
+                return Verdict::Skip("a step on a period's first day, not prorated");
+            }
+            (false, Some(period)) => period.end,
+            (false, None) => return Verdict::Skip("a step outside, not prorated"),
+        };
+        let mut next = self.products.clone();
+        let changed = next.iter_mut().find(|other| other.no == product.no).expect("it is there");
+        set_quantities(changed, change.item, |steps| {
+            let mut steps: Vec<_> = steps.iter().filter(|(day, _)| *day != from).copied().collect();
+            steps.push((from, change.quantity));
+            steps.sort_unstable();
+            steps
+        });
+        if product.period_at(from).is_none() { Verdict::May("a step outside", next) } else { Verdict::Take(next) }
+    }
+}
+
+/// A cancel's last day.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum LastDay {
+    PeriodEnd,
+    Today,
+    Day(Date),
+}
+
+/// A step of a quantity.
+#[derive(Clone, Debug)]
+pub(crate) struct QuantityRequest {
+    pub(crate) product: u16,
+    pub(crate) item: &'static str,
+    pub(crate) quantity: Amount,
+    pub(crate) from: Option<Date>,
+    pub(crate) prorate: bool,
+}
+
+fn beyond_is_nothing(element: &Element, newest: &Terms) -> bool {
+    let (rest, same_set) = beyond(element, newest);
+    !is_dated(&rest, same_set)
+}
+
+/// The first day without a product that runs to the end of its current period.
+fn ends_with_period(product: &Product, today: Date) -> Date {
+    let first = product.first_day().expect("it bills");
+    if today < first {
+        return first;
+    }
+    match product.period_at(today) {
+        Some(period) => period.end,
+        None => product.periods.iter().rev().map(|period| period.end).find(|end| *end <= today).expect("it has begun"),
+    }
+}
+
+fn quantities_of(element: &Element) -> impl Iterator<Item = (&'static str, &[(Date, Amount)])> {
+    let requests = match &element.items {
+        Patch::Set(requests) => requests.as_slice(),
+        Patch::Keep | Patch::Clear => &[],
+    };
+    requests.iter().filter_map(|request| Some((request.id, request.quantities.as_deref()?)))
+}
+
+fn set_quantities(product: &mut Product, id: &str, change: impl Fn(&[(Date, Amount)]) -> Vec<(Date, Amount)>) {
+    for stretch in &mut product.whole {
+        let mut terms = (*stretch.terms).clone();
+        for item in terms.items.iter_mut().filter(|item| item.id == id) {
+            item.quantities = change(&item.quantities);
+        }
+        stretch.terms = Rc::new(terms);
+    }
+    product.count_periods();
+}

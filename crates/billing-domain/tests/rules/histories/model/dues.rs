@@ -1,0 +1,242 @@
+//! What is owed, on which of a period's documents, from when (billing rules 2, 4, 5, 6).
+
+use std::cmp::Reverse;
+
+use billing_domain::calendar::Timestamp;
+use billing_domain::catalog::Aggregation;
+use billing_domain::contract::terms::PaymentTime;
+
+use super::calendar::{Date, days_between, midnight, service_date};
+use super::terms::{Item, Period, Product, Terms};
+use super::{Charge, Event, Model, rating};
+use crate::histories::spec::ChargeSpec;
+
+/// Which of a period's regular documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Slot {
+    Period,
+    UsageDebit,
+    Closing,
+}
+
+/// With which of a period's items something is billed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum With {
+    Fixed,
+    Usage,
+}
+
+/// What is owed for one thing, and where it is billed.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub(crate) product: u16,
+    /// The first day of the service period.
+    pub(crate) start: Date,
+    /// `None`: the true-up to the minimum fee.
+    pub(crate) item: Option<String>,
+    pub(crate) with: With,
+    pub(crate) minor: i64,
+    /// Discount and stated tax.
+    pub(crate) terms: std::rc::Rc<Terms>,
+    /// The first day of the document's own period.
+    pub(crate) own: Date,
+    pub(crate) slot: Slot,
+}
+
+impl Product {
+    /// Where a period's usage is billed: in which period's documents, and on which of them.
+    pub(crate) fn usage_slot(&self, index: usize) -> (usize, Slot) {
+        let period = &self.periods[index];
+        match period.terms.payment_time {
+            PaymentTime::AfterUse => (index, Slot::Period),
+            PaymentTime::BeforeUse => (index, Slot::UsageDebit),
+            PaymentTime::DuringUse => match self.periods.get(index + 1) {
+                Some(next) if next.start == period.end && carries_over(&period.terms, &next.terms) => (index + 1, Slot::Period),
+                Some(_) | None => (index, Slot::Closing),
+            },
+        }
+    }
+
+    /// The first day a document may be issued on.
+    pub(crate) fn issue_day(&self, index: usize, slot: Slot) -> Date {
+        let period = &self.periods[index];
+        let natural =
+            if slot == Slot::Period && period.terms.payment_time != PaymentTime::AfterUse { period.start } else { period.end };
+        period.terms.issue_day.map_or(natural, |day| day.max(natural))
+    }
+}
+
+fn carries_over(terms: &Terms, next: &Terms) -> bool {
+    next.payment_time == PaymentTime::DuringUse && next.entity == terms.entity && next.currency == terms.currency
+}
+
+impl Model {
+    /// When a document is due to be issued.
+    pub(crate) fn due_at(&self, product: &Product, index: usize, slot: Slot) -> Timestamp {
+        let entity = product.periods[index].terms.entity;
+        let day = midnight(self.zone(entity), product.issue_day(index, slot));
+        day.plus_seconds(i64::from(self.catalog.entities[entity].grace_hours) * 3600)
+    }
+
+    /// Where usage may land, best first: product and service date (billing rules 4).
+    pub(crate) fn candidates(&self, usage: usize, at: Timestamp) -> Vec<(u16, Date)> {
+        let mut found = Vec::new();
+        for product in &self.products {
+            let mut entities: Vec<usize> = product.periods.iter().map(|period| period.terms.entity).collect();
+            entities.dedup();
+            for entity in entities {
+                let day = service_date(self.zone(entity), at);
+                if let Some(period) = product.period_at(day)
+                    && period.terms.entity == entity
+                    && period.terms.meters(usage)
+                    && !found.contains(&(product.no, day))
+                {
+                    found.push((product.no, day));
+                }
+            }
+        }
+        found.sort_by_key(|(no, day)| {
+            let period = self.product(*no).period_at(*day).expect("it covers the day");
+            (Reverse(period.terms.start), *no)
+        });
+        found
+    }
+
+    /// Q of a usage product in a period, in thousandths, and the number of events.
+    fn q(&self, product: u16, period: &Period, usage: usize) -> (i128, i128) {
+        let here: Vec<(usize, &Event)> = self
+            .events
+            .iter()
+            .enumerate()
+            .filter(|(_, event)| !event.deleted && event.product == product && event.usage == usage && period.contains(event.day))
+            .collect();
+        let quantity = |event: &Event| i128::from(event.quantity);
+        let q = match self.catalog.usage[usage] {
+            Aggregation::Sum => here.iter().map(|(_, event)| quantity(event)).sum(),
+            Aggregation::Count => here.len() as i128 * 1_000,
+            Aggregation::Max => here.iter().map(|(_, event)| quantity(event)).max().unwrap_or(0),
+            Aggregation::Latest => here.iter().max_by_key(|(i, event)| (event.at, *i)).map_or(0, |(_, event)| quantity(event)),
+        };
+        (q, here.len() as i128)
+    }
+
+    /// The period of a contract that has a line item of a pricing first, whichever product it is of (billing rules 6).
+    pub(crate) fn first_with(&self, pricing: usize, item: &str) -> Option<(Date, u16)> {
+        let first = |product: &Product| {
+            let has_item =
+                |period: &&Period| period.terms.pricing == pricing && period.terms.items.iter().any(|has| has.id == item);
+            product.periods.iter().find(has_item).map(|period| (period.start, product.no))
+        };
+        self.products.iter().filter_map(first).min()
+    }
+
+    /// A fixed line item's price of a period; `None` of a `ONCE` item in another period than its first.
+    fn fixed(&self, product: &Product, period: &Period, item: &Item) -> Option<i64> {
+        let ChargeSpec::Fixed { price, once } = &item.charge else { return None };
+        let currency = period.terms.currency;
+        let on = |day: Date| {
+            let mut before = item.quantities.iter().filter(|(from, _)| *from <= day);
+            before.next_back().map_or(1_000, |(_, quantity)| *quantity)
+        };
+        if *once {
+            let is_first = self.first_with(period.terms.pricing, item.id) == Some((period.start, product.no));
+            return is_first.then(|| rating::fixed(price, &[(on(period.start), 1)], 1, currency));
+        }
+        let mut parts: Vec<(u32, i64)> = Vec::new();
+        let mut from = period.start;
+        for (step, _) in item.quantities.iter().filter(|(step, _)| period.start < *step && *step < period.end) {
+            parts.push((on(from), days_between(from, *step)));
+            from = *step;
+        }
+        parts.push((on(from), days_between(from, period.end)));
+        Some(rating::fixed(price, &parts, period.share().1, currency))
+    }
+
+    /// Everything that the contract costs, with the document each part belongs on.
+    pub(crate) fn parts(&self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for product in &self.products {
+            for (index, period) in product.periods.iter().enumerate() {
+                self.parts_of(product, index, period, &mut parts);
+            }
+        }
+        parts
+    }
+
+    fn parts_of(&self, product: &Product, index: usize, period: &Period, parts: &mut Vec<Part>) {
+        let (terms, share) = (&period.terms, period.share());
+        let (usage_index, usage_slot) = product.usage_slot(index);
+        let usage_own = product.periods[usage_index].start;
+        // For the minimum fee what is billed once doesn't count.
+        let (mut sum, mut all) = (0, 0);
+        let mut part = |item: Option<&str>, with: With, minor: i64| {
+            let (own, slot) = match with {
+                With::Fixed => (period.start, Slot::Period),
+                With::Usage => (usage_own, usage_slot),
+            };
+            let (terms, item) = (std::rc::Rc::clone(terms), item.map(str::to_owned));
+            parts.push(Part { product: product.no, start: period.start, item, with, minor, terms, own, slot });
+        };
+        for item in &terms.items {
+            match &item.charge {
+                ChargeSpec::Fixed { .. } => {
+                    if let Some(minor) = self.fixed(product, period, item) {
+                        all += minor;
+                        sum += if matches!(item.charge, ChargeSpec::Fixed { once: true, .. }) { 0 } else { minor };
+                        part(Some(item.id), With::Fixed, minor);
+                    }
+                }
+                ChargeSpec::Usage(usage) => {
+                    let (q, events) = self.q(product.no, period, usage.usage);
+                    let q = q.max(i128::from(usage.prepaid.unwrap_or(0)));
+                    let minor = rating::usage(usage, q, events, share, terms.currency);
+                    let ahead = usage.prepaid.map(|prepaid| rating::usage(usage, i128::from(prepaid), 0, share, terms.currency));
+                    if let Some(ahead) = ahead {
+                        part(Some(item.id), With::Fixed, ahead);
+                    }
+                    sum += minor;
+                    all += minor;
+                    part(Some(item.id), With::Usage, minor - ahead.unwrap_or(0));
+                }
+            }
+        }
+        if let Some(fee) = terms.minimum_fee {
+            let missing = (rating::price(fee, share, terms.currency) - sum).max(0);
+            all += missing;
+            part(None, With::Usage, missing);
+        }
+        let mut here: Vec<&Charge> =
+            self.charges.iter().filter(|it| !it.deleted && it.product == product.no && period.contains(it.day)).collect();
+        here.sort_by_key(|charge| (charge.day, charge.recorded, charge.id.clone()));
+        // Those below zero come last, and count as far as there is something to take.
+        let (below, above): (Vec<&Charge>, Vec<&Charge>) =
+            here.into_iter().partition(|it| rating::charge(it.price, it.quantity, it.currency) < 0);
+        let (mut discountable, mut fixed) = (all, 0);
+        for charge in above.into_iter().chain(below) {
+            let mut minor = rating::charge(charge.price, charge.quantity, charge.currency);
+            let left = |minor: i64| {
+                let (discountable, fixed) =
+                    if charge.discountable { (discountable + minor, fixed) } else { (discountable, fixed + minor) };
+                rating::net(discountable, fixed, terms.discount.unwrap_or(0))
+            };
+            if minor < 0 && left(minor) < 0 {
+                // Half by half, as far as it goes.
+                let mut step = minor.unsigned_abs().next_power_of_two().cast_signed();
+                minor = 0;
+                while step > 0 {
+                    let tried = minor - step;
+                    if tried > rating::charge(charge.price, charge.quantity, charge.currency) && left(tried) >= 0 {
+                        minor = tried;
+                    }
+                    step /= 2;
+                }
+            }
+            if charge.discountable {
+                discountable += minor
+            } else {
+                fixed += minor
+            }
+            part(Some(&charge.id), charge.with, minor);
+        }
+    }
+}

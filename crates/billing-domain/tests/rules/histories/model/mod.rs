@@ -1,0 +1,259 @@
+//! A naive model of billing, written from the rules alone: it keeps raw events and the terms agreed on, and computes
+//! everything anew whenever it is asked. It knows no document; what it has to know of documents it is told.
+
+mod amend;
+pub(crate) mod calendar;
+mod dues;
+pub(crate) mod rating;
+pub(crate) mod terms;
+
+use std::collections::BTreeMap;
+
+use billing_domain::calendar::Timestamp;
+
+use self::calendar::{Date, service_date};
+use self::terms::{Product, Terms};
+use crate::histories::spec::{Catalog, Category, Element, Rate, TaxSpec, TaxSpecs};
+pub(crate) use amend::{Facts, LastDay, QuantityRequest};
+pub(crate) use dues::{Part, Slot, With};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Event {
+    pub(crate) usage: usize,
+    pub(crate) at: Timestamp,
+    /// The service date, by the zone of the moment it was taken or moved.
+    pub(crate) day: Date,
+    pub(crate) product: u16,
+    pub(crate) quantity: u32,
+    pub(crate) deleted: bool,
+}
+
+/// A charge, as its latest change has it.
+#[derive(Clone, Debug)]
+pub(crate) struct Charge {
+    /// As a line item.
+    pub(crate) id: String,
+    pub(crate) product: u16,
+    pub(crate) day: Date,
+    pub(crate) quantity: u32,
+    pub(crate) price: i64,
+    pub(crate) with: With,
+    pub(crate) discountable: bool,
+    pub(crate) currency: &'static str,
+    /// When it was first taken.
+    pub(crate) recorded: Timestamp,
+    pub(crate) deleted: bool,
+}
+
+/// What the rules say of an operation.
+#[derive(Clone, Debug)]
+pub(crate) enum Verdict<T> {
+    /// It has to be taken.
+    Take(T),
+    /// It has to be refused.
+    Refuse(&'static str),
+    /// The rules leave it open, or the model doesn't follow what it depends on; taken, it has this effect.
+    May(&'static str, T),
+    /// The model doesn't follow: it isn't asked for.
+    Skip(&'static str),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum State {
+    Pending,
+    Active,
+    Cancelling,
+    Cancelled,
+    Completed,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Model {
+    pub(crate) catalog: Catalog,
+    pub(crate) products: Vec<Product>,
+    /// The products before the contract was cancelled.
+    pub(crate) before_cancel: Option<Vec<Product>>,
+    /// The first day any product was ever to bill.
+    pub(crate) first_day: Date,
+    pub(crate) events: Vec<Event>,
+    pub(crate) charges: Vec<Charge>,
+    /// Whether a cancel was ever taken back.
+    pub(crate) was_resumed: bool,
+    /// Whether an entity's zone was ever edited.
+    pub(crate) zone_moved: bool,
+}
+
+impl Model {
+    /// A new contract.
+    pub(crate) fn created(catalog: Catalog, elements: &[Element]) -> Result<Self, &'static str> {
+        let products = elements
+            .iter()
+            .zip(0..)
+            .map(|(element, no)| Terms::agree(element, &catalog).map(|terms| Product::new(no, terms)))
+            .collect::<Result<Vec<_>, _>>()?;
+        if amend::comes_twice(&products) {
+            return Err("duplicate_product");
+        }
+        let first_day = products.iter().map(Product::start).min().ok_or("no product")?;
+        Ok(Self {
+            catalog,
+            products,
+            before_cancel: None,
+            first_day,
+            events: Vec::new(),
+            charges: Vec::new(),
+            was_resumed: false,
+            zone_moved: false,
+        })
+    }
+
+    pub(crate) fn zone(&self, entity: usize) -> &'static str {
+        self.catalog.entities[entity].zone
+    }
+
+    pub(crate) fn product(&self, no: u16) -> &Product {
+        self.products.iter().find(|product| product.no == no).expect("products are kept")
+    }
+
+    /// Today where a product is billed; `None` where its entities don't agree on that.
+    pub(crate) fn today(&self, product: &Product, now: Timestamp) -> Option<Date> {
+        let mut days = product.whole.iter().map(|stretch| service_date(self.zone(stretch.terms.entity), now));
+        let first = days.next()?;
+        days.all(|day| day == first).then_some(first)
+    }
+
+    /// Every date that it is somewhere.
+    pub(crate) fn todays(&self, now: Timestamp) -> Vec<Date> {
+        let stretches = self.products.iter().flat_map(|product| &product.whole);
+        let mut days: Vec<Date> = stretches.map(|stretch| service_date(self.zone(stretch.terms.entity), now)).collect();
+        days.sort_unstable();
+        days.dedup();
+        days
+    }
+
+    fn state_on(&self, today: Date) -> State {
+        let start = self.products.iter().filter_map(Product::first_day).min();
+        let over = match self.products.iter().filter_map(Product::end).max() {
+            Some(end) => today >= end,
+            None => self.before_cancel.is_some(),
+        };
+        match (self.before_cancel.is_some(), over) {
+            (true, true) => State::Cancelled,
+            (true, false) => State::Cancelling,
+            (false, true) => State::Completed,
+            (false, false) if start.is_some_and(|start| today < start) => State::Pending,
+            (false, false) => State::Active,
+        }
+    }
+
+    /// The contract's state; `None` where its entities don't agree on that.
+    pub(crate) fn state(&self, now: Timestamp) -> Option<State> {
+        let mut states = self.todays(now).into_iter().map(|day| self.state_on(day));
+        let first = states.next()?;
+        states.all(|state| state == first).then_some(first)
+    }
+
+    /// The products that a charge may be meant for.
+    pub(crate) fn charged_products(&self, pricing: Option<usize>, day: Date) -> Vec<u16> {
+        let bills = |product: &&Product| {
+            product.period_at(day).is_some_and(|period| pricing.is_none_or(|pricing| period.terms.pricing == pricing))
+        };
+        self.products.iter().filter(bills).map(|product| product.no).collect()
+    }
+
+    /// What a product's service period costs after discount with charges in full (billing rules 9), counted with other charges
+    /// than it has now.
+    fn net_in_full(&self, product: u16, start: Date, charges: &[Charge]) -> i64 {
+        let period = self.product(product).period_at(start).expect("a period").clone();
+        let of_charge = |item: &Option<String>| self.charges.iter().any(|charge| item.as_ref() == Some(&charge.id));
+        let parts = self.parts();
+        let own = parts.iter().filter(|part| part.product == product && part.start == start && !of_charge(&part.item));
+        let mut discountable: i64 = own.map(|part| part.minor).sum();
+        let mut fixed = 0;
+        for charge in charges.iter().filter(|charge| !charge.deleted && charge.product == product && period.contains(charge.day))
+        {
+            let minor = rating::charge(charge.price, charge.quantity, charge.currency);
+            if charge.discountable { discountable += minor } else { fixed += minor }
+        }
+        rating::net(discountable, fixed, period.terms.discount.unwrap_or(0))
+    }
+
+    /// Whether charges take more than a product bills without them once one is in the place of another, or of none: in any
+    /// period that it leaves or comes to, where they didn't take as much before.
+    pub(crate) fn takes_too_much(&self, before: Option<&Charge>, after: &Charge) -> bool {
+        let mut charges = self.charges.clone();
+        match charges.iter_mut().find(|charge| charge.id == after.id) {
+            Some(charge) => *charge = after.clone(),
+            None => charges.push(after.clone()),
+        }
+        before.into_iter().chain([after]).any(|charge| {
+            let Some(period) = self.product(charge.product).period_at(charge.day) else { return false };
+            let (was, is) = (
+                self.net_in_full(charge.product, period.start, &self.charges),
+                self.net_in_full(charge.product, period.start, &charges),
+            );
+            is < 0 && is < was
+        })
+    }
+
+    /// Whether anything costs so much that amounts can come to be too large.
+    pub(crate) fn is_large(&self) -> bool {
+        self.parts().iter().any(|part| part.minor.abs() > 1_000_000_000)
+    }
+
+    /// Whether what comes next would make a line, or a product's lines in a service period, larger than documents may say, and
+    /// larger than it is (billing rules 6).
+    pub(crate) fn makes_too_large(&self, next: &Self) -> bool {
+        /// A product's lines in a service period, or one line of them.
+        type Sum = (u16, Date, Option<(Option<String>, With)>);
+        const MOST: i128 = 1_000_000_000_000_000;
+        let sums = |model: &Self| {
+            let mut lines: BTreeMap<Sum, i128> = BTreeMap::new();
+            for part in model.parts() {
+                *lines.entry((part.product, part.start, None)).or_insert(0) += i128::from(part.minor);
+                *lines.entry((part.product, part.start, Some((part.item, part.with)))).or_insert(0) += i128::from(part.minor);
+            }
+            lines
+        };
+        let (before, after) = (sums(self), sums(next));
+        after.iter().any(|(key, sum)| sum.abs() > MOST && sum.abs() > before.get(key).map_or(0, |sum| sum.abs()))
+    }
+
+    /// Whether the discount applies to a line item.
+    pub(crate) fn is_discountable(&self, item: Option<&str>) -> bool {
+        self.charges.iter().find(|charge| item == Some(&charge.id)).is_none_or(|charge| charge.discountable)
+    }
+
+    /// The default tax in force on a day.
+    fn default_tax(taxes: &TaxSpecs, day: Date) -> TaxSpec {
+        let in_force = taxes.iter().rfind(|(from, _)| from.is_none_or(|from| from <= day));
+        in_force.map(|(_, tax)| tax.clone()).unwrap_or_default()
+    }
+
+    /// How terms are taxed with the defaults of a day: a rate, and a category or none (billing rules 7, 10).
+    pub(crate) fn treatment(&self, terms: &Terms, day: Date) -> (Rate, Option<Category>) {
+        let customer = Self::default_tax(&self.catalog.customer.taxes, day);
+        let entity = Self::default_tax(&self.catalog.entities[terms.entity].taxes, day);
+        let rate = terms.tax.or(customer.rate).unwrap_or(0);
+        let category = if rate > 0 { Some("S") } else { terms.category.or(customer.category).or(entity.category) };
+        (rate, category)
+    }
+
+    /// A default tax from a day on: left out, from today, or from the beginning where none is in force (billing rules 7).
+    pub(crate) fn with_tax(taxes: &TaxSpecs, tax: &TaxSpec, from: Option<Date>, today: Date) -> TaxSpecs {
+        let from = from.or((Self::default_tax(taxes, today) != TaxSpec::default()).then_some(today));
+        let earlier = |other: &Option<Date>| match (*other, from) {
+            (None, Some(_)) => true,
+            (Some(other), Some(from)) => other < from,
+            (_, None) => false,
+        };
+        let mut kept: TaxSpecs = taxes.iter().filter(|(other, _)| earlier(other)).cloned().collect();
+        kept.push((from, tax.clone()));
+        kept
+    }
+
+    /// Whether papers of an entity may lack what they need: then its documents wait.
+    pub(crate) fn may_lack(&self, entity: usize) -> bool {
+        self.catalog.entities[entity].strict || self.catalog.entities[entity].lacks_rate
+    }
+}

@@ -1,0 +1,16 @@
+//! The rules of billing, without a database, a server or a clock.
+
+mod accounts;
+mod agreeing;
+mod amending;
+mod calendar_table;
+mod charges;
+mod contract_chain;
+mod corners;
+mod family_sums;
+mod histories;
+mod linking;
+mod matching;
+mod papers;
+mod quantities;
+mod totals;

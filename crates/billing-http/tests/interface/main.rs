@@ -1,0 +1,13 @@
+//! The interface in this process, on a store in memory.
+
+mod auth;
+mod common;
+mod contracts;
+mod documented_formats;
+mod idempotency;
+mod imports;
+mod journey;
+mod metrics;
+mod printing;
+mod protocol;
+mod reports;

@@ -1,0 +1,97 @@
+//! Documents as files: what may be made at a time, and who may ask, on the in-memory store.
+
+use std::time::Duration;
+
+use crate::common::{Server, UNKNOWN};
+use serde_json::Value;
+
+const SCOPES: [&str; 5] = ["usage:write", "contracts:write", "catalog:write", "documents:write", "read"];
+
+/// A server on which documents are turned away at once when none may be made, and a caller.
+async fn start(prints_at_once: usize) -> (Server, String) {
+    let server = Server::with("http://billing.test", |settings| {
+        settings.prints_at_once = prints_at_once;
+        settings.turn_wait = Duration::ZERO;
+    });
+    let bearer = server.bearer(&SCOPES).await;
+    (server, bearer)
+}
+
+/// The reference of a draft for a customer of a name.
+async fn draft(server: &Server, bearer: &str, name: &str) -> String {
+    let posts = [
+        ("/api/customers/", format!(r#"{{"customer_ref":"acme","name":"{name}"}}"#)),
+        ("/api/usage/products/", r#"{"usage_product_ref":"calls","name":"API calls"}"#.to_owned()),
+        (
+            "/api/pricings/",
+            r#"{"product_pricing_ref":"api","name":"API","currency":"EUR","line_items":[{"line_item_id":"calls","name":"Calls",
+               "kind":"USAGE","usage_product_ref":"calls","price":{"model":"PER_UNIT","unit_price":"0.5"}}]}"#
+                .to_owned(),
+        ),
+        (
+            "/api/contracts/",
+            r#"{"customer_ref":"acme","products":[{"product_pricing_ref":"api","billing_start_date":"2026-01-01",
+               "billing_end_date":"2026-12-31"}]}"#
+                .to_owned(),
+        ),
+        (
+            "/api/usage/event",
+            r#"{"timestamp":"2026-01-20T10:00:00Z","customer_ref":"acme","usage_product_ref":"calls","quantity":2}"#.to_owned(),
+        ),
+    ];
+    let mut last = Value::Null;
+    for (path, body) in posts {
+        let reply = server.post(path, ("authorization", bearer), &body).await;
+        assert_eq!(reply.status, 200, "{path}: {reply:?}");
+        last = reply.json();
+    }
+    last["related_document_ref"].as_str().expect("a reference").to_owned()
+}
+
+#[actix_web::test]
+async fn more_documents_than_may_be_made_at_a_time_are_turned_away_and_kept_ones_are_not() {
+    let (server, bearer) = start(1).await;
+    let document = draft(&server, &bearer, "Acme").await;
+    let path = format!("/api/documents/{document}/pdf");
+    let drawn = server.get(&path, ("authorization", &bearer)).await;
+    assert_eq!((drawn.status.as_u16(), drawn.header("content-type")), (200, Some("application/pdf")), "{drawn:?}");
+    let issued = server.post(&format!("/api/documents/issue/{document}"), ("authorization", &bearer), "").await;
+    assert_eq!(issued.status, 200);
+    let made = server.get(&path, ("authorization", &bearer)).await;
+    assert_eq!(made.status, 200);
+    assert_ne!(made.text, drawn.text);
+
+    // The same data behind a server that makes none.
+    let busy = server.another(|settings| {
+        settings.prints_at_once = 0;
+        settings.turn_wait = Duration::ZERO;
+    });
+    let kept = busy.get(&path, ("authorization", &bearer)).await;
+    assert_eq!((kept.status.as_u16(), &kept.text, kept.header("etag")), (200, &made.text, made.header("etag")));
+    let next = server.post(
+        "/api/usage/event",
+        ("authorization", &bearer),
+        r#"{"timestamp":"2026-01-20T11:00:00Z","customer_ref":"acme","usage_product_ref":"calls","quantity":1}"#,
+    );
+    let late = next.await.json()["related_document_ref"].as_str().expect("a reference").to_owned();
+    let turned_away = busy.get(&format!("/api/documents/{late}/pdf"), ("authorization", &bearer)).await;
+    assert_eq!(turned_away.problem(), (503, "overloaded".to_owned()));
+    assert!(turned_away.header("retry-after").is_some());
+}
+
+#[actix_web::test]
+async fn what_cannot_be_printed_is_refused() {
+    let (server, bearer) = start(1).await;
+    let document = draft(&server, &bearer, "Acme ☐").await;
+    let path = format!("/api/documents/{document}/pdf");
+    let refused = server.get(&path, ("authorization", &bearer)).await;
+    assert_eq!(refused.problem(), (409, "glyph_missing".to_owned()));
+    assert!(refused.json()["detail"].as_str().is_some_and(|detail| detail.contains("“☐”")), "{refused:?}");
+    for unknown in [UNKNOWN, "nonsense"] {
+        let reply = server.get(&format!("/api/documents/{unknown}/pdf"), ("authorization", &bearer)).await;
+        assert_eq!(reply.problem(), (404, "document_not_found".to_owned()));
+    }
+    let reporter = server.bearer(&["usage:write"]).await;
+    let reply = server.get(&path, ("authorization", &reporter)).await;
+    assert_eq!(reply.problem(), (403, "insufficient_scope".to_owned()));
+}

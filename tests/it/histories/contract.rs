@@ -1,0 +1,136 @@
+//! What is done with the contract and its documents.
+
+use acceptance::naive::Terms;
+use acceptance::{Answer, books};
+use serde_json::{Value, json};
+
+use crate::histories::asking::{Deed, Ended};
+use crate::histories::history::History;
+use crate::histories::senders::Needs;
+
+const DOCUMENTS: Needs = Needs::Scope("documents:write");
+const CONTRACTS: Needs = Needs::Scope("contracts:write");
+
+impl History<'_> {
+    pub(crate) fn a_document(&mut self) -> Option<Value> {
+        self.place_in(self.seen.len()).map(|place| self.seen[place].clone())
+    }
+
+    pub(crate) fn issue(&mut self) {
+        self.act_on_a_document("issue", "issue_document", &["not_a_draft"]);
+    }
+
+    pub(crate) fn void(&mut self) {
+        let refusals = &["not_voidable", "not_issued", "document_paid", "document_has_dependents"];
+        self.act_on_a_document("void", "void_document", refusals);
+    }
+
+    fn act_on_a_document(&mut self, action: &str, operation: &'static str, refusals: &'static [&'static str]) {
+        let Some(document) = self.a_document() else { return self.report() };
+        let path = format!("/api/documents/{action}/{}", document["document_ref"].as_str().expect("a reference"));
+        let deed = Deed::post_nothing(operation, DOCUMENTS, path).refused_by(refusals);
+        self.ask(deed.told(format!("{action} {}", document["document_number"])), |_, _| true);
+    }
+
+    pub(crate) fn pay(&mut self) {
+        let Some(document) = self.a_document() else { return self.report() };
+        let path = format!("/api/documents/payments/{}", document["document_ref"].as_str().expect("a reference"));
+        let amount = self.random.between(1, 60);
+        let deed = Deed::post("record_payment", DOCUMENTS, path, &json!({"amount": amount}));
+        let deed = deed.refused_by(&["not_owed", "validation_failed"]);
+        if self.ask(deed.told(format!("pay {amount} of {}", document["document_number"])), |_, _| true).taken().is_some() {
+            self.paid += 100 * amount;
+        }
+    }
+
+    /// What the customer owes is what is issued, without what was paid.
+    ///
+    /// # Errors
+    /// Where it isn't.
+    pub(crate) fn check_balance(&self) -> Result<(), String> {
+        let is_issued = |document: &&Value| !matches!(document["state"].as_str(), Some("DRAFT" | "VOID"));
+        let total = |document: &Value| {
+            let sign = if document["kind"] == "CREDIT" { -1 } else { 1 };
+            sign * cents(&document["total"].to_string())
+        };
+        let owed = self.seen.iter().filter(is_issued).map(total).sum::<i64>() - self.paid;
+        let balances = books::balance(&self.stage.client, &self.model.customer);
+        let found: i64 = balances.iter().map(|[due, _, unapplied, _]| cents(due) - cents(unapplied)).sum();
+        if found == owed { Ok(()) } else { Err(format!("{owed} cents are owed, and the balance says {balances:?}")) }
+    }
+
+    fn billing_run() -> Deed {
+        Deed::post("run_billing", DOCUMENTS, "/api/billing/run", &json!({}))
+    }
+
+    pub(crate) fn run(&mut self) {
+        let ended = self.ask(Self::billing_run(), |_, answer| did_something(answer));
+        self.check_run(ended);
+    }
+
+    /// By who may.
+    pub(crate) fn run_by_the_stage(&mut self) {
+        let client = self.stage.client.clone();
+        let ended = self.ask_as(&client, "", None, Self::billing_run(), |_, answer| did_something(answer));
+        self.check_run(ended);
+    }
+
+    fn check_run(&self, ended: Ended) {
+        if let Some(answer) = ended.taken()
+            && answer.body["failed"] != json!([])
+        {
+            self.fail(&answer.text);
+        }
+    }
+
+    fn version(&self) -> Value {
+        self.stage.client.get(&format!("/api/contracts/{}", self.contract_ref)).ok()["version"].clone()
+    }
+
+    pub(crate) fn edit(&mut self) {
+        let mut terms = self.model.terms;
+        match self.random.below(3) {
+            0 => terms = Terms { fee: !terms.fee, ..terms },
+            1 => terms = Terms { discount: self.random.between(0, 50), ..terms },
+            _ => terms = Terms { tax: *self.random.one_of(&[0, 7, 19]), ..terms },
+        }
+        if terms == self.model.terms {
+            return;
+        }
+        let include_current = self.random.percent(60);
+        let edit = self.model.edit(&self.pricing, terms, include_current);
+        let before = self.version();
+        let deed = Deed::post("edit_contract", CONTRACTS, format!("/api/contracts/edit/{}", self.contract_ref), &edit);
+        let deed = deed.told(format!("edit to {terms:?}, include current {include_current}"));
+        // What would come into force after the contract's last day makes no version.
+        match self.ask(deed.refused_by(self.over()), |history, _| history.version() != before) {
+            Ended::Taken(_) => self.model.edited(terms, include_current),
+            Ended::Refused(_) | Ended::Barred => {}
+        }
+    }
+
+    pub(crate) fn cancel(&mut self) {
+        let now = self.random.percent(50);
+        let path = format!("/api/contracts/cancel/{}", self.contract_ref);
+        let deed = Deed::post("cancel_contract", CONTRACTS, path, &json!({"include_current_invoice": now}));
+        let deed = deed.told(format!("cancel, now {now}"));
+        if self.ask(deed.refused_by(self.over()), |_, _| true).taken().is_some() {
+            self.model.cancelled(now);
+        }
+    }
+
+    /// A contract that isn't cancelled can be changed.
+    fn over(&self) -> &'static [&'static str] {
+        if self.model.is_cancelled { &["contract_over"] } else { &[] }
+    }
+}
+
+/// An amount as it is written, in cents.
+fn cents(amount: &str) -> i64 {
+    amount.replace('.', "").parse().unwrap_or_else(|_| panic!("{amount} is no amount"))
+}
+
+/// Whether a billing run put anything in force, or out of it.
+fn did_something(answer: &Answer) -> bool {
+    answer.body["issued"] != json!([]) || answer.body["voided"] != json!([])
+}

@@ -1,0 +1,110 @@
+//! Where each operation that writes is drawn at random: here, or by the histories of the use cases, which do what those of the ledger do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use acceptance::binary;
+use serde_json::Value;
+
+use Where::{Both, Http, Nowhere, UseCases};
+
+/// The histories of the use cases, by whose text it is known what they call.
+const USE_CASES: &str = include_str!("../../../crates/billing-application/tests/use_cases/histories/mod.rs");
+
+enum Where {
+    /// By these histories alone.
+    Http,
+    /// By those of the use cases alone: they have a model of it, and over HTTP it is asked for as others are.
+    UseCases,
+    Both,
+    /// And why, and which test tries it.
+    Nowhere(&'static str),
+}
+
+const DRAWN: [(&str, Where); 54] = [
+    ("log_in", Http),
+    ("log_out", Http),
+    ("generate_key", Http),
+    ("rotate_key", Http),
+    ("delete_key", Http),
+    ("end_session", Http),
+    ("end_other_sessions", Http),
+    ("change_password", Http),
+    ("enroll_second_factor", Nowhere(CODES)),
+    ("confirm_second_factor", Nowhere(CODES)),
+    ("remove_second_factor", Nowhere(CODES)),
+    ("invite_administrator", Http),
+    ("edit_administrator", Http),
+    ("reset_administrator", Http),
+    ("record_event", Both),
+    ("record_batch", Http),
+    ("record_formatted_event", Http),
+    ("update_formatted_event", Http),
+    ("update_event", Both),
+    ("delete_event", Both),
+    ("import_usage", Http),
+    ("undo_import", Both),
+    ("create_usage_product", Both),
+    ("edit_usage_product", Http),
+    ("create_customer", Both),
+    ("edit_customer", Both),
+    ("create_entity", UseCases),
+    ("edit_entity", UseCases),
+    ("create_pricing", Both),
+    ("edit_pricing", UseCases),
+    ("create_bank_account", Http),
+    ("edit_bank_account", Http),
+    ("put_exchange_rate", Http),
+    ("create_usage_format", Http),
+    ("edit_usage_format", Http),
+    ("test_usage_format", Http),
+    ("create_contract", Both),
+    ("edit_contract", Both),
+    ("change_quantity", UseCases),
+    ("cancel_contract", Both),
+    ("resume_contract", UseCases),
+    ("record_charge", UseCases),
+    ("edit_charge", UseCases),
+    ("delete_charge", UseCases),
+    ("dry_run", Http),
+    ("run_billing", Both),
+    ("issue_document", Both),
+    ("void_document", Both),
+    ("record_payment", Both),
+    ("reverse_payment", UseCases),
+    ("refund", UseCases),
+    ("apply", UseCases),
+    ("unapply", UseCases),
+    ("write_off", UseCases),
+];
+const CODES: &str =
+    "how people log in changes nothing that is owed, and codes go by the time: `--test team` has a clock for them";
+
+/// What these histories draw.
+pub(crate) fn here() -> BTreeSet<&'static str> {
+    DRAWN.iter().filter(|(_, place)| matches!(place, Http | Both)).map(|(operation, _)| *operation).collect()
+}
+
+/// The operations of the OpenAPI document that aren't read with GET.
+fn writing() -> BTreeSet<String> {
+    let described: Value = serde_json::from_str(&binary::run(&["openapi"], &[]).stdout).expect("an OpenAPI document");
+    let mut all = BTreeSet::new();
+    for item in described["paths"].as_object().expect("paths").values() {
+        let methods = item.as_object().expect("methods").iter().filter(|(method, _)| *method != "get");
+        all.extend(methods.map(|(_, operation)| operation["operationId"].as_str().expect("a name").to_owned()));
+    }
+    all
+}
+
+#[test]
+fn every_operation_that_writes_is_drawn_or_says_why_not() {
+    let drawn: BTreeMap<&str, Where> = DRAWN.into_iter().collect();
+    assert_eq!(drawn.keys().map(|operation| (*operation).to_owned()).collect::<BTreeSet<_>>(), writing());
+    for (operation, place) in drawn {
+        // A use case has its operation's name and takes these first.
+        let is_called = USE_CASES.contains(&format!(" {operation}(services, principal,"));
+        assert_eq!(is_called, matches!(place, UseCases | Both), "whether the use cases' histories call {operation}");
+        if let Nowhere(why) = place {
+            assert!(why.contains("--test "), "{operation}: {why}");
+        }
+    }
+}

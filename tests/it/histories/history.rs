@@ -1,0 +1,247 @@
+//! One history: a contract's life, step by step, and what has to hold after each.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use acceptance::naive::Model;
+use acceptance::random::Random;
+use acceptance::when::Day;
+use acceptance::{Client, Server, books, catalog};
+use serde_json::Value;
+
+use crate::histories::files::Import;
+use crate::histories::formats::Format;
+use crate::histories::papers::Papers;
+use crate::histories::rehearsal::Rehearsed;
+use crate::histories::senders::Senders;
+use crate::histories::usage::Known;
+
+const MAX_STEPS: u64 = 32;
+
+/// How much usage was refused, by customer, usage product and code.
+pub(crate) type RefusedCounts = BTreeMap<(String, String, String), u64>;
+
+/// Where histories are played, one after the other.
+pub(crate) struct Stage<'s> {
+    pub(crate) server: &'s Server,
+    /// An API key with every scope, which stays.
+    pub(crate) client: Client,
+    /// The first administrator.
+    pub(crate) owner: Client,
+}
+
+impl<'s> Stage<'s> {
+    /// What making it and beginning a history takes.
+    pub(crate) const DONE: [&'static str; 5] =
+        ["create_contract", "create_customer", "create_pricing", "create_usage_product", "log_in"];
+
+    pub(crate) fn new(server: &'s Server) -> Self {
+        let client = Client::new_key(server);
+        catalog::make(&client);
+        Self { server, client, owner: Client::admin(server) }
+    }
+}
+
+/// What a history leaves.
+pub(crate) struct Left {
+    /// Usage that was refused.
+    pub(crate) refused: RefusedCounts,
+    /// Operations that were carried out.
+    pub(crate) done: BTreeSet<&'static str>,
+}
+
+/// One contract's life.
+pub(crate) struct History<'s> {
+    pub(crate) stage: &'s Stage<'s>,
+    pub(crate) seed: u64,
+    pub(crate) random: Random,
+    pub(crate) pricing: String,
+    pub(crate) contract_ref: String,
+    pub(crate) model: Model,
+    /// Who may be asking, but for those of the stage.
+    pub(crate) senders: Senders,
+    pub(crate) formats: Vec<Format>,
+    /// Which of them processed an event last, by the event's reference; none of them where the built-in one did.
+    pub(crate) formats_of: BTreeMap<String, Option<usize>>,
+    /// Events that are known by a key or their line, also when they count no more.
+    pub(crate) known: Vec<Known>,
+    pub(crate) imports: Vec<Import>,
+    pub(crate) papers: Papers,
+    /// How many things have a name.
+    pub(crate) named: u64,
+    /// The dry run of what was done in this step.
+    pub(crate) rehearsed: Option<Rehearsed>,
+    /// Whether anything was taken in this step.
+    pub(crate) is_changed: bool,
+    /// The documents as they were after the step before.
+    pub(crate) seen: Vec<Value>,
+    /// What was paid, in cents.
+    pub(crate) paid: i64,
+    /// What was done, and answered.
+    pub(crate) told: Vec<String>,
+    pub(crate) left: Left,
+}
+
+impl<'s> History<'s> {
+    pub(crate) fn play(stage: &'s Stage<'s>, seed: u64) -> Left {
+        let mut history = Self::begin(stage, seed);
+        let steps = 1 + history.random.below(MAX_STEPS);
+        for _ in 0..steps {
+            history.step();
+            history.check(false);
+        }
+        history.end()
+    }
+
+    fn begin(stage: &'s Stage<'s>, seed: u64) -> Self {
+        // Whatever goes wrong where nobody thought of it.
+        eprintln!("SEED={seed} HTTP_HISTORIES=1");
+        let mut random = Random::new(seed);
+        let (pricing, customer) = (format!("plan-{seed}"), format!("customer-{seed}"));
+        let model = Model::new(&mut random, &customer);
+        catalog::make_customer(&stage.client, &customer);
+        catalog::make_pricing(&stage.client, &pricing, &model.pricing());
+        let contract_ref = catalog::make_contract(&stage.client, &model.contract(&pricing));
+        let mut history = Self {
+            stage,
+            seed,
+            random,
+            pricing,
+            contract_ref,
+            model,
+            senders: Senders::default(),
+            formats: Vec::new(),
+            formats_of: BTreeMap::new(),
+            known: Vec::new(),
+            imports: Vec::new(),
+            papers: Papers::default(),
+            named: 0,
+            rehearsed: None,
+            is_changed: false,
+            seen: Vec::new(),
+            paid: 0,
+            told: Vec::new(),
+            left: Left { refused: RefusedCounts::new(), done: BTreeSet::new() },
+        };
+        history.seen = history.documents();
+        history
+    }
+
+    fn step(&mut self) {
+        match self.random.below(200) {
+            0..34 => self.report(),
+            34..44 => self.report_by_a_format(),
+            44..56 => self.report_a_batch(),
+            56..68 => self.import(),
+            68..74 => self.undo(),
+            74..86 => self.send_again(),
+            86..106 => self.update(),
+            106..118 => self.delete(),
+            118..134 => self.issue(),
+            134..142 => self.run(),
+            142..152 => self.void(),
+            152..158 => self.pay(),
+            158..170 => self.edit(),
+            170..174 => self.cancel(),
+            174..180 => self.edit_a_format(),
+            180..187 => self.manage_keys(),
+            187..192 => self.manage_people(),
+            192..196 => self.change_what_papers_say(),
+            _ => self.read_a_paper(),
+        }
+    }
+
+    /// Has everything issued that is due: then nothing that is over is left unbilled.
+    fn end(mut self) -> Left {
+        self.run_by_the_stage();
+        self.check(true);
+        self.read_all_papers_again();
+        self.left
+    }
+
+    pub(crate) fn fail(&self, what: &str) -> ! {
+        let told = |document: &Value| {
+            let head = books::shown(document).join(" ");
+            let parent = &document["parent_document_number"];
+            format!("{head} of {parent} for {}: {:?}", document["period_start"], books::lines(document))
+        };
+        let documents: Vec<String> = self.documents().iter().map(told).collect();
+        panic!(
+            "SEED={} HTTP_HISTORIES=1: {what}\n{} {} {}\n{}\n{}",
+            self.seed,
+            self.model.payment_time,
+            self.model.net_terms,
+            self.model.pricing(),
+            self.told.join("\n"),
+            documents.join("\n")
+        );
+    }
+
+    pub(crate) fn documents(&self) -> Vec<Value> {
+        self.list(&format!("/api/documents/filter?contract_ref={}", self.contract_ref))
+    }
+
+    /// The events that count.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        self.list(&format!("/api/usage/event/filter?customer_ref={}", self.model.customer))
+    }
+
+    fn list(&self, path: &str) -> Vec<Value> {
+        self.stage.client.get(&format!("{path}&pageSize=1000")).ok().as_array().expect("a list").clone()
+    }
+
+    fn check(&mut self, all_due: bool) {
+        let documents = self.documents();
+        let before = std::mem::replace(&mut self.seen, documents);
+        let is_refused = !std::mem::take(&mut self.is_changed);
+        let is_right = || self.check_events().and_then(|()| self.check_balance());
+        let checked = self.model.check(&self.seen, all_due).and_then(|()| is_right()).and_then(|()| {
+            if is_refused && before != self.seen {
+                return Err("what is refused changes nothing".to_owned());
+            }
+            self.rehearsed.take().map_or(Ok(()), |rehearsed| rehearsed.check(&before, &self.seen))
+        });
+        if let Err(wrong) = checked.and_then(|()| self.papers.check(&self.seen)) {
+            self.fail(&wrong);
+        }
+    }
+
+    /// The events that are stored are those of the model.
+    fn check_events(&self) -> Result<(), String> {
+        let stored: BTreeMap<String, (String, String)> = self
+            .events()
+            .iter()
+            .map(|event| {
+                let [event_ref, timestamp, quantity] = books::fields(event, ["event_ref", "timestamp", "quantity"]);
+                (event_ref, (timestamp[..10].to_owned(), quantity))
+            })
+            .collect();
+        let expected: BTreeMap<String, (String, String)> = self
+            .model
+            .events
+            .iter()
+            .map(|event| {
+                let event_ref = event.event_ref.as_str().expect("a reference").to_owned();
+                (event_ref, (event.day.to_string(), event.quantity.to_string()))
+            })
+            .collect();
+        if stored == expected { Ok(()) } else { Err(format!("these events are stored: {stored:?}, not {expected:?}")) }
+    }
+
+    /// A day the contract may have usage on.
+    pub(crate) fn day(&mut self) -> Day {
+        let days = self.model.start.days_until(Day::today());
+        self.model.start.plus_days(self.random.between(0, days))
+    }
+
+    /// A place in a list, unless it is empty.
+    pub(crate) fn place_in(&mut self, count: usize) -> Option<usize> {
+        let count = u64::try_from(count).expect("few");
+        (count > 0).then(|| usize::try_from(self.random.below(count)).expect("few"))
+    }
+
+    /// A name that nothing has yet.
+    pub(crate) fn new_name(&mut self, kind: &str) -> String {
+        self.named += 1;
+        format!("{kind}-{}-{}", self.seed, self.named)
+    }
+}

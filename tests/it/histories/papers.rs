@@ -1,0 +1,114 @@
+//! What stands on paper: an issued document says the same for ever, as JSON and as a PDF file, whatever becomes of what it names.
+
+use std::collections::BTreeMap;
+
+use acceptance::books;
+use acceptance::when::Day;
+use serde_json::{Value, json};
+
+use crate::histories::asking::Deed;
+use crate::histories::history::History;
+use crate::histories::senders::Needs;
+
+const WRITE: Needs = Needs::Scope("catalog:write");
+const IBAN: &str = "DE89370400440532013000";
+
+/// What issued documents said, by their references.
+#[derive(Default)]
+pub(crate) struct Papers {
+    frozen: BTreeMap<String, String>,
+    files: BTreeMap<String, Vec<u8>>,
+    /// Whether there is a bank account of this history.
+    has_account: bool,
+}
+
+/// The reference of a document that was ever issued.
+fn issued(document: &Value) -> Option<&str> {
+    document["document_ref"].as_str().filter(|_| !document["issue_date"].is_null())
+}
+
+impl Papers {
+    /// Issued documents say what they said.
+    ///
+    /// # Errors
+    /// Which doesn't, and what it says.
+    pub(crate) fn check(&mut self, documents: &[Value]) -> Result<(), String> {
+        for document in documents {
+            let Some(document_ref) = issued(document) else { continue };
+            let now = books::frozen(document);
+            match self.frozen.get(document_ref) {
+                Some(then) if *then != now => return Err(format!("it was issued as {then}, and says {now}")),
+                Some(_) => {}
+                None => drop(self.frozen.insert(document_ref.to_owned(), now)),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl History<'_> {
+    pub(crate) fn read_a_paper(&mut self) {
+        let Some(document) = self.a_document() else { return self.report() };
+        let document_ref = document["document_ref"].as_str().expect("a reference").to_owned();
+        let file = self.file(&document_ref);
+        if issued(&document).is_some() {
+            self.keep(document_ref, file);
+        }
+    }
+
+    fn file(&self, document_ref: &str) -> Vec<u8> {
+        let answer = self.stage.client.get(&format!("/api/documents/{document_ref}/pdf"));
+        if answer.status != 200 || !answer.bytes.starts_with(b"%PDF-1.7") {
+            self.fail(&format!("{document_ref} is no file: {}", answer.text));
+        }
+        answer.bytes
+    }
+
+    fn keep(&mut self, document_ref: String, file: Vec<u8>) {
+        if self.papers.files.get(&document_ref).is_some_and(|kept| *kept != file) {
+            self.fail(&format!("the file of {document_ref} is another"));
+        }
+        self.papers.files.insert(document_ref, file);
+    }
+
+    pub(crate) fn read_all_papers_again(&mut self) {
+        for document_ref in self.papers.files.keys().cloned().collect::<Vec<_>>() {
+            let file = self.file(&document_ref);
+            self.keep(document_ref, file);
+        }
+    }
+
+    /// Names, accounts and rates: nothing that anybody owes.
+    pub(crate) fn change_what_papers_say(&mut self) {
+        let (name, account) = (self.new_name("Name"), format!("account-{}", self.seed));
+        // Of a day and a value that it is the first to have.
+        let day = Day::today().plus_days(-i64::try_from(self.seed % 10_000).expect("few"));
+        let rate = format!("0.{}", 1000 + self.named);
+        let deed = match self.random.below(4) {
+            0 => Deed::post("edit_usage_product", WRITE, "/api/usage/products/edit/api-calls", &json!({"name": name})),
+            1 => {
+                let rate = json!({"from": "USD", "to": "EUR", "date": day.to_string(), "rate": rate});
+                Deed::post("put_exchange_rate", WRITE, "/api/exchange_rates/", &rate)
+            }
+            2 => {
+                self.make_the_account(&account);
+                let refusals: &[&str] = if self.papers.has_account { &[] } else { &["bank_account_not_found"] };
+                let path = format!("/api/bank_accounts/edit/{account}");
+                Deed::post("edit_bank_account", WRITE, path, &json!({"bank_name": name})).refused_by(refusals)
+            }
+            _ => {
+                let fields = json!({"name": name, "billing_bank_transfer_details": {"billing_account_id": account}});
+                Deed::post("edit_customer", WRITE, format!("/api/customers/edit/{}", self.model.customer), &fields)
+            }
+        };
+        self.ask(deed, |_, _| true);
+    }
+
+    fn make_the_account(&mut self, account: &str) {
+        if !self.papers.has_account {
+            let fields = json!({"billing_account_id": account, "iban": IBAN});
+            let deed = Deed::post("create_bank_account", WRITE, "/api/bank_accounts/", &fields);
+            self.papers.has_account = self.ask(deed, |_, _| true).taken().is_some();
+        }
+    }
+}
