@@ -13,4 +13,7 @@ mod kill;
 mod kill_corrections;
 mod overload;
 mod packaging;
+mod pdf;
+mod reports;
 mod slow_clients;
+mod tls;

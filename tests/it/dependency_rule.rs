@@ -93,13 +93,13 @@ const ROOMS: [Room; 16] = [
     Room {
         name: "billing-bench",
         may_use: "acceptance futures-util hdrhistogram http-body-util hyper hyper-util serde_json tempfile thiserror tokio",
-        never: "billing-application billing-http billing-server billing-storage diesel",
+        never: "billing-application billing-http billing-server billing-storage",
     },
     // The binary is tried from outside, so its crates aren't linked.
     Room {
         name: "acceptance",
-        may_use: "serde_json tempfile ureq",
-        never: "billing-application billing-http billing-server billing-storage diesel",
+        may_use: "diesel serde_json tempfile ureq",
+        never: "billing-application billing-http billing-server billing-storage",
     },
 ];
 

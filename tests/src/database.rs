@@ -1,10 +1,11 @@
 //! A database of a test's own: a file, or a database in the throw-away PostgreSQL server of the test run.
 
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use diesel::connection::SimpleConnection as _;
+use diesel::sql_types::Text;
+use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _, SqliteConnection, sql_query};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -62,7 +63,7 @@ impl Database {
     pub(crate) fn of(server: &str, options: &str) -> Self {
         static COUNTER: AtomicU32 = AtomicU32::new(0);
         let name = format!("acceptance_{}_{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
-        psql(server, &format!("CREATE DATABASE {name} {options}")).expect("a new database");
+        Connection::open(server).execute(&format!("CREATE DATABASE {name} {options}")).expect("a new database");
         let (address, query) = server.split_once('?').map_or((server, None), |(address, query)| (address, Some(query)));
         let (host, _) = address.rsplit_once('/').expect("the server's URL ends with a database");
         let url = format!("{host}/{name}{}", query.map_or(String::new(), |query| format!("?{query}")));
@@ -128,10 +129,7 @@ impl Database {
     /// # Errors
     /// What the database says.
     pub fn try_execute(&self, sql: &str) -> Result<(), String> {
-        match self.url.strip_prefix("sqlite://") {
-            Some(file) => sqlite(file, sql),
-            None => psql(&self.url, sql),
-        }
+        Connection::open(&self.url).execute(sql)
     }
 
     /// The statements that the PostgreSQL server's log has of this database; none before they are asked to be logged.
@@ -153,7 +151,7 @@ impl Database {
     fn logged(&self, kinds: &[&str]) -> Vec<String> {
         let on_server = self.on_server.as_ref().expect("a PostgreSQL database");
         // Further lines of a statement begin with a tab.
-        let log = ask(&on_server.server, "SELECT pg_read_file('server.log')").replace("\n\t", " ");
+        let log = Connection::open(&on_server.server).ask("SELECT pg_read_file('server.log')").concat().replace("\n\t", " ");
         let of_database = |line: &str| line.strip_prefix(on_server.name.as_str())?.strip_prefix(' ').map(ToOwned::to_owned);
         let statement = |line: String| kinds.iter().find_map(|kind| line.strip_prefix(kind)).map(ToOwned::to_owned);
         log.lines().filter_map(of_database).filter_map(statement).collect()
@@ -212,43 +210,21 @@ impl Database {
     /// # Panics
     /// When it is refused.
     pub fn ask(&self, query: &str) -> Vec<String> {
-        let answer = match self.url.strip_prefix("sqlite://") {
-            Some(file) => ask_sqlite(file, query),
-            None => ask(&self.url, query),
-        };
-        answer.lines().map(ToOwned::to_owned).collect()
+        Connection::open(&self.url).ask(query)
     }
 
     /// Lets nobody change a table any more, until what is answered is dropped; on SQLite nobody changes anything.
     ///
     /// # Panics
     /// When that isn't possible.
-    pub fn hold_writes(&self, table: &str) -> Held {
-        let (mut command, statements) = match self.url.strip_prefix("sqlite://") {
-            Some(file) => {
-                let program = "import sqlite3, sys\n\
-                               connection = sqlite3.connect(sys.argv[1], timeout=30, isolation_level=None)\n\
-                               connection.execute('BEGIN IMMEDIATE')\n\
-                               print('held', flush=True)\n\
-                               sys.stdin.read()\n";
-                let mut command = Command::new("python3");
-                command.args(["-c", program, file]);
-                (command, String::new())
-            }
-            None => {
-                let mut command = Command::new("psql");
-                command.args(["--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1", "--dbname", &self.url]);
-                (command, format!("BEGIN; LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE;\n\\echo held\n"))
-            }
+    pub fn hold_writes(&self, table: &str) -> WriteLock {
+        let mut connection = Connection::open(&self.url);
+        let lock = match &connection {
+            Connection::Sqlite(_) => "BEGIN IMMEDIATE".to_owned(),
+            Connection::Postgres(_) => format!("BEGIN; LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE"),
         };
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a client of the database");
-        let stdin = child.stdin.as_mut().expect("it is piped");
-        stdin.write_all(statements.as_bytes()).expect("the client reads");
-        let mut said = String::new();
-        let stdout = child.stdout.as_mut().expect("it is piped");
-        BufReader::new(stdout).read_line(&mut said).expect("the client writes");
-        assert_eq!(said, "held\n");
-        Held(child)
+        connection.execute(&lock).expect("the lock");
+        WriteLock { _connection: connection }
     }
 
     /// Whether it is a file.
@@ -257,60 +233,60 @@ impl Database {
     }
 }
 
-/// Somebody who holds what others would change, and lets go with it.
-#[derive(Debug)]
-pub struct Held(Child);
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// A connection in a transaction that holds what others would change. Dropping it rolls the transaction back.
+pub struct WriteLock {
+    _connection: Connection,
 }
 
 impl Drop for Database {
     fn drop(&mut self) {
         let Some(OnServer { server, name }) = &self.on_server else { return };
-        if let Err(reason) = psql(server, &format!("DROP DATABASE {name} WITH (FORCE)")) {
+        if let Err(reason) = Connection::open(server).execute(&format!("DROP DATABASE {name} WITH (FORCE)")) {
             eprintln!("{} stays behind: {reason}", self.url);
         }
     }
 }
 
-fn psql(server: &str, statement: &str) -> Result<(), String> {
-    let output = Command::new("psql")
-        .args(["--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1", "--dbname", server, "--command", statement])
-        .env("PGOPTIONS", "--client-min-messages=warning")
-        .output();
-    outcome("psql", output)
+/// A connection of the tests' own.
+enum Connection {
+    Sqlite(SqliteConnection),
+    Postgres(PgConnection),
 }
 
-/// What a query is answered, a line a row.
-fn ask(server: &str, query: &str) -> String {
-    let output = Command::new("psql")
-        .args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--dbname", server, "--command", query])
-        .output()
-        .expect("psql starts");
-    assert!(output.status.success(), "{query}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
+#[derive(QueryableByName)]
+struct Cell {
+    #[diesel(sql_type = Text)]
+    value: String,
 }
 
-fn ask_sqlite(file: &str, query: &str) -> String {
-    let program = "import sqlite3, sys\n\
-                   for row in sqlite3.connect(sys.argv[1], timeout=30).execute(sys.argv[2]):\n\
-                   \x20   print(row[0])\n";
-    tools::succeed(Command::new("python3").args(["-c", program, file, query]))
-}
+impl Connection {
+    fn open(url: &str) -> Self {
+        let connected = match url.strip_prefix("sqlite://") {
+            Some(file) => SqliteConnection::establish(file).map(Self::Sqlite),
+            None => PgConnection::establish(url).map(Self::Postgres),
+        };
+        let mut connection = connected.unwrap_or_else(|error| panic!("{url}: {error}"));
+        if let Self::Sqlite(_) = connection {
+            connection.execute("PRAGMA busy_timeout = 30000").expect("a setting");
+        }
+        connection
+    }
 
-/// By Python, whose own library is the one SQLite that is installed everywhere.
-fn sqlite(file: &str, sql: &str) -> Result<(), String> {
-    let program = "import sqlite3, sys\n\
-                   connection = sqlite3.connect(sys.argv[1], timeout=30)\n\
-                   connection.executescript(sys.argv[2])\n";
-    outcome("python3", Command::new("python3").args(["-c", program, file, sql]).output())
-}
+    fn execute(&mut self, sql: &str) -> Result<(), String> {
+        let done = match self {
+            Self::Sqlite(connection) => connection.batch_execute(sql),
+            Self::Postgres(connection) => connection.batch_execute(sql),
+        };
+        done.map_err(|error| error.to_string())
+    }
 
-fn outcome(program: &str, output: std::io::Result<Output>) -> Result<(), String> {
-    let output = output.map_err(|error| format!("{program} doesn't start: {error}"))?;
-    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+    /// The only column of what a query answers, as text.
+    fn ask(&mut self, query: &str) -> Vec<String> {
+        let text = format!("WITH answer(value) AS ({query}) SELECT CAST(value AS TEXT) AS value FROM answer");
+        let cells = match self {
+            Self::Sqlite(connection) => sql_query(text).load::<Cell>(connection),
+            Self::Postgres(connection) => sql_query(text).load::<Cell>(connection),
+        };
+        cells.unwrap_or_else(|error| panic!("{query}: {error}")).into_iter().map(|cell| cell.value).collect()
+    }
 }

@@ -1,7 +1,7 @@
 //! What strangers send, as targets for libFuzzer. Each takes any bytes, and panics where what is made of them can't be right:
 //! a server error, a value that isn't what was written, somebody let in.
 //!
-//! The bytes that reached something new are kept in `corpus/`, a folder a target. Every test run tries those; `scripts/fuzz`
+//! The bytes that reached something new are kept in `corpus/`, one file a target. Every test run tries those; `scripts/fuzz`
 //! goes on from them, with the code's branches as its guide.
 #![forbid(unsafe_code)]
 
@@ -19,7 +19,7 @@ const CHOICE: &str = "FUZZ_TARGET";
 /// Something that takes any bytes.
 #[derive(Clone, Copy)]
 pub struct Target {
-    /// What it is called, and its folder in `corpus/`.
+    /// Its name, and that of its file in `corpus/`.
     pub name: &'static str,
     run: fn(&[u8]),
 }

@@ -59,7 +59,7 @@ impl History<'_> {
         if found == owed { Ok(()) } else { Err(format!("{owed} cents are owed, and the balance says {balances:?}")) }
     }
 
-    fn billing_run() -> Deed {
+    pub(crate) fn billing_run() -> Deed {
         Deed::post("run_billing", DOCUMENTS, "/api/billing/run", &json!({}))
     }
 
@@ -131,6 +131,6 @@ fn cents(amount: &str) -> i64 {
 }
 
 /// Whether a billing run put anything in force, or out of it.
-fn did_something(answer: &Answer) -> bool {
+pub(crate) fn did_something(answer: &Answer) -> bool {
     answer.body["issued"] != json!([]) || answer.body["voided"] != json!([])
 }

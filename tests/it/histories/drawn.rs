@@ -48,7 +48,7 @@ const DRAWN: [(&str, Where); 54] = [
     ("create_customer", Both),
     ("edit_customer", Both),
     ("create_entity", UseCases),
-    ("edit_entity", UseCases),
+    ("edit_entity", Both),
     ("create_pricing", Both),
     ("edit_pricing", UseCases),
     ("create_bank_account", Http),
@@ -76,8 +76,7 @@ const DRAWN: [(&str, Where); 54] = [
     ("unapply", UseCases),
     ("write_off", UseCases),
 ];
-const CODES: &str =
-    "how people log in changes nothing that is owed, and codes go by the time: `--test team` has a clock for them";
+const CODES: &str = "how people log in changes nothing that is owed, and codes go by the time: `team::` has a clock for them";
 
 /// What these histories draw.
 pub(crate) fn here() -> BTreeSet<&'static str> {
@@ -104,7 +103,7 @@ fn every_operation_that_writes_is_drawn_or_says_why_not() {
         let is_called = USE_CASES.contains(&format!(" {operation}(services, principal,"));
         assert_eq!(is_called, matches!(place, UseCases | Both), "whether the use cases' histories call {operation}");
         if let Nowhere(why) = place {
-            assert!(why.contains("--test "), "{operation}: {why}");
+            assert!(why.contains("::` "), "{operation}: {why}");
         }
     }
 }

@@ -146,6 +146,7 @@ impl<'s> History<'s> {
             180..187 => self.manage_keys(),
             187..192 => self.manage_people(),
             192..196 => self.change_what_papers_say(),
+            196..198 => self.run_with_strict_papers(),
             _ => self.read_a_paper(),
         }
     }

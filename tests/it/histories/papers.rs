@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use acceptance::books;
 use acceptance::when::Day;
+use acceptance::{books, catalog};
 use serde_json::{Value, json};
 
 use crate::histories::asking::Deed;
+use crate::histories::contract::did_something;
 use crate::histories::history::History;
 use crate::histories::senders::Needs;
 
@@ -84,7 +85,7 @@ impl History<'_> {
         // Of a day and a value that it is the first to have.
         let day = Day::today().plus_days(-i64::try_from(self.seed % 10_000).expect("few"));
         let rate = format!("0.{}", 1000 + self.named);
-        let deed = match self.random.below(4) {
+        let deed = match self.random.below(5) {
             0 => Deed::post("edit_usage_product", WRITE, "/api/usage/products/edit/api-calls", &json!({"name": name})),
             1 => {
                 let rate = json!({"from": "USD", "to": "EUR", "date": day.to_string(), "rate": rate});
@@ -96,12 +97,41 @@ impl History<'_> {
                 let path = format!("/api/bank_accounts/edit/{account}");
                 Deed::post("edit_bank_account", WRITE, path, &json!({"bank_name": name})).refused_by(refusals)
             }
+            3 => {
+                // From a day that no line of today is taxed by, at a rate that the customer did not have before.
+                let from = Day::today().plus_days(self.random.between(1, 400));
+                let fields = json!({"tax": 20 + self.named % 80, "tax_from": from.to_string()});
+                Deed::post("edit_customer", WRITE, format!("/api/customers/edit/{}", self.model.customer), &fields)
+            }
             _ => {
                 let fields = json!({"name": name, "billing_bank_transfer_details": {"billing_account_id": account}});
                 Deed::post("edit_customer", WRITE, format!("/api/customers/edit/{}", self.model.customer), &fields)
             }
         };
         self.ask(deed, |_, _| true);
+    }
+
+    /// Runs billing while the entity is `STRICT`: no document here has all legal particulars, so the run issues none of them. Once the
+    /// entity is `LENIENT` again, the next run issues them all.
+    pub(crate) fn run_with_strict_papers(&mut self) {
+        self.edit_the_entity("STRICT");
+        let client = self.stage.client.clone();
+        let run = self.ask_as(&client, "", None, Self::billing_run(), |_, answer| did_something(answer)).taken();
+        let run = run.expect("a run isn't refused").body;
+        let failed = run["failed"].as_array().expect("a list");
+        if run["issued"] != json!([]) || failed.iter().any(|failure| failure["code"] != "paper_incomplete") {
+            self.fail(&format!("a run with strict papers answers {run}"));
+        }
+        self.edit_the_entity("LENIENT");
+        self.run_by_the_stage();
+    }
+
+    fn edit_the_entity(&mut self, paper: &str) {
+        let client = self.stage.client.clone();
+        let entity = catalog::only(client.get("/api/entities/filter").ok());
+        let path = format!("/api/entities/edit/{}", entity["entity_ref"].as_str().expect("a reference"));
+        let deed = Deed::post("edit_entity", WRITE, path, &json!({"paper": paper})).told(format!("papers are {paper}"));
+        self.ask_as(&client, "", None, deed, |_, _| true);
     }
 
     fn make_the_account(&mut self, account: &str) {

@@ -109,10 +109,10 @@ fn play_all(kind: Kind, play: Play, default: u64) {
 
 #[test]
 fn terms_are_in_force_as_the_rules_say() {
-    play_all(Kind::Terms, plans::play, 10_000);
+    play_all(Kind::Terms, plans::play, 2_000);
 }
 
 #[test]
 fn documents_say_what_is_owed() {
-    play_all(Kind::Whole, world::play, 10_000);
+    play_all(Kind::Whole, world::play, 2_000);
 }
