@@ -119,7 +119,7 @@ impl History<'_> {
         let run = self.ask_as(&client, "", None, Self::billing_run(), |_, answer| did_something(answer)).taken();
         let run = run.expect("a run isn't refused").body;
         let failed = run["failed"].as_array().expect("a list");
-        if run["issued"] != json!([]) || failed.iter().any(|failure| failure["code"] != "paper_incomplete") {
+        if run["issued"] != json!([]) || failed.iter().any(|failure| failure["problem"]["code"] != "paper_incomplete") {
             self.fail(&format!("a run with strict papers answers {run}"));
         }
         self.edit_the_entity("LENIENT");

@@ -232,7 +232,6 @@ impl World {
                     return self.tell(deed, false);
                 }
                 self.note(if wanted.prefix == present.prefix { "entity taken" } else { "entity taken with another prefix" });
-                self.model.zone_moved |= self.model.catalog.entities[*entity].zone != *zone;
                 self.model.catalog.entities[*entity] = wanted;
                 if *is_default {
                     self.model.catalog.default_entity = *entity;

@@ -266,7 +266,7 @@ impl Model {
             return Verdict::Refuse("duplicate_product");
         }
         if !self.keeps_usage(&next) {
-            return self.loses_usage();
+            return Verdict::Refuse("usage_already_reported");
         }
         if !self.keeps_charges(&next) {
             return Verdict::Refuse("charge_already_recorded");
@@ -569,14 +569,6 @@ impl Model {
         })
     }
 
-    /// Usage is asked for by its latest event's day only, as that was in the zone of then.
-    fn loses_usage<T>(&self) -> Verdict<T> {
-        match self.zone_moved {
-            true => Verdict::Skip("L8: usage on a day of another zone"),
-            false => Verdict::Refuse("usage_already_reported"),
-        }
-    }
-
     /// Whether every event still has a period and a line item.
     fn keeps_usage(&self, next: &[Product]) -> bool {
         self.events.iter().filter(|event| !event.deleted).all(|event| {
@@ -624,7 +616,7 @@ impl Model {
             }
         }
         if !self.keeps_usage(&next) {
-            return self.loses_usage();
+            return Verdict::Refuse("usage_already_reported");
         }
         if !self.keeps_charges(&next) {
             return Verdict::Refuse("charge_already_recorded");

@@ -79,8 +79,6 @@ pub(crate) struct Model {
     pub(crate) charges: Vec<Charge>,
     /// Whether a cancel was ever taken back.
     pub(crate) was_resumed: bool,
-    /// Whether an entity's zone was ever edited.
-    pub(crate) zone_moved: bool,
 }
 
 impl Model {
@@ -103,7 +101,6 @@ impl Model {
             events: Vec::new(),
             charges: Vec::new(),
             was_resumed: false,
-            zone_moved: false,
         })
     }
 
