@@ -406,6 +406,7 @@ const journeys = {
         assert.equal((await page.innerText('ol code')).replaceAll(' ', ''), secret);
         await page.fill('[name=code]', code(secret, -1));
         await page.click('button:text("Confirm")');
+        await page.waitForSelector('.codes code');
         const recovery = await page.locator('.codes code').allInnerTexts();
         assert.equal(recovery.length, 10);
         await page.click('text=I have kept them');
