@@ -20,7 +20,7 @@ use crate::document::totals::DocumentContent;
 use crate::document::{BookDocument, DocumentKind, IssuedDocument};
 use crate::ledger::terms::Backdated;
 use crate::ledger::{ContractBook, Entry, check, issue, terms as amending};
-use crate::party::{Customer, CustomerProfile, Entity};
+use crate::party::{Customer, CustomerProfile, Entity, MAX_PREFIX_CHARS};
 use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, ProductNo};
 use crate::refusal::Refusal;
 use crate::tax::ExchangeRate;
@@ -279,7 +279,7 @@ fn entities(setup: &Setup) -> Result<Vec<Entity>, Refusal> {
     Ok(entities)
 }
 
-/// Changes an entity; one that isn't there is added, with its reference in capitals as its number prefix.
+/// Changes an entity; one that isn't there is added, with the letters and digits of its reference as its number prefix.
 pub(super) fn put_entity(
     entities: &mut Vec<Entity>,
     change: &super::party::EntityChange,
@@ -289,8 +289,8 @@ pub(super) fn put_entity(
     if let Some(entity) = entities.iter_mut().find(|entity| entity.entity_ref == entity_ref) {
         return change.apply(entity, today);
     }
-    let prefix = entity_ref.as_str().to_ascii_uppercase();
-    let mut entity = plain_entity(entity_ref, &prefix)?;
+    let prefix = entity_ref.as_str().chars().filter(char::is_ascii_alphanumeric).take(MAX_PREFIX_CHARS).collect::<String>();
+    let mut entity = plain_entity(entity_ref, &prefix.to_ascii_uppercase())?;
     change.apply(&mut entity, today)?;
     entities.push(entity);
     Ok(())

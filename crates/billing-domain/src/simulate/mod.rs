@@ -149,8 +149,8 @@ impl Simulation {
         self
     }
 
-    /// Sets how an entity is from the beginning: `default`, or another, which is added with its reference in capitals as its
-    /// number prefix.
+    /// Sets how an entity is from the beginning: `default`, or another, which is added. Its number prefix is made of the letters
+    /// and digits of its reference, unless another is set.
     #[must_use]
     pub fn entity(mut self, entity: EntityChange) -> Self {
         self.setup.entities.push(entity);
