@@ -1,12 +1,16 @@
 //! Contracts with what happens to them, told by [`Simulation`]. Each sum is worked out by hand.
 
 mod cancels;
+mod charging;
+mod corrections;
+mod edits;
 mod limits;
 mod rates;
 mod seats;
 mod terms_over_time;
+mod timing;
 
-use billing_domain::simulate::{Bill, ProductEdit, SimulatedDocument, Simulation, Terms, item, product, terms};
+use billing_domain::simulate::{Bill, ProductEdit, SimulatedDocument, Simulation, Terms, graduated, item, product, terms};
 
 /// The firsts of February 2026 to January 2027.
 const FIRSTS: [&str; 12] = [
@@ -67,4 +71,10 @@ fn total(simulation: &Simulation, day: &str) -> String {
 /// Returns documents of a preview in short.
 fn in_short(documents: &[SimulatedDocument]) -> Vec<String> {
     billing_domain::simulate::overview(documents)
+}
+
+/// Returns terms with 49.00 for the platform, and calls in the graduated tiers of billing rules 6.
+fn api_plan(terms: Terms) -> Terms {
+    let tiers = [(Some("100"), "0.10"), (Some("1000"), "0.05"), (None, "0.01")];
+    terms.fixed("platform-fee", "49.00").usage("calls", graduated(tiers))
 }
