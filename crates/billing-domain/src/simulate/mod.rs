@@ -22,13 +22,14 @@
 //! What happens later is a step at a time, and a step can be refused:
 //!
 //! ```
-//! use billing_domain::simulate::{Simulation, terms};
+//! use billing_domain::simulate::{Simulation, item, terms};
 //!
 //! # fn main() -> Result<(), billing_domain::refusal::Refusal> {
+//! let cheaper = item("fee").price("90.00");
 //! let bill = Simulation::new()
 //!     .contract(terms("2026-01-01", "2026-12-31").pricing("plan").fixed("fee", "100.00"))
 //!     .on("2026-03-10")
-//!     .edit(|contract| contract.effective_from("2026-02-01").product("plan", |plan| plan.discount(10)))
+//!     .edit(|contract| contract.effective_from("2026-02-01").product("plan", |plan| plan.line_item(cheaper)))
 //!     .on("2026-04-10")
 //!     .cancel_on("2025-01-01")
 //!     .refused("out_of_range")
