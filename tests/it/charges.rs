@@ -8,14 +8,9 @@ use serde_json::{Value, json};
 on_both_databases!(
     a_charge_is_on_its_periods_draft_and_answers_its_number,
     a_charge_of_an_issued_period_waits_on_a_debit_or_is_issued_at_once,
-    a_credit_note_takes_no_more_than_its_period_bills,
     an_edit_settles_the_difference_and_keeps_the_history,
-    a_charge_that_moves_is_settled_in_both_periods,
     a_deleted_charge_counts_no_more,
-    charges_go_with_the_fixed_items_or_with_the_usage,
-    discount_applies_to_charges_that_are_discountable,
     a_void_invoices_charges_are_billed_again,
-    a_change_of_the_contract_leaves_no_charge_without_a_period,
     charges_are_listed_by_creation_in_pages,
     what_cant_be_charged_is_refused,
 );
@@ -136,24 +131,6 @@ fn a_charge_of_an_issued_period_waits_on_a_debit_or_is_issued_at_once(database: 
     assert_eq!(books::numbered(&scene.client, "UB-DBT-1")["state"], "ISSUED");
 }
 
-fn a_credit_note_takes_no_more_than_its_period_bills(database: &Database) {
-    let (scene, contract_ref) = january_issued(database, &json!({"discount": 50}));
-    // 109.00 less half of it.
-    let refusal = rule("credit_above_billed", "/unit_price credit_above_billed");
-    let mut table = Table::default();
-    table.post(&scene.client, "/api/charges/", &charge(&contract_ref, "2026-01-31", "-54.51", &json!({})), refusal);
-    let discountable = json!({"discountable": true});
-    table.post(&scene.client, "/api/charges/", &charge(&contract_ref, "2026-01-31", "-109.02", &discountable), refusal);
-    let told = try_record(&scene, &charge(&contract_ref, "2026-01-31", "-120", &json!({})));
-    assert!(told.body["detail"].as_str().is_some_and(|detail| detail.contains("54.50 EUR")), "{}", told.text);
-    assert_eq!(scene.papers().len(), 1, "nothing is stored");
-    assert_eq!(numbers(&record(&scene, &contract_ref, "2026-01-31", "-54.50")), "UB-CRD-1");
-    table.post(&scene.client, "/api/charges/edit/setup", &json!({"unit_price": -54.51}), refusal);
-    table.post(&scene.client, "/api/charges/edit/setup", &json!({"quantity": 2}), refusal);
-    table.finish();
-    assert_eq!(edit(&scene, &json!({"unit_price": -10})).ok()["revision"], 2, "less is taken");
-}
-
 fn an_edit_settles_the_difference_and_keeps_the_history(database: &Database) {
     let (mut scene, contract_ref) = january_issued(database, &json!({}));
     let first = record(&scene, &contract_ref, "2026-01-10", "500");
@@ -192,26 +169,6 @@ fn an_edit_settles_the_difference_and_keeps_the_history(database: &Database) {
     assert_eq!(scene.client.get(SETUP).ok(), less);
 }
 
-fn a_charge_that_moves_is_settled_in_both_periods(database: &Database) {
-    let (scene, contract_ref) = january_issued(database, &json!({}));
-    record(&scene, &contract_ref, "2026-02-10", "500");
-    assert_eq!(scene.papers(), ["UB-INV-1 2026-01-01 109.00", "UB-INV-2 2026-02-01 549.00 DRAFT"]);
-    let back = edit(&scene, &json!({"date": "2026-01-10", "issue": true})).ok();
-    assert_eq!(numbers(&back), "UB-DBT-1");
-    let again = edit(&scene, &json!({"date": "2026-02-28"})).ok();
-    assert_eq!(numbers(&again), "UB-INV-2");
-    let expected = [
-        "UB-CRD-1 2026-01-01 500.00 DRAFT",
-        "UB-DBT-1 2026-01-01 500.00",
-        "UB-INV-1 2026-01-01 109.00",
-        "UB-INV-2 2026-02-01 549.00 DRAFT",
-    ];
-    assert_eq!(scene.papers(), expected);
-    let nowhere = edit(&scene, &json!({"date": "2027-01-01"}));
-    assert_eq!((nowhere.status, &nowhere.body["code"]), (422, &json!("no_matching_contract")), "{}", nowhere.text);
-    assert_eq!(scene.papers(), expected);
-}
-
 fn a_deleted_charge_counts_no_more(database: &Database) {
     let (mut scene, contract_ref) = begin(database, &json!({}));
     record(&scene, &contract_ref, "2026-01-10", "500");
@@ -240,44 +197,6 @@ fn a_deleted_charge_counts_no_more(database: &Database) {
     assert_eq!(scene.sums()[0], "109.00");
 }
 
-fn charges_go_with_the_fixed_items_or_with_the_usage(database: &Database) {
-    let (mut scene, contract_ref) = begin(database, &json!({"payment_time": "BEFORE_USE"}));
-    scene.run_on("2026-01-06");
-    // The fixed items of January are issued, its usage isn't.
-    let fixed = json!({"bill_with": "FIXED"});
-    let made = try_record(&scene, &charge(&contract_ref, "2026-01-10", "10", &fixed)).ok();
-    assert_eq!(numbers(&made), "UB-DBT-2");
-    let usage = json!({"charge_ref": "usage"});
-    let usage = try_record(&scene, &charge(&contract_ref, "2026-01-10", "5", &usage)).ok();
-    assert_eq!(numbers(&usage), "UB-DBT-1");
-    let next = json!({"charge_ref": "next", "bill_with": "FIXED"});
-    let next = try_record(&scene, &charge(&contract_ref, "2026-02-10", "7", &next)).ok();
-    assert_eq!(numbers(&next), "UB-INV-2");
-    scene.run_on("2026-02-01");
-    assert_eq!(
-        scene.papers(),
-        ["UB-DBT-1 2026-01-01 65.00", "UB-DBT-2 2026-01-01 10.00", "UB-INV-1 2026-01-01 49.00", "UB-INV-2 2026-02-01 56.00"]
-    );
-}
-
-fn discount_applies_to_charges_that_are_discountable(database: &Database) {
-    let (mut scene, contract_ref) = begin(database, &json!({"discount": 10, "tax": 19}));
-    record(&scene, &contract_ref, "2026-01-10", "100");
-    let other = json!({"charge_ref": "other", "discountable": true});
-    try_record(&scene, &charge(&contract_ref, "2026-01-10", "100", &other)).ok();
-    scene.run_on("2026-02-01");
-    let invoice = books::numbered(&scene.client, "UB-INV-1");
-    let products = invoice["products"].as_array().expect("products");
-    let entries: Vec<_> = products.iter().map(|entry| books::fields(entry, ["discount_rate", "sub_total", "discount"])).collect();
-    assert_eq!(entries, [["10", "209.00", "20.90"], ["0", "100.00", "0.00"]]);
-    // Whatever becomes of the rates: (209.00 − 5 % + 100.00) × 1.07.
-    let terms = json!({"product_pricing_ref": PLAN, "discount": 5, "tax": 7});
-    scene.edit(&contract_ref, &json!({"products": [terms], "effective_from": "2026-01-01"}));
-    assert_eq!(scene.sums_of(&contract_ref), ["309.00", "10.45", "20.90", "319.45"]);
-    assert_eq!(scene.client.delete(SETUP).status, 204);
-    assert_eq!(scene.sums_of(&contract_ref), ["209.00", "10.45", "13.90", "212.45"]);
-}
-
 fn a_void_invoices_charges_are_billed_again(database: &Database) {
     let (mut scene, contract_ref) = begin(database, &json!({}));
     record(&scene, &contract_ref, "2026-01-10", "500");
@@ -294,22 +213,6 @@ fn a_void_invoices_charges_are_billed_again(database: &Database) {
     let replacement = books::numbered(&scene.client, "UB-INV-2");
     let refused = books::void(&scene.client, &replacement["document_ref"]);
     assert_eq!((refused.status, &refused.body["code"]), (409, &json!("document_has_dependents")), "{}", refused.text);
-}
-
-fn a_change_of_the_contract_leaves_no_charge_without_a_period(database: &Database) {
-    let (scene, contract_ref) = begin(database, &json!({}));
-    record(&scene, &contract_ref, "2026-06-10", "500");
-    let end = json!({"products": [{"product_pricing_ref": PLAN, "billing_end_date": "2026-06-09"}]});
-    for refused in [
-        scene.try_cancel(&contract_ref, &json!({"last_day": "2026-06-09"})),
-        scene.try_cancel(&contract_ref, &json!({})),
-        scene.try_edit(&contract_ref, &end),
-    ] {
-        assert_eq!((refused.status, &refused.body["code"]), (409, &json!("charge_already_recorded")), "{}", refused.text);
-        assert!(refused.body["detail"].as_str().is_some_and(|detail| detail.contains("setup")), "{}", refused.text);
-    }
-    scene.cancel(&contract_ref, &json!({"last_day": "2026-06-10"}));
-    assert_eq!(numbers(&scene.client.get(SETUP).ok()), "UB-INV-2");
 }
 
 fn charges_are_listed_by_creation_in_pages(database: &Database) {
@@ -367,6 +270,7 @@ fn what_cant_be_charged_is_refused(database: &Database) {
         (with(json!({"bill_with": "BOTH"})), invalid("/bill_with invalid_value")),
         (with(json!({"discountable": "yes", "issue": 1})), invalid("/discountable wrong_type, /issue wrong_type")),
         (with(json!({"quantity": "999999999999999", "unit_price": "999999999"})), refused(422, "amount_out_of_range")),
+        (with(json!({"unit_price": "-109.01"})), rule("credit_above_billed", "/unit_price credit_above_billed")),
         (with(json!({"date": "2025-12-31"})), no_match),
         (with(json!({"date": "2027-01-01"})), no_match),
         (with(json!({"product_pricing_ref": "other"})), rule("unknown_product", "/product_pricing_ref unknown_product")),

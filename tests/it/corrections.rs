@@ -6,16 +6,10 @@ use acceptance::{Client, Database, Server, books, catalog, on_both_databases};
 use serde_json::{Value, json};
 
 on_both_databases!(
-    late_usage_collects_on_one_debit_until_that_is_issued,
-    less_usage_is_credited_and_lowers_what_is_due,
-    more_and_less_collect_on_one_draft_each,
-    the_first_billing_run_of_a_later_day_issues_what_was_collected,
-    a_credit_that_came_to_have_the_wrong_sign_is_issued_as_a_debit,
     an_event_that_moves_to_another_period_is_settled_in_both,
     a_deleted_event_stops_counting_and_its_history_stays,
     a_repeated_update_or_delete_corrects_once,
     an_update_that_is_refused_changes_nothing,
-    late_usage_eats_the_true_up_to_the_minimum_fee_first,
 );
 
 /// A server with the API plan sold to acme for a period that ended ten days ago.
@@ -33,112 +27,6 @@ fn issued(client: &Client, quantity: u32) -> (Value, Value) {
     let event = books::report(client, &past_event(quantity));
     books::run(client);
     (event["event_ref"].clone(), books::numbered(client, "UB-INV-1"))
-}
-
-fn late_usage_collects_on_one_debit_until_that_is_issued(database: &Database) {
-    let (_server, client) = stage(database);
-    let (_, invoice) = issued(&client, 1500);
-
-    // At 0.01 each in the third tier.
-    for (quantity, total) in [(500, "5.95"), (100, "7.14")] {
-        assert_eq!(books::report(&client, &past_event(quantity))["related_document_numbers"], "UB-DBT-1");
-        assert_eq!(books::shown(&books::numbered(&client, "UB-DBT-1")), ["UB-DBT-1", "DEBIT", "ADJUSTMENT", "DRAFT", total]);
-    }
-    let debit = books::numbered(&client, "UB-DBT-1");
-    assert_eq!(books::lines(&debit), [["calls", &*Day::today().plus_days(-40).to_string(), "600", "6.00"]]);
-    assert_eq!(books::fields(&debit, ["period_start", "period_end"]), books::fields(&invoice, ["period_start", "period_end"]));
-    assert_eq!(books::run(&client), Vec::<Value>::new(), "it goes on collecting today");
-
-    let debit = books::issue(&client, &debit["document_ref"]).ok();
-    assert_eq!((&debit["state"], &debit["issue_date"]), (&json!("ISSUED"), &json!(Day::today().to_string())));
-    assert_eq!(books::report(&client, &past_event(10))["related_document_numbers"], "UB-DBT-2", "an issued one is final");
-
-    let after = books::numbered(&client, "UB-INV-1");
-    assert_eq!(books::frozen(&after), books::frozen(&invoice), "to the byte");
-    assert_eq!(books::related(&after), ["UB-DBT-1", "UB-DBT-2"]);
-    assert_eq!(books::fields(&after, ["credits_amount", "amount_due"]), ["0.00", "129.71"], "a debit is due by itself");
-    assert_eq!(books::frozen(&books::numbered(&client, "UB-DBT-1")), books::frozen(&debit), "to the byte");
-}
-
-fn less_usage_is_credited_and_lowers_what_is_due(database: &Database) {
-    let (_server, client) = stage(database);
-    let (event_ref, invoice) = issued(&client, 1500);
-
-    let updated = books::update(&client, &event_ref, json!({"quantity": 1000})).ok();
-
-    assert_eq!(books::fields(&updated, ["related_document_numbers", "revision"]), ["UB-INV-1, UB-CRD-1", "2"]);
-    let credit = books::document(&client, &updated["related_document_ref"]);
-    // 10.00 + 45.00 instead of 60.00, and 19 %.
-    assert_eq!(books::totals(&credit), ["5.00", "0.00", "0.95", "5.95", "null"]);
-    assert_eq!(books::lines(&credit)[0][2..], ["500", "5.00"]);
-    assert_eq!(books::numbered(&client, "UB-INV-1")["amount_due"].to_string(), "129.71", "a draft lowers nothing yet");
-
-    books::issue(&client, &credit["document_ref"]).ok();
-    let after = books::numbered(&client, "UB-INV-1");
-    assert_eq!(books::fields(&after, ["credits_amount", "amount_due"]), ["5.95", "123.76"]);
-    assert_eq!(books::frozen(&after), books::frozen(&invoice), "to the byte");
-
-    // The event's latest change stands on a credit that is issued: the next one is a debit of the invoice.
-    let updated = books::update(&client, &event_ref, json!({"quantity": 1600})).ok();
-    assert_eq!(updated["related_document_numbers"], "UB-INV-1, UB-CRD-1, UB-DBT-1");
-    let debit = books::numbered(&client, "UB-DBT-1");
-    assert_eq!((books::totals(&debit)[0].as_str(), &debit["parent_document_number"]), ("6.00", &json!("UB-INV-1")));
-}
-
-fn more_and_less_collect_on_one_draft_each(database: &Database) {
-    let (_server, client) = stage(database);
-    let first = books::report(&client, &past_event(1000))["event_ref"].clone();
-    let (second, _) = issued(&client, 500);
-
-    books::report(&client, &past_event(100));
-    books::update(&client, &first, json!({"quantity": 900})).ok();
-    books::report(&client, &past_event(50));
-    books::update(&client, &second, json!({"quantity": 300})).ok();
-
-    let documents = catalog::documents(&client);
-    assert_eq!(documents.len(), 3);
-    // In the third tier from 1600 down to 1350; both have the invoice as parent.
-    assert_eq!(books::totals(&books::numbered(&client, "UB-DBT-1"))[0], "1.50");
-    assert_eq!(books::totals(&books::numbered(&client, "UB-CRD-1"))[0], "3.00");
-    assert_eq!(books::related(&books::numbered(&client, "UB-INV-1")), ["UB-DBT-1", "UB-CRD-1"]);
-}
-
-fn the_first_billing_run_of_a_later_day_issues_what_was_collected(database: &Database) {
-    let (_server, client) = stage(database);
-    issued(&client, 1500);
-    let debit_ref = books::report(&client, &past_event(500))["related_document_ref"].clone();
-    assert_eq!(books::run(&client), Vec::<Value>::new());
-
-    // Only time makes a later day, so the draft is moved to yesterday.
-    let day = if database.is_sqlite() { "86400000000" } else { "interval '1 day'" };
-    database.execute(&format!(
-        "UPDATE documents SET created_at = created_at - {day} WHERE kind = 'DEBIT'; \
-         UPDATE contracts SET next_due_at = next_due_at - {day}"
-    ));
-    let run = books::run(&client);
-
-    assert_eq!(
-        books::fields(&catalog::only(Value::Array(run)), ["document_number", "kind", "total"]),
-        ["UB-DBT-1", "DEBIT", "5.95"]
-    );
-    assert_eq!(books::document(&client, &debit_ref)["state"], "ISSUED");
-    assert_eq!(books::run(&client), Vec::<Value>::new(), "once");
-}
-
-fn a_credit_that_came_to_have_the_wrong_sign_is_issued_as_a_debit(database: &Database) {
-    let (_server, client) = stage(database);
-    let (event_ref, _) = issued(&client, 1500);
-    books::update(&client, &event_ref, json!({"quantity": 1000})).ok();
-    // The change stands on the draft credit, which is re-rated: it would take back −5.00.
-    let updated = books::update(&client, &event_ref, json!({"quantity": 2000})).ok();
-    assert_eq!(updated["related_document_numbers"], "UB-INV-1, UB-CRD-1");
-
-    let issued = books::issue(&client, &updated["related_document_ref"]).ok();
-
-    assert_eq!(books::shown(&issued), ["UB-DBT-1", "DEBIT", "ADJUSTMENT", "ISSUED", "5.95"]);
-    assert_eq!(books::numbered(&client, "UB-CRD-1")["state"], "VOID", "its number stays");
-    let event = books::event(&client, &event_ref);
-    assert_eq!(event["related_document_ref"], issued["document_ref"], "the event goes along");
 }
 
 fn an_event_that_moves_to_another_period_is_settled_in_both(database: &Database) {
@@ -277,25 +165,4 @@ fn an_update_that_is_refused_changes_nothing(database: &Database) {
         assert_eq!(found, pointers, "{change}");
     }
     assert_eq!((catalog::documents(&client), books::event(&client, &event_ref)), (documents, event));
-}
-
-fn late_usage_eats_the_true_up_to_the_minimum_fee_first(database: &Database) {
-    let server = Server::start(database);
-    let client = Client::new_key(&server);
-    catalog::make(&client);
-    let price = json!({"model": "PER_UNIT", "unit_price": "1.00"});
-    let plan = json!({"product_pricing_ref": "least", "name": "least", "currency": "EUR", "minimum_fee": "100.00",
-        "line_items": [catalog::fixed("base", "20.00"), catalog::calls(&price)]});
-    client.post("/api/pricings/", &plan).ok();
-    catalog::sell(&client, &[catalog::ended("least")]);
-    let (_, invoice) = issued(&client, 30);
-    assert_eq!(books::amounts(&invoice), ["base 20.00", "calls 30.00", "null 50.00"]);
-
-    books::report(&client, &past_event(40));
-    let mut amounts = books::amounts(&books::numbered(&client, "UB-DBT-1"));
-    amounts.sort();
-    assert_eq!(amounts, ["calls 40.00", "null -40.00"]);
-    books::report(&client, &past_event(20));
-    let debit = books::numbered(&client, "UB-DBT-1");
-    assert_eq!(books::totals(&debit)[..4], ["10.00", "0.00", "1.90", "11.90"], "90.00 are trued up by 10.00; 110.00 are not");
 }

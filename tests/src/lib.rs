@@ -40,3 +40,13 @@ macro_rules! on_both_databases {
         }
     };
 }
+
+/// Makes a test of a function that takes a [`Database`], on SQLite alone: for what doesn't depend on the database.
+#[macro_export]
+macro_rules! on_sqlite {
+    ($($name:ident),+ $(,)?) => {
+        mod sqlite_only {
+            $(#[test] fn $name() { super::$name(&$crate::Database::sqlite()); })+
+        }
+    };
+}

@@ -66,3 +66,8 @@ pub mod violation;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct FirstPage;
+
+/// The examples of the page about this crate are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct LibraryPage;

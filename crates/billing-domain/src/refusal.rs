@@ -72,6 +72,25 @@ impl Refusal {
         }
     }
 
+    /// The stable words that the interface returns for it, each field's; none of a defect.
+    pub fn codes(&self) -> Vec<&'static str> {
+        match self {
+            Self::Invalid(violations) => violations.iter().map(|violation| violation.code).collect(),
+            Self::Conflict { code, .. } => vec![code],
+            Self::NoMatch(MatchRefusal::NoMatchingContract | MatchRefusal::NoChargedProduct) => vec!["no_matching_contract"],
+            Self::NoMatch(MatchRefusal::CurrencyMismatch { .. } | MatchRefusal::EntityMismatch { .. }) => {
+                vec!["validation_mismatch"]
+            }
+            Self::AmountOutOfRange(_) => vec!["amount_out_of_range"],
+            Self::Broken(_) => Vec::new(),
+        }
+    }
+
+    /// Whether one of its [codes](Self::codes) is this.
+    pub fn has_code(&self, code: &str) -> bool {
+        self.codes().contains(&code)
+    }
+
     /// One field that can't be taken.
     pub fn field(path: &[&str], code: &'static str, detail: impl Into<String>) -> Self {
         Self::Invalid(Violations::one(path, code, detail))

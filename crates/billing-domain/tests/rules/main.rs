@@ -13,4 +13,5 @@ mod linking;
 mod matching;
 mod papers;
 mod quantities;
+mod scenarios;
 mod totals;

@@ -1,26 +1,28 @@
-//! What requests about contracts may say: dates, versions, fields, and how much they may set off at once.
+//! What requests about contracts may say: dates, versions, fields, dry runs, and how much they may set off at once. What
+//! an edit and a cancel do to documents is in the domain's `scenarios`.
 
-use acceptance::scene::{fee_of, product, refused};
-use acceptance::{Answer, Database, Scene, books, catalog, on_both_databases};
+use std::time::{Duration, Instant};
+
+use acceptance::scene::{each, fee_of, product, refused};
+use acceptance::when::Day;
+use acceptance::{Answer, Database, Scene, books, catalog, on_sqlite};
 use serde_json::{Value, json};
 
-on_both_databases!(
-    a_create_that_makes_more_than_24_documents_due_says_how_many_and_since_when,
-    a_year_mistyped_as_0206_is_refused_even_if_it_may_be_backdated,
-    up_to_1200_documents_may_be_backdated,
-    an_edit_that_makes_more_than_24_documents_due_is_refused,
-    a_cancel_that_makes_more_than_24_documents_due_is_refused,
-    what_was_due_anyway_does_not_count,
-    a_date_within_a_period_is_refused_with_the_two_nearest,
-    a_date_before_the_contract_is_refused,
+on_sqlite!(
+    more_than_24_documents_due_at_once_have_to_be_meant,
+    a_date_that_is_none_is_refused,
     a_date_and_the_current_invoice_contradict_each_other,
-    what_structures_documents_cannot_change_where_they_are_issued,
-    an_older_version_is_a_conflict,
     what_is_read_and_posted_back_changes_nothing,
     what_is_read_and_posted_back_with_one_change_changes_that,
     an_unknown_field_is_refused_with_the_nearest_known_one,
     products_null_is_refused_and_the_contract_goes_on,
     the_default_entity_moves_and_contracts_stay_with_theirs,
+    a_dry_run_of_an_edit_shows_its_documents_and_stores_nothing,
+    a_cancel_and_its_dry_run_tell_the_same,
+    edits_of_a_contract_without_end_stay_cheap,
+    a_contract_that_is_not_there_is_not_found,
+    quantities_are_read_as_they_were_agreed,
+    a_quantity_that_cannot_be_is_refused,
 );
 
 fn with(product: Value, fields: Value) -> Value {
@@ -61,103 +63,33 @@ fn backdated() -> Value {
     json!({"allow_backdated": true})
 }
 
-/// 25 months are over: from December 2023.
-fn sell_25_months(scene: &Scene) -> String {
-    scene.try_sell(&[product("p", "2023-12-01", "2026-12-31")], &backdated()).text_of("contract_ref")
-}
-
-fn a_create_that_makes_more_than_24_documents_due_says_how_many_and_since_when(database: &Database) {
+fn more_than_24_documents_due_at_once_have_to_be_meant(database: &Database) {
     let scene = begin(database);
-
     let of_25 = [product("p", "2023-12-01", "2026-12-31")];
     too_many(&scene.try_sell(&of_25, &json!({})), "25", "2023-12-01");
     too_many(&scene.try_sell(&of_25, &json!({"allow_backdated": false})), "25", "2023-12-01");
-
     let contracts = scene.client.get("/api/contracts/filter?customer_ref=acme&pageSize=10&pageNumber=0").ok();
     assert_eq!(contracts, json!([]));
-    let of_24 = scene.try_sell(&[product("p", "2024-01-01", "2026-12-31")], &json!({})).text_of("contract_ref");
-    let of_25 = scene.try_sell(&of_25, &backdated()).text_of("contract_ref");
+    let contract_ref = scene.try_sell(&of_25, &backdated()).text_of("contract_ref");
     books::run(&scene.client);
-    assert_eq!([scene.sums_of(&of_24), scene.sums_of(&of_25)].map(|sums| sums[3].clone()), ["2400.00", "2500.00"]);
-}
 
-fn a_year_mistyped_as_0206_is_refused_even_if_it_may_be_backdated(database: &Database) {
-    let scene = begin(database);
-    // 1,820 years of months.
-    for fields in [json!({}), backdated()] {
-        too_many(&scene.try_sell(&[product("p", "0206-01-01", "2026-12-31")], &fields), "21840", "0206-01-01");
-    }
-    assert_eq!(books::run(&scene.client), Vec::<Value>::new());
-}
-
-fn up_to_1200_documents_may_be_backdated(database: &Database) {
-    let scene = begin(database);
-    // A hundred years of months, and one more.
-    too_many(&scene.try_sell(&[product("p", "1925-12-01", "2026-12-31")], &backdated()), "1201", "1925-12-01");
-    let contract_ref = scene.try_sell(&[product("p", "1926-01-01", "2026-12-31")], &backdated()).text_of("contract_ref");
-
-    // Annulled before anything is issued, it costs nothing.
-    scene.cancel(&contract_ref, &json!({"last_day": "1925-12-31"}));
-    assert_eq!(books::run(&scene.client), Vec::<Value>::new());
-    assert_eq!(scene.papers(), Vec::<String>::new());
-}
-
-fn an_edit_that_makes_more_than_24_documents_due_is_refused(database: &Database) {
-    let scene = begin(database);
-    let contract_ref = sell_25_months(&scene);
-    books::run(&scene.client);
     let products = json!([{"product_pricing_ref": "p", "line_items": [fee_of("90.00")]}]);
     let edit = json!({"effective_from": "2023-12-01", "products": products});
-
     too_many(&scene.try_edit(&contract_ref, &edit), "25", "2023-12-01");
-
     assert_eq!(scene.sums()[3], "2500.00");
     scene.edit(&contract_ref, &catalog::with(edit, &backdated()));
     assert_eq!(scene.sums()[3], "2250.00", "25 credits of 10.00");
-}
-
-fn a_cancel_that_makes_more_than_24_documents_due_is_refused(database: &Database) {
-    let scene = begin(database);
-    let contract_ref = sell_25_months(&scene);
-    books::run(&scene.client);
-
-    too_many(&scene.try_cancel(&contract_ref, &json!({"last_day": "2023-11-30"})), "25", "2023-12-01");
-
-    assert_eq!(scene.sums()[3], "2500.00");
-    scene.cancel(&contract_ref, &json!({"last_day": "2023-11-30", "allow_backdated": true}));
+    let cancel = json!({"last_day": "2023-11-30"});
+    too_many(&scene.try_cancel(&contract_ref, &cancel), "25", "2023-12-01");
+    scene.cancel(&contract_ref, &catalog::with(cancel, &backdated()));
     assert_eq!(scene.sums()[3], "0.00");
 }
 
-fn what_was_due_anyway_does_not_count(database: &Database) {
-    let scene = begin(database);
-    let contract_ref = sell_25_months(&scene);
-    scene.edit(&contract_ref, &json!({"products": [{"product_pricing_ref": "p", "discount": 10}]}));
-    scene.cancel(&contract_ref, &json!({}));
-}
-
-fn a_date_within_a_period_is_refused_with_the_two_nearest(database: &Database) {
+fn a_date_that_is_none_is_refused(database: &Database) {
     let (scene, contract_ref) = in_april(database);
-    let before = (scene.contract(&contract_ref), scene.papers());
-    for (date, nearest) in [
-        ("2026-02-10", ["2026-02-01", "2026-03-01"]),
-        ("2026-01-02", ["2026-01-01", "2026-02-01"]),
-        ("2026-06-30", ["2026-06-01", "2026-07-01"]),
-    ] {
-        let edit = json!({"effective_from": date, "products": [{"product_pricing_ref": "p", "discount": 20}]});
-        let answer = scene.try_edit(&contract_ref, &edit);
-        refused(&answer, 422, "not_a_period_start");
-        assert!(nearest.iter().all(|day| answer.text.contains(day)), "{nearest:?}: {}", answer.text);
-    }
-    assert_eq!((scene.contract(&contract_ref), scene.papers()), before);
-}
-
-fn a_date_before_the_contract_is_refused(database: &Database) {
-    let (scene, contract_ref) = in_april(database);
-    for date in ["2025-12-31", "2025-12-01", "yesterday"] {
-        let edit = json!({"effective_from": date, "products": [{"product_pricing_ref": "p", "discount": 20}]});
-        let answer = scene.try_edit(&contract_ref, &edit);
-        assert_eq!((answer.status, answer.text.contains("effective_from")), (422, true), "{date}: {}", answer.text);
-    }
+    let edit = json!({"effective_from": "yesterday", "products": [{"product_pricing_ref": "p", "discount": 20}]});
+    let answer = scene.try_edit(&contract_ref, &edit);
+    assert_eq!((answer.status, answer.text.contains("effective_from")), (422, true), "{}", answer.text);
     assert_eq!(scene.contract(&contract_ref)["version"].to_string(), "1");
 }
 
@@ -169,43 +101,6 @@ fn a_date_and_the_current_invoice_contradict_each_other(database: &Database) {
     let cancel = json!({"last_day": "2026-04-20", "include_current_invoice": true});
     refused(&scene.try_cancel(&contract_ref, &cancel), 422, "conflicting_fields");
     assert_eq!(books::fields(&scene.contract(&contract_ref), ["version", "state"]), ["1", "ACTIVE"]);
-}
-
-fn what_structures_documents_cannot_change_where_they_are_issued(database: &Database) {
-    let (mut scene, contract_ref) = in_april(database);
-    scene.client.post("/api/entities/", &json!({"entity_ref": "other", "name": "other", "number_prefix": "OT"})).ok();
-    let before = (scene.contract(&contract_ref), scene.papers());
-    for fields in [
-        json!({"payment_time": "BEFORE_USE"}),
-        json!({"entity_ref": "other"}),
-        json!({"billing_cycle": {"unit": "QUARTERLY", "cycle": 1}}),
-        json!({"issue_day": "2026-01-15"}),
-    ] {
-        let products = json!([with(json!({"product_pricing_ref": "p"}), fields.clone())]);
-        let answer = scene.try_edit(&contract_ref, &json!({"effective_from": "2026-01-01", "products": products}));
-        assert!(answer.text.contains("not_retroactive"), "{fields}: {}", answer.text);
-        refused(&answer, 422, "not_retroactive");
-    }
-    assert_eq!((scene.contract(&contract_ref), scene.papers()), before);
-
-    // Nothing is issued of April.
-    let products = json!([{"product_pricing_ref": "p", "entity_ref": "other"}]);
-    scene.edit(&contract_ref, &json!({"effective_from": "2026-04-01", "products": products}));
-    scene.run_on("2026-05-01");
-    assert_eq!(scene.papers()[0], "OT-INV-1 2026-04-01 90.00");
-}
-
-fn an_older_version_is_a_conflict(database: &Database) {
-    let (scene, contract_ref) = in_april(database);
-    let read = scene.contract(&contract_ref);
-    scene.edit(&contract_ref, &json!({"version": 1, "po_number": "PO-7"}));
-
-    let answer = scene.try_edit(&contract_ref, &catalog::with(read, &json!({"po_number": "PO-8"})));
-
-    refused(&answer, 409, "version_conflict");
-    assert_eq!(books::fields(&scene.contract(&contract_ref), ["version", "po_number"]), ["2", "PO-7"]);
-    scene.edit(&contract_ref, &json!({"version": 2, "po_number": "PO-8"}));
-    assert_eq!(books::fields(&scene.contract(&contract_ref), ["version", "po_number"]), ["3", "PO-8"]);
 }
 
 fn what_is_read_and_posted_back_changes_nothing(database: &Database) {
@@ -298,4 +193,129 @@ fn the_default_entity_moves_and_contracts_stay_with_theirs(database: &Database) 
     assert_eq!((defaults.len(), &defaults[0]["entity_ref"]), (1, &json!("other")), "one is");
     scene.run_on("2026-02-01");
     assert_eq!(scene.papers(), ["OT-INV-1 2026-01-01 100.00", "UB-INV-1 2026-01-01 100.00"]);
+}
+
+/// A fee of 1,000.00 instead of 100.00, issued for January and February, on 10 March.
+fn a_wrong_fee(database: &Database) -> (Scene, String) {
+    let mut scene = Scene::begin(database, "2026-01-01");
+    scene.fee("p", "1000.00");
+    let contract_ref = scene.sell(&[with(year("p"), json!({"tax": 19}))]);
+    scene.run_on_each(&["2026-02-01", "2026-03-01"]);
+    assert_eq!(scene.papers(), ["UB-INV-1 2026-01-01 1190.00", "UB-INV-2 2026-02-01 1190.00"]);
+    scene.go_to("2026-03-10");
+    (scene, contract_ref)
+}
+fn the_right_fee() -> Value {
+    let products = json!([{"product_pricing_ref": "p", "line_items": [fee_of("100.00")]}]);
+    json!({"effective_from": "2026-01-01", "products": products})
+}
+
+fn a_dry_run_of_an_edit_shows_its_documents_and_stores_nothing(database: &Database) {
+    let (scene, contract_ref) = a_wrong_fee(database);
+    let before = (scene.contract(&contract_ref), catalog::documents(&scene.client));
+
+    let shown = scene.edit(&contract_ref, &catalog::with(the_right_fee(), &json!({"dry_run": true})));
+
+    assert_eq!(shown["dry_run"], true);
+    let issued = shown["issued"].as_array().unwrap_or_else(|| panic!("{shown}"));
+    let mut credits: Vec<[String; 4]> = issued
+        .iter()
+        .map(|document| books::fields(document, ["kind", "period_start", "sub_total", "parent_document_number"]))
+        .collect();
+    credits.sort();
+    assert_eq!(
+        credits,
+        [["CREDIT", "2026-01-01", "900.00", "UB-INV-1"], ["CREDIT", "2026-02-01", "900.00", "UB-INV-2"]],
+        "{shown}"
+    );
+    assert_eq!(books::amounts(&issued[0]), ["fee 900.00"], "whole documents");
+    assert_eq!(shown["voided"], json!([]));
+    assert_eq!((scene.contract(&contract_ref), catalog::documents(&scene.client)), before);
+}
+
+fn edits_of_a_contract_without_end_stay_cheap(database: &Database) {
+    let mut scene = Scene::begin(database, "2026-01-10");
+    scene.fee("p", "100.00");
+    let endless = product("p", "2026-01-01", "9999-12-31");
+    let contract_ref = scene.sell(&[with(endless, json!({"payment_time": "DURING_USE"}))]);
+    // A month apart, so that each makes terms of its own.
+    let mut took = Vec::new();
+    for months in 0..40 {
+        scene.run_on(&Day::new(2026, 1, 10).plus_months(months).to_string());
+        let products = json!([{"product_pricing_ref": "p", "discount": months}]);
+        let started = Instant::now();
+        scene.edit(&contract_ref, &json!({"products": products}));
+        took.push(started.elapsed());
+    }
+
+    let sum = |range: std::ops::Range<usize>| took[range].iter().sum::<Duration>();
+    let (first, last) = (sum(0..8), sum(32..40));
+    assert!(last < 3 * first + Duration::from_millis(500), "eight edits took {first:?}, and after thirty-two {last:?}");
+}
+
+/// A fee of 31.00 a month in advance; January's is issued.
+fn in_advance(database: &Database) -> (Scene, String) {
+    let scene = Scene::begin(database, "2026-01-01");
+    scene.pricing("p", &[catalog::fixed("fee", "31.00"), each("0.10")]);
+    let contract_ref = scene.sell(&[with(year("p"), json!({"payment_time": "BEFORE_USE"}))]);
+    books::run(&scene.client);
+    assert_eq!(scene.papers(), ["UB-INV-1 2026-01-01 31.00"]);
+    (scene, contract_ref)
+}
+
+fn a_cancel_and_its_dry_run_tell_the_same(database: &Database) {
+    let (mut scene, contract_ref) = in_advance(database);
+    scene.go_to("2026-01-10");
+    let before = (scene.contract(&contract_ref), catalog::documents(&scene.client));
+
+    let shown = scene.cancel(&contract_ref, &json!({"last_day": "2026-01-20", "dry_run": true}));
+
+    assert_eq!((scene.contract(&contract_ref), catalog::documents(&scene.client)), before);
+    assert_eq!(shown["dry_run"], true);
+    let shown = catalog::only(shown["issued"].clone());
+    assert_eq!(books::fields(&shown, ["kind", "total", "parent_document_number"]), ["CREDIT", "11.00", "UB-INV-1"]);
+    scene.cancel(&contract_ref, &json!({"last_day": "2026-01-20"}));
+    assert_eq!(books::amounts(&books::numbered(&scene.client, "UB-CRD-1")), books::amounts(&shown));
+}
+
+fn a_contract_that_is_not_there_is_not_found(database: &Database) {
+    let scene = begin(database);
+    refused(&scene.try_resume("none", &json!({})), 404, "contract_not_found");
+    refused(&try_step(&scene, "none", &json!({"quantity": 5})), 404, "contract_not_found");
+}
+
+/// Seats at 30.00 over the year from April in two steps.
+fn seats(database: &Database) -> (Scene, String) {
+    let scene = Scene::begin(database, "2026-04-01");
+    let price = json!({"model": "PER_UNIT", "unit_price": "30.00"});
+    scene.pricing("p", &[json!({"line_item_id": "seats", "name": "Seats", "kind": "FIXED", "price": price})]);
+    let quantities = json!([{"from": "2026-04-01", "quantity": 10}, {"from": "2026-04-16", "quantity": 12}]);
+    let line_items = json!([{"line_item_id": "seats", "quantities": quantities}]);
+    let contract_ref = scene.sell(&[with(product("p", "2026-04-01", "2027-03-31"), json!({"line_items": line_items}))]);
+    (scene, contract_ref)
+}
+
+/// Adds a step.
+fn try_step(scene: &Scene, contract_ref: &str, fields: &Value) -> Answer {
+    let step = catalog::with(json!({"product_pricing_ref": "p", "line_item_id": "seats"}), fields);
+    scene.client.post(&format!("/api/contracts/quantities/{contract_ref}"), &step)
+}
+
+fn quantities_are_read_as_they_were_agreed(database: &Database) {
+    let (scene, contract_ref) = seats(database);
+    let changed = try_step(&scene, &contract_ref, &json!({"quantity": 14, "from": "2026-05-16", "prorate": false})).ok();
+    assert_eq!(changed["version"].to_string(), "2");
+    let read = scene.contract(&contract_ref)["products"][0]["line_items"][0]["quantities"].clone();
+    let steps: Vec<[String; 2]> =
+        read.as_array().expect("steps").iter().map(|step| books::fields(step, ["from", "quantity"])).collect();
+    assert_eq!(steps, [["2026-04-01", "10"], ["2026-04-16", "12"], ["2026-06-01", "14"]]);
+}
+
+fn a_quantity_that_cannot_be_is_refused(database: &Database) {
+    let (scene, contract_ref) = seats(database);
+    for fields in [json!({"quantity": -1}), json!({}), json!({"quantity": 5, "form": "2026-04-16"})] {
+        let answer = try_step(&scene, &contract_ref, &fields);
+        assert_eq!(answer.status, 422, "{fields}: {}", answer.text);
+    }
+    assert_eq!(scene.contract(&contract_ref)["version"].to_string(), "1");
 }

@@ -1,0 +1,136 @@
+//! Usage in the life of a contract (billing rules 4, 5).
+
+use chrono::NaiveDate;
+
+use super::life::{Life, unknown};
+use super::value::{Given, StepTime};
+use crate::calendar::Timestamp;
+use crate::ledger::{issue, post};
+use crate::matching::{EventFacts, match_event, match_moved_event};
+use crate::quantity::Quantity;
+use crate::refs::{DocumentRef, EventRef, ProductNo, UsageProductRef};
+use crate::refusal::Refusal;
+use crate::usage::{CountedEvent, UsageKey, UsageTotal};
+
+/// A usage event as an application keeps it.
+#[derive(Clone, Debug)]
+pub(super) struct SimulatedEvent {
+    pub(super) name: Option<String>,
+    counted: CountedEvent,
+    key: UsageKey,
+    /// The document that its latest change stands on.
+    pub(super) standing: DocumentRef,
+    pub(super) is_deleted: bool,
+}
+
+impl SimulatedEvent {
+    /// Goes along to another document with the events of one.
+    pub(super) fn follow(&mut self, from: DocumentRef, to: DocumentRef, of: Option<(ProductNo, NaiveDate)>) {
+        if self.standing == from && of.is_none_or(|period| period == (self.key.product_no, self.key.period_start)) {
+            self.standing = to;
+        }
+    }
+}
+
+/// What changes of an event.
+#[derive(Clone, Debug, Default)]
+pub struct EventChange {
+    pub(super) at: Option<Given<StepTime>>,
+    quantity: Option<Given<Quantity>>,
+}
+
+impl EventChange {
+    /// Sets when it happened.
+    #[must_use]
+    pub fn at(mut self, at: impl Into<Given<StepTime>>) -> Self {
+        self.at = Some(at.into());
+        self
+    }
+
+    /// Sets its quantity.
+    #[must_use]
+    pub fn quantity(mut self, quantity: impl Into<Given<Quantity>>) -> Self {
+        self.quantity = Some(quantity.into());
+        self
+    }
+}
+
+impl Life {
+    /// Reports usage that happened at an instant.
+    pub(super) fn report(&mut self, at: Timestamp, usage: &UsageProductRef, quantity: Quantity) -> Result<(), Refusal> {
+        let (service_date, key) = {
+            let facts = EventFacts { usage_product_ref: usage, occurred_at: at, validations: None };
+            let found = match_event(facts, std::slice::from_ref(&*self.book.contract), &self.book.entities)?;
+            (found.service_date, self.key(found.period.product_no, found.period.start(), usage))
+        };
+        let (counted, standing) = self.decide(|life, mut ids| {
+            let counted = CountedEvent { event_ref: EventRef::from_uuid(ids()), occurred_at: at, service_date, quantity };
+            let standing = post::add(&mut life.book, key.product_no, usage, &[counted], life.now, &mut ids)?;
+            issue::remind(&mut life.book, life.now)?;
+            Ok((counted, standing))
+        })?;
+        let name = self.name.clone();
+        self.events.push(SimulatedEvent { name, counted, key, standing, is_deleted: false });
+        Ok(())
+    }
+
+    /// Changes when an event happened, its quantity or both.
+    pub(super) fn update_event(&mut self, name: &str, change: &EventChange, at: Option<Timestamp>) -> Result<(), Refusal> {
+        let index = self.event_index(name)?;
+        let present = self.events[index].clone();
+        let quantity = change.quantity.as_ref().map(|quantity| quantity.read("quantity")).transpose()?;
+        let mut counted = CountedEvent { quantity: quantity.unwrap_or(present.counted.quantity), ..present.counted };
+        let mut key = present.key.clone();
+        if let Some(at) = at {
+            let facts = EventFacts { usage_product_ref: &key.usage_product_ref, occurred_at: at, validations: None };
+            let of_contract = (key.contract_ref, key.product_no);
+            let contracts = std::slice::from_ref(&*self.book.contract);
+            let found = match_moved_event(facts, of_contract, contracts, &self.book.entities)?;
+            (counted.occurred_at, counted.service_date) = (at, found.service_date);
+            key = self.key(found.period.product_no, found.period.start(), &present.key.usage_product_ref);
+        }
+        let without = self.without(index)?;
+        let standing = self.decide(|life, mut ids| {
+            let (book, now) = (&mut life.book, life.now);
+            let standing = if key == present.key {
+                post::change(book, &key, without, Some(counted), present.standing, now, &mut ids)?
+            } else {
+                post::change(book, &present.key, without, None, present.standing, now, &mut ids)?;
+                post::add(book, key.product_no, &key.usage_product_ref, &[counted], now, &mut ids)?
+            };
+            issue::remind(book, now)?;
+            Ok(standing)
+        })?;
+        self.events[index] = SimulatedEvent { counted, key, standing, ..present };
+        Ok(())
+    }
+
+    /// Deletes an event: it stops counting.
+    pub(super) fn delete_event(&mut self, name: &str) -> Result<(), Refusal> {
+        let index = self.event_index(name)?;
+        let (event, without) = (self.events[index].clone(), self.without(index)?);
+        self.decide(|life, mut ids| {
+            post::change(&mut life.book, &event.key, without, None, event.standing, life.now, &mut ids)?;
+            issue::remind(&mut life.book, life.now)
+        })?;
+        self.events[index].is_deleted = true;
+        Ok(())
+    }
+
+    fn key(&self, product_no: ProductNo, period_start: NaiveDate, usage: &UsageProductRef) -> UsageKey {
+        let contract_ref = self.book.contract.contract_ref;
+        UsageKey { contract_ref, product_no, period_start, usage_product_ref: usage.clone() }
+    }
+
+    fn event_index(&self, name: &str) -> Result<usize, Refusal> {
+        let is_meant = |event: &SimulatedEvent| event.name.as_deref() == Some(name) && !event.is_deleted;
+        self.events.iter().position(is_meant).ok_or_else(|| unknown("event", name))
+    }
+
+    /// Returns the running total of an event's service period without the event.
+    fn without(&self, index: usize) -> Result<UsageTotal, Refusal> {
+        let key = &self.events[index].key;
+        let others = self.events.iter().enumerate().filter(|(i, event)| *i != index && !event.is_deleted && event.key == *key);
+        Ok(others.map(|(_, event)| event.counted).try_fold(UsageTotal::ZERO, UsageTotal::plus)?)
+    }
+}

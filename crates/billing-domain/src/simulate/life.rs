@@ -1,0 +1,321 @@
+//! The life of a contract: its book, and the facts around it that an application stores. Each step is one decision.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::NaiveDate;
+use uuid::Uuid;
+
+use super::Setup;
+use super::events::SimulatedEvent;
+use super::money::Accounts;
+use super::party::plain_entity;
+use super::price::PriceList;
+use super::value::{Given, StepTime};
+use crate::access::Actor;
+use crate::calendar::{Period, TimeZone, Timestamp};
+use crate::catalog::UsageProduct;
+use crate::contract::agreement::Catalog;
+use crate::contract::{Contract, ContractProduct, check_products};
+use crate::document::totals::DocumentContent;
+use crate::document::{BookDocument, DocumentKind, IssuedDocument};
+use crate::ledger::terms::Backdated;
+use crate::ledger::{ContractBook, Entry, check, issue, terms as amending};
+use crate::party::{Customer, CustomerProfile, Entity, MAX_PREFIX_CHARS};
+use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, ProductNo};
+use crate::refusal::Refusal;
+use crate::tax::ExchangeRate;
+use crate::text::OneLine;
+
+/// The entity that every simulation has, and its number prefix.
+const DEFAULT_ENTITY: (&str, &str) = ("default", "UB");
+/// The most documents that a simulated run issues at a time.
+const ALL: usize = usize::MAX;
+
+/// What a document said when it was issued or put out of force.
+#[derive(Clone, Debug)]
+pub(super) enum Frozen {
+    Issued(Box<IssuedDocument>),
+    Discarded(Box<DocumentContent>),
+}
+
+/// A book, a clock and what is around them.
+#[derive(Clone, Debug)]
+pub(super) struct Life {
+    pub(super) book: ContractBook,
+    pub(super) now: Timestamp,
+    /// What a step that may exceed the limit of documents due at once says of that.
+    pub(super) backdated: Backdated,
+    /// The name of the step that is carried out.
+    pub(super) name: Option<String>,
+    pub(super) events: Vec<SimulatedEvent>,
+    pub(super) accounts: Accounts,
+    pub(super) frozen: BTreeMap<DocumentRef, Frozen>,
+    catalog: Catalog,
+    rates: Vec<ExchangeRate>,
+    due: Option<Timestamp>,
+    runs: bool,
+    series: BTreeMap<(String, DocumentKind), u64>,
+    opened: u32,
+    ids: u128,
+}
+
+impl Life {
+    /// Creates the contract. `first_step` is when the first step happens: a contract is created before.
+    pub(super) fn begin(setup: &Setup, first_step: Option<Timestamp>) -> Result<Self, Refusal> {
+        let entities = entities(setup)?;
+        let mut customer = Customer {
+            id: CustomerId::from_uuid(Uuid::from_u128(1)),
+            customer_ref: CustomerRef::parse("customer").map_err(|error| Refusal::Broken(error.to_string()))?,
+            profile: CustomerProfile::plain(Given::<OneLine>::from("Customer").read("name")?),
+            created_at: Timestamp::MIN,
+        };
+        for change in &setup.customer {
+            change.apply(&mut customer, NaiveDate::MIN)?;
+        }
+        let mut catalog = Catalog {
+            pricings: Vec::new(),
+            usage_products: Vec::new(),
+            entities: entities.iter().map(|entity| entity.entity_ref.clone()).collect(),
+            default_entity: entities.first().map(|entity| entity.entity_ref.clone()),
+        };
+        let own = setup.terms.iter().zip(0..).filter_map(|(terms, no)| terms.own_prices(no));
+        for prices in setup.pricings.iter().cloned().chain(own) {
+            put_prices(&mut catalog, &prices)?;
+        }
+        let requests = setup.terms.iter().zip(0..).map(|(terms, no)| terms.request(no)).collect::<Result<Vec<_>, Refusal>>()?;
+        let agreed = catalog.agree_all(&requests)?;
+        let products: Vec<ContractProduct> =
+            (0..).map(ProductNo).zip(agreed).map(|(no, terms)| ContractProduct::new(no, terms)).collect();
+        check_products(&products, |no| Some(usize::from(no.0)))?;
+        let zone = setup.zone()?;
+        let first_day = products.iter().filter_map(|product| product.billed().map(Period::start)).min();
+        let begins = first_day.map_or(Timestamp::MIN, |first| zone.start_of_day(first));
+        let created_at = match &setup.created {
+            Some(created) => created.read("created")?.in_zone(zone),
+            None => first_step.map_or(begins, |first| first.min(begins)),
+        };
+        let contract = Contract {
+            contract_ref: ContractRef::from_uuid(Uuid::from_u128(2)),
+            number: 1,
+            customer_id: customer.id,
+            customer_ref: customer.customer_ref.clone(),
+            po_number: None,
+            version: 1,
+            created_at,
+            cancelled_at: None,
+            products,
+        };
+        let mut life = Self {
+            book: ContractBook::new(contract, customer, entities),
+            now: created_at,
+            backdated: setup.backdated,
+            name: None,
+            events: Vec::new(),
+            accounts: Accounts::default(),
+            frozen: BTreeMap::new(),
+            catalog,
+            rates: Vec::new(),
+            due: None,
+            runs: setup.runs,
+            series: BTreeMap::new(),
+            opened: 0,
+            ids: 2,
+        };
+        life.decide(|life, _| amending::create(&mut life.book, life.backdated, life.now))?;
+        Ok(life)
+    }
+
+    /// Makes one decision of the ledger, and takes up what follows: numbers, what documents say, what settles what.
+    pub(super) fn decide<T>(
+        &mut self,
+        decide: impl FnOnce(&mut Self, &mut dyn FnMut() -> Uuid) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        self.learn();
+        let mut ids = self.ids;
+        let decided = decide(self, &mut || next_id(&mut ids));
+        self.ids = ids;
+        let decided = decided?;
+        let mut entries = self.book.take_entries();
+        let (series, opened) = (&mut self.series, &mut self.opened);
+        self.book.number(&mut entries, |head| {
+            let last = series.entry((head.number.prefix.as_str().to_owned(), head.kind)).or_default();
+            *last += 1;
+            *opened += 1;
+            Ok::<_, Refusal>((*last, *opened))
+        })?;
+        let mut accounts = std::mem::take(&mut self.accounts);
+        accounts.take_up(&mut self.book, &entries, self.now, &mut || next_id(&mut self.ids))?;
+        self.accounts = accounts;
+        for entry in entries {
+            match entry {
+                Entry::Issued { document_ref, issued } => {
+                    self.frozen.insert(document_ref, Frozen::Issued(issued));
+                }
+                Entry::Discarded { document_ref, content, .. } => {
+                    self.frozen.insert(document_ref, Frozen::Discarded(Box::new(content.content)));
+                }
+                Entry::EventsMoved { from, to, of } => {
+                    self.events.iter_mut().for_each(|event| event.follow(from, to, of));
+                }
+                Entry::Due(at) => self.due = at,
+                _ => {}
+            }
+        }
+        Ok(decided)
+    }
+
+    /// Gives the book what an application reads before a decision.
+    fn learn(&mut self) {
+        let live = self.events.iter().filter(|event| !event.is_deleted);
+        self.book.put_events(live.map(|event| event.standing).collect::<BTreeSet<_>>());
+        for pair in self.book.unknown_exchange_rates(self.now) {
+            let known = |rate: &&ExchangeRate| (rate.from, rate.to) == (pair.from, pair.to) && rate.date <= pair.on;
+            let rate = self.rates.iter().filter(known).max_by_key(|rate| rate.date).copied();
+            self.book.learn_exchange_rate(pair, rate);
+        }
+    }
+
+    /// Moves the clock. Unless runs are by hand, each document is issued when it is due, after all steps of an instant.
+    pub(super) fn go_to(&mut self, instant: Timestamp) -> Result<(), Refusal> {
+        if instant == self.now {
+            return Ok(());
+        }
+        while let Some(due) = self.due.filter(|due| self.runs && *due <= instant) {
+            // What became due in the past, by a change, is due now.
+            self.now = self.now.max(due);
+            self.run()?;
+            if self.due == Some(due) {
+                break;
+            }
+        }
+        self.now = self.now.max(instant);
+        Ok(())
+    }
+
+    pub(super) fn run(&mut self) -> Result<(), Refusal> {
+        self.decide(|life, mut ids| issue::run(&mut life.book, life.now, ALL, &mut ids).map(drop))
+    }
+
+    /// Looks again at what is due, after a change beside the contract.
+    pub(super) fn remind(&mut self) -> Result<(), Refusal> {
+        self.decide(|life, _| issue::remind(&mut life.book, life.now))
+    }
+
+    pub(super) fn put_prices(&mut self, prices: &PriceList) -> Result<(), Refusal> {
+        put_prices(&mut self.catalog, prices)
+    }
+
+    pub(super) const fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Lets products name the entities that are there.
+    pub(super) fn note_entities(&mut self) {
+        self.catalog.entities = self.book.entities.iter().map(|entity| entity.entity_ref.clone()).collect();
+    }
+
+    pub(super) fn put_exchange_rate(&mut self, rate: ExchangeRate) -> Result<(), Refusal> {
+        rate.check()?;
+        self.rates.push(rate);
+        Ok(())
+    }
+
+    /// Returns today where an entity bills.
+    pub(super) fn today(&self, entity_ref: &EntityRef) -> NaiveDate {
+        let zone = self.book.entity(entity_ref).map_or(TimeZone::UTC, |entity| entity.profile.time_zone);
+        zone.service_date(self.now)
+    }
+
+    /// Returns today of the first entity.
+    pub(super) fn first_entitys_today(&self) -> NaiveDate {
+        let zone = self.book.entities.first().map_or(TimeZone::UTC, |entity| entity.profile.time_zone);
+        zone.service_date(self.now)
+    }
+
+    /// Returns the document with a number.
+    pub(super) fn numbered(&self, number: &str) -> Result<&BookDocument, Refusal> {
+        let found = self.book.documents().find(|document| document.head.number.to_string() == number);
+        found.ok_or_else(|| unknown("document", number))
+    }
+
+    /// Returns what a document says: what it was frozen with, or what it says now.
+    pub(super) fn content(&self, document_ref: DocumentRef) -> Result<DocumentContent, Refusal> {
+        match self.frozen.get(&document_ref) {
+            Some(Frozen::Issued(issued)) => Ok(issued.content.clone()),
+            Some(Frozen::Discarded(content)) => Ok((**content).clone()),
+            None => self.book.content(document_ref),
+        }
+    }
+
+    /// Refuses a book that breaks a rule: a defect of the ledger.
+    pub(super) fn require_lawful(&self) -> Result<(), Refusal> {
+        let problems = check::check(&self.book)?;
+        if problems.is_empty() { Ok(()) } else { Err(Refusal::Broken(problems.join("; "))) }
+    }
+
+    pub(super) const fn by() -> Actor {
+        Actor::Service
+    }
+}
+
+impl Setup {
+    /// Returns the zone of the first entity, as it is at the beginning.
+    pub(super) fn zone(&self) -> Result<TimeZone, Refusal> {
+        Ok(entities(self)?.first().map_or(TimeZone::UTC, |entity| entity.profile.time_zone))
+    }
+
+    /// Returns a step's instant.
+    pub(super) fn instant(&self, time: &Given<StepTime>) -> Result<Timestamp, Refusal> {
+        Ok(time.read("on")?.in_zone(self.zone()?))
+    }
+}
+
+fn entities(setup: &Setup) -> Result<Vec<Entity>, Refusal> {
+    let (reference, prefix) = DEFAULT_ENTITY;
+    let mut entities = vec![plain_entity(Given::from(reference).read("entity_ref")?, prefix)?];
+    for change in &setup.entities {
+        put_entity(&mut entities, change, NaiveDate::MIN)?;
+    }
+    Ok(entities)
+}
+
+/// Changes an entity; one that isn't there is added, with the letters and digits of its reference as its number prefix.
+pub(super) fn put_entity(
+    entities: &mut Vec<Entity>,
+    change: &super::party::EntityChange,
+    today: NaiveDate,
+) -> Result<(), Refusal> {
+    let entity_ref = change.reference()?;
+    if let Some(entity) = entities.iter_mut().find(|entity| entity.entity_ref == entity_ref) {
+        return change.apply(entity, today);
+    }
+    let prefix = entity_ref.as_str().chars().filter(char::is_ascii_alphanumeric).take(MAX_PREFIX_CHARS).collect::<String>();
+    let mut entity = plain_entity(entity_ref, &prefix.to_ascii_uppercase())?;
+    change.apply(&mut entity, today)?;
+    entities.push(entity);
+    Ok(())
+}
+
+/// Puts a price list in the place of the one with its reference. Usage products stay as they were first named.
+fn put_prices(catalog: &mut Catalog, prices: &PriceList) -> Result<(), Refusal> {
+    let (pricing, usage_products) = prices.read()?;
+    catalog.pricings.retain(|other| other.pricing_ref != pricing.pricing_ref);
+    catalog.pricings.push(pricing);
+    for product in usage_products {
+        let is_known = |other: &UsageProduct| other.usage_product_ref == product.usage_product_ref;
+        if !catalog.usage_products.iter().any(is_known) {
+            catalog.usage_products.push(product);
+        }
+    }
+    Ok(())
+}
+
+fn next_id(ids: &mut u128) -> Uuid {
+    *ids += 1;
+    Uuid::from_u128(*ids)
+}
+
+/// A name that nothing has.
+pub(super) fn unknown(kind: &str, name: &str) -> Refusal {
+    Refusal::field(&[kind], "unknown_reference", format!("must name a {kind} that is there, not {name:?}"))
+}

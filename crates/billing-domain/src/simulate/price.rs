@@ -1,0 +1,315 @@
+//! Prices and price lists of a simulation (billing rules 6).
+
+use super::value::Given;
+use crate::calendar::Timestamp;
+use crate::catalog::{
+    Aggregation, Charge, FixedPrice, LineItem, PriceModel, Pricing, PricingContent, Recurrence, Tier, Tiers, UsageCharge,
+    UsagePrice, UsageProduct, UsageProductProfile,
+};
+use crate::codes::UnitCode;
+use crate::money::{Currency, Percentage, Price};
+use crate::quantity::Quantity;
+use crate::refs::{LineItemId, PricingRef, UsageProductRef};
+use crate::refusal::Refusal;
+use crate::text::OneLine;
+
+/// A price of a line item, with the limits of a usage line item.
+#[derive(Clone, Debug)]
+pub struct Prices {
+    model: Model,
+    recurrence: Recurrence,
+    included: Option<Given<Quantity>>,
+    prepaid: Option<Given<Quantity>>,
+    minimum: Option<Given<Price>>,
+    maximum: Option<Given<Price>>,
+    usage_product: Option<Given<UsageProductRef>>,
+    aggregation: Aggregation,
+}
+
+#[derive(Clone, Debug)]
+enum Model {
+    Flat(Given<Price>),
+    PerUnit(Given<Price>),
+    Graduated(Vec<SimulatedTier>),
+    Volume(Vec<SimulatedTier>),
+    Package(Given<Quantity>, Given<Price>),
+    Percentage(Given<Percentage>, Given<Price>),
+}
+
+/// A tier of a price: its upper bound, `None` in the last; the price of one; what is added once where it is reached.
+#[derive(Clone, Debug)]
+pub struct SimulatedTier {
+    up_to: Option<Given<Price>>,
+    unit_price: Given<Price>,
+    flat_amount: Given<Price>,
+}
+
+impl<U: Into<Given<Price>>, P: Into<Given<Price>>> From<(Option<U>, P)> for SimulatedTier {
+    fn from((up_to, unit_price): (Option<U>, P)) -> Self {
+        Self { up_to: up_to.map(Into::into), unit_price: unit_price.into(), flat_amount: Given::Value(Price::ZERO) }
+    }
+}
+
+impl<U: Into<Given<Price>>, P: Into<Given<Price>>, F: Into<Given<Price>>> From<(Option<U>, P, F)> for SimulatedTier {
+    fn from((up_to, unit_price, flat_amount): (Option<U>, P, F)) -> Self {
+        Self { flat_amount: flat_amount.into(), ..Self::from((up_to, unit_price)) }
+    }
+}
+
+/// Returns an amount for each whole period, times the agreed quantity: of fixed line items alone.
+pub fn flat(amount: impl Into<Given<Price>>) -> Prices {
+    Prices::of(Model::Flat(amount.into()))
+}
+
+/// Returns one price for each unit.
+pub fn per_unit(unit_price: impl Into<Given<Price>>) -> Prices {
+    Prices::of(Model::PerUnit(unit_price.into()))
+}
+
+/// Returns tiers by their upper bounds, each with its unit price and possibly a flat amount. Each unit has the price of the
+/// tier that it falls in. The last tier is open.
+pub fn graduated<T: Into<SimulatedTier>>(tiers: impl IntoIterator<Item = T>) -> Prices {
+    Prices::of(Model::Graduated(tiers.into_iter().map(Into::into).collect()))
+}
+
+/// Returns tiers by their upper bounds, each with its unit price and possibly a flat amount. All units have the price of the
+/// tier that the quantity falls in. The last tier is open.
+pub fn volume<T: Into<SimulatedTier>>(tiers: impl IntoIterator<Item = T>) -> Prices {
+    Prices::of(Model::Volume(tiers.into_iter().map(Into::into).collect()))
+}
+
+/// Returns a price for each package of a size, begun or full.
+pub fn package(size: impl Into<Given<Quantity>>, price: impl Into<Given<Price>>) -> Prices {
+    Prices::of(Model::Package(size.into(), price.into()))
+}
+
+/// Returns a rate in percent of what is used, which is an amount of money, and an amount for each event: of usage alone.
+pub fn percentage(rate: impl Into<Given<Percentage>>, fixed_amount: impl Into<Given<Price>>) -> Prices {
+    Prices::of(Model::Percentage(rate.into(), fixed_amount.into()))
+}
+
+impl Prices {
+    const fn of(model: Model) -> Self {
+        Self {
+            model,
+            recurrence: Recurrence::EachPeriod,
+            included: None,
+            prepaid: None,
+            minimum: None,
+            maximum: None,
+            usage_product: None,
+            aggregation: Aggregation::Sum,
+        }
+    }
+
+    /// Charges a fixed line item once, in the first period that has it (`ONCE`).
+    #[must_use]
+    pub const fn once(mut self) -> Self {
+        self.recurrence = Recurrence::Once;
+        self
+    }
+
+    /// Takes a quantity off each period's usage first.
+    #[must_use]
+    pub fn included(mut self, quantity: impl Into<Given<Quantity>>) -> Self {
+        self.included = Some(quantity.into());
+        self
+    }
+
+    /// Bills a quantity in advance: with [`PaymentTime::BeforeUse`](crate::contract::terms::PaymentTime) alone.
+    #[must_use]
+    pub fn prepaid(mut self, quantity: impl Into<Given<Quantity>>) -> Self {
+        self.prepaid = Some(quantity.into());
+        self
+    }
+
+    /// Sets the least that a period of usage costs; prorated where the period is partial.
+    #[must_use]
+    pub fn at_least(mut self, amount: impl Into<Given<Price>>) -> Self {
+        self.minimum = Some(amount.into());
+        self
+    }
+
+    /// Sets the most that a period of usage costs.
+    #[must_use]
+    pub fn at_most(mut self, amount: impl Into<Given<Price>>) -> Self {
+        self.maximum = Some(amount.into());
+        self
+    }
+
+    /// Prices another usage product than the one that has the line item's name.
+    #[must_use]
+    pub fn of_usage(mut self, usage_product: impl Into<Given<UsageProductRef>>) -> Self {
+        self.usage_product = Some(usage_product.into());
+        self
+    }
+
+    /// Sets how the quantities of a period become one; their sum by default.
+    #[must_use]
+    pub const fn aggregated(mut self, aggregation: Aggregation) -> Self {
+        self.aggregation = aggregation;
+        self
+    }
+
+    /// Returns the price model alone.
+    pub(super) fn model(&self) -> Result<PriceModel, Refusal> {
+        let tiers = |tiers: &[SimulatedTier]| {
+            let tier = |tier: &SimulatedTier| {
+                Ok(Tier {
+                    up_to: tier.up_to.as_ref().map(|up_to| up_to.read("up_to")).transpose()?,
+                    unit_price: tier.unit_price.read("unit_price")?,
+                    flat_amount: tier.flat_amount.read("flat_amount")?,
+                })
+            };
+            Ok::<_, Refusal>(Tiers::new(tiers.iter().map(tier).collect::<Result<_, Refusal>>()?)?)
+        };
+        let metered = match &self.model {
+            Model::Flat(amount) => return Ok(PriceModel::Flat { amount: amount.read("amount")? }),
+            Model::PerUnit(unit_price) => UsagePrice::PerUnit { unit_price: unit_price.read("unit_price")? },
+            Model::Graduated(of) => UsagePrice::Graduated(tiers(of)?),
+            Model::Volume(of) => UsagePrice::Volume(tiers(of)?),
+            Model::Package(size, price) => {
+                UsagePrice::Package { package_size: size.read("package_size")?, package_price: price.read("package_price")? }
+            }
+            Model::Percentage(rate, amount) => {
+                UsagePrice::Percentage { rate: rate.read("rate")?, fixed_amount: amount.read("fixed_amount")? }
+            }
+        };
+        Ok(PriceModel::Metered(metered))
+    }
+
+    fn charge(&self, kind: Kind, id: &LineItemId) -> Result<(Charge, Option<UsageProduct>), Refusal> {
+        let model = self.model()?;
+        if kind == Kind::Fixed {
+            let price = FixedPrice::of(model)
+                .ok_or_else(|| Refusal::field(&["price"], "out_of_range", "must not be PERCENTAGE of a fixed line item"))?;
+            return Ok((Charge::Fixed { price, recurrence: self.recurrence }, None));
+        }
+        let PriceModel::Metered(price) = model else {
+            return Err(Refusal::field(&["price"], "out_of_range", "must not be FLAT of a usage line item"));
+        };
+        let usage_product_ref = match &self.usage_product {
+            Some(given) => given.read("usage_product_ref")?,
+            None => Given::from(id.as_str()).read("usage_product_ref")?,
+        };
+        let usage_product = UsageProduct {
+            profile: UsageProductProfile {
+                name: Given::from(usage_product_ref.as_str()).read("name")?,
+                unit: None,
+                unit_code: UnitCode::ONE,
+                aggregation: self.aggregation,
+            },
+            usage_product_ref: usage_product_ref.clone(),
+            created_at: Timestamp::MIN,
+        };
+        let charge = UsageCharge {
+            usage_product_ref,
+            price,
+            included_quantity: read(&self.included, "included_quantity")?.unwrap_or(Quantity::ZERO),
+            prepaid_quantity: read(&self.prepaid, "prepaid_quantity")?,
+            minimum_amount: read(&self.minimum, "minimum_amount")?,
+            maximum_amount: read(&self.maximum, "maximum_amount")?,
+        };
+        Ok((Charge::Usage(charge), Some(usage_product)))
+    }
+}
+
+impl From<&str> for Prices {
+    /// An amount for each whole period.
+    fn from(amount: &str) -> Self {
+        flat(amount)
+    }
+}
+
+impl From<Price> for Prices {
+    /// An amount for each whole period.
+    fn from(amount: Price) -> Self {
+        flat(amount)
+    }
+}
+
+fn read<T: super::value::SimulatedValue>(given: &Option<Given<T>>, field: &str) -> Result<Option<T>, Refusal> {
+    given.as_ref().map(|given| given.read(field)).transpose()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Fixed,
+    Usage,
+}
+
+/// A price list: line items in one currency, EUR unless another is set.
+#[derive(Clone, Debug)]
+pub struct PriceList {
+    reference: Given<PricingRef>,
+    currency: Given<Currency>,
+    minimum_fee: Option<Given<Price>>,
+    items: Vec<(Given<LineItemId>, Kind, Prices)>,
+}
+
+/// Returns an empty price list under a reference.
+pub fn pricing(reference: impl Into<Given<PricingRef>>) -> PriceList {
+    PriceList { reference: reference.into(), currency: "EUR".into(), minimum_fee: None, items: Vec::new() }
+}
+
+impl PriceList {
+    /// Adds a line item that costs an amount in each period, whatever is used.
+    #[must_use]
+    pub fn fixed(mut self, id: impl Into<Given<LineItemId>>, price: impl Into<Prices>) -> Self {
+        self.items.push((id.into(), Kind::Fixed, price.into()));
+        self
+    }
+
+    /// Adds a line item that prices usage: of the usage product with its name, unless the price names another.
+    #[must_use]
+    pub fn usage(mut self, id: impl Into<Given<LineItemId>>, price: Prices) -> Self {
+        self.items.push((id.into(), Kind::Usage, price));
+        self
+    }
+
+    /// Sets the least that a period costs, usage and fixed line items together.
+    #[must_use]
+    pub fn minimum_fee(mut self, amount: impl Into<Given<Price>>) -> Self {
+        self.minimum_fee = Some(amount.into());
+        self
+    }
+
+    /// Sets the currency of every document that bills it.
+    #[must_use]
+    pub fn currency(mut self, code: impl Into<Given<Currency>>) -> Self {
+        self.currency = code.into();
+        self
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.items.is_empty() && self.minimum_fee.is_none()
+    }
+
+    pub(super) fn rename(&mut self, reference: Given<PricingRef>) {
+        self.reference = reference;
+    }
+
+    pub(super) fn reference(&self) -> Result<PricingRef, Refusal> {
+        self.reference.read("product_pricing_ref")
+    }
+
+    /// Returns the pricing and the usage products of its line items.
+    pub(super) fn read(&self) -> Result<(Pricing, Vec<UsageProduct>), Refusal> {
+        let (mut line_items, mut usage_products) = (Vec::new(), Vec::new());
+        for (id, kind, prices) in &self.items {
+            let id = id.read("line_item_id")?;
+            let (charge, usage_product) = prices.charge(*kind, &id)?;
+            usage_products.extend(usage_product);
+            line_items.push(LineItem { name: Given::<OneLine>::from(id.as_str()).read("name")?, id, charge });
+        }
+        let pricing_ref = self.reference()?;
+        let content = PricingContent {
+            name: Given::<OneLine>::from(pricing_ref.as_str()).read("name")?,
+            currency: self.currency.read("currency")?,
+            minimum_fee: read(&self.minimum_fee, "minimum_fee")?,
+            line_items,
+        };
+        content.check()?;
+        Ok((Pricing { pricing_ref, content, created_at: Timestamp::MIN }, usage_products))
+    }
+}

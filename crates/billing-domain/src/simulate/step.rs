@@ -1,0 +1,290 @@
+//! What can happen to a contract, each at an instant.
+
+use super::Simulation;
+use super::change::{ContractChange, QuantityEdit};
+use super::events::EventChange;
+use super::life::{Life, put_entity, unknown};
+use super::party::{ChargeChange, ChargeTerms, CustomerChange, EntityChange};
+use super::price::PriceList;
+use super::value::{Given, StepTime};
+use crate::charge::Charge;
+use crate::contract::amendment::LastDay;
+use crate::ledger::charge::{self, Occasion};
+use crate::ledger::terms::Backdated;
+use crate::ledger::{issue, terms as amending};
+use crate::money::{Currency, Price};
+use crate::quantity::Quantity;
+use crate::refs::UsageProductRef;
+use crate::refusal::Refusal;
+use crate::tax::ExchangeRate;
+
+/// An instant at which something happens. Each method but [`Self::allow_backdated`] says what, and returns the simulation with
+/// that step.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct StepBuilder {
+    simulation: Simulation,
+    at: Given<StepTime>,
+    backdated: Backdated,
+}
+
+impl StepBuilder {
+    pub(super) const fn new(simulation: Simulation, at: Given<StepTime>) -> Self {
+        Self { simulation, at, backdated: Backdated::Refused }
+    }
+
+    fn step(self, action: impl Fn(&mut Life) -> Result<(), Refusal> + Send + Sync + 'static) -> Simulation {
+        let backdated = self.backdated;
+        self.simulation.step(self.at, move |life| {
+            life.backdated = backdated;
+            action(life)
+        })
+    }
+
+    /// Lets the step make up to 1,200 documents due at once instead of 24 (billing rules 1.6).
+    pub const fn allow_backdated(mut self) -> Self {
+        self.backdated = Backdated::Allowed;
+        self
+    }
+
+    /// Reports usage that happened at an instant.
+    pub fn event(
+        self,
+        at: impl Into<Given<StepTime>>,
+        usage: impl Into<Given<UsageProductRef>>,
+        quantity: impl Into<Given<Quantity>>,
+    ) -> Simulation {
+        let (at, usage, quantity) = (at.into(), usage.into(), quantity.into());
+        let setup = self.simulation.setup.clone();
+        self.step(move |life| {
+            let at = setup.instant(&at)?;
+            life.report(at, &usage.read("usage_product_ref")?, quantity.read("quantity")?)
+        })
+    }
+
+    /// Changes the event with a name.
+    pub fn update_event(self, name: &str, change: impl FnOnce(EventChange) -> EventChange) -> Simulation {
+        let (name, change) = (name.to_owned(), change(EventChange::default()));
+        let setup = self.simulation.setup.clone();
+        self.step(move |life| {
+            let at = change.at.as_ref().map(|at| setup.instant(at)).transpose()?;
+            life.update_event(&name, &change, at)
+        })
+    }
+
+    /// Deletes the event with a name.
+    pub fn delete_event(self, name: &str) -> Simulation {
+        let name = name.to_owned();
+        self.step(move |life| life.delete_event(&name))
+    }
+
+    /// Edits the contract.
+    pub fn edit(self, change: impl FnOnce(ContractChange) -> ContractChange) -> Simulation {
+        let change = change(ContractChange::new());
+        self.step(move |life| {
+            for (terms, no) in change.added().iter().zip(life.book.contract.products.len()..) {
+                if let Some(prices) = terms.own_prices(no) {
+                    life.put_prices(&prices)?;
+                }
+            }
+            let edit = change.read(&life.book.contract)?;
+            let catalog = life.catalog().clone();
+            life.decide(|life, mut ids| amending::edit(&mut life.book, &edit, &catalog, life.backdated, life.now, &mut ids))
+        })
+    }
+
+    /// Adds a step to the quantity of a fixed line item, such as seats.
+    pub fn change_quantity(self, change: QuantityEdit) -> Simulation {
+        self.step(move |life| {
+            let change = change.read()?;
+            life.decide(|life, mut ids| amending::change_quantity(&mut life.book, &change, life.backdated, life.now, &mut ids))
+        })
+    }
+
+    /// Cancels the contract: it ends with each product's current period.
+    pub fn cancel(self) -> Simulation {
+        self.cancel_with(|| Ok(LastDay::PeriodEnd))
+    }
+
+    /// Cancels the contract: today is its last day, and everything open is issued at once.
+    pub fn cancel_today(self) -> Simulation {
+        self.cancel_with(|| Ok(LastDay::Today))
+    }
+
+    /// Cancels the contract: it ends on a day, past or future.
+    pub fn cancel_on(self, last_day: impl Into<Given<chrono::NaiveDate>>) -> Simulation {
+        let last_day = last_day.into();
+        self.cancel_with(move || Ok(LastDay::Day(last_day.read("last_day")?)))
+    }
+
+    fn cancel_with(self, last_day: impl Fn() -> Result<LastDay, Refusal> + Send + Sync + 'static) -> Simulation {
+        self.step(move |life| {
+            let last_day = last_day()?;
+            life.decide(|life, mut ids| amending::cancel(&mut life.book, last_day, life.backdated, life.now, &mut ids))
+        })
+    }
+
+    /// Resumes the cancelled contract.
+    pub fn resume(self) -> Simulation {
+        self.step(|life| life.decide(|life, mut ids| amending::resume(&mut life.book, life.backdated, life.now, &mut ids)))
+    }
+
+    /// Records a charge.
+    pub fn charge(self, terms: ChargeTerms) -> Simulation {
+        self.step(move |life| {
+            let new = terms.read()?;
+            life.charged(terms.issue, |life, occasion, mut ids| charge::record(&mut life.book, new, occasion, &mut ids))
+        })
+    }
+
+    /// Changes the charge with a reference.
+    pub fn edit_charge(self, reference: &str, change: impl FnOnce(ChargeChange) -> ChargeChange) -> Simulation {
+        let (reference, change) = (reference.to_owned(), change(ChargeChange::new()));
+        self.step(move |life| {
+            let (present, edit) = (life.charge_named(&reference)?, change.read()?);
+            life.charged(change.issue, |life, occasion, mut ids| {
+                charge::change(&mut life.book, &present, &edit, occasion, &mut ids)
+            })
+        })
+    }
+
+    /// Deletes the charge with a reference: it stops counting.
+    pub fn delete_charge(self, reference: &str) -> Simulation {
+        let reference = reference.to_owned();
+        self.step(move |life| {
+            let present = life.charge_named(&reference)?;
+            life.charged(false, |life, occasion, mut ids| charge::delete(&mut life.book, &present, occasion, &mut ids))
+        })
+    }
+
+    /// Issues what is due.
+    pub fn run(self) -> Simulation {
+        self.step(Life::run)
+    }
+
+    /// Issues the draft with a number by hand, early or not.
+    pub fn issue(self, number: &str) -> Simulation {
+        let number = number.to_owned();
+        self.step(move |life| {
+            let document_ref = life.numbered(&number)?.head.document_ref;
+            life.decide(|life, mut ids| issue::issue(&mut life.book, document_ref, life.now, &mut ids).map(drop))
+        })
+    }
+
+    /// Voids the issued document with a number: its period is billed again.
+    pub fn void(self, number: &str) -> Simulation {
+        let number = number.to_owned();
+        self.step(move |life| {
+            let document_ref = life.numbered(&number)?.head.document_ref;
+            let content = life.content(document_ref)?;
+            life.decide(|life, _| issue::void(&mut life.book, document_ref, &content, false, life.now))
+        })
+    }
+
+    /// Edits the customer. Default taxes hold from today unless they have a day.
+    pub fn edit_customer(self, change: CustomerChange) -> Simulation {
+        self.step(move |life| {
+            let today = life.first_entitys_today();
+            change.apply(&mut life.book.customer, today)?;
+            life.remind()
+        })
+    }
+
+    /// Edits an entity, or adds one. Default taxes hold from today unless they have a day.
+    pub fn edit_entity(self, change: EntityChange) -> Simulation {
+        self.step(move |life| {
+            let today = life.today(&change.reference()?);
+            put_entity(&mut life.book.entities, &change, today)?;
+            life.note_entities();
+            life.remind()
+        })
+    }
+
+    /// Replaces a pricing, or adds one. Contracts keep what they agreed until an edit reprices it.
+    pub fn edit_pricing(self, prices: PriceList) -> Simulation {
+        self.step(move |life| life.put_prices(&prices))
+    }
+
+    /// Posts what one of a currency is worth in another from a day on.
+    pub fn post_exchange_rate(
+        self,
+        (from, to): (&str, &str),
+        day: impl Into<Given<chrono::NaiveDate>>,
+        rate: impl Into<Given<Price>>,
+    ) -> Simulation {
+        let (from, to, day, rate) = (Given::<Currency>::from(from), Given::<Currency>::from(to), day.into(), rate.into());
+        self.step(move |life| {
+            let (from, to) = (from.read("from")?, to.read("to")?);
+            life.put_exchange_rate(ExchangeRate { from, to, date: day.read("date")?, rate: rate.read("rate")? })
+        })
+    }
+
+    /// Records a payment of a document, at most what is due. [Named](Simulation::named), it can be reversed, refunded and
+    /// applied.
+    pub fn pay(self, number: &str, amount: &str) -> Simulation {
+        let (number, amount) = (number.to_owned(), amount.to_owned());
+        self.step(move |life| life.pay(&number, &amount, false))
+    }
+
+    /// Records a payment of a document that may be more than is due: the rest becomes balance.
+    pub fn overpay(self, number: &str, amount: &str) -> Simulation {
+        let (number, amount) = (number.to_owned(), amount.to_owned());
+        self.step(move |life| life.pay(&number, &amount, true))
+    }
+
+    /// Reverses the payment or refund with a name.
+    pub fn reverse(self, name: &str) -> Simulation {
+        let name = name.to_owned();
+        self.step(move |life| life.reverse(&name))
+    }
+
+    /// Pays out an amount of a credit, by its number, or of a payment, by its name.
+    pub fn refund(self, source: &str, amount: &str) -> Simulation {
+        let (source, amount) = (source.to_owned(), amount.to_owned());
+        self.step(move |life| life.refund(&source, &amount))
+    }
+
+    /// Applies an amount of a credit, by its number, or of a payment, by its name, to the document with a number.
+    pub fn apply(self, source: &str, number: &str, amount: &str) -> Simulation {
+        let (source, number, amount) = (source.to_owned(), number.to_owned(), amount.to_owned());
+        self.step(move |life| life.apply(&source, &number, &amount))
+    }
+
+    /// Takes back what of a credit or a payment is applied to the document with a number.
+    pub fn unapply(self, source: &str, number: &str) -> Simulation {
+        let (source, number) = (source.to_owned(), number.to_owned());
+        self.step(move |life| life.unapply(&source, &number))
+    }
+
+    /// Writes off the amount due of the document with a number.
+    pub fn write_off(self, number: &str) -> Simulation {
+        let number = number.to_owned();
+        self.step(move |life| life.write_off(&number))
+    }
+
+    /// Reverses the write-off of the document with a number.
+    pub fn undo_write_off(self, number: &str) -> Simulation {
+        let number = number.to_owned();
+        self.step(move |life| life.undo_write_off(&number))
+    }
+}
+
+impl Life {
+    fn charge_named(&self, reference: &str) -> Result<Charge, Refusal> {
+        let mut live = self.book.charges().live();
+        let found = live.find(|charge| charge.charge_ref.as_str() == reference);
+        found.cloned().ok_or_else(|| unknown("charge", reference))
+    }
+
+    fn charged(
+        &mut self,
+        issue: bool,
+        decide: impl FnOnce(&mut Self, Occasion, &mut dyn FnMut() -> uuid::Uuid) -> Result<Charge, Refusal>,
+    ) -> Result<(), Refusal> {
+        self.decide(|life, ids| {
+            let occasion = Occasion { now: life.now, by: Self::by(), issue };
+            decide(life, occasion, ids)?;
+            issue::remind(&mut life.book, life.now)
+        })
+    }
+}

@@ -1,0 +1,224 @@
+//! Charges: one-off amounts and manual credit notes, on drafts and on what is issued (billing rules 9).
+
+use billing_domain::contract::terms::PaymentTime;
+use billing_domain::simulate::{Simulation, Terms, charge, per_unit};
+
+use super::{bill, fee, overview, total};
+
+/// A fee of 49.00 and calls at 0.04 each over 2026, agreed on 5 January; 1,500 calls on the 4th.
+fn with(change: impl FnOnce(Terms) -> Terms) -> Simulation {
+    Simulation::new().contract(change(fee("plan", "49.00").usage("calls", per_unit("0.04")))).created("2026-01-05").late_event(
+        "2026-01-04",
+        "calls",
+        1500,
+        "2026-01-05",
+    )
+}
+
+fn plain() -> Simulation {
+    with(|terms| terms)
+}
+
+#[test]
+fn a_charge_is_on_its_periods_draft() {
+    let story = plain()
+        .on("2026-01-05")
+        .charge(charge("setup", "2026-01-10", "200.001").quantity("2.5").pricing("plan").discountable().issued_at_once());
+    let drafted = bill(&story, "2026-01-05");
+    let amounts = ["fee 49.00", "calls 60.00", "charge:setup 500.00"];
+    assert_eq!(drafted.document("UB-INV-1").amounts(), amounts);
+    let current = drafted.preview_current().expect("a preview");
+    assert_eq!(super::in_short(&current), ["UB-INV-1 2026-01-01 609.00 DRAFT"]);
+    let issued = bill(&story, "2026-02-01");
+    assert_eq!(issued.overview(), ["UB-INV-1 2026-01-01 609.00"]);
+    assert_eq!(issued.document("UB-INV-1").amounts(), amounts);
+    // One of a period that nothing stands on yet opens its document.
+    let story = story.on("2026-02-01").charge(charge("free", "2026-04-10", "0"));
+    assert_eq!(overview(&story, "2026-02-01")[1], "UB-INV-2 2026-04-01 49.00 DRAFT");
+}
+
+#[test]
+fn a_charge_of_an_issued_period_waits_on_a_debit_or_is_issued_at_once() {
+    let story = with(|terms| terms.tax(19)).on("2026-02-05").charge(charge("setup", "2026-01-10", "500"));
+    let charged = bill(&story, "2026-02-05");
+    let debit = charged.document("UB-DBT-1");
+    assert_eq!(debit.to_string(), "UB-DBT-1 DRAFT 2026-01-01…2026-01-31: 595.00 EUR");
+    assert_eq!((debit.parent().as_deref(), debit.amounts()), (Some("UB-INV-1"), vec!["charge:setup 500.00".to_owned()]));
+
+    let story = story.on("2026-02-05").charge(charge("goodwill", "2026-01-31", "-20").issued_at_once());
+    let credited = bill(&story, "2026-02-05");
+    let expected = ["UB-CRD-1 2026-01-01 23.80", "UB-DBT-1 2026-01-01 595.00 DRAFT", "UB-INV-1 2026-01-01 129.71"];
+    assert_eq!(credited.overview(), expected);
+    assert_eq!(credited.document("UB-INV-1").amount_due().map(|due| due.to_string()).as_deref(), Some("105.91 EUR"));
+    assert_eq!(credited.document("UB-CRD-1").unapplied().map(|left| left.minor()), Some(0));
+    assert_eq!(overview(&story, "2026-02-06")[1], "UB-DBT-1 2026-01-01 595.00");
+}
+
+#[test]
+fn a_credit_note_takes_no_more_than_its_period_bills() {
+    // 109.00 less half of it.
+    let story = with(|terms| terms.discount(50));
+    for (price, is_discountable) in [("-54.51", false), ("-109.02", true)] {
+        let credit = charge("setup", "2026-01-31", price);
+        let credit = if is_discountable { credit.discountable() } else { credit };
+        let refused = story.clone().on("2026-02-05").charge(credit).refused("credit_above_billed");
+        assert_eq!(overview(&refused, "2026-02-05").len(), 1);
+    }
+    let refusal = story.clone().on("2026-02-05").charge(charge("setup", "2026-01-31", "-120")).until("2026-02-05");
+    assert!(refusal.expect_err("a refusal").to_string().contains("54.50 EUR"));
+    let story = story
+        .on("2026-02-05")
+        .charge(charge("setup", "2026-01-31", "-54.50"))
+        .on("2026-02-05")
+        .edit_charge("setup", |charge| charge.unit_price("-54.51"))
+        .refused("credit_above_billed")
+        .on("2026-02-05")
+        .edit_charge("setup", |charge| charge.quantity(2))
+        .refused("credit_above_billed");
+    assert_eq!(bill(&story, "2026-02-05").document("UB-CRD-1").total().to_string(), "54.50 EUR");
+    let less = story.on("2026-02-05").edit_charge("setup", |charge| charge.unit_price("-10"));
+    assert_eq!(bill(&less, "2026-02-05").document("UB-CRD-1").total().to_string(), "10.00 EUR", "less is taken");
+}
+
+#[test]
+fn an_edit_settles_the_difference() {
+    let story = plain()
+        .on("2026-02-05")
+        .charge(charge("setup", "2026-01-10", "500"))
+        .on("2026-02-05")
+        .edit_charge("setup", |charge| charge.unit_price("450"));
+    // The open debit follows.
+    assert_eq!(bill(&story, "2026-02-05").document("UB-DBT-1").amounts(), ["charge:setup 450.00"]);
+    let story = story.on("2026-02-06").edit_charge("setup", |charge| charge.unit_price("400").issued_at_once());
+    let less = bill(&story, "2026-02-06");
+    assert_eq!(less.document("UB-CRD-1").amounts(), ["charge:setup 50.00"]);
+    assert_eq!(less.document("UB-CRD-1").unapplied().map(|left| left.minor()), Some(0));
+    assert_eq!(less.sums(), ["509.00", "0.00", "0.00", "509.00"]);
+}
+
+#[test]
+fn a_charge_that_moves_is_settled_in_both_periods() {
+    let story = plain().on("2026-02-05").charge(charge("setup", "2026-02-10", "500"));
+    let expected = ["UB-INV-1 2026-01-01 109.00", "UB-INV-2 2026-02-01 549.00 DRAFT"];
+    assert_eq!(overview(&story, "2026-02-05"), expected);
+    let story = story
+        .on("2026-02-05")
+        .edit_charge("setup", |charge| charge.date("2026-01-10").issued_at_once())
+        .on("2026-02-05")
+        .edit_charge("setup", |charge| charge.date("2026-02-28"))
+        .on("2026-02-05")
+        .edit_charge("setup", |charge| charge.date("2027-01-01"))
+        .refused("no_matching_contract");
+    let expected = [
+        "UB-CRD-1 2026-01-01 500.00 DRAFT",
+        "UB-DBT-1 2026-01-01 500.00",
+        "UB-INV-1 2026-01-01 109.00",
+        "UB-INV-2 2026-02-01 549.00 DRAFT",
+    ];
+    assert_eq!(overview(&story, "2026-02-05"), expected);
+}
+
+#[test]
+fn a_deleted_charge_counts_no_more() {
+    let story = plain().on("2026-01-05").charge(charge("setup", "2026-01-10", "500")).on("2026-01-05").delete_charge("setup");
+    assert_eq!(bill(&story, "2026-01-05").document("UB-INV-1").amounts(), ["fee 49.00", "calls 60.00"]);
+    // Of an issued one the credit gives it back.
+    let story = story.on("2026-01-05").charge(charge("other", "2026-01-10", "500")).on("2026-02-01").delete_charge("other");
+    assert_eq!(bill(&story, "2026-02-01").document("UB-CRD-1").amounts(), ["charge:other 500.00"]);
+    assert_eq!(total(&story, "2026-02-02"), "109.00");
+}
+
+#[test]
+fn charges_go_with_the_fixed_items_or_with_the_usage() {
+    // The fixed items of January are issued, its usage isn't.
+    let story = with(|terms| terms.payment_time(PaymentTime::BeforeUse))
+        .on("2026-01-06")
+        .charge(charge("setup", "2026-01-10", "10").with_fixed_items())
+        .on("2026-01-06")
+        .charge(charge("usage", "2026-01-10", "5"))
+        .on("2026-01-06")
+        .charge(charge("next", "2026-02-10", "7").with_fixed_items());
+    let expected =
+        ["UB-DBT-1 2026-01-01 65.00", "UB-DBT-2 2026-01-01 10.00", "UB-INV-1 2026-01-01 49.00", "UB-INV-2 2026-02-01 56.00"];
+    assert_eq!(overview(&story, "2026-02-01"), expected);
+}
+
+#[test]
+fn discount_applies_to_charges_that_are_discountable() {
+    let story = with(|terms| terms.discount(10).tax(19))
+        .on("2026-01-05")
+        .charge(charge("setup", "2026-01-10", "100"))
+        .on("2026-01-05")
+        .charge(charge("other", "2026-01-10", "100").discountable());
+    let billed = bill(&story, "2026-02-01");
+    let entries = billed.document("UB-INV-1").content.products.iter().map(|product| {
+        let amounts = [product.sub_total, product.discount].map(|amount| amount.to_decimal().to_string());
+        (product.rates.discount.as_decimal().normalize().to_string(), amounts)
+    });
+    let expected = [("10", ["209.00", "20.90"]), ("0", ["100.00", "0.00"])];
+    assert_eq!(entries.collect::<Vec<_>>(), expected.map(|(rate, amounts)| (rate.to_owned(), amounts.map(str::to_owned))));
+    // Whatever becomes of the rates: (209.00 − 5 % + 100.00) × 1.07.
+    let story = story
+        .on("2026-02-01")
+        .edit(|contract| contract.effective_from("2026-01-01").product("plan", |plan| plan.discount(5).tax(7)));
+    assert_eq!(bill(&story, "2026-02-01").sums(), ["309.00", "10.45", "20.90", "319.45"]);
+    let story = story.on("2026-02-01").delete_charge("setup");
+    assert_eq!(bill(&story, "2026-02-01").sums(), ["209.00", "10.45", "13.90", "212.45"]);
+}
+
+#[test]
+fn a_void_invoices_charges_are_billed_again() {
+    let story = plain().on("2026-01-05").charge(charge("setup", "2026-01-10", "500")).on("2026-02-01").void("UB-INV-1");
+    assert_eq!(overview(&story, "2026-02-01T12:00:00Z"), ["UB-INV-1 2026-01-01 609.00 VOID"]);
+    assert_eq!(overview(&story, "2026-02-01"), ["UB-INV-1 2026-01-01 609.00 VOID", "UB-INV-2 2026-01-01 609.00"]);
+    // A debit of a charge is an adjustment: what it corrects stays.
+    let story = story
+        .on("2026-02-01T13:00:00Z")
+        .charge(charge("late", "2026-01-11", "1"))
+        .on("2026-02-01T13:00:00Z")
+        .void("UB-INV-2")
+        .refused("document_has_dependents");
+    assert_eq!(overview(&story, "2026-02-01").len(), 3);
+}
+
+#[test]
+fn a_change_of_the_contract_leaves_no_charge_without_a_period() {
+    let story = plain().on("2026-01-05").charge(charge("setup", "2026-06-10", "500"));
+    let refusals = [
+        story.clone().on("2026-01-05").cancel_on("2026-06-09"),
+        story.clone().on("2026-01-05").cancel(),
+        story.clone().on("2026-01-05").edit(|contract| contract.product("plan", |plan| plan.billed_until("2026-06-09"))),
+    ];
+    for refused in refusals {
+        let refusal = refused.until("2026-01-05").expect_err("a refusal");
+        assert_eq!(refusal.codes(), ["charge_already_recorded"]);
+        assert!(refusal.to_string().contains("setup"), "{refusal}");
+    }
+    let story = story.on("2026-01-05").cancel_on("2026-06-10");
+    assert!(bill(&story, "2026-01-05").document("UB-INV-2").amounts().contains(&"charge:setup 500.00".to_owned()));
+}
+
+#[test]
+fn days_and_products_that_bill_no_charge_are_refused() {
+    let both = Simulation::new()
+        .contract(super::terms("2026-01-01", "2026-06-30").pricing("plan").fixed("fee", "49.00"))
+        .contract(super::terms("2026-04-01", "2026-12-31").pricing("other").fixed("fee", "1"));
+    for (story, charge, code) in [
+        (plain(), charge("x", "2025-12-31", "1"), "no_matching_contract"),
+        (plain(), charge("x", "2027-01-01", "1"), "no_matching_contract"),
+        (plain(), charge("x", "2026-01-10", "1").pricing("other"), "unknown_product"),
+        (both.clone(), charge("x", "2026-03-31", "1").pricing("other"), "no_matching_contract"),
+        (both.clone(), charge("x", "2026-07-01", "1").pricing("plan"), "no_matching_contract"),
+        (both.clone(), charge("x", "2026-04-10", "1"), "ambiguous_product"),
+        (plain(), charge("x", "2026-01-10", "999999999").quantity("999999999999999"), "amount_out_of_range"),
+    ] {
+        bill(&story.on("2026-01-05").charge(charge).refused(code), "2026-01-05");
+    }
+    // Where several products bill the day, the pricing tells which.
+    let story = both.on("2026-01-05").charge(charge("x", "2026-04-10", "1").pricing("other"));
+    let billed = bill(&story, "2026-05-01");
+    let of_charge = billed.documents().iter().find(|document| document.lines().any(|line| line.name() == "charge:x"));
+    assert!(of_charge.is_some_and(|document| {
+        document.content.products.iter().any(|product| product.pricing_ref.as_str() == "other" && product.lines.len() == 2)
+    }));
+}
