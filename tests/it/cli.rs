@@ -27,6 +27,7 @@ fn a_file_has_one_server_at_a_time() {
 
 on_both_databases!(
     a_schema_is_brought_up_to_date_once,
+    a_database_of_a_development_version_is_rejected_by_every_command,
     a_port_in_use_ends_the_start_before_anything_is_made,
     an_organization_or_an_administrator_is_made_once,
 );
@@ -270,6 +271,39 @@ fn a_schema_is_brought_up_to_date_once(database: &Database) {
     let second = binary::succeed(database, &["migrate"]);
     assert!(second.contains("up to date") && !second.contains("Applied"), "{second}");
     Client::new_key(&Server::start(database));
+}
+
+fn a_database_of_a_development_version_is_rejected_by_every_command(database: &Database) {
+    binary::succeed(database, &["migrate"]);
+    let versions = (1..=29).map(|version| format!("('{version:014}')")).collect::<Vec<_>>().join(", ");
+    let run = "__diesel_schema_migrations (version)";
+    database.execute(&format!("DELETE FROM __diesel_schema_migrations; INSERT INTO {run} VALUES {versions}"));
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let in_directory = |name: &str| directory.path().join(name).display().to_string();
+    let (copy, events) = (in_directory("copy.sqlite3"), in_directory("events.ndjson"));
+    std::fs::write(&events, "").expect("a file without events");
+    let commands: [&[&str]; 12] = [
+        &["serve", "--listen", "127.0.0.1:0"],
+        &["migrate"],
+        &["migrate", "--distribute"],
+        &["verify"],
+        &["report"],
+        &["import", "--name", "old", &events],
+        &["organization", "create", "Other"],
+        &["admin", "list"],
+        &["admin", "disable", "--email", "admin@example.com"],
+        &["key", "list"],
+        &["secret", "rotate", "--for", "tokens"],
+        &["backup", &copy],
+    ];
+    let reason = "can't be opened: it was created by a development version before 0.1.0, whose schema can't be upgraded: create a new \
+                  database and import the data again";
+    // `backup` copies files only.
+    for command in commands.iter().filter(|command| command[0] != "backup" || database.is_sqlite()) {
+        let finished = binary::run(command, &[("USAGE_BILLING_DATABASE_URL", database.url()), ("RUST_LOG", "error")]);
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(2), ""), "{command:?}: {finished:?}");
+        assert!(is_one_sentence(&finished.stderr) && finished.stderr.contains(reason), "{command:?}: {}", finished.stderr);
+    }
 }
 
 fn a_port_in_use_ends_the_start_before_anything_is_made(database: &Database) {

@@ -99,9 +99,9 @@ impl Database {
     /// alone; tables are not: that is [`migrate`](Self::migrate).
     ///
     /// # Errors
-    /// [`OpenError`] when no connection can be made, when it doesn't keep what it is given, when it is another
-    /// program's or a newer release's, or when another server has the file that is opened to serve: nothing in it is changed
-    /// then.
+    /// [`OpenError`] when no connection can be made, when the database doesn't keep what it is given, when another program, a newer
+    /// release or a development version created it, or when another server has the file that is opened to serve. Nothing in the
+    /// database is changed then.
     pub fn open(url: &DatabaseUrl, options: DatabaseOptions) -> Result<Self, OpenError> {
         let failed = |reason: String| OpenError { url: url.clone(), reason: url.redact(&reason) };
         let connections = options.connections.max(1);

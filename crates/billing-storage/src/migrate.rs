@@ -4,14 +4,12 @@ use billing_domain::ports::{StoreError, StoreResult};
 use diesel::connection::{Connection as _, SimpleConnection as _};
 use diesel::migration::{Migration, MigrationSource};
 use diesel::pg::PgConnection;
-use diesel::sql_types::Text;
 use diesel::sqlite::SqliteConnection;
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 
 use crate::database::{Database, Pools, take};
 use crate::distribute::{self, Distribution};
 use crate::failure::{Failure, unavailable};
-use crate::ports::event_keys;
 
 pub(crate) const SQLITE: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
 pub(crate) const POSTGRES: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
@@ -37,12 +35,6 @@ impl From<StepError> for StoreError {
     }
 }
 
-#[diesel::declare_sql_function]
-extern "SQL" {
-    /// What SQLite's migrations make of the keys of events; PostgreSQL has a function for it.
-    fn digest_16(text: Text) -> Binary;
-}
-
 /// Runs a step in one transaction that no other server's step overlaps.
 macro_rules! alone {
     ($database:expr, |$connection:ident, $source:ident| $body:expr) => {
@@ -51,7 +43,6 @@ macro_rules! alone {
                 let mut link = take(writer)?;
                 // The write lock of the file is the lock.
                 link.connection.immediate_transaction(|$connection: &mut SqliteConnection| {
-                    digest_16_utils::register_impl($connection, |text: String| event_keys::digest_16(&text).to_vec())?;
                     let $source = &SQLITE;
                     $body
                 })

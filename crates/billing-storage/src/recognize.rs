@@ -13,6 +13,9 @@ use diesel_migrations::EmbeddedMigrations;
 use crate::connect::ConnectError;
 use crate::migrate::{POSTGRES, SQLITE};
 
+/// Versions of migrations before 0.1.0 begin so: `00000000000001` and those after it.
+const DEVELOPMENT: &str = "0000000000";
+
 /// Which migrations were run; diesel_migrations makes and keeps this table.
 const VERSIONS: &str = "SELECT version FROM __diesel_schema_migrations";
 
@@ -32,7 +35,8 @@ struct Version {
     version: String,
 }
 
-/// Refuses a SQLite file with the tables of another program or of a newer release. A file is somebody's alone.
+/// Rejects a SQLite file that has the tables of another program, of a development version or of a newer release. A file belongs to
+/// one program.
 pub(crate) fn check_sqlite(connection: &mut SqliteConnection) -> Result<(), ConnectError> {
     let held: Held = diesel::sql_query(
         "SELECT count(*) > 0 AS tables, coalesce(max(name = '__diesel_schema_migrations'), 0) AS migrations FROM sqlite_master",
@@ -48,8 +52,8 @@ pub(crate) fn check_sqlite(connection: &mut SqliteConnection) -> Result<(), Conn
     }
 }
 
-/// Refuses a PostgreSQL schema of a newer release, or whose migrations are another program's. Other tables may be there:
-/// extensions make some.
+/// Rejects a PostgreSQL schema of a development version or of a newer release, or with another program's migrations. Other tables are
+/// accepted: extensions create some.
 pub(crate) fn check_postgres(connection: &mut PgConnection) -> Result<(), ConnectError> {
     let held: Held =
         diesel::sql_query("SELECT true AS tables, to_regclass('__diesel_schema_migrations') IS NOT NULL AS migrations")
@@ -67,6 +71,13 @@ fn check_versions<DB: Backend>(source: &EmbeddedMigrations, run: Vec<Version>) -
     let unknown: Vec<String> = run.into_iter().map(|row| row.version).filter(|version| !known.contains(version)).collect();
     if unknown.is_empty() {
         return Ok(());
+    }
+    if unknown.iter().any(|version| version.starts_with(DEVELOPMENT)) {
+        return Err(ConnectError(
+            "it was created by a development version before 0.1.0, whose schema can't be upgraded: create a new database and import \
+             the data again"
+                .to_owned(),
+        ));
     }
     Err(ConnectError(format!(
         "its schema is of a newer release or of another program: this release doesn't know {}; start the release that made it",

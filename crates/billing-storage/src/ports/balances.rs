@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use billing_domain::account::{AccountKey, StatementEntry, StatementKind};
-use billing_domain::calendar::{TimeZone, Timestamp};
+use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentKind;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::money::{Currency, Money, MoneySum};
-use billing_domain::ports::{Balances, Entities as _, StoreError, StoreResult};
+use billing_domain::ports::{Balances, StoreError, StoreResult};
 use billing_domain::refs::{CustomerId, DocumentRef, EntityRef, OrganizationId, PaymentRef};
 use chrono::NaiveDate;
 use diesel::dsl::sql;
@@ -189,7 +189,6 @@ impl Transaction<'_> {
                 .load(conn)
         })?;
         let mut entries = Vec::new();
-        let mut zones: BTreeMap<EntityRef, TimeZone> = BTreeMap::new();
         for (id, entity_ref, currency, issue_date, total, created_at, (voided_at, voided_on), of_number) in rows {
             let id = Row::new("documents", "").cell("document_id", id)?;
             let row = Row::new("documents", id);
@@ -215,9 +214,8 @@ impl Transaction<'_> {
                 amount: Money::from_minor(minor, currency),
             };
             if let Some(at) = row.optional("voided_at", voided_at)? {
-                let date = match row.optional("voided_on", voided_on)? {
-                    Some(date) => date,
-                    None => self.zone_of(organization, &entry.entity_ref, &mut zones)?.service_date(at),
+                let Some(date) = row.optional("voided_on", voided_on)? else {
+                    return Err(row.corrupt("voided_on", "voided without a date"));
                 };
                 let amount = Money::from_minor(-minor, currency);
                 entries.push((at, StatementEntry { date, kind: StatementKind::Void, amount, ..entry.clone() }));
@@ -225,22 +223,6 @@ impl Transaction<'_> {
             entries.push((row.cell("created_at", created_at)?, entry));
         }
         Ok(entries)
-    }
-
-    /// Returns the zone that an entity has now.
-    fn zone_of(
-        &mut self,
-        organization: OrganizationId,
-        entity_ref: &EntityRef,
-        known: &mut BTreeMap<EntityRef, TimeZone>,
-    ) -> StoreResult<TimeZone> {
-        if let Some(zone) = known.get(entity_ref) {
-            return Ok(*zone);
-        }
-        let found = self.entities_by_refs(organization, std::slice::from_ref(entity_ref))?;
-        let entity = found.first().ok_or_else(|| StoreError::Corrupt(format!("entity {entity_ref} is not there")))?;
-        known.insert(entity_ref.clone(), entity.profile.time_zone);
-        Ok(entity.profile.time_zone)
     }
 
     /// Payments and refunds, and a second entry for each that was reversed.

@@ -41,7 +41,7 @@ pub(super) fn key_digest(key: &str) -> Uuid {
 }
 
 /// The first half of a text's SHA-256.
-pub(crate) fn digest_16(text: &str) -> [u8; 16] {
+pub(super) fn digest_16(text: &str) -> [u8; 16] {
     let hash: [u8; 32] = Sha256::digest(text.as_bytes()).into();
     let [first, ..] = *hash.as_chunks::<16>().0 else { return [0; 16] };
     first

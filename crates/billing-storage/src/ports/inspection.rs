@@ -143,7 +143,7 @@ impl Transaction<'_> {
         Ok(broken)
     }
 
-    /// Numbers that several documents have: from when an entity could still take the prefix of another.
+    /// Returns the numbers that several documents have. A unique index prevents them, but a distributed database has none.
     fn doubled_numbers(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>> {
         let rows: Vec<(String, String, i64, i64)> = with_conn!(self, "documents", |conn| documents::table
             .filter(documents::organization_id.eq(Bound(organization.as_uuid())))

@@ -15,7 +15,7 @@ mod document_rows;
 mod documents;
 mod due_contracts;
 mod event_changes;
-pub(crate) mod event_keys;
+mod event_keys;
 mod event_rows;
 mod formats;
 mod imports;

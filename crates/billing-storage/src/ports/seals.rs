@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentHead;
-use billing_domain::document::lines::{BillWith, LedgerLine};
+use billing_domain::document::lines::LedgerLine;
 use billing_domain::ports::{StoreError, StoreResult};
 use billing_domain::refs::OrganizationId;
 use chrono::NaiveDate;
@@ -223,7 +223,7 @@ impl Kept<'_> {
         let currency = said.document.currency;
         let lines = self.lines.into_iter().map(|line| Ok(line.read(currency)?.1)).collect::<StoreResult<Vec<LedgerLine>>>();
         match lines {
-            Ok(lines) if are_said(&lines, &issued.content.ledger_lines()) => {}
+            Ok(lines) if lines == issued.content.ledger_lines() => {}
             Ok(_) => different.push("lines".to_owned()),
             Err(error) => different.push(why(error)?),
         }
@@ -237,21 +237,6 @@ fn why(error: StoreError) -> StoreResult<String> {
         StoreError::Corrupt(what) => Ok(what),
         StoreError::Unavailable(_) | StoreError::Contended => Err(error),
     }
-}
-
-/// Whether lines are those that were issued. What documents issued before prepaid of usage doesn't say that it is billed
-/// like a fixed item: its contract's terms do. What documents issued before default taxes had dates doesn't say that a line
-/// follows one: a migration noted it from the terms.
-fn are_said(kept: &[LedgerLine], said: &[LedgerLine]) -> bool {
-    let is_said = |(kept, said): (&LedgerLine, &LedgerLine)| {
-        let mut said = said.clone();
-        if said.usage.is_some() && said.key.bill_with == BillWith::Usage {
-            said.key.bill_with = kept.key.bill_with;
-        }
-        said.has_default_tax |= kept.has_default_tax;
-        *kept == said
-    };
-    kept.len() == said.len() && kept.iter().zip(said).all(is_said)
 }
 
 /// The fields in which two heads differ.

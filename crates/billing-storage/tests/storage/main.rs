@@ -1,6 +1,5 @@
 //! The store on real databases. `make test` names the PostgreSQL server they run on.
 
-mod backfill;
 mod contract;
 mod distribute;
 mod frozen;

@@ -14,6 +14,7 @@ on_both!(
     a_row_changed_behind_our_back_breaks_a_seal,
     an_issued_document_removed_behind_our_back_is_missed,
     a_series_that_was_not_counted_is_broken,
+    a_number_of_several_documents_is_reported,
     more_documents_than_a_page_have_their_seals,
     a_file_changed_behind_our_back_is_named_and_not_handed_out,
 );
@@ -70,7 +71,7 @@ fn a_row_changed_behind_our_back_breaks_a_seal(test: &TestDatabase) {
         "decode(substr(encode(@, 'hex'), 3) || substr(encode(@, 'hex'), 1, 2), 'hex')"
     };
     let flip = |column: &str| format!("{column} = {}", flipped.replace('@', column));
-    let rows: [(String, &str, &[&str]); 18] = [
+    let rows: [(String, &str, &[&str]); 19] = [
         (rewrite("Base fee", "Base fei"), "MAIN-INV-2", &["its content doesn't have its hash"]),
         (rewrite("2.00", "2.01"), "MAIN-INV-2", &["its content doesn't have its hash", "total, lines differ"]),
         (rewrite("document_ref", "ref"), "MAIN-INV-2", &["its content doesn't have its hash", "content:"]),
@@ -91,6 +92,7 @@ fn a_row_changed_behind_our_back_breaks_a_seal(test: &TestDatabase) {
         (of("document_lines SET frozen = FALSE"), "MAIN-INV-2", &["frozen lines differ"]),
         (of("document_lines SET tax_rate = '7'"), "MAIN-INV-2", &["lines differ"]),
         (of("document_lines SET bill_with = 'USAGE'"), "MAIN-INV-2", &["lines differ"]),
+        (of("document_lines SET has_default_tax = NOT has_default_tax"), "MAIN-INV-2", &["lines differ"]),
         (
             "number_series SET chain_length = 4 WHERE kind = 'INVOICE'".to_owned(),
             "INVOICE",
@@ -110,6 +112,20 @@ fn a_row_changed_behind_our_back_breaks_a_seal(test: &TestDatabase) {
         put_back(test, table);
         assert_eq!(broken_seals(test, &w), [""; 0], "{change}");
     }
+}
+
+fn a_number_of_several_documents_is_reported(test: &TestDatabase) {
+    let w = world(test);
+    for month in 1..=3 {
+        w.open(test, month);
+    }
+    let mut beside = test.beside();
+    let change = "UPDATE documents SET sequence = 1 WHERE sequence = 2";
+    beside.execute(change).expect_err("a number is unique");
+    beside.execute(&format!("DROP INDEX documents_numbers; {change}")).expect("not without its index");
+    let broken = read(test, |tx| tx.broken_series(w.organization)).expect("series are read");
+    assert!(broken.contains(&"the number MAIN-INV-1 is on 2 documents".to_owned()), "{broken:?}");
+    assert!(!broken.iter().any(|sentence| sentence.contains("MAIN-INV-3")), "{broken:?}");
 }
 
 /// The columns of a table that are written.

@@ -1,9 +1,0 @@
-DROP TABLE exchange_rates;
-DROP TABLE bank_accounts;
-ALTER TABLE usage_products DROP COLUMN unit_code;
-ALTER TABLE customers
-    DROP COLUMN legal,
-    DROP COLUMN buyer_reference;
-ALTER TABLE entities
-    DROP COLUMN legal,
-    DROP COLUMN paper;

@@ -1,2 +1,0 @@
-DROP TABLE charge_revisions;
-DROP TABLE charges;

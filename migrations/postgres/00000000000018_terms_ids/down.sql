@@ -1,1 +1,0 @@
-ALTER TABLE contracts DROP COLUMN terms_id;

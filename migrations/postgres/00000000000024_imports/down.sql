@@ -1,2 +1,0 @@
-DROP TABLE usage_import_events;
-DROP TABLE usage_imports;

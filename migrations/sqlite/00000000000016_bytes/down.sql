@@ -1,2 +1,0 @@
--- PostgreSQL's alone.
-SELECT 1;

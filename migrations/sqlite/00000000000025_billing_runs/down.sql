@@ -1,1 +1,0 @@
-DROP TABLE billing_runs;

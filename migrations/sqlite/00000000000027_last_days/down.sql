@@ -1,1 +1,0 @@
-ALTER TABLE usage_totals DROP COLUMN last_day;
