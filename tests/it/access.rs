@@ -5,10 +5,10 @@ use std::time::Duration;
 use acceptance::clock::Clock;
 use acceptance::cluster::wait_until;
 use acceptance::problem::{Table, refused};
-use acceptance::{Client, Database, Key, Request, Server, binary, catalog, on_both_databases, when};
+use acceptance::{Client, Database, Key, Request, Server, binary, catalog, on_sqlite, when};
 use serde_json::{Value, json};
 
-on_both_databases!(
+on_sqlite!(
     every_operation_needs_a_credential_but_those_that_give_one_or_say_how_the_server_is,
     a_token_that_is_not_ours_is_refused,
     what_signs_tokens_is_rotated_while_servers_run,

@@ -1,10 +1,10 @@
 //! Administrators, as the command line makes, lists and changes them.
 
 use acceptance::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
-use acceptance::{Answer, Client, Database, Server, binary, on_both_databases};
+use acceptance::{Answer, Client, Database, Server, binary, on_sqlite};
 use serde_json::json;
 
-on_both_databases!(
+on_sqlite!(
     who_is_disabled_is_out_at_once_and_refused_like_a_wrong_password,
     a_new_password_is_shown_once_and_ends_what_the_old_one_began,
     a_hash_of_another_cost_is_renewed_by_the_next_log_in,

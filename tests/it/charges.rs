@@ -2,10 +2,10 @@
 
 use acceptance::problem::{Table, invalid, refused, rule};
 use acceptance::scene::{Scene, each, product};
-use acceptance::{Answer, Database, books, catalog, on_both_databases};
+use acceptance::{Answer, Database, books, catalog, on_sqlite};
 use serde_json::{Value, json};
 
-on_both_databases!(
+on_sqlite!(
     a_charge_is_on_its_periods_draft_and_answers_its_number,
     a_charge_of_an_issued_period_waits_on_a_debit_or_is_issued_at_once,
     an_edit_settles_the_difference_and_keeps_the_history,

@@ -2,10 +2,10 @@
 //! invoice stays as it is.
 
 use acceptance::when::Day;
-use acceptance::{Client, Database, Server, books, catalog, on_both_databases};
+use acceptance::{Client, Database, Server, books, catalog, on_sqlite};
 use serde_json::{Value, json};
 
-on_both_databases!(
+on_sqlite!(
     an_event_that_moves_to_another_period_is_settled_in_both,
     a_deleted_event_stops_counting_and_its_history_stays,
     a_repeated_update_or_delete_corrects_once,

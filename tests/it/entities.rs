@@ -1,9 +1,9 @@
 //! Supplier entities over HTTP: the default one, and number prefixes that stay once a number begins with them.
 
-use acceptance::{Client, Database, Server, catalog, on_both_databases};
+use acceptance::{Client, Database, Server, catalog, on_sqlite};
 use serde_json::{Value, json};
 
-on_both_databases!(a_prefix_stays_once_a_number_begins_with_it, one_entity_is_the_default_and_shown_as_such);
+on_sqlite!(a_prefix_stays_once_a_number_begins_with_it, one_entity_is_the_default_and_shown_as_such);
 
 fn reference(entity: &Value) -> String {
     entity["entity_ref"].as_str().expect("a reference").to_owned()

@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use acceptance::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
-use acceptance::{Client, Database, Server, binary, on_both_databases};
+use acceptance::{Client, Database, Server, binary, on_sqlite};
 use serde_json::{Value, json};
 
-on_both_databases!(a_password_is_printed_at_a_terminal_alone);
+on_sqlite!(a_password_is_printed_at_a_terminal_alone);
 
 fn file_of(database: &Database) -> &Path {
     Path::new(database.url().strip_prefix("sqlite://").expect("a file"))

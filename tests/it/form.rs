@@ -2,10 +2,10 @@
 //! doesn't matter: trailing slashes, unknown fields, a credential on a route that doesn't exist.
 
 use acceptance::problem::{Refusal, Table, invalid, refused};
-use acceptance::{Client, Database, Request, Server, catalog, on_both_databases};
+use acceptance::{Client, Database, Request, Server, catalog, on_sqlite};
 use serde_json::{Value, json};
 
-on_both_databases!(a_refused_form_leaves_nothing);
+on_sqlite!(a_refused_form_leaves_nothing);
 
 fn stage(database: &Database) -> (Server, Client) {
     let (server, client, _) = catalog::stage_with(database, &catalog::contract("acme"));

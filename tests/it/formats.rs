@@ -1,10 +1,10 @@
 //! Usage formats as things that are made, edited, read and tried. What is reported by them is in `formatted.rs`.
 
 use acceptance::problem::{Refusal, Table, invalid, refused, rule};
-use acceptance::{Client, Database, Server, on_both_databases};
+use acceptance::{Client, Database, Server, on_sqlite};
 use serde_json::{Value, json};
 
-on_both_databases!(
+on_sqlite!(
     a_format_is_read_back_as_it_was_posted,
     each_edit_is_a_version_and_every_version_stays,
     the_default_format_is_there_and_belongs_to_nobody,

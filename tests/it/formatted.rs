@@ -3,10 +3,10 @@
 
 use acceptance::problem::{Refusal, Table, invalid, refused, rule};
 use acceptance::when::{self, Day};
-use acceptance::{Answer, Client, Database, Request, Server, catalog, on_both_databases};
+use acceptance::{Answer, Client, Database, Request, Server, catalog, on_sqlite};
 use serde_json::{Map, Value, json};
 
-on_both_databases!(
+on_sqlite!(
     the_real_events_of_the_guide_reach_their_invoices,
     a_formatted_event_is_answered_with_all_its_fields,
     the_default_format_takes_the_default_shape,

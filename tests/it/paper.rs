@@ -2,10 +2,10 @@
 //! taken from was edited.
 
 use acceptance::when::Day;
-use acceptance::{Answer, Client, Database, Server, books, catalog, on_both_databases};
+use acceptance::{Answer, Client, Database, Server, books, catalog, on_sqlite};
 use serde_json::{Value, json};
 
-on_both_databases!(
+on_sqlite!(
     a_reverse_charge_invoice_keeps_what_an_eu_payer_expects,
     a_sales_tax_invoice_keeps_what_a_us_payer_expects,
     a_strict_entity_issues_complete_papers_alone,

@@ -4,10 +4,10 @@
 mod refused_bodies;
 
 use acceptance::problem::{Refusal, Table, invalid, refused, rule};
-use acceptance::{Client, Database, Request, Server, catalog, on_both_databases};
+use acceptance::{Client, Database, Request, Server, catalog, on_sqlite};
 use serde_json::{Value, json};
 
-on_both_databases!(
+on_sqlite!(
     a_bad_event_is_refused_and_leaves_nothing,
     a_bad_contract_is_refused_and_leaves_nothing,
     a_bad_piece_of_the_catalog_is_refused_and_leaves_nothing,

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use acceptance::codes::code_at;
 use acceptance::problem::{Refusal, Table, refused, rule};
 use acceptance::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
-use acceptance::{Answer, Client, Clock, Database, Request, Server, binary, on_both_databases};
+use acceptance::{Answer, Client, Clock, Database, Request, Server, binary, on_sqlite};
 use serde_json::{Value, json};
 
-on_both_databases!(
+on_sqlite!(
     each_credential_gets_as_far_in_each_operation_as_the_table_says,
     somebody_is_invited_with_a_password_that_works_once,
     a_role_and_whether_one_may_log_in_change_with_the_next_request,
