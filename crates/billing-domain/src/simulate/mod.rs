@@ -42,6 +42,7 @@
 
 mod bill;
 mod change;
+mod document;
 mod events;
 mod life;
 mod money;
@@ -54,8 +55,9 @@ mod value;
 use std::fmt;
 use std::sync::Arc;
 
-pub use bill::{Bill, SimulatedDocument, SimulatedLine, overview};
+pub use bill::Bill;
 pub use change::{ContractChange, QuantityEdit, quantity_of};
+pub use document::{SimulatedDocument, SimulatedLine, overview};
 pub use events::EventChange;
 pub use party::{ChargeChange, ChargeTerms, CustomerChange, DefaultTax, EntityChange, charge, customer, default_tax, entity};
 pub use price::{PriceList, Prices, SimulatedTier, flat, graduated, package, per_unit, percentage, pricing, volume};
