@@ -13,7 +13,7 @@ const RUN: [&str; 3] = ["README.md", "docs/api.md", "docs/operations.md"];
 /// Pages whose blocks another test holds.
 const TRIED_ELSEWHERE: [(&str, &str); 2] = [
     ("docs/billing-rules.md", "crates/billing-application/tests/use_cases/documented_examples.rs"),
-    ("docs/formats.md", "crates/billing-http/tests/documented_formats.rs"),
+    ("docs/formats.md", "crates/billing-http/tests/interface/documented_formats.rs"),
 ];
 /// Sections whose blocks another test holds: page, heading, test.
 const SECTIONS_TRIED_ELSEWHERE: [(&str, &str, &str); 1] = [("docs/api.md", "Clients", "tests/all/clients.rs")];
