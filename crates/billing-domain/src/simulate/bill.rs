@@ -55,7 +55,7 @@ impl Bill {
         Ok(Self { book: life.book, now, documents, void, events, unapplied, failed, newest_version_at })
     }
 
-    /// The documents in force, in the order they were opened.
+    /// Returns the documents in force, in the order they were opened.
     pub fn documents(&self) -> &[SimulatedDocument] {
         &self.documents
     }
@@ -121,11 +121,6 @@ impl Bill {
     pub fn owed(&self) -> Money {
         let issued = self.in_currency().filter(|document| document.standing.is_issued());
         self.money(issued.map(|document| sign(document.kind()) * document.total().minor()).sum())
-    }
-
-    /// What is owed in all by documents that are issued, in the minor units of their currency.
-    pub fn owed_minor(&self) -> i64 {
-        self.owed().minor()
     }
 
     /// Returns what is left to pay of issued documents in the currency of the first product.

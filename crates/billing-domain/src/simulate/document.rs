@@ -72,7 +72,7 @@ impl SimulatedDocument {
         self.document.head.purpose
     }
 
-    /// Its total.
+    /// Returns its total.
     pub const fn total(&self) -> Money {
         self.content.total
     }
