@@ -1,5 +1,5 @@
-//! Corrections of usage whose invoice is issued: debits and credits that make up the difference to the cent, while the
-//! invoice stays as it is.
+//! Corrections of usage whose invoice is issued, as requests and reads tell them: numbers, histories, repeats, refusals. What they
+//! come to is in the domain's `scenarios::corrections`.
 
 use acceptance::when::Day;
 use acceptance::{Client, Database, Server, books, catalog, on_sqlite};
@@ -9,8 +9,8 @@ on_sqlite!(
     an_event_that_moves_to_another_period_is_settled_in_both,
     a_deleted_event_stops_counting_and_its_history_stays,
     a_repeated_update_or_delete_corrects_once,
-    an_update_that_is_refused_changes_nothing,
 );
+on_sqlite!(an_update_that_is_refused_changes_nothing);
 
 /// A server with the API plan sold to acme for a period that ended ten days ago.
 fn stage(database: &Database) -> (Server, Client) {

@@ -1,5 +1,5 @@
-//! Prices, from the posted catalog to the invoice: every model, every way to make one quantity of many, currencies, time
-//! zones, and which contract an event lands on.
+//! Prices, from the posted catalog to the invoice: every model, every way to make one quantity of many, currencies, and
+//! which contract an event lands on.
 
 use acceptance::problem::{Table, invalid};
 use acceptance::when::{self, Day};

@@ -80,7 +80,7 @@ impl ContractChange {
 
     /// Adds a product.
     #[must_use]
-    pub fn add(mut self, terms: Terms) -> Self {
+    pub fn add_product(mut self, terms: Terms) -> Self {
         if let Products::Kept { added, .. } = &mut self.products {
             added.push(terms);
         }

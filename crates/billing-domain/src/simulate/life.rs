@@ -18,6 +18,7 @@ use crate::contract::agreement::Catalog;
 use crate::contract::{Contract, ContractProduct, check_products};
 use crate::document::totals::DocumentContent;
 use crate::document::{BookDocument, DocumentKind, IssuedDocument};
+use crate::ledger::issue::Failure;
 use crate::ledger::terms::Backdated;
 use crate::ledger::{ContractBook, Entry, check, issue, terms as amending};
 use crate::party::{Customer, CustomerProfile, Entity, MAX_PREFIX_CHARS};
@@ -50,6 +51,10 @@ pub(super) struct Life {
     pub(super) events: Vec<SimulatedEvent>,
     pub(super) accounts: Accounts,
     pub(super) frozen: BTreeMap<DocumentRef, Frozen>,
+    /// What the last run couldn't issue.
+    pub(super) failed: Vec<Failure>,
+    /// When the contract came to have its newest version.
+    pub(super) newest_version_at: Timestamp,
     catalog: Catalog,
     rates: Vec<ExchangeRate>,
     due: Option<Timestamp>,
@@ -76,7 +81,7 @@ impl Life {
             pricings: Vec::new(),
             usage_products: Vec::new(),
             entities: entities.iter().map(|entity| entity.entity_ref.clone()).collect(),
-            default_entity: entities.first().map(|entity| entity.entity_ref.clone()),
+            default_entity: customer.profile.entity_ref.clone().or(entities.first().map(|entity| entity.entity_ref.clone())),
         };
         let own = setup.terms.iter().zip(0..).filter_map(|(terms, no)| terms.own_prices(no));
         for prices in setup.pricings.iter().cloned().chain(own) {
@@ -113,6 +118,8 @@ impl Life {
             events: Vec::new(),
             accounts: Accounts::default(),
             frozen: BTreeMap::new(),
+            failed: Vec::new(),
+            newest_version_at: created_at,
             catalog,
             rates: Vec::new(),
             due: None,
@@ -158,6 +165,7 @@ impl Life {
                     self.events.iter_mut().for_each(|event| event.follow(from, to, of));
                 }
                 Entry::Due(at) => self.due = at,
+                Entry::Amended(_) => self.newest_version_at = self.now,
                 _ => {}
             }
         }
@@ -193,7 +201,8 @@ impl Life {
     }
 
     pub(super) fn run(&mut self) -> Result<(), Refusal> {
-        self.decide(|life, mut ids| issue::run(&mut life.book, life.now, ALL, &mut ids).map(drop))
+        self.failed = self.decide(|life, mut ids| issue::run(&mut life.book, life.now, ALL, &mut ids))?.failed;
+        Ok(())
     }
 
     /// Looks again at what is due, after a change beside the contract.

@@ -1,5 +1,5 @@
-//! The front door: terms, events and a day → the documents. For whoever wants to know what an agreement bills, and for
-//! tests of billing rules: no store, no server, no clock.
+//! The front door: terms, what happens and a day → the documents. It shows what an agreement bills, and tests of billing rules
+//! are written with it. It needs no store, no server and no clock.
 //!
 //! ```
 //! use billing_domain::simulate::{Simulation, graduated, terms};
@@ -42,6 +42,7 @@
 
 mod bill;
 mod change;
+mod document;
 mod events;
 mod life;
 mod money;
@@ -54,8 +55,9 @@ mod value;
 use std::fmt;
 use std::sync::Arc;
 
-pub use bill::{Bill, SimulatedDocument, SimulatedLine, overview};
+pub use bill::Bill;
 pub use change::{ContractChange, QuantityEdit, quantity_of};
+pub use document::{SimulatedDocument, SimulatedLine, overview};
 pub use events::EventChange;
 pub use party::{ChargeChange, ChargeTerms, CustomerChange, DefaultTax, EntityChange, charge, customer, default_tax, entity};
 pub use price::{PriceList, Prices, SimulatedTier, flat, graduated, package, per_unit, percentage, pricing, volume};
@@ -73,6 +75,7 @@ use life::Life;
 /// A contract's life: an entity `UB` in UTC bills a customer, and every document is issued when it is due. Its steps are
 /// carried out in the order of time; steps at one instant in the order in which they are said.
 #[derive(Clone, Debug)]
+#[must_use = "a simulation tells what it bills with `until`"]
 pub struct Simulation {
     setup: Setup,
     steps: Vec<Step>,
@@ -124,27 +127,24 @@ impl Default for Simulation {
 }
 
 impl Simulation {
-    /// Nothing agreed yet.
+    /// Returns a simulation in which nothing is agreed yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With the terms of a contract; each call adds a product to it.
-    #[must_use]
+    /// Adds a product to the contract, with its terms.
     pub fn contract(mut self, terms: Terms) -> Self {
         self.setup.terms.push(terms);
         self
     }
 
     /// Adds a pricing that products and edits can name.
-    #[must_use]
     pub fn pricing(mut self, prices: PriceList) -> Self {
         self.setup.pricings.push(prices);
         self
     }
 
     /// Sets how the customer is from the beginning.
-    #[must_use]
     pub fn customer(mut self, customer: CustomerChange) -> Self {
         self.setup.customer.push(customer);
         self
@@ -152,7 +152,6 @@ impl Simulation {
 
     /// Sets how an entity is from the beginning: `default`, or another, which is added. Its number prefix is made of the letters
     /// and digits of its reference, unless another is set.
-    #[must_use]
     pub fn entity(mut self, entity: EntityChange) -> Self {
         self.setup.entities.push(entity);
         self
@@ -160,28 +159,24 @@ impl Simulation {
 
     /// Sets when the contract is created: by default at the beginning of its first day, or with the first step, if that is
     /// earlier.
-    #[must_use]
     pub fn created(mut self, at: impl Into<Given<StepTime>>) -> Self {
         self.setup.created = Some(at.into());
         self
     }
 
     /// Lets the creation make up to 1,200 documents due at once instead of 24 (billing rules 1.6).
-    #[must_use]
     pub const fn allow_backdated(mut self) -> Self {
         self.setup.backdated = Backdated::Allowed;
         self
     }
 
     /// Issues nothing but in steps that do so: [`StepBuilder::run`], [`StepBuilder::issue`] and those that issue at once.
-    #[must_use]
     pub const fn without_runs(mut self) -> Self {
         self.setup.runs = false;
         self
     }
 
-    /// With usage, reported when it happens.
-    #[must_use]
+    /// Adds usage that is reported when it happens.
     pub fn event(
         self,
         at: impl Into<Given<StepTime>>,
@@ -192,8 +187,7 @@ impl Simulation {
         self.late_event(at.clone(), usage, quantity, at)
     }
 
-    /// With usage that is reported later.
-    #[must_use]
+    /// Adds usage that is reported later.
     pub fn late_event(
         self,
         at: impl Into<Given<StepTime>>,
@@ -210,7 +204,6 @@ impl Simulation {
     }
 
     /// Names the last step: an event, a payment or a refund that later steps change.
-    #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         if let Some(step) = self.steps.last_mut() {
             step.name = Some(name.to_owned());
@@ -220,7 +213,6 @@ impl Simulation {
 
     /// Expects that the last step is refused with a code, and changes nothing. [`Self::until`] refuses with `not_refused` if
     /// it isn't.
-    #[must_use]
     pub fn refused(mut self, code: &str) -> Self {
         if let Some(step) = self.steps.last_mut() {
             step.refused = Some(code.to_owned());
@@ -233,12 +225,12 @@ impl Simulation {
         self
     }
 
-    /// Everything that is on documents at the end of a day in the zone of the first entity, or at an instant.
+    /// Returns everything that is on documents at the end of a day in the zone of the first entity, or at an instant.
     ///
     /// # Errors
-    /// [`Refusal`]: a value that can't be read, or what the rules refuse: of the contract, or of the first step that isn't
-    /// [expected to be refused](Self::refused). [`Refusal::Broken`] if the documents break a rule, which is a defect of this
-    /// crate.
+    /// Returns a [`Refusal`] if a value can't be read, or if the rules refuse the contract or a step that isn't
+    /// [expected to be refused](Self::refused). Returns [`Refusal::Broken`] if the documents break a rule, which is a defect of
+    /// this crate.
     pub fn until(&self, end: impl Into<Given<StepTime>>) -> Result<Bill, Refusal> {
         let zone = self.setup.zone()?;
         let end = match end.into().read("until")? {

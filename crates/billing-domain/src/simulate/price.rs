@@ -245,14 +245,20 @@ pub struct PriceList {
     currency: Given<Currency>,
     minimum_fee: Option<Given<Price>>,
     items: Vec<(Given<LineItemId>, Kind, Prices)>,
+    typed: Option<(Pricing, Vec<UsageProduct>)>,
 }
 
 /// Returns an empty price list under a reference.
 pub fn pricing(reference: impl Into<Given<PricingRef>>) -> PriceList {
-    PriceList { reference: reference.into(), currency: "EUR".into(), minimum_fee: None, items: Vec::new() }
+    PriceList { reference: reference.into(), currency: "EUR".into(), minimum_fee: None, items: Vec::new(), typed: None }
 }
 
 impl PriceList {
+    /// Returns a price list of typed values: a pricing, and the usage products of its line items.
+    pub fn of(listed: Pricing, usage_products: Vec<UsageProduct>) -> Self {
+        Self { typed: Some((listed.clone(), usage_products)), ..pricing(listed.pricing_ref) }
+    }
+
     /// Adds a line item that costs an amount in each period, whatever is used.
     #[must_use]
     pub fn fixed(mut self, id: impl Into<Given<LineItemId>>, price: impl Into<Prices>) -> Self {
@@ -282,7 +288,7 @@ impl PriceList {
     }
 
     pub(super) const fn is_empty(&self) -> bool {
-        self.items.is_empty() && self.minimum_fee.is_none()
+        self.items.is_empty() && self.minimum_fee.is_none() && self.typed.is_none()
     }
 
     pub(super) fn rename(&mut self, reference: Given<PricingRef>) {
@@ -295,6 +301,10 @@ impl PriceList {
 
     /// Returns the pricing and the usage products of its line items.
     pub(super) fn read(&self) -> Result<(Pricing, Vec<UsageProduct>), Refusal> {
+        if let Some((pricing, usage_products)) = &self.typed {
+            pricing.content.check()?;
+            return Ok((pricing.clone(), usage_products.clone()));
+        }
         let (mut line_items, mut usage_products) = (Vec::new(), Vec::new());
         for (id, kind, prices) in &self.items {
             let id = id.read("line_item_id")?;

@@ -8,7 +8,7 @@ use super::party::{ChargeChange, ChargeTerms, CustomerChange, EntityChange};
 use super::price::PriceList;
 use super::value::{Given, StepTime};
 use crate::charge::Charge;
-use crate::contract::amendment::LastDay;
+use crate::contract::amendment::{ContractEdit, LastDay};
 use crate::ledger::charge::{self, Occasion};
 use crate::ledger::terms::Backdated;
 use crate::ledger::{issue, terms as amending};
@@ -88,9 +88,13 @@ impl StepBuilder {
                 }
             }
             let edit = change.read(&life.book.contract)?;
-            let catalog = life.catalog().clone();
-            life.decide(|life, mut ids| amending::edit(&mut life.book, &edit, &catalog, life.backdated, life.now, &mut ids))
+            life.edit(&edit)
         })
+    }
+
+    /// Edits the contract, by typed values.
+    pub fn edit_as(self, edit: ContractEdit) -> Simulation {
+        self.step(move |life| life.edit(&edit))
     }
 
     /// Adds a step to the quantity of a fixed line item, such as seats.
@@ -270,6 +274,11 @@ impl StepBuilder {
 }
 
 impl Life {
+    fn edit(&mut self, edit: &ContractEdit) -> Result<(), Refusal> {
+        let catalog = self.catalog().clone();
+        self.decide(|life, mut ids| amending::edit(&mut life.book, edit, &catalog, life.backdated, life.now, &mut ids))
+    }
+
     fn charge_named(&self, reference: &str) -> Result<Charge, Refusal> {
         let mut live = self.book.charges().live();
         let found = live.find(|charge| charge.charge_ref.as_str() == reference);

@@ -214,6 +214,12 @@ agreed_values!(Terms, RequestedProduct, Some);
 agreed_values!(ProductEdit, ProductPatch, Patch::Set);
 
 impl Terms {
+    /// Returns terms of typed values, whose pricing is one that [`Simulation::pricing`](super::Simulation::pricing) has.
+    pub fn of(request: RequestedProduct) -> Self {
+        let named = terms(request.billing_start_date, request.billing_end_date).pricing(request.pricing_ref.clone());
+        named.with(move |product| product.clone_from(&request))
+    }
+
     /// Names the pricing. Without line items here it is one that [`Simulation::pricing`](super::Simulation::pricing) has.
     #[must_use]
     pub fn pricing(mut self, reference: impl Into<Given<PricingRef>>) -> Self {

@@ -14,4 +14,5 @@ mod matching;
 mod papers;
 mod quantities;
 mod scenarios;
+mod simulations;
 mod totals;

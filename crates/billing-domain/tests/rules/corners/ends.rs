@@ -133,7 +133,7 @@ fn a_cancel_is_refused_for_usage_whose_service_date_is_after_the_last_day() {
     let mut book = Setup::new().product(plan, |_| {}).create("2027-03-01");
     book.go_to("2027-03-12");
     let first = book.event("2027-03-10T03:00:00Z", "1");
-    book.edit_entity("main", |main| main.profile.time_zone = TimeZone::parse("America/Los_Angeles").expect("a zone"));
+    book.edit_entity("main", |main| main.time_zone = TimeZone::parse("America/Los_Angeles").expect("a zone"));
     book.event("2027-03-10T05:00:00Z", "1");
     let refusal = book.cancel_on("2027-03-09").expect_err("usage after the last day");
     assert_eq!(code(&refusal), "usage_already_reported");

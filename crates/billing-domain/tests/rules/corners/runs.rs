@@ -99,7 +99,7 @@ fn a_correction_whose_paper_lacks_something_waits() {
         .product(plan(), |product| product.payment_time = Some(PaymentTime::DuringUse))
         .create("2027-01-01T00:00:00Z");
     book.run("2027-01-01").go_to("2027-01-10");
-    book.edit_entity("main", |main| main.profile.paper.tax_currency = Some(currency("PLN")));
+    book.edit_entity("main", |main| main.paper.tax_currency = Some(currency("PLN")));
     book.cancel_on("2027-01-15").expect("a cancel");
     // 100.00 × 16 ÷ 31 for the days after.
     assert_eq!(book.documents(), ["INV-1 100.00 ISSUED", "CRD-1 51.61 DRAFT of INV-1"]);

@@ -193,7 +193,7 @@ fn a_start_that_has_billed_stays() {
 #[test]
 fn a_product_added_from_the_past_shares_the_open_invoice_whether_usage_came_or_not() {
     let contract = Simulation::new().contract(fee("p", "10.00").usage("calls", per_unit("0.10")));
-    let adds_q = |story: Simulation| story.on("2026-01-10").edit(|contract| contract.add(fee("q", "20.00")));
+    let adds_q = |story: Simulation| story.on("2026-01-10").edit(|contract| contract.add_product(fee("q", "20.00")));
 
     let used = adds_q(contract.clone().event("2026-01-05", "calls", 10));
     assert_eq!(overview(&used, "2026-01-10"), ["UB-INV-1 2026-01-01 31.00 DRAFT"]);
