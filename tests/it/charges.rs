@@ -12,8 +12,8 @@ on_sqlite!(
     a_deleted_charge_counts_no_more,
     a_void_invoices_charges_are_billed_again,
     charges_are_listed_by_creation_in_pages,
+    what_cant_be_charged_is_refused,
 );
-on_sqlite!(what_cant_be_charged_is_refused);
 
 const PLAN: &str = "plan";
 const SETUP: &str = "/api/charges/setup";

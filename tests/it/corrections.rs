@@ -9,8 +9,8 @@ on_sqlite!(
     an_event_that_moves_to_another_period_is_settled_in_both,
     a_deleted_event_stops_counting_and_its_history_stays,
     a_repeated_update_or_delete_corrects_once,
+    an_update_that_is_refused_changes_nothing,
 );
-on_sqlite!(an_update_that_is_refused_changes_nothing);
 
 /// A server with the API plan sold to acme for a period that ended ten days ago.
 fn stage(database: &Database) -> (Server, Client) {
