@@ -76,7 +76,7 @@ use follow::{Deed, Follower, MoneyDeed, SourceDeed};
 use generate::Kind;
 use world::{Checked, World};
 
-/// The use cases on a store in memory.
+/// The use cases on SQLite in memory.
 struct UseCases {
     bench: Bench,
     contract: Option<ContractRef>,
