@@ -1,7 +1,8 @@
-//! Requests to a whole server on the store in memory, in the same process: bodies, queries and cookies of any bytes.
+//! Requests to a whole server on SQLite in memory, in the same process: bodies, queries and cookies of any bytes.
 
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -35,22 +36,33 @@ struct World {
     requests: u32,
 }
 
+/// The directory of a server's database. It is deleted although the server isn't dropped.
+struct Directory(PathBuf);
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // A server that was dropped has deleted its own.
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
 impl World {
-    fn new() -> Self {
+    fn new() -> (Self, Directory) {
         let system = System::new();
-        let (asked, bearer, cookie) = system.block_on(async {
+        let (asked, directory, bearer, cookie) = system.block_on(async {
             let server = Server::new();
             let bearer = server.bearer(&["usage:write", "contracts:write", "catalog:write", "documents:write", "read"]).await;
             let cookie = server.session().await;
             server.make_a_contract(&bearer).await;
+            let directory = Directory(server.store.directory().to_owned());
             let app = Rc::new(init_service(billing_http::app(server.state)).await);
             let asked = move |request| {
                 let (app, request) = (Rc::clone(&app), from_elsewhere(request).to_request());
                 Box::pin(async move { answer(&*app, request).await }) as _
             };
-            (Box::new(asked), bearer, cookie)
+            (Box::new(asked), directory, bearer, cookie)
         });
-        Self { system, asked, bearer, cookie, requests: 0 }
+        (Self { system, asked, bearer, cookie, requests: 0 }, directory)
     }
 
     fn ask(&mut self, request: TestRequest) -> Reply {
@@ -72,12 +84,16 @@ impl World {
 
 fn in_a_world(try_out: impl FnOnce(&mut World)) {
     // actix has values of its own for each thread, and needs them to let go of a server: it isn't dropped when its thread ends.
-    thread_local!(static WORLD: RefCell<Option<ManuallyDrop<World>>> = const { RefCell::new(None) });
+    thread_local!(static WORLD: RefCell<Option<(ManuallyDrop<World>, Directory)>> = const { RefCell::new(None) });
     WORLD.with_borrow_mut(|world| {
-        if let Some(used) = world.take_if(|world| world.requests >= REQUESTS_EACH) {
+        if let Some((used, _directory)) = world.take_if(|(world, _)| world.requests >= REQUESTS_EACH) {
             drop(ManuallyDrop::into_inner(used));
         }
-        try_out(world.get_or_insert_with(|| ManuallyDrop::new(World::new())));
+        let (world, _directory) = world.get_or_insert_with(|| {
+            let (world, directory) = World::new();
+            (ManuallyDrop::new(world), directory)
+        });
+        try_out(world);
     });
 }
 

@@ -25,6 +25,7 @@ mod database;
 mod distribute;
 mod events_query;
 mod failure;
+mod held;
 mod json;
 mod leaf;
 mod migrate;

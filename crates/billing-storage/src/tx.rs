@@ -7,6 +7,7 @@ use diesel::result::Error;
 use diesel::sqlite::SqliteConnection;
 
 use crate::failure::Failure;
+use crate::held::HeldLocks;
 use crate::terms_cache::TermsCache;
 
 /// The connection of a transaction.
@@ -26,6 +27,8 @@ pub(crate) struct Transaction<'a> {
     pub(crate) holds_contracts: bool,
     /// Whether its connection may have left turnstiles closed: it failed while it waited behind them.
     pub(crate) leaves_turnstiles: bool,
+    /// What was locked, in debug builds.
+    pub(crate) held: HeldLocks,
     /// What contracts agree on that was read before.
     pub(crate) terms: &'a TermsCache,
     /// Whether its statements may take as long as a reader takes their rows.
@@ -35,8 +38,17 @@ pub(crate) struct Transaction<'a> {
 }
 
 impl<'a> Transaction<'a> {
-    pub(crate) const fn new(connection: Connection<'a>, terms: &'a TermsCache, is_spread: bool) -> Self {
-        Self { connection, failure: None, holds_contracts: false, leaves_turnstiles: false, terms, reads_long: false, is_spread }
+    pub(crate) fn new(connection: Connection<'a>, terms: &'a TermsCache, is_spread: bool) -> Self {
+        Self {
+            connection,
+            failure: None,
+            holds_contracts: false,
+            leaves_turnstiles: false,
+            held: HeldLocks::default(),
+            terms,
+            reads_long: false,
+            is_spread,
+        }
     }
 
     /// Whether it runs in this process, on a file.

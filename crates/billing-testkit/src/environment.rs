@@ -7,6 +7,7 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::document::files::MadeFile;
 use billing_domain::document::printout::Printout;
 use billing_domain::ports::{Clock, DocumentPrinter, IdSource, PrintError};
+use sha2::{Digest as _, Sha256};
 use uuid::{Builder, Uuid};
 
 /// A clock that shows what it was set to.
@@ -68,7 +69,7 @@ impl IdSource for FreshIds {
     }
 }
 
-/// Prints what a document says as a text, and refuses what has a `☐` in it. Its hash is the text's length.
+/// Prints what a document says as a text, and refuses what has a `☐` in it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlainPrinter;
 
@@ -78,8 +79,7 @@ impl DocumentPrinter for PlainPrinter {
         if said.contains('☐') {
             return Err(PrintError::MissingGlyph("☐".to_owned()));
         }
-        let mut sha256 = [0; 32];
-        sha256[24..].copy_from_slice(&(said.len() as u64).to_be_bytes());
+        let sha256 = Sha256::digest(&said).into();
         Ok(MadeFile { bytes: said.into_bytes(), sha256, maker: "PlainPrinter 1".to_owned() })
     }
 }

@@ -1,4 +1,4 @@
-//! The use cases on a store in memory.
+//! The use cases on SQLite in memory.
 
 mod books;
 mod documented_examples;

@@ -1,4 +1,4 @@
-//! What every test here needs: the use cases on a store in memory, with time and identifiers that tests decide.
+//! What every test here needs: the use cases on SQLite in memory, with time and identifiers that tests decide.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use billing_domain::ports::{
     StoreError, TokenSigner, Tx, transact,
 };
 use billing_formats::RhaiMapper;
-use billing_testkit::{CountingIds, FixedClock, MemoryStore, PlainPrinter, fixtures};
+use billing_testkit::{CountingIds, FixedClock, PlainPrinter, fixtures};
+use billing_teststore::TestStore;
 
 /// Secrets play no part in billing.
 struct NoSecrets;
@@ -111,7 +112,7 @@ impl Sealer for NoSecrets {
 
 /// One organization, empty.
 pub(crate) struct Bench {
-    pub(crate) store: Arc<MemoryStore>,
+    pub(crate) store: Arc<TestStore>,
     pub(crate) clock: Arc<FixedClock>,
     pub(crate) ids: Arc<CountingIds>,
     pub(crate) services: Services<'static>,
@@ -121,7 +122,7 @@ pub(crate) struct Bench {
 impl Bench {
     pub(crate) fn at(now: &str) -> Self {
         let clock = FixedClock::at(now);
-        let (store, ids) = (Arc::new(MemoryStore::new()), Arc::new(CountingIds::new()));
+        let (store, ids) = (Arc::new(TestStore::new()), Arc::new(CountingIds::new()));
         let clock = Arc::new(clock);
         let services = services(&store, &clock, &ids);
         // Without the entity that a new organization has: tests make their own.
@@ -172,7 +173,7 @@ impl Bench {
     }
 }
 
-fn services(store: &Arc<MemoryStore>, clock: &Arc<FixedClock>, ids: &Arc<CountingIds>) -> Services<'static> {
+fn services(store: &Arc<TestStore>, clock: &Arc<FixedClock>, ids: &Arc<CountingIds>) -> Services<'static> {
     Services {
         store: Arc::clone(store).into(),
         clock: Arc::clone(clock) as _,

@@ -2,58 +2,16 @@
 
 use chrono::NaiveDate;
 
-use super::life::{Life, unknown};
-use super::value::{Given, StepTime};
+use super::event::{EventChange, SimulatedEvent};
+use super::life::Life;
+use super::setup::unknown;
 use crate::calendar::Timestamp;
 use crate::ledger::{issue, post};
 use crate::matching::{EventFacts, match_event, match_moved_event};
 use crate::quantity::Quantity;
-use crate::refs::{DocumentRef, EventRef, ProductNo, UsageProductRef};
+use crate::refs::{EventRef, ProductNo, UsageProductRef};
 use crate::refusal::Refusal;
 use crate::usage::{CountedEvent, UsageKey, UsageTotal};
-
-/// A usage event as an application keeps it.
-#[derive(Clone, Debug)]
-pub(super) struct SimulatedEvent {
-    pub(super) name: Option<String>,
-    counted: CountedEvent,
-    key: UsageKey,
-    /// The document that its latest change stands on.
-    pub(super) standing: DocumentRef,
-    pub(super) is_deleted: bool,
-}
-
-impl SimulatedEvent {
-    /// Goes along to another document with the events of one.
-    pub(super) fn follow(&mut self, from: DocumentRef, to: DocumentRef, of: Option<(ProductNo, NaiveDate)>) {
-        if self.standing == from && of.is_none_or(|period| period == (self.key.product_no, self.key.period_start)) {
-            self.standing = to;
-        }
-    }
-}
-
-/// What changes of an event.
-#[derive(Clone, Debug, Default)]
-pub struct EventChange {
-    pub(super) at: Option<Given<StepTime>>,
-    quantity: Option<Given<Quantity>>,
-}
-
-impl EventChange {
-    /// Sets when it happened.
-    #[must_use]
-    pub fn at(mut self, at: impl Into<Given<StepTime>>) -> Self {
-        self.at = Some(at.into());
-        self
-    }
-
-    /// Sets its quantity.
-    #[must_use]
-    pub fn quantity(mut self, quantity: impl Into<Given<Quantity>>) -> Self {
-        self.quantity = Some(quantity.into());
-        self
-    }
-}
 
 impl Life {
     /// Reports usage that happened at an instant.

@@ -5,12 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::NaiveDate;
 use uuid::Uuid;
 
-use super::Setup;
-use super::events::SimulatedEvent;
-use super::money::Accounts;
-use super::party::plain_entity;
+use super::accounts::Accounts;
+use super::event::SimulatedEvent;
 use super::price::PriceList;
-use super::value::{Given, StepTime};
+use super::setup::{Setup, entities, unknown};
+use super::value::Given;
 use crate::access::Actor;
 use crate::calendar::{Period, TimeZone, Timestamp};
 use crate::catalog::UsageProduct;
@@ -21,14 +20,12 @@ use crate::document::{BookDocument, DocumentKind, IssuedDocument};
 use crate::ledger::issue::Failure;
 use crate::ledger::terms::Backdated;
 use crate::ledger::{ContractBook, Entry, check, issue, terms as amending};
-use crate::party::{Customer, CustomerProfile, Entity, MAX_PREFIX_CHARS};
+use crate::party::{Customer, CustomerProfile};
 use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, ProductNo};
 use crate::refusal::Refusal;
 use crate::tax::ExchangeRate;
 use crate::text::OneLine;
 
-/// The entity that every simulation has, and its number prefix.
-const DEFAULT_ENTITY: (&str, &str) = ("default", "UB");
 /// The most documents that a simulated run issues at a time.
 const ALL: usize = usize::MAX;
 
@@ -267,44 +264,6 @@ impl Life {
     }
 }
 
-impl Setup {
-    /// Returns the zone of the first entity, as it is at the beginning.
-    pub(super) fn zone(&self) -> Result<TimeZone, Refusal> {
-        Ok(entities(self)?.first().map_or(TimeZone::UTC, |entity| entity.profile.time_zone))
-    }
-
-    /// Returns a step's instant.
-    pub(super) fn instant(&self, time: &Given<StepTime>) -> Result<Timestamp, Refusal> {
-        Ok(time.read("on")?.in_zone(self.zone()?))
-    }
-}
-
-fn entities(setup: &Setup) -> Result<Vec<Entity>, Refusal> {
-    let (reference, prefix) = DEFAULT_ENTITY;
-    let mut entities = vec![plain_entity(Given::from(reference).read("entity_ref")?, prefix)?];
-    for change in &setup.entities {
-        put_entity(&mut entities, change, NaiveDate::MIN)?;
-    }
-    Ok(entities)
-}
-
-/// Changes an entity; one that isn't there is added, with the letters and digits of its reference as its number prefix.
-pub(super) fn put_entity(
-    entities: &mut Vec<Entity>,
-    change: &super::party::EntityChange,
-    today: NaiveDate,
-) -> Result<(), Refusal> {
-    let entity_ref = change.reference()?;
-    if let Some(entity) = entities.iter_mut().find(|entity| entity.entity_ref == entity_ref) {
-        return change.apply(entity, today);
-    }
-    let prefix = entity_ref.as_str().chars().filter(char::is_ascii_alphanumeric).take(MAX_PREFIX_CHARS).collect::<String>();
-    let mut entity = plain_entity(entity_ref, &prefix.to_ascii_uppercase())?;
-    change.apply(&mut entity, today)?;
-    entities.push(entity);
-    Ok(())
-}
-
 /// Puts a price list in the place of the one with its reference. Usage products stay as they were first named.
 fn put_prices(catalog: &mut Catalog, prices: &PriceList) -> Result<(), Refusal> {
     let (pricing, usage_products) = prices.read()?;
@@ -322,9 +281,4 @@ fn put_prices(catalog: &mut Catalog, prices: &PriceList) -> Result<(), Refusal> 
 fn next_id(ids: &mut u128) -> Uuid {
     *ids += 1;
     Uuid::from_u128(*ids)
-}
-
-/// A name that nothing has.
-pub(super) fn unknown(kind: &str, name: &str) -> Refusal {
-    Refusal::field(&[kind], "unknown_reference", format!("must name a {kind} that is there, not {name:?}"))
 }

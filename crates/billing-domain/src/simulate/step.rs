@@ -1,11 +1,12 @@
 //! What can happen to a contract, each at an instant.
 
-use super::Simulation;
 use super::change::{ContractChange, QuantityEdit};
-use super::events::EventChange;
-use super::life::{Life, put_entity, unknown};
+use super::event::EventChange;
+use super::life::Life;
 use super::party::{ChargeChange, ChargeTerms, CustomerChange, EntityChange};
 use super::price::PriceList;
+use super::setup::{put_entity, unknown};
+use super::simulation::Simulation;
 use super::value::{Given, StepTime};
 use crate::charge::Charge;
 use crate::contract::amendment::{ContractEdit, LastDay};
@@ -26,6 +27,13 @@ pub struct StepBuilder {
     simulation: Simulation,
     at: Given<StepTime>,
     backdated: Backdated,
+}
+
+impl Simulation {
+    /// Begins a step at an instant, or at noon of a day in the zone of the first entity. The call after it says what happens.
+    pub fn on(self, at: impl Into<Given<StepTime>>) -> StepBuilder {
+        StepBuilder::new(self, at.into())
+    }
 }
 
 impl StepBuilder {

@@ -1,4 +1,4 @@
-//! A server on the in-memory store, with an administrator and a clock that stands still.
+//! A server on SQLite in memory, with an administrator and a clock that stands still.
 #![allow(dead_code, missing_docs, reason = "each test file uses a part of it")]
 
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use billing_auth::{AesSealer, BcryptPasswords, JwtSigner, RandomKeys, TimedCodes
 use billing_domain::ports::Store;
 use billing_formats::RhaiMapper;
 use billing_http::{CookieKey, HttpSettings, HttpState};
-use billing_testkit::{CountingIds, FixedClock, MemoryStore, PlainPrinter, fixtures};
+use billing_testkit::{CountingIds, FixedClock, PlainPrinter, fixtures};
+use billing_teststore::TestStore;
 use serde_json::Value;
 
 pub(crate) const EMAIL: &str = "owner@example.com";
@@ -24,7 +25,7 @@ pub(crate) const UNKNOWN: &str = "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b";
 pub(crate) struct Server {
     pub(crate) state: HttpState,
     pub(crate) services: Services<'static>,
-    pub(crate) store: Arc<MemoryStore>,
+    pub(crate) store: Arc<TestStore>,
     pub(crate) clock: Arc<FixedClock>,
 }
 
@@ -79,17 +80,12 @@ impl Server {
     }
 
     pub(crate) fn with(public_url: &str, set: impl FnOnce(&mut HttpSettings)) -> Self {
-        let store = Arc::new(MemoryStore::new());
+        let store = Arc::new(TestStore::new());
         Self::on(Arc::clone(&store) as Arc<dyn Store>, store, public_url, set)
     }
 
     /// On a store that does more than the one beneath it.
-    pub(crate) fn on(
-        used: Arc<dyn Store>,
-        store: Arc<MemoryStore>,
-        public_url: &str,
-        set: impl FnOnce(&mut HttpSettings),
-    ) -> Self {
+    pub(crate) fn on(used: Arc<dyn Store>, store: Arc<TestStore>, public_url: &str, set: impl FnOnce(&mut HttpSettings)) -> Self {
         let ids = Arc::new(CountingIds::new());
         let clock = Arc::new(FixedClock::at("2026-01-20T12:00:00Z"));
         let signer = JwtSigner::new(&[fixtures::signing_secret(&*ids)], "billing", "billing").expect("a signer");

@@ -1,4 +1,4 @@
-//! Requests under an `Idempotency-Key`, on the in-memory store; on databases and with every operation it is tried from
+//! Requests under an `Idempotency-Key`, on SQLite in memory; on both databases and with every operation it is tried from
 //! outside.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use billing_application::idempotency::forget_old_answers;
 use billing_domain::access::Need;
 use billing_domain::ports::{Access, RollBack, Store, StoreResult, Tx};
 use billing_http::operations::OPERATIONS;
-use billing_testkit::MemoryStore;
+use billing_teststore::TestStore;
 use serde_json::{Value, json};
 
 const ALL: [&str; 5] = ["usage:write", "contracts:write", "catalog:write", "documents:write", "read"];
@@ -195,20 +195,20 @@ async fn a_generated_key_is_shown_again_to_its_session_alone() {
 #[actix_web::test]
 async fn a_dry_run_under_a_key_is_answered_again_and_stores_nothing_else() {
     let (server, bearer) = started().await;
-    let before = server.store.fork();
+    let before = server.store.contents();
     let dry = r#"{"dry_run":true}"#;
     let first = post(&server, ("authorization", &bearer), "/api/billing/run", "k", dry).await;
     assert_eq!(first.json()["dry_run"], Value::Bool(true));
     let again = post(&server, ("authorization", &bearer), "/api/billing/run", "k", dry).await;
     assert_eq!((replayed(&again), &again.text), (true, &first.text));
-    assert!(!server.store.holds_the_same_as(&before), "the answer is kept");
+    assert_ne!(server.store.contents(), before, "the answer is kept");
     let other = post(&server, ("authorization", &bearer), "/api/billing/run", "k", "{}").await;
     assert_eq!(other.problem(), (422, "idempotency_key_reuse".to_owned()));
 }
 
 /// A store whose writes take their time, and that counts how many run at once.
 struct Slow {
-    store: Arc<MemoryStore>,
+    store: Arc<TestStore>,
     is_slow: AtomicBool,
     running: AtomicU32,
     most_running: AtomicU32,
@@ -233,7 +233,7 @@ impl Store for Slow {
 }
 
 fn slow() -> (Server, Arc<Slow>) {
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(TestStore::new());
     let slow = Arc::new(Slow {
         store: Arc::clone(&store),
         is_slow: AtomicBool::new(false),

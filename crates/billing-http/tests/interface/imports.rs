@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::Server;
 use billing_domain::ports::{Access, RollBack, Store, StoreError, StoreResult, Tx};
-use billing_testkit::MemoryStore;
+use billing_teststore::TestStore;
 use serde_json::{Value, json};
 
 /// A store that is busy after so many writes.
 struct Tiring {
-    store: Arc<MemoryStore>,
+    store: Arc<TestStore>,
     writes_left: AtomicUsize,
 }
 
@@ -30,7 +30,7 @@ impl Store for Tiring {
 
 #[actix_web::test]
 async fn a_file_that_stops_in_between_says_where_and_goes_on_when_it_comes_again() {
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(TestStore::new());
     let tiring = Arc::new(Tiring { store: Arc::clone(&store), writes_left: AtomicUsize::new(usize::MAX) });
     let server = Server::on(Arc::clone(&tiring) as _, store, "http://billing.test", |_| {});
     let bearer = server.bearer(&["usage:write", "contracts:write", "catalog:write"]).await;

@@ -1,4 +1,4 @@
-//! The interface in this process, on a store in memory.
+//! The interface in this process, on SQLite in memory.
 
 mod auth;
 mod common;

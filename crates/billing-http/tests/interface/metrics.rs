@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::common::Server;
 use billing_domain::ports::{Access, DiskUse, RollBack, Store, StoreResult, Tx};
-use billing_testkit::MemoryStore;
+use billing_teststore::TestStore;
 
 /// The values of a metric, by what stands in its braces.
 fn values<'t>(text: &'t str, name: &str) -> Vec<(&'t str, &'t str)> {
@@ -43,7 +43,7 @@ async fn requests_and_what_is_written_are_told_to_anybody_and_name_nobody() {
 }
 
 /// A store on a disk.
-struct OnDisk(Arc<MemoryStore>);
+struct OnDisk(Arc<TestStore>);
 
 impl Store for OnDisk {
     fn run(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {
@@ -61,7 +61,7 @@ impl Store for OnDisk {
 
 #[actix_web::test]
 async fn a_disk_that_fills_is_seen_before_it_is_full() {
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(TestStore::new());
     let server = Server::on(Arc::new(OnDisk(Arc::clone(&store))), store, "http://billing.test", |_| {});
     let reply = server.get("/metrics", ("accept", "*/*")).await;
     let sizes = values(&reply.text, "usage_billing_database_size_bytes");

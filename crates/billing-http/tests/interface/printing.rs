@@ -1,4 +1,4 @@
-//! Documents as files: what may be made at a time, and who may ask, on the in-memory store.
+//! Documents as files: what may be made at a time, and who may ask, on SQLite in memory.
 
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ use actix_web::test::TestRequest;
 use billing_domain::access::Need;
 use billing_domain::ports::{Access, RollBack, Store, StoreError, StoreResult, Tx};
 use billing_http::operations::OPERATIONS;
-use billing_testkit::MemoryStore;
+use billing_teststore::TestStore;
 use serde_json::json;
 
 const ALL: [&str; 5] = ["usage:write", "contracts:write", "catalog:write", "documents:write", "read"];
@@ -232,7 +232,7 @@ async fn a_service_that_stops_or_has_no_store_is_alive_and_not_ready() {
 
 /// A store that does what a test tells it to.
 struct Moody {
-    store: Arc<MemoryStore>,
+    store: Arc<TestStore>,
     mood: AtomicU8,
 }
 
@@ -266,7 +266,7 @@ impl Store for Moody {
 
 /// A server that gives requests so long.
 fn moody(request_timeout: Duration) -> (Server, Arc<Moody>) {
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(TestStore::new());
     let moody = Arc::new(Moody { store: Arc::clone(&store), mood: AtomicU8::new(FINE) });
     let settings = |settings: &mut billing_http::HttpSettings| settings.request_timeout = request_timeout;
     (Server::on(Arc::clone(&moody) as _, store, "http://billing.test", settings), moody)

@@ -1,4 +1,4 @@
-//! Reports: how they are answered, on the in-memory store.
+//! Reports: how they are answered, on SQLite in memory.
 
 use crate::common::{Server, UNKNOWN};
 

@@ -36,6 +36,7 @@ impl Accounts for Transaction<'_> {
     ) -> StoreResult<BTreeMap<AccountKey, MoneySum>> {
         type Kept = (Cell<Uuid>, String, String, i64, i64);
         let keys: Vec<&AccountKey> = keys.iter().collect();
+        keys.iter().try_for_each(|key| self.note_account(key))?;
         // A row is held by writing what it has.
         let held: Vec<Kept> = if let Some(connection) = self.with_arrays() {
             let columns = vec![
@@ -234,6 +235,7 @@ impl Accounts for Transaction<'_> {
         unapplied: MoneySum,
         at: Timestamp,
     ) -> StoreResult<()> {
+        self.require_account(key)?;
         for entry in entries {
             self.put_entry(organization, key, entry, at)?;
         }

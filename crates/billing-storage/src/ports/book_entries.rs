@@ -59,6 +59,7 @@ impl Transaction<'_> {
         if voided == 0 {
             return Ok(false);
         }
+        self.require_some_contract("void_draft and void_issued")?;
         with_conn!(self, "document_parts", |conn| diesel::update(document_parts::table)
             .filter(document_parts::document_id.eq(id.0))
             .filter(document_parts::customer_id.eq(id.1))
@@ -148,12 +149,14 @@ impl BookEntries for Transaction<'_> {
             return self.refuse(format!("documents {}: its number is of another kind", head.document_ref));
         }
         let heads = || drafts.iter().map(|(head, _)| *head);
+        heads().try_for_each(|head| self.require_contract(head.contract_ref, "open_documents"))?;
         self.hold_prefixes(organization, heads())?;
         self.insert_heads(organization, drafts)?;
         self.insert_parts(heads())
     }
 
     fn update_draft(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<bool> {
+        self.require_contract(head.contract_ref, "update_draft")?;
         let key = (Bound(head.document_ref.as_uuid()), Bound(head.customer_id.as_uuid()));
         let changed = with_conn!(self, "documents", |conn| diesel::update(documents::table.find(key))
             .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
@@ -227,6 +230,7 @@ impl BookEntries for Transaction<'_> {
         if sums.is_empty() {
             return Ok(());
         }
+        self.require_some_contract("add_sums_of_families")?;
         let rows: Vec<NewSum> =
             sums.into_iter().map(|(key, sum)| NewSum::of(organization, key, sum)).collect::<StoreResult<_>>()?;
         let written: StoreResult<usize> = if let Some(connection) = self.with_arrays() {

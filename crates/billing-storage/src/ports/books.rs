@@ -237,6 +237,9 @@ impl Transaction<'_> {
 
 impl Books for Transaction<'_> {
     fn agreement(&mut self, key: ContractKey, lock: Option<Lock>) -> StoreResult<Option<Agreement>> {
+        if let Some(lock) = lock {
+            self.note_contract(key.contract, lock)?;
+        }
         let found: Vec<(Found, Option<JsonText>)> = load_contract!(
             self,
             lock,

@@ -156,6 +156,7 @@ charge_rows!(charge_revisions, RevisionRow, NewRevision);
 
 impl Charges for Transaction<'_> {
     fn insert_charge(&mut self, organization: OrganizationId, charge: &Charge) -> StoreResult<Insertion> {
+        self.require_contract(charge.contract_ref, "insert_charge")?;
         let row = NewCharge::of(charge)?;
         let inserted = with_conn!(self, "charges", |conn| diesel::insert_into(charges::table)
             .values((charges::organization_id.eq(Bound(organization.as_uuid())), row))
@@ -165,6 +166,7 @@ impl Charges for Transaction<'_> {
     }
 
     fn revise_charge(&mut self, organization: OrganizationId, superseded: &Charge, revised: &Charge) -> StoreResult<()> {
+        self.require_contract(superseded.contract_ref, "revise_charge")?;
         let (row, kept) = (NewCharge::of(revised)?, NewRevision::of(superseded)?);
         let revision: i32 = stored(superseded.revision)?;
         // The revision is tested in the statement that replaces it.

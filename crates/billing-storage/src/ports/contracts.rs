@@ -395,6 +395,7 @@ impl Contracts for Transaction<'_> {
                 contract_versions::po_number.eq(po_number),
             ))
             .execute(conn))?;
+        self.note_own_contract(contract.contract_ref);
         self.insert_segments(contract, None)
     }
 
@@ -494,10 +495,14 @@ impl Contracts for Transaction<'_> {
         }
         let mut contracts = self.with_terms(found.into_values().collect())?;
         contracts.sort_by_key(|contract| (contract.created_at, contract.contract_ref));
+        if let Some(lock) = lock {
+            contracts.iter().try_for_each(|contract| self.note_contract(contract.contract_ref, lock))?;
+        }
         Ok(contracts)
     }
 
     fn lock_contract(&mut self, key: ContractKey, lock: Lock) -> StoreResult<Option<u32>> {
+        self.note_contract(key.contract, lock)?;
         let mut versions: Vec<i32> = load_contract!(
             self,
             Some(lock),
@@ -510,6 +515,7 @@ impl Contracts for Transaction<'_> {
     }
 
     fn hold_contracts(&mut self, contracts: &[(ContractKey, Lock)]) -> StoreResult<()> {
+        contracts.iter().try_for_each(|(key, lock)| self.note_contract(key.contract, *lock))?;
         if self.is_spread {
             let mut locks: BTreeMap<ContractKey, Lock> = BTreeMap::new();
             for (key, lock) in contracts {
@@ -543,6 +549,7 @@ impl Contracts for Transaction<'_> {
         at: Timestamp,
         by: Actor,
     ) -> StoreResult<()> {
+        self.require_contract(contract.contract_ref, "append_contract_version")?;
         let (contract_id, customer_id) = (Bound(contract.contract_ref.as_uuid()), Bound(contract.customer_id.as_uuid()));
         let version: i32 = stored(contract.version)?;
         let po_number = contract.po_number.as_ref().map(OneLine::as_str);

@@ -91,6 +91,7 @@ impl DueContracts for Transaction<'_> {
         let row = Row::new("contracts", "");
         let read = |(id, customer)| Ok((row.cell("contract_id", id)?, row.cell("customer_id", customer)?));
         let keys: Vec<(Uuid, Uuid)> = held.into_iter().map(read).collect::<StoreResult<_>>()?;
+        keys.iter().try_for_each(|(id, _)| self.note_contract(ContractRef::from_uuid(*id), Lock::Exclusive))?;
         let (ids, customers): (Vec<Uuid>, BTreeSet<Uuid>) = keys.into_iter().unzip();
         let are_spread = self.is_spread;
         with_conn!(self, "contracts", |conn| {

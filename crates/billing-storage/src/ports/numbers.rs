@@ -51,6 +51,7 @@ impl NumberSeries for Transaction<'_> {
         kind: DocumentKind,
         many: u32,
     ) -> StoreResult<u64> {
+        self.note_number_series()?;
         self.take_of_series(organization, entity_ref.as_str(), &kind.show(), many)
     }
 
@@ -64,12 +65,14 @@ impl NumberSeries for Transaction<'_> {
     }
 
     fn next_contract_number(&mut self, organization: OrganizationId) -> StoreResult<u64> {
+        self.note_number_series()?;
         self.take_of_series(organization, "", CONTRACT_KIND, 1)
     }
 
     fn take_numbers_in_contracts(&mut self, wanted: &BTreeMap<ContractKey, u32>) -> StoreResult<BTreeMap<ContractKey, u32>> {
         let mut counts: Vec<(ContractKey, i32)> = Vec::with_capacity(wanted.len());
         for (key, many) in wanted {
+            self.require_contract(key.contract, "take_numbers_in_contracts")?;
             counts.push((*key, stored(*many)?));
         }
         let taken: Vec<(Cell<Uuid>, i32)> = if let Some(connection) = self.with_arrays() {

@@ -57,6 +57,7 @@ impl KeptRow {
 
 impl ReplayLog for Transaction<'_> {
     fn hold_key(&mut self, organization: OrganizationId, request: &RequestKey, wait: Duration) -> StoreResult<bool> {
+        self.note_request_key(organization, request)?;
         // The only writer of SQLite holds every key already.
         let Connection::Postgres(connection) = &mut self.connection else { return Ok(true) };
         let held = hold(connection, lock_key(organization, request), wait);
@@ -79,6 +80,7 @@ impl ReplayLog for Transaction<'_> {
     }
 
     fn keep_request(&mut self, organization: OrganizationId, request: &RequestKey, kept: &KeptRequest) -> StoreResult<()> {
+        self.require_request_key(organization, request)?;
         with_conn!(self, "replay_log", |conn| {
             let columns = || KeptColumns { body_hash: &kept.body.0, answer: &kept.answer.0, kept_at: Bound(kept.kept_at) };
             diesel::insert_into(replay_log::table)

@@ -185,6 +185,7 @@ impl RunningTotals for Transaction<'_> {
         let mut keys = keys.to_vec();
         keys.sort_by(|a, b| (&a.1, a.0).cmp(&(&b.1, b.0)));
         keys.dedup();
+        keys.iter().try_for_each(|(customer_id, key)| self.note_total(*customer_id, key))?;
         let mut held = Vec::new();
         for keys in keys.chunks(MAX_KEYS) {
             // Nearly always all of them are there, and one statement does. Those that aren't are made and then held
@@ -206,6 +207,7 @@ impl RunningTotals for Transaction<'_> {
         let organization = organization.as_uuid();
         let mut puts = Vec::with_capacity(totals.len());
         for (customer_id, key, total) in totals {
+            self.require_total(*customer_id, key)?;
             puts.push(PutTotal::new(organization, customer_id.as_uuid(), key, total, stored(total.events)?));
         }
         let changed: QueryResult<usize> = match (&mut self.connection, puts.len()) {

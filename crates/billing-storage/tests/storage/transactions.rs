@@ -3,11 +3,15 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use billing_domain::access::Actor;
 use billing_domain::contract::Contract;
 use billing_domain::document::DocumentKind;
-use billing_domain::ports::{Access, Lock, RollBack, Store, StoreError, Tx, attempt, transact};
+use billing_domain::document::lines::{Sum, SumKey};
+use billing_domain::ports::{Access, FamilySum, Lock, RollBack, Store, StoreError, StoreResult, Tx, attempt, transact};
 use billing_domain::refs::ContractRef;
+use billing_domain::usage::UsageTotal;
 use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
+use billing_testkit::{Singly as _, fixtures};
 
 use crate::rows::{World, world};
 use crate::support::{Beside, OPTIONS, TestDatabase, on_both, postgres, read, sqlite, write};
@@ -19,6 +23,8 @@ on_both!(
     an_error_in_a_part_undoes_everything_and_the_connection_is_used_again,
     a_reader_can_not_write,
     a_panic_in_the_work_undoes_it_and_the_store_goes_on,
+    what_needs_a_lock_is_refused_without_it,
+    locks_are_taken_in_one_order,
 );
 
 fn numbers(stores: &[&dyn Store], test: &TestDatabase) {
@@ -118,6 +124,68 @@ fn a_panic_in_the_work_undoes_it_and_the_store_goes_on(test: &TestDatabase) {
     }));
     assert!(outcome.is_err());
     assert_eq!(write(test, |tx| tx.next_contract_number(w.organization)), 1);
+}
+
+type Step<'a> = &'a dyn Fn(&mut dyn Tx) -> StoreResult<()>;
+
+fn answer(test: &TestDatabase, step: Step<'_>) -> StoreResult<()> {
+    transact(test, Access::Write, step)
+}
+
+/// Debug builds check it.
+fn what_needs_a_lock_is_refused_without_it(test: &TestDatabase) {
+    let w = world(test);
+    let (head, key) = (w.head(1), w.contract.key(w.organization));
+    let draft = w.open(test, 2);
+    let sum = FamilySum { family: draft.document_ref, key: SumKey::Tax(fixtures::taxed("7")), sum: Sum::default() };
+    let said = fixtures::draft_content(&draft, &w.contract, &w.customer, &w.entity, fixtures::cents(1));
+    let next = Contract { version: 2, ..w.contract.clone() };
+    let at = fixtures::at("2026-02-01T00:00:00Z");
+    let entries: [Step<'_>; 6] = [
+        &|tx| tx.open_document(w.organization, &head, head.document_ref),
+        &|tx| tx.update_draft(w.organization, &draft).map(drop),
+        &|tx| tx.void_draft(draft.key(w.organization), &said, at).map(drop),
+        &|tx| tx.add_family_sums(w.organization, w.customer.id, std::slice::from_ref(&sum)),
+        &|tx| tx.take_numbers_in_contract(key, 1).map(drop),
+        &|tx| tx.append_contract_version(w.organization, &next, at, Actor::Service),
+    ];
+    for entry in entries {
+        assert!(matches!(answer(test, entry), Err(StoreError::Corrupt(_))));
+        let shared: Step<'_> = &|tx| {
+            tx.lock_contract(key, Lock::Shared)?;
+            entry(tx)
+        };
+        assert!(matches!(answer(test, shared), Err(StoreError::Corrupt(_))));
+    }
+    let total = (w.customer.id, w.key.clone(), UsageTotal::ZERO);
+    let put: Step<'_> = &|tx| tx.put_usage(w.organization, std::slice::from_ref(&total));
+    assert!(matches!(answer(test, put), Err(StoreError::Corrupt(_))));
+    answer(test, &|tx| {
+        tx.lock_usage(w.organization, &[(w.customer.id, w.key.clone())])?;
+        put(tx)
+    })
+    .expect("a locked total");
+    answer(test, &|tx| {
+        tx.lock_contract(key, Lock::Exclusive)?;
+        entries[1..].iter().try_for_each(|entry| entry(tx))
+    })
+    .expect("a locked contract");
+}
+
+fn locks_are_taken_in_one_order(test: &TestDatabase) {
+    let w = world(test);
+    let key = w.contract.key(w.organization);
+    let numbers: Step<'_> =
+        &|tx| tx.take_document_numbers(w.organization, &w.entity.entity_ref, DocumentKind::Invoice, 1).map(drop);
+    let total: Step<'_> = &|tx| tx.lock_usage(w.organization, &[(w.customer.id, w.key.clone())]).map(drop);
+    let contract: Step<'_> = &|tx| tx.lock_contract(key, Lock::Exclusive).map(drop);
+    for [first, second] in [[numbers, contract], [total, contract]] {
+        let late = answer(test, &|tx| first(tx).and_then(|()| second(tx)));
+        assert!(matches!(late, Err(StoreError::Corrupt(_))), "{late:?}");
+        answer(test, &|tx| second(tx).and_then(|()| first(tx))).expect("in order");
+    }
+    // A contract that is locked already is locked once more at any time.
+    answer(test, &|tx| [contract, numbers, contract].iter().try_for_each(|step| step(tx))).expect("in order");
 }
 
 /// Another contract of the customer.

@@ -63,8 +63,8 @@ use crate::{FreshIds, fixtures};
 /// per test and lives as long as the test. Attributes before it go on every test.
 ///
 /// ```
-/// # // A doc test compiles this file without `cfg(test)`: the tests are checked, not run.
-/// billing_testkit::store_contract!(billing_testkit::MemoryStore::new());
+/// # // A doc test is compiled without `cfg(test)`, which leaves the tests out.
+/// billing_testkit::store_contract!(my_store());
 /// # fn main() {}
 /// ```
 #[macro_export]
@@ -737,4 +737,51 @@ impl World {
 
 fn refs_of(documents: &[billing_domain::document::Document]) -> Vec<DocumentRef> {
     documents.iter().map(|document| document.head.document_ref).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_suites_every_function_is_a_test() {
+        let macros = include_str!("mod.rs");
+        let files = [
+            include_str!("access.rs"),
+            include_str!("accounts.rs"),
+            include_str!("audit.rs"),
+            include_str!("books.rs"),
+            include_str!("catalog.rs"),
+            include_str!("charges.rs"),
+            include_str!("contracts.rs"),
+            include_str!("corrections.rs"),
+            include_str!("document_files.rs"),
+            include_str!("documents.rs"),
+            include_str!("event_keys.rs"),
+            include_str!("filters.rs"),
+            include_str!("formats.rs"),
+            include_str!("imports.rs"),
+            include_str!("inspection.rs"),
+            include_str!("isolation.rs"),
+            include_str!("keeping.rs"),
+            include_str!("ledger.rs"),
+            include_str!("lists.rs"),
+            include_str!("locks.rs"),
+            include_str!("numbers.rs"),
+            include_str!("paper.rs"),
+            include_str!("reading.rs"),
+            include_str!("refused.rs"),
+            include_str!("replay_log.rs"),
+            include_str!("revisions.rs"),
+            include_str!("runs.rs"),
+            include_str!("transactions.rs"),
+            include_str!("usage.rs"),
+        ];
+        let declared = macros.lines().filter(|line| line.starts_with("pub mod ")).count();
+        assert_eq!(declared, files.len());
+        let functions = files.iter().flat_map(|file| file.lines()).filter_map(|line| line.strip_prefix("pub fn "));
+        let missing: Vec<&str> = functions
+            .filter_map(|line| line.split('(').next())
+            .filter(|name| !macros.lines().any(|line| line.trim() == *name))
+            .collect();
+        assert_eq!(missing, [""; 0]);
+    }
 }

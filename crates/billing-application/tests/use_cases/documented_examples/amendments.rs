@@ -38,7 +38,7 @@ pub(crate) fn example_7_13_a_wrong_fee_is_put_right_from_the_past(page: &mut Pag
 
 pub(crate) fn example_7_14_a_dry_run_shows_what_an_edit_would_do(page: &mut Page) {
     let (books, api, contract) = too_dear();
-    let before = books.bench.store.fork();
+    let before = books.bench.store.contents();
     let options = AmendmentOptions { dry_run: true, ..AmendmentOptions::default() };
     let since = Since::Day(date("2026-02-01"));
     match books.try_edit(contract, vec![with_fee(&api, "100.00")], since, None, options).expect("a dry run") {
@@ -48,7 +48,7 @@ pub(crate) fn example_7_14_a_dry_run_shows_what_an_edit_would_do(page: &mut Page
         }
         Amended::Done(_) => panic!("nothing is stored"),
     }
-    assert!(books.bench.store.holds_the_same_as(&before));
+    assert_eq!(books.bench.store.contents(), before);
 }
 
 pub(crate) fn example_7_15_what_is_planned_stays_planned(page: &mut Page) {

@@ -1,5 +1,5 @@
 //! Random histories through the use cases: what the ledger decides on its own in the domain's histories, where a model
-//! watches it, is what the use cases read, decide and write. `HISTORIES=n` plays so many, `SEED=s` starts with that seed.
+//! watches it, is what the use cases read, decide and write. `USE_CASE_HISTORIES=n` plays so many, `SEED=s` starts with that seed.
 #![allow(clippy::expect_used, clippy::panic, missing_docs)]
 #![allow(clippy::disallowed_methods, reason = "which histories to play is told by the environment")]
 #![allow(dead_code, reason = "the domain's histories, of which a part is needed here")]
@@ -76,7 +76,7 @@ use follow::{Deed, Follower, MoneyDeed, SourceDeed};
 use generate::Kind;
 use world::{Checked, World};
 
-/// The use cases on a store in memory.
+/// The use cases on SQLite in memory.
 struct UseCases {
     bench: Bench,
     contract: Option<ContractRef>,
@@ -590,7 +590,7 @@ fn use_cases_store_what_the_ledger_decides() {
     let number = |name: &str, default: u64| {
         std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} must be a number: {text}")))
     };
-    let (first, count) = (number("SEED", 1), number("HISTORIES", 1_000));
+    let (first, count) = (number("SEED", 1), number("USE_CASE_HISTORIES", 60));
     let threads = u64::try_from(std::thread::available_parallelism().map_or(1, std::num::NonZero::get)).expect("a few");
     std::thread::scope(|scope| {
         for thread in 0..threads {

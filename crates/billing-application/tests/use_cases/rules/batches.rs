@@ -62,8 +62,8 @@ fn what_is_all_or_none_and_what_comes_under_a_key_is_one_transaction() {
 fn a_batch_sent_again_under_its_key_is_answered_again_and_takes_nothing() {
     let (books, batch) = one_too_many(Neighbours::Unaffected);
     let (first, _) = take(&books, Some(&keyed()), &batch, false);
-    let before = books.bench.store.fork();
+    let before = books.bench.store.contents();
     let (again, taken) = take(&books, Some(&keyed()), &batch, false);
     assert_eq!((again.answer, again.is_repeat, taken.is_none()), (first.answer, true, true));
-    assert!(books.bench.store.holds_the_same_as(&before));
+    assert_eq!(books.bench.store.contents(), before);
 }

@@ -9,9 +9,7 @@ use billing_application::administrators::disable_administrator;
 use billing_application::error::UseCaseError;
 use billing_domain::access::{Administrator, PasswordHash, SecretDigest};
 use billing_domain::ports::{Access, Insertion, MockKeyMaker, MockPasswordHasher, PasswordCheck, SecretError, transact};
-use billing_domain::refs::OrganizationId;
 use billing_testkit::{FreshIds, fixtures};
-use uuid::Uuid;
 
 use crate::support::Bench;
 
@@ -33,7 +31,7 @@ fn an_unknown_name_costs_the_check_of_a_password_too() {
 /// One who can log in with any password that is checked, and keys that tell secrets apart by nothing.
 fn bench_with_administrator() -> (Bench, Administrator) {
     let mut bench = Bench::at("2026-01-01T00:00:00Z");
-    let administrator = fixtures::administrator(&FreshIds, OrganizationId::from_uuid(Uuid::nil()));
+    let administrator = fixtures::administrator(&FreshIds, bench.principal.organization());
     transact(&*bench.services.store, Access::Write, |tx| Ok::<_, UseCaseError>(tx.insert_administrator(&administrator)?))
         .map(|inserted| assert_eq!(inserted, Insertion::Done))
         .expect("an administrator");

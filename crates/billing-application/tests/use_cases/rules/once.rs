@@ -13,8 +13,8 @@ use billing_application::{Services, UseCase};
 use billing_domain::catalog::UsageProduct;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey, KeptAnswer, Reply, RequestKey};
 use billing_domain::ports::{Access, RollBack, Store, StoreError, StoreResult, Tx};
-use billing_testkit::MemoryStore;
 use billing_testkit::fixtures::{self, fixed, per_unit, requested};
+use billing_teststore::TestStore;
 
 use crate::books::{Books, code};
 use crate::support::Bench;
@@ -71,24 +71,24 @@ fn a_key_that_named_another_request_is_refused_before_the_work() {
 fn what_is_refused_leaves_nothing_behind_and_its_key_free() {
     let (bench, calls) = (Bench::at(NOON), Cell::new(0));
     make(&bench, &keyed("a"), "first", &calls).expect("the first");
-    let before = bench.store.fork();
+    let before = bench.store.contents();
     let taken = make(&bench, &keyed("k"), "first", &calls);
     assert!(matches!(taken, Err(UseCaseError::AlreadyExists { thing: Thing::UsageProduct, .. })));
-    assert!(bench.store.holds_the_same_as(&before));
+    assert_eq!(bench.store.contents(), before);
     assert!(!make(&bench, &keyed("k"), "second", &calls).expect("mended").is_repeat);
 }
 
 #[test]
 fn an_answer_that_cannot_be_given_undoes_the_work() {
     let bench = Bench::at(NOON);
-    let before = bench.store.fork();
+    let before = bench.store.contents();
     let unwritable = |_: UsageProduct| Err(UseCaseError::InvariantViolation("not to be written"));
     let product = fixtures::usage_product("first");
     let failed = once(&bench.services, &bench.principal, &keyed("k"), unwritable, |services, principal| {
         create_usage_product(services, principal, Some(product.usage_product_ref.clone()), product.profile.clone())
     });
     assert!(matches!(failed, Err(UseCaseError::InvariantViolation(_))));
-    assert!(bench.store.holds_the_same_as(&before));
+    assert_eq!(bench.store.contents(), before);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_billing_run_under_a_key_bills_what_it_bills_without_one() {
 }
 
 /// Counts the writes that are asked of a store.
-struct Counting(Arc<MemoryStore>, Arc<AtomicU32>);
+struct Counting(Arc<TestStore>, Arc<AtomicU32>);
 
 impl Store for Counting {
     fn run(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {

@@ -23,9 +23,10 @@ use billing_domain::patch::Changes;
 use billing_domain::ports::{Access, Insertion, RollBack, Store, StoreError, StoreResult, Tx, transact};
 use billing_domain::refs::EventRef;
 use billing_domain::usage::EventKey;
+use billing_testkit::FreshIds;
 use billing_testkit::fixtures::{self, graduated, requested};
 use billing_testkit::random::Random;
-use billing_testkit::{FreshIds, MemoryStore};
+use billing_teststore::TestStore;
 use uuid::Uuid;
 
 use crate::books::{Books, THREE_TIERS, calls};
@@ -36,7 +37,7 @@ const SOON: Duration = Duration::from_secs(60);
 
 /// A store whose writing transactions wait until they may begin, one after the other, and the first of which may fail.
 struct Doored {
-    store: Arc<MemoryStore>,
+    store: Arc<TestStore>,
     door: Mutex<Door>,
     changed: Condvar,
 }
@@ -609,7 +610,10 @@ fn what_is_one_transaction_has_its_turn() {
 #[test]
 fn what_an_organization_always_has_room_for_is_let_in_however_many_of_others_wait() {
     let office = Office::new(NetTerms::Days(14), WriterLimits { events: 2, batches: 1, ..WriterLimits::default() });
-    let stranger = office.key(|key| key.organization = billing_domain::refs::OrganizationId::from_uuid(Uuid::now_v7()));
+    let other = fixtures::organization(&FreshIds);
+    let made = transact::<_, StoreError>(&*office.books.bench.store, Access::Write, |tx| tx.insert_organization(&other));
+    assert_eq!(made.expect("an organization"), Insertion::Done);
+    let stranger = office.key(|key| key.organization = other.id);
     office.store.close();
     let first = office.submit(calls(DAY, "1"));
     office.store.wait_for_one();

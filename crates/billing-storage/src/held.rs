@@ -1,0 +1,130 @@
+//! Which locks a transaction has, checked in debug builds alone: whether callers lock what the ports say they must, and in the
+//! one order that keeps databases from deadlocks. Without a lock SQLite misses nothing, and PostgreSQL loses a change only when
+//! two transactions meet.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use billing_domain::account::AccountKey;
+use billing_domain::idempotency::RequestKey;
+use billing_domain::ports::{Lock, StoreResult};
+use billing_domain::refs::{ContractRef, CustomerId, OrganizationId};
+use billing_domain::usage::UsageKey;
+
+use crate::tx::Transaction;
+
+/// Keys of requests are locked before contracts, contracts before totals, accounts and number series. Documents are locked with
+/// their contract.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    #[default]
+    RequestKeys,
+    Contracts,
+    TotalsAndNumbers,
+}
+
+/// The locks of one transaction.
+#[derive(Debug, Default)]
+pub(crate) struct HeldLocks {
+    stage: Stage,
+    /// Whether each is locked exclusively.
+    contracts: BTreeMap<ContractRef, bool>,
+    totals: BTreeSet<(CustomerId, UsageKey)>,
+    accounts: BTreeSet<AccountKey>,
+    request_keys: BTreeSet<(OrganizationId, RequestKey)>,
+}
+
+impl Transaction<'_> {
+    /// Notes that a contract is locked.
+    pub(crate) fn note_contract(&mut self, contract_ref: ContractRef, lock: Lock) -> StoreResult<()> {
+        if !cfg!(debug_assertions) {
+            return Ok(());
+        }
+        if !self.held.contracts.contains_key(&contract_ref) {
+            self.reach(Stage::Contracts)?;
+        }
+        *self.held.contracts.entry(contract_ref).or_default() |= lock == Lock::Exclusive;
+        Ok(())
+    }
+
+    /// Notes that this transaction created a contract, which nobody else can lock yet.
+    pub(crate) fn note_own_contract(&mut self, contract_ref: ContractRef) {
+        if cfg!(debug_assertions) {
+            self.held.contracts.insert(contract_ref, true);
+        }
+    }
+
+    /// Notes that a running total is locked.
+    pub(crate) fn note_total(&mut self, customer_id: CustomerId, key: &UsageKey) -> StoreResult<()> {
+        if !cfg!(debug_assertions) {
+            return Ok(());
+        }
+        self.held.totals.insert((customer_id, key.clone()));
+        self.reach(Stage::TotalsAndNumbers)
+    }
+
+    /// Notes that an account is locked.
+    pub(crate) fn note_account(&mut self, key: &AccountKey) -> StoreResult<()> {
+        if !cfg!(debug_assertions) {
+            return Ok(());
+        }
+        self.held.accounts.insert(key.clone());
+        self.reach(Stage::TotalsAndNumbers)
+    }
+
+    /// Notes that a number series is locked.
+    pub(crate) fn note_number_series(&mut self) -> StoreResult<()> {
+        if cfg!(debug_assertions) { self.reach(Stage::TotalsAndNumbers) } else { Ok(()) }
+    }
+
+    /// Notes that the key of a request is locked.
+    pub(crate) fn note_request_key(&mut self, organization: OrganizationId, request: &RequestKey) -> StoreResult<()> {
+        if !cfg!(debug_assertions) || !self.held.request_keys.insert((organization, request.clone())) {
+            return Ok(());
+        }
+        self.reach(Stage::RequestKeys)
+    }
+
+    /// Refuses what needs an exclusive lock on a contract without it.
+    pub(crate) fn require_contract(&mut self, contract_ref: ContractRef, operation: &str) -> StoreResult<()> {
+        let is_locked = self.held.contracts.get(&contract_ref) == Some(&true);
+        self.require(is_locked, || format!("{operation} without an exclusive lock on contract {contract_ref}"))
+    }
+
+    /// Refuses what needs an exclusive lock on a contract that isn't named, without any.
+    pub(crate) fn require_some_contract(&mut self, operation: &str) -> StoreResult<()> {
+        let is_locked = self.held.contracts.values().any(|is_exclusive| *is_exclusive);
+        self.require(is_locked, || format!("{operation} without an exclusive lock on a contract"))
+    }
+
+    /// Refuses what needs a lock on a running total without it. An exclusive lock on a contract locks its totals.
+    pub(crate) fn require_total(&mut self, customer_id: CustomerId, key: &UsageKey) -> StoreResult<()> {
+        let is_locked = !cfg!(debug_assertions)
+            || self.held.contracts.get(&key.contract_ref) == Some(&true)
+            || self.held.totals.contains(&(customer_id, key.clone()));
+        self.require(is_locked, || format!("put_usage without a lock on {key:?}"))
+    }
+
+    /// Refuses what needs a lock on an account without it.
+    pub(crate) fn require_account(&mut self, key: &AccountKey) -> StoreResult<()> {
+        let is_locked = self.held.accounts.contains(key);
+        self.require(is_locked, || format!("put_account without a lock on {key:?}"))
+    }
+
+    /// Refuses what needs a lock on the key of a request without it.
+    pub(crate) fn require_request_key(&mut self, organization: OrganizationId, request: &RequestKey) -> StoreResult<()> {
+        let is_locked = !cfg!(debug_assertions) || self.held.request_keys.contains(&(organization, request.clone()));
+        self.require(is_locked, || format!("keep_request without a lock on {request:?}"))
+    }
+
+    fn require(&mut self, is_locked: bool, what: impl FnOnce() -> String) -> StoreResult<()> {
+        if is_locked || !cfg!(debug_assertions) { Ok(()) } else { self.refuse(what()) }
+    }
+
+    fn reach(&mut self, stage: Stage) -> StoreResult<()> {
+        if stage < self.held.stage {
+            return self.refuse(format!("locks are taken in order: {stage:?} after {:?}", self.held.stage));
+        }
+        self.held.stage = stage;
+        Ok(())
+    }
+}
