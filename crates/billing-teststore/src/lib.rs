@@ -165,7 +165,7 @@ fn open(file: &Path) -> Database {
 
 #[cfg(test)]
 mod tests {
-    use billing_domain::ports::{NumberSeries as _, Organizations as _, transact};
+    use billing_domain::ports::{Insertion, transact};
     use billing_domain::refs::OrganizationId;
     use billing_testkit::{CountingIds, fixtures};
 
@@ -177,7 +177,8 @@ mod tests {
 
     fn with_organization() -> (TestStore, OrganizationId) {
         let (store, organization) = (TestStore::new(), fixtures::organization(&CountingIds::new()));
-        transact::<_, StoreError>(&store, Access::Write, |tx| tx.insert_organization(&organization)).expect("stored");
+        let stored = transact::<_, StoreError>(&store, Access::Write, |tx| tx.insert_organization(&organization));
+        assert_eq!(stored.expect("stored"), Insertion::Done);
         (store, organization.id)
     }
 
