@@ -2,7 +2,7 @@
 //! file system for that.
 //!
 //! ```
-//! use billing_domain::ports::{Access, Insertion, Organizations as _, StoreError, transact};
+//! use billing_domain::ports::{Access, Insertion, StoreError, transact};
 //! use billing_testkit::{CountingIds, fixtures};
 //! use billing_teststore::TestStore;
 //!
