@@ -102,7 +102,7 @@ impl Simulation {
         self
     }
 
-    /// Issues nothing but in steps that do so: [`StepBuilder::run`], [`StepBuilder::issue`] and those that issue at once.
+    /// Issues nothing but in steps that do so: [`run`](super::StepBuilder::run), [`issue`](super::StepBuilder::issue) and those that issue at once.
     pub const fn without_runs(mut self) -> Self {
         self.setup.runs = false;
         self
