@@ -166,7 +166,7 @@ impl SimulatedDocument {
         self.document.owed().ok().and_then(|owed| owed.unapplied)
     }
 
-    /// Returns what of it is written off; nothing of one that isn't issued.
+    /// Returns the amount written off: zero for a document that isn't issued.
     ///
     /// # Errors
     /// Returns a [`Refusal`] if an amount can't be held.

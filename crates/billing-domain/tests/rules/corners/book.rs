@@ -1,4 +1,4 @@
-//! A simulation that is told step by step, in the words of the tests of corners.
+//! A driver of a simulation for the tests of corners: each method is a step.
 
 use std::collections::BTreeSet;
 
@@ -150,7 +150,7 @@ impl Setup {
     }
 }
 
-/// A simulation that is told step by step, with what it has come to.
+/// A simulation and its state after the last step.
 pub(crate) struct Book {
     simulation: Simulation,
     bill: Bill,
