@@ -82,7 +82,7 @@ fn hold(database: &Database, description: &str, arguments: &[&str], limit_second
 }
 
 /// Writes the configuration, with what is known by a name.
-fn configure(directory: &Path, taken: &tour::Taken) {
+fn configure(directory: &Path, taken: &tour::TourResult) {
     fs::copy(Path::new(FILES).join("hooks.py"), directory.join("hooks.py")).expect("a copy");
     let mut known = BTreeMap::new();
     for exchange in taken.exchanges.iter().filter(|exchange| exchange.operation != "openapi") {

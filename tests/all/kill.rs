@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use acceptance::load::{Load, Told};
+use acceptance::load::{Load, LoadResult};
 use acceptance::{Client, Database, Server, catalog};
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ struct Books {
 }
 
 impl Books {
-    fn check(&mut self, round: usize, client: &Client, shared: &str, told: &[Told]) {
+    fn check(&mut self, round: usize, client: &Client, shared: &str, told: &[LoadResult]) {
         let documents = catalog::documents(client);
         let numbers: Vec<u64> = (1..).take(documents.len()).collect();
         assert_eq!(catalog::numbers(&documents, "UB-INV"), numbers, "round {round}: no gap, no repeat");
@@ -94,7 +94,7 @@ impl Books {
     }
 
     /// A thread's events on the shared document: those acknowledged, and perhaps the one whose answer never came.
-    fn check_shared(&mut self, round: usize, thread: usize, quantity: u64, told: &Told) {
+    fn check_shared(&mut self, round: usize, thread: usize, quantity: u64, told: &LoadResult) {
         let on_shared = |event: &Value| event["customer_ref"] == "acme";
         let acknowledged = told.acknowledged.iter().filter(|(event, _)| on_shared(event)).count();
         let in_doubt = told.in_doubt.iter().filter(|event| on_shared(event)).count();

@@ -29,7 +29,7 @@ struct Known {
 
 /// What a thread was told, and the change whose answer never came.
 #[derive(Default)]
-struct Told {
+struct ThreadResult {
     events: Vec<Known>,
     in_doubt: Option<Known>,
 }
@@ -82,8 +82,8 @@ fn event(quantity: u64) -> Value {
 }
 
 /// Reports late events, changes each, deletes some, and has drafts issued, until there is no server any more.
-fn work(client: &Client, done: &AtomicUsize) -> Told {
-    let mut told = Told::default();
+fn work(client: &Client, done: &AtomicUsize) -> ThreadResult {
+    let mut told = ThreadResult::default();
     loop {
         let Ok(answer) = client.try_post("/api/usage/event", &event(7)) else {
             told.in_doubt = Some(Known { event_ref: Value::Null, quantity: Some(7) });
@@ -121,7 +121,7 @@ fn work(client: &Client, done: &AtomicUsize) -> Told {
 }
 
 /// The live usage of a thread's events: each as its thread was told, or as the change in doubt would have it.
-fn stored(client: &Client, told: &Told) -> u64 {
+fn stored(client: &Client, told: &ThreadResult) -> u64 {
     let quantity = |known: &Known| {
         let path = format!("/api/usage/event/{}", known.event_ref.as_str().expect("a reference"));
         let answer = client.get(&path);

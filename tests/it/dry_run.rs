@@ -16,14 +16,14 @@ on_both_databases!(
 /// What is compared of a document: what it comes to, and what is owed by it.
 const SAID: [&str; 6] = ["state", "kind", "total", "amount_due", "paid_amount", "credits_amount"];
 
-type Told = BTreeMap<String, [String; 6]>;
+type DocumentFigures = BTreeMap<String, [String; 6]>;
 
-fn told<'d>(documents: impl IntoIterator<Item = &'d Value>) -> Told {
+fn told<'d>(documents: impl IntoIterator<Item = &'d Value>) -> DocumentFigures {
     let one = |document: &Value| (books::fields(document, ["document_number"])[0].clone(), books::fields(document, SAID));
     documents.into_iter().map(one).collect()
 }
 
-fn shown(effects: &Value, parts: &[&str]) -> Told {
+fn shown(effects: &Value, parts: &[&str]) -> DocumentFigures {
     told(parts.iter().flat_map(|part| effects[*part].as_array().expect("a list")))
 }
 
@@ -42,7 +42,7 @@ fn change(scene: &Scene, method: &str, path: &str, body: &Value) -> Value {
     };
     assert!(answer.status == 200 || answer.status == 204, "{path}: {}", answer.text);
     let after = told(&catalog::documents(client));
-    let changed: Told =
+    let changed: DocumentFigures =
         after.iter().filter(|(number, told)| before.get(*number) != Some(told)).map(|(n, t)| (n.clone(), t.clone())).collect();
     let shown_changed = shown(&effects, &["opened", "issued", "recomputed", "voided", "settled"]);
     assert_eq!(shown_changed, changed, "{path}");

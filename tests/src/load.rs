@@ -14,7 +14,7 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// What one thread was told.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct LoadResult {
     /// Events sent and the results they were answered.
     pub acknowledged: Vec<(Value, Value)>,
     /// Refusals.
@@ -28,7 +28,7 @@ pub struct Told {
 pub struct Load {
     stop: Arc<AtomicBool>,
     acknowledged: Arc<[AtomicUsize]>,
-    threads: Vec<JoinHandle<Told>>,
+    threads: Vec<JoinHandle<LoadResult>>,
 }
 
 impl Load {
@@ -73,7 +73,7 @@ impl Load {
     ///
     /// # Panics
     /// When a thread did.
-    pub fn end(self) -> Vec<Told> {
+    pub fn end(self) -> Vec<LoadResult> {
         self.stop.store(true, Ordering::SeqCst);
         self.join()
     }
@@ -82,13 +82,13 @@ impl Load {
     ///
     /// # Panics
     /// When a thread did.
-    pub fn join(self) -> Vec<Told> {
+    pub fn join(self) -> Vec<LoadResult> {
         self.threads.into_iter().map(|thread| thread.join().expect("the thread")).collect()
     }
 }
 
-fn work(client: &Client, stop: &AtomicBool, acknowledged: &AtomicUsize, event: impl Fn(usize) -> Value) -> Told {
-    let mut told = Told::default();
+fn work(client: &Client, stop: &AtomicBool, acknowledged: &AtomicUsize, event: impl Fn(usize) -> Value) -> LoadResult {
+    let mut told = LoadResult::default();
     for index in 0.. {
         if stop.load(Ordering::SeqCst) {
             break;

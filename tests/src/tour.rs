@@ -26,7 +26,7 @@ pub struct Exchange {
 
 /// What the tour leaves.
 #[derive(Debug)]
-pub struct Taken {
+pub struct TourResult {
     /// Each operation's exchange, in the order of the story.
     pub exchanges: Vec<Exchange>,
     /// An API key with every scope, logged in.
@@ -39,7 +39,7 @@ pub struct Taken {
 ///
 /// # Panics
 /// When anything is refused.
-pub fn take(server: &Server) -> Taken {
+pub fn take(server: &Server) -> TourResult {
     let (admin, nobody) = (Client::admin(server), Client::anonymous(server));
     let mut tour = Tour { exchanges: Vec::new(), client: nobody.clone(), admin, nobody };
     tour.log_in(server);
@@ -54,7 +54,7 @@ pub fn take(server: &Server) -> Taken {
     tour.end(&contract_ref);
     tour.ask_the_service();
     let spare_keys = (0..20).map(|_| tour.admin.generate_key(&json!({})).api_key_ref).collect();
-    Taken { exchanges: tour.exchanges, client: tour.client, spare_keys }
+    TourResult { exchanges: tour.exchanges, client: tour.client, spare_keys }
 }
 
 struct Tour {

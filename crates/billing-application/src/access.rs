@@ -3,7 +3,7 @@
 use billing_domain::access::{
     AdminSession, Administrator, Principal, RequestId, SESSION_ABSOLUTE_SECONDS, SecondFactor, TokenClaims,
 };
-use billing_domain::audit::{AuditAction, Author};
+use billing_domain::audit::{AuditAction, AuditActor};
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{Access, KeyUse, PasswordCheck, Tx, transact};
 use billing_domain::refs::SessionRef;
@@ -11,7 +11,9 @@ use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 
 use crate::Services;
-use crate::audit::{Audited, Change, Doer, note, note_seldom, was_noted};
+use crate::audit::{
+    AuditChange, AuditContext, AuditSubject, record_audit_event, record_audit_event_throttled, was_recorded_recently,
+};
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::second_factor::{CodeKind, take_code};
 use crate::secrets::hash_new;
@@ -37,10 +39,10 @@ pub fn log_in_key(services: &Services, api_key: &str, password: &str, request_id
         expires_at: now.plus_seconds(services.token_lifetime_seconds).min(until_key_expires),
     };
     let token = services.tokens.sign(&claims)?;
-    let doer = Doer { organization: key.organization, author: Author::ApiKey(key.api_key_ref), request_id };
+    let doer = AuditContext { organization: key.organization, author: AuditActor::ApiKey(key.api_key_ref), request_id };
     transact(&*services.store, Access::Write, |tx| {
         tx.touch_api_keys(&[KeyUse { organization: key.organization, api_key_ref: key.api_key_ref, at: now }])?;
-        note_seldom(tx, services, doer, AuditAction::LogIn, Audited::ApiKey(&key))
+        record_audit_event_throttled(tx, services, doer, AuditAction::LogIn, AuditSubject::ApiKey(&key))
     })?;
     Ok(token)
 }
@@ -113,14 +115,14 @@ pub fn log_in_administrator(services: &Services, log_in: AdministratorLogIn<'_>)
 const LOOKS: u32 = 2;
 
 /// An administrator as a log-in leaves them, and what it used up.
-struct Admitted {
+struct LogInResult {
     administrator: Administrator,
     code: Option<CodeKind>,
     has_new_password: bool,
 }
 
 /// Takes what a log-in needs beside the right password.
-fn admit(services: &Services, present: &Administrator, log_in: AdministratorLogIn<'_>) -> UseCaseResult<Admitted> {
+fn admit(services: &Services, present: &Administrator, log_in: AdministratorLogIn<'_>) -> UseCaseResult<LogInResult> {
     let mut administrator = present.clone();
     let new_password = match (present.one_time_until, log_in.new_password) {
         (Some(_), None) => return Err(UseCaseError::NewPasswordRequired),
@@ -146,19 +148,19 @@ fn admit(services: &Services, present: &Administrator, log_in: AdministratorLogI
             administrator.password_hash = hash;
         }
     }
-    Ok(Admitted { administrator, code, has_new_password: new_password.is_some() })
+    Ok(LogInResult { administrator, code, has_new_password: new_password.is_some() })
 }
 
 /// `None` for an administrator who isn't as at `present` any more.
 fn open_session(
     services: &Services,
     present: &Administrator,
-    admitted: Admitted,
+    admitted: LogInResult,
     log_in: AdministratorLogIn<'_>,
 ) -> UseCaseResult<Option<OpenedSession>> {
     let now = services.now();
     let secret = services.keys.new_secret()?;
-    let Admitted { administrator, code, has_new_password } = admitted;
+    let LogInResult { administrator, code, has_new_password } = admitted;
     let Administrator { admin_ref, organization, .. } = administrator;
     let session = AdminSession {
         digest: services.keys.digest(&secret),
@@ -169,25 +171,25 @@ fn open_session(
         last_seen_at: now,
         user_agent: log_in.user_agent.cloned(),
     };
-    let doer = Doer { organization, author: Author::Admin(admin_ref), request_id: log_in.request_id };
+    let doer = AuditContext { organization, author: AuditActor::Admin(admin_ref), request_id: log_in.request_id };
     let is_open = transact(&*services.store, Access::Write, |tx| {
         if tx.hold_administrator(present.email.as_str())?.as_ref() != Some(present) {
             return Ok(false);
         }
-        let thing = Audited::Administrator(&administrator);
+        let thing = AuditSubject::Administrator(&administrator);
         if administrator != *present {
             tx.update_administrator(&administrator)?;
         }
         if has_new_password {
             tx.delete_sessions(admin_ref, None)?;
-            note(tx, services, doer, AuditAction::ChangePassword, Change::Unshown(thing))?;
+            record_audit_event(tx, services, doer, AuditAction::ChangePassword, AuditChange::Unshown(thing))?;
         }
         if code == Some(CodeKind::Recovery) {
-            note(tx, services, doer, AuditAction::UseRecoveryCode, Change::Unshown(thing))?;
+            record_audit_event(tx, services, doer, AuditAction::UseRecoveryCode, AuditChange::Unshown(thing))?;
         }
         tx.purge_sessions(now.plus_seconds(-SESSION_ABSOLUTE_SECONDS))?;
         tx.insert_session(&session)?;
-        note(tx, services, doer, AuditAction::LogIn, Change::Unshown(thing))?;
+        record_audit_event(tx, services, doer, AuditAction::LogIn, AuditChange::Unshown(thing))?;
         Ok::<_, UseCaseError>(true)
     })?;
     let expires_at = session.expires_at();
@@ -215,20 +217,20 @@ pub fn note_failed_log_in(services: &Services, name: &LogInName, request_id: Opt
             LogInName::ApiKey(name) => {
                 key = tx.api_key_by_name(name)?;
                 let Some(key) = &key else { return Ok(true) };
-                (key.organization, Audited::ApiKey(key))
+                (key.organization, AuditSubject::ApiKey(key))
             }
             LogInName::Email(email) => {
                 administrator = tx.administrator_by_email(&email.to_lowercase())?;
                 let Some(administrator) = &administrator else { return Ok(true) };
-                (administrator.organization, Audited::Administrator(administrator))
+                (administrator.organization, AuditSubject::Administrator(administrator))
             }
         };
-        if was_noted(tx, services, organization, AuditAction::FailLogIn, thing)? {
+        if was_recorded_recently(tx, services, organization, AuditAction::FailLogIn, thing)? {
             return Ok(true);
         }
         if !only_look {
-            let doer = Doer { organization, author: Author::Nobody, request_id };
-            note(tx, services, doer, AuditAction::FailLogIn, Change::Unshown(thing))?;
+            let doer = AuditContext { organization, author: AuditActor::Nobody, request_id };
+            record_audit_event(tx, services, doer, AuditAction::FailLogIn, AuditChange::Unshown(thing))?;
         }
         Ok(false)
     };

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use billing_domain::access::{Actor, Principal};
-use billing_domain::account::{AccountKey, AccountRows, Source};
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentKind;
-use billing_domain::ledger::receive::{Account, AccountEntry, Issue, Moment};
+use billing_domain::ledger::receivables::{AccountEntry, DecisionContext, Issuance, ReceivablesAccount};
 use billing_domain::ledger::{ContractBook, Entry};
 use billing_domain::money::MoneySum;
 use billing_domain::ports::{ApplicationsOf, DocumentsOf, PaymentsOf, StoreError, Tx};
+use billing_domain::receivables::{AccountKey, AccountRows, ApplicationSource};
 use billing_domain::refs::{ApplicationRef, DocumentRef, OrganizationId, PaymentRef};
 
 use crate::Services;
@@ -18,14 +18,14 @@ use crate::error::{UseCaseError, UseCaseResult};
 
 /// Who decides something, when, of whose.
 #[derive(Clone, Copy)]
-pub(crate) struct Deciding<'s> {
+pub(crate) struct CommandContext<'s> {
     pub(crate) services: &'s Services<'s>,
     pub(crate) organization: OrganizationId,
     pub(crate) by: Actor,
     pub(crate) at: Timestamp,
 }
 
-impl<'s> Deciding<'s> {
+impl<'s> CommandContext<'s> {
     /// A principal decides, for its organization.
     pub(crate) fn of(services: &'s Services<'s>, principal: &Principal, at: Timestamp) -> Self {
         Self { services, organization: principal.organization(), by: principal.actor(), at }
@@ -34,13 +34,13 @@ impl<'s> Deciding<'s> {
 
 /// What a decision about an account asks for.
 #[derive(Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct AccountQuery {
     /// These documents.
     pub(crate) documents: Vec<DocumentRef>,
     /// These payments.
     pub(crate) payments: Vec<PaymentRef>,
     /// Credits and payments, with what they settle.
-    pub(crate) sources: Vec<Source>,
+    pub(crate) sources: Vec<ApplicationSource>,
     /// An application, with what it is from and to.
     pub(crate) application: Option<ApplicationRef>,
     /// The documents of these families.
@@ -52,9 +52,14 @@ pub(crate) struct Wanted {
 }
 
 /// Adds to an account what is asked for.
-pub(crate) fn read(tx: &mut dyn Tx, organization: OrganizationId, account: &mut Account, wanted: Wanted) -> UseCaseResult<()> {
+pub(crate) fn read(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    account: &mut ReceivablesAccount,
+    wanted: AccountQuery,
+) -> UseCaseResult<()> {
     let key = account.key().clone();
-    let Wanted { mut documents, mut payments, sources, application, families, unapplied, open_up_to } = wanted;
+    let AccountQuery { mut documents, mut payments, sources, application, families, unapplied, open_up_to } = wanted;
     let mut rows = AccountRows::default();
     if let Some(application) = application {
         rows.applications.extend(tx.account_applications(organization, &key, ApplicationsOf::These(&[application]))?);
@@ -67,8 +72,8 @@ pub(crate) fn read(tx: &mut dyn Tx, organization: OrganizationId, account: &mut 
     }
     for source in rows.applications.iter().map(|application| application.from).chain(sources) {
         match source {
-            Source::Credit(credit) => documents.push(credit),
-            Source::Payment(payment) => payments.push(payment),
+            ApplicationSource::Credit(credit) => documents.push(credit),
+            ApplicationSource::Payment(payment) => payments.push(payment),
         }
     }
     if !documents.is_empty() {
@@ -92,28 +97,28 @@ pub(crate) fn read(tx: &mut dyn Tx, organization: OrganizationId, account: &mut 
 }
 
 /// What a transaction does to the documents of an account.
-struct Touched {
-    moment: Moment,
+struct DocumentTransitions {
+    moment: DecisionContext,
     applies_balance: bool,
-    issued: Vec<Issue>,
+    issued: Vec<Issuance>,
     voided: Vec<DocumentRef>,
 }
 
 /// Decides what documents that are issued and voided mean for what is owed. The accounts are held from here on, in one order: after
 /// contracts, before number series.
-pub(crate) fn settle<'b>(
+pub(crate) fn settle_accounts<'b>(
     tx: &mut dyn Tx,
-    deciding: Deciding<'_>,
+    deciding: CommandContext<'_>,
     decided: impl IntoIterator<Item = (&'b ContractBook, &'b [Entry])>,
-) -> UseCaseResult<Vec<Account>> {
-    let mut touched: BTreeMap<AccountKey, Touched> = BTreeMap::new();
+) -> UseCaseResult<Vec<ReceivablesAccount>> {
+    let mut touched: BTreeMap<AccountKey, DocumentTransitions> = BTreeMap::new();
     for (book, entries) in decided {
         for entry in entries {
             let (Entry::Issued { document_ref, .. } | Entry::Voided { document_ref, .. }) = entry else { continue };
             let document = book.document(*document_ref).ok_or_else(|| corrupt("a book", document_ref, "isn't in it"))?;
             let zone = book.entity(&document.head.entity_ref)?.profile.time_zone;
-            let of_account = touched.entry(AccountKey::of(document)).or_insert_with(|| Touched {
-                moment: Moment { at: deciding.at, zone, by: deciding.by },
+            let of_account = touched.entry(AccountKey::of(document)).or_insert_with(|| DocumentTransitions {
+                moment: DecisionContext { at: deciding.at, zone, by: deciding.by },
                 applies_balance: book.customer.profile.apply_balance,
                 issued: Vec::new(),
                 voided: Vec::new(),
@@ -123,7 +128,7 @@ pub(crate) fn settle<'b>(
             } else {
                 let is_credit = document.head.kind == DocumentKind::Credit;
                 let takes_back = if is_credit { book.takes_back(*document_ref) } else { Default::default() };
-                of_account.issued.push(Issue { document: document.clone(), takes_back });
+                of_account.issued.push(Issuance { document: document.clone(), takes_back });
             }
         }
     }
@@ -131,26 +136,31 @@ pub(crate) fn settle<'b>(
         return Ok(Vec::new());
     }
     let held = tx.hold_accounts(deciding.organization, &touched.keys().cloned().collect())?;
-    let settle = |(key, touched): (AccountKey, Touched)| {
+    let settle = |(key, touched): (AccountKey, DocumentTransitions)| {
         let unapplied = held.get(&key).copied().ok_or(UseCaseError::InvariantViolation("an account that isn't held"))?;
-        settle_account(tx, deciding, Account::new(key, touched.applies_balance, unapplied), touched)
+        settle_account(tx, deciding, ReceivablesAccount::new(key, touched.applies_balance, unapplied), touched)
     };
     touched.into_iter().map(settle).collect()
 }
 
-fn settle_account(tx: &mut dyn Tx, deciding: Deciding<'_>, mut account: Account, touched: Touched) -> UseCaseResult<Account> {
+fn settle_account(
+    tx: &mut dyn Tx,
+    deciding: CommandContext<'_>,
+    mut account: ReceivablesAccount,
+    touched: DocumentTransitions,
+) -> UseCaseResult<ReceivablesAccount> {
     let (organization, key) = (deciding.organization, account.key().clone());
     let credits =
         || touched.issued.iter().map(|issue| &issue.document).filter(|document| document.head.kind == DocumentKind::Credit);
     let has_debts = credits().count() < touched.issued.len();
     let given = MoneySum::of(key.currency, credits().filter_map(|credit| credit.total))?;
-    let wanted = Wanted {
+    let wanted = AccountQuery {
         documents: touched.voided.clone(),
-        sources: touched.voided.iter().map(|voided| Source::Credit(*voided)).collect(),
+        sources: touched.voided.iter().map(|voided| ApplicationSource::Credit(*voided)).collect(),
         families: credits().map(|credit| credit.family).collect(),
         unapplied: has_debts || !touched.voided.is_empty(),
         open_up_to: (given.minor() > 0).then_some(given),
-        ..Wanted::default()
+        ..AccountQuery::default()
     };
     read(tx, organization, &mut account, wanted)?;
     let supplies = &mut supplies(deciding.services);
@@ -164,14 +174,18 @@ fn settle_account(tx: &mut dyn Tx, deciding: Deciding<'_>, mut account: Account,
 }
 
 /// Writes what was decided of accounts, and answers it. Documents that are issued with it are written before.
-pub(crate) fn write(tx: &mut dyn Tx, deciding: Deciding<'_>, accounts: &mut [Account]) -> UseCaseResult<Vec<AccountEntry>> {
+pub(crate) fn write(
+    tx: &mut dyn Tx,
+    deciding: CommandContext<'_>,
+    accounts: &mut [ReceivablesAccount],
+) -> UseCaseResult<Vec<AccountEntry>> {
     let mut written = Vec::new();
     for account in accounts {
         let entries = account.take_entries()?;
         if let Some(rehearsal) = deciding.services.rehearsal() {
-            rehearsal.look_at_account(tx, deciding.organization, account, &entries, deciding.at)?;
+            rehearsal.capture_account(tx, deciding.organization, account, &entries, deciding.at)?;
         }
-        if !entries.is_empty() || account.has_moved() {
+        if !entries.is_empty() || account.is_unapplied_changed() {
             tx.put_account(deciding.organization, account.key(), &entries, account.unapplied(), deciding.at)?;
         }
         written.extend(entries);
@@ -180,7 +194,11 @@ pub(crate) fn write(tx: &mut dyn Tx, deciding: Deciding<'_>, accounts: &mut [Acc
 }
 
 /// An account that is held, before anything of it is read, and the moment a decision about it is made.
-pub(crate) fn held(tx: &mut dyn Tx, deciding: Deciding<'_>, key: AccountKey) -> UseCaseResult<(Account, Moment)> {
+pub(crate) fn lock_account(
+    tx: &mut dyn Tx,
+    deciding: CommandContext<'_>,
+    key: AccountKey,
+) -> UseCaseResult<(ReceivablesAccount, DecisionContext)> {
     let organization = deciding.organization;
     let missing = |what: &str| StoreError::Corrupt(format!("an account's {what} is not there"));
     let customers = tx.customers_by_ids(organization, &[key.customer_id])?;
@@ -188,6 +206,6 @@ pub(crate) fn held(tx: &mut dyn Tx, deciding: Deciding<'_>, key: AccountKey) -> 
     let entities = tx.entities_by_refs(organization, std::slice::from_ref(&key.entity_ref))?;
     let zone = entities.first().ok_or_else(|| missing("entity"))?.profile.time_zone;
     let unapplied = tx.hold_account(organization, &key)?;
-    let account = Account::new(key, customer.profile.apply_balance, unapplied);
-    Ok((account, Moment { at: deciding.at, zone, by: deciding.by }))
+    let account = ReceivablesAccount::new(key, customer.profile.apply_balance, unapplied);
+    Ok((account, DecisionContext { at: deciding.at, zone, by: deciding.by }))
 }

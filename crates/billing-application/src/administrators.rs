@@ -11,9 +11,9 @@ use billing_domain::refs::{AdminRef, OrganizationId};
 use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 
-use crate::audit::{Audited, Change, Doer, note};
+use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
 use crate::catalog::inserted;
-use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// Makes an administrator of an organization, with a password of their own.
@@ -30,9 +30,9 @@ pub fn create_administrator(
 ) -> UseCaseResult<Administrator> {
     let password_hash = services.passwords.hash(password)?;
     transact(&*services.store, Access::Write, |tx| {
-        let organization = tx.organization_by_name(organization)?.ok_or(UseCaseError::Unknown(Thing::Organization))?.id;
+        let organization = tx.organization_by_name(organization)?.ok_or(UseCaseError::Unknown(ResourceKind::Organization))?.id;
         let new = NewAdministrator { email, role, password_hash: password_hash.clone(), one_time_until: None };
-        insert_administrator(services, tx, Doer::command_line(organization), new)
+        insert_administrator(services, tx, AuditContext::command_line(organization), new)
     })
 }
 
@@ -42,7 +42,7 @@ pub fn create_administrator(
 /// [`UseCaseError::Unknown`] organization.
 pub fn list_administrators(services: &Services, organization: &OneLine) -> UseCaseResult<Vec<Administrator>> {
     transact(&*services.store, Access::Read, |tx| {
-        let organization = tx.organization_by_name(organization)?.ok_or(UseCaseError::Unknown(Thing::Organization))?;
+        let organization = tx.organization_by_name(organization)?.ok_or(UseCaseError::Unknown(ResourceKind::Organization))?;
         Ok(tx.administrators(organization.id)?)
     })
 }
@@ -85,14 +85,14 @@ pub fn one_time_password(services: &Services) -> UseCaseResult<OneTimePassword> 
 
 /// Somebody who was given a password that works once; it is shown this once.
 #[derive(Clone)]
-pub struct Invited {
+pub struct IssuedInvitation {
     /// Who.
     pub administrator: Administrator,
     /// The password; only its hash is stored.
     pub password: String,
 }
 
-impl std::fmt::Debug for Invited {
+impl std::fmt::Debug for IssuedInvitation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Invited({} ***)", self.administrator.email)
     }
@@ -108,13 +108,13 @@ pub fn invite_administrator(
     email: &OneLine,
     role: Role,
     one_time: &OneTimePassword,
-) -> UseCaseResult<Invited> {
+) -> UseCaseResult<IssuedInvitation> {
     allow(principal, UseCase::InviteAdministrator)?;
     let one_time_until = Some(services.now().plus_seconds(ONE_TIME_SECONDS));
     transact(&*services.store, Access::Write, |tx| {
         let new = NewAdministrator { email, role, password_hash: one_time.hash.clone(), one_time_until };
-        let administrator = insert_administrator(services, tx, Doer::of(principal), new)?;
-        Ok(Invited { administrator, password: one_time.password.clone() })
+        let administrator = insert_administrator(services, tx, AuditContext::of(principal), new)?;
+        Ok(IssuedInvitation { administrator, password: one_time.password.clone() })
     })
 }
 
@@ -162,8 +162,8 @@ pub fn edit_administrator(
             (true, Some(_), None) => AuditAction::Enable,
             (true | false, _, _) => AuditAction::Edit,
         };
-        let change = Change::From(Audited::Administrator(&present), Audited::Administrator(&changed));
-        note(tx, services, Doer::of(principal), action, change)?;
+        let change = AuditChange::From(AuditSubject::Administrator(&present), AuditSubject::Administrator(&changed));
+        record_audit_event(tx, services, AuditContext::of(principal), action, change)?;
         Ok(changed)
     })
 }
@@ -178,7 +178,7 @@ pub fn reset_administrator(
     admin_ref: AdminRef,
     removes_second_factor: bool,
     one_time: &OneTimePassword,
-) -> UseCaseResult<Invited> {
+) -> UseCaseResult<IssuedInvitation> {
     let organization = allow(principal, UseCase::ResetAdministrator)?;
     if principal.actor() == Actor::Admin(admin_ref) {
         let detail = "this is your own account: change your password with POST /auth/password".to_owned();
@@ -187,9 +187,9 @@ pub fn reset_administrator(
     let one_time_until = Some(services.now().plus_seconds(ONE_TIME_SECONDS));
     transact(&*services.store, Access::Write, |tx| {
         let (present, _) = held_among(tx, organization, admin_ref)?;
-        let reset = Reset { password_hash: one_time.hash.clone(), one_time_until, removes_second_factor };
-        let administrator = reset.store(services, tx, Doer::of(principal), &present)?;
-        Ok(Invited { administrator, password: one_time.password.clone() })
+        let reset = PasswordReset { password_hash: one_time.hash.clone(), one_time_until, removes_second_factor };
+        let administrator = reset.store(services, tx, AuditContext::of(principal), &present)?;
+        Ok(IssuedInvitation { administrator, password: one_time.password.clone() })
     })
 }
 
@@ -200,7 +200,8 @@ fn held_among(
     admin_ref: AdminRef,
 ) -> UseCaseResult<(Administrator, Vec<Administrator>)> {
     let mut all = tx.hold_administrators(organization)?;
-    let place = all.iter().position(|one| one.admin_ref == admin_ref).ok_or(UseCaseError::Unknown(Thing::Administrator))?;
+    let place =
+        all.iter().position(|one| one.admin_ref == admin_ref).ok_or(UseCaseError::Unknown(ResourceKind::Administrator))?;
     let found = all.remove(place);
     Ok((found, all))
 }
@@ -246,8 +247,8 @@ pub fn reset_password(
     let password_hash = services.passwords.hash(password)?;
     transact(&*services.store, Access::Write, |tx| {
         let present = held(tx, email)?;
-        let reset = Reset { password_hash: password_hash.clone(), one_time_until: None, removes_second_factor };
-        reset.store(services, tx, Doer::command_line(present.organization), &present)
+        let reset = PasswordReset { password_hash: password_hash.clone(), one_time_until: None, removes_second_factor };
+        reset.store(services, tx, AuditContext::command_line(present.organization), &present)
     })
 }
 
@@ -264,29 +265,29 @@ fn change(
         how(&mut administrator);
         tx.update_administrator(&administrator)?;
         tx.delete_sessions(administrator.admin_ref, None)?;
-        let change = Change::From(Audited::Administrator(&present), Audited::Administrator(&administrator));
-        note(tx, services, Doer::command_line(administrator.organization), action, change)?;
+        let change = AuditChange::From(AuditSubject::Administrator(&present), AuditSubject::Administrator(&administrator));
+        record_audit_event(tx, services, AuditContext::command_line(administrator.organization), action, change)?;
         Ok(administrator)
     })
 }
 
 fn held(tx: &mut dyn Tx, email: &OneLine) -> UseCaseResult<Administrator> {
-    tx.hold_administrator(&email.as_str().to_lowercase())?.ok_or(UseCaseError::Unknown(Thing::Administrator))
+    tx.hold_administrator(&email.as_str().to_lowercase())?.ok_or(UseCaseError::Unknown(ResourceKind::Administrator))
 }
 
 /// Another password, which somebody else gives.
-struct Reset {
+struct PasswordReset {
     password_hash: PasswordHash,
     one_time_until: Option<Timestamp>,
     removes_second_factor: bool,
 }
 
-impl Reset {
+impl PasswordReset {
     fn store(
         self,
         services: &Services,
         tx: &mut dyn Tx,
-        doer: Doer<'_>,
+        doer: AuditContext<'_>,
         present: &Administrator,
     ) -> UseCaseResult<Administrator> {
         let mut changed = present.clone();
@@ -297,11 +298,12 @@ impl Reset {
         }
         tx.update_administrator(&changed)?;
         tx.delete_sessions(changed.admin_ref, None)?;
-        let thing = Audited::Administrator(&changed);
+        let thing = AuditSubject::Administrator(&changed);
         // No password is shown, so neither is that it is another.
         let is_shown = changed.second_factor.since() != present.second_factor.since();
-        let change = if is_shown { Change::From(Audited::Administrator(present), thing) } else { Change::Unshown(thing) };
-        note(tx, services, doer, AuditAction::ResetPassword, change)?;
+        let change =
+            if is_shown { AuditChange::From(AuditSubject::Administrator(present), thing) } else { AuditChange::Unshown(thing) };
+        record_audit_event(tx, services, doer, AuditAction::ResetPassword, change)?;
         Ok(changed)
     }
 }
@@ -318,7 +320,7 @@ pub(crate) struct NewAdministrator<'a> {
 pub(crate) fn insert_administrator(
     services: &Services,
     tx: &mut dyn Tx,
-    doer: Doer<'_>,
+    doer: AuditContext<'_>,
     new: NewAdministrator<'_>,
 ) -> UseCaseResult<Administrator> {
     let email = OneLine::parse(&new.email.as_str().to_lowercase())
@@ -338,7 +340,7 @@ pub(crate) fn insert_administrator(
         created_at: services.now(),
         disabled_at: None,
     };
-    inserted(Thing::Administrator, tx.insert_administrator(&administrator)?)?;
-    note(tx, services, doer, AuditAction::Create, Change::Made(Audited::Administrator(&administrator)))?;
+    inserted(ResourceKind::Administrator, tx.insert_administrator(&administrator)?)?;
+    record_audit_event(tx, services, doer, AuditAction::Create, AuditChange::Made(AuditSubject::Administrator(&administrator)))?;
     Ok(administrator)
 }

@@ -2,15 +2,15 @@
 //!
 //! Usage events are told by their revisions; nothing is added on their way.
 
-use billing_domain::access::{Administrator, ApiKey, Need, Principal, RequestId};
-use billing_domain::account::{Application, Payment};
-use billing_domain::audit::{AuditAction, AuditEntry, AuditPosition, AuditedKind, Author};
+use billing_domain::access::{Administrator, ApiKey, Permission, Principal, RequestId};
+use billing_domain::audit::{AuditAction, AuditActor, AuditEntry, AuditPosition, AuditedKind};
 use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::charge::Charge;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::party::Organization;
 use billing_domain::party::bank::BankAccount;
 use billing_domain::ports::{Access, AuditFilter, AuditPart, Tx, transact};
+use billing_domain::receivables::{Application, Payment};
 use billing_domain::refs::{AuditRef, BillingRunRef, ImportRef, OrganizationId};
 use billing_domain::tax::ExchangeRate;
 
@@ -24,7 +24,7 @@ use crate::{Services, UseCase, allow};
 
 /// A thing that was changed, as it was or is.
 #[derive(Clone, Copy, Debug)]
-pub enum Audited<'a> {
+pub enum AuditSubject<'a> {
     /// An organization.
     Organization(&'a Organization),
     /// An administrator.
@@ -58,9 +58,9 @@ pub enum Audited<'a> {
     /// What a billing run did in a transaction.
     BillingRun(&'a RunSummary),
     /// A file of usage events.
-    UsageFile(&'a ImportedFile),
+    UsageFile(&'a ImportFileSummary),
     /// What was undone of a file of usage events.
-    UndoneFile(&'a UndoneFile),
+    UndoneFile(&'a ImportUndoSummary),
 }
 
 /// What a billing run did in one transaction.
@@ -76,7 +76,7 @@ pub struct RunSummary {
 
 /// What became of a file of usage events.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ImportedFile {
+pub struct ImportFileSummary {
     /// What its lines are known by, where it has a name.
     pub name: Option<String>,
     /// The import.
@@ -89,7 +89,7 @@ pub struct ImportedFile {
 
 /// An import that was undone, as far as one request did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UndoneFile {
+pub struct ImportUndoSummary {
     /// What the file's lines were known by, where it had a name.
     pub name: Option<String>,
     /// The import.
@@ -105,7 +105,7 @@ pub struct UndoneFile {
 /// What a file without a name is called.
 const NO_NAME: &str = "-";
 
-impl Audited<'_> {
+impl AuditSubject<'_> {
     /// What it is.
     pub const fn kind(self) -> AuditedKind {
         match self {
@@ -148,7 +148,7 @@ impl Audited<'_> {
             Self::Payment(payment) => payment.payment_ref.to_string(),
             Self::Application(application) => application.application_ref.to_string(),
             Self::BillingRun(summary) => summary.run_ref.to_string(),
-            Self::UsageFile(ImportedFile { name, .. }) | Self::UndoneFile(UndoneFile { name, .. }) => {
+            Self::UsageFile(ImportFileSummary { name, .. }) | Self::UndoneFile(ImportUndoSummary { name, .. }) => {
                 name.clone().unwrap_or_else(|| NO_NAME.to_owned())
             }
         }
@@ -157,7 +157,7 @@ impl Audited<'_> {
 
 /// What is told of a change: objects of JSON, as short as they can be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct AuditDiff {
     /// What it was; none of what was made.
     pub before: Option<String>,
     /// What it is; none of what is gone.
@@ -165,9 +165,9 @@ pub struct Told {
 }
 
 /// Tells changes as the interface shows things.
-pub trait Teller: Send + Sync {
+pub trait AuditRenderer: Send + Sync {
     /// What was made or is gone, whole, or those of its fields that differ. `None` where nothing that is shown differs. Never a secret.
-    fn told(&self, before: Option<Audited<'_>>, after: Option<Audited<'_>>) -> Option<Told>;
+    fn render_diff(&self, before: Option<AuditSubject<'_>>, after: Option<AuditSubject<'_>>) -> Option<AuditDiff>;
 
     /// Why something wasn't done: a stable word for machines, and what went wrong.
     fn reason(&self, error: &UseCaseError) -> (&'static str, String);
@@ -175,56 +175,60 @@ pub trait Teller: Send + Sync {
 
 /// Who is told to have done something, and where.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Doer<'a> {
+pub(crate) struct AuditContext<'a> {
     pub(crate) organization: OrganizationId,
-    pub(crate) author: Author,
+    pub(crate) author: AuditActor,
     pub(crate) request_id: Option<&'a RequestId>,
 }
 
-impl<'a> Doer<'a> {
+impl<'a> AuditContext<'a> {
     pub(crate) fn of(principal: &'a Principal) -> Self {
-        Self { organization: principal.organization(), author: Author::of(principal.actor()), request_id: principal.request_id() }
+        Self {
+            organization: principal.organization(),
+            author: AuditActor::of(principal.actor()),
+            request_id: principal.request_id(),
+        }
     }
 
     /// The service itself.
     pub(crate) const fn scheduler(organization: OrganizationId) -> Self {
-        Self { organization, author: Author::Scheduler, request_id: None }
+        Self { organization, author: AuditActor::Scheduler, request_id: None }
     }
 
     /// The service's commands, which nobody logs in for.
     pub(crate) const fn command_line(organization: OrganizationId) -> Self {
-        Self { organization, author: Author::CommandLine, request_id: None }
+        Self { organization, author: AuditActor::CommandLine, request_id: None }
     }
 }
 
 /// What happened to a thing.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Change<'a> {
+pub(crate) enum AuditChange<'a> {
     /// It wasn't there before.
-    Made(Audited<'a>),
+    Made(AuditSubject<'a>),
     /// It is another than it was. Where the interface shows no difference there was no change.
-    From(Audited<'a>, Audited<'a>),
+    From(AuditSubject<'a>, AuditSubject<'a>),
     /// It is gone.
-    Gone(Audited<'a>),
+    Gone(AuditSubject<'a>),
     /// Nothing that is shown of it changed.
-    Unshown(Audited<'a>),
+    Unshown(AuditSubject<'a>),
 }
 
 /// Adds what was done to the audit log, in the transaction that does it.
-pub(crate) fn note(
+pub(crate) fn record_audit_event(
     tx: &mut dyn Tx,
     services: &Services<'_>,
-    doer: Doer<'_>,
+    doer: AuditContext<'_>,
     action: AuditAction,
-    change: Change<'_>,
+    change: AuditChange<'_>,
 ) -> UseCaseResult<()> {
     let (thing, told) = match change {
-        Change::Made(made) => (made, services.teller.told(None, Some(made))),
-        Change::From(before, after) => (after, services.teller.told(Some(before), Some(after))),
-        Change::Gone(gone) => (gone, services.teller.told(Some(gone), None)),
-        Change::Unshown(thing) => (thing, Some(Told { before: None, after: None })),
+        AuditChange::Made(made) => (made, services.teller.render_diff(None, Some(made))),
+        AuditChange::From(before, after) => (after, services.teller.render_diff(Some(before), Some(after))),
+        AuditChange::Gone(gone) => (gone, services.teller.render_diff(Some(gone), None)),
+        AuditChange::Unshown(thing) => (thing, Some(AuditDiff { before: None, after: None })),
     };
-    let Some(Told { before, after }) = told else { return Ok(()) };
+    let Some(AuditDiff { before, after }) = told else { return Ok(()) };
     let entry = AuditEntry {
         audit_ref: AuditRef::from_uuid(services.ids.new_id()),
         at: services.now(),
@@ -243,26 +247,26 @@ pub(crate) fn note(
 const REPEATED_EVERY_SECONDS: i64 = 60;
 
 /// As [`note`], of what changes nothing that is shown, unless the same was noted of the thing within the last minute.
-pub(crate) fn note_seldom(
+pub(crate) fn record_audit_event_throttled(
     tx: &mut dyn Tx,
     services: &Services<'_>,
-    doer: Doer<'_>,
+    doer: AuditContext<'_>,
     action: AuditAction,
-    thing: Audited<'_>,
+    thing: AuditSubject<'_>,
 ) -> UseCaseResult<()> {
-    if was_noted(tx, services, doer.organization, action, thing)? {
+    if was_recorded_recently(tx, services, doer.organization, action, thing)? {
         return Ok(());
     }
-    note(tx, services, doer, action, Change::Unshown(thing))
+    record_audit_event(tx, services, doer, action, AuditChange::Unshown(thing))
 }
 
 /// Whether an action was noted of a thing within the last minute.
-pub(crate) fn was_noted(
+pub(crate) fn was_recorded_recently(
     tx: &mut dyn Tx,
     services: &Services<'_>,
     organization: OrganizationId,
     action: AuditAction,
-    thing: Audited<'_>,
+    thing: AuditSubject<'_>,
 ) -> UseCaseResult<bool> {
     let filter = AuditFilter {
         action: Some(action),
@@ -277,7 +281,7 @@ pub(crate) fn was_noted(
 
 /// Which part of the log is wanted, and whether all that pass a filter are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WantedEntries {
+pub struct AuditQuery {
     /// The part.
     pub part: AuditPart,
     /// Whether all are counted, which costs what they are.
@@ -303,11 +307,11 @@ pub fn list_audit_entries(
     services: &Services,
     principal: &Principal,
     filter: &AuditFilter,
-    wanted: WantedEntries,
+    wanted: AuditQuery,
 ) -> UseCaseResult<AuditList> {
     let organization = allow(principal, UseCase::ListAuditEntries)?;
     // Who may not list keys and administrators sees nothing of them here, either.
-    let filter = &AuditFilter { without_access: !principal.has(Need::Owner), ..filter.clone() };
+    let filter = &AuditFilter { without_access: !principal.has(Permission::Owner), ..filter.clone() };
     transact(&*services.store, Access::Read, |tx| {
         let limit = wanted.part.limit;
         // One more tells whether the list goes on.

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use billing_domain::access::Principal;
-use billing_domain::account::{AccountKey, AccountStatement, Balance, statement};
 use billing_domain::calendar::{Date, TimeZone};
 use billing_domain::money::MoneySum;
 use billing_domain::party::Customer;
 use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::receivables::{AccountKey, AccountStatement, Balance, statement};
 use billing_domain::refs::{CustomerRef, EntityRef, OrganizationId};
 
-use crate::books::distinct;
+use crate::book_repository::distinct;
 use crate::catalog::only;
-use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// What a customer owes, by entity and currency.
@@ -68,7 +68,7 @@ pub fn customer_statement(
 }
 
 fn known(tx: &mut dyn Tx, organization: OrganizationId, customer_ref: &CustomerRef) -> UseCaseResult<Customer> {
-    only(Thing::Customer, tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?)
+    only(ResourceKind::Customer, tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?)
 }
 
 fn zones<'e>(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use billing_domain::ledger::Supplies;
+use billing_domain::ledger::IdGenerator;
 use billing_domain::ports::StoreError;
 
 use crate::Services;
@@ -12,7 +12,7 @@ use crate::error::UseCaseError;
 pub(crate) const DAY_SECONDS: i64 = 86_400;
 
 /// What decisions can't make up themselves, from the services.
-pub(crate) fn supplies<'s>(services: &'s Services<'_>) -> impl Supplies + 's {
+pub(crate) fn supplies<'s>(services: &'s Services<'_>) -> impl IdGenerator + 's {
     || services.ids.new_id()
 }
 

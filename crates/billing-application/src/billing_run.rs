@@ -21,12 +21,12 @@ use billing_domain::refs::{BillingRunRef, ContractKey, ContractRef, DocumentRef,
 use billing_domain::runs::{FailedDocument, RunDocument};
 use billing_domain::violation::Violations;
 
-use crate::accounts::Deciding;
-use crate::audit::{Audited, Change, Doer, RunSummary, note};
-use crate::books::{self, supplies};
+use crate::accounts::CommandContext;
+use crate::audit::{AuditChange, AuditContext, AuditSubject, RunSummary, record_audit_event};
+use crate::book_repository::{self, supplies};
 use crate::error::{UseCaseError, UseCaseResult};
 pub use crate::run_history::FailedContract;
-use crate::run_history::History;
+use crate::run_history::RunRecorder;
 use crate::{Services, UseCase, allow};
 
 /// Contracts looked up at a time.
@@ -42,25 +42,25 @@ const MAX_CONTRACTS_TOGETHER: usize = 500;
 
 /// What is to be run.
 #[derive(Clone, Copy)]
-pub struct BillingRun<'r> {
+pub struct BillingRunRequest<'r> {
     /// Whether nothing is to be stored.
     pub dry_run: bool,
     /// Where an earlier run stopped; from the beginning where it is `None`.
-    pub after: Option<RunPlace>,
+    pub after: Option<RunCursor>,
     /// Whether there is time for another transaction: for about fifty contracts.
     pub may_go_on: &'r dyn Fn() -> bool,
 }
 
 /// A place in a run: contracts come by when they became due, then by reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunPlace {
+pub struct RunCursor {
     /// Since when the contract at it is due.
     pub due_at: Timestamp,
     /// The contract.
     pub contract_ref: ContractRef,
 }
 
-impl BillingRun<'static> {
+impl BillingRunRequest<'static> {
     /// A run to the end.
     pub const fn whole(dry_run: bool) -> Self {
         Self { dry_run, after: None, may_go_on: &|| true }
@@ -81,7 +81,7 @@ pub struct BillingReport {
     /// Whether nothing was stored.
     pub dry_run: bool,
     /// Where it stopped before everything that is due was looked at.
-    pub next: Option<RunPlace>,
+    pub next: Option<RunCursor>,
 }
 
 /// A document of a billing run.
@@ -99,7 +99,7 @@ pub struct BilledDocument {
 ///
 /// # Errors
 /// [`UseCaseError::Store`] when the due contracts can't be read.
-pub fn run_billing(services: &Services, principal: &Principal, wanted: BillingRun<'_>) -> UseCaseResult<BillingReport> {
+pub fn run_billing(services: &Services, principal: &Principal, wanted: BillingRunRequest<'_>) -> UseCaseResult<BillingReport> {
     allow(principal, UseCase::RunBilling)?;
     run(services, Some(principal), wanted)
 }
@@ -109,27 +109,27 @@ pub fn run_billing(services: &Services, principal: &Principal, wanted: BillingRu
 /// # Errors
 /// [`UseCaseError::Store`] when the due contracts can't be read.
 pub fn run_billing_everywhere(services: &Services) -> UseCaseResult<BillingReport> {
-    run(services, None, BillingRun::whole(false))
+    run(services, None, BillingRunRequest::whole(false))
 }
 
-fn run(services: &Services, principal: Option<&Principal>, wanted: BillingRun<'_>) -> UseCaseResult<BillingReport> {
+fn run(services: &Services, principal: Option<&Principal>, wanted: BillingRunRequest<'_>) -> UseCaseResult<BillingReport> {
     let now = services.now();
     let organization = principal.map(Principal::organization);
     let run_ref = BillingRunRef::from_uuid(services.ids.new_id());
-    let by = RunBy { run_ref, principal };
+    let by = RunInitiator { run_ref, principal };
     let mut report =
         BillingReport { run_ref: (!wanted.dry_run).then_some(run_ref), dry_run: wanted.dry_run, ..BillingReport::default() };
-    let mut history = History::new(services, run_ref, now, wanted.dry_run);
+    let mut history = RunRecorder::new(services, run_ref, now, wanted.dry_run);
     let mut after = match (organization, wanted.after) {
         (Some(organization), Some(place)) => Some(stopped_at(services, organization, place)?),
         _ => None,
     };
     // Of what was asked for there is always something to tell.
     if let Some(organization) = organization {
-        history.look(by.doer(organization), 0)?;
+        history.record_start(by.doer(organization), 0)?;
     }
     let mut left = usize::MAX;
-    if services.are_joined() {
+    if services.is_in_transaction() {
         left = MAX_CONTRACTS_TOGETHER;
         hold_due(services, organization, now, after)?;
     }
@@ -140,13 +140,13 @@ fn run(services: &Services, principal: Option<&Principal>, wanted: BillingRun<'_
         let mut rest = due.as_slice();
         while let Some(first) = rest.first() {
             if left == 0 || !(wanted.may_go_on)() {
-                report.next = after.map(|last| RunPlace { due_at: last.due_at, contract_ref: last.key.contract });
+                report.next = after.map(|last| RunCursor { due_at: last.due_at, contract_ref: last.key.contract });
                 break 'run;
             }
             let is_of_one = |contract: &&DueContract| contract.key.organization == first.key.organization;
             let many = rest.iter().take(CONTRACTS_PER_TRANSACTION.min(left)).take_while(is_of_one).count();
             let (together, others) = rest.split_at(many);
-            history.look(by.doer(first.key.organization), many)?;
+            history.record_start(by.doer(first.key.organization), many)?;
             let known = report.failed.len();
             bill_together((services, by), together, now, (&mut report, &mut history))?;
             history.failed(first.key.organization, report.failed.iter().skip(known));
@@ -158,7 +158,9 @@ fn run(services: &Services, principal: Option<&Principal>, wanted: BillingRun<'_
     }
     match history.end(report.next.is_some()) {
         // What was issued is issued, and whoever asked has to know.
-        Err(error) if !services.are_joined() => tracing::error!(%error, %run_ref, "the end of a billing run could not be noted"),
+        Err(error) if !services.is_in_transaction() => {
+            tracing::error!(%error, %run_ref, "the end of a billing run could not be noted")
+        }
         ended => ended?,
     }
     Ok(report)
@@ -166,18 +168,18 @@ fn run(services: &Services, principal: Option<&Principal>, wanted: BillingRun<'_
 
 /// A run, and who started it: nobody but the clock, where there is no principal.
 #[derive(Clone, Copy)]
-struct RunBy<'a> {
+struct RunInitiator<'a> {
     run_ref: BillingRunRef,
     principal: Option<&'a Principal>,
 }
 
-impl RunBy<'_> {
-    fn doer(&self, organization: OrganizationId) -> Doer<'_> {
-        self.principal.map_or_else(|| Doer::scheduler(organization), Doer::of)
+impl RunInitiator<'_> {
+    fn doer(&self, organization: OrganizationId) -> AuditContext<'_> {
+        self.principal.map_or_else(|| AuditContext::scheduler(organization), AuditContext::of)
     }
 
     /// Tells the audit log what a transaction of the run did, if anything.
-    fn tell(self, services: &Services, tx: &mut dyn Tx, organization: OrganizationId, billed: &Billed) -> UseCaseResult<()> {
+    fn tell(self, services: &Services, tx: &mut dyn Tx, organization: OrganizationId, billed: &BilledChunk) -> UseCaseResult<()> {
         let numbers = |documents: &[BilledDocument]| {
             documents.iter().filter_map(|document| document.opened.as_ref().map(|(_, number)| number.clone())).collect()
         };
@@ -185,12 +187,18 @@ impl RunBy<'_> {
         if summary.issued.is_empty() && summary.voided.is_empty() {
             return Ok(());
         }
-        note(tx, services, self.doer(organization), AuditAction::Run, Change::Made(Audited::BillingRun(&summary)))
+        record_audit_event(
+            tx,
+            services,
+            self.doer(organization),
+            AuditAction::Run,
+            AuditChange::Made(AuditSubject::BillingRun(&summary)),
+        )
     }
 }
 
 /// The contract that an earlier run came to last.
-fn stopped_at(services: &Services, organization: OrganizationId, place: RunPlace) -> UseCaseResult<DueContract> {
+fn stopped_at(services: &Services, organization: OrganizationId, place: RunCursor) -> UseCaseResult<DueContract> {
     transact(&*services.store, Access::Read, |tx| {
         let contract = tx.contract(organization, place.contract_ref)?;
         let detail = "must be the `next` of an earlier run, or be left out";
@@ -224,7 +232,7 @@ fn hold_due(
 
 /// What one transaction did.
 #[derive(Default)]
-struct Billed {
+struct BilledChunk {
     issued: Vec<BilledDocument>,
     voided: Vec<BilledDocument>,
     failed: Vec<FailedContract>,
@@ -232,7 +240,7 @@ struct Billed {
     cut_short: Vec<DueContract>,
 }
 
-impl Billed {
+impl BilledChunk {
     /// Its documents, as they are told afterwards.
     fn documents(&self) -> impl Iterator<Item = RunDocument> {
         let all = self.issued.iter().map(|document| (document, false)).chain(self.voided.iter().map(|document| (document, true)));
@@ -244,12 +252,12 @@ impl Billed {
 }
 
 /// Why a transaction of the run isn't committed.
-enum Stop {
-    DryRun(Billed),
+enum RunAbort {
+    DryRun(BilledChunk),
     Failed(UseCaseError),
 }
 
-impl From<StoreError> for Stop {
+impl From<StoreError> for RunAbort {
     fn from(error: StoreError) -> Self {
         Self::Failed(error.into())
     }
@@ -258,37 +266,38 @@ impl From<StoreError> for Stop {
 /// Bills an organization's contracts in one transaction, or in several where one isn't enough. What fails one of them divides them
 /// until it is alone.
 fn bill_together(
-    (services, by): (&Services, RunBy<'_>),
+    (services, by): (&Services, RunInitiator<'_>),
     contracts: &[DueContract],
     now: Timestamp,
-    (report, history): (&mut BillingReport, &mut History<'_>),
+    (report, history): (&mut BillingReport, &mut RunRecorder<'_>),
 ) -> UseCaseResult<()> {
     let mut due = contracts.to_vec();
     while let Some(first) = due.first() {
         let organization = first.key.organization;
         let work = |tx: &mut dyn Tx| {
-            let billed = issue_due(services, tx, organization, &due, now, report.dry_run).map_err(Stop::Failed)?;
+            let billed = issue_due(services, tx, organization, &due, now, report.dry_run).map_err(RunAbort::Failed)?;
             if report.dry_run {
-                return Err(Stop::DryRun(billed));
+                return Err(RunAbort::DryRun(billed));
             }
-            by.tell(services, tx, organization, &billed).map_err(Stop::Failed)?;
-            let run = history.written(tx, organization, |run| billed.documents().for_each(|document| run.add_document(document)));
-            Ok((billed, run.map_err(Stop::Failed)?))
+            by.tell(services, tx, organization, &billed).map_err(RunAbort::Failed)?;
+            let run =
+                history.save_progress(tx, organization, |run| billed.documents().for_each(|document| run.add_document(document)));
+            Ok((billed, run.map_err(RunAbort::Failed)?))
         };
         let committed = transact(&*services.store, Access::Write, work).or_else(|stop| match stop {
-            Stop::DryRun(billed) => Ok((billed, None)),
-            Stop::Failed(problem) => Err(problem),
+            RunAbort::DryRun(billed) => Ok((billed, None)),
+            RunAbort::Failed(problem) => Err(problem),
         });
         match committed {
             Ok((billed, run)) => {
-                history.take_up(organization, run);
+                history.confirm_progress(organization, run);
                 report.issued.extend(billed.issued);
                 report.voided.extend(billed.voided);
                 report.failed.extend(billed.failed);
                 due = billed.cut_short;
             }
             // In one transaction for all, a statement that failed has undone the others' documents, too.
-            Err(problem @ UseCaseError::Store(_)) if services.are_joined() => return Err(problem),
+            Err(problem @ UseCaseError::Store(_)) if services.is_in_transaction() => return Err(problem),
             // No contract's fault: each of them would wait for the store once more.
             Err(problem @ UseCaseError::Store(StoreError::Unavailable(_))) => {
                 for contract in due {
@@ -320,15 +329,15 @@ fn issue_due(
     due: &[DueContract],
     now: Timestamp,
     dry_run: bool,
-) -> UseCaseResult<Billed> {
+) -> UseCaseResult<BilledChunk> {
     let keys: Vec<ContractKey> = due.iter().map(|contract| contract.key).collect();
     let mut books: BTreeMap<ContractRef, ContractBook> = BTreeMap::new();
-    for book in books::held_all(tx, organization, &keys, now)? {
+    for book in book_repository::lock_books(tx, organization, &keys, now)? {
         books.insert(book.contract.contract_ref, book);
     }
-    let mut billed = Billed::default();
+    let mut billed = BilledChunk::default();
     let mut left = if dry_run { usize::MAX } else { MAX_DOCUMENTS_PER_TRANSACTION };
-    let mut runs: Vec<(ContractRef, issue::Run, BTreeSet<DocumentRef>)> = Vec::with_capacity(due.len());
+    let mut runs: Vec<(ContractRef, issue::IssueReport, BTreeSet<DocumentRef>)> = Vec::with_capacity(due.len());
     for contract in due {
         let contract_ref = contract.key.contract;
         let Some(book) = books.get_mut(&contract_ref) else { continue };
@@ -338,7 +347,7 @@ fn issue_due(
             continue;
         }
         let open = book.documents().map(|document| document.head.document_ref).collect();
-        match issue::run(book, now, left, &mut supplies(services)) {
+        match issue::issue_due(book, now, left, &mut supplies(services)) {
             Ok(run) => {
                 left = left.saturating_sub(run.outcomes.len());
                 if run.is_cut_short {
@@ -353,8 +362,8 @@ fn issue_due(
             }
         }
     }
-    let deciding = Deciding { services, organization, by: Actor::Service, at: now };
-    books::write_all(tx, deciding, books.values_mut())?;
+    let deciding = CommandContext { services, organization, by: Actor::Service, at: now };
+    book_repository::write_all(tx, deciding, books.values_mut())?;
     for (contract_ref, run, open) in runs {
         let book = books.get(&contract_ref).ok_or(UseCaseError::InvariantViolation("a contract without a book"))?;
         show_run(book, run, &open, dry_run, &mut billed)?;
@@ -365,13 +374,13 @@ fn issue_due(
 /// Adds what a run did to a contract.
 fn show_run(
     book: &ContractBook,
-    run: issue::Run,
+    run: issue::IssueReport,
     open: &BTreeSet<DocumentRef>,
     dry_run: bool,
-    billed: &mut Billed,
+    billed: &mut BilledChunk,
 ) -> UseCaseResult<()> {
     let show = |document_ref: DocumentRef, total: Money| -> UseCaseResult<BilledDocument> {
-        let number = books::number_of(book, document_ref)?;
+        let number = book_repository::number_of(book, document_ref)?;
         // In a dry run only what was open before has a reference and a number.
         let opened = (!dry_run || open.contains(&document_ref)).then_some((document_ref, number.clone()));
         Ok(BilledDocument { opened, kind: number.kind, total })

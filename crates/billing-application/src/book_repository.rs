@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::contract::Contract;
-use billing_domain::document::lines::{FamilySums, LedgerLine, Sum, SumKey};
-use billing_domain::document::linking::{Place, Slot, part_for_usage};
+use billing_domain::document::lines::{BaseAndAmount, FamilySums, LedgerLine, SumKey};
+use billing_domain::document::linking::{BillingSlot, SlotKind, part_for_usage};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::totals::DocumentContent;
-use billing_domain::document::{BookDocument, DocumentHead, DocumentKind, Standing};
-use billing_domain::ledger::{Agreement, BookRows, ContractBook, CurrencyPair, Entry, Extent};
+use billing_domain::document::{BookDocument, DocumentHead, DocumentKind, LifecycleStatus};
+use billing_domain::ledger::{BookRows, ContractBook, ContractHeader, CurrencyPair, Entry, Extent};
 use billing_domain::party::Entity;
 use billing_domain::ports::{FamilySum, Lock, StoreError, Tx};
 use billing_domain::refs::{
@@ -19,10 +19,10 @@ use billing_domain::refs::{
 use billing_domain::tax::ExchangeRate;
 use billing_domain::usage::{UsageKey, UsageTotal};
 
-use crate::accounts::{self, Deciding};
+use crate::accounts::{self, CommandContext};
 pub(crate) use crate::basics::{corrupt, distinct, supplies};
 use crate::catalog::inserted;
-use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 
 /// The entities that bill contracts, in any version.
 pub(crate) fn entities_of<'c>(
@@ -42,13 +42,17 @@ pub(crate) fn entities_of<'c>(
 }
 
 /// A contract and its parties, before anything of its book is read; `None` when there is no such contract.
-pub(crate) fn empty(tx: &mut dyn Tx, key: ContractKey, lock: Option<Lock>) -> UseCaseResult<Option<ContractBook>> {
+pub(crate) fn load_header(tx: &mut dyn Tx, key: ContractKey, lock: Option<Lock>) -> UseCaseResult<Option<ContractBook>> {
     let agreed = tx.agreement(key, lock)?;
     agreed.map(|agreed| with_parties(tx, key.organization, agreed)).transpose()
 }
 
 /// The book of a contract and its customer with who bills it, before anything else of it is read.
-pub(crate) fn with_parties(tx: &mut dyn Tx, organization: OrganizationId, agreement: Agreement) -> UseCaseResult<ContractBook> {
+pub(crate) fn with_parties(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    agreement: ContractHeader,
+) -> UseCaseResult<ContractBook> {
     only(with_parties_all(tx, organization, vec![agreement])?)
 }
 
@@ -56,10 +60,10 @@ pub(crate) fn with_parties(tx: &mut dyn Tx, organization: OrganizationId, agreem
 fn with_parties_all(
     tx: &mut dyn Tx,
     organization: OrganizationId,
-    agreements: Vec<Agreement>,
+    agreements: Vec<ContractHeader>,
 ) -> UseCaseResult<Vec<ContractBook>> {
     let entities = entities_of(tx, organization, agreements.iter().map(|agreement| &agreement.contract))?;
-    let with_parties = |agreement: Agreement| {
+    let with_parties = |agreement: ContractHeader| {
         let entities = billing(&agreement.contract, &entities);
         ContractBook::of(agreement, entities)
     };
@@ -78,26 +82,26 @@ fn only(mut books: Vec<ContractBook>) -> UseCaseResult<ContractBook> {
 }
 
 /// A contract held exclusively, with all of its book; `None` when there is no such contract.
-pub(crate) fn held(tx: &mut dyn Tx, key: ContractKey, now: Timestamp) -> UseCaseResult<Option<ContractBook>> {
-    let book = empty(tx, key, Some(Lock::Exclusive))?;
-    book.map(|book| whole(tx, key.organization, book, now)).transpose()
+pub(crate) fn lock_book(tx: &mut dyn Tx, key: ContractKey, now: Timestamp) -> UseCaseResult<Option<ContractBook>> {
+    let book = load_header(tx, key, Some(Lock::Exclusive))?;
+    book.map(|book| load_book(tx, key.organization, book, now)).transpose()
 }
 
 /// [`held`] of a contract that is known by its reference alone.
-pub(crate) fn held_by_ref(
+pub(crate) fn lock_book_by_ref(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     contract_ref: ContractRef,
     now: Timestamp,
 ) -> UseCaseResult<Option<ContractBook>> {
     match tx.contract_key(organization, contract_ref)? {
-        Some(key) => held(tx, key, now),
+        Some(key) => lock_book(tx, key, now),
         None => Ok(None),
     }
 }
 
 /// An organization's contracts, held exclusively, each with all of its book, by reference; those that aren't there are left out.
-pub(crate) fn held_all(
+pub(crate) fn lock_books(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     contracts: &[ContractKey],
@@ -108,21 +112,21 @@ pub(crate) fn held_all(
     // Read now that nobody can change them.
     let agreements = tx.agreements(contracts)?;
     let books = with_parties_all(tx, organization, agreements)?;
-    whole_all(tx, organization, books, now)
+    load_books(tx, organization, books, now)
 }
 
 /// All of a contract's book: every decision can be made of it at an instant.
-pub(crate) fn whole(
+pub(crate) fn load_book(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     book: ContractBook,
     now: Timestamp,
 ) -> UseCaseResult<ContractBook> {
-    only(whole_all(tx, organization, vec![book], now)?)
+    only(load_books(tx, organization, vec![book], now)?)
 }
 
 /// All of contracts' books, in their order.
-pub(crate) fn whole_all(
+pub(crate) fn load_books(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     books: Vec<ContractBook>,
@@ -137,34 +141,34 @@ pub(crate) fn whole_all(
     for (book, contract) in books.into_iter().zip(contracts) {
         let rows = rows.remove(&contract).unwrap_or_default();
         // An adjustment of an event's own document names that child, which isn't among them.
-        let open = rows.documents.iter().filter(|document| document.standing == Standing::Draft);
+        let open = rows.documents.iter().filter(|document| document.status == LifecycleStatus::Draft);
         let parents: BTreeSet<DocumentRef> = open.filter_map(|document| document.head.parent).collect();
         let mut book = book.with_rows(Extent::Whole, rows)?;
         book.set_as_of(now);
         wanted.push(parents);
         whole.push(book);
     }
-    know_all(tx, organization, whole.iter_mut().collect(), wanted)?;
-    know_papers_all(tx, organization, &mut whole, now)?;
+    load_documents_of_all(tx, organization, whole.iter_mut().collect(), wanted)?;
+    load_legal_data_of_all(tx, organization, &mut whole, now)?;
     Ok(whole)
 }
 
 /// Adds what books' documents say as papers and they don't hold: the bank accounts that they name, and exchange rates. Nothing
 /// is read where nothing is named.
-fn know_papers_all(
+fn load_legal_data_of_all(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     books: &mut [ContractBook],
     now: Timestamp,
 ) -> UseCaseResult<()> {
-    let asked: Vec<Vec<BankAccountRef>> = books.iter().map(|book| book.unknown_bank_accounts([])).collect();
+    let asked: Vec<Vec<BankAccountRef>> = books.iter().map(|book| book.missing_bank_accounts([])).collect();
     let all = distinct(asked.iter().flatten().cloned());
     let found = if all.is_empty() { Vec::new() } else { tx.bank_accounts_by_refs(organization, &all)? };
     let mut rates: Vec<(CurrencyPair, Option<ExchangeRate>)> = Vec::new();
     for (book, asked) in books.iter_mut().zip(asked) {
         let found = found.iter().filter(|account| asked.contains(&account.account_ref)).cloned().collect();
-        book.learn_bank_accounts(asked, found);
-        for pair in book.unknown_exchange_rates(now) {
+        book.set_bank_accounts(asked, found);
+        for pair in book.missing_exchange_rates(now) {
             let known = rates.iter().find(|(known, _)| *known == pair).map(|(_, rate)| *rate);
             let rate = match known {
                 Some(rate) => rate,
@@ -173,38 +177,38 @@ fn know_papers_all(
             if known.is_none() {
                 rates.push((pair, rate));
             }
-            book.learn_exchange_rate(pair, rate);
+            book.set_exchange_rate(pair, rate);
         }
     }
     Ok(())
 }
 
 /// Adds what a book's documents say as papers and it doesn't hold, and `also` these bank accounts.
-pub(crate) fn know_papers(
+pub(crate) fn load_legal_data(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     book: &mut ContractBook,
     also: impl IntoIterator<Item = BankAccountRef>,
     now: Timestamp,
 ) -> UseCaseResult<()> {
-    let accounts = book.unknown_bank_accounts(also);
+    let accounts = book.missing_bank_accounts(also);
     if !accounts.is_empty() {
         let found = tx.bank_accounts_by_refs(organization, &accounts)?;
-        book.learn_bank_accounts(accounts, found);
+        book.set_bank_accounts(accounts, found);
     }
-    know_papers_all(tx, organization, std::slice::from_mut(book), now)
+    load_legal_data_of_all(tx, organization, std::slice::from_mut(book), now)
 }
 
 /// The books of contracts, with what adding usage to drafts needs of them: the documents that carry the usage of periods,
 /// which are named by product and first day.
-pub(crate) fn drafts(
+pub(crate) fn load_draft_books(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     books: impl IntoIterator<Item = ContractBook>,
     periods: &BTreeSet<(ContractRef, ProductNo, Date)>,
 ) -> UseCaseResult<BTreeMap<ContractRef, ContractBook>> {
     let books: BTreeMap<ContractRef, ContractBook> = books.into_iter().map(|book| (book.contract.contract_ref, book)).collect();
-    let mut places: Vec<(ContractKey, Place)> = Vec::new();
+    let mut places: Vec<(ContractKey, BillingSlot)> = Vec::new();
     for (contract_ref, product_no, start) in periods {
         let Some(book) = books.get(contract_ref) else { continue };
         let period = book.contract.product(*product_no).and_then(|product| product.period_from(*start));
@@ -212,8 +216,8 @@ pub(crate) fn drafts(
         let place = part_for_usage(period).place();
         let contract = book.contract.key(organization);
         places.push((contract, place));
-        if place.slot == Slot::UsageDebit {
-            places.push((contract, Place { slot: Slot::Period, ..place }));
+        if place.slot == SlotKind::UsageDebit {
+            places.push((contract, BillingSlot { slot: SlotKind::Period, ..place }));
         }
     }
     let mut documents: BTreeMap<ContractRef, Vec<BookDocument>> = BTreeMap::new();
@@ -228,17 +232,17 @@ pub(crate) fn drafts(
 }
 
 /// Adds documents to a book that it doesn't hold, and those above them.
-pub(crate) fn know(
+pub(crate) fn load_documents(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     book: &mut ContractBook,
     refs: &[DocumentRef],
 ) -> UseCaseResult<()> {
-    know_all(tx, organization, vec![book], vec![refs.iter().copied().collect()])
+    load_documents_of_all(tx, organization, vec![book], vec![refs.iter().copied().collect()])
 }
 
 /// The same of any number of books, of each what is wanted of it.
-pub(crate) fn know_all(
+pub(crate) fn load_documents_of_all(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     mut books: Vec<&mut ContractBook>,
@@ -268,14 +272,14 @@ pub(crate) fn know_all(
 }
 
 /// A running total that is held, or its contract is, as far as its line items ask: counted again where it doesn't tell.
-pub(crate) fn total_of(
+pub(crate) fn usage_total(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     book: &mut ContractBook,
     key: &UsageKey,
 ) -> UseCaseResult<UsageTotal> {
     let kept = book.usage().get(key);
-    if book.tells(key, &kept) {
+    if book.total_suffices(key, &kept) {
         return Ok(kept);
     }
     let total = tx.recount_usage(organization, book.contract.customer_id, key, None)?;
@@ -306,7 +310,7 @@ pub(crate) fn recount_all(tx: &mut dyn Tx, organization: OrganizationId, book: &
 
 /// Writes what was decided of one contract, and answers it. The contract must be held, exclusively but for usage on drafts
 /// that are there.
-pub(crate) fn write(tx: &mut dyn Tx, deciding: Deciding<'_>, book: &mut ContractBook) -> UseCaseResult<Vec<Entry>> {
+pub(crate) fn write(tx: &mut dyn Tx, deciding: CommandContext<'_>, book: &mut ContractBook) -> UseCaseResult<Vec<Entry>> {
     Ok(write_all(tx, deciding, [book])?.pop().unwrap_or_default())
 }
 
@@ -315,7 +319,7 @@ pub(crate) fn write(tx: &mut dyn Tx, deciding: Deciding<'_>, book: &mut Contract
 /// one order, each in the order in which its documents were opened.
 pub(crate) fn write_all<'b>(
     tx: &mut dyn Tx,
-    deciding: Deciding<'_>,
+    deciding: CommandContext<'_>,
     books: impl IntoIterator<Item = &'b mut ContractBook>,
 ) -> UseCaseResult<Vec<Vec<Entry>>> {
     let organization = deciding.organization;
@@ -326,9 +330,10 @@ pub(crate) fn write_all<'b>(
     }
     if let Some(rehearsal) = deciding.services.rehearsal() {
         let decided = decided.iter().map(|(book, entries)| (&**book, entries.as_slice()));
-        rehearsal.look_at_books(tx, organization, decided, deciding.at)?;
+        rehearsal.capture_books(tx, organization, decided, deciding.at)?;
     }
-    let mut accounts = accounts::settle(tx, deciding, decided.iter().map(|(book, entries)| (&**book, entries.as_slice())))?;
+    let mut accounts =
+        accounts::settle_accounts(tx, deciding, decided.iter().map(|(book, entries)| (&**book, entries.as_slice())))?;
     let mut numbers = give_numbers(tx, organization, &decided)?;
     for (book, entries) in &mut decided {
         book.number(entries, |head| {
@@ -336,7 +341,7 @@ pub(crate) fn write_all<'b>(
             number.ok_or_else(|| UseCaseError::InvariantViolation("a document without a number"))
         })?;
     }
-    let mut kept = Kept::default();
+    let mut kept = DeferredWrites::default();
     for (book, entries) in &decided {
         kept.take_up(organization, book, entries)?;
     }
@@ -355,14 +360,14 @@ pub(crate) fn write_all<'b>(
 
 /// What is written once for all contracts, whatever else is, and only as it is in the end.
 #[derive(Default)]
-struct Kept<'e> {
+struct DeferredWrites<'e> {
     lines: BTreeMap<DocumentKey, &'e [LedgerLine]>,
-    sums: BTreeMap<(CustomerId, DocumentRef, SumKey), Sum>,
+    sums: BTreeMap<(CustomerId, DocumentRef, SumKey), BaseAndAmount>,
     totals: BTreeMap<UsageKey, (CustomerId, UsageTotal)>,
     due: BTreeMap<ContractKey, Option<Timestamp>>,
 }
 
-impl<'e> Kept<'e> {
+impl<'e> DeferredWrites<'e> {
     /// Takes up what was decided of a contract.
     fn take_up(&mut self, organization: OrganizationId, book: &ContractBook, entries: &'e [Entry]) -> UseCaseResult<()> {
         let contract = book.contract.key(organization);
@@ -437,7 +442,7 @@ impl<'e> Kept<'e> {
 /// What is written in the order in which it was decided of its contract. Of several contracts, what is of one kind and comes next
 /// in each is written together, earlier kinds first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
+enum WriteStep {
     Amend,
     Discard,
     Void,
@@ -448,7 +453,7 @@ enum Step {
     Issue,
 }
 
-impl Step {
+impl WriteStep {
     /// Of an entry; `None` of one that is only [kept](Kept).
     const fn of(entry: &Entry) -> Option<Self> {
         Some(match entry {
@@ -466,10 +471,10 @@ impl Step {
 }
 
 /// Writes contracts' entries but what is only [kept](Kept).
-fn write_steps(tx: &mut dyn Tx, deciding: Deciding<'_>, decided: &[(&mut ContractBook, Vec<Entry>)]) -> UseCaseResult<()> {
-    let mut left: Vec<(CustomerId, VecDeque<(Step, &Entry)>)> = Vec::with_capacity(decided.len());
+fn write_steps(tx: &mut dyn Tx, deciding: CommandContext<'_>, decided: &[(&mut ContractBook, Vec<Entry>)]) -> UseCaseResult<()> {
+    let mut left: Vec<(CustomerId, VecDeque<(WriteStep, &Entry)>)> = Vec::with_capacity(decided.len());
     for (book, entries) in decided {
-        let steps = entries.iter().filter_map(|entry| Some((Step::of(entry)?, entry)));
+        let steps = entries.iter().filter_map(|entry| Some((WriteStep::of(entry)?, entry)));
         left.push((book.contract.customer_id, steps.collect()));
     }
     while let Some(step) = left.iter().filter_map(|(_, steps)| steps.front()).map(|(step, _)| *step).min() {
@@ -485,7 +490,7 @@ fn write_steps(tx: &mut dyn Tx, deciding: Deciding<'_>, decided: &[(&mut Contrac
 }
 
 /// Writes entries of one kind.
-fn write_together(tx: &mut dyn Tx, deciding: Deciding<'_>, entries: &[(CustomerId, &Entry)]) -> UseCaseResult<()> {
+fn write_together(tx: &mut dyn Tx, deciding: CommandContext<'_>, entries: &[(CustomerId, &Entry)]) -> UseCaseResult<()> {
     let organization = deciding.organization;
     let (mut opened, mut issued) = (Vec::new(), Vec::new());
     for (customer, entry) in entries {
@@ -501,7 +506,9 @@ fn write_together(tx: &mut dyn Tx, deciding: Deciding<'_>, entries: &[(CustomerI
             Entry::EventsMoved { from, to, of: Some((product_no, start)) } => {
                 tx.move_events_of_period(key_of(from), *to, *product_no, *start)?;
             }
-            Entry::Charged { superseded: None, charge } => inserted(Thing::Charge, tx.insert_charge(organization, charge)?)?,
+            Entry::Charged { superseded: None, charge } => {
+                inserted(ResourceKind::Charge, tx.insert_charge(organization, charge)?)?
+            }
             Entry::Charged { superseded: Some(superseded), charge } => tx.revise_charge(organization, superseded, charge)?,
             Entry::Lines { .. } | Entry::UsageMoved { .. } | Entry::Due(_) => {}
         }

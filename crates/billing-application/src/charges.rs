@@ -9,7 +9,7 @@ use billing_domain::charge::{Charge, ChargeEdit, NewCharge};
 use billing_domain::document::numbering::DocumentNumbers;
 use billing_domain::document::{BookDocument, DocumentState};
 use billing_domain::ledger::ContractBook;
-use billing_domain::ledger::charge::{self, Occasion};
+use billing_domain::ledger::charge::{self, ChargeContext};
 use billing_domain::money::Money;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Access, ChargeFilter, Tx, transact};
@@ -18,11 +18,11 @@ use billing_domain::refs::{
 };
 use billing_domain::usage::EventAction;
 
-use crate::accounts::Deciding;
-use crate::audit::{Audited, Change, Doer, note};
-use crate::books::{self, corrupt, distinct, supplies};
+use crate::accounts::CommandContext;
+use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
+use crate::book_repository::{self, corrupt, distinct, supplies};
 use crate::catalog::narrow_to_customer;
-use crate::error::{Thing, UseCaseError, UseCaseResult, unknown_reference};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult, unknown_reference};
 use crate::{Services, UseCase, allow};
 
 /// A charge with what a person reads beside it.
@@ -101,14 +101,20 @@ pub fn record_charge(services: &Services, principal: &Principal, request: &Charg
         if let Some(charge_ref) = &request.charge.charge_ref
             && tx.charge(organization, charge_ref)?.is_some()
         {
-            return Err(UseCaseError::AlreadyExists { thing: Thing::Charge, field: "charge_ref" });
+            return Err(UseCaseError::AlreadyExists { thing: ResourceKind::Charge, field: "charge_ref" });
         }
-        let book = books::held_by_ref(tx, organization, request.contract_ref, now)?;
-        let mut book = book.ok_or_else(|| unknown_reference(&["contract_ref"], Thing::Contract))?;
+        let book = book_repository::lock_book_by_ref(tx, organization, request.contract_ref, now)?;
+        let mut book = book.ok_or_else(|| unknown_reference(&["contract_ref"], ResourceKind::Contract))?;
         let made = decide(services, tx, principal, &mut book, (now, request.issue), |book, occasion| {
             Ok(charge::record(book, request.charge.clone(), occasion, &mut supplies(services))?)
         })?;
-        note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::Charge(&made.charge)))?;
+        record_audit_event(
+            tx,
+            services,
+            AuditContext::of(principal),
+            AuditAction::Create,
+            AuditChange::Made(AuditSubject::Charge(&made.charge)),
+        )?;
         Ok(made)
     })
 }
@@ -130,8 +136,8 @@ pub fn edit_charge(
         let edited = decide(services, tx, principal, &mut book, (now, issue), |book, occasion| {
             Ok(charge::change(book, &present, edit, occasion, &mut supplies(services))?)
         })?;
-        let change = Change::From(Audited::Charge(&present), Audited::Charge(&edited.charge));
-        note(tx, services, Doer::of(principal), AuditAction::Edit, change)?;
+        let change = AuditChange::From(AuditSubject::Charge(&present), AuditSubject::Charge(&edited.charge));
+        record_audit_event(tx, services, AuditContext::of(principal), AuditAction::Edit, change)?;
         Ok(edited)
     })
 }
@@ -147,7 +153,13 @@ pub fn delete_charge(services: &Services, principal: &Principal, charge_ref: &Ch
         decide(services, tx, principal, &mut book, (now, false), |book, occasion| {
             Ok(charge::delete(book, &present, occasion, &mut supplies(services))?)
         })?;
-        note(tx, services, Doer::of(principal), AuditAction::Delete, Change::Gone(Audited::Charge(&present)))
+        record_audit_event(
+            tx,
+            services,
+            AuditContext::of(principal),
+            AuditAction::Delete,
+            AuditChange::Gone(AuditSubject::Charge(&present)),
+        )
     })
 }
 
@@ -187,7 +199,7 @@ pub fn list_charges(
 
 fn live(tx: &mut dyn Tx, organization: OrganizationId, charge_ref: &ChargeRef) -> UseCaseResult<Charge> {
     let charge = tx.charge(organization, charge_ref)?;
-    charge.filter(|charge| !charge.deleted).ok_or(UseCaseError::Unknown(Thing::Charge))
+    charge.filter(|charge| !charge.deleted).ok_or(UseCaseError::Unknown(ResourceKind::Charge))
 }
 
 /// A charge with its contract held: a charge never changes its contract, but may have changed until that was held.
@@ -198,10 +210,10 @@ fn held(
     now: Timestamp,
 ) -> UseCaseResult<(ContractBook, Charge)> {
     let Charge { customer_id: customer, contract_ref: contract, .. } = live(tx, organization, charge_ref)?;
-    let book = books::held(tx, ContractKey { organization, customer, contract }, now)?;
+    let book = book_repository::lock_book(tx, ContractKey { organization, customer, contract }, now)?;
     let book = book.ok_or_else(|| corrupt("a charge", charge_ref, "has no contract"))?;
     let present = book.charges().live().find(|charge| charge.charge_ref == *charge_ref).cloned();
-    Ok((book, present.ok_or(UseCaseError::Unknown(Thing::Charge))?))
+    Ok((book, present.ok_or(UseCaseError::Unknown(ResourceKind::Charge))?))
 }
 
 /// Lets the book of a contract that is held decide, writes that, and shows the charge.
@@ -211,14 +223,14 @@ fn decide(
     principal: &Principal,
     book: &mut ContractBook,
     (now, issue): (Timestamp, bool),
-    decide: impl FnOnce(&mut ContractBook, Occasion) -> UseCaseResult<Charge>,
+    decide: impl FnOnce(&mut ContractBook, ChargeContext) -> UseCaseResult<Charge>,
 ) -> UseCaseResult<ChargeView> {
     let organization = principal.organization();
     // A credit may not take more than usage and all else make, and documents may be issued.
-    books::recount_all(tx, organization, book)?;
-    let charge = decide(book, Occasion { now, by: principal.actor(), issue })?;
-    let deciding = Deciding::of(services, principal, now);
-    books::write(tx, deciding, book)?;
+    book_repository::recount_all(tx, organization, book)?;
+    let charge = decide(book, ChargeContext { now, by: principal.actor(), issue })?;
+    let deciding = CommandContext::of(services, principal, now);
+    book_repository::write(tx, deciding, book)?;
     let earlier = tx.superseded_charges(organization, &[charge.customer_id], std::slice::from_ref(&charge.charge_ref))?;
     view(book, charge, earlier)
 }
@@ -233,9 +245,9 @@ fn view_all(
     let mut of_contracts: BTreeMap<ContractRef, ContractBook> = BTreeMap::new();
     let key_of = |charge: &Charge| ContractKey { organization, customer: charge.customer_id, contract: charge.contract_ref };
     for key in distinct(charges.iter().map(key_of)) {
-        let book = books::empty(tx, key, None)?;
+        let book = book_repository::load_header(tx, key, None)?;
         let book = book.ok_or_else(|| corrupt("a charge", &key.contract, "names a contract that is not there"))?;
-        of_contracts.insert(key.contract, books::whole(tx, organization, book, now)?);
+        of_contracts.insert(key.contract, book_repository::load_book(tx, organization, book, now)?);
     }
     let edited = charges.iter().filter(|charge| charge.revision > 1);
     let (customers, refs): (BTreeSet<CustomerId>, Vec<ChargeRef>) =

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use billing_domain::access::Principal;
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::{Document, DocumentState};
-use billing_domain::ledger::receive::{Account, AccountEntry};
+use billing_domain::ledger::receivables::{AccountEntry, ReceivablesAccount};
 use billing_domain::ledger::{ContractBook, Entry};
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{Access, DocumentFilter, StoreError, Tx, transact};
@@ -42,37 +42,37 @@ pub struct Effects {
 ///
 /// # Errors
 /// What refuses it.
-pub fn rehearse(
+pub fn dry_run(
     services: &Services<'_>,
     principal: &Principal,
     work: &mut dyn FnMut(&Services<'_>) -> UseCaseResult<()>,
 ) -> UseCaseResult<Effects> {
     let (organization, now) = (principal.organization(), services.now());
     let outcome = transact(&*services.store, Access::Write, |tx| {
-        let rehearsal = Rehearsal::default();
-        services.rehearsing(tx, &rehearsal, |services| work(services))?;
-        Err::<Infallible, _>(Stop::Rehearsed(Box::new(rehearsal.effects(tx, organization, now)?)))
+        let rehearsal = DryRunRecorder::default();
+        services.in_dry_run(tx, &rehearsal, |services| work(services))?;
+        Err::<Infallible, _>(DryRunAbort::Rehearsed(Box::new(rehearsal.effects(tx, organization, now)?)))
     });
     match outcome {
         Ok(never) => match never {},
-        Err(Stop::Rehearsed(effects)) => Ok(*effects),
-        Err(Stop::Failed(error)) => Err(error),
+        Err(DryRunAbort::Rehearsed(effects)) => Ok(*effects),
+        Err(DryRunAbort::Failed(error)) => Err(error),
     }
 }
 
 /// Why the transaction of a rehearsal isn't committed.
-enum Stop {
+enum DryRunAbort {
     Rehearsed(Box<Effects>),
     Failed(UseCaseError),
 }
 
-impl From<StoreError> for Stop {
+impl From<StoreError> for DryRunAbort {
     fn from(error: StoreError) -> Self {
         Self::Failed(error.into())
     }
 }
 
-impl From<UseCaseError> for Stop {
+impl From<UseCaseError> for DryRunAbort {
     fn from(error: UseCaseError) -> Self {
         Self::Failed(error)
     }
@@ -80,10 +80,10 @@ impl From<UseCaseError> for Stop {
 
 /// What a use case that is rehearsed touches.
 #[derive(Debug, Default)]
-pub struct Rehearsal(Mutex<Touched>);
+pub struct DryRunRecorder(Mutex<AffectedResources>);
 
 #[derive(Debug, Default)]
-struct Touched {
+struct AffectedResources {
     /// Contracts whose drafts may say something else.
     contracts: BTreeSet<ContractKey>,
     /// Contracts that are made or changed.
@@ -92,13 +92,13 @@ struct Touched {
     before: BTreeMap<DocumentRef, (CustomerId, Option<DocumentView>)>,
 }
 
-impl Rehearsal {
-    fn touched(&self) -> MutexGuard<'_, Touched> {
+impl DryRunRecorder {
+    fn touched(&self) -> MutexGuard<'_, AffectedResources> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks at what entries of contracts are about, before any of them is written.
-    pub(crate) fn look_at_books<'b>(
+    pub(crate) fn capture_books<'b>(
         &self,
         tx: &mut dyn Tx,
         organization: OrganizationId,
@@ -120,7 +120,7 @@ impl Rehearsal {
                 | Entry::Due(_) => None,
             });
             let named: Vec<DocumentRef> = named.collect();
-            self.look_at_drafts(tx, organization, &all_of(contract), now)?;
+            self.capture_drafts(tx, organization, &all_of(contract), now)?;
             self.look_at(tx, organization, contract.customer, &named, now)?;
             let mut touched = self.touched();
             touched.contracts.insert(contract);
@@ -132,11 +132,11 @@ impl Rehearsal {
     }
 
     /// Looks at what entries of an account are about, before any of them is written.
-    pub(crate) fn look_at_account(
+    pub(crate) fn capture_account(
         &self,
         tx: &mut dyn Tx,
         organization: OrganizationId,
-        account: &Account,
+        account: &ReceivablesAccount,
         entries: &[AccountEntry],
         now: Timestamp,
     ) -> UseCaseResult<()> {
@@ -151,7 +151,7 @@ impl Rehearsal {
     }
 
     /// Looks at the first drafts that pass a filter, of which something that they say may change.
-    pub(crate) fn look_at_drafts(
+    pub(crate) fn capture_drafts(
         &self,
         tx: &mut dyn Tx,
         organization: OrganizationId,
@@ -201,7 +201,7 @@ impl Rehearsal {
 
     /// What became of all that was touched.
     fn effects(self, tx: &mut dyn Tx, organization: OrganizationId, now: Timestamp) -> UseCaseResult<Effects> {
-        let Touched { contracts, agreed, before } = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let AffectedResources { contracts, agreed, before } = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut effects = Effects::default();
         let (mut refs, mut customers): (BTreeSet<DocumentRef>, BTreeSet<CustomerId>) =
             before.iter().map(|(document_ref, (customer, _))| (*document_ref, *customer)).unzip();

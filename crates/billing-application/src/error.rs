@@ -1,10 +1,10 @@
 //! The one error of all use cases: what a caller can be told, and what only operators should see.
 
-use billing_domain::access::{Need, Role};
+use billing_domain::access::{Permission, Role};
 use billing_domain::format::FormatError;
 use billing_domain::money::{AmountOutOfRange, MoneyError};
 use billing_domain::ports::{PrintError, SecretError, StoreError};
-pub use billing_domain::refs::Thing;
+pub use billing_domain::refs::ResourceKind;
 use billing_domain::refusal::MatchRefusal;
 use billing_domain::refusal::Refusal;
 use billing_domain::violation::Violations;
@@ -30,7 +30,7 @@ pub enum UseCaseError {
     Unauthenticated,
     /// They are known, and haven't what it needs.
     #[error("this needs {0}")]
-    Forbidden(Need),
+    Forbidden(Permission),
     /// They are an administrator whose role may not do it.
     #[error("this takes the role {needed}, or one that may do more; yours is {role}")]
     InsufficientRole {
@@ -50,7 +50,7 @@ pub enum UseCaseError {
     InvalidCode,
     /// The reference in the path names nothing.
     #[error("there is no such {}", .0.word())]
-    Unknown(Thing),
+    Unknown(ResourceKind),
     /// Fields, or references in a body, that can't be taken.
     #[error("{0}")]
     Invalid(Violations),
@@ -58,7 +58,7 @@ pub enum UseCaseError {
     #[error("another {} has this {field} already", .thing.word())]
     AlreadyExists {
         /// Of what there is another.
-        thing: Thing,
+        thing: ResourceKind,
         /// Which field they would share.
         field: &'static str,
     },
@@ -169,6 +169,6 @@ pub type UseCaseResult<T> = Result<T, UseCaseError>;
 pub(crate) const UNKNOWN_REFERENCE: &str = "unknown_reference";
 
 /// A violation for a reference in a body that names nothing.
-pub(crate) fn unknown_reference(path: &[&str], thing: Thing) -> Violations {
+pub(crate) fn unknown_reference(path: &[&str], thing: ResourceKind) -> Violations {
     Violations::one(path, UNKNOWN_REFERENCE, format!("must be the reference of an existing {}", thing.word()))
 }

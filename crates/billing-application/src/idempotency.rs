@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use billing_domain::access::Principal;
-use billing_domain::idempotency::{ANSWER_KEPT_SECONDS, BodyHash, KeptAnswer, KeptRequest, Reply, RequestKey};
+use billing_domain::idempotency::{
+    ANSWER_KEPT_SECONDS, BodyHash, IdempotencyRecord, IdempotentResponse, ScopedIdempotencyKey, StoredResponse,
+};
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::OrganizationId;
 
@@ -23,11 +25,11 @@ const PURGED_PER_TRANSACTION: u32 = 1000;
 
 /// A request that names itself, so that its repeats are known.
 #[derive(Clone)]
-pub struct KeyedRequest {
+pub struct IdempotentRequest {
     /// What it asks for.
     pub use_case: UseCase,
     /// Where it was sent, and under which key.
-    pub key: RequestKey,
+    pub key: ScopedIdempotencyKey,
     /// What it says.
     pub body: BodyHash,
     /// How long to wait for a twin on another server.
@@ -43,21 +45,21 @@ pub struct KeyedRequest {
 /// The work's own, and then nothing is kept; [`UseCaseError::IdempotencyKeyReuse`] for a key that named another
 /// request; [`UseCaseError::RequestInProgress`] when a twin took too long; [`UseCaseError::Conflict`]
 /// `secret_shown_once` for a sealed answer that another must not read.
-pub fn once<T>(
+pub fn execute_once<T>(
     services: &Services<'_>,
     principal: &Principal,
-    request: &KeyedRequest,
-    render: impl Fn(T) -> UseCaseResult<KeptAnswer>,
+    request: &IdempotentRequest,
+    render: impl Fn(T) -> UseCaseResult<StoredResponse>,
     mut work: impl FnMut(&Services<'_>, &Principal) -> UseCaseResult<T>,
-) -> UseCaseResult<Reply> {
+) -> UseCaseResult<IdempotentResponse> {
     let organization = allow(principal, request.use_case)?;
     transact(&*services.store, Access::Write, |tx| {
         if let Some(answer) = hold(tx, services, organization, request, request.wait)? {
-            return Ok(Reply { answer, is_repeat: true });
+            return Ok(IdempotentResponse { answer, is_repeat: true });
         }
-        let answer = render(services.joined(tx, |services| work(services, principal))?)?;
-        keep(tx, services, organization, request, answer.clone())?;
-        Ok(Reply { answer, is_repeat: false })
+        let answer = render(services.in_transaction(tx, |services| work(services, principal))?)?;
+        save_response(tx, services, organization, request, answer.clone())?;
+        Ok(IdempotentResponse { answer, is_repeat: false })
     })
 }
 
@@ -66,50 +68,50 @@ fn hold(
     tx: &mut dyn Tx,
     services: &Services<'_>,
     organization: OrganizationId,
-    request: &KeyedRequest,
+    request: &IdempotentRequest,
     wait: Duration,
-) -> UseCaseResult<Option<KeptAnswer>> {
+) -> UseCaseResult<Option<StoredResponse>> {
     if !tx.hold_key(organization, &request.key, wait)? {
         return Err(UseCaseError::RequestInProgress);
     }
     let since = services.now().plus_seconds(-ANSWER_KEPT_SECONDS);
-    let kept = tx.kept_request(organization, &request.key, since)?;
+    let kept = tx.idempotency_record(organization, &request.key, since)?;
     kept.map(|kept| repeat(services, organization, request, kept)).transpose()
 }
 
 /// Keeps the answer to a request whose key is held.
-pub(crate) fn keep(
+pub(crate) fn save_response(
     tx: &mut dyn Tx,
     services: &Services<'_>,
     organization: OrganizationId,
-    request: &KeyedRequest,
-    answer: KeptAnswer,
+    request: &IdempotentRequest,
+    answer: StoredResponse,
 ) -> UseCaseResult<()> {
     let sealed = match &request.sealed_for {
         None => answer,
-        Some(secret) => KeptAnswer(services.sealer.seal(secret, &request.key.place(organization), &answer.0)?),
+        Some(secret) => StoredResponse(services.sealer.seal(secret, &request.key.place(organization), &answer.0)?),
     };
-    let kept = KeptRequest { body: request.body, answer: sealed, kept_at: services.now() };
-    Ok(tx.keep_request(organization, &request.key, &kept)?)
+    let kept = IdempotencyRecord { body: request.body, answer: sealed, kept_at: services.now() };
+    Ok(tx.save_idempotency_record(organization, &request.key, &kept)?)
 }
 
 /// The keys of requests that are carried out in one transaction.
 #[derive(Default)]
-pub(crate) struct Keys(BTreeSet<(OrganizationId, RequestKey)>);
+pub(crate) struct IdempotencyKeyLocks(BTreeSet<(OrganizationId, ScopedIdempotencyKey)>);
 
-impl Keys {
+impl IdempotencyKeyLocks {
     /// Holds a request's key until the transaction ends, without waiting for a twin; answers what the request was answered, where
     /// it was carried out before.
     ///
     /// # Errors
     /// [`UseCaseError::RequestInProgress`] while a twin is carried out, in the same transaction or another.
-    pub(crate) fn hold(
+    pub(crate) fn lock_key(
         &mut self,
         tx: &mut dyn Tx,
         services: &Services<'_>,
         organization: OrganizationId,
-        request: &KeyedRequest,
-    ) -> UseCaseResult<Option<KeptAnswer>> {
+        request: &IdempotentRequest,
+    ) -> UseCaseResult<Option<StoredResponse>> {
         if !self.0.insert((organization, request.key.clone())) {
             return Err(UseCaseError::RequestInProgress);
         }
@@ -122,34 +124,38 @@ impl Keys {
 ///
 /// # Errors
 /// As [`once`], and what `prepare` answers.
-pub fn carry_out<P, T>(
+pub fn prepare_and_execute_once<P, T>(
     services: &Services<'_>,
     principal: &Principal,
-    request: Option<&KeyedRequest>,
+    request: Option<&IdempotentRequest>,
     prepare: impl FnOnce(&Services<'_>, &Principal) -> UseCaseResult<P>,
     mut work: impl FnMut(&Services<'_>, &Principal, &P) -> UseCaseResult<T>,
-    render: impl Fn(T) -> UseCaseResult<KeptAnswer>,
-) -> UseCaseResult<Reply> {
+    render: impl Fn(T) -> UseCaseResult<StoredResponse>,
+) -> UseCaseResult<IdempotentResponse> {
     let Some(request) = request else {
         let prepared = prepare(services, principal)?;
-        return Ok(Reply { answer: render(work(services, principal, &prepared)?)?, is_repeat: false });
+        return Ok(IdempotentResponse { answer: render(work(services, principal, &prepared)?)?, is_repeat: false });
     };
-    if let Some(answer) = repeated(services, principal, request)? {
-        return Ok(Reply { answer, is_repeat: true });
+    if let Some(answer) = find_stored_response(services, principal, request)? {
+        return Ok(IdempotentResponse { answer, is_repeat: true });
     }
     let prepared = prepare(services, principal)?;
-    once(services, principal, request, render, |services, principal| work(services, principal, &prepared))
+    execute_once(services, principal, request, render, |services, principal| work(services, principal, &prepared))
 }
 
 /// The answer to a request that was carried out under its key already, without keeping a writer busy.
 ///
 /// # Errors
 /// As [`once`].
-pub fn repeated(services: &Services<'_>, principal: &Principal, request: &KeyedRequest) -> UseCaseResult<Option<KeptAnswer>> {
+pub fn find_stored_response(
+    services: &Services<'_>,
+    principal: &Principal,
+    request: &IdempotentRequest,
+) -> UseCaseResult<Option<StoredResponse>> {
     let organization = allow(principal, request.use_case)?;
     let since = services.now().plus_seconds(-ANSWER_KEPT_SECONDS);
     let kept = transact(&*services.store, Access::Read, |tx| {
-        Ok::<_, UseCaseError>(tx.kept_request(organization, &request.key, since)?)
+        Ok::<_, UseCaseError>(tx.idempotency_record(organization, &request.key, since)?)
     })?;
     kept.map(|kept| repeat(services, organization, request, kept)).transpose()
 }
@@ -157,9 +163,9 @@ pub fn repeated(services: &Services<'_>, principal: &Principal, request: &KeyedR
 fn repeat(
     services: &Services<'_>,
     organization: OrganizationId,
-    request: &KeyedRequest,
-    kept: KeptRequest,
-) -> UseCaseResult<KeptAnswer> {
+    request: &IdempotentRequest,
+    kept: IdempotencyRecord,
+) -> UseCaseResult<StoredResponse> {
     if kept.body != request.body {
         return Err(UseCaseError::IdempotencyKeyReuse);
     }
@@ -167,7 +173,7 @@ fn repeat(
         None => Ok(kept.answer),
         Some(secret) => {
             let opened = services.sealer.open(secret, &request.key.place(organization), &kept.answer.0);
-            Ok(KeptAnswer(opened.ok_or_else(shown_once)?))
+            Ok(StoredResponse(opened.ok_or_else(shown_once)?))
         }
     }
 }

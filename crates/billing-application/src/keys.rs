@@ -12,8 +12,8 @@ use billing_domain::refs::{ApiKeyRef, OrganizationId};
 use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 
-use crate::audit::{Audited, Change, Doer, note};
-use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// How often a fresh log-in name may collide before something else must be wrong.
@@ -56,7 +56,13 @@ pub fn generate_key(services: &Services, principal: &Principal, request: KeyRequ
     check_in_future(request.expires_at, services.now())?;
     transact(&*services.store, Access::Write, |tx| {
         let made = insert_key(services, tx, organization, &request)?;
-        note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::ApiKey(&made.key)))?;
+        record_audit_event(
+            tx,
+            services,
+            AuditContext::of(principal),
+            AuditAction::Create,
+            AuditChange::Made(AuditSubject::ApiKey(&made.key)),
+        )?;
         Ok(made)
     })
 }
@@ -86,7 +92,7 @@ fn insert_key(
             return Ok(GeneratedKey { key, password: made.password });
         }
     }
-    Err(UseCaseError::AlreadyExists { thing: Thing::ApiKey, field: "api_key" })
+    Err(UseCaseError::AlreadyExists { thing: ResourceKind::ApiKey, field: "api_key" })
 }
 
 /// How a key is rotated.
@@ -122,7 +128,7 @@ pub fn rotate_key(
     let now = services.now();
     check_in_future(rotation.expires_at, now)?;
     transact(&*services.store, Access::Write, |tx| {
-        let present = tx.hold_api_key(organization, api_key_ref)?.ok_or(UseCaseError::Unknown(Thing::ApiKey))?;
+        let present = tx.hold_api_key(organization, api_key_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::ApiKey))?;
         if let Some(successor) = present.successor {
             let detail = format!("the API key has a successor already, {successor}: rotate that one");
             return Err(UseCaseError::Conflict { code: "key_rotated", detail });
@@ -135,10 +141,10 @@ pub fn rotate_key(
         let request = KeyRequest { name: present.name.clone(), scopes: present.scopes.clone(), expires_at };
         let successor = insert_key(services, tx, organization, &request)?;
         let mut old = present.clone();
-        old.give_way(successor.key.api_key_ref, now.plus_seconds(i64::from(rotation.overlap_hours) * HOUR_SECONDS));
+        old.rotate_to(successor.key.api_key_ref, now.plus_seconds(i64::from(rotation.overlap_hours) * HOUR_SECONDS));
         tx.update_api_key(&old)?;
-        let change = Change::From(Audited::ApiKey(&present), Audited::ApiKey(&old));
-        note(tx, services, Doer::of(principal), AuditAction::Rotate, change)?;
+        let change = AuditChange::From(AuditSubject::ApiKey(&present), AuditSubject::ApiKey(&old));
+        record_audit_event(tx, services, AuditContext::of(principal), AuditAction::Rotate, change)?;
         Ok(RotatedKey { old, successor })
     })
 }
@@ -159,8 +165,14 @@ pub fn list_keys(services: &Services, principal: &Principal, page: PageRequest) 
 pub fn delete_key(services: &Services, principal: &Principal, api_key_ref: ApiKeyRef) -> UseCaseResult<()> {
     let organization = allow(principal, UseCase::DeleteKey)?;
     transact(&*services.store, Access::Write, |tx| {
-        let deleted = tx.delete_api_key(organization, api_key_ref)?.ok_or(UseCaseError::Unknown(Thing::ApiKey))?;
-        note(tx, services, Doer::of(principal), AuditAction::Delete, Change::Gone(Audited::ApiKey(&deleted)))
+        let deleted = tx.delete_api_key(organization, api_key_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::ApiKey))?;
+        record_audit_event(
+            tx,
+            services,
+            AuditContext::of(principal),
+            AuditAction::Delete,
+            AuditChange::Gone(AuditSubject::ApiKey(&deleted)),
+        )
     })
 }
 

@@ -13,13 +13,13 @@ pub mod catalog;
 pub mod charges;
 pub mod contracts;
 pub mod documents;
+pub mod dry_run;
 pub mod error;
 pub mod formats;
 pub mod idempotency;
 pub mod keys;
 pub mod organizations;
 pub mod own_account;
-pub mod rehearsal;
 pub mod run_history;
 pub mod search;
 pub mod secrets;
@@ -28,10 +28,10 @@ pub mod verify;
 
 mod accounts;
 mod basics;
-mod books;
-mod joined;
+mod book_repository;
 mod permissions;
 mod second_factor;
+mod transaction_scope;
 
 use std::sync::Arc;
 
@@ -40,8 +40,8 @@ use billing_domain::ports::{
     Clock, CodeChecker, DocumentPrinter, EventMapper, IdSource, KeyMaker, PasswordHasher, Sealer, TokenSigner,
 };
 
-pub use joined::StoreHandle;
 pub use permissions::{UseCase, allow};
+pub use transaction_scope::StoreHandle;
 
 /// Everything the use cases need from the outside.
 #[derive(Clone)]
@@ -65,7 +65,7 @@ pub struct Services<'s> {
     /// What is kept though it is secret.
     pub sealer: Arc<dyn Sealer>,
     /// What the audit log tells of changes.
-    pub teller: Arc<dyn audit::Teller>,
+    pub teller: Arc<dyn audit::AuditRenderer>,
     /// Documents on paper.
     pub printer: Arc<dyn DocumentPrinter>,
     /// How long a bearer token works, in seconds.

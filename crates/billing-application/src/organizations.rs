@@ -10,9 +10,9 @@ use billing_domain::violation::Violations;
 
 use crate::Services;
 use crate::administrators::{NewAdministrator, insert_administrator};
-use crate::audit::{Audited, Change, Doer, note};
+use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
 use crate::catalog::inserted;
-use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 
 /// The organization a first start makes.
 const FIRST_ORGANIZATION: &str = "default";
@@ -35,7 +35,7 @@ pub fn create_organization(services: &Services, name: &OneLine) -> UseCaseResult
 /// [`UseCaseError::Unknown`].
 pub fn organization_named(services: &Services, name: &OneLine) -> UseCaseResult<Organization> {
     transact(&*services.store, Access::Read, |tx| {
-        tx.organization_by_name(name)?.ok_or(UseCaseError::Unknown(Thing::Organization))
+        tx.organization_by_name(name)?.ok_or(UseCaseError::Unknown(ResourceKind::Organization))
     })
 }
 
@@ -69,7 +69,7 @@ pub fn first_start(services: &Services, email: &OneLine, password: &str) -> UseC
             made => made?,
         };
         let new = NewAdministrator { email, role: Role::Owner, password_hash: password_hash.clone(), one_time_until: None };
-        let administrator = insert_administrator(services, tx, Doer::command_line(organization.id), new)?;
+        let administrator = insert_administrator(services, tx, AuditContext::command_line(organization.id), new)?;
         Ok(Some(FirstStart { organization, administrator }))
     })
 }
@@ -81,13 +81,13 @@ fn insert_organization(services: &Services, tx: &mut dyn Tx, name: &OneLine) -> 
         default_entity: None,
         created_at: services.now(),
     };
-    inserted(Thing::Organization, tx.insert_organization(&organization)?)?;
+    inserted(ResourceKind::Organization, tx.insert_organization(&organization)?)?;
     let entity = first_entity(services)?;
-    inserted(Thing::Entity, tx.insert_entity(organization.id, &entity)?)?;
+    inserted(ResourceKind::Entity, tx.insert_entity(organization.id, &entity)?)?;
     tx.set_default_entity(organization.id, &entity.entity_ref)?;
     organization.default_entity = Some(entity.entity_ref);
-    let change = Change::Made(Audited::Organization(&organization));
-    note(tx, services, Doer::command_line(organization.id), AuditAction::Create, change)?;
+    let change = AuditChange::Made(AuditSubject::Organization(&organization));
+    record_audit_event(tx, services, AuditContext::command_line(organization.id), AuditAction::Create, change)?;
     Ok(organization)
 }
 

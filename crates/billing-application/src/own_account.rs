@@ -9,8 +9,8 @@ use billing_domain::ports::{Access, PasswordCheck, SecretError, Tx, transact};
 use billing_domain::refs::{AdminRef, SessionRef};
 use billing_domain::violation::Violations;
 
-use crate::audit::{Audited, Change, Doer, note};
-use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::second_factor::{CodeKind, bare, seal, take_code, unseal};
 use crate::secrets::hash_new;
 use crate::{Services, UseCase, allow};
@@ -61,21 +61,21 @@ pub fn change_password(
         changed.password_hash = password_hash.clone();
         tx.update_administrator(&changed)?;
         tx.delete_sessions(admin_ref, Some(kept))?;
-        let change = Change::Unshown(Audited::Administrator(&changed));
-        note(tx, services, Doer::of(principal), AuditAction::ChangePassword, change)
+        let change = AuditChange::Unshown(AuditSubject::Administrator(&changed));
+        record_audit_event(tx, services, AuditContext::of(principal), AuditAction::ChangePassword, change)
     })
 }
 
 /// A second factor that waits for its first code.
 #[derive(Clone)]
-pub struct Enrolled {
+pub struct SecondFactorEnrollment {
     /// Whose it is.
     pub email: String,
     /// The secret, as people type it into a device.
     pub secret: String,
 }
 
-impl std::fmt::Debug for Enrolled {
+impl std::fmt::Debug for SecondFactorEnrollment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Enrolled({} ***)", self.email)
     }
@@ -85,7 +85,7 @@ impl std::fmt::Debug for Enrolled {
 ///
 /// # Errors
 /// [`UseCaseError::Conflict`] where there is a second factor.
-pub fn enroll_second_factor(services: &Services, principal: &Principal) -> UseCaseResult<Enrolled> {
+pub fn enroll_second_factor(services: &Services, principal: &Principal) -> UseCaseResult<SecondFactorEnrollment> {
     let admin_ref = oneself(principal, UseCase::EnrollSecondFactor)?;
     let secret = services.codes.new_code_secret()?;
     let sealed = seal(services, admin_ref, &secret)?;
@@ -98,7 +98,7 @@ pub fn enroll_second_factor(services: &Services, principal: &Principal) -> UseCa
         tx.update_administrator(&administrator)?;
         Ok(administrator.email)
     })?;
-    Ok(Enrolled { email: email.to_string(), secret: services.codes.spelled(&secret) })
+    Ok(SecondFactorEnrollment { email: email.to_string(), secret: services.codes.spelled(&secret) })
 }
 
 /// Codes for who has lost their device, shown this once.
@@ -138,8 +138,8 @@ pub fn confirm_second_factor(services: &Services, principal: &Principal, code: &
         let source = CodeSource { secret: sealed.clone(), since: now, last_step, recovery: recovery.clone() };
         let changed = Administrator { second_factor: SecondFactor::On(source), ..present.clone() };
         tx.update_administrator(&changed)?;
-        let change = Change::From(Audited::Administrator(&present), Audited::Administrator(&changed));
-        note(tx, services, Doer::of(principal), AuditAction::AddSecondFactor, change)
+        let change = AuditChange::From(AuditSubject::Administrator(&present), AuditSubject::Administrator(&changed));
+        record_audit_event(tx, services, AuditContext::of(principal), AuditAction::AddSecondFactor, change)
     })?;
     Ok(RecoveryCodes(codes))
 }
@@ -161,11 +161,11 @@ pub fn remove_second_factor(services: &Services, principal: &Principal, password
         let changed = Administrator { second_factor: SecondFactor::Off, ..present.clone() };
         tx.update_administrator(&changed)?;
         if kind == CodeKind::Recovery {
-            let used = Change::Unshown(Audited::Administrator(&present));
-            note(tx, services, Doer::of(principal), AuditAction::UseRecoveryCode, used)?;
+            let used = AuditChange::Unshown(AuditSubject::Administrator(&present));
+            record_audit_event(tx, services, AuditContext::of(principal), AuditAction::UseRecoveryCode, used)?;
         }
-        let change = Change::From(Audited::Administrator(&present), Audited::Administrator(&changed));
-        note(tx, services, Doer::of(principal), AuditAction::RemoveSecondFactor, change)
+        let change = AuditChange::From(AuditSubject::Administrator(&present), AuditSubject::Administrator(&changed));
+        record_audit_event(tx, services, AuditContext::of(principal), AuditAction::RemoveSecondFactor, change)
     })
 }
 
@@ -199,7 +199,7 @@ pub fn end_session(services: &Services, principal: &Principal, session_ref: Sess
     transact(&*services.store, Access::Write, |tx| {
         let administrator = held_by_ref(tx, admin_ref)?;
         if !tx.delete_session_of(admin_ref, session_ref)? {
-            return Err(UseCaseError::Unknown(Thing::Session));
+            return Err(UseCaseError::Unknown(ResourceKind::Session));
         }
         note_end(services, tx, principal, &administrator)
     })
@@ -223,8 +223,8 @@ pub fn end_other_sessions(services: &Services, principal: &Principal, session: &
 }
 
 fn note_end(services: &Services, tx: &mut dyn Tx, principal: &Principal, administrator: &Administrator) -> UseCaseResult<()> {
-    let change = Change::Unshown(Audited::Administrator(administrator));
-    note(tx, services, Doer::of(principal), AuditAction::EndSessions, change)
+    let change = AuditChange::Unshown(AuditSubject::Administrator(administrator));
+    record_audit_event(tx, services, AuditContext::of(principal), AuditAction::EndSessions, change)
 }
 
 /// Which administrator asks: of one's own account only they do.

@@ -1,7 +1,7 @@
 //! Who may ask for what: the one table of what each use case needs. Every use case for a principal begins with [`allow`],
 //! wherever it was asked for.
 
-use billing_domain::access::{Need, Principal, Scope};
+use billing_domain::access::{Permission, Principal, Scope};
 use billing_domain::refs::OrganizationId;
 
 use crate::error::{UseCaseError, UseCaseResult};
@@ -16,7 +16,7 @@ macro_rules! use_cases {
 
         impl UseCase {
             /// What a principal must have to be let do it.
-            pub const fn need(self) -> Need {
+            pub const fn need(self) -> Permission {
                 match self {
                     $($(Self::$use_case)|+ => $need,)+
                 }
@@ -26,17 +26,17 @@ macro_rules! use_cases {
 }
 
 use_cases! {
-    Need::Administrator => GetOwnSession, ChangePassword, EnrollSecondFactor, ConfirmSecondFactor, RemoveSecondFactor, ListSessions,
+    Permission::Administrator => GetOwnSession, ChangePassword, EnrollSecondFactor, ConfirmSecondFactor, RemoveSecondFactor, ListSessions,
         EndSessions;
-    Need::Owner => GenerateKey, ListKeys, RotateKey, DeleteKey, InviteAdministrator, ListAdministrators, EditAdministrator,
+    Permission::Owner => GenerateKey, ListKeys, RotateKey, DeleteKey, InviteAdministrator, ListAdministrators, EditAdministrator,
         ResetAdministrator;
-    Need::Scope(Scope::UsageWrite) => RecordUsage, UpdateEvent, DeleteEvent, UndoImport;
-    Need::Scope(Scope::CatalogWrite) => CreateCustomer, EditCustomer, CreateEntity, EditEntity, CreateUsageProduct,
+    Permission::Scope(Scope::UsageWrite) => RecordUsage, UpdateEvent, DeleteEvent, UndoImport;
+    Permission::Scope(Scope::CatalogWrite) => CreateCustomer, EditCustomer, CreateEntity, EditEntity, CreateUsageProduct,
         EditUsageProduct, CreatePricing, EditPricing, CreateFormat, EditFormat, CreateBankAccount, EditBankAccount, PutExchangeRate;
-    Need::Scope(Scope::ContractsWrite) => CreateContract, EditContract, ChangeQuantity, CancelContract, ResumeContract;
-    Need::Scope(Scope::DocumentsWrite) => IssueDocument, VoidDocument, RecordPayment, ReversePayment, Refund, Apply, Unapply,
+    Permission::Scope(Scope::ContractsWrite) => CreateContract, EditContract, ChangeQuantity, CancelContract, ResumeContract;
+    Permission::Scope(Scope::DocumentsWrite) => IssueDocument, VoidDocument, RecordPayment, ReversePayment, Refund, Apply, Unapply,
         WriteOff, RunBilling, RecordCharge, EditCharge, DeleteCharge;
-    Need::Scope(Scope::Read) => GetEvent, GetEventHistory, ListEvents, SummarizeUsage, ReportUsage, GetCustomer, ListCustomers,
+    Permission::Scope(Scope::Read) => GetEvent, GetEventHistory, ListEvents, SummarizeUsage, ReportUsage, GetCustomer, ListCustomers,
         GetEntity, ListEntities, GetUsageProduct, ListUsageProducts, GetPricing, RatePricing, ListPricings, GetFormat, ListFormats, TestFormat,
         GetBankAccount, ListBankAccounts, ListExchangeRates,
         GetContract, ListContracts, PreviewInvoices, GetDocument, ListDocuments, ListPayments, GetBalance,

@@ -8,17 +8,17 @@
 use std::collections::BTreeMap;
 
 use billing_domain::access::Principal;
-use billing_domain::audit::Author;
+use billing_domain::audit::AuditActor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Access, RunFilter, Tx, transact};
 use billing_domain::refs::{BillingRunRef, ContractRef, OrganizationId};
 use billing_domain::refusal::Refusal;
-use billing_domain::runs::{FailedDocument, KeptRun, RUNS_KEPT_DAYS, RunFailure, RunHead};
+use billing_domain::runs::{BillingRunRecord, FailedDocument, RUNS_KEPT_DAYS, RunFailure, RunHead};
 
-use crate::audit::Doer;
+use crate::audit::AuditContext;
 use crate::basics::DAY_SECONDS;
-use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// What a billing run failed on: a contract as a whole, or one of its documents.
@@ -45,28 +45,28 @@ impl FailedContract {
 }
 
 /// What a run leaves behind, by organization; nothing of a dry run.
-pub(crate) struct History<'a> {
+pub(crate) struct RunRecorder<'a> {
     services: &'a Services<'a>,
     run_ref: BillingRunRef,
     begun_at: Timestamp,
     is_kept: bool,
-    runs: BTreeMap<OrganizationId, KeptRun>,
+    runs: BTreeMap<OrganizationId, BillingRunRecord>,
 }
 
-impl<'a> History<'a> {
+impl<'a> RunRecorder<'a> {
     /// Of a run that begins.
     pub(crate) const fn new(services: &'a Services<'a>, run_ref: BillingRunRef, begun_at: Timestamp, dry_run: bool) -> Self {
         Self { services, run_ref, begun_at, is_kept: !dry_run, runs: BTreeMap::new() }
     }
 
     /// Notes that the run looks at contracts of an organization, which is told before it does.
-    pub(crate) fn look(&mut self, doer: Doer<'_>, contracts: usize) -> UseCaseResult<()> {
+    pub(crate) fn record_start(&mut self, doer: AuditContext<'_>, contracts: usize) -> UseCaseResult<()> {
         if !self.is_kept {
             return Ok(());
         }
         if !self.runs.contains_key(&doer.organization) {
             let head = RunHead::begun(self.run_ref, doer.author, doer.request_id.cloned(), self.begun_at);
-            let run = KeptRun::begun(head);
+            let run = BillingRunRecord::begun(head);
             transact(&*self.services.store, Access::Write, |tx| {
                 Ok::<_, UseCaseError>(tx.put_billing_run(doer.organization, &run)?)
             })?;
@@ -79,12 +79,12 @@ impl<'a> History<'a> {
     }
 
     /// The run as it is with what a transaction did, written in that transaction; to be [taken up](Self::take_up) once it is committed.
-    pub(crate) fn written(
+    pub(crate) fn save_progress(
         &self,
         tx: &mut dyn Tx,
         organization: OrganizationId,
-        add: impl FnOnce(&mut KeptRun),
-    ) -> UseCaseResult<Option<KeptRun>> {
+        add: impl FnOnce(&mut BillingRunRecord),
+    ) -> UseCaseResult<Option<BillingRunRecord>> {
         let Some(run) = self.runs.get(&organization) else { return Ok(None) };
         let mut run = run.clone();
         add(&mut run);
@@ -93,7 +93,7 @@ impl<'a> History<'a> {
     }
 
     /// Takes up what was committed.
-    pub(crate) fn take_up(&mut self, organization: OrganizationId, run: Option<KeptRun>) {
+    pub(crate) fn confirm_progress(&mut self, organization: OrganizationId, run: Option<BillingRunRecord>) {
         self.runs.extend(run.map(|run| (organization, run)));
     }
 
@@ -125,16 +125,16 @@ impl<'a> History<'a> {
 }
 
 /// Writes how a run ended, or forgets it where it has nothing to tell, and returns the run that ended before it.
-fn end(tx: &mut dyn Tx, organization: OrganizationId, run: &KeptRun) -> UseCaseResult<Option<KeptRun>> {
+fn end(tx: &mut dyn Tx, organization: OrganizationId, run: &BillingRunRecord) -> UseCaseResult<Option<BillingRunRecord>> {
     let head = &run.head;
     let until = RunFilter { to: Some(head.begun_at), from: None };
     let one = PageRequest::new(1, 0).map_err(|_| UseCaseError::InvariantViolation("a page of one"))?;
     let before = tx.billing_runs(organization, &until, one)?.items.pop().filter(|before| before.ended_at.is_some());
     let before = match before {
         Some(before) if before.failed > 0 => tx.billing_run(organization, before.run_ref)?,
-        before => before.map(KeptRun::begun),
+        before => before.map(BillingRunRecord::begun),
     };
-    if head.author == Author::Scheduler && run.is_repetition_of(before.as_ref()) {
+    if head.author == AuditActor::Scheduler && run.is_repetition_of(before.as_ref()) {
         tx.forget_billing_run(organization, head.run_ref)?;
         return Ok(before);
     }
@@ -167,10 +167,10 @@ pub fn list_billing_runs(
 ///
 /// # Errors
 /// [`UseCaseError::Unknown`].
-pub fn get_billing_run(services: &Services, principal: &Principal, run_ref: BillingRunRef) -> UseCaseResult<KeptRun> {
+pub fn get_billing_run(services: &Services, principal: &Principal, run_ref: BillingRunRef) -> UseCaseResult<BillingRunRecord> {
     let organization = allow(principal, UseCase::GetBillingRun)?;
     let found = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.billing_run(organization, run_ref)?))?;
-    found.ok_or(UseCaseError::Unknown(Thing::BillingRun))
+    found.ok_or(UseCaseError::Unknown(ResourceKind::BillingRun))
 }
 
 /// Forgets the runs that began more than 400 days ago, in every organization; answers how many there were.

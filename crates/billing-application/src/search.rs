@@ -3,7 +3,7 @@
 use billing_domain::access::Principal;
 use billing_domain::contract::Contract;
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::ports::{Access, Found, Sought, transact};
+use billing_domain::ports::{Access, SearchHit, SearchTerms, transact};
 use billing_domain::refs::DocumentRef;
 use billing_domain::text::OneLine;
 
@@ -18,9 +18,9 @@ pub const MAX_FOUND: u32 = 20;
 ///
 /// # Errors
 /// [`UseCaseError::Store`](crate::error::UseCaseError::Store).
-pub fn search(services: &Services, principal: &Principal, text: &OneLine) -> UseCaseResult<Vec<Found>> {
+pub fn search(services: &Services, principal: &Principal, text: &OneLine) -> UseCaseResult<Vec<SearchHit>> {
     let organization = allow(principal, UseCase::Search)?;
-    let sought = Sought {
+    let sought = SearchTerms {
         text: text.clone(),
         document_number: DocumentNumber::parse(text.as_str()),
         contract_number: Contract::read_number(text.as_str()),

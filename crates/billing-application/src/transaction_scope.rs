@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use billing_domain::ports::{Access, RollBack, Store, StoreResult, Tx};
 
 use crate::Services;
-use crate::rehearsal::Rehearsal;
+use crate::dry_run::DryRunRecorder;
 
 /// The store that use cases run their transactions in.
 #[derive(Clone)]
@@ -18,7 +18,7 @@ pub enum StoreHandle<'s> {
     /// An open transaction of a store: every use case joins it.
     Joined(&'s dyn Store),
     /// The same, of one that is undone in the end, with what notes what is touched.
-    Rehearsing(&'s dyn Store, &'s Rehearsal),
+    Rehearsing(&'s dyn Store, &'s DryRunRecorder),
 }
 
 impl<'s> Deref for StoreHandle<'s> {
@@ -50,24 +50,24 @@ impl fmt::Debug for StoreHandle<'_> {
 
 impl Services<'_> {
     /// Runs use cases in an open transaction: each is committed with it, or undone alone where it refuses.
-    pub fn joined<T>(&self, tx: &mut dyn Tx, work: impl FnOnce(&Services<'_>) -> T) -> T {
+    pub fn in_transaction<T>(&self, tx: &mut dyn Tx, work: impl FnOnce(&Services<'_>) -> T) -> T {
         let store = OpenTransaction(Mutex::new(tx));
         work(&Services { store: StoreHandle::Joined(&store), ..self.clone() })
     }
 
     /// [`joined`](Self::joined), in a transaction that is undone in the end.
-    pub(crate) fn rehearsing<T>(&self, tx: &mut dyn Tx, rehearsal: &Rehearsal, work: impl FnOnce(&Services<'_>) -> T) -> T {
+    pub(crate) fn in_dry_run<T>(&self, tx: &mut dyn Tx, rehearsal: &DryRunRecorder, work: impl FnOnce(&Services<'_>) -> T) -> T {
         let store = OpenTransaction(Mutex::new(tx));
         work(&Services { store: StoreHandle::Rehearsing(&store, rehearsal), ..self.clone() })
     }
 
     /// Whether use cases run in one open transaction.
-    pub(crate) const fn are_joined(&self) -> bool {
+    pub(crate) const fn is_in_transaction(&self) -> bool {
         matches!(self.store, StoreHandle::Joined(_) | StoreHandle::Rehearsing(..))
     }
 
     /// What notes what is touched, where that is only rehearsed.
-    pub(crate) const fn rehearsal(&self) -> Option<&Rehearsal> {
+    pub(crate) const fn rehearsal(&self) -> Option<&DryRunRecorder> {
         match self.store {
             StoreHandle::Rehearsing(_, rehearsal) => Some(rehearsal),
             StoreHandle::Own(_) | StoreHandle::Joined(_) => None,

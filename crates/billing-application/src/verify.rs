@@ -4,24 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use billing_domain::access::Principal;
-use billing_domain::account::AccountRows;
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::lines::{LedgerLine, LineKey, sign};
 use billing_domain::document::{Document, DocumentKind, Lifecycle, Purpose};
-use billing_domain::ledger::receive::{Account, check_account};
+use billing_domain::ledger::receivables::{ReceivablesAccount, check_account};
 use billing_domain::ledger::{ContractBook, check, overdue};
 use billing_domain::money::MoneySum;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{
     Access, ApplicationsOf, DocumentFilter, DocumentsOf, PaymentsOf, StoreError, StoreResult, Tx, transact,
 };
+use billing_domain::receivables::AccountRows;
 use billing_domain::refs::{ContractKey, ContractRef, OrganizationId};
 use billing_domain::refusal::Refusal;
 use billing_domain::usage::{UsageKey, UsageTotal};
 use billing_domain::verification::{RecordedVerification, Verification};
 
 use crate::basics::corrupt;
-use crate::books;
+use crate::book_repository;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -131,7 +131,7 @@ fn verify_accounts(services: &Services, organization: OrganizationId, found: &mu
         let wrong = look(services, &subject, found, |tx| {
             let unapplied = tx.accounts(organization, Some(key.customer_id))?.into_iter().find(|(other, _)| *other == key);
             let unapplied = unapplied.map_or(MoneySum::zero(key.currency), |(_, unapplied)| unapplied);
-            let mut account = Account::new(key.clone(), true, unapplied);
+            let mut account = ReceivablesAccount::new(key.clone(), true, unapplied);
             account.add(AccountRows {
                 documents: tx.account_documents(organization, &key, DocumentsOf::All)?,
                 payments: tx.account_payments(organization, &key, PaymentsOf::All)?,
@@ -173,11 +173,12 @@ struct Due {
 
 fn verify_contract(tx: &mut dyn Tx, key: ContractKey, due: Due, found: &mut Verification) -> UseCaseResult<()> {
     let (organization, contract_ref) = (key.organization, key.contract);
-    let book = books::empty(tx, key, None)?.ok_or_else(|| corrupt("a contract", &contract_ref, "is not there"))?;
-    let mut book = books::whole(tx, organization, book, due.now)?;
+    let book =
+        book_repository::load_header(tx, key, None)?.ok_or_else(|| corrupt("a contract", &contract_ref, "is not there"))?;
+    let mut book = book_repository::load_book(tx, organization, book, due.now)?;
     let subject = format!("{} ({contract_ref})", book.contract.number_text());
     verify_totals(tx, organization, &book, found)?;
-    books::recount_all(tx, organization, &mut book)?;
+    book_repository::recount_all(tx, organization, &mut book)?;
     let mut note = |wrong: Result<Vec<String>, Refusal>| match wrong {
         Ok(wrong) => wrong.into_iter().for_each(|detail| found.find(&subject, detail)),
         Err(refusal) => found.find(&subject, refusal.to_string()),

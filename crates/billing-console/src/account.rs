@@ -4,7 +4,7 @@ use maud::{Markup, PreEscaped, html};
 use qrcode::{EcLevel, QrCode, render::svg};
 use serde_json::Value;
 
-use crate::answer::At;
+use crate::json_view::JsonView;
 use crate::parts::{href, instant, section, words};
 
 /// What the interface answers about one's own account.
@@ -22,7 +22,7 @@ pub struct AccountAnswers {
 
 /// The body of the page of one's own account.
 pub fn account(answers: &AccountAnswers) -> Markup {
-    let at = At(&answers.account);
+    let at = JsonView(&answers.account);
     html! {
         h1 { "Your account" }
         dl.facts {
@@ -33,7 +33,7 @@ pub fn account(answers: &AccountAnswers) -> Markup {
         }
         (section("Password", &password(answers)))
         (section("Second factor", &second_factor(answers, at)))
-        (section("Sessions", &sessions(At(&answers.sessions))))
+        (section("Sessions", &sessions(JsonView(&answers.sessions))))
     }
 }
 
@@ -71,7 +71,7 @@ fn password(answers: &AccountAnswers) -> Markup {
     }
 }
 
-fn second_factor(answers: &AccountAnswers, at: At<'_>) -> Markup {
+fn second_factor(answers: &AccountAnswers, at: JsonView<'_>) -> Markup {
     html! {
         @if at.at("second_factor_since").is_there() {
             p {
@@ -93,7 +93,7 @@ fn second_factor(answers: &AccountAnswers, at: At<'_>) -> Markup {
     }
 }
 
-fn sessions(all: At<'_>) -> Markup {
+fn sessions(all: JsonView<'_>) -> Markup {
     let has_others = all.items().count() > 1;
     html! {
         div.scrolls tabindex="0" role="region" aria-label="Sessions" {
@@ -180,7 +180,7 @@ pub fn recovery_codes(answer: &Value) -> Markup {
             " Each lets you in once in the place of a code of your app, for when you have lost it. Print them, or keep them where \
               passwords are kept."
         }
-        ul.codes { @for code in At(answer).at("recovery_codes").items() { li { code { (code.text()) } } } }
+        ul.codes { @for code in JsonView(answer).at("recovery_codes").items() { li { code { (code.text()) } } } }
         p { "From now on a log-in takes a code." }
         p { a.button href=(href(&["account"])) { "I have kept them" } }
     }

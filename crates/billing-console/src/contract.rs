@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::answer::At;
 use crate::document::title;
+use crate::json_view::JsonView;
 use crate::list::table;
 use crate::listings::{DOCUMENTS, DOCUMENTS_OF};
 use crate::parts::{changes, day, encoded, facts, href, link, money, section, state};
@@ -29,7 +29,7 @@ pub struct ContractAnswers {
 
 /// The body of a contract's page.
 pub fn contract(answers: &ContractAnswers) -> Markup {
-    let at = At(&answers.contract);
+    let at = JsonView(&answers.contract);
     let reference = at.at("contract_ref").text();
     let all = |part: &str| format!("{}?contract_ref={}", href(&[part]), encoded(&reference));
     html! {
@@ -42,11 +42,11 @@ pub fn contract(answers: &ContractAnswers) -> Markup {
             ("Version", html! { (at.at("version").text()) }),
             ("Reference", html! { code { (reference) } }),
         ]))
-        (section("Billed now", &invoices(At(&answers.current), "Nothing is billed for today.")))
-        (section("Billed next", &invoices(At(&answers.next), "Nothing is billed after that.")))
+        (section("Billed now", &invoices(JsonView(&answers.current), "Nothing is billed for today.")))
+        (section("Billed next", &invoices(JsonView(&answers.next), "Nothing is billed after that.")))
         (section("Documents", &html! {
-            @if At(&answers.documents).items().next().is_some() {
-                (table("Documents", &DOCUMENTS.some(DOCUMENTS_OF), At(&answers.documents)))
+            @if JsonView(&answers.documents).items().next().is_some() {
+                (table("Documents", &DOCUMENTS.some(DOCUMENTS_OF), JsonView(&answers.documents)))
                 p { (link(Some(all("documents")), "All documents")) " · " (link(Some(all("usage")), "Usage")) " · " (link(Some(all("events")), "Usage events")) " · "
                     (changes("CONTRACT", &reference)) }
             } @else { p.muted { "None yet." } }
@@ -58,7 +58,7 @@ pub fn contract(answers: &ContractAnswers) -> Markup {
 }
 
 /// What can be done with it in its state; each page shows what it would do first.
-fn actions(at: At<'_>, reference: &str, answers: &ContractAnswers) -> Markup {
+fn actions(at: JsonView<'_>, reference: &str, answers: &ContractAnswers) -> Markup {
     let is_in = |states: &[&str]| states.iter().any(|state| at.at("state").is(state));
     let doing = |what: &str| href(&["do", what, reference]);
     let goes_on = answers.may_change && !is_in(&["CANCELLING", "CANCELLED"]);
@@ -75,7 +75,7 @@ fn actions(at: At<'_>, reference: &str, answers: &ContractAnswers) -> Markup {
     }
 }
 
-fn invoices(invoices: At<'_>, none: &str) -> Markup {
+fn invoices(invoices: JsonView<'_>, none: &str) -> Markup {
     html! {
         @if invoices.items().next().is_none() { p.muted { (none) } }
         div.cards {
@@ -91,7 +91,7 @@ fn invoices(invoices: At<'_>, none: &str) -> Markup {
     }
 }
 
-fn agreed(product: At<'_>) -> Markup {
+fn agreed(product: JsonView<'_>) -> Markup {
     html! {
         (facts(&[
             ("Pricing", link(

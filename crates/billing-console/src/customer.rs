@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::answer::At;
+use crate::json_view::JsonView;
 use crate::list::table;
 use crate::listings::{CONTRACTS, DOCUMENTS, DOCUMENTS_OF};
 use crate::parts::{changes, encoded, href, link, money, section};
@@ -29,22 +29,22 @@ pub struct CustomerAnswers {
 /// The body of a customer's page.
 pub fn customer(answers: &CustomerAnswers) -> Markup {
     let CustomerAnswers { customer, balance, contracts, documents, usage, may_edit } = answers;
-    let at = At(customer);
+    let at = JsonView(customer);
     let reference = at.at("customer_ref").text();
     let more = |part: &str| format!("{}?customer_ref={}", href(&[part]), encoded(&reference));
     html! {
         h1 { (at.at("name").text()) }
         @if *may_edit { p { a.button href=(href(&["edit", "customers", &reference])) { "Edit" } } }
-        (section("Balance", &balances(At(balance))))
+        (section("Balance", &balances(JsonView(balance))))
         (section("Contracts", &html! {
-            @if At(contracts).items().next().is_some() {
-                (table(CONTRACTS.title, CONTRACTS.columns, At(contracts)))
+            @if JsonView(contracts).items().next().is_some() {
+                (table(CONTRACTS.title, CONTRACTS.columns, JsonView(contracts)))
                 p { (link(Some(more("contracts")), "All contracts")) }
             } @else { p.muted { "None." } }
         }))
         (section("Documents", &html! {
-            @if At(documents).items().next().is_some() {
-                (table("Documents", &DOCUMENTS.some(DOCUMENTS_OF), At(documents)))
+            @if JsonView(documents).items().next().is_some() {
+                (table("Documents", &DOCUMENTS.some(DOCUMENTS_OF), JsonView(documents)))
                 p { (link(Some(more("documents")), "All documents")) }
             } @else { p.muted { "None." } }
         }))
@@ -57,7 +57,7 @@ pub fn customer(answers: &CustomerAnswers) -> Markup {
     }
 }
 
-fn balances(balance: At<'_>) -> Markup {
+fn balances(balance: JsonView<'_>) -> Markup {
     html! {
         @if balance.items().next().is_none() { p.muted { "Nothing was issued yet." } }
         div.cards {

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::answer::At;
+use crate::json_view::JsonView;
 use crate::parts::{address, changes, day, encoded, facts, href, instant, link, money, number, section, state, words};
 
 /// What the interface answers about a document.
@@ -20,14 +20,14 @@ pub struct DocumentAnswers {
 
 /// The body of a document's page.
 pub fn document(answers: &DocumentAnswers) -> Markup {
-    let at = At(&answers.document);
-    let missing: Vec<String> = at.at("missing").items().map(At::text).collect();
+    let at = JsonView(&answers.document);
+    let missing: Vec<String> = at.at("missing").items().map(JsonView::text).collect();
     html! {
         h1 { (title(at)) " " (state(at.at("state"))) @if at.at("overdue").is_true() { " " span.state data-state="OVERDUE" { "Overdue" } } }
-        @if answers.may_change { (actions(at, At(&answers.payments))) }
+        @if answers.may_change { (actions(at, JsonView(&answers.payments))) }
         (sheet(at))
         (family(at))
-        (settlement(at, At(&answers.payments), answers.may_change))
+        (settlement(at, JsonView(&answers.payments), answers.may_change))
         p { (changes("DOCUMENT", &at.at("document_ref").text())) }
         @if !missing.is_empty() {
             (section("What the law asks for and it doesn't say", &html! {
@@ -38,7 +38,7 @@ pub fn document(answers: &DocumentAnswers) -> Markup {
 }
 
 /// What a document says, as a paper does.
-pub(crate) fn sheet(at: At<'_>) -> Markup {
+pub(crate) fn sheet(at: JsonView<'_>) -> Markup {
     html! {
         div.sheet {
             (head(at))
@@ -51,13 +51,13 @@ pub(crate) fn sheet(at: At<'_>) -> Markup {
 }
 
 /// What kind of document it is, and its number.
-pub(crate) fn title(at: At<'_>) -> String {
+pub(crate) fn title(at: JsonView<'_>) -> String {
     let kind = words(&at.at("kind").text());
     let number = at.at("document_number").text();
     if number.is_empty() { format!("{kind}, not opened yet") } else { format!("{kind} {number}") }
 }
 
-fn head(at: At<'_>) -> Markup {
+fn head(at: JsonView<'_>) -> Markup {
     let (customer, entity) = (at.at("customer"), at.at("entity"));
     html! {
         div.parties {
@@ -78,7 +78,7 @@ fn head(at: At<'_>) -> Markup {
     }
 }
 
-fn party(role: &str, part: &str, party: At<'_>, field: &str) -> Markup {
+fn party(role: &str, part: &str, party: JsonView<'_>, field: &str) -> Markup {
     let (name, legal) = (party.at(&format!("{field}_name")).text(), party.at(&format!("{field}_legal_name")).text());
     html! {
         div {
@@ -91,7 +91,7 @@ fn party(role: &str, part: &str, party: At<'_>, field: &str) -> Markup {
     }
 }
 
-pub(crate) fn lines(at: At<'_>) -> Markup {
+pub(crate) fn lines(at: JsonView<'_>) -> Markup {
     let currency = at.at("currency").text();
     html! {
         @for product in at.at("products").items() {
@@ -113,7 +113,7 @@ pub(crate) fn lines(at: At<'_>) -> Markup {
     }
 }
 
-fn line_row(document: At<'_>, line: At<'_>, currency: &str) -> Markup {
+fn line_row(document: JsonView<'_>, line: JsonView<'_>, currency: &str) -> Markup {
     let usage = line.at("usage_product_ref");
     let has_tiers = line.at("tiers").items().next().is_some();
     let opens = has_tiers || usage.is_there();
@@ -136,12 +136,12 @@ fn line_row(document: At<'_>, line: At<'_>, currency: &str) -> Markup {
 }
 
 /// The page with the events behind a line.
-fn events(document: At<'_>, usage_product: At<'_>) -> String {
+fn events(document: JsonView<'_>, usage_product: JsonView<'_>) -> String {
     let (document, product) = (document.at("document_ref").text(), usage_product.text());
     format!("{}?document_ref={}&usage_product_ref={}", href(&["events"]), encoded(&document), encoded(&product))
 }
 
-fn tiers(line: At<'_>, currency: &str) -> Markup {
+fn tiers(line: JsonView<'_>, currency: &str) -> Markup {
     html! {
         table {
             thead { tr { th { "Up to" } th.amount { "Quantity" } th.amount { "Unit price" } th.amount { "Flat" } th.amount { "Amount" } } }
@@ -161,19 +161,20 @@ fn tiers(line: At<'_>, currency: &str) -> Markup {
 }
 
 /// An amount that is taken off.
-fn less(amount: At<'_>, currency: &str) -> Markup {
+fn less(amount: JsonView<'_>, currency: &str) -> Markup {
     html! { @if !amount.text().starts_with('-') { "\u{2212}" } (money(amount, currency)) }
 }
 
-fn sum_row(name: &str, amount: At<'_>, currency: &str) -> Markup {
+fn sum_row(name: &str, amount: JsonView<'_>, currency: &str) -> Markup {
     html! { tr { th colspan="4" scope="row" { (name) } td.amount { (money(amount, currency)) } } }
 }
 
-pub(crate) fn totals(at: At<'_>) -> Markup {
+pub(crate) fn totals(at: JsonView<'_>) -> Markup {
     let currency = at.at("currency").text();
     let label = at.at("tax_label");
     let tax_name = if label.is_there() { label.text() } else { "Tax".to_owned() };
-    let row = |name: &str, amount: At<'_>| html! { tr { th scope="row" { (name) } td.amount { (money(amount, &currency)) } } };
+    let row =
+        |name: &str, amount: JsonView<'_>| html! { tr { th scope="row" { (name) } td.amount { (money(amount, &currency)) } } };
     let lesser = |name: &str, field: &str| {
         html! { @if at.at(field).is_amount() { tr { th scope="row" { (name) } td.amount { (less(at.at(field), &currency)) } } } }
     };
@@ -196,9 +197,9 @@ pub(crate) fn totals(at: At<'_>) -> Markup {
     }
 }
 
-fn family(at: At<'_>) -> Markup {
+fn family(at: JsonView<'_>) -> Markup {
     let related = at.at("related_documents");
-    let to = |reference: At<'_>| Some(href(&["documents", &reference.text()]));
+    let to = |reference: JsonView<'_>| Some(href(&["documents", &reference.text()]));
     html! {
         @if at.at("parent_document_ref").is_there() || related.items().next().is_some() || at.at("replaces_document_ref").is_there() {
             (section("Related documents", &html! {
@@ -218,7 +219,7 @@ fn family(at: At<'_>) -> Markup {
     }
 }
 
-fn settlement(at: At<'_>, payments: At<'_>, may_change: bool) -> Markup {
+fn settlement(at: JsonView<'_>, payments: JsonView<'_>, may_change: bool) -> Markup {
     let currency = at.at("currency").text();
     html! {
         @if payments.items().next().is_some() {
@@ -264,12 +265,12 @@ fn settlement(at: At<'_>, payments: At<'_>, may_change: bool) -> Markup {
 }
 
 /// The page of something that is done with a document, a payment or an application.
-fn doing(what: &str, reference: At<'_>) -> String {
+fn doing(what: &str, reference: JsonView<'_>) -> String {
     href(&["do", what, &reference.text()])
 }
 
 /// What can be done with it in its state; each page shows what it would do first.
-fn actions(at: At<'_>, payments: At<'_>) -> Markup {
+fn actions(at: JsonView<'_>, payments: JsonView<'_>) -> Markup {
     let reference = at.at("document_ref");
     let is_in = |states: &[&str]| states.iter().any(|state| at.at("state").is(state));
     let is_draft = is_in(&["DRAFT"]);

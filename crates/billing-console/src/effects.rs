@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::answer::At;
 use crate::document::{lines, title, totals};
+use crate::json_view::JsonView;
 use crate::parts::{day, href, link, money, state};
 
 /// A change that waits for a yes.
@@ -45,13 +45,13 @@ const PARTS: &[(&str, &str)] = &[
 
 /// Whether it does anything to documents.
 pub fn is_seen(effects: &Value) -> bool {
-    PARTS.iter().any(|(part, _)| At(effects).at(part).items().next().is_some())
+    PARTS.iter().any(|(part, _)| JsonView(effects).at(part).items().next().is_some())
 }
 
 /// The body of a page with what a change would do.
 pub fn preview(preview: &Preview) -> Markup {
-    let effects = At(&preview.effects);
-    let before: Vec<At<'_>> = effects.at("before").items().collect();
+    let effects = JsonView(&preview.effects);
+    let before: Vec<JsonView<'_>> = effects.at("before").items().collect();
     html! {
         h1 { (preview.title) }
         @if !preview.tells.is_empty() { p { (preview.tells) } }
@@ -72,7 +72,7 @@ pub fn preview(preview: &Preview) -> Markup {
 }
 
 /// A document as it would be, beside what it is.
-fn changed(document: At<'_>, before: &[At<'_>]) -> Markup {
+fn changed(document: JsonView<'_>, before: &[JsonView<'_>]) -> Markup {
     let reference = document.at("document_ref");
     let before = before.iter().find(|before| reference.is_there() && before.at("document_ref").0 == reference.0);
     let currency = document.at("currency").text();

@@ -3,13 +3,13 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::answer::At;
+use crate::json_view::JsonView;
 use crate::parts::{facts, href, instant, link, number, section, state, words};
 use crate::thing::fields;
 
 /// The body of an event's page. A deleted one has its revisions alone.
 pub fn event(event: &Value, history: &Value, may_change: bool) -> Markup {
-    let at = At(event);
+    let at = JsonView(event);
     let data = at.at("additional_report_data");
     html! {
         h1 { "Usage event" }
@@ -39,11 +39,11 @@ pub fn event(event: &Value, history: &Value, may_change: bool) -> Markup {
         } @else {
             p { "This event was deleted: it counts no more." }
         }
-        (section("Revisions", &revisions(At(history))))
+        (section("Revisions", &revisions(JsonView(history))))
     }
 }
 
-fn revisions(history: At<'_>) -> Markup {
+fn revisions(history: JsonView<'_>) -> Markup {
     html! {
         div.scrolls {
             table {

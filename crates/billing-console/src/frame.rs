@@ -39,7 +39,7 @@ const OF_OWNERS: [&str; 2] = ["keys", "team"];
 
 /// Who looks at a page.
 #[derive(Clone, Debug)]
-pub struct Who {
+pub struct CurrentUser {
     /// Their e-mail address.
     pub email: String,
     /// Whether they may manage keys and administrators.
@@ -83,7 +83,7 @@ pub struct Frame {
     /// The way to it.
     pub crumbs: Vec<Crumb>,
     /// Who looks at it, where that is known.
-    pub who: Option<Who>,
+    pub who: Option<CurrentUser>,
     /// Where the service is reached.
     pub service: String,
     /// How software asks for what the page shows.
@@ -214,7 +214,7 @@ mod tests {
             title: "<script>{{7*7}}".to_owned(),
             part: "customers",
             crumbs: vec![Crumb { name: "<b>".to_owned(), href: "/console/customers".to_owned() }],
-            who: Some(Who { email: "<u>".to_owned(), is_owner: false }),
+            who: Some(CurrentUser { email: "<u>".to_owned(), is_owner: false }),
             service: "https://billing.example".to_owned(),
             calls: vec![Call { method: "GET", path: "/api/customers/filter?name='x".to_owned() }],
             notice: Some(Notice::Refused("x".to_owned(), "<i>".to_owned())),
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn the_navigation_shows_what_one_may_see() {
         let frame = |is_owner| Frame {
-            who: Some(Who { email: "a@example.com".to_owned(), is_owner }),
+            who: Some(CurrentUser { email: "a@example.com".to_owned(), is_owner }),
             ..Frame::bare("Home".to_owned(), String::new())
         };
         for (is_owner, links) in [(true, 1), (false, 0)] {

@@ -3,11 +3,11 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::answer::At;
+use crate::json_view::JsonView;
 use crate::list::table;
 use crate::listings::{DOCUMENTS, LATEST_DOCUMENTS, REFUSED, WHY};
 use crate::parts::{amounts, grouped, href, instant, link, query, section};
-use crate::usage::{Compared, UsageAnswers, comparison};
+use crate::usage::{TimeComparison, UsageAnswers, comparison};
 
 /// How many there are of something, and where they are listed.
 #[derive(Clone, Debug)]
@@ -67,14 +67,14 @@ pub fn home(answers: &HomeAnswers) -> Markup {
         }
         div.cards {
             @for counted in &answers.cards { (card(counted)) }
-            (last_run(At(&answers.last_run)))
-            (verified(At(&answers.verification)))
+            (last_run(JsonView(&answers.last_run)))
+            (verified(JsonView(&answers.verification)))
         }
         (section("Left to pay, by age", &ages(&answers.ages)))
         (section("Usage today", &answers.usage))
         (section("Refused usage since yesterday", &refused(answers)))
-        @if At(&answers.documents).items().next().is_some() {
-            (section("Latest documents", &table("Latest documents", &DOCUMENTS.some(LATEST_DOCUMENTS), At(&answers.documents))))
+        @if JsonView(&answers.documents).items().next().is_some() {
+            (section("Latest documents", &table("Latest documents", &DOCUMENTS.some(LATEST_DOCUMENTS), JsonView(&answers.documents))))
         }
     }
 }
@@ -99,7 +99,7 @@ fn card(counted: &Counted) -> Markup {
 }
 
 /// What failed in the last billing run, where one was.
-fn last_run(run: At<'_>) -> Markup {
+fn last_run(run: JsonView<'_>) -> Markup {
     html! {
         @if run.is_there() { div.card {
             h2 { a href=(href(&["billing-runs", &run.at("run_ref").text()])) { "Failures of the last billing run" } }
@@ -109,7 +109,7 @@ fn last_run(run: At<'_>) -> Markup {
 }
 
 /// When the books were verified, and what was found.
-fn verified(verification: At<'_>) -> Markup {
+fn verified(verification: JsonView<'_>) -> Markup {
     let findings = verification.at("findings");
     html! {
         div.card {
@@ -153,7 +153,7 @@ pub fn usage_today(today: &UsageToday) -> Markup {
     let UsageToday { now, before, days } = today;
     let day = |day: &str| format!("{}?{}", href(&["usage"]), query(&[("from", day), ("to", day)]));
     let before_until = ("A month before, until this time", day(&days.1));
-    comparison(now, before, &Compared { now: ("Today so far", day(&days.0)), before: before_until })
+    comparison(now, before, &TimeComparison { now: ("Today so far", day(&days.0)), before: before_until })
 }
 
 fn refused(answers: &HomeAnswers) -> Markup {
@@ -161,7 +161,7 @@ fn refused(answers: &HomeAnswers) -> Markup {
     html! {
         @if count == "0" { p { "None." } } @else {
             p { strong { (count) } " events were refused, and aren't billed." }
-            (table("Refused usage since yesterday", &REFUSED.some(WHY), At(most)))
+            (table("Refused usage since yesterday", &REFUSED.some(WHY), JsonView(most)))
             p { a href=(format!("{}?{}", href(&["refused"]), query(&[("from", &answers.refused_since)]))) { "All of it" } }
         }
     }
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn the_books_were_verified_or_never() {
-        let shown = |verification| verified(At(&verification)).into_string();
+        let shown = |verification| verified(JsonView(&verification)).into_string();
         let never = shown(json!({"begun_at": null, "ended_at": null, "documents": 0, "wrong": 0, "findings": []}));
         assert!(never.contains("Never") && never.contains("verify --record"), "{never}");
         let clean = shown(json!({"ended_at": "2026-11-20T01:00:09Z", "documents": 1234, "wrong": 0, "findings": []}));

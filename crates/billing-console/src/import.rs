@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::answer::At;
-use crate::list::{Column, Shown, table};
+use crate::json_view::JsonView;
+use crate::list::{CellFormat, Column, table};
 use crate::listings::{IMPORTS, column};
 use crate::parts::{facts, grouped, href, instant, number, section, state};
 
@@ -24,10 +24,10 @@ const FIELDS: &[(&str, &str)] = &[
 ];
 
 const DOCUMENTS: &[Column] = &[
-    column("Document", "document_number", Shown::Text).leading("documents", "document_ref"),
-    column("Customer", "customer_ref", Shown::Text).leading("customers", "customer_ref"),
-    column("Currency", "currency", Shown::Text),
-    column("Events", "events", Shown::Number),
+    column("Document", "document_number", CellFormat::Text).leading("documents", "document_ref"),
+    column("Customer", "customer_ref", CellFormat::Text).leading("customers", "customer_ref"),
+    column("Currency", "currency", CellFormat::Text),
+    column("Events", "events", CellFormat::Number),
 ];
 
 /// Those of a dry run that says what they come to.
@@ -35,21 +35,21 @@ const TRIED_DOCUMENTS: &[Column] = &[
     DOCUMENTS[0],
     DOCUMENTS[1],
     DOCUMENTS[3],
-    column("Total now", "total_before", Shown::Money("currency")),
-    column("Total then", "total", Shown::Money("currency")),
+    column("Total now", "total_before", CellFormat::Money("currency")),
+    column("Total then", "total", CellFormat::Money("currency")),
 ];
 
 const REJECTS: &[Column] = &[
-    column("Line", "line", Shown::Number),
-    column("Why", "code", Shown::Text),
-    column("Reason", "detail", Shown::Text),
-    column("Fields", "errors", Shown::Told),
+    column("Line", "line", CellFormat::Number),
+    column("Why", "code", CellFormat::Text),
+    column("Reason", "detail", CellFormat::Text),
+    column("Fields", "errors", CellFormat::Told),
 ];
 
 const KEPT_BACK: &[Column] = &[
-    column("Event", "event_ref", Shown::Text).leading("events", "event_ref"),
-    column("Why", "code", Shown::Text),
-    column("Reason", "detail", Shown::Text),
+    column("Event", "event_ref", CellFormat::Text).leading("events", "event_ref"),
+    column("Why", "code", CellFormat::Text),
+    column("Reason", "detail", CellFormat::Text),
 ];
 
 /// The most lines that were refused that a page shows.
@@ -89,7 +89,7 @@ fn format_choice(formats: &Value, chosen: &str) -> Markup {
             select #format_name name="format_name" aria-describedby="format-told" {
                 option value="" { "its columns" }
                 // The built-in format is the columns themselves.
-                @for format in At(formats).items().filter(|format| format.at("changed_at").is_there()) {
+                @for format in JsonView(formats).items().filter(|format| format.at("changed_at").is_there()) {
                     @let name = format.at("format_name").text();
                     option value=(name) selected[name == chosen] { "the usage format " (name) }
                 }
@@ -101,7 +101,7 @@ fn format_choice(formats: &Value, chosen: &str) -> Markup {
 
 /// A file that is carried from page to page.
 #[derive(Clone, Debug)]
-pub struct CarriedFile {
+pub struct PendingFile {
     /// What it is called.
     pub name: String,
     /// What it says, in Base64: a browser changes line breaks in texts.
@@ -111,8 +111,8 @@ pub struct CarriedFile {
 }
 
 /// The body of the page that says what importing a file would do.
-pub fn import_check(file: &CarriedFile, formats: &Value, result: &Value) -> Markup {
-    let at = At(result);
+pub fn import_check(file: &PendingFile, formats: &Value, result: &Value) -> Markup {
+    let at = JsonView(result);
     let recorded = at.at("recorded").text();
     html! {
         h1 { "Import " (file.name) }
@@ -137,7 +137,7 @@ pub fn import_check(file: &CarriedFile, formats: &Value, result: &Value) -> Mark
 }
 
 /// What became of a file's events, or would.
-fn counted(at: At<'_>, would: bool) -> Markup {
+fn counted(at: JsonView<'_>, would: bool) -> Markup {
     html! {
         (facts(&[
             (if would { "Would be recorded" } else { "Recorded" }, number(at.at("recorded"))),
@@ -151,7 +151,7 @@ fn counted(at: At<'_>, would: bool) -> Markup {
     }
 }
 
-fn columns(columns: At<'_>, by_format: bool) -> Markup {
+fn columns(columns: JsonView<'_>, by_format: bool) -> Markup {
     html! {
         section {
             h2 { "Columns" }
@@ -181,7 +181,7 @@ fn columns(columns: At<'_>, by_format: bool) -> Markup {
 }
 
 /// What a column is that keeps its name.
-fn own_name(name: &str, column: At<'_>) -> String {
+fn own_name(name: &str, column: JsonView<'_>) -> String {
     match FIELDS.iter().find(|(field, _)| *field == name) {
         Some((_, meaning)) => (*meaning).to_owned(),
         None if column.at("report_data").is_true() || !column.at("called").is(name) => format!("report data {name}"),
@@ -189,13 +189,13 @@ fn own_name(name: &str, column: At<'_>) -> String {
     }
 }
 
-fn rejected(at: At<'_>) -> Markup {
+fn rejected(at: JsonView<'_>) -> Markup {
     let first: Vec<Value> = at.at("rejects").items().take(MAX_REJECTS).map(|reject| reject.0.clone()).collect();
     let shown = first.len();
     html! {
         @if shown > 0 {
             (section("Lines that are refused", &html! {
-                (table("Lines that are refused", REJECTS, At(&Value::Array(first))))
+                (table("Lines that are refused", REJECTS, JsonView(&Value::Array(first))))
                 @if at.at("refused").text() != shown.to_string() { p.muted { "The first " (shown) " of " (grouped(&at.at("refused").text())) "." } }
             }))
         }
@@ -203,11 +203,11 @@ fn rejected(at: At<'_>) -> Markup {
 }
 
 /// Whether a dry run says what a document comes to.
-fn is_summed(document: At<'_>) -> bool {
+fn is_summed(document: JsonView<'_>) -> bool {
     document.at("total").is_there()
 }
 
-fn documents(at: At<'_>, title: &str) -> Markup {
+fn documents(at: JsonView<'_>, title: &str) -> Markup {
     html! {
         @if at.at("documents").items().next().is_some() {
             (section(title, &html! {
@@ -226,7 +226,7 @@ fn documents(at: At<'_>, title: &str) -> Markup {
 
 /// The body of the page that says what became of a file of which not all was taken.
 pub fn import_result(file: &str, result: &Value) -> Markup {
-    let at = At(result);
+    let at = JsonView(result);
     html! {
         h1 { "Imported " (file) }
         (counted(at, false))
@@ -241,7 +241,7 @@ pub fn import_result(file: &str, result: &Value) -> Markup {
 
 /// The body of an import's page; `may_undo` for who may undo it.
 pub fn import(import: &Value, may_undo: bool) -> Markup {
-    let at = At(import);
+    let at = JsonView(import);
     let undone = at.at("undone");
     html! {
         h1 { "Import " (at.at("name").text()) }
@@ -282,7 +282,7 @@ pub fn import(import: &Value, may_undo: bool) -> Markup {
 
 /// The body of the page that asks whether an import is to be undone, and says what couldn't be deleted the last time.
 pub fn import_undo(import: &Value, rejects: &Value) -> Markup {
-    let at = At(import);
+    let at = JsonView(import);
     let left = at.at("left").text();
     html! {
         h1 { "Undo the import " (at.at("name").text()) }
@@ -298,8 +298,8 @@ pub fn import_undo(import: &Value, rejects: &Value) -> Markup {
         } @else {
             p { "Nothing is left of it to be deleted." }
         }
-        @if At(rejects).items().next().is_some() {
-            (section("Events that couldn't be deleted", &table("Events that couldn't be deleted", KEPT_BACK, At(rejects))))
+        @if JsonView(rejects).items().next().is_some() {
+            (section("Events that couldn't be deleted", &table("Events that couldn't be deleted", KEPT_BACK, JsonView(rejects))))
         }
         (documents(at, "Documents that its events went on"))
     }
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn columns_are_shown_as_what_they_are_and_may_be_anything_else() {
-        let file = CarriedFile { name: "a<.csv".to_owned(), content: "eA==".to_owned(), format_name: String::new() };
+        let file = PendingFile { name: "a<.csv".to_owned(), content: "eA==".to_owned(), format_name: String::new() };
         let columns = json!([
             {"name": "Zeit", "called": "timestamp", "report_data": false, "samples": ["2026-01-01T00:00:00Z", "<b>"]},
             {"name": "region", "called": "region", "report_data": true, "samples": []},

@@ -6,9 +6,9 @@ static NOTHING: Value = Value::Null;
 
 /// An answer or a part of one. What isn't there is as what is null.
 #[derive(Clone, Copy, Debug)]
-pub struct At<'v>(pub &'v Value);
+pub struct JsonView<'v>(pub &'v Value);
 
-impl<'v> At<'v> {
+impl<'v> JsonView<'v> {
     /// A field, by the names on the way to it with dots between.
     pub fn at(self, path: &str) -> Self {
         Self(path.split('.').try_fold(self.0, |value, name| value.get(name)).unwrap_or(&NOTHING))
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn what_is_not_there_says_nothing() {
         let answer = json!({"a": {"b": 1}, "c": null, "d": "x"});
-        let at = At(&answer);
+        let at = JsonView(&answer);
         assert_eq!(at.at("a.b").text(), "1");
         assert!(!at.at("a.z").is_there() && !at.at("c").is_there() && !at.at("d.e").is_there());
         assert_eq!(at.at("a.z").text(), "");
@@ -75,7 +75,7 @@ mod tests {
         for (text, is_amount) in [("0", false), ("0.00", false), ("-0.10", true), ("12", true), ("\"5\"", false), ("null", false)]
         {
             let value: Value = serde_json::from_str(text).expect(text);
-            assert_eq!(At(&value).is_amount(), is_amount, "{text}");
+            assert_eq!(JsonView(&value).is_amount(), is_amount, "{text}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::answer::At;
+use crate::json_view::JsonView;
 use crate::parts::{href, instant, words};
 
 /// An API key whose password is shown, this once.
@@ -46,8 +46,8 @@ const MEANINGS: [(&str, &str); 5] = [
 pub fn keys(keys: &Value, form: &KeyForm) -> Markup {
     html! {
         h1 { "API keys" }
-        @if At(keys).items().next().is_some() {
-            (table(At(keys)))
+        @if JsonView(keys).items().next().is_some() {
+            (table(JsonView(keys)))
         } @else {
             p { "There are no keys yet. Make one for the software that reports your usage." }
         }
@@ -58,7 +58,7 @@ pub fn keys(keys: &Value, form: &KeyForm) -> Markup {
     }
 }
 
-fn table(keys: At<'_>) -> Markup {
+fn table(keys: JsonView<'_>) -> Markup {
     html! {
         div.scrolls tabindex="0" role="region" aria-label="API keys" {
             table {
@@ -82,12 +82,12 @@ fn table(keys: At<'_>) -> Markup {
     }
 }
 
-fn scopes(key: At<'_>) -> Markup {
-    let all: Vec<String> = key.at("scopes").items().map(At::text).collect();
+fn scopes(key: JsonView<'_>) -> Markup {
+    let all: Vec<String> = key.at("scopes").items().map(JsonView::text).collect();
     html! { @if all.len() == MEANINGS.len() { "everything" } @else { @for scope in &all { code { (scope) } " " } } }
 }
 
-fn change(key: At<'_>) -> Markup {
+fn change(key: JsonView<'_>) -> Markup {
     let (reference, name) = (key.at("api_key_ref").text(), key.at("api_key").text());
     html! {
         details {
@@ -152,7 +152,7 @@ fn meaning(scope: &str) -> String {
 
 /// The body of the page of a key that was made.
 pub fn generated_key(made: &GeneratedKey) -> Markup {
-    let answer = At(&made.answer);
+    let answer = JsonView(&made.answer);
     let (key, password, service) = (answer.at("api_key").text(), answer.at("password").text(), &made.service);
     html! {
         h1 { "A new API key" }

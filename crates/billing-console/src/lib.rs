@@ -5,7 +5,6 @@
 //! scripts.
 
 mod account;
-mod answer;
 mod chart;
 mod contract;
 mod customer;
@@ -19,6 +18,7 @@ mod frame;
 mod home;
 mod import;
 mod input;
+mod json_view;
 mod keys;
 mod list;
 mod log_in;
@@ -31,7 +31,6 @@ mod thing;
 mod usage;
 
 pub use account::{AccountAnswers, Enrollment, account, enrolled, recovery_codes};
-pub use answer::At;
 pub use contract::{ContractAnswers, contract};
 pub use customer::{CustomerAnswers, customer};
 pub use document::{DocumentAnswers, document};
@@ -39,12 +38,13 @@ pub use effects::{AGAIN, CONFIRMED, Preview, is_seen, preview};
 pub use event::event;
 pub use form::{Field, Form, Group, Item, List, RESIZE, Suggestions, form, was};
 pub use format::{FORMAT_FIELDS, FormatEditor, FormatField, format_editor, format_fields};
-pub use frame::{Call, Crumb, Frame, Notice, ROOT, STYLE, STYLE_PATH, Who, apart, framed, page, problem};
+pub use frame::{Call, Crumb, CurrentUser, Frame, Notice, ROOT, STYLE, STYLE_PATH, apart, framed, page, problem};
 pub use home::{Counted, HomeAnswers, UsageToday, home, usage_today};
-pub use import::{CarriedFile, IMPORT_PATH, import, import_check, import_form, import_result, import_undo, usual_field};
+pub use import::{IMPORT_PATH, PendingFile, import, import_check, import_form, import_result, import_undo, usual_field};
 pub use input::InputKind;
+pub use json_view::JsonView;
 pub use keys::{GeneratedKey, KeyForm, generated_key, keys};
-pub use list::{Column, Filter, Listing, Neighbours, Part, Shown, View, found, headings, list, row};
+pub use list::{CellFormat, Column, Filter, ListPage, Listing, PageLinks, View, found, headings, list, row};
 pub use log_in::{LogIn, Step, log_in};
 pub use parts::{href, query, with_instants};
 pub use pricing::{PricingAnswers, pricing, quantities};
@@ -52,6 +52,6 @@ pub use run::{billing_preview, billing_run};
 pub use start::{FirstCall, FirstStep, Start, Waited, first_call, start, wait};
 pub use team::{Invitation, invited, team};
 pub use thing::thing;
-pub use usage::{Explored, Slot, Span, UsageAnswers, usage, usage_lately, usage_sums};
+pub use usage::{ChartBucket, Explored, Span, UsageAnswers, usage, usage_lately, usage_sums};
 
 pub mod listings;

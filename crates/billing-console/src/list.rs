@@ -2,15 +2,15 @@
 
 use maud::{Markup, html};
 
-use crate::answer::At;
 use crate::input::{Input, InputKind};
+use crate::json_view::JsonView;
 use crate::listings::ALL;
 use crate::parts::{amounts, day, href, instant, link, money, number, query, state, words};
 use crate::thing::fields;
 
 /// How a column shows its field.
 #[derive(Clone, Copy, Debug)]
-pub enum Shown {
+pub enum CellFormat {
     /// As it is.
     Text,
     /// An amount, in the currency that another field names.
@@ -37,7 +37,7 @@ pub struct Column {
     /// The field it shows, by the names on the way to it with dots between.
     pub field: &'static str,
     /// How.
-    pub shown: Shown,
+    pub shown: CellFormat,
     /// Where it leads: to the page, in this part of the console, of what this field names.
     pub leads: Option<(&'static str, &'static str)>,
     /// What the interface calls the order by it, where it has one.
@@ -109,7 +109,7 @@ impl Listing {
     }
 
     /// What a thing is called: the field that leads to its page.
-    pub fn name_of(&self, thing: At<'_>) -> String {
+    pub fn name_of(&self, thing: JsonView<'_>) -> String {
         let leads_there = |column: &&Column| column.leads.is_some_and(|(part, _)| part == self.part);
         self.columns.iter().find(leads_there).map(|column| thing.at(column.field).text()).unwrap_or_default()
     }
@@ -181,7 +181,7 @@ impl View {
 
 /// A part of a list.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct ListPage {
     /// Its elements.
     pub elements: serde_json::Value,
     /// How many the whole list has, where that is known.
@@ -189,14 +189,14 @@ pub struct Part {
     /// What all of it amounts to, by currency, where the interface tells.
     pub sums: Vec<(String, String)>,
     /// Queries of the pages around it.
-    pub neighbours: Neighbours,
+    pub neighbours: PageLinks,
     /// Where the interface writes the whole list as a table for other programs, with all fields.
     pub table: Option<String>,
 }
 
 /// Queries of the pages around one.
 #[derive(Clone, Debug, Default)]
-pub struct Neighbours {
+pub struct PageLinks {
     /// Of the first page.
     pub first: Option<String>,
     /// Of the one before.
@@ -206,8 +206,8 @@ pub struct Neighbours {
 }
 
 /// The body of a list's page.
-pub fn list(listing: &Listing, part: &Part, filters: &[Filter], view: &View) -> Markup {
-    let elements = At(&part.elements);
+pub fn list(listing: &Listing, part: &ListPage, filters: &[Filter], view: &View) -> Markup {
+    let elements = JsonView(&part.elements);
     let is_narrowed = filters.iter().any(|filter| !filter.value.is_empty());
     html! {
         h1 { (listing.title) }
@@ -281,7 +281,7 @@ pub(crate) fn field(filter: &Filter) -> Markup {
 }
 
 /// A table of some elements of a list.
-pub(crate) fn table(name: &str, columns: &[Column], elements: At<'_>) -> Markup {
+pub(crate) fn table(name: &str, columns: &[Column], elements: JsonView<'_>) -> Markup {
     let headings = html! {
         @for column in columns { th scope="col" class=[class(column)] { (column.label) } }
     };
@@ -289,7 +289,7 @@ pub(crate) fn table(name: &str, columns: &[Column], elements: At<'_>) -> Markup 
 }
 
 /// A list's table, which is ordered otherwise by its headings.
-fn ordered(name: &str, view: &View, elements: At<'_>) -> Markup {
+fn ordered(name: &str, view: &View, elements: JsonView<'_>) -> Markup {
     let (by, descends) = view.order.strip_prefix('-').map_or((view.order.as_str(), false), |by| (by, true));
     let headings = html! {
         @for column in &view.columns {
@@ -310,7 +310,7 @@ fn ordered(name: &str, view: &View, elements: At<'_>) -> Markup {
     rows(name, &headings, &view.columns, elements)
 }
 
-fn rows(name: &str, headings: &Markup, columns: &[Column], elements: At<'_>) -> Markup {
+fn rows(name: &str, headings: &Markup, columns: &[Column], elements: JsonView<'_>) -> Markup {
     html! {
         div.scrolls tabindex="0" role="region" aria-label=(name) {
             table {
@@ -327,8 +327,10 @@ fn rows(name: &str, headings: &Markup, columns: &[Column], elements: At<'_>) -> 
 
 const fn class(column: &Column) -> Option<&'static str> {
     match column.shown {
-        Shown::Money(_) | Shown::Number => Some("amount"),
-        Shown::Text | Shown::Day | Shown::Instant | Shown::State | Shown::Word | Shown::Told => None,
+        CellFormat::Money(_) | CellFormat::Number => Some("amount"),
+        CellFormat::Text | CellFormat::Day | CellFormat::Instant | CellFormat::State | CellFormat::Word | CellFormat::Told => {
+            None
+        }
     }
 }
 
@@ -340,7 +342,7 @@ pub fn headings(columns: &[Column]) -> Vec<String> {
 
 /// What a row says below [`headings`]: as the interface says it, with all digits and in UTC. Whether each is a number stands beside it.
 pub fn row(columns: &[Column], element: &serde_json::Value) -> Vec<(String, bool)> {
-    let element = At(element);
+    let element = JsonView(element);
     let said = |field: &str| (element.at(field).text(), element.at(field).0.is_number());
     columns.iter().map(|column| said(column.field)).chain(currency_of(columns).map(said)).collect()
 }
@@ -348,24 +350,24 @@ pub fn row(columns: &[Column], element: &serde_json::Value) -> Vec<(String, bool
 /// The field with the currency of amounts, unless it is a column.
 fn currency_of(columns: &[Column]) -> Option<&'static str> {
     let currency = columns.iter().find_map(|column| match column.shown {
-        Shown::Money(currency) => Some(currency),
+        CellFormat::Money(currency) => Some(currency),
         _ => None,
     })?;
     columns.iter().all(|column| column.field != currency).then_some(currency)
 }
 
-fn cell(column: &Column, element: At<'_>) -> Markup {
+fn cell(column: &Column, element: JsonView<'_>) -> Markup {
     let at = element.at(column.field);
     let shown = match column.shown {
-        Shown::Text => html! { (at.text()) },
-        Shown::Money(currency) => money(at, &element.at(currency).text()),
-        Shown::Number => number(at),
-        Shown::Day => day(at),
-        Shown::Instant => instant(at),
-        Shown::State => state(at),
-        Shown::Word => html! { (words(&at.text())) },
-        Shown::Told if at.0.is_object() => html! { details { summary { "Show" } (fields(at)) } },
-        Shown::Told => html! { @if at.is_there() { details { summary { "Show" } pre { code { (at.text()) } } } } },
+        CellFormat::Text => html! { (at.text()) },
+        CellFormat::Money(currency) => money(at, &element.at(currency).text()),
+        CellFormat::Number => number(at),
+        CellFormat::Day => day(at),
+        CellFormat::Instant => instant(at),
+        CellFormat::State => state(at),
+        CellFormat::Word => html! { (words(&at.text())) },
+        CellFormat::Told if at.0.is_object() => html! { details { summary { "Show" } (fields(at)) } },
+        CellFormat::Told => html! { @if at.is_there() { details { summary { "Show" } pre { code { (at.text()) } } } } },
     };
     let page = column.leads.map(|(part, key)| (part, element.at(key).text())).filter(|(_, reference)| !reference.is_empty());
     match page {
@@ -374,8 +376,8 @@ fn cell(column: &Column, element: At<'_>) -> Markup {
     }
 }
 
-fn pages(listing: &Listing, part: &Part, view: &View) -> Markup {
-    let Neighbours { first, previous, next } = &part.neighbours;
+fn pages(listing: &Listing, part: &ListPage, view: &View) -> Markup {
+    let PageLinks { first, previous, next } = &part.neighbours;
     let place = |query: &str| format!("?{}", view.beside(query));
     html! {
         div.pages {
@@ -398,13 +400,13 @@ fn pages(listing: &Listing, part: &Part, view: &View) -> Markup {
 pub fn found(sought: &str, found: &serde_json::Value) -> Markup {
     html! {
         h1 { "Search: " (sought) }
-        @if At(found).items().next().is_none() {
+        @if JsonView(found).items().next().is_none() {
             p { "Nothing has this as its number, reference or key, nor a name that begins so." }
         } @else {
             div.scrolls {
                 table {
                     thead { tr { th { "What" } th { "Number or reference" } th { "Name" } } }
-                    tbody { @for one in At(found).items() { tr {
+                    tbody { @for one in JsonView(found).items() { tr {
                         td { (words(&one.at("kind").text())) }
                         td { (link(page_of(&one.at("url").text()), &name_of(one))) }
                         td { (one.at("name").text()) }
@@ -416,7 +418,7 @@ pub fn found(sought: &str, found: &serde_json::Value) -> Markup {
 }
 
 /// The number of something that was found, or else its reference.
-fn name_of(one: At<'_>) -> String {
+fn name_of(one: JsonView<'_>) -> String {
     let number = one.at("number");
     if number.is_there() { number.text() } else { one.at("ref").text() }
 }
@@ -455,9 +457,9 @@ mod tests {
     }
 
     fn seen(elements: &serde_json::Value, filters: &[Filter], said: &[(&str, &str)]) -> String {
-        let neighbours = Neighbours { next: Some("cursor=7&pageSize=50".to_owned()), ..Neighbours::default() };
+        let neighbours = PageLinks { next: Some("cursor=7&pageSize=50".to_owned()), ..PageLinks::default() };
         let total = Some("1234".to_owned());
-        let part = Part { elements: elements.clone(), total, sums: Vec::new(), neighbours, table: None };
+        let part = ListPage { elements: elements.clone(), total, sums: Vec::new(), neighbours, table: None };
         let said: Vec<(String, String)> = said.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         list(&DOCUMENTS, &part, filters, &View::of(&DOCUMENTS, &said)).into_string()
     }

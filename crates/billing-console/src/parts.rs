@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::answer::At;
 use crate::frame::ROOT;
+use crate::json_view::JsonView;
 
 /// A link to a page of the console. What stands behind the root is encoded, part by part.
 pub fn href(parts: &[&str]) -> String {
@@ -72,13 +72,13 @@ pub(crate) fn grouped(number: &str) -> String {
 }
 
 /// A number, grouped; its exact value on hover.
-pub(crate) fn number(at: At<'_>) -> Markup {
+pub(crate) fn number(at: JsonView<'_>) -> Markup {
     let exact = at.text();
     html! { @if at.is_there() { data class="number" value=(exact) title=(exact) { (grouped(&exact)) } } }
 }
 
 /// An amount with its currency.
-pub(crate) fn money(amount: At<'_>, currency: &str) -> Markup {
+pub(crate) fn money(amount: JsonView<'_>, currency: &str) -> Markup {
     let exact = amount.text();
     html! {
         @if amount.is_there() {
@@ -92,13 +92,13 @@ pub(crate) fn amounts(told: &str) -> Markup {
     html! {
         @for (place, one) in told.split(", ").enumerate() {
             @if place > 0 { ", " }
-            @if let Some((currency, amount)) = one.split_once(' ') { (money(At(&Value::from(amount)), currency)) } @else { (one) }
+            @if let Some((currency, amount)) = one.split_once(' ') { (money(JsonView(&Value::from(amount)), currency)) } @else { (one) }
         }
     }
 }
 
 /// An instant, to the second, in UTC, until [`with_instants`] writes it otherwise; exactly, where the pointer rests.
-pub(crate) fn instant(at: At<'_>) -> Markup {
+pub(crate) fn instant(at: JsonView<'_>) -> Markup {
     let exact = at.text();
     let shown = exact.get(..19).map_or(exact.clone(), |seconds| format!("{} UTC", seconds.replace('T', " ")));
     html! { @if at.is_there() { time.instant datetime=(exact) title=(exact) { (shown) } } }
@@ -122,7 +122,7 @@ pub fn with_instants(page: &str, written: impl Fn(&str) -> Option<String>) -> St
 }
 
 /// A day.
-pub(crate) fn day(at: At<'_>) -> Markup {
+pub(crate) fn day(at: JsonView<'_>) -> Markup {
     html! { @if at.is_there() { time datetime=(at.text()) { (at.text()) } } }
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn words(code: &str) -> String {
 }
 
 /// A state or a kind, with a colour of its own.
-pub(crate) fn state(at: At<'_>) -> Markup {
+pub(crate) fn state(at: JsonView<'_>) -> Markup {
     let code = at.text();
     html! { @if at.is_there() { span.state data-state=(code) { (words(&code)) } } }
 }
@@ -158,7 +158,7 @@ pub(crate) fn section(title: &str, body: &Markup) -> Markup {
 }
 
 /// An address, line by line.
-pub(crate) fn address(at: At<'_>) -> Markup {
+pub(crate) fn address(at: JsonView<'_>) -> Markup {
     let lines = [at.at("line1").text(), at.at("line2").text(), city(at), at.at("state").text(), at.at("country").text()];
     html! {
         @if at.is_there() {
@@ -167,7 +167,7 @@ pub(crate) fn address(at: At<'_>) -> Markup {
     }
 }
 
-fn city(at: At<'_>) -> String {
+fn city(at: JsonView<'_>) -> String {
     format!("{} {}", at.at("zip_code").text(), at.at("city").text()).trim().to_owned()
 }
 

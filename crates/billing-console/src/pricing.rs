@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::answer::At;
 use crate::chart::{Point, line};
 use crate::figure::{ONE, billionths, digits};
+use crate::json_view::JsonView;
 use crate::list::table;
 use crate::listings::CONTRACTS;
 use crate::parts::{changes, facts, grouped, href, link, money, number, query, section, words};
@@ -41,16 +41,16 @@ pub struct PricingAnswers {
 }
 
 /// The line items that are drawn.
-fn drawn(pricing: At<'_>) -> impl Iterator<Item = At<'_>> {
+fn drawn(pricing: JsonView<'_>) -> impl Iterator<Item = JsonView<'_>> {
     pricing.at("line_items").items().filter(|item| item.at("kind").is("USAGE")).take(MAX_DRAWN)
 }
 
-fn exactly(at: At<'_>) -> Option<i128> {
+fn exactly(at: JsonView<'_>) -> Option<i128> {
     billionths(&at.text()).filter(|number| *number > 0)
 }
 
 /// Where the price of a line item bends or jumps, and how far its drawing goes.
-fn shape(item: At<'_>, asked: Option<i128>) -> (Vec<i128>, i128) {
+fn shape(item: JsonView<'_>, asked: Option<i128>) -> (Vec<i128>, i128) {
     let included = exactly(item.at("included_quantity")).unwrap_or_default();
     let tiers = item.at("price.tiers").items().filter_map(|tier| exactly(tier.at("up_to"))).map(|bound| bound + included);
     let packages = exactly(item.at("price.package_size")).into_iter();
@@ -63,7 +63,7 @@ fn shape(item: At<'_>, asked: Option<i128>) -> (Vec<i128>, i128) {
 }
 
 /// The quantities that a line item's drawing needs, those at which it bends before those in between.
-fn along(item: At<'_>, asked: Option<i128>) -> impl Iterator<Item = i128> {
+fn along(item: JsonView<'_>, asked: Option<i128>) -> impl Iterator<Item = i128> {
     let (bends, end) = shape(item, asked);
     let just_after = (end / 1000).max(1);
     let bends: Vec<i128> = bends.into_iter().flat_map(|bend| [bend, bend.saturating_add(just_after)]).collect();
@@ -77,7 +77,7 @@ fn is_asked(quantity: &str) -> Option<i128> {
 
 /// Which quantities have to be rated for the drawings of a pricing's page; none where nothing is drawn.
 pub fn quantities(pricing: &Value, asked: &str) -> Vec<String> {
-    let items: Vec<At<'_>> = drawn(At(pricing)).collect();
+    let items: Vec<JsonView<'_>> = drawn(JsonView(pricing)).collect();
     let each = MAX_QUANTITIES / items.len().max(1);
     let mut all = BTreeSet::new();
     for item in items {
@@ -94,7 +94,7 @@ pub fn quantities(pricing: &Value, asked: &str) -> Vec<String> {
 
 /// The body of a pricing's page.
 pub fn pricing(answers: &PricingAnswers) -> Markup {
-    let at = At(&answers.pricing);
+    let at = JsonView(&answers.pricing);
     let (reference, currency) = (at.at("product_pricing_ref").text(), at.at("currency").text());
     html! {
         h1 { (at.at("name").text()) }
@@ -109,8 +109,8 @@ pub fn pricing(answers: &PricingAnswers) -> Markup {
             (section(&item.at("name").text(), &line_item(item, &currency, answers)))
         }
         (section("Contracts that agree on it", &html! {
-            @if At(&answers.contracts).items().next().is_some() {
-                (table(CONTRACTS.title, CONTRACTS.columns, At(&answers.contracts)))
+            @if JsonView(&answers.contracts).items().next().is_some() {
+                (table(CONTRACTS.title, CONTRACTS.columns, JsonView(&answers.contracts)))
                 p { (link(Some(format!("{}?{}", href(&["contracts"]), query(&[("product_pricing_ref", &reference)]))), "All of them")) }
             } @else { p.muted { "None yet." } }
         }))
@@ -134,9 +134,9 @@ fn calculator(answers: &PricingAnswers, reference: &str) -> Markup {
             button { "What it costs" }
         }
         @if let Some(Ok(rate)) = &answers.asked {
-            @for item in At(rate).at("line_items").items() {
+            @for item in JsonView(rate).at("line_items").items() {
                 p role="status" {
-                    (item.at("name").text()) ": at " (number(At(rate).at("quantity"))) " → "
+                    (item.at("name").text()) ": at " (number(JsonView(rate).at("quantity"))) " → "
                     strong { (money(item.at("amount"), &item.at("currency").text())) }
                 }
             }
@@ -144,7 +144,7 @@ fn calculator(answers: &PricingAnswers, reference: &str) -> Markup {
     }
 }
 
-fn line_item(item: At<'_>, currency: &str, answers: &PricingAnswers) -> Markup {
+fn line_item(item: JsonView<'_>, currency: &str, answers: &PricingAnswers) -> Markup {
     let usage_product = item.at("usage_product_ref");
     let to_product = usage_product.is_there().then(|| href(&["usage-products", &usage_product.text()]));
     html! {
@@ -170,13 +170,13 @@ fn line_item(item: At<'_>, currency: &str, answers: &PricingAnswers) -> Markup {
     }
 }
 
-fn tiers(item: At<'_>, currency: &str) -> Markup {
+fn tiers(item: JsonView<'_>, currency: &str) -> Markup {
     let mut from = "0".to_owned();
     let rows = item.at("price.tiers").items().map(|tier| {
         let to = tier.at("up_to").text();
         (std::mem::replace(&mut from, to), tier)
     });
-    let rows: Vec<(String, At<'_>)> = rows.collect();
+    let rows: Vec<(String, JsonView<'_>)> = rows.collect();
     html! {
         div.scrolls tabindex="0" role="region" aria-label="Tiers" {
             table {
@@ -193,23 +193,23 @@ fn tiers(item: At<'_>, currency: &str) -> Markup {
 }
 
 /// What a line item costs at a quantity, as it was rated.
-fn amount_of<'v>(rate: At<'v>, item: At<'_>) -> Option<At<'v>> {
+fn amount_of<'v>(rate: JsonView<'v>, item: JsonView<'_>) -> Option<JsonView<'v>> {
     let id = item.at("line_item_id").text();
     rate.at("line_items").items().find(|rated| rated.at("line_item_id").is(&id))
 }
 
-fn over_quantity(item: At<'_>, answers: &PricingAnswers) -> Markup {
+fn over_quantity(item: JsonView<'_>, answers: &PricingAnswers) -> Markup {
     let asked = is_asked(&answers.quantity);
     let (_, end) = shape(item, asked);
-    let point = |rate: At<'_>| {
+    let point = |rate: JsonView<'_>| {
         let rated = amount_of(rate, item)?;
         Some(Point { x: rate.at("quantity").text(), y: rated.at("amount").text() })
     };
     let is_within = |point: &Point| billionths(&point.x).is_some_and(|quantity| quantity <= end);
-    let points: Vec<Point> = At(&answers.rates).items().filter_map(point).filter(is_within).collect();
-    let marked = answers.asked.as_ref().and_then(|asked| asked.as_ref().ok()).and_then(|rate| point(At(rate)));
+    let points: Vec<Point> = JsonView(&answers.rates).items().filter_map(point).filter(is_within).collect();
+    let marked = answers.asked.as_ref().and_then(|asked| asked.as_ref().ok()).and_then(|rate| point(JsonView(rate)));
     let currency =
-        At(&answers.rates).items().next().and_then(|rate| amount_of(rate, item)).map(|rated| rated.at("currency").text());
+        JsonView(&answers.rates).items().next().and_then(|rate| amount_of(rate, item)).map(|rated| rated.at("currency").text());
     let told =
         |point: &Point| format!("at {} → {} {}", grouped(&point.x), grouped(&point.y), currency.as_deref().unwrap_or_default());
     html! {

@@ -3,22 +3,22 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::answer::At;
-use crate::list::{Column, Shown, table};
+use crate::json_view::JsonView;
+use crate::list::{CellFormat, Column, table};
 use crate::listings::{BILLING_RUNS, DOCUMENTS, DOCUMENTS_OF_RUN, column};
 use crate::parts::{facts, grouped, href, instant, number, section, state};
 
 const FAILURES: &[Column] = &[
-    column("Contract", "contract_ref", Shown::Text).leading("contracts", "contract_ref"),
-    column("Period from", "period_start", Shown::Text),
-    column("Document", "document_ref", Shown::Text).leading("documents", "document_ref"),
-    column("Why", "problem.code", Shown::Text),
-    column("Reason", "problem.detail", Shown::Text),
+    column("Contract", "contract_ref", CellFormat::Text).leading("contracts", "contract_ref"),
+    column("Period from", "period_start", CellFormat::Text),
+    column("Document", "document_ref", CellFormat::Text).leading("documents", "document_ref"),
+    column("Why", "problem.code", CellFormat::Text),
+    column("Reason", "problem.detail", CellFormat::Text),
 ];
 
 /// The body of a run's page.
 pub fn billing_run(run: &Value) -> Markup {
-    let at = At(run);
+    let at = JsonView(run);
     let (issued, voided) = by_fate(at.at("documents"));
     html! {
         h1 { "Billing run" }
@@ -40,20 +40,20 @@ pub fn billing_run(run: &Value) -> Markup {
             p { "There wasn't time for everything that was due: run billing again to go on." }
         }
         (listed("Failures", FAILURES, at.at("failures"), &at.at("failed").text()))
-        (listed("Documents issued", &DOCUMENTS.some(DOCUMENTS_OF_RUN), At(&issued), &at.at("issued").text()))
-        (listed("Drafts put out of force", &DOCUMENTS.some(DOCUMENTS_OF_RUN), At(&voided), &at.at("voided").text()))
+        (listed("Documents issued", &DOCUMENTS.some(DOCUMENTS_OF_RUN), JsonView(&issued), &at.at("issued").text()))
+        (listed("Drafts put out of force", &DOCUMENTS.some(DOCUMENTS_OF_RUN), JsonView(&voided), &at.at("voided").text()))
     }
 }
 
 /// The documents that were issued, and those that were put out of force.
-fn by_fate(documents: At<'_>) -> (Value, Value) {
+fn by_fate(documents: JsonView<'_>) -> (Value, Value) {
     let (voided, issued): (Vec<Value>, Vec<Value>) =
-        documents.items().map(|document| document.0.clone()).partition(|document| At(document).at("voided").is_true());
+        documents.items().map(|document| document.0.clone()).partition(|document| JsonView(document).at("voided").is_true());
     (Value::Array(issued), Value::Array(voided))
 }
 
 /// A table of the first of so many, where there are any.
-fn listed(title: &str, columns: &[Column], elements: At<'_>, count: &str) -> Markup {
+fn listed(title: &str, columns: &[Column], elements: JsonView<'_>, count: &str) -> Markup {
     let shown = elements.items().count();
     html! {
         @if shown > 0 {
@@ -67,7 +67,7 @@ fn listed(title: &str, columns: &[Column], elements: At<'_>, count: &str) -> Mar
 
 /// The body of the page that says what a run would do now, with the button that has it done.
 pub fn billing_preview(report: &Value) -> Markup {
-    let at = At(report);
+    let at = JsonView(report);
     let count = |field: &str| at.at(field).items().count().to_string();
     let nothing = ["issued", "voided", "failed"].iter().all(|field| at.at(field).items().next().is_none());
     html! {

@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::answer::At;
 use crate::document::sheet;
 use crate::form::{Field, shown_field};
+use crate::json_view::JsonView;
 use crate::list::table;
 use crate::listings::{REFUSED, WHY};
 use crate::parts::{encoded, href, link, section, state};
@@ -110,7 +110,7 @@ pub struct FirstCall {
 /// The body of the page with the first call.
 pub fn first_call(call: &FirstCall) -> Markup {
     let FirstCall { made, service, customer_ref, usage_product_ref, contract_ref } = call;
-    let (key, password) = (At(made).at("api_key").text(), At(made).at("password").text());
+    let (key, password) = (JsonView(made).at("api_key").text(), JsonView(made).at("password").text());
     let log_in = format!(
         "TOKEN=$(curl -s {service}/auth/login -H 'Content-Type: application/json' \\\n  -d '{{\"api_key\":\"{key}\",\"password\":\"{password}\"}}' | tr -d '\"')"
     );
@@ -141,7 +141,7 @@ pub struct Waited {
 
 /// The body of the page that waits for the first event, and then shows its invoice.
 pub fn wait(waited: &Waited) -> Markup {
-    let document = At(&waited.document);
+    let document = JsonView(&waited.document);
     let again = format!("?contract_ref={}", encoded(&waited.contract_ref));
     html! {
         @if document.is_there() {
@@ -160,8 +160,8 @@ pub fn wait(waited: &Waited) -> Markup {
                 p role="status" { "No event on this contract yet." }
                 p { a.button href=(again) { "Look again" } }
             }
-            @if At(&waited.refused).items().next().is_some() {
-                (section("Refused today", &table("Refused today", &REFUSED.some(WHY), At(&waited.refused))))
+            @if JsonView(&waited.refused).items().next().is_some() {
+                (section("Refused today", &table("Refused today", &REFUSED.some(WHY), JsonView(&waited.refused))))
             }
             p { a href=(href(&["start"])) { "Back to the steps" } }
         }

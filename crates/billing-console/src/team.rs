@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::answer::At;
+use crate::json_view::JsonView;
 use crate::parts::{href, instant, words};
 
 /// What is shown again of an invitation that was refused, and why.
@@ -35,7 +35,7 @@ pub fn team(administrators: &Value, own: &str, invitation: &Invitation) -> Marku
                     th scope="col" { "E-mail address" } th scope="col" { "Role" } th scope="col" { "Second factor" }
                     th scope="col" { "State" } th scope="col" { "Made" } th scope="col" { "Change" }
                 } }
-                tbody { @for one in At(administrators).items() { (row(one, own)) } }
+                tbody { @for one in JsonView(administrators).items() { (row(one, own)) } }
             }
         }
         section {
@@ -75,7 +75,7 @@ fn roles(id: &str, chosen: &str) -> Markup {
     }
 }
 
-fn row(one: At<'_>, own: &str) -> Markup {
+fn row(one: JsonView<'_>, own: &str) -> Markup {
     let is_own = one.at("email").is(own);
     html! {
         tr {
@@ -89,7 +89,7 @@ fn row(one: At<'_>, own: &str) -> Markup {
     }
 }
 
-fn state(one: At<'_>) -> Markup {
+fn state(one: JsonView<'_>) -> Markup {
     html! {
         @if one.at("disabled_at").is_there() {
             span.state data-state="VOID" { "Disabled" }
@@ -101,7 +101,7 @@ fn state(one: At<'_>) -> Markup {
     }
 }
 
-fn change(one: At<'_>, is_own: bool) -> Markup {
+fn change(one: JsonView<'_>, is_own: bool) -> Markup {
     let (reference, email) = (one.at("admin_ref").text(), one.at("email").text());
     let is_disabled = one.at("disabled_at").is_there();
     html! {
@@ -139,7 +139,7 @@ fn change(one: At<'_>, is_own: bool) -> Markup {
 
 /// The body of the page of somebody who was given a password that works once.
 pub fn invited(answer: &Value, service: &str) -> Markup {
-    let at = At(answer);
+    let at = JsonView(answer);
     html! {
         h1 { "A password for " (at.at("email").text()) }
         p { strong { "It is shown this once, and works once." } " Give it to them; at their log-in they set their own." }

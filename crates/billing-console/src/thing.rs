@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::answer::At;
+use crate::json_view::JsonView;
 use crate::parts::{day, instant, number, words};
 
 /// The body of a page with all fields of an answer.
@@ -14,12 +14,12 @@ pub fn thing(title: &str, answer: &Value, edit: Option<&str>, delete: Option<&st
             @if let Some(edit) = edit { a.button href=(edit) { "Edit" } }
             @if let Some(delete) = delete { a.button.grave href=(delete) { "Delete" } }
         } }
-        (fields(At(answer)))
+        (fields(JsonView(answer)))
     }
 }
 
 /// Fields, those of fields under them.
-pub(crate) fn fields(answer: At<'_>) -> Markup {
+pub(crate) fn fields(answer: JsonView<'_>) -> Markup {
     html! {
         dl.facts {
             @for (name, value) in answer.fields().filter(|(_, value)| value.is_there()) {
@@ -29,7 +29,7 @@ pub(crate) fn fields(answer: At<'_>) -> Markup {
     }
 }
 
-fn field(value: At<'_>) -> Markup {
+fn field(value: JsonView<'_>) -> Markup {
     match value.0 {
         Value::Object(_) => fields(value),
         Value::Array(_) => {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::answer::At;
 use crate::chart::{Bar, bars};
 use crate::figure::{billionths, digits};
+use crate::json_view::JsonView;
 use crate::list::{Filter, field, table};
 use crate::listings::{REFUSED, WHY};
 use crate::parts::{day, grouped, href, query, section};
@@ -23,7 +23,7 @@ const MOST_LATELY: usize = 2;
 
 /// A stretch of time that a bar stands for.
 #[derive(Clone, Debug)]
-pub struct Slot {
+pub struct ChartBucket {
     /// The interval's first instant, as the summary names it.
     pub starts: String,
     /// From which instant on, and before which, events count here.
@@ -53,7 +53,7 @@ pub struct Span {
     /// What usage is narrowed to beside the time, by the parameters of the interface.
     pub narrowed: Vec<(String, String)>,
     /// Its intervals, in their order.
-    pub slots: Vec<Slot>,
+    pub slots: Vec<ChartBucket>,
 }
 
 /// What the explorer shows beside its charts.
@@ -87,9 +87,9 @@ struct Series {
 }
 
 /// What was used, by usage product, those with the most events first.
-fn series(answers: &UsageAnswers, slots: &[Slot]) -> Vec<Series> {
+fn series(answers: &UsageAnswers, slots: &[ChartBucket]) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
-    for row in At(&answers.summary).items() {
+    for row in JsonView(&answers.summary).items() {
         let reference = row.at("usage_product_ref").text();
         let Some(slot) = slots.iter().position(|slot| row.at("from").is(&slot.starts)) else { continue };
         let index = all.iter().position(|series| series.reference == reference).unwrap_or_else(|| {
@@ -107,7 +107,7 @@ fn series(answers: &UsageAnswers, slots: &[Slot]) -> Vec<Series> {
 }
 
 fn named(answers: &UsageAnswers, reference: String, slots: usize) -> Series {
-    let product = At(&answers.usage_products).items().find(|product| product.at("usage_product_ref").is(&reference));
+    let product = JsonView(&answers.usage_products).items().find(|product| product.at("usage_product_ref").is(&reference));
     let said = |field: &str| product.map(|product| product.at(field).text()).filter(|text| !text.is_empty());
     let name = said("name").unwrap_or_else(|| reference.clone());
     let unit = said("unit").unwrap_or_default();
@@ -147,8 +147,8 @@ pub(crate) fn charts(answers: &UsageAnswers, span: &Span, most: usize) -> Markup
     }
 }
 
-fn bars_of(series: &Series, narrowed: &[(String, String)], slots: &[Slot]) -> Vec<Bar> {
-    let bar = |(slot, (quantity, count)): (&Slot, &(String, u64))| {
+fn bars_of(series: &Series, narrowed: &[(String, String)], slots: &[ChartBucket]) -> Vec<Bar> {
+    let bar = |(slot, (quantity, count)): (&ChartBucket, &(String, u64))| {
         let of_series = ("usage_product_ref", series.reference.as_str());
         let closer = match &slot.closer {
             Some(closer) => {
@@ -163,7 +163,7 @@ fn bars_of(series: &Series, narrowed: &[(String, String)], slots: &[Slot]) -> Ve
 }
 
 /// The numbers of charts, and the events behind them.
-fn as_table(drawn: &[Series], narrowed: &[(String, String)], slots: &[Slot]) -> Markup {
+fn as_table(drawn: &[Series], narrowed: &[(String, String)], slots: &[ChartBucket]) -> Markup {
     let is_used = |slot: usize| drawn.iter().any(|series| series.used[slot].1 > 0);
     html! {
         details {
@@ -190,7 +190,7 @@ pub fn usage(sums: &Markup, span: &Span, explored: &Explored) -> Markup {
         h1 { "Usage" }
         (narrowing(explored))
         p {
-            (day(At(&Value::from(explored.days.0.as_str())))) " – " (day(At(&Value::from(explored.days.1.as_str()))))
+            (day(JsonView(&Value::from(explored.days.0.as_str())))) " – " (day(JsonView(&Value::from(explored.days.1.as_str()))))
             ", by " (explored.interval) ", " (explored.zone)
             @if explored.is_coarser { span.muted { ": shorter intervals would be too many to draw" } }
         }
@@ -215,7 +215,7 @@ pub fn usage_sums(answers: &UsageAnswers, span: &Span) -> Markup {
 /// A customer's charts.
 pub fn usage_lately(answers: &UsageAnswers, span: &Span) -> Markup {
     html! {
-        @if At(&answers.summary).items().next().is_none() { p.muted { "None." } } @else { (charts(answers, span, MOST_LATELY)) }
+        @if JsonView(&answers.summary).items().next().is_none() { p.muted { "None." } } @else { (charts(answers, span, MOST_LATELY)) }
     }
 }
 
@@ -256,17 +256,17 @@ fn totals(all: &[Series], span: &Span) -> Markup {
 }
 
 /// Two times, and where the explorer shows them.
-pub(crate) struct Compared {
+pub(crate) struct TimeComparison {
     pub(crate) now: (&'static str, String),
     pub(crate) before: (&'static str, String),
 }
 
 /// What was used in two times, by usage product.
-pub(crate) fn comparison(now: &UsageAnswers, before: &Value, compared: &Compared) -> Markup {
+pub(crate) fn comparison(now: &UsageAnswers, before: &Value, compared: &TimeComparison) -> Markup {
     let earlier = UsageAnswers { summary: before.clone(), usage_products: now.usage_products.clone() };
     let sums = |answers: &UsageAnswers| {
         let mut sums: BTreeMap<String, (i128, String, String)> = BTreeMap::new();
-        for row in At(&answers.summary).items() {
+        for row in JsonView(&answers.summary).items() {
             let reference = row.at("usage_product_ref").text();
             let Series { name, unit, .. } = named(answers, reference.clone(), 0);
             let sum = sums.entry(reference).or_insert((0, name, unit));
@@ -306,8 +306,8 @@ fn refused(span: &Span, explored: &Explored) -> Markup {
     let kept: Vec<(String, String)> = span.narrowed.iter().filter(|(name, _)| told(name)).cloned().collect();
     let days = [("from", explored.days.0.as_str()), ("to", explored.days.1.as_str())];
     html! {
-        @if At(&explored.refused).items().next().is_some() {
-            (table("Refused usage", &REFUSED.some(WHY), At(&explored.refused)))
+        @if JsonView(&explored.refused).items().next().is_some() {
+            (table("Refused usage", &REFUSED.some(WHY), JsonView(&explored.refused)))
             p { a href=(format!("{}?{}", href(&["refused"]), explorer(&kept, &days))) { "All refused usage of these days" } }
         } @else { p.muted { "None was refused on these days of UTC." } }
     }
@@ -319,11 +319,11 @@ mod tests {
 
     use super::*;
 
-    fn slot(day: &str, next: &str) -> Slot {
+    fn slot(day: &str, next: &str) -> ChartBucket {
         let at = |day: &str| format!("2026-11-{day}T00:00:00Z");
         let date = format!("2026-11-{day}");
         let closer = Some(vec![("from", date.clone()), ("to", date.clone())]);
-        Slot { starts: at(day), from: at(day), to: at(next), name: format!("{day} Nov"), told: date, closer }
+        ChartBucket { starts: at(day), from: at(day), to: at(next), name: format!("{day} Nov"), told: date, closer }
     }
 
     fn answers() -> UsageAnswers {
@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn two_times_stand_beside_each_other() {
         let before = json!([{"usage_product_ref": "calls", "quantity": 5}, {"usage_product_ref": "old", "quantity": 2}]);
-        let compared = Compared { now: ("Now", "/now".to_owned()), before: ("Before", "/before".to_owned()) };
+        let compared = TimeComparison { now: ("Now", "/now".to_owned()), before: ("Before", "/before".to_owned()) };
         let shown = comparison(&answers(), &before, &compared).into_string();
         let amounts: Vec<&str> = shown.split("<td class=\"amount\">").skip(1).filter_map(|rest| rest.split('<').next()).collect();
         assert_eq!(amounts, ["7", "0", "1,200.000000001", "5", "0", "2"], "{shown}");

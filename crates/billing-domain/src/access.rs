@@ -82,13 +82,13 @@ impl Principal {
     }
 
     /// Whether they have what something needs.
-    pub fn has(&self, need: Need) -> bool {
+    pub fn has(&self, need: Permission) -> bool {
         match (need, self.actor, self.role) {
-            (Need::Scope(scope), _, _) => self.scopes.allow(scope),
-            (Need::Administrator, Actor::Admin(_), _) | (Need::Owner, Actor::Service, _) => true,
-            (Need::Owner, Actor::Admin(_), Some(role)) => role == Role::Owner,
-            (Need::Administrator, Actor::ApiKey(_) | Actor::Service, _)
-            | (Need::Owner, Actor::ApiKey(_) | Actor::Admin(_), _) => false,
+            (Permission::Scope(scope), _, _) => self.scopes.allow(scope),
+            (Permission::Administrator, Actor::Admin(_), _) | (Permission::Owner, Actor::Service, _) => true,
+            (Permission::Owner, Actor::Admin(_), Some(role)) => role == Role::Owner,
+            (Permission::Administrator, Actor::ApiKey(_) | Actor::Service, _)
+            | (Permission::Owner, Actor::ApiKey(_) | Actor::Admin(_), _) => false,
         }
     }
 }
@@ -122,7 +122,7 @@ impl fmt::Display for RequestId {
 
 /// What somebody must have to be let do something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum Permission {
     /// They are a person, whatever their role: it is about their own account.
     Administrator,
     /// They are an owner, or the service itself: no key does, whatever its scopes.
@@ -131,7 +131,7 @@ pub enum Need {
     Scope(Scope),
 }
 
-impl Need {
+impl Permission {
     /// The least role of an administrator who has it.
     pub fn role(self) -> Role {
         let has = |role: &Role| match self {
@@ -143,7 +143,7 @@ impl Need {
     }
 }
 
-impl fmt::Display for Need {
+impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Administrator => f.write_str("an administrator"),
@@ -358,7 +358,7 @@ impl ApiKey {
     }
 
     /// Gives its place to another from an instant on; what ends earlier still does.
-    pub fn give_way(&mut self, successor: ApiKeyRef, at: Timestamp) {
+    pub fn rotate_to(&mut self, successor: ApiKeyRef, at: Timestamp) {
         self.successor = Some(successor);
         self.expires_at = Some(self.expires_at.map_or(at, |ends| ends.min(at)));
     }
@@ -640,8 +640,8 @@ mod tests {
     #[test]
     fn keys_have_their_scopes_and_administrators_those_of_their_role() {
         let organization = OrganizationId::from_uuid(Uuid::from_u128(1));
-        let mut needs = vec![Need::Administrator, Need::Owner];
-        needs.extend(Scope::ALL.map(Need::Scope));
+        let mut needs = vec![Permission::Administrator, Permission::Owner];
+        needs.extend(Scope::ALL.map(Permission::Scope));
         // Administrator, owner, usage:write, contracts:write, catalog:write, documents:write, read.
         for (principal, expected) in [
             (Principal::of_key(&key(Scopes::of(&[Scope::Read]))), "......r"),
@@ -664,11 +664,11 @@ mod tests {
             assert!(less < more && less.scopes().iter().all(|scope| more.scopes().allow(scope)), "{less} {more}");
         }
         for (need, role) in [
-            (Need::Administrator, Role::Read),
-            (Need::Scope(Scope::Read), Role::Read),
-            (Need::Scope(Scope::DocumentsWrite), Role::Finance),
-            (Need::Scope(Scope::CatalogWrite), Role::Operator),
-            (Need::Owner, Role::Owner),
+            (Permission::Administrator, Role::Read),
+            (Permission::Scope(Scope::Read), Role::Read),
+            (Permission::Scope(Scope::DocumentsWrite), Role::Finance),
+            (Permission::Scope(Scope::CatalogWrite), Role::Operator),
+            (Permission::Owner, Role::Owner),
         ] {
             assert_eq!(need.role(), role, "{need}");
         }
@@ -700,7 +700,7 @@ mod tests {
             (Some("2026-01-31T12:00:00Z"), "2026-01-31T12:00:00Z"),
         ] {
             let mut old = ApiKey { expires_at: ends.map(at), ..key(Scopes::all()) };
-            old.give_way(successor, overlap_ends);
+            old.rotate_to(successor, overlap_ends);
             assert_eq!((old.expires_at, old.successor), (Some(at(expected)), Some(successor)), "{ends:?}");
         }
         let ninety_days = ApiKey { expires_at: Some(at("2026-04-01T00:00:00Z")), ..key(Scopes::all()) };

@@ -8,7 +8,7 @@ use crate::refs::{AdminRef, ApiKeyRef, AuditRef};
 
 /// Who did something that the audit log tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Author {
+pub enum AuditActor {
     /// A person.
     Admin(AdminRef),
     /// Software, by its key.
@@ -25,7 +25,7 @@ const COMMAND_LINE: &str = "command_line";
 const SCHEDULER: &str = "scheduler";
 const NOBODY: &str = "nobody";
 
-impl Author {
+impl AuditActor {
     /// Whom a [`Principal`](crate::access::Principal) speaks for: the service's is that of its commands.
     pub const fn of(actor: Actor) -> Self {
         match actor {
@@ -49,7 +49,7 @@ impl Author {
     }
 }
 
-impl fmt::Display for Author {
+impl fmt::Display for AuditActor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Admin(admin) => Actor::Admin(admin).fmt(f),
@@ -187,7 +187,7 @@ pub struct AuditEntry {
     /// When.
     pub at: Timestamp,
     /// Who.
-    pub author: Author,
+    pub author: AuditActor,
     /// What was done.
     pub action: AuditAction,
     /// To what.
@@ -228,17 +228,17 @@ mod tests {
     fn authors_and_words_are_read_as_they_are_written() {
         let id = Uuid::from_u128(7);
         let authors = [
-            Author::Admin(AdminRef::from_uuid(id)),
-            Author::ApiKey(ApiKeyRef::from_uuid(id)),
-            Author::CommandLine,
-            Author::Scheduler,
-            Author::Nobody,
+            AuditActor::Admin(AdminRef::from_uuid(id)),
+            AuditActor::ApiKey(ApiKeyRef::from_uuid(id)),
+            AuditActor::CommandLine,
+            AuditActor::Scheduler,
+            AuditActor::Nobody,
         ];
         for author in authors {
-            assert_eq!(Author::parse(&author.to_string()), Some(author));
+            assert_eq!(AuditActor::parse(&author.to_string()), Some(author));
         }
         for other in ["service", "admin", "admin:7", "", "Scheduler"] {
-            assert_eq!(Author::parse(other), None, "{other}");
+            assert_eq!(AuditActor::parse(other), None, "{other}");
         }
         assert!(AuditAction::ALL.iter().all(|action| AuditAction::parse(action.as_str()) == Some(*action)));
         assert!(AuditedKind::ALL.iter().all(|kind| AuditedKind::parse(kind.as_str()) == Some(*kind)));

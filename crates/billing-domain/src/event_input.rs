@@ -93,11 +93,11 @@ pub const MAX_BATCH_EVENTS: usize = 10_000;
 
 /// Whether a refused event stops the others of its slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Neighbours {
+pub enum Atomicity {
     /// They are taken.
-    Unaffected,
+    PerEvent,
     /// All are taken, or none.
-    AllOrNone,
+    Atomic,
 }
 
 /// Events to take together, at most [`MAX_BATCH_EVENTS`].
@@ -106,7 +106,7 @@ pub struct UsageBatch {
     /// The events.
     pub events: Vec<NewUsageEvent>,
     /// What a refused one is to the others.
-    pub neighbours: Neighbours,
+    pub neighbours: Atomicity,
 }
 
 /// What of an event is to change; the rest is kept.

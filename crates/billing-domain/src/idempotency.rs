@@ -64,14 +64,14 @@ impl fmt::Debug for IdempotencyKey {
 
 /// What tells one request of an organization from its others: where it was sent, and the key it was sent with.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequestKey {
+pub struct ScopedIdempotencyKey {
     /// The path with its reference and without a slash at its end.
     pub path: String,
     /// The caller's key.
     pub key: IdempotencyKey,
 }
 
-impl RequestKey {
+impl ScopedIdempotencyKey {
     /// Where a sealed answer belongs: it can't be opened in another one's place.
     pub fn place(&self, organization: OrganizationId) -> String {
         format!("{organization}\n{}\n{}", self.path, self.key.as_str())
@@ -95,9 +95,9 @@ pub struct BodyDigest(pub [u8; 16]);
 
 /// An answer, as its repeats are given it: to the byte. What the bytes say is for the interface that answers.
 #[derive(Clone, PartialEq, Eq)]
-pub struct KeptAnswer(pub Vec<u8>);
+pub struct StoredResponse(pub Vec<u8>);
 
-impl fmt::Debug for KeptAnswer {
+impl fmt::Debug for StoredResponse {
     /// Without the bytes, which may hold what is nobody else's business.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "KeptAnswer({} bytes)", self.0.len())
@@ -106,20 +106,20 @@ impl fmt::Debug for KeptAnswer {
 
 /// The answer to a request under a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
+pub struct IdempotentResponse {
     /// The answer, the same for the first and for every repeat.
-    pub answer: KeptAnswer,
+    pub answer: StoredResponse,
     /// Whether it was given before.
     pub is_repeat: bool,
 }
 
 /// A request that succeeded under its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptRequest {
+pub struct IdempotencyRecord {
     /// What it said.
     pub body: BodyHash,
     /// What was answered.
-    pub answer: KeptAnswer,
+    pub answer: StoredResponse,
     /// When.
     pub kept_at: Timestamp,
 }
@@ -157,6 +157,6 @@ mod tests {
 
     #[test]
     fn an_answer_does_not_show_its_bytes_when_printed() {
-        assert_eq!(format!("{:?}", KeptAnswer(b"a password".to_vec())), "KeptAnswer(10 bytes)");
+        assert_eq!(format!("{:?}", StoredResponse(b"a password".to_vec())), "KeptAnswer(10 bytes)");
     }
 }

@@ -1,7 +1,7 @@
 //! Imports of files of usage events, as they are told afterwards, and how far they are undone.
 
 use crate::access::RequestId;
-use crate::audit::Author;
+use crate::audit::AuditActor;
 use crate::calendar::Timestamp;
 use crate::document::numbering::DocumentNumber;
 use crate::idempotency::IdempotencyKey;
@@ -56,9 +56,9 @@ pub struct ImportedDocument {
 
 /// How far an import is undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Undone {
+pub struct ImportUndo {
     /// Who asked for it last.
-    pub author: Author,
+    pub author: AuditActor,
     /// When it began.
     pub begun_at: Timestamp,
     /// When nothing was left of it.
@@ -71,13 +71,13 @@ pub struct Undone {
 
 /// An import.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptImport {
+pub struct ImportRecord {
     /// Reference.
     pub import_ref: ImportRef,
     /// The file.
     pub file: ImportedFileFacts,
     /// Who imported it.
-    pub author: Author,
+    pub author: AuditActor,
     /// By which request, where it was one.
     pub request_id: Option<RequestId>,
     /// When it began.
@@ -97,15 +97,15 @@ pub struct KeptImport {
     /// Documents beyond those.
     pub more_documents: u64,
     /// How far it is undone, where that was asked for.
-    pub undone: Option<Undone>,
+    pub undone: Option<ImportUndo>,
 }
 
-impl KeptImport {
+impl ImportRecord {
     /// An import that begins.
     pub const fn begun(
         import_ref: ImportRef,
         file: ImportedFileFacts,
-        author: Author,
+        author: AuditActor,
         request_id: Option<RequestId>,
         begun_at: Timestamp,
     ) -> Self {
@@ -130,8 +130,8 @@ impl KeptImport {
     /// How far it has come.
     pub const fn state(&self) -> ImportState {
         match (&self.undone, self.ended_at, self.stopped_at) {
-            (Some(Undone { ended_at: Some(_), .. }), ..) => ImportState::Undone,
-            (Some(Undone { ended_at: None, .. }), ..) => ImportState::Undoing,
+            (Some(ImportUndo { ended_at: Some(_), .. }), ..) => ImportState::Undone,
+            (Some(ImportUndo { ended_at: None, .. }), ..) => ImportState::Undoing,
             (None, None, _) => ImportState::Unfinished,
             (None, Some(_), Some(_)) => ImportState::CutShort,
             (None, Some(_), None) => ImportState::Finished,
@@ -141,7 +141,7 @@ impl KeptImport {
 
 /// An event that an import made, and the key it was sent with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MadeEvent {
+pub struct ImportedEvent {
     /// The event.
     pub event_ref: EventRef,
     /// Its key.
@@ -158,16 +158,16 @@ mod tests {
     fn an_import_says_how_far_it_has_come() {
         let at = Timestamp::from_micros(0).expect("an instant");
         let file = ImportedFileFacts { name: None, bytes: 0, sha256: [0; 32] };
-        let mut import = KeptImport::begun(ImportRef::from_uuid(Uuid::nil()), file, Author::CommandLine, None, at);
+        let mut import = ImportRecord::begun(ImportRef::from_uuid(Uuid::nil()), file, AuditActor::CommandLine, None, at);
         assert_eq!(import.state(), ImportState::Unfinished);
         import.ended_at = Some(at);
         assert_eq!(import.state(), ImportState::Finished);
         import.stopped_at = Some(7);
         assert_eq!(import.state(), ImportState::CutShort);
-        let undone = Undone { author: Author::CommandLine, begun_at: at, ended_at: None, deleted: 1, already_deleted: 0 };
+        let undone = ImportUndo { author: AuditActor::CommandLine, begun_at: at, ended_at: None, deleted: 1, already_deleted: 0 };
         import.undone = Some(undone.clone());
         assert_eq!(import.state(), ImportState::Undoing);
-        import.undone = Some(Undone { ended_at: Some(at), ..undone });
+        import.undone = Some(ImportUndo { ended_at: Some(at), ..undone });
         assert_eq!(import.state(), ImportState::Undone);
     }
 }

@@ -27,7 +27,6 @@ macro_rules! from_str {
 }
 
 pub mod access;
-pub mod account;
 pub mod audit;
 pub mod calendar;
 pub mod catalog;
@@ -36,6 +35,7 @@ pub mod codes;
 pub mod contract;
 pub mod decimal;
 pub mod document;
+pub mod event_input;
 pub mod format;
 pub mod idempotency;
 pub mod imports;
@@ -48,11 +48,11 @@ pub mod patch;
 pub mod ports;
 pub mod quantity;
 pub mod rating;
+pub mod receivables;
 pub mod refs;
 pub mod refusal;
 pub mod refused;
 pub mod report;
-pub mod reported;
 pub mod runs;
 pub mod simulate;
 pub mod summary;

@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 use crate::tax::DefaultTaxes;
 use crate::text::{OneLine, Prose};
 use crate::violation::Violations;
-use legal::{BuyerReference, LegalProfile, PaperProfile};
+use legal::{BuyerReference, DocumentSettings, LegalProfile};
 
 /// The most days of net terms.
 pub const MAX_NET_TERMS_DAYS: u16 = 3650;
@@ -241,7 +241,7 @@ pub struct EntityProfile {
     /// Default tax categories of its products at a rate of 0, by the day from which each holds (billing rules 7).
     pub taxes: DefaultTaxes,
     /// What its documents are like as papers.
-    pub paper: PaperProfile,
+    pub paper: DocumentSettings,
 }
 
 impl CustomerProfile {
@@ -297,7 +297,7 @@ impl EntityProfile {
             payment: PaymentDetails::default(),
             legal: LegalProfile::default(),
             taxes: DefaultTaxes::default(),
-            paper: PaperProfile::default(),
+            paper: DocumentSettings::default(),
         }
     }
 

@@ -25,7 +25,7 @@ pub enum RefError {
 
 /// What a reference in a path or a body stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Thing {
+pub enum ResourceKind {
     /// An administrator.
     Administrator,
     /// An API key.
@@ -64,7 +64,7 @@ pub enum Thing {
     UsageProduct,
 }
 
-impl Thing {
+impl ResourceKind {
     /// Its word in the interface.
     pub const fn word(self) -> &'static str {
         match self {

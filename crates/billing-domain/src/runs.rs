@@ -3,7 +3,7 @@
 use chrono::NaiveDate;
 
 use crate::access::RequestId;
-use crate::audit::Author;
+use crate::audit::AuditActor;
 use crate::calendar::Timestamp;
 use crate::document::numbering::DocumentNumber;
 use crate::money::Money;
@@ -35,7 +35,7 @@ pub struct RunHead {
     /// Reference.
     pub run_ref: BillingRunRef,
     /// Who started it.
-    pub author: Author,
+    pub author: AuditActor,
     /// By which request, where it was one.
     pub request_id: Option<RequestId>,
     /// When it began.
@@ -56,7 +56,7 @@ pub struct RunHead {
 
 impl RunHead {
     /// A run that begins.
-    pub const fn begun(run_ref: BillingRunRef, author: Author, request_id: Option<RequestId>, begun_at: Timestamp) -> Self {
+    pub const fn begun(run_ref: BillingRunRef, author: AuditActor, request_id: Option<RequestId>, begun_at: Timestamp) -> Self {
         let (contracts, issued, voided, failed) = (0, 0, 0, 0);
         Self { run_ref, author, request_id, begun_at, ended_at: None, cut_short: false, contracts, issued, voided, failed }
     }
@@ -121,7 +121,7 @@ impl RunFailure {
 
 /// A run with what it did, as far as that is kept one by one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptRun {
+pub struct BillingRunRecord {
     /// The run.
     pub head: RunHead,
     /// Its first documents, at most [`MAX_RUN_DOCUMENTS`].
@@ -130,7 +130,7 @@ pub struct KeptRun {
     pub failures: Vec<RunFailure>,
 }
 
-impl KeptRun {
+impl BillingRunRecord {
     /// A run that begins.
     pub const fn begun(head: RunHead) -> Self {
         Self { head, documents: Vec::new(), failures: Vec::new() }
@@ -182,7 +182,8 @@ mod tests {
     #[test]
     fn a_run_counts_all_and_keeps_the_first() {
         let at = Timestamp::from_micros(0).expect("an instant");
-        let mut run = KeptRun::begun(RunHead::begun(BillingRunRef::from_uuid(Uuid::nil()), Author::Scheduler, None, at));
+        let mut run =
+            BillingRunRecord::begun(RunHead::begun(BillingRunRef::from_uuid(Uuid::nil()), AuditActor::Scheduler, None, at));
         assert_eq!((run.head.state(), run.head.is_idle()), (RunState::Unfinished, true));
         let failure = RunFailure::of(ContractRef::from_uuid(Uuid::nil()), None, "x", &"é".repeat(MAX_DETAIL_BYTES));
         assert_eq!(failure.detail.len(), MAX_DETAIL_BYTES);
@@ -198,7 +199,8 @@ mod tests {
     fn a_run_repeats_another_when_it_bills_nothing_and_fails_alike() {
         let at = Timestamp::from_micros(0).expect("an instant");
         let run = |failures: &[(u128, Option<u32>)]| {
-            let mut run = KeptRun::begun(RunHead::begun(BillingRunRef::from_uuid(Uuid::nil()), Author::Scheduler, None, at));
+            let mut run =
+                BillingRunRecord::begun(RunHead::begun(BillingRunRef::from_uuid(Uuid::nil()), AuditActor::Scheduler, None, at));
             for (contract, month) in failures {
                 let document = month.map(|month| FailedDocument {
                     period_start: NaiveDate::from_ymd_opt(2027, month, 1).expect("a day"),

@@ -27,7 +27,7 @@ pub enum Interval {
 
 /// Which interval an instant is in, as cheaply as that is known: events are many, intervals few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Slot {
+enum IntervalBucket {
     /// The hour that begins at an instant.
     Hour(Timestamp),
     /// A day, or the month that begins on it.
@@ -36,30 +36,30 @@ enum Slot {
 
 impl Interval {
     /// The interval that an instant is in.
-    fn slot(self, at: Timestamp, zone: TimeZone) -> Slot {
+    fn slot(self, at: Timestamp, zone: TimeZone) -> IntervalBucket {
         match self {
-            Self::Hour => Slot::Hour(zone.start_of_hour(at)),
-            Self::Day => Slot::Days(zone.service_date(at)),
+            Self::Hour => IntervalBucket::Hour(zone.start_of_hour(at)),
+            Self::Day => IntervalBucket::Days(zone.service_date(at)),
             Self::Month => {
                 let date = zone.service_date(at);
-                Slot::Days(date.with_day(1).unwrap_or(date))
+                IntervalBucket::Days(date.with_day(1).unwrap_or(date))
             }
         }
     }
 
     /// The first instant of an interval, and the first after it.
-    fn span(self, slot: Slot, zone: TimeZone) -> (Timestamp, Timestamp) {
+    fn span(self, slot: IntervalBucket, zone: TimeZone) -> (Timestamp, Timestamp) {
         match (slot, self) {
-            (Slot::Hour(start), _) => (start, start.plus_seconds(HOUR_SECONDS)),
-            (Slot::Days(first), Self::Month) => (zone.start_of_day(first), zone.start_of_day(plus_months(first, 1))),
-            (Slot::Days(day), Self::Hour | Self::Day) => (zone.start_of_day(day), zone.start_of_day(day_after(day))),
+            (IntervalBucket::Hour(start), _) => (start, start.plus_seconds(HOUR_SECONDS)),
+            (IntervalBucket::Days(first), Self::Month) => (zone.start_of_day(first), zone.start_of_day(plus_months(first, 1))),
+            (IntervalBucket::Days(day), Self::Hour | Self::Day) => (zone.start_of_day(day), zone.start_of_day(day_after(day))),
         }
     }
 }
 
 /// An interval, as far as it lies within some days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct BucketSpan {
     /// The interval's first instant, also where that is before the days.
     pub starts: Timestamp,
     /// The first instant within the days.
@@ -84,7 +84,7 @@ impl Interval {
     }
 
     /// The intervals of some days of a time zone, in their order, without a gap.
-    pub fn stretches(self, days: Period, zone: TimeZone) -> Vec<Stretch> {
+    pub fn stretches(self, days: Period, zone: TimeZone) -> Vec<BucketSpan> {
         let (first, end) = (zone.start_of_day(days.start()), zone.start_of_day(days.end()));
         let mut stretches = Vec::new();
         let mut from = first;
@@ -94,7 +94,7 @@ impl Interval {
             let to = if to > from { to.min(end) } else { end };
             let (day, last) = (zone.service_date(from), zone.service_date(to.plus_seconds(-1)));
             let days = Period::inclusive(day, last.max(day)).unwrap_or(days);
-            stretches.push(Stretch { starts, from, to, days });
+            stretches.push(BucketSpan { starts, from, to, days });
             from = to;
         }
         stretches
@@ -112,7 +112,7 @@ pub struct Grouping {
 
 /// What counts of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Metered {
+pub struct MeteredEvent {
     /// Who used.
     pub customer_id: CustomerId,
     /// What was used.
@@ -151,7 +151,7 @@ pub enum SummaryError {
     OutOfRange(#[from] AmountOutOfRange),
 }
 
-type Key = (Slot, Option<UsageProductRef>, Option<CustomerId>);
+type Key = (IntervalBucket, Option<UsageProductRef>, Option<CustomerId>);
 
 /// Sums up events one by one.
 #[derive(Clone, Debug)]
@@ -172,7 +172,7 @@ impl Summary {
     ///
     /// # Errors
     /// [`SummaryError`].
-    pub fn add(&mut self, event: Metered) -> Result<(), SummaryError> {
+    pub fn add(&mut self, event: MeteredEvent) -> Result<(), SummaryError> {
         let slot = self.interval.slot(event.occurred_at, self.zone);
         let usage_product_ref = self.grouping.by_usage_product.then_some(event.usage_product_ref);
         let key = (slot, usage_product_ref, self.grouping.by_customer.then_some(event.customer_id));
@@ -204,8 +204,8 @@ mod tests {
 
     use super::*;
 
-    fn used(customer: u128, product: &str, at: &str, quantity: &str) -> Metered {
-        Metered {
+    fn used(customer: u128, product: &str, at: &str, quantity: &str) -> MeteredEvent {
+        MeteredEvent {
             customer_id: CustomerId::from_uuid(Uuid::from_u128(customer)),
             usage_product_ref: UsageProductRef::parse(product).expect(product),
             occurred_at: Timestamp::parse(at).expect(at),
@@ -307,7 +307,10 @@ mod tests {
         let first = Timestamp::parse("2026-01-01T00:00:00Z").expect("an instant");
         let event = |hour: usize| {
             let hours = i64::try_from(hour).expect("a small number");
-            Metered { occurred_at: first.plus_seconds(hours * HOUR_SECONDS), ..used(1, "calls", "2026-01-01T00:00:00Z", "1") }
+            MeteredEvent {
+                occurred_at: first.plus_seconds(hours * HOUR_SECONDS),
+                ..used(1, "calls", "2026-01-01T00:00:00Z", "1")
+            }
         };
         for hour in 0..MAX_SUMMARY_ROWS {
             summary.add(event(hour)).expect("not too many");

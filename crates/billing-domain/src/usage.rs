@@ -217,7 +217,7 @@ pub struct EventKey {
 
 /// An event that was taken under a key, and what was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptEvent {
+pub struct EventKeyRecord {
     /// The caller's key.
     pub key: IdempotencyKey,
     /// Tells a repeat from another event under the same key.
@@ -230,9 +230,9 @@ pub struct KeptEvent {
 
 /// An event whose key is to be kept, and where it was put: most answers say no more than that.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TakenEvent {
+pub struct NewEventKeyRecord {
     /// What is kept.
-    pub kept: KeptEvent,
+    pub kept: EventKeyRecord,
     /// The document the event was put on when it was stored.
     pub document_ref: DocumentRef,
     /// That document's number.

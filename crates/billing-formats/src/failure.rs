@@ -5,19 +5,19 @@ use rhai::{EvalAltResult, ParseError, ParseErrorType, Position};
 
 /// What is wrong with an expression, before it is known whose expression it is.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct EvaluationError {
     pub(crate) position: Option<SourcePosition>,
     pub(crate) reason: String,
 }
 
-impl Failure {
+impl EvaluationError {
     /// With nothing more to say than the reason.
     pub(crate) fn because(reason: impl Into<String>) -> Self {
         Self { position: None, reason: reason.into() }
     }
 }
 
-impl From<ParseError> for Failure {
+impl From<ParseError> for EvaluationError {
     fn from(error: ParseError) -> Self {
         let reason = match error.err_type() {
             ParseErrorType::Reserved(word) => format!("`{word}` is a reserved word; a field of that name is [\"{word}\"]"),
@@ -27,7 +27,7 @@ impl From<ParseError> for Failure {
     }
 }
 
-impl From<Box<EvalAltResult>> for Failure {
+impl From<Box<EvalAltResult>> for EvaluationError {
     fn from(error: Box<EvalAltResult>) -> Self {
         Self { position: position(error.position()), reason: reason(*error) }
     }

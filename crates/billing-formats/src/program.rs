@@ -5,7 +5,7 @@ use std::fmt::Display;
 use billing_domain::format::{Expression, FormatError, FormatTarget};
 use rhai::{AST, Dynamic, Engine, Scope};
 
-use crate::failure::Failure;
+use crate::failure::EvaluationError;
 use crate::source;
 use crate::values::{kind, shortened};
 
@@ -29,7 +29,7 @@ impl Program {
             // Strict variables: what isn't in this scope isn't known.
             let mut scope = Scope::new();
             scope.push(EVENT, Dynamic::UNIT);
-            let ast = engine.compile_expression_with_scope(&scope, expression.as_str()).map_err(Failure::from)?;
+            let ast = engine.compile_expression_with_scope(&scope, expression.as_str()).map_err(EvaluationError::from)?;
             Ok((fields, ast))
         };
         match parse() {
@@ -41,7 +41,7 @@ impl Program {
     /// What it gives for the event in a scope.
     pub(crate) fn evaluate(&self, engine: &Engine, scope: &mut Scope) -> Result<Dynamic, FormatError> {
         let result = engine.eval_ast_with_scope::<Dynamic>(scope, &self.ast);
-        result.map_err(|failed| self.error(Failure::from(failed)))
+        result.map_err(|failed| self.error(EvaluationError::from(failed)))
     }
 
     /// A text, which must be there.
@@ -65,14 +65,14 @@ impl Program {
     }
 
     pub(crate) fn fail(&self, reason: impl Into<String>) -> FormatError {
-        self.error(Failure::because(reason))
+        self.error(EvaluationError::because(reason))
     }
 
-    fn error(&self, failure: Failure) -> FormatError {
+    fn error(&self, failure: EvaluationError) -> FormatError {
         error(self.target.clone(), &self.expression, failure)
     }
 }
 
-fn error(target: FormatTarget, expression: &Expression, failure: Failure) -> FormatError {
+fn error(target: FormatTarget, expression: &Expression, failure: EvaluationError) -> FormatError {
     FormatError { target, expression: Some(expression.clone()), position: failure.position, reason: failure.reason }
 }

@@ -1,13 +1,13 @@
 //! What an expression's text shows without being evaluated: the fields of the event it names, and forms that the
 //! parser would take and shouldn't.
 
-use crate::failure::Failure;
+use crate::failure::EvaluationError;
 
 /// A decimal holds every number of as many digits; the parser would round a longer literal.
 const MAX_LITERAL_DIGITS: usize = 28;
 
 /// The fields of the event that an expression names, each as often as it does.
-pub(crate) fn fields(source: &str) -> Result<Vec<String>, Failure> {
+pub(crate) fn fields(source: &str) -> Result<Vec<String>, EvaluationError> {
     let mut fields = Vec::new();
     let mut rest = source;
     let mut after_point = false;
@@ -26,17 +26,17 @@ pub(crate) fn fields(source: &str) -> Result<Vec<String>, Failure> {
 }
 
 /// The length of the name, number, text or other character a source begins with.
-fn token_len(source: &str) -> Result<usize, Failure> {
+fn token_len(source: &str) -> Result<usize, EvaluationError> {
     let first = source.chars().next().map_or(0, char::len_utf8);
     match source.as_bytes()[0] {
-        b'"' => text_len(source).ok_or_else(|| Failure::because("a text has no end")),
-        b'`' | b'\'' => Err(Failure::because("texts stand in double quotes")),
-        b'/' if source[1..].starts_with(['/', '*']) => Err(Failure::because("an expression has no comments")),
+        b'"' => text_len(source).ok_or_else(|| EvaluationError::because("a text has no end")),
+        b'`' | b'\'' => Err(EvaluationError::because("texts stand in double quotes")),
+        b'/' if source[1..].starts_with(['/', '*']) => Err(EvaluationError::because("an expression has no comments")),
         b'0'..=b'9' => {
             let literal = run(source, |c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_'));
             let digits = source[..literal].bytes().filter(u8::is_ascii_digit).count();
             if digits > MAX_LITERAL_DIGITS {
-                return Err(Failure::because(format!("a number must have at most {MAX_LITERAL_DIGITS} digits")));
+                return Err(EvaluationError::because(format!("a number must have at most {MAX_LITERAL_DIGITS} digits")));
             }
             Ok(literal)
         }

@@ -10,7 +10,7 @@ use actix_web::http::header::HeaderValue;
 use actix_web::http::{Method, Uri};
 use actix_web::rt::{System, SystemRunner};
 use actix_web::test::{TestRequest, init_service};
-use billing_domain::access::Need;
+use billing_domain::access::Permission;
 use billing_http::operations::{OPERATIONS, Operation};
 
 use crate::server::{Reply, Server, UNKNOWN, answer, from_elsewhere};
@@ -25,11 +25,11 @@ const REQUESTS_EACH: u32 = 500;
 const ENDING: [&str; 2] = ["log_out", "end_session"];
 
 /// A service, whose own type has no name.
-type Asked = Box<dyn Fn(TestRequest) -> Pin<Box<dyn Future<Output = Reply>>>>;
+type TestService = Box<dyn Fn(TestRequest) -> Pin<Box<dyn Future<Output = Reply>>>>;
 
 /// A server with a contract, and who may ask it.
 struct World {
-    asked: Asked,
+    asked: TestService,
     system: SystemRunner,
     bearer: String,
     cookie: String,
@@ -76,8 +76,8 @@ impl World {
     fn allowed(&self, operation: &Operation, request: TestRequest) -> TestRequest {
         match operation.need() {
             None => request,
-            Some(Need::Administrator | Need::Owner) => request.insert_header(("cookie", self.cookie.as_str())),
-            Some(Need::Scope(_)) => request.insert_header((BEARER, self.bearer.as_str())),
+            Some(Permission::Administrator | Permission::Owner) => request.insert_header(("cookie", self.cookie.as_str())),
+            Some(Permission::Scope(_)) => request.insert_header((BEARER, self.bearer.as_str())),
         }
     }
 }

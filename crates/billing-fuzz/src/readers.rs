@@ -12,7 +12,7 @@ use billing_domain::ports::{EventMapper as _, IdSource as _, TokenSigner as _};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ApiKeyRef, OrganizationId};
 use billing_formats::RhaiMapper;
-use billing_import::{FileKind, Reading, UsageFile};
+use billing_import::{FileKind, ReadOptions, UsageFile};
 use billing_testkit::{CountingIds, fixtures};
 
 /// What is read as JSON is JSON to others, and written again is read as the same.
@@ -110,7 +110,7 @@ pub(crate) fn file(bytes: &[u8]) {
         1 => FileKind::Ndjson,
         _ => FileKind::Json,
     };
-    let Ok(mut file) = UsageFile::open(content, kind, Reading::default()) else { return };
+    let Ok(mut file) = UsageFile::open(content, kind, ReadOptions::default()) else { return };
     let mut last = 0;
     while let Ok(Some(line)) = file.next_line() {
         assert!(line.number > last, "line {} after line {last}", line.number);

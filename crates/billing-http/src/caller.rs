@@ -7,7 +7,7 @@ use actix_web::{FromRequest, HttpMessage as _, HttpRequest, web};
 use billing_application::error::UseCaseResult;
 use billing_application::{Services, UseCase};
 use billing_domain::access::Principal;
-use billing_domain::idempotency::RequestKey;
+use billing_domain::idempotency::ScopedIdempotencyKey;
 
 use crate::problem::Problem;
 use crate::state::{HttpState, state_of};
@@ -38,7 +38,7 @@ pub(crate) struct Caller {
     pub(crate) state: HttpState,
     pub(crate) principal: Principal,
     pub(crate) use_case: UseCase,
-    pub(crate) key: Option<RequestKey>,
+    pub(crate) key: Option<ScopedIdempotencyKey>,
     /// Whether nothing is to be stored: what a change would do to documents is answered.
     pub(crate) rehearses: bool,
 }

@@ -5,12 +5,12 @@ use std::time::Instant;
 use actix_web::HttpResponse;
 use actix_web::http::header::HeaderName;
 use billing_application::Services;
+use billing_application::dry_run::dry_run;
 use billing_application::error::UseCaseResult;
-use billing_application::idempotency::{KeyedRequest, TWIN_WAIT, carry_out};
-use billing_application::rehearsal::rehearse;
-use billing_application::usage::{EventView, TakenUsage};
+use billing_application::idempotency::{IdempotentRequest, TWIN_WAIT, prepare_and_execute_once};
+use billing_application::usage::{EventView, IngestOutcome};
 use billing_domain::access::Principal;
-use billing_domain::idempotency::{KeptAnswer, Reply};
+use billing_domain::idempotency::{IdempotentResponse, StoredResponse};
 use billing_json::hash;
 use serde::Serialize;
 use serde_json::Value;
@@ -18,42 +18,43 @@ use serde_json::Value;
 use crate::caller::{Caller, blocking};
 use crate::dto::effects::EffectsJson;
 use crate::dto::wire::written;
-use crate::kept::{self, Success};
 use crate::problem::Problem;
 use crate::state::HttpState;
+use crate::stored_response::{self, Success};
 
 /// Says that an answer was given before.
 pub(crate) const REPLAYED: (HeaderName, &str) = (HeaderName::from_static("idempotency-replayed"), "true");
 
 /// A request that is carried out once.
-pub(crate) struct Once {
+pub(crate) struct IdempotentCall {
     pub(crate) state: HttpState,
     pub(crate) principal: Principal,
-    pub(crate) keyed: Option<KeyedRequest>,
+    pub(crate) keyed: Option<IdempotentRequest>,
     pub(crate) rehearses: bool,
 }
 
 /// What carries a request out. In a box: else each operation has futures of its own, which a compiler works on for long.
-type Replying = Box<dyn FnOnce(&Services<'_>, &Principal, Option<&KeyedRequest>) -> UseCaseResult<Reply> + Send>;
+type Replying =
+    Box<dyn FnOnce(&Services<'_>, &Principal, Option<&IdempotentRequest>) -> UseCaseResult<IdempotentResponse> + Send>;
 
 impl Caller {
     /// A request that changes something, and what it says: the same under the same key is carried out once.
-    pub(crate) fn once(self, body: Option<&Value>) -> Once {
+    pub(crate) fn once(self, body: Option<&Value>) -> IdempotentCall {
         let Self { state, principal, use_case, key, rehearses } = self;
-        let keyed = key.map(|key| KeyedRequest { use_case, key, body: hash(body), wait: TWIN_WAIT, sealed_for: None });
-        Once { state, principal, keyed, rehearses }
+        let keyed = key.map(|key| IdempotentRequest { use_case, key, body: hash(body), wait: TWIN_WAIT, sealed_for: None });
+        IdempotentCall { state, principal, keyed, rehearses }
     }
 
     /// Answers what a use case would do to documents, and stores nothing.
-    pub(crate) async fn rehearse(self, work: Rehearsed) -> Result<HttpResponse, Problem> {
+    pub(crate) async fn rehearse(self, work: DryRunWork) -> Result<HttpResponse, Problem> {
         rehearsed(self.state, self.principal, work).await
     }
 }
 
-impl Once {
+impl IdempotentCall {
     /// The answer holds a secret, which only who has this one may read again.
     pub(crate) fn sealed_for(self, secret: String) -> Self {
-        Self { keyed: self.keyed.map(|keyed| KeyedRequest { sealed_for: Some(secret), ..keyed }), ..self }
+        Self { keyed: self.keyed.map(|keyed| IdempotentRequest { sealed_for: Some(secret), ..keyed }), ..self }
     }
 
     /// Runs a use case on the caller's behalf and presents what it did; under a key, unless that was done before.
@@ -73,7 +74,7 @@ impl Once {
         self.carried_out(move |services, principal, request| {
             let work = |services: &Services<'_>, principal: &Principal, (): &()| work(services, principal);
             let render = |done: T| Ok(Success::json(written(&J::from(&done))).kept());
-            carry_out(services, principal, request, |_, _| Ok(()), work, render)
+            prepare_and_execute_once(services, principal, request, |_, _| Ok(()), work, render)
         })
         .await
     }
@@ -81,7 +82,7 @@ impl Once {
     /// Carries the request out when no twin of it is on its way here.
     pub(crate) async fn carried_out(
         self,
-        work: impl FnOnce(&Services<'_>, &Principal, Option<&KeyedRequest>) -> UseCaseResult<Reply> + Send + 'static,
+        work: impl FnOnce(&Services<'_>, &Principal, Option<&IdempotentRequest>) -> UseCaseResult<IdempotentResponse> + Send + 'static,
     ) -> Result<HttpResponse, Problem> {
         self.replied(Box::new(work)).await
     }
@@ -101,24 +102,24 @@ impl Once {
             let _turn = turn;
             work(services, &principal, keyed.as_ref())
         });
-        let Reply { answer, is_repeat } = carried_out.await?;
-        kept::respond(answer, is_repeat.then_some(REPLAYED))
+        let IdempotentResponse { answer, is_repeat } = carried_out.await?;
+        stored_response::respond(answer, is_repeat.then_some(REPLAYED))
     }
 }
 
 /// What is rehearsed. In a box, likewise.
-pub(crate) type Rehearsed = Box<dyn FnMut(&Services<'_>, &Principal) -> UseCaseResult<()> + Send>;
+pub(crate) type DryRunWork = Box<dyn FnMut(&Services<'_>, &Principal) -> UseCaseResult<()> + Send>;
 
-async fn rehearsed(state: HttpState, principal: Principal, mut work: Rehearsed) -> Result<HttpResponse, Problem> {
-    let effects = blocking(&state, move |services| rehearse(services, &principal, &mut |services| work(services, &principal)));
-    kept::respond(Success::json(written(&EffectsJson::from(&effects.await?))).kept(), None)
+async fn rehearsed(state: HttpState, principal: Principal, mut work: DryRunWork) -> Result<HttpResponse, Problem> {
+    let effects = blocking(&state, move |services| dry_run(services, &principal, &mut |services| work(services, &principal)));
+    stored_response::respond(Success::json(written(&EffectsJson::from(&effects.await?))).kept(), None)
 }
 
 /// The answer to an event that was taken, now or before.
-pub(crate) fn answer_of(taken: &TakenUsage, answer: fn(&EventView) -> String) -> KeptAnswer {
+pub(crate) fn answer_of(taken: &IngestOutcome, answer: fn(&EventView) -> String) -> StoredResponse {
     let (replayed, is_true) = REPLAYED;
     match taken {
-        TakenUsage::Now(view) => Success::json(answer(view)).kept(),
-        TakenUsage::Before(answer) => Success::json(answer.clone()).with(replayed, is_true).kept(),
+        IngestOutcome::Recorded(view) => Success::json(answer(view)).kept(),
+        IngestOutcome::Replayed(answer) => Success::json(answer.clone()).with(replayed, is_true).kept(),
     }
 }

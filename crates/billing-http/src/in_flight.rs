@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use billing_domain::idempotency::RequestKey;
+use billing_domain::idempotency::ScopedIdempotencyKey;
 use billing_domain::refs::OrganizationId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::problem::Problem;
 
-type Slot = (OrganizationId, RequestKey);
-type Slots = Arc<Mutex<HashMap<Slot, Queue>>>;
+type InFlightKey = (OrganizationId, ScopedIdempotencyKey);
+type Slots = Arc<Mutex<HashMap<InFlightKey, Queue>>>;
 
 /// The requests under one key: one has its turn, the others wait for it.
 struct Queue {
@@ -22,42 +22,47 @@ struct Queue {
 
 /// The gate of one server.
 #[derive(Clone, Default)]
-pub(crate) struct TwinGate(Slots);
+pub(crate) struct InFlightRequests(Slots);
 
 /// The right to carry out a request under its key; kept by the work until it is done, also when nobody waits for the
 /// answer any more.
-pub(crate) struct Turn {
+pub(crate) struct InFlightGuard {
     // Given back before the place in the queue is.
     _permit: OwnedSemaphorePermit,
-    _place: Place,
+    _place: QueuePosition,
 }
 
 /// A place in a queue. The last one takes the queue away with it.
-struct Place {
+struct QueuePosition {
     slots: Slots,
-    slot: Slot,
+    slot: InFlightKey,
 }
 
-impl TwinGate {
+impl InFlightRequests {
     /// Waits until no twin is under way.
-    pub(crate) async fn turn(&self, organization: OrganizationId, request: &RequestKey, wait: Duration) -> Result<Turn, Problem> {
+    pub(crate) async fn turn(
+        &self,
+        organization: OrganizationId,
+        request: &ScopedIdempotencyKey,
+        wait: Duration,
+    ) -> Result<InFlightGuard, Problem> {
         let (place, turns) = self.place((organization, request.clone()));
         match tokio::time::timeout(wait, turns.acquire_owned()).await {
-            Ok(Ok(permit)) => Ok(Turn { _permit: permit, _place: place }),
+            Ok(Ok(permit)) => Ok(InFlightGuard { _permit: permit, _place: place }),
             // Never closed: the inner error can't be.
             Ok(Err(_)) | Err(_) => Err(Problem::request_in_progress()),
         }
     }
 
-    fn place(&self, slot: Slot) -> (Place, Arc<Semaphore>) {
+    fn place(&self, slot: InFlightKey) -> (QueuePosition, Arc<Semaphore>) {
         let mut slots = locked(&self.0);
         let queue = slots.entry(slot.clone()).or_insert_with(|| Queue { turns: Arc::new(Semaphore::new(1)), members: 0 });
         queue.members += 1;
-        (Place { slots: Arc::clone(&self.0), slot }, Arc::clone(&queue.turns))
+        (QueuePosition { slots: Arc::clone(&self.0), slot }, Arc::clone(&queue.turns))
     }
 }
 
-impl Drop for Place {
+impl Drop for QueuePosition {
     fn drop(&mut self) {
         let mut slots = locked(&self.slots);
         let Some(queue) = slots.get_mut(&self.slot) else { return };
@@ -69,7 +74,7 @@ impl Drop for Place {
 }
 
 /// Nothing panics while it is held, so a poisoned lock is a good one.
-fn locked(slots: &Slots) -> MutexGuard<'_, HashMap<Slot, Queue>> {
+fn locked(slots: &Slots) -> MutexGuard<'_, HashMap<InFlightKey, Queue>> {
     slots.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -86,17 +91,17 @@ mod tests {
         OrganizationId::from_uuid(Uuid::from_u128(n))
     }
 
-    fn request(path: &str, key: &str) -> RequestKey {
-        RequestKey { path: path.to_owned(), key: IdempotencyKey::parse(key).expect(key) }
+    fn request(path: &str, key: &str) -> ScopedIdempotencyKey {
+        ScopedIdempotencyKey { path: path.to_owned(), key: IdempotencyKey::parse(key).expect(key) }
     }
 
-    fn code(outcome: Result<Turn, Problem>) -> Option<&'static str> {
+    fn code(outcome: Result<InFlightGuard, Problem>) -> Option<&'static str> {
         outcome.err().map(|problem| problem.code())
     }
 
     #[actix_web::test]
     async fn twins_have_their_turns_one_after_the_other() {
-        let gate = TwinGate::default();
+        let gate = InFlightRequests::default();
         let (mine, wait) = (request("/a", "k"), Duration::from_secs(20));
         let first = gate.turn(organization(1), &mine, wait).await.expect("nobody is before it");
         let mut second = std::pin::pin!(gate.turn(organization(1), &mine, wait));
@@ -112,14 +117,14 @@ mod tests {
 
     #[actix_web::test]
     async fn who_has_waited_long_enough_is_told_so() {
-        let gate = TwinGate::default();
+        let gate = InFlightRequests::default();
         let _first = gate.turn(organization(1), &request("/a", "k"), SOON).await.expect("nobody is before it");
         assert_eq!(code(gate.turn(organization(1), &request("/a", "k"), SOON).await), Some("request_in_progress"));
     }
 
     #[actix_web::test]
     async fn nothing_is_left_of_a_request_that_is_over_however_it_ended() {
-        let gate = TwinGate::default();
+        let gate = InFlightRequests::default();
         let mine = request("/a", "k");
         let first = gate.turn(organization(1), &mine, SOON).await.expect("nobody is before it");
         assert!(gate.turn(organization(1), &mine, SOON).await.is_err());

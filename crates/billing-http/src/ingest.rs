@@ -10,14 +10,14 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse};
 use billing_application::access::authenticate;
 use billing_application::error::{UseCaseError, UseCaseResult};
-use billing_application::idempotency::{KeyedRequest, TWIN_WAIT};
+use billing_application::idempotency::{IdempotentRequest, TWIN_WAIT};
 use billing_application::usage::{
-    Carried, Changed, EventChange, EventView, Keyed, NewUsageEvent, Reply, Reporter, TakenBatch, TakenUsage, Waiting,
-    WaitingBatch, WaitingChange, WaitingEvent, WaitingWhole, Work,
+    BatchOutcome, ChangeOutcome, EventChange, EventView, Execution, IdempotentWork, IngestOutcome, NewUsageEvent, QueuedBatch,
+    QueuedChange, QueuedEvent, QueuedRequest, QueuedTransaction, ReplyCallback, Requester, Work,
 };
 use billing_application::{Services, UseCase, allow};
 use billing_domain::access::{Principal, RequestId, TokenClaims};
-use billing_domain::idempotency::{self, KeptAnswer, RequestKey};
+use billing_domain::idempotency::{self, ScopedIdempotencyKey, StoredResponse};
 use billing_domain::refs::{EventRef, OrganizationId};
 use billing_json::hash;
 use serde_json::Value;
@@ -25,34 +25,34 @@ use tokio::sync::oneshot;
 
 use crate::caller::{Caller, blocking};
 use crate::dto::events::event_answer;
-use crate::kept;
-use crate::middleware::Facts;
-use crate::once::{Once, REPLAYED};
+use crate::idempotent_call::{IdempotentCall, REPLAYED};
+use crate::in_flight::InFlightGuard;
+use crate::middleware::RequestContext;
 use crate::problem::Problem;
 use crate::refused::is_refusal;
 use crate::state::{HttpState, state_of};
-use crate::twins::Turn;
+use crate::stored_response;
 
 /// How long a request waits before it looks again whether its twin on another server is done.
 const TWIN_PAUSE: Duration = Duration::from_millis(50);
 
 /// A bearer token whose key isn't looked up yet, and whether that was done since.
 #[derive(Clone)]
-pub(crate) struct Unchecked {
+pub(crate) struct DeferredTokenCheck {
     claims: TokenClaims,
     use_case: UseCase,
-    seen: Arc<Seen>,
+    seen: Arc<TokenCheckState>,
 }
 
 /// What is found out of a request whose token isn't looked up yet.
 #[derive(Default)]
-struct Seen {
+struct TokenCheckState {
     is_checked: AtomicBool,
     /// The event it brought, where that was refused before anybody looked who sent it.
     refused: Mutex<Option<Box<(Value, Problem)>>>,
 }
 
-impl Unchecked {
+impl DeferredTokenCheck {
     pub(crate) fn new(claims: TokenClaims, use_case: UseCase) -> Self {
         Self { claims, use_case, seen: Arc::default() }
     }
@@ -82,32 +82,32 @@ impl Unchecked {
 
 /// Who asks, as far as it is known.
 #[derive(Clone)]
-enum Who {
+enum RequestIdentity {
     Known(Principal),
-    Unchecked(Unchecked),
+    Unchecked(DeferredTokenCheck),
 }
 
 /// What is answered to the repeats of an event with a key, and what to its request.
-type Answers = (fn(&EventView) -> String, fn(&TakenUsage) -> KeptAnswer);
+type Answers = (fn(&EventView) -> String, fn(&IngestOutcome) -> StoredResponse);
 
 /// A request that brings an event or changes one.
-pub(crate) struct Reporting {
+pub(crate) struct IngestRequest {
     state: HttpState,
-    who: Who,
+    who: RequestIdentity,
     use_case: UseCase,
-    facts: Facts,
+    facts: RequestContext,
     /// The request's key.
-    pub(crate) key: Option<RequestKey>,
+    pub(crate) key: Option<ScopedIdempotencyKey>,
 }
 
 /// What becomes of a request, for whoever waits for it.
-type Told<T> = UseCaseResult<Carried<T>>;
+type IngestResult<T> = UseCaseResult<Execution<T>>;
 
-impl Reporting {
+impl IngestRequest {
     /// Somebody whose credential was checked.
-    pub(crate) fn of(caller: Caller, facts: Facts) -> Self {
+    pub(crate) fn of(caller: Caller, facts: RequestContext) -> Self {
         let Caller { state, principal, use_case, key, rehearses: _ } = caller;
-        Self { state, who: Who::Known(principal), use_case, facts, key }
+        Self { state, who: RequestIdentity::Known(principal), use_case, facts, key }
     }
 
     /// Hands an event to the writer, and waits until it is durable.
@@ -119,11 +119,11 @@ impl Reporting {
         event: NewUsageEvent,
         answer: fn(&EventView) -> String,
         told: fn(UseCaseError) -> UseCaseError,
-    ) -> Result<TakenUsage, Problem> {
-        let work = |reply| Work::Event(Box::new(WaitingEvent { event, answer, keyed: None, reply }));
+    ) -> Result<IngestOutcome, Problem> {
+        let work = |reply| Work::Event(Box::new(QueuedEvent { event, answer, keyed: None, reply }));
         match self.hand_over(work, None).await?.map_err(told)? {
-            Carried::Now(taken) => Ok(taken),
-            Carried::Before(_) => Err(Problem::internal()),
+            Execution::Executed(taken) => Ok(taken),
+            Execution::Replayed(_) => Err(Problem::internal()),
         }
     }
 
@@ -135,7 +135,7 @@ impl Reporting {
         said: &Value,
         told: fn(UseCaseError) -> UseCaseError,
     ) -> Result<HttpResponse, Problem> {
-        let work = |keyed, reply| Work::Event(Box::new(WaitingEvent { event: event.clone(), answer, keyed, reply }));
+        let work = |keyed, reply| Work::Event(Box::new(QueuedEvent { event: event.clone(), answer, keyed, reply }));
         self.once(said, render, &work, told).await
     }
 
@@ -146,49 +146,49 @@ impl Reporting {
     pub(crate) async fn change(
         self,
         (event_ref, change): (EventRef, EventChange),
-        render: fn(&Changed) -> KeptAnswer,
+        render: fn(&ChangeOutcome) -> StoredResponse,
         said: &Value,
         told: fn(UseCaseError) -> UseCaseError,
     ) -> Result<HttpResponse, Problem> {
-        let work = |keyed, reply| Work::Change(WaitingChange { event_ref, change: change.clone(), keyed, reply });
+        let work = |keyed, reply| Work::Change(QueuedChange { event_ref, change: change.clone(), keyed, reply });
         self.once(said, render, &work, told).await
     }
 
     /// Counts the event, which is refused; one whose sender isn't known yet once that is looked up.
     pub(crate) fn refused(&self, event: &Value, problem: &Problem) {
         match &self.who {
-            Who::Unchecked(unchecked) if !unchecked.is_checked() => {
+            RequestIdentity::Unchecked(unchecked) if !unchecked.is_checked() => {
                 if is_refusal(problem) {
                     let refused = Some(Box::new((event.clone(), problem.clone())));
                     *unchecked.seen.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
                 }
             }
-            Who::Known(_) | Who::Unchecked(_) => {
+            RequestIdentity::Known(_) | RequestIdentity::Unchecked(_) => {
                 self.state.count_refused(self.organization(), event, problem, self.facts.id());
             }
         }
     }
 
     /// The request as it is known under its key, by what it says.
-    pub(crate) fn keyed(&self, said: &Value) -> Option<KeyedRequest> {
+    pub(crate) fn keyed(&self, said: &Value) -> Option<IdempotentRequest> {
         let key = self.key.clone()?;
         // A twin is waited for here, not where others wait.
-        Some(KeyedRequest { use_case: self.use_case, key, body: hash(Some(said)), wait: Duration::ZERO, sealed_for: None })
+        Some(IdempotentRequest { use_case: self.use_case, key, body: hash(Some(said)), wait: Duration::ZERO, sealed_for: None })
     }
 
     async fn once<T: Send + 'static>(
         &self,
         said: &Value,
-        render: fn(&T) -> KeptAnswer,
-        work: &dyn Fn(Option<Keyed<T>>, Reply<Carried<T>>) -> Work,
+        render: fn(&T) -> StoredResponse,
+        work: &dyn Fn(Option<IdempotentWork<T>>, ReplyCallback<Execution<T>>) -> Work,
         told: fn(UseCaseError) -> UseCaseError,
     ) -> Result<HttpResponse, Problem> {
         let carried = match self.keyed(said) {
             None => self.hand_over(|reply| work(None, reply), None).await?,
             Some(request) => {
-                let twins = Twins::wait(&self.state, self.organization(), &request.key).await?;
+                let twins = DuplicateWait::wait(&self.state, self.organization(), &request.key).await?;
                 loop {
-                    let keyed = Some(Keyed { request: request.clone(), render });
+                    let keyed = Some(IdempotentWork { request: request.clone(), render });
                     let told = self.hand_over(|reply| work(keyed, reply), Some(twins.turn())).await?;
                     if !twins.is_to_wait(&told).await {
                         break told;
@@ -197,28 +197,28 @@ impl Reporting {
             }
         };
         match carried.map_err(told)? {
-            Carried::Now(done) => kept::respond(render(&done), None),
-            Carried::Before(answer) => kept::respond(answer, Some(REPLAYED)),
+            Execution::Executed(done) => stored_response::respond(render(&done), None),
+            Execution::Replayed(answer) => stored_response::respond(answer, Some(REPLAYED)),
         }
     }
 
     const fn organization(&self) -> OrganizationId {
         match &self.who {
-            Who::Known(principal) => principal.organization(),
-            Who::Unchecked(unchecked) => unchecked.claims.organization,
+            RequestIdentity::Known(principal) => principal.organization(),
+            RequestIdentity::Unchecked(unchecked) => unchecked.claims.organization,
         }
     }
 
     /// Hands something to the writer, and waits until it is told what became of it. The turn is kept for as long.
     async fn hand_over<T: Send + 'static>(
         &self,
-        work: impl FnOnce(Reply<Carried<T>>) -> Work,
-        turn: Option<Arc<Turn>>,
-    ) -> Result<Told<T>, Problem> {
+        work: impl FnOnce(ReplyCallback<Execution<T>>) -> Work,
+        turn: Option<Arc<InFlightGuard>>,
+    ) -> Result<IngestResult<T>, Problem> {
         let Self { state, who, facts, .. } = self;
         let reporter = match who {
-            Who::Known(principal) => Reporter::Known(principal.clone()),
-            Who::Unchecked(unchecked) => Reporter::Bearer(unchecked.claims.clone()),
+            RequestIdentity::Known(principal) => Requester::Known(principal.clone()),
+            RequestIdentity::Unchecked(unchecked) => Requester::Bearer(unchecked.claims.clone()),
         };
         let (reply, replied) = oneshot::channel();
         let reply = Box::new(move |principal, outcome| {
@@ -227,7 +227,7 @@ impl Reporting {
             drop(reply.send((principal, outcome)));
         });
         let (principal, outcome) = wait(state, facts, reporter, work(reply), replied).await?;
-        if let Who::Unchecked(unchecked) = who {
+        if let RequestIdentity::Unchecked(unchecked) = who {
             unchecked.seen.is_checked.store(true, Ordering::Relaxed);
         }
         if let Some(principal) = principal {
@@ -240,12 +240,12 @@ impl Reporting {
 /// Hands something to the writer, and waits for what it is told.
 async fn wait<T>(
     state: &HttpState,
-    facts: &Facts,
-    reporter: Reporter,
+    facts: &RequestContext,
+    reporter: Requester,
     work: Work,
     replied: oneshot::Receiver<T>,
 ) -> Result<T, Problem> {
-    let waiting = Waiting { reporter, until: facts.deadline.into_std(), work };
+    let waiting = QueuedRequest { reporter, until: facts.deadline.into_std(), work };
     state.writer().submit(waiting).map_err(|_| Problem::overloaded())?;
     // Either it was too late for it, or what took it panicked, which the panic hook has printed.
     let is_late = || tokio::time::Instant::now() >= facts.deadline;
@@ -253,19 +253,19 @@ async fn wait<T>(
 }
 
 /// The twins of a request under way, here and on other servers.
-struct Twins {
-    turn: Arc<Turn>,
+struct DuplicateWait {
+    turn: Arc<InFlightGuard>,
     until: Instant,
 }
 
-impl Twins {
+impl DuplicateWait {
     /// Waits until no twin is under way here.
-    async fn wait(state: &HttpState, organization: OrganizationId, key: &RequestKey) -> Result<Self, Problem> {
+    async fn wait(state: &HttpState, organization: OrganizationId, key: &ScopedIdempotencyKey) -> Result<Self, Problem> {
         let until = Instant::now() + TWIN_WAIT;
         Ok(Self { turn: Arc::new(state.twins().turn(organization, key, TWIN_WAIT).await?), until })
     }
 
-    fn turn(&self) -> Arc<Turn> {
+    fn turn(&self) -> Arc<InFlightGuard> {
         Arc::clone(&self.turn)
     }
 
@@ -279,40 +279,43 @@ impl Twins {
     }
 }
 
-impl Once {
+impl IdempotentCall {
     /// Has the writer carry the request out in a transaction of its own, when it is its turn; as how many events it counts, and
     /// about how many bytes it takes.
     pub(crate) async fn in_turn(
         self,
-        facts: &Facts,
+        facts: &RequestContext,
         (events, bytes): (usize, usize),
-        work: impl Fn(&Services<'_>, &Principal, Option<&KeyedRequest>) -> UseCaseResult<idempotency::Reply> + Send + Sync + 'static,
+        work: impl Fn(&Services<'_>, &Principal, Option<&IdempotentRequest>) -> UseCaseResult<idempotency::IdempotentResponse>
+        + Send
+        + Sync
+        + 'static,
     ) -> Result<HttpResponse, Problem> {
         let Self { state, principal, keyed, .. } = self;
-        let keyed = keyed.map(|keyed| KeyedRequest { wait: Duration::ZERO, ..keyed });
+        let keyed = keyed.map(|keyed| IdempotentRequest { wait: Duration::ZERO, ..keyed });
         let twins = match &keyed {
-            Some(keyed) => Some(Twins::wait(&state, principal.organization(), &keyed.key).await?),
+            Some(keyed) => Some(DuplicateWait::wait(&state, principal.organization(), &keyed.key).await?),
             None => None,
         };
         let work = Arc::new(work);
         loop {
             let (reply, replied) = oneshot::channel();
-            let (work, turn, span) = (Arc::clone(&work), twins.as_ref().map(Twins::turn), tracing::Span::current());
-            let (by, keyed, reporter) = (principal.clone(), keyed.clone(), Reporter::Known(principal.clone()));
+            let (work, turn, span) = (Arc::clone(&work), twins.as_ref().map(DuplicateWait::turn), tracing::Span::current());
+            let (by, keyed, reporter) = (principal.clone(), keyed.clone(), Requester::Known(principal.clone()));
             let work = Box::new(move |services: &Services<'_>| {
                 let _turn = turn;
                 // Nobody to tell means nobody is waiting for it.
                 drop(reply.send(span.in_scope(|| work(services, &by, keyed.as_ref()))));
             });
-            let work = Work::Whole(WaitingWhole { events, bytes, work });
+            let work = Work::Whole(QueuedTransaction { events, bytes, work });
             let outcome = wait(&state, facts, reporter, work, replied).await?;
             if let Some(twins) = &twins
                 && twins.is_to_wait(&outcome).await
             {
                 continue;
             }
-            let idempotency::Reply { answer, is_repeat } = outcome?;
-            return kept::respond(answer, is_repeat.then_some(REPLAYED));
+            let idempotency::IdempotentResponse { answer, is_repeat } = outcome?;
+            return stored_response::respond(answer, is_repeat.then_some(REPLAYED));
         }
     }
 }
@@ -321,34 +324,34 @@ impl Once {
 /// aren't turned away.
 pub(crate) async fn take_batch(
     (state, principal): (&HttpState, Principal),
-    facts: &Facts,
+    facts: &RequestContext,
     events: Vec<NewUsageEvent>,
     goes_on: bool,
-) -> Result<TakenBatch, Problem> {
+) -> Result<BatchOutcome, Problem> {
     if events.is_empty() {
-        return Ok(TakenBatch::default());
+        return Ok(BatchOutcome::default());
     }
     let (reply, replied) = oneshot::channel();
     // Nobody to tell means nobody is waiting for it.
     let reply = Box::new(move |_, outcome| drop(reply.send(outcome)));
-    let work = Work::Batch(WaitingBatch { events, answer: event_answer, goes_on, reply });
-    Ok(wait(state, facts, Reporter::Known(principal), work, replied).await??)
+    let work = Work::Batch(QueuedBatch { events, answer: event_answer, goes_on, reply });
+    Ok(wait(state, facts, Requester::Known(principal), work, replied).await??)
 }
 
-impl FromRequest for Reporting {
+impl FromRequest for IngestRequest {
     type Error = Problem;
     type Future = Ready<Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let facts = Facts::of(request);
-        let unchecked = request.extensions().get::<Unchecked>().cloned();
+        let facts = RequestContext::of(request);
+        let unchecked = request.extensions().get::<DeferredTokenCheck>().cloned();
         let Some(unchecked) = unchecked else {
             return ready(Caller::from_request(request, payload).into_inner().map(|caller| Self::of(caller, facts)));
         };
         ready(Ok(Self {
             state: state_of(request),
             use_case: unchecked.use_case,
-            who: Who::Unchecked(unchecked),
+            who: RequestIdentity::Unchecked(unchecked),
             facts,
             key: request.extensions().get().cloned(),
         }))

@@ -31,20 +31,20 @@ const DURATIONS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25
 /// What one server counts.
 pub(crate) struct Metrics {
     registry: Registry,
-    requests: Family<Answered, Counter>,
-    durations: Family<Asked, Histogram>,
+    requests: Family<ResponseLabels, Counter>,
+    durations: Family<OperationLabels, Histogram>,
 }
 
 /// What was asked, and how it was answered.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Answered {
+struct ResponseLabels {
     operation: &'static str,
     status: &'static str,
 }
 
 /// What was asked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Asked {
+struct OperationLabels {
     operation: &'static str,
 }
 
@@ -57,8 +57,8 @@ impl Metrics {
         registry.register("http_requests", "Requests that were answered", requests.clone());
         let help = "How long requests took from their head to their answer";
         registry.register_with_unit("http_request_duration", help, Unit::Seconds, durations.clone());
-        registry.register_collector(Box::new(OfWriter(writer)));
-        registry.register_collector(Box::new(OfDisk(store)));
+        registry.register_collector(Box::new(WriterCollector(writer)));
+        registry.register_collector(Box::new(DiskCollector(store)));
         Self { registry, requests, durations }
     }
 
@@ -72,8 +72,8 @@ impl Metrics {
             400..500 => "4xx",
             _ => "5xx",
         };
-        self.requests.get_or_create(&Answered { operation, status }).inc();
-        self.durations.get_or_create(&Asked { operation }).observe(took.as_secs_f64());
+        self.requests.get_or_create(&ResponseLabels { operation, status }).inc();
+        self.durations.get_or_create(&OperationLabels { operation }).observe(took.as_secs_f64());
     }
 
     /// All of it, as text.
@@ -86,12 +86,12 @@ impl Metrics {
 
 /// What the writer of usage tells when it is asked.
 #[derive(Debug)]
-struct OfWriter(Arc<UsageWriter>);
+struct WriterCollector(Arc<UsageWriter>);
 
 /// What kinds of work a writer tells apart.
 const KIND: &str = "kind";
 
-impl Collector for OfWriter {
+impl Collector for WriterCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let WriterFigures { events, changes, whole, waiting, turned_away, expired } = self.0.figures();
         let groups = [("events", &events), ("changes", &changes), ("whole", &whole)];
@@ -127,9 +127,9 @@ impl Collector for OfWriter {
 
 /// What a store tells of its disk, where that is this machine's.
 #[derive(Debug)]
-struct OfDisk(StoreHandle<'static>);
+struct DiskCollector(StoreHandle<'static>);
 
-impl Collector for OfDisk {
+impl Collector for DiskCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let Some(DiskUse { database, log, free }) = self.0.disk_use() else { return Ok(()) };
         let gauge = |bytes| ConstGauge::new(i64::try_from(bytes).unwrap_or(i64::MAX));

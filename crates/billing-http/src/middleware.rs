@@ -28,7 +28,7 @@ use crate::operation::{Operation, VERSION, VERSIONED_BELOW};
 use crate::problem::Problem;
 use crate::state::{HttpState, state_of};
 use crate::trace;
-use crate::unread::Unread;
+use crate::undrained_body::UndrainedBody;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const VERSION_HEADER: HeaderName = HeaderName::from_static("version");
@@ -47,7 +47,7 @@ const MAX_LOGGED_CHARS: usize = 100;
 
 /// What is known of a request before anybody has looked at it, and what the guard adds.
 #[derive(Clone, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct RequestContext {
     method: String,
     /// What was asked for.
     pub(crate) path: String,
@@ -55,7 +55,7 @@ pub(crate) struct Facts {
     pub(crate) request_id: String,
     /// Where it comes from.
     address: IpAddr,
-    admitted: Arc<Admitted>,
+    admitted: Arc<AuthOutcome>,
     started: Instant,
     /// When the answer must be there.
     pub(crate) deadline: tokio::time::Instant,
@@ -63,12 +63,12 @@ pub(crate) struct Facts {
 
 /// What the guard found out, kept for a request that fails without leaving anything else.
 #[derive(Debug, Default)]
-struct Admitted {
+struct AuthOutcome {
     operation: OnceLock<&'static Operation>,
     who: OnceLock<(OrganizationId, Actor)>,
 }
 
-impl Facts {
+impl RequestContext {
     /// When its body must have arrived: before the answer must be there, so that its sender is told.
     pub(crate) fn body_deadline(&self) -> tokio::time::Instant {
         self.deadline.checked_sub(TOLD_BEFORE).unwrap_or(self.deadline)
@@ -109,7 +109,7 @@ impl Facts {
     }
 }
 
-impl FromRequest for Facts {
+impl FromRequest for RequestContext {
     type Error = Infallible;
     type Future = Ready<Result<Self, Infallible>>;
 
@@ -124,10 +124,10 @@ pub(crate) async fn answer(mut request: ServiceRequest, next: Next<BoxBody>) -> 
     if request.headers().contains_key(AUTHORIZATION) {
         request.headers_mut().remove(COOKIE);
     }
-    let facts = Facts::note(request.request());
+    let facts = RequestContext::note(request.request());
     let state = state_of(request.request());
     request.extensions_mut().insert(facts.clone());
-    let unread = Unread::of(&mut request);
+    let unread = UndrainedBody::of(&mut request);
     let holding = |response| match unread {
         Some(unread) => unread.behind(response),
         None => response,
@@ -190,7 +190,7 @@ fn problem_in(response: &HttpResponse<BoxBody>) -> Option<Problem> {
     if !status.is_client_error() && !status.is_server_error() {
         return None;
     }
-    if let Some(ToldByPage(problem)) = response.extensions().get() {
+    if let Some(RenderedByPage(problem)) = response.extensions().get() {
         return Some(problem.clone());
     }
     let problem = response.error().and_then(|error| error.as_error::<Problem>());
@@ -198,13 +198,13 @@ fn problem_in(response: &HttpResponse<BoxBody>) -> Option<Problem> {
 }
 
 /// What a page for people tells by itself: it stays the answer.
-pub(crate) struct ToldByPage(pub(crate) Problem);
+pub(crate) struct RenderedByPage(pub(crate) Problem);
 
 fn is_page(response: &HttpResponse<BoxBody>) -> bool {
-    response.extensions().contains::<ToldByPage>()
+    response.extensions().contains::<RenderedByPage>()
 }
 
-fn add_headers(headers: &mut HeaderMap, facts: &Facts, state: &HttpState) {
+fn add_headers(headers: &mut HeaderMap, facts: &RequestContext, state: &HttpState) {
     if let Ok(request_id) = HeaderValue::from_str(&facts.request_id) {
         headers.insert(REQUEST_ID, request_id);
     }
@@ -222,8 +222,8 @@ fn add_headers(headers: &mut HeaderMap, facts: &Facts, state: &HttpState) {
 
 /// Counts a request, and writes one line about it; of a refused one also why, which fields are wrong, and from where it came.
 /// Nothing that was sent but names of fields.
-fn log(facts: &Facts, state: &HttpState, status: u16, matched: Option<String>, problem: Option<&Problem>) {
-    let Admitted { operation, who } = &*facts.admitted;
+fn log(facts: &RequestContext, state: &HttpState, status: u16, matched: Option<String>, problem: Option<&Problem>) {
+    let AuthOutcome { operation, who } = &*facts.admitted;
     let operation = operation.get();
     state.metrics().answered(operation.map(|operation| operation.id), status, facts.started.elapsed());
     let route = operation.map(|operation| operation.path).or(matched.as_deref()).unwrap_or("-");

@@ -5,13 +5,13 @@ use std::fmt;
 use actix_web::Route;
 use actix_web::http::Method;
 use billing_application::UseCase;
-use billing_domain::access::{Need, Scope};
+use billing_domain::access::{Permission, Scope};
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 
 use crate::dto::declare::{Body, Fieldset};
-use crate::dto::schemas::{Described, Schemas};
+use crate::dto::schemas::{FieldSchema, Schemas};
 
 /// The one version of the interface.
 pub const VERSION: &str = "V0";
@@ -28,7 +28,7 @@ pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// What a caller must show to be let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Needs {
+pub enum AuthRequirement {
     /// Nothing.
     Nothing,
     /// Nothing; a credential that is shown is what the operation is about.
@@ -52,7 +52,7 @@ pub struct Operation {
     /// The path, with parameters in braces. With or without a slash at its end makes no difference.
     pub path: &'static str,
     /// Who may.
-    pub needs: Needs,
+    pub needs: AuthRequirement,
     /// The part of the interface it belongs to.
     pub(crate) tag: &'static str,
     /// Whether it brings one event, which the writer of usage takes with others. Whoever shows a bearer token is looked up with
@@ -63,11 +63,11 @@ pub struct Operation {
     /// What answers it.
     pub(crate) handler: fn() -> Route,
     /// What its body is.
-    pub(crate) takes: Option<Taken>,
+    pub(crate) takes: Option<RequestBodySpec>,
     /// The parameters of its query.
-    pub(crate) asks: Option<Asked>,
+    pub(crate) asks: Option<QuerySpec>,
     /// What a success is.
-    pub(crate) answers: Answered,
+    pub(crate) answers: ResponseSpec,
     /// Codes of conflicts that are its own.
     pub(crate) conflicts: &'static [&'static str],
     /// Codes of refusals that are its own.
@@ -75,7 +75,7 @@ pub struct Operation {
 }
 
 /// A request body.
-pub(crate) struct Taken {
+pub(crate) struct RequestBodySpec {
     /// Whether it has to be there.
     pub(crate) required: bool,
     /// As JSON.
@@ -85,13 +85,13 @@ pub(crate) struct Taken {
 }
 
 /// The parameters of a query.
-pub(crate) struct Asked {
+pub(crate) struct QuerySpec {
     names: fn() -> &'static [&'static str],
-    pub(crate) described: fn(&mut Schemas) -> Vec<Described>,
+    pub(crate) described: fn(&mut Schemas) -> Vec<FieldSchema>,
 }
 
 /// What a success is.
-pub(crate) struct Answered {
+pub(crate) struct ResponseSpec {
     /// As JSON; `None` where it is never JSON.
     pub(crate) schema: Option<fn(&mut Schemas) -> RefOr<Schema>>,
     /// Other media types, as text.
@@ -100,20 +100,20 @@ pub(crate) struct Answered {
     pub(crate) means: &'static str,
 }
 
-impl Taken {
+impl RequestBodySpec {
     pub(crate) const fn of<B: Body>(or: &'static [&'static str]) -> Self {
         Self { required: B::REQUIRED, schema: B::schema, or }
     }
 }
 
-impl Asked {
+impl QuerySpec {
     pub(crate) const fn of<P: Fieldset>() -> Self {
         Self { names: P::names, described: P::described }
     }
 }
 
-impl Answered {
-    pub(crate) const fn of<A: Answer>(or: &'static [&'static str], means: &'static str) -> Self {
+impl ResponseSpec {
+    pub(crate) const fn of<A: JsonResponse>(or: &'static [&'static str], means: &'static str) -> Self {
         Self { schema: Some(A::schema), or, means }
     }
 
@@ -128,12 +128,12 @@ impl Answered {
 }
 
 /// What is answered as JSON.
-pub(crate) trait Answer {
+pub(crate) trait JsonResponse {
     /// Its schema.
     fn schema(schemas: &mut Schemas) -> RefOr<Schema>;
 }
 
-impl<T: ToSchema> Answer for T {
+impl<T: ToSchema> JsonResponse for T {
     fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
         schemas.refer::<T>()
     }
@@ -142,7 +142,7 @@ impl<T: ToSchema> Answer for T {
 /// An array of answers.
 pub(crate) struct List<T>(std::marker::PhantomData<T>);
 
-impl<T: ToSchema> Answer for List<T> {
+impl<T: ToSchema> JsonResponse for List<T> {
     fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
         ArrayBuilder::new().items(schemas.refer::<T>()).into()
     }
@@ -151,7 +151,7 @@ impl<T: ToSchema> Answer for List<T> {
 /// An object, or an array of objects, whose fields aren't known beforehand.
 pub(crate) struct Free<const LIST: bool>;
 
-impl<const LIST: bool> Answer for Free<LIST> {
+impl<const LIST: bool> JsonResponse for Free<LIST> {
     fn schema(_: &mut Schemas) -> RefOr<Schema> {
         let object = ObjectBuilder::new().schema_type(Type::Object);
         if LIST { ArrayBuilder::new().items(object).into() } else { object.into() }
@@ -171,10 +171,10 @@ impl Operation {
     }
 
     /// What a caller must have, where it takes a credential.
-    pub fn need(&self) -> Option<Need> {
+    pub fn need(&self) -> Option<Permission> {
         match self.needs {
-            Needs::Nothing | Needs::Anything => None,
-            Needs::Permission(use_case) => Some(use_case.need()),
+            AuthRequirement::Nothing | AuthRequirement::Anything => None,
+            AuthRequirement::Permission(use_case) => Some(use_case.need()),
         }
     }
 
@@ -191,7 +191,7 @@ impl Operation {
     /// Whether it is carried out once per `Idempotency-Key`, and repeats are given the first answer. Logging in and out, questions
     /// and what is done to one's own account aren't: a repeat doubles nothing, and nothing is kept of what is said and answered.
     pub fn is_carried_out_once(&self) -> bool {
-        let is_kept = |need| !matches!(need, Need::Scope(Scope::Read) | Need::Administrator);
+        let is_kept = |need| !matches!(need, Permission::Scope(Scope::Read) | Permission::Administrator);
         self.takes_idempotency_key() && self.need().is_some_and(is_kept)
     }
 

@@ -6,7 +6,9 @@ use actix_web::http::Method;
 use billing_application::UseCase;
 use billing_domain::page::MAX_PAGE_SIZE;
 
-use crate::dto::administrators::{AdministratorEditBody, AdministratorJson, AdministratorResetBody, InvitationBody, InvitedJson};
+use crate::dto::administrators::{
+    AdministratorEditBody, AdministratorJson, AdministratorResetBody, InvitationBody, InvitationJson,
+};
 use crate::dto::audit::AuditEntryJson;
 use crate::dto::bank_accounts::{BankAccountBody, BankAccountEditBody, BankAccountJson};
 use crate::dto::batch::{BatchBody, BatchResultJson};
@@ -30,17 +32,17 @@ use crate::dto::money::{
     ApplyBody, BalanceJson, PaymentBody, PaymentJson, RefundBody, ReversalBody, StatementJson, WriteOffBody,
 };
 use crate::dto::own_account::{
-    EnrolledJson, OwnAccountJson, OwnSessionJson, PasswordChangeBody, RecoveryCodesJson, SecondFactorCodeBody,
+    OwnAccountJson, OwnSessionJson, PasswordChangeBody, RecoveryCodesJson, SecondFactorCodeBody, SecondFactorEnrollmentJson,
     SecondFactorRemovalBody,
 };
 use crate::dto::pricings::{PricingBody, PricingEditBody, PricingJson, PricingRateJson};
 use crate::dto::refused::RefusedUsageJson;
-use crate::dto::search::FoundJson;
+use crate::dto::search::SearchResultJson;
 use crate::dto::summary::SummaryLineJson;
 use crate::dto::usage_products::{UsageProductBody, UsageProductEditBody, UsageProductJson};
 use crate::dto::verification::VerificationJson;
-use crate::operation::{Answered, Asked, Free, List, Taken};
-pub use crate::operation::{Needs, Operation, VERSION, VERSIONED_BELOW};
+pub use crate::operation::{AuthRequirement, Operation, VERSION, VERSIONED_BELOW};
+use crate::operation::{Free, List, QuerySpec, RequestBodySpec, ResponseSpec};
 use crate::query::audit::AuditParams;
 use crate::query::billing::RunParams;
 use crate::query::documents::DocumentListParams;
@@ -53,13 +55,13 @@ use crate::query::usage::{BatchParams, EventListParams, RefusedParams, ReportPar
 use crate::query::{DEFAULT_PAGE_SIZE, Paged};
 use crate::routes::service::HealthJson;
 use crate::routes::{
-    administrators, audit, auth, batches, billing, by_path, catalog, charges, contracts, documents, imports, money, own_account,
+    administrators, audit, auth, batches, billing, catalog, charges, contracts, documents, dry_run, imports, money, own_account,
     reports, search, service, usage,
 };
 
 macro_rules! answered {
-    (json $answer:ty, [$($or:literal),*], $means:literal) => { Answered::of::<$answer>(&[$($or),*], $means) };
-    (text [$($or:literal),*], $means:literal) => { Answered::text(&[$($or),*], $means) };
+    (json $answer:ty, [$($or:literal),*], $means:literal) => { ResponseSpec::of::<$answer>(&[$($or),*], $means) };
+    (text [$($or:literal),*], $means:literal) => { ResponseSpec::text(&[$($or),*], $means) };
 }
 
 macro_rules! first {
@@ -101,12 +103,12 @@ macro_rules! operations {
             id: stringify!($handler),
             method: Method::$method,
             path: $path,
-            needs: Needs::$needs $((UseCase::$use_case))?,
+            needs: AuthRequirement::$needs $((UseCase::$use_case))?,
             tag: stringify!($tag),
             does: &[$($does),+],
             handler: || Route::new().to($module::$handler),
-            takes: first!($(Taken::of::<$body>(&[$($body_or),*]))?),
-            asks: first!($(Asked::of::<$params>())?),
+            takes: first!($(RequestBodySpec::of::<$body>(&[$($body_or),*]))?),
+            asks: first!($(QuerySpec::of::<$params>())?),
             answers: {
                 $(answered!(json $answer, [$($answer_or),*], $means))?
                 $(answered!(text [$text], $text_means))?
@@ -183,7 +185,7 @@ operations! {
         /// Makes the secret of a second factor: a device makes codes of it and the time (RFC 6238). Not in effect before a code of it is
         /// confirmed.
         POST "/auth/second-factor/enroll" Permission(EnrollSecondFactor) => own_account::enroll_second_factor,
-            answers EnrolledJson: "The secret, to be given to a device",
+            answers SecondFactorEnrollmentJson: "The secret, to be given to a device",
             conflicts second_factor_on;
 
         /// Has log-ins take a code from now on. The recovery codes are shown this once.
@@ -203,7 +205,7 @@ operations! {
         /// Makes an administrator, with a password that works once and is shown this once: at the first log-in they set their own.
         POST "/api/administrators/" Permission(InviteAdministrator) => administrators::invite_administrator,
             takes InvitationBody,
-            answers InvitedJson: "The administrator, and the password to give them",
+            answers InvitationJson: "The administrator, and the password to give them",
             conflicts already_exists secret_shown_once too_many_administrators;
 
         /// Changes an administrator's role, or whether they may log in. It takes effect with their next request.
@@ -215,7 +217,7 @@ operations! {
         /// Gives another administrator a password that works once, and ends their sessions.
         POST "/api/administrators/reset/{admin_ref}" Permission(ResetAdministrator) => administrators::reset_administrator,
             takes Option<AdministratorResetBody>,
-            answers InvitedJson: "The administrator, and the password to give them",
+            answers InvitationJson: "The administrator, and the password to give them",
             conflicts own_account secret_shown_once;
 
         /// Lists the organization's administrators by e-mail address.
@@ -685,7 +687,7 @@ operations! {
         ///
         /// Any request that makes or changes contracts, documents, payments, charges or usage events, or changes customers or entities; it is
         /// refused here as it would be there, with pointers into its own body. The billing run and imports have dry runs of their own.
-        POST "/api/dry_run" Permission(RunDry) => by_path::dry_run,
+        POST "/api/dry_run" Permission(RunDry) => dry_run::dry_run,
             takes DryRunBody,
             answers EffectsJson: "The documents concerned, as they would be and as they are",
             refuses no_dry_run;
@@ -693,7 +695,7 @@ operations! {
         /// Finds whatever has a text as number, reference, key, purchase order number or name.
         GET "/api/search" Permission(Search) => search::search,
             asks SearchParams,
-            answers List<FoundJson>: "At most 20 things: what is exactly so, then what has a name that begins so";
+            answers List<SearchResultJson>: "At most 20 things: what is exactly so, then what has a name that begins so";
 
         /// Lists what was changed in the organization, by whom and from what to what, the newest first.
         ///
@@ -758,7 +760,7 @@ operations! {
 mod tests {
     use std::collections::HashSet;
 
-    use billing_domain::access::{Need, Scope};
+    use billing_domain::access::{Permission, Scope};
 
     use super::*;
     use crate::operation::QUESTIONS;
@@ -775,15 +777,15 @@ mod tests {
     fn questions_are_posted_operations_that_take_the_scope_to_read() {
         for id in QUESTIONS {
             let question = OPERATIONS.iter().find(|operation| operation.id == id).expect(id);
-            assert_eq!((&question.method, question.need()), (&Method::POST, Some(Need::Scope(Scope::Read))), "{id}");
+            assert_eq!((&question.method, question.need()), (&Method::POST, Some(Permission::Scope(Scope::Read))), "{id}");
         }
     }
 
     #[test]
     fn what_is_carried_out_by_its_path_is_as_the_table_says() {
-        for by_path::Carried { id, path, use_case, .. } in by_path::CARRIED {
+        for dry_run::DryRunOperation { id, path, use_case, .. } in dry_run::CARRIED {
             let is_there = |operation: &&Operation| {
-                operation.id == *id && operation.path == *path && operation.needs == Needs::Permission(*use_case)
+                operation.id == *id && operation.path == *path && operation.needs == AuthRequirement::Permission(*use_case)
             };
             assert!(OPERATIONS.iter().any(|operation| is_there(&operation) && operation.changes_state()), "{id}");
         }
@@ -805,9 +807,11 @@ mod tests {
     fn everything_below_api_takes_a_credential_and_reads_take_the_scope_to_read() {
         for operation in OPERATIONS.iter().filter(|operation| operation.is_versioned()) {
             match operation.need() {
-                Some(Need::Scope(scope)) => assert_eq!(scope == Scope::Read, !operation.changes_state(), "{}", operation.id),
-                Some(Need::Owner) => {}
-                Some(Need::Administrator) | None => panic!("{} is open", operation.id),
+                Some(Permission::Scope(scope)) => {
+                    assert_eq!(scope == Scope::Read, !operation.changes_state(), "{}", operation.id)
+                }
+                Some(Permission::Owner) => {}
+                Some(Permission::Administrator) | None => panic!("{} is open", operation.id),
             }
         }
     }

@@ -28,7 +28,7 @@ const ASK_EVERY_ROWS: u32 = 1_000;
 
 /// How long a body is there for its reader.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct PipeTimeouts {
     /// For the reader to take a chunk, once everything is written.
     pub(crate) stalled: Duration,
     /// In all, from the beginning of the writing to the end of the reading.
@@ -36,12 +36,12 @@ pub(crate) struct Patience {
 }
 
 /// Makes both ends.
-pub(crate) fn pipe(patience: Patience) -> (PipeWriter, PipeReader) {
+pub(crate) fn pipe(patience: PipeTimeouts) -> (PipeWriter, PipeReader) {
     let shared = Arc::new(Shared::default());
     let writer = PipeWriter {
         shared: Arc::clone(&shared),
         buffer: Vec::with_capacity(CHUNK_BYTES),
-        ahead: Ahead::default(),
+        ahead: SpillFile::default(),
         stalled: patience.stalled,
         until: Instant::now() + patience.total,
     };
@@ -111,14 +111,14 @@ impl State {
 
 /// What was written and the reader has no room for yet, in a file that goes with it.
 #[derive(Default)]
-struct Ahead {
+struct SpillFile {
     file: Option<File>,
     /// Where in the file the next chunk is written, and read.
     written: u64,
     read: u64,
 }
 
-impl Ahead {
+impl SpillFile {
     const fn is_empty(&self) -> bool {
         self.read == self.written
     }
@@ -150,7 +150,7 @@ impl Ahead {
 pub(crate) struct PipeWriter {
     shared: Arc<Shared>,
     buffer: Vec<u8>,
-    ahead: Ahead,
+    ahead: SpillFile,
     stalled: Duration,
     until: Instant,
 }
@@ -320,7 +320,7 @@ mod tests {
 
     use super::*;
 
-    const PATIENT: Patience = Patience { stalled: Duration::from_secs(60), total: Duration::from_secs(60) };
+    const PATIENT: PipeTimeouts = PipeTimeouts { stalled: Duration::from_secs(60), total: Duration::from_secs(60) };
 
     fn problem_of(outcome: Result<(), Problem>) -> Option<&'static str> {
         outcome.err().map(|problem| problem.code())
@@ -397,7 +397,7 @@ mod tests {
 
     #[actix_web::test]
     async fn a_writer_gives_up_a_reader_that_stops_and_forgets_what_it_wrote() {
-        let (mut writer, reader) = pipe(Patience { stalled: Duration::from_millis(20), ..PATIENT });
+        let (mut writer, reader) = pipe(PipeTimeouts { stalled: Duration::from_millis(20), ..PATIENT });
         let watch = writer.watch();
         writer.write_all(&vec![7; CHUNK_BYTES * (MAX_CHUNKS + 2)]).expect("room in the file");
         assert_eq!(writer.finish().map_err(|error| error.kind()), Err(io::ErrorKind::TimedOut));
@@ -408,7 +408,7 @@ mod tests {
 
     #[actix_web::test]
     async fn a_writer_ends_with_its_time_and_with_its_reader() {
-        let (mut writer, reader) = pipe(Patience { total: Duration::from_millis(20), ..PATIENT });
+        let (mut writer, reader) = pipe(PipeTimeouts { total: Duration::from_millis(20), ..PATIENT });
         std::thread::sleep(Duration::from_millis(20));
         let written = writer.write_all(&vec![7; CHUNK_BYTES * 2]);
         assert_eq!(written.map_err(|error| error.kind()), Err(io::ErrorKind::TimedOut));

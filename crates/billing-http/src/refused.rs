@@ -15,7 +15,7 @@ use crate::problem::Problem;
 use crate::state::HttpState;
 
 /// What of a problem is counted.
-struct Why<'p> {
+struct RefusalReason<'p> {
     code: &'p str,
     pointer: Option<&'p str>,
     detail: &'p str,
@@ -37,9 +37,9 @@ pub(crate) fn is_refusal(problem: &Problem) -> bool {
         && problem.code() != IN_PROGRESS
 }
 
-fn why(problem: &Problem) -> Why<'_> {
+fn why(problem: &Problem) -> RefusalReason<'_> {
     let first = problem.errors().first();
-    Why {
+    RefusalReason {
         code: first.filter(|_| problem.code() == INVALID).map_or(problem.code(), |first| first.code),
         pointer: first.map(|first| first.pointer.as_str()),
         detail: first.map_or(problem.detail(), |first| first.detail.as_str()),
@@ -60,7 +60,7 @@ impl HttpState {
         }
     }
 
-    fn count(&self, organization: OrganizationId, event: &Value, why: &Why<'_>, request_id: Option<RequestId>) {
+    fn count(&self, organization: OrganizationId, event: &Value, why: &RefusalReason<'_>, request_id: Option<RequestId>) {
         let told = |names: [&str; 2]| names.into_iter().find_map(|name| event[name].as_str()).unwrap_or_default();
         // What isn't JSON stands as it was sent.
         let text = event.as_str().map_or_else(|| event.to_string(), str::to_owned);
@@ -84,12 +84,12 @@ pub(crate) struct SentEvents {
     state: HttpState,
     organization: OrganizationId,
     request_id: Option<RequestId>,
-    sent: Sent,
+    sent: SentPayload,
 }
 
 /// As bytes: what they say takes many times their room.
 #[derive(Clone)]
-pub(crate) enum Sent {
+pub(crate) enum SentPayload {
     /// An object with `events`.
     Whole(Bytes),
     /// An event in each line.
@@ -97,7 +97,7 @@ pub(crate) enum Sent {
 }
 
 impl SentEvents {
-    pub(crate) fn of(caller: &Caller, sent: Sent) -> Self {
+    pub(crate) fn of(caller: &Caller, sent: SentPayload) -> Self {
         let Caller { state, principal, .. } = caller;
         Self { state: state.clone(), organization: principal.organization(), request_id: principal.request_id().cloned(), sent }
     }
@@ -119,24 +119,24 @@ impl SentEvents {
             let (index, pointer) = below.find('/').map_or((below, ""), |slash| below.split_at(slash));
             let index = index.parse::<usize>().ok().filter(|index| last.replace(*index) != Some(*index))?;
             let pointer = Some(pointer).filter(|pointer| !pointer.is_empty());
-            Some((index, Why { code: error.code, pointer, detail: &error.detail }))
+            Some((index, RefusalReason { code: error.code, pointer, detail: &error.detail }))
         });
         self.count_all(of_event);
     }
 
-    fn count_all<'p>(&self, refused: impl Iterator<Item = (usize, Why<'p>)>) {
+    fn count_all<'p>(&self, refused: impl Iterator<Item = (usize, RefusalReason<'p>)>) {
         let mut refused = refused.peekable();
         if refused.peek().is_none() {
             return;
         }
         let whole = match &self.sent {
-            Sent::Whole(bytes) => billing_json::read(bytes).unwrap_or_default(),
-            Sent::Lines(_) => Value::Null,
+            SentPayload::Whole(bytes) => billing_json::read(bytes).unwrap_or_default(),
+            SentPayload::Lines(_) => Value::Null,
         };
         for (index, why) in refused {
             let event = match &self.sent {
-                Sent::Whole(_) => whole["events"][index].clone(),
-                Sent::Lines(lines) => lines.get(index).map_or(Value::Null, |line| read(line)),
+                SentPayload::Whole(_) => whole["events"][index].clone(),
+                SentPayload::Lines(lines) => lines.get(index).map_or(Value::Null, |line| read(line)),
             };
             self.state.count(self.organization, &event, &why, self.request_id.clone());
         }

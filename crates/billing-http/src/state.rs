@@ -11,10 +11,10 @@ use billing_application::usage::{RefusedUsageCounts, UsageWriter, WriterLimits};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::auth::gate::LogInGate;
+use crate::in_flight::InFlightRequests;
 use crate::metrics::Metrics;
 use crate::problem::Problem;
 use crate::settings::HttpSettings;
-use crate::twins::TwinGate;
 
 /// What all workers share. Cloning it is cheap, and every clone is the same one: make it once per server.
 #[derive(Clone)]
@@ -24,7 +24,7 @@ struct Shared {
     services: Services<'static>,
     settings: HttpSettings,
     log_ins: LogInGate,
-    twins: TwinGate,
+    twins: InFlightRequests,
     reports: Arc<Semaphore>,
     scans: Arc<Semaphore>,
     prints: Arc<Semaphore>,
@@ -44,7 +44,7 @@ impl HttpState {
         let scans = Arc::new(Semaphore::new(settings.reports_at_once.max(1)));
         let prints = Arc::new(Semaphore::new(settings.prints_at_once));
         let trials = Arc::new(Semaphore::new(settings.trials_at_once));
-        let (twins, stopping) = (TwinGate::default(), AtomicBool::new(false));
+        let (twins, stopping) = (InFlightRequests::default(), AtomicBool::new(false));
         let limits = WriterLimits { groups: settings.groups_at_once, ..WriterLimits::default() };
         let writer = Arc::new(UsageWriter::start(services.clone(), limits));
         let metrics = Metrics::new(Arc::clone(&writer), services.store.clone());
@@ -155,7 +155,7 @@ impl HttpState {
         &self.0.metrics
     }
 
-    pub(crate) fn twins(&self) -> &TwinGate {
+    pub(crate) fn twins(&self) -> &InFlightRequests {
         &self.0.twins
     }
 }

@@ -7,7 +7,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
-use billing_domain::idempotency::KeptAnswer;
+use billing_domain::idempotency::StoredResponse;
 
 use crate::body::JSON;
 use crate::problem::Problem;
@@ -47,22 +47,22 @@ impl Success {
     }
 
     /// As it is kept.
-    pub(crate) fn kept(self) -> KeptAnswer {
+    pub(crate) fn kept(self) -> StoredResponse {
         let Self { status, headers, body } = self;
         let starts_like_a_head = body.first().is_some_and(u8::is_ascii_digit);
         if status == StatusCode::OK && headers == Self::json(String::new()).headers && !starts_like_a_head {
-            return KeptAnswer(body);
+            return StoredResponse(body);
         }
         let mut bytes = status.as_str().as_bytes().to_vec();
         for (name, value) in &headers {
             bytes.extend([b"\n", name.as_str().as_bytes(), b": ", value.as_bytes()].concat());
         }
-        KeptAnswer([&bytes, END_OF_HEAD, &body].concat())
+        StoredResponse([&bytes, END_OF_HEAD, &body].concat())
     }
 
     /// What was kept; `None` for bytes that this doesn't write.
-    fn read(answer: KeptAnswer) -> Option<Self> {
-        let KeptAnswer(bytes) = answer;
+    fn read(answer: StoredResponse) -> Option<Self> {
+        let StoredResponse(bytes) = answer;
         if !bytes.first().is_some_and(u8::is_ascii_digit) {
             return Some(Self { body: bytes, ..Self::json(String::new()) });
         }
@@ -83,7 +83,7 @@ impl Success {
 ///
 /// # Errors
 /// Internal, for bytes that hold no answer.
-pub(crate) fn respond(answer: KeptAnswer, said: Option<(HeaderName, &'static str)>) -> Result<HttpResponse, Problem> {
+pub(crate) fn respond(answer: StoredResponse, said: Option<(HeaderName, &'static str)>) -> Result<HttpResponse, Problem> {
     let Success { status, headers, body } = Success::read(answer).ok_or_else(Problem::internal)?;
     let mut response = HttpResponse::build(status);
     for header in headers {
@@ -119,14 +119,14 @@ mod tests {
             (Success { status: StatusCode::CREATED, headers: Vec::new(), body: Vec::new() }, "201\n\n"),
         ] {
             assert_eq!(String::from_utf8(kept(&success)).as_deref(), Ok(bytes));
-            assert_eq!(Success::read(KeptAnswer(bytes.into())), Some(success));
+            assert_eq!(Success::read(StoredResponse(bytes.into())), Some(success));
         }
     }
 
     #[test]
     fn bytes_that_hold_no_answer_are_not_read_as_one() {
         for bytes in ["200", "200\ncontent-type: text/csv", "2\n\n", "200\nno colon\n\n", "200\na:b\n\n"] {
-            assert_eq!(Success::read(KeptAnswer(bytes.into())), None, "{bytes:?}");
+            assert_eq!(Success::read(StoredResponse(bytes.into())), None, "{bytes:?}");
         }
     }
 }

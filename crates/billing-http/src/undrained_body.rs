@@ -17,9 +17,9 @@ use futures_util::Stream;
 
 /// A request's body, whoever reads it.
 #[derive(Clone)]
-pub(crate) struct Unread(Rc<RefCell<Payload>>);
+pub(crate) struct UndrainedBody(Rc<RefCell<Payload>>);
 
-impl Unread {
+impl UndrainedBody {
     /// That of a request that has one.
     pub(crate) fn of(request: &mut ServiceRequest) -> Option<Self> {
         let payload = match request.take_payload() {
@@ -37,7 +37,7 @@ impl Unread {
     }
 }
 
-impl Stream for Unread {
+impl Stream for UndrainedBody {
     type Item = Result<Bytes, PayloadError>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -47,7 +47,7 @@ impl Stream for Unread {
 
 struct Answer {
     body: BoxBody,
-    _request: Unread,
+    _request: UndrainedBody,
 }
 
 impl MessageBody for Answer {

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, Read as _};
 
 use crate::event;
-use crate::{FileError, FileLine, MAX_LINE_BYTES, Reading};
+use crate::{FileError, FileLine, MAX_LINE_BYTES, ReadOptions};
 
 #[derive(Debug)]
 pub(crate) struct Elements<R> {
@@ -28,7 +28,7 @@ impl<R: BufRead> Elements<R> {
         }
     }
 
-    pub(crate) fn next(&mut self, reading: &Reading) -> Result<Option<FileLine>, FileError> {
+    pub(crate) fn next(&mut self, reading: &ReadOptions) -> Result<Option<FileLine>, FileError> {
         if self.has_ended {
             return Ok(None);
         }

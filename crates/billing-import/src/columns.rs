@@ -25,7 +25,7 @@ pub enum ColumnMapError {
 
 /// A column of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SeenColumn {
+pub struct ColumnSample {
     /// Its name in the file.
     pub name: String,
     /// What it is called; none where it is left out.

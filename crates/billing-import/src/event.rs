@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use billing_domain::event_input::{FileEvent, FileEventKey};
 use billing_domain::format::DEFAULT_FORMAT_NAME;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey};
 use billing_domain::report::key_of;
-use billing_domain::reported::{FileEvent, FileEventKey};
 use billing_domain::usage::EventKey;
 use billing_domain::violation::Violations;
 use billing_json::{KEY_MEMBER, hash, hash_of_event};
 use serde_json::{Map, Number, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::Reading;
+use crate::ReadOptions;
 
 /// The field of a usage report that names an event.
 const EVENT_REF: &str = "event_ref";
@@ -92,7 +92,7 @@ pub(crate) fn of_record<'c>(
     columns: &Columns,
     cells: impl Iterator<Item = &'c [u8]>,
     line: u64,
-    reading: &Reading,
+    reading: &ReadOptions,
 ) -> Result<FileEvent, Violations> {
     let (mut flat, mut fields, mut data) = (Map::new(), Map::new(), Map::new());
     for ((column, target), cell) in columns.0.iter().zip(cells).filter(|((_, target), _)| *target != Target::LeftOut) {
@@ -123,12 +123,12 @@ pub(crate) fn of_record<'c>(
 }
 
 /// The event that a JSON value is, which is written as `text`.
-pub(crate) fn of_value(value: &Value, text: String, line: u64, reading: &Reading) -> Result<FileEvent, Violations> {
+pub(crate) fn of_value(value: &Value, text: String, line: u64, reading: &ReadOptions) -> Result<FileEvent, Violations> {
     let said = text.clone();
     of_parts(value, text, &said, line, reading)
 }
 
-fn of_parts(event: &Value, text: String, said: &str, line: u64, reading: &Reading) -> Result<FileEvent, Violations> {
+fn of_parts(event: &Value, text: String, said: &str, line: u64, reading: &ReadOptions) -> Result<FileEvent, Violations> {
     let Value::Object(members) = event else { return Err(refused("wrong_type", "the line must be a JSON object")) };
     let member = |name: &'static str| match members.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -161,7 +161,7 @@ fn of_parts(event: &Value, text: String, said: &str, line: u64, reading: &Readin
 }
 
 /// What an event with a key of its own says: the same as in a batch or, with a format, as the body of a formatted event.
-fn body_of(event: &Value, reading: &Reading) -> BodyHash {
+fn body_of(event: &Value, reading: &ReadOptions) -> BodyHash {
     match &reading.format_name {
         None => hash_of_event(event),
         Some(format_name) => hash(Some(&json!({"format_name": format_name, "event": event}))),

@@ -23,14 +23,14 @@ mod records;
 
 use std::io::{self, BufReader, Read};
 
+use billing_domain::event_input::FileEvent;
 use billing_domain::idempotency::{IdempotencyKey, IdempotencyKeyError};
-use billing_domain::reported::FileEvent;
 use billing_domain::violation::Violations;
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
 use crate::array::Elements;
-pub use crate::columns::{ColumnMap, ColumnMapError, SeenColumn};
+pub use crate::columns::{ColumnMap, ColumnMapError, ColumnSample};
 use crate::lines::Lines;
 use crate::records::Records;
 
@@ -143,7 +143,7 @@ impl Delimiter {
 
 /// How a file is read.
 #[derive(Clone, Debug, Default)]
-pub struct Reading {
+pub struct ReadOptions {
     /// The name of the usage format that its lines are for; none for the default shape, in which columns of CSV that it doesn't
     /// know are report data.
     pub format_name: Option<String>,
@@ -189,7 +189,7 @@ pub struct FileLine {
 #[derive(Debug)]
 pub struct UsageFile<R: Read> {
     lines: Kind<R>,
-    reading: Reading,
+    reading: ReadOptions,
     is_empty: bool,
 }
 
@@ -205,7 +205,7 @@ impl<R: Read> UsageFile<R> {
     ///
     /// # Errors
     /// [`FileError`] for one that isn't of the kind, or has no proper column names.
-    pub fn open(input: R, kind: FileKind, reading: Reading) -> Result<Self, FileError> {
+    pub fn open(input: R, kind: FileKind, reading: ReadOptions) -> Result<Self, FileError> {
         if kind != FileKind::Csv && !reading.columns.is_empty() {
             return Err(FileError::Malformed(
                 "columns can be called otherwise in CSV alone; a usage format reads other events".to_owned(),
@@ -222,7 +222,7 @@ impl<R: Read> UsageFile<R> {
     }
 
     /// The columns of CSV, each with what stands in it in the first lines that were read.
-    pub fn columns(&self) -> Vec<SeenColumn> {
+    pub fn columns(&self) -> Vec<ColumnSample> {
         match &self.lines {
             Kind::Csv(records) => records.seen(),
             Kind::Ndjson(_) | Kind::Json(_) => Vec::new(),

@@ -2,11 +2,11 @@
 
 use std::io::{self, BufRead, Read as _};
 
-use billing_domain::reported::FileEvent;
+use billing_domain::event_input::FileEvent;
 use billing_domain::violation::Violations;
 
 use crate::event::{self, refused};
-use crate::{FileLine, MAX_LINE_BYTES, Reading};
+use crate::{FileLine, MAX_LINE_BYTES, ReadOptions};
 
 #[derive(Debug)]
 pub(crate) struct Lines<R> {
@@ -19,7 +19,7 @@ impl<R: BufRead> Lines<R> {
         Self { input, number: 0 }
     }
 
-    pub(crate) fn next(&mut self, reading: &Reading) -> io::Result<Option<FileLine>> {
+    pub(crate) fn next(&mut self, reading: &ReadOptions) -> io::Result<Option<FileLine>> {
         loop {
             let mut bytes = Vec::new();
             if self.input.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes)? == 0 {
@@ -44,7 +44,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-fn event_of(line: &[u8], number: u64, reading: &Reading) -> Result<FileEvent, Violations> {
+fn event_of(line: &[u8], number: u64, reading: &ReadOptions) -> Result<FileEvent, Violations> {
     let text = std::str::from_utf8(line).map_err(|error| refused("invalid_format", format!("the line is not UTF-8: {error}")))?;
     let value = billing_json::read(line).map_err(|error| refused(error.code, format!("the line is not JSON: {error}")))?;
     event::of_value(&value, text.to_owned(), number, reading)

@@ -6,7 +6,7 @@ use std::io::{self, BufReader, Chain, Cursor, Read};
 use csv::{ByteRecord, Position, ReaderBuilder, Terminator, WriterBuilder};
 
 use crate::event::{self, Columns, refused};
-use crate::{FileError, FileLine, MAX_LINE_BYTES, Reading, SeenColumn, head};
+use crate::{ColumnSample, FileError, FileLine, MAX_LINE_BYTES, ReadOptions, head};
 
 /// The most columns: an event has no more values.
 const MAX_COLUMNS: usize = 2_000;
@@ -17,7 +17,7 @@ const MAX_SAMPLE_CHARS: usize = 80;
 
 #[derive(Debug)]
 pub(crate) struct Records<R: Read> {
-    reader: csv::Reader<Bounded<Whole<R>>>,
+    reader: csv::Reader<BoundedReader<Whole<R>>>,
     columns: Columns,
     /// The names in the file.
     names: Vec<String>,
@@ -30,12 +30,12 @@ type Whole<R> = Chain<Cursor<Vec<u8>>, BufReader<R>>;
 
 /// A reader that gives no more than a record may have: one with a quote that is never closed would fill the memory.
 #[derive(Debug)]
-struct Bounded<R> {
+struct BoundedReader<R> {
     input: R,
     left: u64,
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for BoundedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 {
             return Err(io::ErrorKind::FileTooLarge.into());
@@ -49,10 +49,10 @@ impl<R: Read> Read for Bounded<R> {
 impl<R: Read> Records<R> {
     /// # Errors
     /// For column names that can't be taken.
-    pub(crate) fn open(mut input: BufReader<R>, reading: &Reading) -> Result<Self, FileError> {
+    pub(crate) fn open(mut input: BufReader<R>, reading: &ReadOptions) -> Result<Self, FileError> {
         let names = head::first_record(&mut input)?;
         let delimiter = reading.delimiter.unwrap_or_else(|| head::recognised(&names));
-        let input = Bounded { input: Cursor::new(names).chain(input), left: MAX_LINE_BYTES };
+        let input = BoundedReader { input: Cursor::new(names).chain(input), left: MAX_LINE_BYTES };
         // With CR LF as the end of a record, the next one is said to be on the line before its own.
         let ends = Terminator::Any(b'\n');
         let mut reader = ReaderBuilder::new().delimiter(delimiter.0).terminator(ends).from_reader(input);
@@ -63,9 +63,9 @@ impl<R: Read> Records<R> {
     }
 
     /// The columns, as far as lines were read.
-    pub(crate) fn seen(&self) -> Vec<SeenColumn> {
+    pub(crate) fn seen(&self) -> Vec<ColumnSample> {
         let of_column = |index: usize| self.samples.iter().filter_map(|line| line.get(index).cloned()).collect();
-        let seen = |((index, name), (called, is_report_data)): ((usize, &String), (Option<&str>, bool))| SeenColumn {
+        let seen = |((index, name), (called, is_report_data)): ((usize, &String), (Option<&str>, bool))| ColumnSample {
             name: name.clone(),
             called: called.map(str::to_owned),
             is_report_data,
@@ -81,7 +81,7 @@ impl<R: Read> Records<R> {
         }
     }
 
-    pub(crate) fn next(&mut self, reading: &Reading) -> Result<Option<FileLine>, FileError> {
+    pub(crate) fn next(&mut self, reading: &ReadOptions) -> Result<Option<FileLine>, FileError> {
         loop {
             self.reader.get_mut().left = MAX_LINE_BYTES;
             let begins_at = self.reader.position().line();

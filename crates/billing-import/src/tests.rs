@@ -1,18 +1,18 @@
 //! Files as they come, and what of them is refused.
 
+use billing_domain::event_input::FileEventKey;
 use billing_domain::idempotency::MAX_KEY_CHARS;
-use billing_domain::reported::FileEventKey;
 use serde_json::{Value, json};
 
 use super::*;
 
 const NAMES: &str = "timestamp,customer_ref,usage_product_ref,quantity";
 
-fn named() -> Reading {
-    Reading { name: FileName::parse("a.csv").ok(), ..Reading::default() }
+fn named() -> ReadOptions {
+    ReadOptions { name: FileName::parse("a.csv").ok(), ..ReadOptions::default() }
 }
 
-fn open(kind: FileKind, text: impl AsRef<[u8]>, reading: Reading) -> Result<Vec<FileLine>, FileError> {
+fn open(kind: FileKind, text: impl AsRef<[u8]>, reading: ReadOptions) -> Result<Vec<FileLine>, FileError> {
     let text = text.as_ref();
     let mut file = UsageFile::open(text, kind, reading)?;
     let mut lines = Vec::new();
@@ -53,7 +53,7 @@ fn columns_that_the_default_shape_does_not_know_are_report_data() {
         "additional_report_data": {"region": "=eu", "quantity": "7"},
     });
     assert_eq!(event(&lines(FileKind::Csv, &text)[0]), expected);
-    let free = Reading { format_name: Some("Gateway".to_owned()), ..named() };
+    let free = ReadOptions { format_name: Some("Gateway".to_owned()), ..named() };
     let flat = json!({
         "timestamp": "2026-01-20T10:15:30Z", "customer_ref": "acme", "usage_product_ref": "calls", "quantity": "12.50",
         "region": "=eu", "additional_report_data.quantity": "7", "empty": null,
@@ -93,10 +93,10 @@ fn an_event_without_a_key_is_known_by_file_and_line_and_what_it_says() {
     assert_eq!(keys, ["import/a.csv/2", "import/a.csv/4"]);
     assert!(matches!(known_by(&read[0]), FileEventKey::Line(_)));
     assert_eq!(known_by(&read[0]).sent().body, known_by(&read[1]).sent().body);
-    let by_format = Reading { format_name: Some("Gateway".to_owned()), ..named() };
+    let by_format = ReadOptions { format_name: Some("Gateway".to_owned()), ..named() };
     let by_format = open(FileKind::Csv, &text, by_format).expect("a file");
     assert_ne!(known_by(&read[0]).sent().body, known_by(&by_format[0]).sent().body);
-    let nameless = open(FileKind::Csv, &text, Reading::default()).expect("a file");
+    let nameless = open(FileKind::Csv, &text, ReadOptions::default()).expect("a file");
     assert_eq!(nameless[0].event.as_ref().expect("an event").known_by, None);
 }
 
@@ -124,7 +124,7 @@ fn delimiters_are_recognised_by_the_names_and_quotes_keep_them() {
         let data = event_of(&text)["additional_report_data"].clone();
         assert_eq!(data, json!({format!("no{other}te"): format!("x{other}y{delimiter}z")}), "{text}");
     }
-    let one = Reading { delimiter: Delimiter::parse("|").ok(), ..named() };
+    let one = ReadOptions { delimiter: Delimiter::parse("|").ok(), ..named() };
     let read = open(FileKind::Csv, "customer_ref|quantity\nacme|1", one).expect("a file");
     assert_eq!(event(&read[0]), json!({"customer_ref": "acme", "quantity": 1}));
     for bad in ["", "ab", "\"", "a", "1", "\n", "é"] {
@@ -235,7 +235,7 @@ fn a_copy_says_of_which_event() {
     let event_ref = |line: &FileLine| line.event.as_ref().expect("an event").event_ref.clone();
     assert_eq!((event_ref(&read[0]).as_deref(), event_ref(&read[1])), (Some("r"), None));
     assert!(refusal(&lines(FileKind::Ndjson, r#"{"event_ref":7}"#)[0]).starts_with("event_ref must be a string"));
-    let free = Reading { format_name: Some("Gateway".to_owned()), ..named() };
+    let free = ReadOptions { format_name: Some("Gateway".to_owned()), ..named() };
     assert!(open(FileKind::Ndjson, r#"{"event_ref":7}"#, free).expect("a file")[0].event.is_ok());
     let read = lines(
         FileKind::Csv,

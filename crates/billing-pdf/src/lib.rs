@@ -5,21 +5,21 @@
 
 mod figures;
 mod fonts;
-mod sheet;
+mod template_data;
+mod translations;
 mod typeset;
-mod words;
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use billing_domain::document::files::MadeFile;
+use billing_domain::document::files::RenderedFile;
 use billing_domain::document::printout::Printout;
 use billing_domain::ports::{DocumentPrinter, PrintError};
 
 use sha2::{Digest as _, Sha256};
 
 use fonts::Fonts;
-use sheet::Sheet;
+use template_data::TemplateData;
 
 /// Prints documents. Fonts are read when the first one is printed.
 #[derive(Debug, Default)]
@@ -37,11 +37,11 @@ impl Printer {
 }
 
 impl DocumentPrinter for Printer {
-    fn print(&self, printout: &Printout) -> Result<MadeFile, PrintError> {
+    fn print(&self, printout: &Printout) -> Result<RenderedFile, PrintError> {
         let fonts = self.fonts.get_or_init(|| Fonts::load(self.fonts_dir.as_deref())).as_ref().map_err(Clone::clone)?;
-        let data = serde_json::to_vec(&Sheet::of(printout)?).map_err(|error| PrintError::Failed(error.to_string()))?;
+        let data = serde_json::to_vec(&TemplateData::of(printout)?).map_err(|error| PrintError::Failed(error.to_string()))?;
         let bytes = typeset::typeset(fonts, data, &printout.head.document_ref.to_string(), typeset::day_of(printout))?;
         let maker = format!("billing-pdf {} {}", env!("CARGO_PKG_VERSION"), typeset::TEMPLATE);
-        Ok(MadeFile { sha256: Sha256::digest(&bytes).into(), bytes, maker })
+        Ok(RenderedFile { sha256: Sha256::digest(&bytes).into(), bytes, maker })
     }
 }

@@ -1,8 +1,8 @@
 //! A document as its template gets it: texts in its language, in the places where they stand. What a document says is decided
 //! here, how it looks by the template.
 
+use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, PartyDetails};
 use billing_domain::document::lines::DocumentLine;
-use billing_domain::document::paper::{Corrected, Paper, PartyDetails};
 use billing_domain::document::printout::Printout;
 use billing_domain::document::totals::{BilledProduct, DocumentContent, Tax};
 use billing_domain::document::{DocumentKind, Purpose};
@@ -17,18 +17,18 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 
 use crate::figures::Figures;
-use crate::words::Words;
+use crate::translations::Translations;
 
 /// The most lines that are shown one by one.
 pub(crate) const MOST_LINES: usize = 500;
 /// The most characters of a name at the foot of a page, where there is no room for a second line.
 const FOOT_CHARS: usize = 60;
 
-type Made<T> = Result<T, PrintError>;
+type PrintResult<T> = Result<T, PrintError>;
 
 /// What the template gets.
 #[derive(Debug, Serialize)]
-pub(crate) struct Sheet {
+pub(crate) struct TemplateData {
     language: &'static str,
     paper: &'static str,
     /// For who reads the file's properties.
@@ -166,19 +166,19 @@ impl Entry {
 /// Writes a document down.
 struct Writer<'p> {
     printout: &'p Printout,
-    paper: Option<&'p Paper>,
-    words: &'static Words,
+    paper: Option<&'p LegalParticulars>,
+    words: &'static Translations,
     figures: Figures,
     currency: Currency,
     tax_label: String,
 }
 
-impl Sheet {
+impl TemplateData {
     /// Of a document.
     ///
     /// # Errors
     /// [`PrintError::Failed`] where a library fails.
-    pub(crate) fn of(printout: &Printout) -> Made<Self> {
+    pub(crate) fn of(printout: &Printout) -> PrintResult<Self> {
         let paper = printout.said.paper.as_deref();
         let language = paper.map(|paper| paper.language).unwrap_or_default();
         let size = paper.map_or(PaperSize::A4, |paper| paper.size);
@@ -186,7 +186,7 @@ impl Sheet {
         let writer = Writer {
             printout,
             paper,
-            words: Words::of(language),
+            words: Translations::of(language),
             figures: Figures::of(language, size)?,
             currency: printout.head.currency,
             tax_label: label.as_str().to_owned(),
@@ -196,7 +196,7 @@ impl Sheet {
 }
 
 impl Writer<'_> {
-    fn sheet(&self, size: PaperSize) -> Made<Sheet> {
+    fn sheet(&self, size: PaperSize) -> PrintResult<TemplateData> {
         let (words, said, kind) = (self.words, &self.printout.said, self.printout.head.kind);
         let (parties, content) = (&said.parties, &said.content);
         let number = self.printout.head.number.to_string();
@@ -204,7 +204,7 @@ impl Writer<'_> {
         let seller_name = parties.entity_legal_name.as_ref().unwrap_or(&parties.entity_name).as_str();
         let customer_name = parties.customer_legal_name.as_ref().unwrap_or(&parties.customer_name).as_str();
         let (seller, customer) = (self.paper.map(|paper| &paper.entity), self.paper.map(|paper| &paper.customer));
-        Ok(Sheet {
+        Ok(TemplateData {
             language: words.code,
             paper: match size {
                 PaperSize::A4 => "a4",
@@ -257,7 +257,7 @@ impl Writer<'_> {
         said.zip([self.words.contact, "", ""]).map(|(said, label)| Entry::new(label, said.as_str())).collect()
     }
 
-    fn facts(&self) -> Made<Vec<Entry>> {
+    fn facts(&self) -> PrintResult<Vec<Entry>> {
         let (words, head, said) = (self.words, &self.printout.head, &self.printout.said);
         let mut facts = vec![Entry::narrow(words.number, &head.number.to_string())];
         if let Some(issued) = self.printout.issued {
@@ -280,11 +280,11 @@ impl Writer<'_> {
         Ok(facts)
     }
 
-    fn corrected(&self, corrected: &Corrected) -> Made<String> {
+    fn corrected(&self, corrected: &CorrectedDocument) -> PrintResult<String> {
         Ok(format!("{}, {}", corrected.number, self.figures.date(corrected.issue_date)?))
     }
 
-    fn products(&self, content: &DocumentContent) -> Made<Vec<Product>> {
+    fn products(&self, content: &DocumentContent) -> PrintResult<Vec<Product>> {
         let shows_sums = content.products.len() > 1;
         let is_long = content.products.iter().map(|product| product.lines.len()).sum::<usize>() > MOST_LINES;
         let shows_tax = content.taxes.len() > 1;
@@ -292,7 +292,7 @@ impl Writer<'_> {
             let lines = if is_long {
                 self.all_lines(product)?.into_iter().collect()
             } else {
-                product.lines.iter().map(|line| self.line(line)).collect::<Made<_>>()?
+                product.lines.iter().map(|line| self.line(line)).collect::<PrintResult<_>>()?
             };
             let mut sums = Vec::new();
             if shows_sums && product.discount.minor() != 0 {
@@ -309,7 +309,7 @@ impl Writer<'_> {
     }
 
     /// One line for all of a product's.
-    fn all_lines(&self, product: &BilledProduct) -> Made<Option<Line>> {
+    fn all_lines(&self, product: &BilledProduct) -> PrintResult<Option<Line>> {
         let Some(first) = product.lines.iter().map(|line| line.service_period.start()).min() else { return Ok(None) };
         let last = product.lines.iter().map(|line| line.service_period.last_day()).max().unwrap_or(first);
         let count = self.figures.number(Decimal::from(product.lines.len()))?;
@@ -323,7 +323,7 @@ impl Writer<'_> {
         }))
     }
 
-    fn line(&self, line: &DocumentLine) -> Made<Line> {
+    fn line(&self, line: &DocumentLine) -> PrintResult<Line> {
         let figures = &self.figures;
         let counted = |quantity: Decimal, unit: Option<&str>| {
             let quantity = figures.number(quantity)?;
@@ -369,7 +369,7 @@ impl Writer<'_> {
         matches!(self.printout.head.purpose, Purpose::Regular(_)) && self.printout.head.kind == DocumentKind::Invoice
     }
 
-    fn tier(&self, rated: &RatedTier) -> Made<Detail> {
+    fn tier(&self, rated: &RatedTier) -> PrintResult<Detail> {
         let price = |price: Decimal| self.figures.price(price, self.currency);
         let quantity = self.figures.number(rated.quantity)?;
         let mut what = format!("{quantity} × {}", price(rated.tier.unit_price.as_decimal())?);
@@ -380,7 +380,7 @@ impl Writer<'_> {
         Ok(Detail { what, amount: Some(price(rated.amount)?) })
     }
 
-    fn sums(&self, content: &DocumentContent) -> Made<Vec<Entry>> {
+    fn sums(&self, content: &DocumentContent) -> PrintResult<Vec<Entry>> {
         let (words, figures) = (self.words, &self.figures);
         let mut sums = Vec::new();
         let is_discounted = content.total_discount.minor() != 0;
@@ -412,7 +412,7 @@ impl Writer<'_> {
     }
 
     /// What it amounts to; nothing has been paid of it when it is issued.
-    fn total(&self, content: &DocumentContent) -> Made<Entry> {
+    fn total(&self, content: &DocumentContent) -> PrintResult<Entry> {
         let label = match self.printout.head.kind {
             DocumentKind::Credit => self.words.credited,
             DocumentKind::Invoice | DocumentKind::Debit => self.words.amount_due,
@@ -464,19 +464,19 @@ impl Writer<'_> {
         (!paragraphs.is_empty()).then_some(Notes { label: self.words.notes, paragraphs })
     }
 
-    fn negated(&self, amount: Money) -> Made<Money> {
+    fn negated(&self, amount: Money) -> PrintResult<Money> {
         Money::zero(self.currency).checked_sub(amount).map_err(unsummed)
     }
 
-    fn percent(&self, rate: Percentage) -> Made<String> {
+    fn percent(&self, rate: Percentage) -> PrintResult<String> {
         Ok(format!("{}{}", self.figures.number(rate.as_decimal())?, self.words.percent))
     }
 
-    fn discount_name(&self, rate: Percentage) -> Made<String> {
+    fn discount_name(&self, rate: Percentage) -> PrintResult<String> {
         Ok(format!("{} {}", self.words.discount, self.percent(rate)?))
     }
 
-    fn tax_name(&self, rate: Percentage) -> Made<String> {
+    fn tax_name(&self, rate: Percentage) -> PrintResult<String> {
         Ok(format!("{} {}", self.tax_label, self.percent(rate)?))
     }
 }

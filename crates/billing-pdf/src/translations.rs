@@ -5,7 +5,7 @@ use billing_domain::party::legal::Language;
 
 /// The words of one language. Where a word has `{}`, what it is about stands there.
 #[derive(Debug)]
-pub(crate) struct Words {
+pub(crate) struct Translations {
     /// BCP 47.
     pub(crate) code: &'static str,
     pub(crate) invoice: &'static str,
@@ -62,7 +62,7 @@ pub(crate) struct Words {
     pub(crate) page: [&'static str; 2],
 }
 
-impl Words {
+impl Translations {
     /// The table of a language.
     pub(crate) const fn of(language: Language) -> &'static Self {
         match language {
@@ -87,7 +87,7 @@ impl Words {
     }
 }
 
-const EN: Words = Words {
+const EN: Translations = Translations {
     code: "en",
     invoice: "Invoice",
     credit: "Credit note",
@@ -133,7 +133,7 @@ const EN: Words = Words {
     page: ["Page ", " of "],
 };
 
-const DE: Words = Words {
+const DE: Translations = Translations {
     code: "de",
     invoice: "Rechnung",
     credit: "Rechnungskorrektur",
@@ -179,7 +179,7 @@ const DE: Words = Words {
     page: ["Seite ", " von "],
 };
 
-const FR: Words = Words {
+const FR: Translations = Translations {
     code: "fr",
     invoice: "Facture",
     credit: "Avoir",
@@ -225,7 +225,7 @@ const FR: Words = Words {
     page: ["Page ", " sur "],
 };
 
-const ES: Words = Words {
+const ES: Translations = Translations {
     code: "es",
     invoice: "Factura",
     credit: "Factura rectificativa",
@@ -271,7 +271,7 @@ const ES: Words = Words {
     page: ["Página ", " de "],
 };
 
-const IT: Words = Words {
+const IT: Translations = Translations {
     code: "it",
     invoice: "Fattura",
     credit: "Nota di credito",
@@ -317,7 +317,7 @@ const IT: Words = Words {
     page: ["Pagina ", " di "],
 };
 
-const NL: Words = Words {
+const NL: Translations = Translations {
     code: "nl",
     invoice: "Factuur",
     credit: "Creditnota",
@@ -363,7 +363,7 @@ const NL: Words = Words {
     page: ["Pagina ", " van "],
 };
 
-const PT: Words = Words {
+const PT: Translations = Translations {
     code: "pt",
     invoice: "Fatura",
     credit: "Nota de crédito",
@@ -409,7 +409,7 @@ const PT: Words = Words {
     page: ["Página ", " de "],
 };
 
-const PL: Words = Words {
+const PL: Translations = Translations {
     code: "pl",
     invoice: "Faktura",
     credit: "Faktura korygująca",
@@ -459,10 +459,10 @@ const PL: Words = Words {
 mod tests {
     use super::*;
 
-    const ALL: [&Words; 8] = [&EN, &DE, &FR, &ES, &IT, &NL, &PT, &PL];
+    const ALL: [&Translations; 8] = [&EN, &DE, &FR, &ES, &IT, &NL, &PT, &PL];
 
     /// The words of a table, each after its field's name.
-    fn words(table: &Words) -> Vec<String> {
+    fn words(table: &Translations) -> Vec<String> {
         let shown = format!("{table:#?}");
         shown.lines().map(|line| line.trim().trim_end_matches(',').to_owned()).filter(|line| line.contains('"')).collect()
     }

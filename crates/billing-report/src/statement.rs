@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::io;
 
-use billing_domain::account::{AccountStatement, StatementEntry, StatementKind};
 use billing_domain::money::MoneySum;
+use billing_domain::receivables::{AccountStatement, StatementEntry, StatementKind};
 
 use crate::{Cell, ReportFormat, TableWriter};
 

@@ -11,12 +11,12 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::composition;
 use crate::environment::SystemClock;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandError, CommandResult};
 use crate::say;
-use crate::settings::{AdminCommand, AdminOf, StoreSettings};
+use crate::settings::{AdminCommand, AdminSelector, StoreSettings};
 
 /// Carries out one of the commands. Only the first one makes a database where there is none.
-pub(crate) fn admin(command: AdminCommand) -> Outcome<()> {
+pub(crate) fn admin(command: AdminCommand) -> CommandResult<()> {
     match command {
         AdminCommand::Create { email, organization, password, role, store } => {
             let services = &composition::offline(composition::open_migrated(&store)?, Arc::new(SystemClock))?;
@@ -29,19 +29,19 @@ pub(crate) fn admin(command: AdminCommand) -> Outcome<()> {
             let administrators = list_administrators(&present(&store)?, &organization)?;
             administrators.iter().try_for_each(|administrator| say(&shown(administrator)))
         }
-        AdminCommand::Disable(AdminOf { email, store }) => {
+        AdminCommand::Disable(AdminSelector { email, store }) => {
             let disabled = disable_administrator(&present(&store)?, &email)?;
             say(&format!("Administrator {} can't log in any more; all sessions are ended.", disabled.email))
         }
-        AdminCommand::Enable(AdminOf { email, store }) => {
+        AdminCommand::Enable(AdminSelector { email, store }) => {
             let enabled = enable_administrator(&present(&store)?, &email)?;
             say(&format!("Administrator {} can log in.", enabled.email))
         }
-        AdminCommand::Role { of: AdminOf { email, store }, role } => {
+        AdminCommand::Role { of: AdminSelector { email, store }, role } => {
             let changed = give_role(&present(&store)?, &email, role)?;
             say(&format!("Administrator {} has the role {}; all sessions are ended.", changed.email, changed.role))
         }
-        AdminCommand::ResetPassword { of: AdminOf { email, store }, password, remove_second_factor } => {
+        AdminCommand::ResetPassword { of: AdminSelector { email, store }, password, remove_second_factor } => {
             let services = &present(&store)?;
             with_password(services, password, |password| {
                 let reset = reset_password(services, &email, password, remove_second_factor)?;
@@ -52,16 +52,20 @@ pub(crate) fn admin(command: AdminCommand) -> Outcome<()> {
     }
 }
 
-fn present(store: &StoreSettings) -> Outcome<Services<'static>> {
+fn present(store: &StoreSettings) -> CommandResult<Services<'static>> {
     composition::offline(composition::open_as_it_is(store)?, Arc::new(SystemClock))
 }
 
 /// Does something with the password that is given, or else with a new one, and prints that one once.
-fn with_password(services: &Services, given: Option<SecretString>, work: impl FnOnce(&str) -> Outcome<String>) -> Outcome<()> {
+fn with_password(
+    services: &Services,
+    given: Option<SecretString>,
+    work: impl FnOnce(&str) -> CommandResult<String>,
+) -> CommandResult<()> {
     match given {
         Some(password) => say(&work(password.expose_secret())?),
         None => {
-            let password = services.keys.new_secret().map_err(|error| Failure::Failed(error.to_string()))?;
+            let password = services.keys.new_secret().map_err(|error| CommandError::Failed(error.to_string()))?;
             say(&work(&password)?)?;
             say(&format!("Password, shown this once: {password}"))
         }

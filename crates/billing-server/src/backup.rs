@@ -8,25 +8,25 @@ use billing_storage::DatabaseUrl;
 use secrecy::ExposeSecret as _;
 
 use crate::composition;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandError, CommandResult};
 use crate::say;
 use crate::settings::BackupSettings;
 
 /// Writes the copy under another name until it is whole and on disk, so that a part of one never has the name of one.
-pub(crate) fn back_up(settings: &BackupSettings) -> Outcome<()> {
+pub(crate) fn back_up(settings: &BackupSettings) -> CommandResult<()> {
     let file = &settings.file;
     if DatabaseUrl::parse(settings.store.database_url.expose_secret())?.file().is_none() {
-        return Err(Failure::Setting("this copies SQLite files alone; take pg_dump for a PostgreSQL database".to_owned()));
+        return Err(CommandError::Setting("this copies SQLite files alone; take pg_dump for a PostgreSQL database".to_owned()));
     }
     if file.symlink_metadata().is_ok() {
-        return Err(Failure::Setting(format!("the copy must be a new file; {} exists", file.display())));
+        return Err(CommandError::Setting(format!("the copy must be a new file; {} exists", file.display())));
     }
-    let failed = |error: io::Error| Failure::Failed(format!("cannot write {}: {error}", file.display()));
+    let failed = |error: io::Error| CommandError::Failed(format!("cannot write {}: {error}", file.display()));
     let database = composition::open_existing(&settings.store)?;
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // For its owner alone, as the database is; removed again unless it gets its name.
     let copy = tempfile::Builder::new().prefix(".usage-billing-backup").tempfile_in(directory).map_err(failed)?;
-    database.copy_into(copy.path()).map_err(Failure::store)?;
+    database.copy_into(copy.path()).map_err(CommandError::store)?;
     copy.as_file().sync_all().map_err(failed)?;
     copy.persist_noclobber(file).map_err(|error| failed(error.error))?;
     File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)?;

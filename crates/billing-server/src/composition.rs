@@ -8,13 +8,13 @@ use billing_auth::{AesSealer, BcryptPasswords, JwtSigner, RandomKeys, TimedCodes
 use billing_domain::access::{SecretPurpose, SigningSecret, secrets_in_use};
 use billing_domain::ports::{Clock, KeyMaker};
 use billing_formats::RhaiMapper;
-use billing_http::{AuditTeller, COOKIE_KEY_BYTES, CookieKey};
+use billing_http::{COOKIE_KEY_BYTES, CookieKey, JsonAuditRenderer};
 use billing_pdf::Printer;
 use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::environment::{SystemClock, UuidV7};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandError, CommandResult};
 use crate::settings::StoreSettings;
 
 /// Who issues our tokens, and whom they are for.
@@ -42,46 +42,46 @@ pub(crate) struct SignerSettings {
 }
 
 /// Opens the database that the settings name, beside a server that may have it.
-pub(crate) fn open(store: &StoreSettings) -> Outcome<Database> {
+pub(crate) fn open(store: &StoreSettings) -> CommandResult<Database> {
     open_with(store, false)
 }
 
-fn open_with(store: &StoreSettings, to_serve: bool) -> Outcome<Database> {
+fn open_with(store: &StoreSettings, to_serve: bool) -> CommandResult<Database> {
     let url = DatabaseUrl::parse(store.database_url.expose_secret())?;
     let options = DatabaseOptions { connections: store.database_connections, to_serve, ..DatabaseOptions::default() };
     Ok(Database::open(&url, options)?)
 }
 
 /// Opens a database that has to be there already, whatever its schema.
-pub(crate) fn open_existing(store: &StoreSettings) -> Outcome<Database> {
+pub(crate) fn open_existing(store: &StoreSettings) -> CommandResult<Database> {
     let url = DatabaseUrl::parse(store.database_url.expose_secret())?;
     if let Some(file) = url.file().filter(|file| !file.exists()) {
-        return Err(Failure::Setting(format!("there is no database at {}", file.display())));
+        return Err(CommandError::Setting(format!("there is no database at {}", file.display())));
     }
     open(store)
 }
 
 /// The same, with its schema up to date; changes nothing.
-pub(crate) fn open_as_it_is(store: &StoreSettings) -> Outcome<Database> {
+pub(crate) fn open_as_it_is(store: &StoreSettings) -> CommandResult<Database> {
     let database = open_existing(store)?;
-    if !database.pending_migrations().map_err(Failure::store)?.is_empty() {
-        return Err(Failure::Setting("the schema is not up to date: run `usage-billing migrate` first".to_owned()));
+    if !database.pending_migrations().map_err(CommandError::store)?.is_empty() {
+        return Err(CommandError::Setting("the schema is not up to date: run `usage-billing migrate` first".to_owned()));
     }
     Ok(database)
 }
 
 /// Opens the database and brings its schema up to date.
-pub(crate) fn open_migrated(store: &StoreSettings) -> Outcome<Database> {
+pub(crate) fn open_migrated(store: &StoreSettings) -> CommandResult<Database> {
     migrated(open(store)?)
 }
 
 /// The same for a server, which has a SQLite file alone.
-pub(crate) fn open_to_serve(store: &StoreSettings) -> Outcome<Database> {
+pub(crate) fn open_to_serve(store: &StoreSettings) -> CommandResult<Database> {
     migrated(open_with(store, true)?)
 }
 
-fn migrated(database: Database) -> Outcome<Database> {
-    let applied = database.migrate().map_err(Failure::store)?;
+fn migrated(database: Database) -> CommandResult<Database> {
+    let applied = database.migrate().map_err(CommandError::store)?;
     if !applied.is_empty() {
         tracing::info!(migrations = ?applied, "brought the schema up to date");
     }
@@ -90,13 +90,18 @@ fn migrated(database: Database) -> Outcome<Database> {
 
 impl Composition {
     /// What a server needs: secrets that all replicas share, made where there are none.
-    pub(crate) fn new(database: Database, signer: SignerSettings, passwords: BcryptPasswords, printer: Printer) -> Outcome<Self> {
+    pub(crate) fn new(
+        database: Database,
+        signer: SignerSettings,
+        passwords: BcryptPasswords,
+        printer: Printer,
+    ) -> CommandResult<Self> {
         let database = Arc::new(database);
         let keys = RandomKeys;
         let now = SystemClock.now();
         let bearer = match signer.secrets.as_slice() {
             [] => secrets_in_use(shared_secrets(&*database, &keys, now, SecretPurpose::BearerToken)?, now),
-            configured => configured.iter().map(|secret| configured_secret(secret, &keys, now)).collect::<Outcome<_>>()?,
+            configured => configured.iter().map(|secret| configured_secret(secret, &keys, now)).collect::<CommandResult<_>>()?,
         };
         let tokens = Arc::new(jwt_signer(&bearer)?);
         let cookie_key = cookie_key(&shared_secrets(&*database, &keys, now, SecretPurpose::SessionCookie)?)?;
@@ -111,14 +116,14 @@ impl Composition {
 }
 
 /// What a command needs that serves nobody: it signs no token that anyone is given, and leaves no secret behind.
-pub(crate) fn offline(database: Database, clock: Arc<dyn Clock>) -> Outcome<Services<'static>> {
-    let secret = RandomKeys.new_secret().map_err(|error| Failure::Failed(error.to_string()))?;
+pub(crate) fn offline(database: Database, clock: Arc<dyn Clock>) -> CommandResult<Services<'static>> {
+    let secret = RandomKeys.new_secret().map_err(|error| CommandError::Failed(error.to_string()))?;
     let bearer = configured_secret(&SecretString::from(secret), &RandomKeys, clock.now())?;
     Ok(services(&Arc::new(database), clock, Arc::new(jwt_signer(&[bearer])?)))
 }
 
-fn jwt_signer(bearer: &[SigningSecret]) -> Outcome<JwtSigner> {
-    JwtSigner::new(bearer, TOKEN_ISSUER, TOKEN_ISSUER).map_err(|error| Failure::Setting(error.to_string()))
+fn jwt_signer(bearer: &[SigningSecret]) -> CommandResult<JwtSigner> {
+    JwtSigner::new(bearer, TOKEN_ISSUER, TOKEN_ISSUER).map_err(|error| CommandError::Setting(error.to_string()))
 }
 
 fn services(database: &Arc<Database>, clock: Arc<dyn Clock>, tokens: Arc<JwtSigner>) -> Services<'static> {
@@ -132,26 +137,26 @@ fn services(database: &Arc<Database>, clock: Arc<dyn Clock>, tokens: Arc<JwtSign
         tokens,
         mapper: Arc::new(RhaiMapper::new()),
         sealer: Arc::new(AesSealer),
-        teller: Arc::new(AuditTeller),
+        teller: Arc::new(JsonAuditRenderer),
         printer: Arc::new(Printer::default()),
         token_lifetime_seconds: DEFAULT_TOKEN_LIFETIME_SECONDS,
     }
 }
 
 /// The newest shared secret, cut to what the key takes.
-fn cookie_key(secrets: &[SigningSecret]) -> Outcome<CookieKey> {
+fn cookie_key(secrets: &[SigningSecret]) -> CommandResult<CookieKey> {
     let bytes = secrets.first().and_then(|secret| secret.secret.get(..COOKIE_KEY_BYTES)).unwrap_or_default();
-    CookieKey::try_from(bytes).map_err(|error| Failure::Failed(format!("the stored cookie secret can't be used: {error}")))
+    CookieKey::try_from(bytes).map_err(|error| CommandError::Failed(format!("the stored cookie secret can't be used: {error}")))
 }
 
 fn configured_secret(
     secret: &SecretString,
     keys: &RandomKeys,
     now: billing_domain::calendar::Timestamp,
-) -> Outcome<SigningSecret> {
+) -> CommandResult<SigningSecret> {
     let text = secret.expose_secret();
     if text.len() < MIN_SECRET_BYTES {
-        return Err(Failure::Setting(format!("every secret of --jwt-secrets must have at least {MIN_SECRET_BYTES} bytes")));
+        return Err(CommandError::Setting(format!("every secret of --jwt-secrets must have at least {MIN_SECRET_BYTES} bytes")));
     }
     // Named by its digest, so that replicas with the same configuration agree.
     let digest = keys.digest(text);

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use billing_application::Services;
-use billing_application::billing_run::{BillingRun, run_billing};
+use billing_application::billing_run::{BillingRunRequest, run_billing};
 use billing_application::documents::{DocumentQuery, DocumentView, list_documents};
 use billing_application::organizations::first_start;
-use billing_application::usage::{NO_ANSWER, NamedCustomer, NamedUsageProduct, Neighbours, NewUsageEvent, record_usage};
+use billing_application::usage::{Atomicity, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, record_usage};
 use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, TimeZone, Timestamp, plus_days, plus_months};
 use billing_domain::catalog::UsagePrice;
@@ -21,7 +21,7 @@ use billing_domain::refs::{CustomerRef, UsageProductRef};
 use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
 
 use crate::composition;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandError, CommandResult};
 use crate::sample::{call_tiers, contract, customer, fixed, line, month_of, price, pricing, usage, usage_product};
 use crate::say;
 use crate::settings::DemoSettings;
@@ -30,42 +30,42 @@ use crate::settings::DemoSettings;
 const RUN_AFTER_HOURS: i64 = 3;
 
 /// A clock that goes where it is set.
-struct TurnedClock(AtomicI64);
+struct ManualClock(AtomicI64);
 
-impl TurnedClock {
+impl ManualClock {
     fn turn_to(&self, at: Timestamp) {
         self.0.store(at.as_micros(), Ordering::SeqCst);
     }
 }
 
-impl Clock for TurnedClock {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(self.0.load(Ordering::SeqCst)).unwrap_or(Timestamp::MIN)
     }
 }
 
 /// One customer's use of one product: how much on each day of the month.
-struct Habit {
+struct UsagePattern {
     customer: &'static str,
     product: &'static str,
     /// Quantity of a day, counted from 0.
     of_day: fn(u32) -> String,
 }
 
-const HABITS: [Habit; 4] = [
-    Habit { customer: "acme", product: "api-calls", of_day: |day| (40 + 7 * (day % 5)).to_string() },
-    Habit { customer: "globex", product: "storage-gb", of_day: |day| format!("{}.25", 100 + 3 * day) },
-    Habit { customer: "globex", product: "api-calls", of_day: |day| (day % 3 * 200).to_string() },
-    Habit { customer: "initech", product: "storage-gb", of_day: |day| format!("0.{:03}", 125 + day) },
+const HABITS: [UsagePattern; 4] = [
+    UsagePattern { customer: "acme", product: "api-calls", of_day: |day| (40 + 7 * (day % 5)).to_string() },
+    UsagePattern { customer: "globex", product: "storage-gb", of_day: |day| format!("{}.25", 100 + 3 * day) },
+    UsagePattern { customer: "globex", product: "api-calls", of_day: |day| (day % 3 * 200).to_string() },
+    UsagePattern { customer: "initech", product: "storage-gb", of_day: |day| format!("0.{:03}", 125 + day) },
 ];
 
 /// Runs the demo.
-pub(crate) fn demo(settings: DemoSettings) -> Outcome<()> {
-    let clock = Arc::new(TurnedClock(AtomicI64::new(chrono::Utc::now().timestamp_micros())));
+pub(crate) fn demo(settings: DemoSettings) -> CommandResult<()> {
+    let clock = Arc::new(ManualClock(AtomicI64::new(chrono::Utc::now().timestamp_micros())));
     let temporary = std::env::temp_dir().join(format!("usage-billing-demo-{}", uuid::Uuid::now_v7()));
     let file = settings.keep.clone().unwrap_or_else(|| temporary.join("demo.sqlite3"));
     if file.exists() {
-        return Err(Failure::Setting(format!("--keep must name a new file; {} exists", file.display())));
+        return Err(CommandError::Setting(format!("--keep must name a new file; {} exists", file.display())));
     }
     let url = DatabaseUrl::parse(&format!("sqlite://{}", file.display()))?;
     let outcome = bill_a_month(&url, &clock);
@@ -75,9 +75,9 @@ pub(crate) fn demo(settings: DemoSettings) -> Outcome<()> {
     outcome
 }
 
-fn bill_a_month(url: &DatabaseUrl, clock: &Arc<TurnedClock>) -> Outcome<()> {
+fn bill_a_month(url: &DatabaseUrl, clock: &Arc<ManualClock>) -> CommandResult<()> {
     let database = Database::open(url, DatabaseOptions::default())?;
-    database.migrate().map_err(Failure::store)?;
+    database.migrate().map_err(CommandError::store)?;
     let services = &composition::offline(database, Arc::clone(clock) as Arc<dyn Clock>)?;
 
     let this_month = month_of(services);
@@ -99,11 +99,11 @@ fn bill_a_month(url: &DatabaseUrl, clock: &Arc<TurnedClock>) -> Outcome<()> {
     say(&format!("Reported {events} usage events; each was put on its invoice as it came in.\n"))?;
 
     clock.turn_to(TimeZone::UTC.start_of_day(this_month).plus_seconds(RUN_AFTER_HOURS * 3600));
-    let report = run_billing(services, &principal, BillingRun::whole(false))?;
+    let report = run_billing(services, &principal, BillingRunRequest::whole(false))?;
     if let Some(failed) = report.failed.first() {
-        return Err(Failure::Failed(format!("contract {} could not be billed: {}", failed.contract_ref, failed.problem)));
+        return Err(CommandError::Failed(format!("contract {} could not be billed: {}", failed.contract_ref, failed.problem)));
     }
-    let page = PageRequest::new(100, 0).map_err(|reason| Failure::Failed(reason.to_string()))?;
+    let page = PageRequest::new(100, 0).map_err(|reason| CommandError::Failed(reason.to_string()))?;
     for document in list_documents(services, &principal, &DocumentQuery::default(), page.into())?.items {
         say(&shown(&document)?)?;
     }
@@ -111,10 +111,10 @@ fn bill_a_month(url: &DatabaseUrl, clock: &Arc<TurnedClock>) -> Outcome<()> {
 }
 
 /// The demo's catalog and contracts.
-fn prepare(services: &Services, start: Date) -> Outcome<Principal> {
-    let password = services.keys.new_secret().map_err(|error| Failure::Failed(error.to_string()))?;
+fn prepare(services: &Services, start: Date) -> CommandResult<Principal> {
+    let password = services.keys.new_secret().map_err(|error| CommandError::Failed(error.to_string()))?;
     let first = first_start(services, &line("demo@example.com")?, &password)?;
-    let first = first.ok_or_else(|| Failure::Failed("the demo's database is not empty".to_owned()))?;
+    let first = first.ok_or_else(|| CommandError::Failed("the demo's database is not empty".to_owned()))?;
     let principal = Principal::of_command_line(first.organization.id);
     let p = &principal;
     usage_product(services, p, "api-calls", "API calls", "calls")?;
@@ -142,10 +142,10 @@ fn prepare(services: &Services, start: Date) -> Outcome<Principal> {
 }
 
 /// Reports one day of every habit; answers how many events that were.
-fn report_day(services: &Services, principal: &Principal, day: u32) -> Outcome<usize> {
-    let broken = |reason: &dyn std::fmt::Display| Failure::Failed(format!("the demo's data is broken: {reason}"));
-    let event = |habit: &Habit| {
-        Ok::<_, Failure>(NewUsageEvent {
+fn report_day(services: &Services, principal: &Principal, day: u32) -> CommandResult<usize> {
+    let broken = |reason: &dyn std::fmt::Display| CommandError::Failed(format!("the demo's data is broken: {reason}"));
+    let event = |habit: &UsagePattern| {
+        Ok::<_, CommandError>(NewUsageEvent {
             customer: NamedCustomer::Ref(CustomerRef::parse(habit.customer).map_err(|reason| broken(&reason))?),
             usage_product: NamedUsageProduct::Ref(UsageProductRef::parse(habit.product).map_err(|reason| broken(&reason))?),
             occurred_at: services.now(),
@@ -157,16 +157,16 @@ fn report_day(services: &Services, principal: &Principal, day: u32) -> Outcome<u
             import: None,
         })
     };
-    let events = HABITS.iter().map(event).collect::<Outcome<Vec<_>>>()?;
-    for result in record_usage(services, principal, &events, Neighbours::AllOrNone, &NO_ANSWER)? {
+    let events = HABITS.iter().map(event).collect::<CommandResult<Vec<_>>>()?;
+    for result in record_usage(services, principal, &events, Atomicity::Atomic, &NO_ANSWER)? {
         result?;
     }
     Ok(events.len())
 }
 
-fn shown(document: &DocumentView) -> Outcome<String> {
+fn shown(document: &DocumentView) -> CommandResult<String> {
     let mut text = String::new();
-    write_document(&mut text, document).map_err(|error| Failure::Failed(error.to_string()))?;
+    write_document(&mut text, document).map_err(|error| CommandError::Failed(error.to_string()))?;
     Ok(text)
 }
 

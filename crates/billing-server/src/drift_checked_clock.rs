@@ -12,7 +12,7 @@ const BELIEVED_AFTER: Duration = Duration::from_secs(10 * 60);
 
 /// The clock, as it goes beside one that nobody can put.
 #[derive(Debug)]
-pub(crate) struct SteadyClock {
+pub(crate) struct DriftCheckedClock {
     start: Instant,
     /// What the clock showed at the start, by the way it goes that is believed; microseconds since 1970.
     origin: i64,
@@ -20,7 +20,7 @@ pub(crate) struct SteadyClock {
     put: Option<(i64, Instant)>,
 }
 
-impl SteadyClock {
+impl DriftCheckedClock {
     /// A clock that is believed as it is now.
     pub(crate) fn new(now: Timestamp, at: Instant) -> Self {
         Self { start: at, origin: now.as_micros(), put: None }
@@ -65,7 +65,7 @@ mod tests {
     fn believed(looks: &[(i64, i64)]) -> Vec<bool> {
         let (noon, at) = (1_800_000_000_000_000, Instant::now());
         let shows = |seconds: i64| Timestamp::from_micros(noon + seconds * 1_000_000).expect("a time");
-        let mut clock = SteadyClock::new(shows(0), at);
+        let mut clock = DriftCheckedClock::new(shows(0), at);
         let look = |(gone, put): &(i64, i64)| {
             let later = at + Duration::from_secs(u64::try_from(*gone).expect("later"));
             clock.is_believed(shows(gone + put), later)

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// Why a command failed.
 #[derive(Debug, Error)]
-pub(crate) enum Failure {
+pub(crate) enum CommandError {
     /// Something the operator set.
     #[error("{0}")]
     Setting(String),
@@ -17,9 +17,9 @@ pub(crate) enum Failure {
 }
 
 /// What a command answers.
-pub(crate) type Outcome<T> = Result<T, Failure>;
+pub(crate) type CommandResult<T> = Result<T, CommandError>;
 
-impl Failure {
+impl CommandError {
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
             Self::Setting(_) => 2,
@@ -39,7 +39,7 @@ impl Failure {
     }
 }
 
-impl From<UseCaseError> for Failure {
+impl From<UseCaseError> for CommandError {
     fn from(error: UseCaseError) -> Self {
         match error {
             UseCaseError::Store(error) => Self::store(error),
@@ -54,13 +54,13 @@ impl From<UseCaseError> for Failure {
     }
 }
 
-impl From<OpenError> for Failure {
+impl From<OpenError> for CommandError {
     fn from(error: OpenError) -> Self {
         Self::Setting(error.to_string())
     }
 }
 
-impl From<DatabaseUrlError> for Failure {
+impl From<DatabaseUrlError> for CommandError {
     fn from(error: DatabaseUrlError) -> Self {
         Self::Setting(error.to_string())
     }

@@ -12,12 +12,12 @@ use billing_domain::text::OneLine;
 
 use crate::composition;
 use crate::environment::SystemClock;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandError, CommandResult};
 use crate::say;
 use crate::settings::{KeyCommand, StoreSettings};
 
 /// Carries out one of the commands.
-pub(crate) fn keys(command: KeyCommand) -> Outcome<()> {
+pub(crate) fn keys(command: KeyCommand) -> CommandResult<()> {
     match command {
         KeyCommand::List { organization, store } => {
             let (services, principal) = present(&store, &organization)?;
@@ -26,7 +26,7 @@ pub(crate) fn keys(command: KeyCommand) -> Outcome<()> {
         KeyCommand::Rotate { key, overlap_hours, organization, store } => {
             let (services, principal) = present(&store, &organization)?;
             let found = all(&services, &principal)?.into_iter().find(|known| known.api_key == key);
-            let found = found.ok_or_else(|| Failure::Setting("there is no such API key".to_owned()))?;
+            let found = found.ok_or_else(|| CommandError::Setting("there is no such API key".to_owned()))?;
             let rotated = rotate_key(&services, &principal, found.api_key_ref, Rotation { overlap_hours, expires_at: None })?;
             let successor = &rotated.successor;
             say(&format!("API key {} ends {}.", rotated.old.api_key, ends(&rotated.old)))?;
@@ -41,13 +41,13 @@ pub(crate) fn keys(command: KeyCommand) -> Outcome<()> {
     }
 }
 
-fn present(store: &StoreSettings, organization: &OneLine) -> Outcome<(Services<'static>, Principal)> {
+fn present(store: &StoreSettings, organization: &OneLine) -> CommandResult<(Services<'static>, Principal)> {
     let services = composition::offline(composition::open_as_it_is(store)?, Arc::new(SystemClock))?;
     let organization = organization_named(&services, organization)?;
     Ok((services, Principal::of_command_line(organization.id)))
 }
 
-fn all(services: &Services, principal: &Principal) -> Outcome<Vec<ApiKey>> {
+fn all(services: &Services, principal: &Principal) -> CommandResult<Vec<ApiKey>> {
     let (mut all, mut page) = (Vec::new(), PageRequest::LARGEST);
     loop {
         let part = list_keys(services, principal, page)?;

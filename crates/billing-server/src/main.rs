@@ -5,6 +5,7 @@ mod admin;
 mod backup;
 mod composition;
 mod demo;
+mod drift_checked_clock;
 mod environment;
 mod failure;
 mod import;
@@ -16,7 +17,6 @@ mod scheduler;
 mod secrets;
 mod serve;
 mod settings;
-mod steady;
 mod telemetry;
 
 use std::io::Write;
@@ -30,7 +30,7 @@ use clap::Parser as _;
 use clap::error::{ContextKind, ErrorKind};
 
 use crate::environment::SystemClock;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandError, CommandResult};
 use crate::settings::{Cli, Command, OrganizationCommand};
 
 fn main() -> ExitCode {
@@ -51,13 +51,13 @@ fn main() -> ExitCode {
 }
 
 /// A value that was refused, without the value: it may be a secret, or several lines.
-fn refused_value(error: &clap::Error) -> Option<Failure> {
+fn refused_value(error: &clap::Error) -> Option<CommandError> {
     let reason = std::error::Error::source(error).filter(|_| error.kind() == ErrorKind::ValueValidation)?;
     let argument = error.get(ContextKind::InvalidArg)?;
-    Some(Failure::Setting(format!("{argument}: {reason}")))
+    Some(CommandError::Setting(format!("{argument}: {reason}")))
 }
 
-fn run(cli: Cli) -> Outcome<()> {
+fn run(cli: Cli) -> CommandResult<()> {
     match cli.command {
         None => serve::serve(cli.serve),
         Some(Command::Serve(settings)) => serve::serve(*settings),
@@ -78,16 +78,18 @@ fn run(cli: Cli) -> Outcome<()> {
 }
 
 /// Prints for whoever started the command; a closed pipe is theirs to close.
-fn say(text: &str) -> Outcome<()> {
+fn say(text: &str) -> CommandResult<()> {
     match writeln!(std::io::stdout(), "{text}") {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::Failed(format!("cannot print: {error}"))),
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(CommandError::Failed(format!("cannot print: {error}")))
+        }
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
-fn migrate(settings: &settings::MigrateSettings) -> Outcome<()> {
+fn migrate(settings: &settings::MigrateSettings) -> CommandResult<()> {
     let database = composition::open(&settings.store)?;
-    let applied = database.migrate().map_err(Failure::store)?;
+    let applied = database.migrate().map_err(CommandError::store)?;
     match applied.as_slice() {
         [] => say("The schema is up to date.")?,
         names => say(&format!("Applied {}.", names.join(", ")))?,
@@ -95,7 +97,7 @@ fn migrate(settings: &settings::MigrateSettings) -> Outcome<()> {
     if !settings.distribute {
         return Ok(());
     }
-    match database.distribute().map_err(Failure::store)? {
+    match database.distribute().map_err(CommandError::store)? {
         Distribution::File => say("A SQLite file is on one machine: there is nothing to spread."),
         Distribution::WithoutExtension => say("The database doesn't have the extension Citus: there is nothing to spread."),
         Distribution::Done(tables) if tables.is_empty() => say("All tables are spread."),
@@ -103,7 +105,7 @@ fn migrate(settings: &settings::MigrateSettings) -> Outcome<()> {
     }
 }
 
-fn verify(settings: &settings::VerifySettings) -> Outcome<()> {
+fn verify(settings: &settings::VerifySettings) -> CommandResult<()> {
     let services = composition::offline(composition::open_as_it_is(&settings.store)?, Arc::new(SystemClock))?;
     let mut seen = Verification::default();
     for (organization, verified) in billing_application::verify::verify(&services, settings.record)? {
@@ -116,7 +118,7 @@ fn verify(settings: &settings::VerifySettings) -> Outcome<()> {
     let looked_at = looked_at(&seen);
     match seen.findings.len() {
         0 => say(&format!("Looked at {looked_at}: every invariant holds.")),
-        wrong => Err(Failure::Failed(format!("looked at {looked_at}: {wrong} things are wrong"))),
+        wrong => Err(CommandError::Failed(format!("looked at {looked_at}: {wrong} things are wrong"))),
     }
 }
 
@@ -125,12 +127,12 @@ fn looked_at(seen: &Verification) -> String {
     format!("{contracts} contracts, {documents} documents, {events} events and {accounts} accounts")
 }
 
-fn create_organization(name: &OneLine, store: &settings::StoreSettings) -> Outcome<()> {
+fn create_organization(name: &OneLine, store: &settings::StoreSettings) -> CommandResult<()> {
     let services = composition::offline(composition::open_migrated(store)?, Arc::new(SystemClock))?;
     let organization = billing_application::organizations::create_organization(&services, name)?;
     say(&format!("Made organization {} ({}).", organization.name, organization.id))
 }
 
-fn text(what: &str, value: &str) -> Outcome<OneLine> {
-    OneLine::parse(value).map_err(|reason| Failure::Setting(format!("{what} {reason}")))
+fn text(what: &str, value: &str) -> CommandResult<OneLine> {
+    OneLine::parse(value).map_err(|reason| CommandError::Setting(format!("{what} {reason}")))
 }

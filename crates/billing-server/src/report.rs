@@ -17,12 +17,12 @@ use billing_report::{ReportFormat, ReportWriter};
 
 use crate::composition;
 use crate::environment::SystemClock;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandError, CommandResult};
 use crate::settings::ReportSettings;
 use crate::text;
 
 /// Writes the report to a file or standard output.
-pub(crate) fn report(settings: &ReportSettings) -> Outcome<()> {
+pub(crate) fn report(settings: &ReportSettings) -> CommandResult<()> {
     let of = ReportOf::Events(query(settings)?);
     let name = text("--organization", &settings.organization)?;
     let services = composition::offline(composition::open_as_it_is(&settings.store)?, Arc::new(SystemClock))?;
@@ -30,11 +30,11 @@ pub(crate) fn report(settings: &ReportSettings) -> Outcome<()> {
     match &settings.output {
         Some(path) => to_file(&services, &principal, &of, settings.format, path),
         None if settings.format == ReportFormat::Xlsx && io::stdout().is_terminal() => {
-            Err(Failure::Setting("a workbook is no text: name a file with --output".to_owned()))
+            Err(CommandError::Setting("a workbook is no text: name a file with --output".to_owned()))
         }
         None => {
             // Whoever reads a pipe may be slow, and the database's transaction isn't to wait for them.
-            let failed = |error: io::Error| Failure::Failed(format!("cannot print: {error}"));
+            let failed = |error: io::Error| CommandError::Failed(format!("cannot print: {error}"));
             let file = tempfile::tempfile().map_err(failed)?;
             let mut file = write(&services, &principal, &of, settings.format, file)?;
             file.rewind().and_then(|()| io::copy(&mut file, &mut io::stdout().lock())).map_err(failed).map(drop)
@@ -42,7 +42,7 @@ pub(crate) fn report(settings: &ReportSettings) -> Outcome<()> {
     }
 }
 
-fn query(settings: &ReportSettings) -> Outcome<EventQuery> {
+fn query(settings: &ReportSettings) -> CommandResult<EventQuery> {
     Ok(EventQuery {
         customer_ref: parsed("--customer-ref", settings.customer_ref.as_deref(), CustomerRef::parse)?,
         filter: EventFilter {
@@ -60,13 +60,13 @@ fn parsed<T, E: std::fmt::Display>(
     flag: &str,
     value: Option<&str>,
     parse: impl FnOnce(&str) -> Result<T, E>,
-) -> Outcome<Option<T>> {
-    value.map(parse).transpose().map_err(|reason| Failure::Setting(format!("{flag} {reason}")))
+) -> CommandResult<Option<T>> {
+    value.map(parse).transpose().map_err(|reason| CommandError::Setting(format!("{flag} {reason}")))
 }
 
 /// Under another name until it is whole, so that a part of a report never has the name of one.
-fn to_file(services: &Services, principal: &Principal, of: &ReportOf, format: ReportFormat, path: &Path) -> Outcome<()> {
-    let failed = |error: io::Error| Failure::Failed(format!("cannot write {}: {error}", path.display()));
+fn to_file(services: &Services, principal: &Principal, of: &ReportOf, format: ReportFormat, path: &Path) -> CommandResult<()> {
+    let failed = |error: io::Error| CommandError::Failed(format!("cannot write {}: {error}", path.display()));
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(".unfinished");
     let unfinished = PathBuf::from(unfinished);
@@ -80,12 +80,12 @@ fn to_file(services: &Services, principal: &Principal, of: &ReportOf, format: Re
     written
 }
 
-fn write<W: Write>(services: &Services, principal: &Principal, of: &ReportOf, format: ReportFormat, out: W) -> Outcome<W> {
+fn write<W: Write>(services: &Services, principal: &Principal, of: &ReportOf, format: ReportFormat, out: W) -> CommandResult<W> {
     let mut sink = Sink(ReportWriter::new(format, out));
     let made = report_usage(services, principal, of, &mut sink).and_then(|()| Ok(sink.0.finish()?));
     made.map_err(|error| match error {
-        ReportError::UseCase(error) => Failure::from(error),
-        ReportError::Sink(error) => Failure::Failed(format!("cannot write the report: {error}")),
+        ReportError::UseCase(error) => CommandError::from(error),
+        ReportError::Sink(error) => CommandError::Failed(format!("cannot write the report: {error}")),
     })
 }
 

@@ -20,7 +20,7 @@ use billing_domain::tax::{DefaultTaxes, StatedTax};
 use billing_domain::text::OneLine;
 use chrono::Datelike;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandError, CommandResult};
 
 /// What a caller needs to use the sample.
 pub(crate) struct SampleAccess {
@@ -32,7 +32,7 @@ pub(crate) struct SampleAccess {
 }
 
 /// Makes a customer with a contract over one year from this month on, and an API key.
-pub(crate) fn make(services: &Services, organization: OrganizationId) -> Outcome<SampleAccess> {
+pub(crate) fn make(services: &Services, organization: OrganizationId) -> CommandResult<SampleAccess> {
     let principal = Principal::of_command_line(organization);
     let start = month_of(services);
     usage_product(services, &principal, "api-calls", "API calls", "calls")?;
@@ -58,20 +58,26 @@ pub(crate) fn month_of(services: &Services) -> Date {
     today.with_day(1).unwrap_or(today)
 }
 
-pub(crate) fn line(text: &str) -> Outcome<OneLine> {
+pub(crate) fn line(text: &str) -> CommandResult<OneLine> {
     OneLine::parse(text).map_err(broken)
 }
 
-pub(crate) fn price(text: &str) -> Outcome<Price> {
+pub(crate) fn price(text: &str) -> CommandResult<Price> {
     Price::parse(text).map_err(broken)
 }
 
 /// Sample data is ours: when it doesn't parse, the binary is broken, not a setting.
-fn broken(reason: impl std::fmt::Display) -> Failure {
-    Failure::Failed(format!("the sample data is broken: {reason}"))
+fn broken(reason: impl std::fmt::Display) -> CommandError {
+    CommandError::Failed(format!("the sample data is broken: {reason}"))
 }
 
-pub(crate) fn usage_product(services: &Services, principal: &Principal, reference: &str, name: &str, unit: &str) -> Outcome<()> {
+pub(crate) fn usage_product(
+    services: &Services,
+    principal: &Principal,
+    reference: &str,
+    name: &str,
+    unit: &str,
+) -> CommandResult<()> {
     let reference = UsageProductRef::parse(reference).map_err(broken)?;
     let profile = UsageProductProfile {
         name: line(name)?,
@@ -83,12 +89,12 @@ pub(crate) fn usage_product(services: &Services, principal: &Principal, referenc
     Ok(())
 }
 
-pub(crate) fn fixed(id: &str, name: &str, amount: &str) -> Outcome<LineItem> {
+pub(crate) fn fixed(id: &str, name: &str, amount: &str) -> CommandResult<LineItem> {
     let charge = Charge::Fixed { price: FixedPrice::Flat { amount: price(amount)? }, recurrence: Recurrence::EachPeriod };
     Ok(LineItem { id: LineItemId::parse(id).map_err(broken)?, name: line(name)?, charge })
 }
 
-pub(crate) fn usage(id: &str, name: &str, usage_product_ref: &str, price: UsagePrice) -> Outcome<LineItem> {
+pub(crate) fn usage(id: &str, name: &str, usage_product_ref: &str, price: UsagePrice) -> CommandResult<LineItem> {
     let charge = Charge::Usage(UsageCharge {
         usage_product_ref: UsageProductRef::parse(usage_product_ref).map_err(broken)?,
         price,
@@ -101,10 +107,10 @@ pub(crate) fn usage(id: &str, name: &str, usage_product_ref: &str, price: UsageP
 }
 
 /// The graduated tiers of billing rules 6.
-pub(crate) fn call_tiers() -> Outcome<UsagePrice> {
+pub(crate) fn call_tiers() -> CommandResult<UsagePrice> {
     let tier = |up_to: Option<&str>, unit_price: &str| {
         let up_to = up_to.map(price).transpose()?;
-        Ok::<_, Failure>(Tier { up_to, unit_price: price(unit_price)?, flat_amount: Price::ZERO })
+        Ok::<_, CommandError>(Tier { up_to, unit_price: price(unit_price)?, flat_amount: Price::ZERO })
     };
     let tiers = vec![tier(Some("100"), "0.10")?, tier(Some("1000"), "0.05")?, tier(None, "0.01")?];
     Tiers::new(tiers).map(UsagePrice::Graduated).map_err(broken)
@@ -118,7 +124,7 @@ pub(crate) fn pricing(
     currency: &str,
     minimum_fee: Option<&str>,
     line_items: Vec<LineItem>,
-) -> Outcome<()> {
+) -> CommandResult<()> {
     let content = PricingContent {
         name: line(name)?,
         currency: Currency::from_code(currency).map_err(broken)?,
@@ -135,7 +141,7 @@ pub(crate) fn customer(
     reference: &str,
     name: &str,
     tax: Option<&str>,
-) -> Outcome<()> {
+) -> CommandResult<()> {
     let rate = tax.map(Percentage::parse).transpose().map_err(broken)?;
     let taxes = DefaultTaxes::always(StatedTax { rate, ..StatedTax::default() });
     let profile = CustomerProfile { taxes, ..CustomerProfile::plain(line(name)?) };
@@ -151,7 +157,7 @@ pub(crate) fn contract(
     pricing_ref: &str,
     start: Date,
     discount: Option<&str>,
-) -> Outcome<String> {
+) -> CommandResult<String> {
     let pricing_ref = PricingRef::parse(pricing_ref).map_err(broken)?;
     let last = plus_months(start, 12).pred_opt().unwrap_or(start);
     let product = RequestedProduct {

@@ -16,15 +16,15 @@ use billing_auth::JwtSigner;
 use billing_domain::access::SecretPurpose;
 use billing_http::HttpState;
 
-use crate::steady::SteadyClock;
+use crate::drift_checked_clock::DriftCheckedClock;
 
 /// A thread that does something again and again until it is stopped.
-struct Again {
+struct PeriodicTask {
     stop: Sender<()>,
     thread: JoinHandle<()>,
 }
 
-impl Again {
+impl PeriodicTask {
     fn start(every: Duration, mut what: impl FnMut() + Send + 'static) -> Self {
         let (stop, stopped) = channel();
         let thread = std::thread::spawn(move || {
@@ -48,13 +48,13 @@ impl Again {
 }
 
 /// Bills, and forgets what is kept no longer.
-pub(crate) struct Scheduler(Again);
+pub(crate) struct Scheduler(PeriodicTask);
 
 impl Scheduler {
     /// Starts it.
     pub(crate) fn start(services: Services<'static>, every: Duration) -> Self {
-        let mut clock = SteadyClock::new(services.now(), Instant::now());
-        Self(Again::start(every, move || {
+        let mut clock = DriftCheckedClock::new(services.now(), Instant::now());
+        Self(PeriodicTask::start(every, move || {
             if clock.is_believed(services.now(), Instant::now()) {
                 run_billing(&services);
                 forget(&services);
@@ -74,13 +74,13 @@ const COUNTS_WRITTEN_EVERY: Duration = Duration::from_secs(2);
 const FORGOTTEN_EVERY: u32 = 1800;
 
 /// Writes what is counted of refused usage and when keys were used, and forgets what is too old.
-pub(crate) struct CountsWriter(Again);
+pub(crate) struct CountsWriter(PeriodicTask);
 
 impl CountsWriter {
     /// Starts it.
     pub(crate) fn start(state: HttpState, services: Services<'static>) -> Self {
         let mut times = 0_u32;
-        Self(Again::start(COUNTS_WRITTEN_EVERY, move || {
+        Self(PeriodicTask::start(COUNTS_WRITTEN_EVERY, move || {
             if let Err(error) = state.write_refused_usage() {
                 tracing::warn!(%error, "counts of refused usage wait for the store");
             }
@@ -106,12 +106,12 @@ impl CountsWriter {
 const SECRETS_READ_EVERY: Duration = Duration::from_secs(10);
 
 /// Takes up the secrets that sign bearer tokens, as they are in the database.
-pub(crate) struct SecretsReader(Again);
+pub(crate) struct SecretsReader(PeriodicTask);
 
 impl SecretsReader {
     /// Starts it.
     pub(crate) fn start(services: Services<'static>, signer: Arc<JwtSigner>) -> Self {
-        Self(Again::start(SECRETS_READ_EVERY, move || {
+        Self(PeriodicTask::start(SECRETS_READ_EVERY, move || {
             let taken_up = shared_secrets_in_use(&*services.store, services.now(), SecretPurpose::BearerToken)
                 .map_err(|error| error.to_string())
                 .and_then(|secrets| signer.take_up(&secrets).map_err(|error| error.to_string()));

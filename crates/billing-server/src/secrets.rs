@@ -8,12 +8,12 @@ use billing_domain::access::SecretPurpose;
 
 use crate::composition;
 use crate::environment::SystemClock;
-use crate::failure::Outcome;
+use crate::failure::CommandResult;
 use crate::say;
 use crate::settings::{SecretCommand, StoreSettings};
 
 /// Carries out one of the commands.
-pub(crate) fn secrets(command: SecretCommand) -> Outcome<()> {
+pub(crate) fn secrets(command: SecretCommand) -> CommandResult<()> {
     match command {
         SecretCommand::List(store) => {
             let services = present(&store)?;
@@ -52,6 +52,6 @@ fn what_for(purpose: SecretPurpose) -> &'static str {
     }
 }
 
-fn present(store: &StoreSettings) -> Outcome<Services<'static>> {
+fn present(store: &StoreSettings) -> CommandResult<Services<'static>> {
     composition::offline(composition::open_as_it_is(store)?, Arc::new(SystemClock))
 }

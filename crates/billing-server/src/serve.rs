@@ -18,7 +18,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
 use crate::composition::{Composition, SignerSettings, open_to_serve};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandError, CommandResult};
 use crate::listen::listen;
 use crate::sample::{self, SampleAccess};
 use crate::say;
@@ -37,13 +37,14 @@ const KEPT_OPEN: Duration = Duration::from_secs(75);
 const NOTICE: Duration = Duration::from_millis(500);
 
 /// Serves until it is told to stop.
-pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
+pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
     let telemetry = start_logging(settings.log_json)?;
     let database = open_to_serve(&settings.store)?;
     let signer = SignerSettings { secrets: settings.jwt_secrets.clone(), lifetime_seconds: settings.token_lifetime_seconds };
-    let passwords = BcryptPasswords::with_cost(settings.password_cost).map_err(|error| Failure::Setting(error.to_string()))?;
+    let passwords =
+        BcryptPasswords::with_cost(settings.password_cost).map_err(|error| CommandError::Setting(error.to_string()))?;
     let composition = Composition::new(database, signer, passwords, Printer::new(settings.fonts_dir.clone()))?;
-    composition.services.store.ready().map_err(Failure::store)?;
+    composition.services.store.ready().map_err(CommandError::store)?;
     let public_url = match &settings.public_url {
         Some(url) => url.clone(),
         None => listened_on(&settings)?,
@@ -71,7 +72,7 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
         .keep_alive(KEPT_OPEN)
         .client_request_timeout(Duration::from_secs(10))
         .listen(listen_on(settings.listen, "")?)
-        .map_err(|error| Failure::Failed(format!("cannot listen: {error}")))?;
+        .map_err(|error| CommandError::Failed(format!("cannot listen: {error}")))?;
     let metrics = settings.metrics_listen.map(|address| listen_on(address, " for metrics")).transpose()?;
     // After the address is ours: a password that is shown once must not be lost to a port in use.
     for line in first(&settings, &composition, &public_url)? {
@@ -108,11 +109,11 @@ pub(crate) fn serve(settings: ServeSettings) -> Outcome<()> {
     if let Some(telemetry) = telemetry {
         telemetry.end();
     }
-    served.map_err(|error| Failure::Failed(format!("the server stopped: {error}")))
+    served.map_err(|error| CommandError::Failed(format!("the server stopped: {error}")))
 }
 
-fn listen_on(address: SocketAddr, what_for: &str) -> Outcome<TcpListener> {
-    listen(address).map_err(|error| Failure::Setting(format!("cannot listen on {address}{what_for}: {error}")))
+fn listen_on(address: SocketAddr, what_for: &str) -> CommandResult<TcpListener> {
+    listen(address).map_err(|error| CommandError::Setting(format!("cannot listen on {address}{what_for}: {error}")))
 }
 
 /// A report keeps a connection while it is sent: most of them stay for reporting usage.
@@ -137,15 +138,15 @@ async fn stop_on_signal(state: HttpState, server: ServerHandle) {
     server.stop(true).await;
 }
 
-fn listened_on(settings: &ServeSettings) -> Outcome<PublicUrl> {
+fn listened_on(settings: &ServeSettings) -> CommandResult<PublicUrl> {
     let url = format!("http://{}", settings.listen);
-    url.parse().map_err(|error| Failure::Setting(format!("--listen {}: {error}", settings.listen)))
+    url.parse().map_err(|error| CommandError::Setting(format!("--listen {}: {error}", settings.listen)))
 }
 
 /// Makes the first administrator, and the sample where it is asked for; answers what to print.
-fn first(settings: &ServeSettings, composition: &Composition, public_url: &PublicUrl) -> Outcome<Vec<String>> {
+fn first(settings: &ServeSettings, composition: &Composition, public_url: &PublicUrl) -> CommandResult<Vec<String>> {
     let services = &composition.services;
-    let generated = services.keys.new_secret().map_err(|error| Failure::Failed(error.to_string()))?;
+    let generated = services.keys.new_secret().map_err(|error| CommandError::Failed(error.to_string()))?;
     let password = settings.admin_password.as_ref().map_or(generated.as_str(), |password| password.expose_secret());
     let Some(FirstStart { organization, administrator }) = first_start(services, &settings.admin_email, password)? else {
         return Ok(way_to_a_key(public_url, &settings.admin_email));
@@ -214,7 +215,7 @@ fn calls(listen: &str, access: &SampleAccess) -> Vec<String> {
 }
 
 /// Starts the log, and with the feature `telemetry` what tells of traces.
-fn start_logging(json: bool) -> Outcome<Option<Telemetry>> {
+fn start_logging(json: bool) -> CommandResult<Option<Telemetry>> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,actix_http::h1::dispatcher=off"));
     let colours = std::io::stderr().is_terminal();
     // A line that can't be written, as behind a closed terminal, must not end what wrote it: telling of it there panics.

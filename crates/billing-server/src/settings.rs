@@ -123,13 +123,13 @@ pub(crate) enum AdminCommand {
         store: StoreSettings,
     },
     /// Ends an administrator's sessions, and refuses log-in from now on. API keys go on working.
-    Disable(AdminOf),
+    Disable(AdminSelector),
     /// Lets an administrator log in again, with the password they have.
-    Enable(AdminOf),
+    Enable(AdminSelector),
     /// Gives an administrator another role, and ends their sessions.
     Role {
         #[command(flatten)]
-        of: AdminOf,
+        of: AdminSelector,
         /// What they may do: read, finance, operator or owner.
         #[arg(long, value_parser = role)]
         role: Role,
@@ -137,7 +137,7 @@ pub(crate) enum AdminCommand {
     /// Gives an administrator another password and ends their sessions; prints a generated one once when none is given.
     ResetPassword {
         #[command(flatten)]
-        of: AdminOf,
+        of: AdminSelector,
         /// Password, 12 to 72 bytes and no common one; generated and printed once when not given.
         #[arg(long, env = "USAGE_BILLING_ADMIN_PASSWORD", hide_env_values = true)]
         password: Option<SecretString>,
@@ -194,7 +194,7 @@ pub(crate) enum SecretCommand {
 
 /// One administrator who is there.
 #[derive(Debug, Args)]
-pub(crate) struct AdminOf {
+pub(crate) struct AdminSelector {
     /// E-mail address they log in with.
     #[arg(long, value_parser = OneLine::parse)]
     pub(crate) email: OneLine,

@@ -7,7 +7,7 @@ use diesel::RunQueryDsl as _;
 use diesel::sql_types::Text;
 
 use crate::database::{Database, Pools};
-use crate::failure::{Failure, unavailable};
+use crate::failure::{StatementError, unavailable};
 
 impl Database {
     /// Copies everything of a SQLite database into a file that is there and empty: what was committed before, and nothing of what
@@ -27,6 +27,6 @@ impl Database {
         // A reader's connection is told to write nothing at all.
         let mut connection = manager.bare().map_err(unavailable)?;
         let copied = diesel::sql_query("VACUUM INTO ?").bind::<Text, _>(file).execute(&mut connection);
-        copied.map(drop).map_err(|error| Failure::of("a copy", &error).into())
+        copied.map(drop).map_err(|error| StatementError::of("a copy", &error).into())
     }
 }

@@ -223,7 +223,7 @@ mod tests {
 
     use super::*;
     use crate::connect::pool;
-    use crate::served::beside;
+    use crate::database_file::beside;
 
     const MIB: u64 = 1024 * 1024;
     const PATIENCE: Duration = Duration::from_secs(60);

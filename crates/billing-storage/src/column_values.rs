@@ -3,32 +3,32 @@
 
 use std::fmt;
 
-use billing_domain::party::legal::{LegalProfile, PaperProfile};
+use billing_domain::party::legal::{DocumentSettings, LegalProfile};
 use billing_domain::ports::StoreResult;
 use billing_domain::tax::DefaultTaxes;
 use diesel::sql_types::{Bool, Integer, Nullable, Text};
 use rust_decimal::Decimal;
 
 use crate::json::Mirrored;
-use crate::leaf::Leaf;
+use crate::nested_rows::{NestedColumn, TextEncoding};
 use crate::row::{Cell, Row};
 use crate::sql_types::{Dec, Json, JsonText};
-use crate::under::{Form, Told};
+use crate::text_value::TextValue;
 
 /// How a column of an SQL type keeps values.
-pub(crate) trait Kind {
+pub(crate) trait ColumnType {
     /// A value on its way into a statement, or out of a row.
-    type Kept;
+    type Stored;
     /// How it is told [under](crate::under) a row.
-    const FORM: Form;
+    const FORM: TextEncoding;
 }
 
 /// `SQL type: what is kept, how it is told`.
 macro_rules! kinds {
     ($($sql:ty: $kept:ty, $form:ident;)+) => {$(
-        impl Kind for $sql {
-            type Kept = $kept;
-            const FORM: Form = Form::$form;
+        impl ColumnType for $sql {
+            type Stored = $kept;
+            const FORM: TextEncoding = TextEncoding::$form;
         }
     )+};
 }
@@ -41,33 +41,33 @@ kinds! {
     Bool: bool, FLAG;
 }
 
-impl<C: Kind> Kind for Nullable<C> {
-    type Kept = Option<C::Kept>;
-    const FORM: Form = C::FORM;
+impl<C: ColumnType> ColumnType for Nullable<C> {
+    type Stored = Option<C::Stored>;
+    const FORM: TextEncoding = C::FORM;
 }
 
 /// How a column keeps values of this type.
-pub(crate) trait Keeps<T>: Kind {
+pub(crate) trait ColumnValue<T>: ColumnType {
     /// What is kept of one.
-    fn keep(value: &T) -> StoreResult<Self::Kept>;
+    fn keep(value: &T) -> StoreResult<Self::Stored>;
 
     /// Reads what was kept.
-    fn read<K: fmt::Display>(row: &Row<K>, column: &str, kept: &Self::Kept) -> StoreResult<T>;
+    fn read<K: fmt::Display>(row: &Row<K>, column: &str, kept: &Self::Stored) -> StoreResult<T>;
 }
 
-impl<T, C: Keeps<T>> Keeps<Option<T>> for Nullable<C> {
-    fn keep(value: &Option<T>) -> StoreResult<Option<C::Kept>> {
+impl<T, C: ColumnValue<T>> ColumnValue<Option<T>> for Nullable<C> {
+    fn keep(value: &Option<T>) -> StoreResult<Option<C::Stored>> {
         value.as_ref().map(C::keep).transpose()
     }
 
-    fn read<K: fmt::Display>(row: &Row<K>, column: &str, kept: &Option<C::Kept>) -> StoreResult<Option<T>> {
+    fn read<K: fmt::Display>(row: &Row<K>, column: &str, kept: &Option<C::Stored>) -> StoreResult<Option<T>> {
         kept.as_ref().map(|kept| C::read(row, column, kept)).transpose()
     }
 }
 
-impl<T: Leaf> Keeps<T> for Text {
+impl<T: TextValue> ColumnValue<T> for Text {
     fn keep(value: &T) -> StoreResult<String> {
-        Ok(value.show())
+        Ok(value.to_text())
     }
 
     fn read<K: fmt::Display>(row: &Row<K>, column: &str, kept: &String) -> StoreResult<T> {
@@ -75,7 +75,7 @@ impl<T: Leaf> Keeps<T> for Text {
     }
 }
 
-impl<T: Mirrored> Keeps<T> for Json {
+impl<T: Mirrored> ColumnValue<T> for Json {
     fn keep(value: &T) -> StoreResult<JsonText> {
         value.to_json()
     }
@@ -88,22 +88,22 @@ impl<T: Mirrored> Keeps<T> for Json {
 /// Sets of fields that may all be left out: none is kept where nothing is said.
 macro_rules! where_stated {
     ($($set:ty),+) => {$(
-        impl Keeps<$set> for Nullable<Json> {
+        impl ColumnValue<$set> for Nullable<Json> {
             fn keep(value: &$set) -> StoreResult<Option<JsonText>> {
                 if *value == <$set>::default() { Ok(None) } else { Json::keep(value).map(Some) }
             }
 
             fn read<K: fmt::Display>(row: &Row<K>, column: &str, kept: &Option<JsonText>) -> StoreResult<$set> {
-                Ok(<Self as Keeps<Option<$set>>>::read(row, column, kept)?.unwrap_or_default())
+                Ok(<Self as ColumnValue<Option<$set>>>::read(row, column, kept)?.unwrap_or_default())
             }
         }
     )+};
 }
-where_stated!(LegalProfile, PaperProfile, DefaultTaxes);
+where_stated!(LegalProfile, DocumentSettings, DefaultTaxes);
 
-impl<T: Leaf> Keeps<T> for Dec {
+impl<T: TextValue> ColumnValue<T> for Dec {
     fn keep(value: &T) -> StoreResult<Cell<Decimal>> {
-        Ok(Cell::exact(&value.show()))
+        Ok(Cell::exact(&value.to_text()))
     }
 
     fn read<K: fmt::Display>(row: &Row<K>, column: &str, kept: &Cell<Decimal>) -> StoreResult<T> {
@@ -111,7 +111,7 @@ impl<T: Leaf> Keeps<T> for Dec {
     }
 }
 
-impl Keeps<u16> for Integer {
+impl ColumnValue<u16> for Integer {
     fn keep(value: &u16) -> StoreResult<i32> {
         Ok((*value).into())
     }
@@ -121,7 +121,7 @@ impl Keeps<u16> for Integer {
     }
 }
 
-impl Keeps<bool> for Bool {
+impl ColumnValue<bool> for Bool {
     fn keep(value: &bool) -> StoreResult<bool> {
         Ok(*value)
     }
@@ -136,7 +136,7 @@ pub(crate) trait Columns: Sized {
     /// What can be edited.
     type Profile;
     /// How they are told [under](crate::under) a row.
-    const TOLD: &'static [Told];
+    const TOLD: &'static [NestedColumn];
 
     /// What is kept of a profile.
     fn of(profile: &Self::Profile) -> StoreResult<Self>;
@@ -147,7 +147,7 @@ pub(crate) trait Columns: Sized {
 
 /// Makes the tables of what can be edited, and of each a struct of the columns that hold what an edit may change:
 /// `table (key) { columns of the key } Columns of Profile { column -> type }`. Its columns are called as the profile's fields.
-macro_rules! edited {
+macro_rules! editable_tables {
     ($(
         $(#[doc = $doc:literal])+
         $table:ident ($($key:ident),+) { $($key_column:ident -> $key_type:ty),+ }
@@ -168,22 +168,22 @@ macro_rules! edited {
         #[derive(diesel::Queryable, diesel::Selectable, diesel::Insertable, diesel::AsChangeset, serde::Deserialize)]
         #[diesel(table_name = $table, treat_none_as_null = true, treat_none_as_default_value = false)]
         pub(crate) struct $columns {
-            $(pub(crate) $column: <$type as Kind>::Kept),+
+            $(pub(crate) $column: <$type as ColumnType>::Stored),+
         }
 
         impl Columns for $columns {
             type Profile = $profile;
-            const TOLD: &'static [Told] =
-                &[$(Told::One(concat!(stringify!($table), ".", stringify!($column)), <$type as Kind>::FORM)),+];
+            const TOLD: &'static [NestedColumn] =
+                &[$(NestedColumn::One(concat!(stringify!($table), ".", stringify!($column)), <$type as ColumnType>::FORM)),+];
 
             fn of(profile: &$profile) -> StoreResult<Self> {
-                Ok(Self { $($column: <$type as Keeps<_>>::keep(&profile.$column)?),+ })
+                Ok(Self { $($column: <$type as ColumnValue<_>>::keep(&profile.$column)?),+ })
             }
 
             fn read<K: std::fmt::Display>(&self, row: &Row<K>) -> StoreResult<$profile> {
-                Ok($profile { $($column: <$type as Keeps<_>>::read(row, stringify!($column), &self.$column)?),+ })
+                Ok($profile { $($column: <$type as ColumnValue<_>>::read(row, stringify!($column), &self.$column)?),+ })
             }
         }
     )+};
 }
-pub(crate) use edited;
+pub(crate) use editable_tables;

@@ -17,10 +17,10 @@ use crate::checkpoint::{self, Checkpoints};
 use crate::connect::{
     ConnectError, Link, PgManager, PgPool, Pooled, SqliteManager, SqlitePool, check_pragmas, check_settings, pool,
 };
+use crate::database_file::{DatabaseFile, beside};
 use crate::distribute::lacks;
-use crate::failure::{Failure, unavailable};
-use crate::recognize::{check_postgres, check_sqlite};
-use crate::served::{ServedFile, beside};
+use crate::failure::{StatementError, unavailable};
+use crate::schema_version::{check_postgres, check_sqlite};
 use crate::terms_cache::TermsCache;
 use crate::tx::{Connection, Transaction};
 use crate::url::DatabaseUrl;
@@ -78,7 +78,7 @@ pub(crate) enum Pools {
         checkpoints: Checkpoints,
         /// For who reads the file as a whole.
         manager: SqliteManager,
-        file: ServedFile,
+        file: DatabaseFile,
         /// Held by the one that serves.
         _turn: Option<File>,
     },
@@ -121,7 +121,7 @@ impl Database {
         let (writer, readers) = (manager(false)?, manager(true)?);
         let turn = if options.to_serve { Some(take_turn(path).map_err(failed)?) } else { None };
         private_file(path).map_err(|error| failed(error.to_string()))?;
-        let file = ServedFile::of(path).map_err(|error| failed(error.to_string()))?;
+        let file = DatabaseFile::of(path).map_err(|error| failed(error.to_string()))?;
         // Before a connection is set up, which changes the file.
         writer.bare().and_then(|mut connection| check_sqlite(&mut connection)).map_err(|error| failed(error.0))?;
         writer.connect().map_err(|error| failed(error.0))?;
@@ -152,11 +152,11 @@ impl Database {
     }
 
     /// Whether another attempt may not meet a failure. SQLite speaks English alone.
-    const fn may_pass(&self, failure: &Failure) -> bool {
+    const fn may_pass(&self, failure: &StatementError) -> bool {
         match failure {
-            Failure::Contended => true,
-            Failure::Unknown(_) => matches!(self.pools, Pools::Postgres(_)),
-            Failure::Unavailable { .. } | Failure::Corrupt(_) => false,
+            StatementError::Contended => true,
+            StatementError::Unknown(_) => matches!(self.pools, Pools::Postgres(_)),
+            StatementError::Unavailable { .. } | StatementError::Corrupt(_) => false,
         }
     }
 
@@ -169,7 +169,7 @@ impl Database {
         }
     }
 
-    fn attempt(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> Result<(), Failure> {
+    fn attempt(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> Result<(), StatementError> {
         if let Pools::Sqlite { file, .. } = &self.pools {
             file.check()?;
         }
@@ -200,7 +200,7 @@ impl Database {
 impl Store for Database {
     fn run(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {
         let began = Instant::now();
-        let mut last = Failure::Contended;
+        let mut last = StatementError::Contended;
         for attempt in 0..MAX_ATTEMPTS {
             if attempt > 0 {
                 if began.elapsed() >= self.patience {
@@ -274,8 +274,8 @@ fn private_file(path: &Path) -> io::Result<()> {
 }
 
 /// A connection from a pool; without one in time, the store is unavailable.
-pub(crate) fn take<M: ManageConnection>(pool: &Pool<M>) -> Result<Pooled<M>, Failure> {
-    pool.get().map_err(|error| Failure::Unavailable { reason: error.to_string(), lost: false })
+pub(crate) fn take<M: ManageConnection>(pool: &Pool<M>) -> Result<Pooled<M>, StatementError> {
+    pool.get().map_err(|error| StatementError::Unavailable { reason: error.to_string(), lost: false })
 }
 
 impl<C> Link<C> {
@@ -294,7 +294,7 @@ fn run_on<M, C>(
     connection: impl FnOnce(&mut C) -> Connection<'_>,
     terms: &TermsCache,
     work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>,
-) -> Result<(), Failure>
+) -> Result<(), StatementError>
 where
     M: ManageConnection<Connection = Link<C>>,
     C: DieselConnection<TransactionManager = AnsiTransactionManager>,
@@ -306,12 +306,12 @@ where
     let leaves_turnstiles = tx.leaves_turnstiles;
     let failure = tx.into_failure();
     // Turnstiles are left open with the connection that closed them.
-    link.lost |= leaves_turnstiles || failure.as_ref().is_some_and(Failure::is_lost);
+    link.lost |= leaves_turnstiles || failure.as_ref().is_some_and(StatementError::is_lost);
     if decision.is_ok() && failure.is_none() {
         return AnsiTransactionManager::commit_transaction(&mut link.connection).map_err(|error| {
-            let failure = match Failure::of("commit", &error) {
+            let failure = match StatementError::of("commit", &error) {
                 // It may have been kept.
-                Failure::Unknown(reason) => Failure::Unavailable { reason, lost: true },
+                StatementError::Unknown(reason) => StatementError::Unavailable { reason, lost: true },
                 known => known,
             };
             link.lost |= failure.is_lost();
@@ -323,7 +323,7 @@ where
     }
     match (decision, failure) {
         // Whatever the work made of it: another attempt may not meet it.
-        (_, Some(failure @ (Failure::Contended | Failure::Unknown(_)))) => Err(failure),
+        (_, Some(failure @ (StatementError::Contended | StatementError::Unknown(_)))) => Err(failure),
         (Ok(()), Some(failure)) => Err(failure),
         (Err(RollBack) | Ok(()), _) => Ok(()),
     }
@@ -336,7 +336,7 @@ fn glance_on<M, C>(
     connection: impl Fn(&mut C) -> Connection<'_>,
     terms: &TermsCache,
     work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>,
-) -> Result<(), Failure>
+) -> Result<(), StatementError>
 where
     M: ManageConnection<Connection = Link<C>>,
 {
@@ -369,7 +369,7 @@ where
 
 /// Begins a transaction. A pooled connection may have died since it was last used, and beginning shows it: then
 /// the next one is tried, at most as many as the pool holds and one new one.
-fn begin_on<M, C>(pool: &Pool<M>, begin: &str) -> Result<Pooled<M>, Failure>
+fn begin_on<M, C>(pool: &Pool<M>, begin: &str) -> Result<Pooled<M>, StatementError>
 where
     M: ManageConnection<Connection = Link<C>>,
     C: DieselConnection<TransactionManager = AnsiTransactionManager>,
@@ -378,8 +378,8 @@ where
     loop {
         let mut link = take(pool)?;
         let Err(error) = AnsiTransactionManager::begin_transaction_sql(&mut link.connection, begin) else { return Ok(link) };
-        let failure = Failure::of("begin", &error);
-        link.lost = failure != Failure::Contended;
+        let failure = StatementError::of("begin", &error);
+        link.lost = failure != StatementError::Contended;
         tries -= 1;
         if !link.lost || tries == 0 {
             return Err(failure);

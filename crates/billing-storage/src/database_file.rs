@@ -12,14 +12,14 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 
 use crate::connect::{ConnectError, SqlitePool};
-use crate::failure::Failure;
+use crate::failure::StatementError;
 
 /// How long a trial waits for who writes. They tell by themselves whether it can be written.
 const TRIAL_WAIT: Duration = Duration::from_secs(1);
 
 /// A database file as it was opened.
 #[derive(Debug)]
-pub(crate) struct ServedFile {
+pub(crate) struct DatabaseFile {
     path: PathBuf,
     /// Device and inode.
     identity: (u64, u64),
@@ -27,7 +27,7 @@ pub(crate) struct ServedFile {
     is_failing: AtomicBool,
 }
 
-impl ServedFile {
+impl DatabaseFile {
     /// The file that is there.
     ///
     /// # Errors
@@ -42,18 +42,18 @@ impl ServedFile {
     ///
     /// # Errors
     /// It isn't.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
+    pub(crate) fn check(&self) -> Result<(), StatementError> {
         if identity(&self.path).is_ok_and(|identity| identity == self.identity) {
             return Ok(());
         }
         let path = self.path.display();
         let reason = format!("{path} was deleted, moved or replaced while it is served: put it back, or stop the server");
-        Err(Failure::Unavailable { reason, lost: false })
+        Err(StatementError::Unavailable { reason, lost: false })
     }
 
     /// Notes what came of writing.
-    pub(crate) fn note(&self, outcome: &Result<(), Failure>) {
-        if matches!(outcome, Err(Failure::Unknown(_) | Failure::Unavailable { lost: true, .. })) {
+    pub(crate) fn note(&self, outcome: &Result<(), StatementError>) {
+        if matches!(outcome, Err(StatementError::Unknown(_) | StatementError::Unavailable { lost: true, .. })) {
             self.is_failing.store(true, Ordering::Relaxed);
         }
     }

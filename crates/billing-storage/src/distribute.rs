@@ -93,7 +93,7 @@ pub enum Distribution {
 }
 
 #[derive(QueryableByName)]
-struct Told {
+struct FlagRow {
     #[diesel(sql_type = Bool)]
     told: bool,
 }
@@ -118,7 +118,8 @@ struct ForeignKey {
 
 /// Whether a database was given the extension: it keeps what it has spread in a table of its own.
 pub(crate) fn has_extension(connection: &mut PgConnection) -> QueryResult<bool> {
-    let told: Told = diesel::sql_query("SELECT to_regclass('pg_dist_partition') IS NOT NULL AS told").get_result(connection)?;
+    let told: FlagRow =
+        diesel::sql_query("SELECT to_regclass('pg_dist_partition') IS NOT NULL AS told").get_result(connection)?;
     Ok(told.told)
 }
 
@@ -202,7 +203,7 @@ pub(crate) fn lacks(connection: &mut PgConnection) -> QueryResult<Option<String>
             "Citus is there, and these tables aren't spread: {tables}; run `usage-billing migrate --distribute`"
         )));
     }
-    let allowed: Told =
+    let allowed: FlagRow =
         diesel::sql_query("SELECT coalesce(current_setting('citus.enable_unsafe_triggers', true), 'off') = 'on' AS told")
             .get_result(connection)?;
     Ok((!allowed.told).then(|| {

@@ -15,22 +15,22 @@ use diesel::sql_types::{HasSqlType, Integer};
 use diesel::sqlite::Sqlite;
 use uuid::Uuid;
 
-use crate::one_of::Ids;
+use crate::in_list::Ids;
 use crate::sql_types::{Day, Id};
 
 /// Products and first days of the service periods that have events on a document, deleted ones too.
 #[derive(Debug)]
-pub(crate) struct PeriodsOnDocument(Wanted);
+pub(crate) struct DocumentPeriodsQuery(RequestedDocuments);
 
 /// The documents asked for.
 #[derive(Debug)]
-struct Wanted {
+struct RequestedDocuments {
     organization: Uuid,
     customer_id: Uuid,
     documents: Ids,
 }
 
-impl Wanted {
+impl RequestedDocuments {
     fn one(key: DocumentKey) -> Self {
         Self {
             organization: key.organization.as_uuid(),
@@ -40,25 +40,25 @@ impl Wanted {
     }
 }
 
-impl PeriodsOnDocument {
+impl DocumentPeriodsQuery {
     pub(crate) fn new(document: DocumentKey) -> Self {
-        Self(Wanted::one(document))
+        Self(RequestedDocuments::one(document))
     }
 }
 
-impl QueryId for PeriodsOnDocument {
+impl QueryId for DocumentPeriodsQuery {
     type QueryId = Self;
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-impl Query for PeriodsOnDocument {
+impl Query for DocumentPeriodsQuery {
     type SqlType = (Integer, Day);
 }
 
-impl<C> diesel::RunQueryDsl<C> for PeriodsOnDocument {}
+impl<C> diesel::RunQueryDsl<C> for DocumentPeriodsQuery {}
 
 /// The events of a row's contract, as the walk's tables call it.
-fn events<'b, DB>(of: &'b Wanted, row: &str, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
+fn events<'b, DB>(of: &'b RequestedDocuments, row: &str, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
 where
     DB: Backend + HasSqlType<Id>,
     Uuid: ToSql<Id, DB>,
@@ -72,7 +72,7 @@ where
 }
 
 /// The walk: the documents as `wanted`, and the periods of their contracts as `periods`.
-fn walk<'b, DB>(of: &'b Wanted, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
+fn walk<'b, DB>(of: &'b RequestedDocuments, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
 where
     DB: Backend + HasSqlType<Id>,
     Uuid: ToSql<Id, DB>,
@@ -107,7 +107,7 @@ where
 }
 
 /// The periods that a document is in.
-fn of_periods<'b, DB>(of: &'b Wanted, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
+fn of_periods<'b, DB>(of: &'b RequestedDocuments, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
 where
     DB: Backend + HasSqlType<Id>,
     Uuid: ToSql<Id, DB>,
@@ -122,7 +122,7 @@ where
 
 macro_rules! fragments {
     ($($backend:ty),+) => {$(
-        impl QueryFragment<$backend> for PeriodsOnDocument {
+        impl QueryFragment<$backend> for DocumentPeriodsQuery {
             fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
                 walk(&self.0, &mut out)?;
                 out.push_sql("SELECT p.product_no, p.service_start");

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::PageRequest;
-use billing_domain::ports::{Billed, EventFilter, EventScope, EventSortKey};
+use billing_domain::ports::{BilledDocumentKey, EventFilter, EventScope, EventSortKey};
 use billing_domain::refs::OrganizationId;
 use diesel::backend::Backend;
 use diesel::pg::Pg;
@@ -108,7 +108,7 @@ impl<'a> Narrowed<'a> {
     fn to(organization: OrganizationId, scope: &'a EventScope) -> Self {
         match scope {
             EventScope::Now(filter) => Self::by(organization, filter),
-            EventScope::Billed(Billed { customer_id, contract_ref, document_ref }) => Self {
+            EventScope::Billed(BilledDocumentKey { customer_id, contract_ref, document_ref }) => Self {
                 organization: organization.as_uuid(),
                 with_billed: true,
                 customer_id: Some(customer_id.as_uuid()),
@@ -296,11 +296,11 @@ fn push_condition<DB: Backend>(out: &mut AstPass<'_, '_, DB>, column: &str, oper
 #[cfg(test)]
 mod tests {
     use billing_domain::page::Direction;
-    use billing_domain::ports::UsageReading as _;
+    use billing_domain::ports::UsageQueries as _;
     use billing_domain::refs::CustomerId;
 
     use super::*;
-    use crate::plans::plans_of;
+    use crate::query_plans::plans_of;
 
     #[test]
     fn on_sqlite_the_latest_events_are_read_from_the_end_and_those_of_a_customer_too_before_all_of_theirs() {

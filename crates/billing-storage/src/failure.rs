@@ -5,7 +5,7 @@ use diesel::result::{DatabaseErrorKind, Error};
 
 /// A statement that failed: what its transaction remembers, whatever the work makes of the error.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum StatementError {
     /// Others were faster: the work may run again.
     Contended,
     /// A statement was refused, and nothing but a text says why. It may be a deadlock in the language of a PostgreSQL server
@@ -36,7 +36,7 @@ const LOST: [&str; 5] = [
     "could not receive data from server",
 ];
 
-impl Failure {
+impl StatementError {
     /// Of a statement on a table.
     pub(crate) fn of(table: &str, error: &Error) -> Self {
         let Error::DatabaseError(kind, information) = error else {
@@ -70,12 +70,12 @@ impl Failure {
     }
 }
 
-impl From<Failure> for StoreError {
-    fn from(failure: Failure) -> Self {
+impl From<StatementError> for StoreError {
+    fn from(failure: StatementError) -> Self {
         match failure {
-            Failure::Contended => Self::Contended,
-            Failure::Unknown(reason) | Failure::Unavailable { reason, .. } => unavailable(reason),
-            Failure::Corrupt(what) => Self::Corrupt(what),
+            StatementError::Contended => Self::Contended,
+            StatementError::Unknown(reason) | StatementError::Unavailable { reason, .. } => unavailable(reason),
+            StatementError::Corrupt(what) => Self::Corrupt(what),
         }
     }
 }
@@ -94,23 +94,23 @@ fn chain(error: &dyn std::error::Error) -> String {
 mod tests {
     use super::*;
 
-    fn database(kind: DatabaseErrorKind, message: &str) -> Failure {
-        Failure::of("documents", &Error::DatabaseError(kind, Box::new(message.to_owned())))
+    fn database(kind: DatabaseErrorKind, message: &str) -> StatementError {
+        StatementError::of("documents", &Error::DatabaseError(kind, Box::new(message.to_owned())))
     }
 
     #[test]
     fn errors_that_another_attempt_may_not_meet_are_contended() {
         for message in ["deadlock detected", "database is locked", "canceling statement due to lock timeout"] {
-            assert_eq!(database(DatabaseErrorKind::Unknown, message), Failure::Contended, "{message}");
+            assert_eq!(database(DatabaseErrorKind::Unknown, message), StatementError::Contended, "{message}");
         }
-        assert_eq!(database(DatabaseErrorKind::SerializationFailure, "any"), Failure::Contended);
+        assert_eq!(database(DatabaseErrorKind::SerializationFailure, "any"), StatementError::Contended);
     }
 
     #[test]
     fn what_only_a_text_tells_is_unknown_and_ends_as_unavailable() {
         for message in ["Verklemmung entdeckt", "database or disk is full"] {
             let failure = database(DatabaseErrorKind::Unknown, message);
-            assert_eq!(failure, Failure::Unknown(format!("documents: {message}")));
+            assert_eq!(failure, StatementError::Unknown(format!("documents: {message}")));
             assert!(matches!(StoreError::from(failure), StoreError::Unavailable(_)));
         }
     }
@@ -124,6 +124,6 @@ mod tests {
     #[test]
     fn a_refused_constraint_is_corrupt_and_names_the_table() {
         let failure = database(DatabaseErrorKind::CheckViolation, "no");
-        assert_eq!(failure, Failure::Corrupt("documents: no".to_owned()));
+        assert_eq!(failure, StatementError::Corrupt("documents: no".to_owned()));
     }
 }

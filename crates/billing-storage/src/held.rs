@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::account::AccountKey;
-use billing_domain::idempotency::RequestKey;
+use billing_domain::idempotency::ScopedIdempotencyKey;
 use billing_domain::ports::{Lock, StoreResult};
+use billing_domain::receivables::AccountKey;
 use billing_domain::refs::{ContractRef, CustomerId, OrganizationId};
 use billing_domain::usage::UsageKey;
 
@@ -30,7 +30,7 @@ pub(crate) struct HeldLocks {
     contracts: BTreeMap<ContractRef, bool>,
     totals: BTreeSet<(CustomerId, UsageKey)>,
     accounts: BTreeSet<AccountKey>,
-    request_keys: BTreeSet<(OrganizationId, RequestKey)>,
+    request_keys: BTreeSet<(OrganizationId, ScopedIdempotencyKey)>,
 }
 
 impl Transaction<'_> {
@@ -77,7 +77,7 @@ impl Transaction<'_> {
     }
 
     /// Notes that the key of a request is locked.
-    pub(crate) fn note_request_key(&mut self, organization: OrganizationId, request: &RequestKey) -> StoreResult<()> {
+    pub(crate) fn note_request_key(&mut self, organization: OrganizationId, request: &ScopedIdempotencyKey) -> StoreResult<()> {
         if !cfg!(debug_assertions) || !self.held.request_keys.insert((organization, request.clone())) {
             return Ok(());
         }
@@ -111,7 +111,11 @@ impl Transaction<'_> {
     }
 
     /// Refuses what needs a lock on the key of a request without it.
-    pub(crate) fn require_request_key(&mut self, organization: OrganizationId, request: &RequestKey) -> StoreResult<()> {
+    pub(crate) fn require_request_key(
+        &mut self,
+        organization: OrganizationId,
+        request: &ScopedIdempotencyKey,
+    ) -> StoreResult<()> {
         let is_locked = !cfg!(debug_assertions) || self.held.request_keys.contains(&(organization, request.clone()));
         self.require(is_locked, || format!("keep_request without a lock on {request:?}"))
     }

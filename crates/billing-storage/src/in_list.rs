@@ -16,14 +16,14 @@ use crate::sql_types::{Day, Id, days_since_1970};
 
 /// `column` is one of `values`.
 #[derive(Debug, QueryId)]
-pub(crate) struct OneOf<C, V> {
+pub(crate) struct InList<C, V> {
     column: C,
     values: V,
 }
 
 /// A column that SQLite uses no index of.
 #[derive(Debug, QueryId)]
-pub(crate) struct Beside<C>(C);
+pub(crate) struct Unindexed<C>(C);
 
 /// Identifiers to look for.
 #[derive(Debug)]
@@ -67,34 +67,34 @@ impl Ids {
 }
 
 /// Where a column has one of these identifiers.
-pub(crate) fn one_of_ids<C>(column: C, ids: impl IntoIterator<Item = Uuid>) -> OneOf<C, Ids> {
-    OneOf { column, values: Ids::new(ids) }
+pub(crate) fn one_of_ids<C>(column: C, ids: impl IntoIterator<Item = Uuid>) -> InList<C, Ids> {
+    InList { column, values: Ids::new(ids) }
 }
 
 /// As [`one_of_ids`], beside a condition that finds the rows. SQLite would look by an index for each pair of what both name.
-pub(crate) fn also_one_of_ids<C>(column: C, ids: impl IntoIterator<Item = Uuid>) -> OneOf<Beside<C>, Ids> {
-    OneOf { column: Beside(column), values: Ids::new(ids) }
+pub(crate) fn also_one_of_ids<C>(column: C, ids: impl IntoIterator<Item = Uuid>) -> InList<Unindexed<C>, Ids> {
+    InList { column: Unindexed(column), values: Ids::new(ids) }
 }
 
 /// Where a column has one of these texts.
-pub(crate) fn one_of_texts<C, T: AsRef<str>>(column: C, texts: impl IntoIterator<Item = T>) -> OneOf<C, Texts> {
+pub(crate) fn one_of_texts<C, T: AsRef<str>>(column: C, texts: impl IntoIterator<Item = T>) -> InList<C, Texts> {
     let array: Vec<String> = texts.into_iter().map(|text| text.as_ref().to_owned()).collect();
     let json = serde_json::Value::from(array.clone()).to_string();
-    OneOf { column, values: Texts { array, json } }
+    InList { column, values: Texts { array, json } }
 }
 
 /// Where a column has one of these numbers.
-pub(crate) fn one_of_numbers<C>(column: C, numbers: impl IntoIterator<Item = i32>) -> OneOf<C, Numbers> {
+pub(crate) fn one_of_numbers<C>(column: C, numbers: impl IntoIterator<Item = i32>) -> InList<C, Numbers> {
     let array: Vec<i32> = numbers.into_iter().collect();
     let json = serde_json::Value::from(array.clone()).to_string();
-    OneOf { column, values: Numbers { array, json } }
+    InList { column, values: Numbers { array, json } }
 }
 
 /// Where a column has one of these days.
-pub(crate) fn one_of_days<C>(column: C, days: impl IntoIterator<Item = NaiveDate>) -> OneOf<C, Days> {
+pub(crate) fn one_of_days<C>(column: C, days: impl IntoIterator<Item = NaiveDate>) -> InList<C, Days> {
     let array: Vec<NaiveDate> = days.into_iter().collect();
     let json = array.iter().map(|day| days_since_1970(*day)).collect::<serde_json::Value>().to_string();
-    OneOf { column, values: Days { array, json } }
+    InList { column, values: Days { array, json } }
 }
 
 macro_rules! values {
@@ -130,48 +130,48 @@ values! {
     Days, Day, "value";
 }
 
-impl<C: Expression> Expression for Beside<C> {
+impl<C: Expression> Expression for Unindexed<C> {
     type SqlType = C::SqlType;
 }
 
-impl<C: ValidGrouping<G>, G> ValidGrouping<G> for Beside<C> {
+impl<C: ValidGrouping<G>, G> ValidGrouping<G> for Unindexed<C> {
     type IsAggregate = C::IsAggregate;
 }
 
-impl<C: AppearsOnTable<QS>, QS> AppearsOnTable<QS> for Beside<C> {}
-impl<C: SelectableExpression<QS>, QS> SelectableExpression<QS> for Beside<C> {}
+impl<C: AppearsOnTable<QS>, QS> AppearsOnTable<QS> for Unindexed<C> {}
+impl<C: SelectableExpression<QS>, QS> SelectableExpression<QS> for Unindexed<C> {}
 
-impl<C: QueryFragment<Pg>> QueryFragment<Pg> for Beside<C> {
+impl<C: QueryFragment<Pg>> QueryFragment<Pg> for Unindexed<C> {
     fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         self.0.walk_ast(out)
     }
 }
 
-impl<C: QueryFragment<Sqlite>> QueryFragment<Sqlite> for Beside<C> {
+impl<C: QueryFragment<Sqlite>> QueryFragment<Sqlite> for Unindexed<C> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
         out.push_sql("+");
         self.0.walk_ast(out)
     }
 }
 
-impl<C, V> Expression for OneOf<C, V>
+impl<C, V> Expression for InList<C, V>
 where
     C: Expression,
 {
     type SqlType = Bool;
 }
 
-impl<C, V, G> ValidGrouping<G> for OneOf<C, V>
+impl<C, V, G> ValidGrouping<G> for InList<C, V>
 where
     C: ValidGrouping<G>,
 {
     type IsAggregate = C::IsAggregate;
 }
 
-impl<C, V, QS> AppearsOnTable<QS> for OneOf<C, V> where C: AppearsOnTable<QS> {}
-impl<C, V, QS> SelectableExpression<QS> for OneOf<C, V> where C: SelectableExpression<QS> {}
+impl<C, V, QS> AppearsOnTable<QS> for InList<C, V> where C: AppearsOnTable<QS> {}
+impl<C, V, QS> SelectableExpression<QS> for InList<C, V> where C: SelectableExpression<QS> {}
 
-impl<C, V, DB> QueryFragment<DB> for OneOf<C, V>
+impl<C, V, DB> QueryFragment<DB> for InList<C, V>
 where
     DB: Backend,
     C: QueryFragment<DB>,
@@ -199,7 +199,7 @@ pub(crate) enum Value {
 ///
 /// PostgreSQL is given an array for each column, so that the statement is the same for any number of rows.
 #[derive(Debug)]
-pub(crate) struct OneOfRows {
+pub(crate) struct InRows {
     columns: &'static str,
     rows: Vec<Vec<Value>>,
     arrays: Vec<Values>,
@@ -218,7 +218,7 @@ enum Values {
 const MAX_PREPARED_ROWS: usize = 256;
 
 /// Where columns, with the table's name where another has such a column, are one of these rows.
-pub(crate) fn one_of_rows(columns: &'static str, rows: impl IntoIterator<Item = Vec<Value>>) -> OneOfRows {
+pub(crate) fn one_of_rows(columns: &'static str, rows: impl IntoIterator<Item = Vec<Value>>) -> InRows {
     let rows: Vec<Vec<Value>> = rows.into_iter().collect();
     let mut arrays: Vec<Values> = Vec::new();
     for value in rows.first().into_iter().flatten() {
@@ -241,27 +241,27 @@ pub(crate) fn one_of_rows(columns: &'static str, rows: impl IntoIterator<Item = 
             }
         }
     }
-    OneOfRows { columns, rows, arrays }
+    InRows { columns, rows, arrays }
 }
 
 // Without a fixed identity a statement is found again by its text.
-impl QueryId for OneOfRows {
+impl QueryId for InRows {
     type QueryId = ();
     const HAS_STATIC_QUERY_ID: bool = false;
 }
 
-impl Expression for OneOfRows {
+impl Expression for InRows {
     type SqlType = Bool;
 }
 
-impl<G> ValidGrouping<G> for OneOfRows {
+impl<G> ValidGrouping<G> for InRows {
     type IsAggregate = is_aggregate::No;
 }
 
-impl<QS> AppearsOnTable<QS> for OneOfRows {}
-impl<QS> SelectableExpression<QS> for OneOfRows {}
+impl<QS> AppearsOnTable<QS> for InRows {}
+impl<QS> SelectableExpression<QS> for InRows {}
 
-impl QueryFragment<Pg> for OneOfRows {
+impl QueryFragment<Pg> for InRows {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql("(");
         out.push_sql(self.columns);
@@ -282,7 +282,7 @@ impl QueryFragment<Pg> for OneOfRows {
     }
 }
 
-impl QueryFragment<Sqlite> for OneOfRows {
+impl QueryFragment<Sqlite> for InRows {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
         // Filled up with the last row to one of a few lengths, each of which stays prepared.
         let length = self.rows.len().next_power_of_two();

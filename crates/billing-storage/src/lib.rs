@@ -19,32 +19,32 @@
 mod arrays;
 mod backup;
 mod checkpoint;
-mod columns;
+mod column_values;
 mod connect;
 mod database;
+mod database_file;
 mod distribute;
+mod document_periods;
 mod events_query;
 mod failure;
 mod held;
+mod in_list;
 mod json;
-mod leaf;
+mod lock_gate;
 mod migrate;
-mod on_document;
-mod one_of;
-#[cfg(test)]
-mod plans;
+mod nested_rows;
 mod ports;
-mod recognize;
+#[cfg(test)]
+mod query_plans;
 mod revisions;
 mod row;
 mod schema;
-mod served;
+mod schema_version;
 mod sql_types;
 mod statement;
 mod terms_cache;
-mod turnstile;
+mod text_value;
 mod tx;
-mod under;
 mod url;
 mod usage_key;
 

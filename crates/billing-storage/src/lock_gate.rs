@@ -27,19 +27,19 @@ diesel::define_sql_function! {
 
 /// True once the turnstiles have been walked through.
 #[derive(Debug)]
-pub(crate) struct WalkedThrough {
+pub(crate) struct GatePassed {
     keys: Vec<i64>,
 }
 
 /// Walks through the turnstiles of customers whose contracts are to be shared; for any other lock through none.
-pub(crate) fn walked_through(customers: impl IntoIterator<Item = Uuid>, lock: Option<Lock>) -> WalkedThrough {
+pub(crate) fn pass_gate(customers: impl IntoIterator<Item = Uuid>, lock: Option<Lock>) -> GatePassed {
     let mut keys: Vec<i64> = match lock {
         Some(Lock::Shared) => customers.into_iter().map(key).collect(),
         Some(Lock::Exclusive) | None => Vec::new(),
     };
     keys.sort_unstable();
     keys.dedup();
-    WalkedThrough { keys }
+    GatePassed { keys }
 }
 
 /// Closes a customer's turnstile until the transaction ends.
@@ -52,23 +52,23 @@ fn key(customer: Uuid) -> i64 {
     customer.as_u64_pair().1.cast_signed()
 }
 
-impl QueryId for WalkedThrough {
+impl QueryId for GatePassed {
     type QueryId = Self;
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-impl Expression for WalkedThrough {
+impl Expression for GatePassed {
     type SqlType = Bool;
 }
 
-impl<G> ValidGrouping<G> for WalkedThrough {
+impl<G> ValidGrouping<G> for GatePassed {
     type IsAggregate = is_aggregate::Never;
 }
 
-impl<QS> AppearsOnTable<QS> for WalkedThrough {}
-impl<QS> SelectableExpression<QS> for WalkedThrough {}
+impl<QS> AppearsOnTable<QS> for GatePassed {}
+impl<QS> SelectableExpression<QS> for GatePassed {}
 
-impl QueryFragment<Pg> for WalkedThrough {
+impl QueryFragment<Pg> for GatePassed {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         // Nothing of it depends on a row, so it is done once, before the first is held; and each is left as soon as it was
         // entered, because a slice may have as many customers as events.
@@ -82,7 +82,7 @@ impl QueryFragment<Pg> for WalkedThrough {
     }
 }
 
-impl QueryFragment<Sqlite> for WalkedThrough {
+impl QueryFragment<Sqlite> for GatePassed {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
         // Its only writer holds every row already.
         out.push_sql("1 = 1");
@@ -97,7 +97,7 @@ const MAX_CLOSED: usize = 256;
 /// had alone are closed before the first contract is held and open again once the last one is; through those of the others it
 /// walks. A lateral subquery a contract, because a statement has one kind of lock for all rows of a table.
 #[derive(Debug)]
-pub(crate) struct HoldContracts {
+pub(crate) struct LockContracts {
     organizations: Vec<Uuid>,
     customers: Vec<Uuid>,
     contracts: Vec<Uuid>,
@@ -108,7 +108,7 @@ pub(crate) struct HoldContracts {
     closed: Vec<bool>,
 }
 
-impl HoldContracts {
+impl LockContracts {
     /// Of contracts; who holds one already leaves turnstiles alone.
     pub(crate) fn new(contracts: &[(ContractKey, Lock)], is_first: bool) -> Self {
         let mut locks: BTreeMap<Uuid, (ContractKey, bool)> = BTreeMap::new();
@@ -144,14 +144,14 @@ impl HoldContracts {
     }
 }
 
-impl QueryId for HoldContracts {
+impl QueryId for LockContracts {
     type QueryId = Self;
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-impl<C> RunQueryDsl<C> for HoldContracts {}
+impl<C> RunQueryDsl<C> for LockContracts {}
 
-impl QueryFragment<Pg> for HoldContracts {
+impl QueryFragment<Pg> for LockContracts {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql("WITH held AS MATERIALIZED (SELECT alone.held AS alone, shared.held AS shared FROM (SELECT * FROM unnest(");
         out.push_bind_param::<Array<Id>, _>(&self.organizations)?;
@@ -184,7 +184,7 @@ impl QueryFragment<Pg> for HoldContracts {
     }
 }
 
-impl HoldContracts {
+impl LockContracts {
     fn push_turnstiles<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_bind_param::<Array<BigInt>, _>(&self.turnstiles)?;
         out.push_sql(", ");

@@ -9,7 +9,7 @@ use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 
 use crate::database::{Database, Pools, take};
 use crate::distribute::{self, Distribution};
-use crate::failure::{Failure, unavailable};
+use crate::failure::{StatementError, unavailable};
 
 pub(crate) const SQLITE: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
 pub(crate) const POSTGRES: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
@@ -29,7 +29,7 @@ enum StepError {
 impl From<StepError> for StoreError {
     fn from(error: StepError) -> Self {
         match error {
-            StepError::Statement(error) => Failure::of("migrations", &error).into(),
+            StepError::Statement(error) => StatementError::of("migrations", &error).into(),
             StepError::Migration(error) => unavailable(error),
         }
     }

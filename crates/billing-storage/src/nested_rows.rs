@@ -9,18 +9,18 @@ use diesel::result::QueryResult;
 use diesel::sql_types::Nullable;
 use diesel::sqlite::Sqlite;
 
-use crate::columns::Columns;
+use crate::column_values::Columns;
 use crate::schema::CustomerColumns;
 use crate::sql_types::Json;
 
 /// How a column is told, as both databases can tell it exactly and alike: what stands before and after it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Form {
+pub(crate) struct TextEncoding {
     postgres: [&'static str; 2],
     sqlite: [&'static str; 2],
 }
 
-impl Form {
+impl TextEncoding {
     /// A number or a text as it is.
     pub(crate) const PLAIN: Self = Self { postgres: ["", ""], sqlite: ["", ""] };
     /// An identifier in hexadecimal.
@@ -37,65 +37,65 @@ impl Form {
 
 /// An element of the array.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Told {
+pub(crate) enum NestedColumn {
     /// A column.
-    One(&'static str, Form),
+    One(&'static str, TextEncoding),
     /// An array of columns.
-    All(&'static [Told]),
+    All(&'static [NestedColumn]),
 }
 
 /// A database that tells what stands under a row.
-trait Tells: Backend {
+trait JsonAggregation: Backend {
     /// What makes an array of rows.
     const ROWS: &'static str;
     /// What makes an array of columns.
     const COLUMNS: &'static str;
 
     /// What stands before and after a column.
-    fn around(form: Form) -> [&'static str; 2];
+    fn around(form: TextEncoding) -> [&'static str; 2];
 }
 
-impl Tells for Pg {
+impl JsonAggregation for Pg {
     const ROWS: &'static str = "json_agg(";
     const COLUMNS: &'static str = "json_build_array(";
 
-    fn around(form: Form) -> [&'static str; 2] {
+    fn around(form: TextEncoding) -> [&'static str; 2] {
         form.postgres
     }
 }
 
-impl Tells for Sqlite {
+impl JsonAggregation for Sqlite {
     const ROWS: &'static str = "json_group_array(";
     const COLUMNS: &'static str = "json_array(";
 
-    fn around(form: Form) -> [&'static str; 2] {
+    fn around(form: TextEncoding) -> [&'static str; 2] {
         form.sqlite
     }
 }
 
-fn tell<DB: Tells>(out: &mut AstPass<'_, '_, DB>, columns: &[Told]) {
+fn tell<DB: JsonAggregation>(out: &mut AstPass<'_, '_, DB>, columns: &[NestedColumn]) {
     out.push_sql(DB::COLUMNS);
     for (place, told) in columns.iter().enumerate() {
         out.push_sql(if place == 0 { "" } else { ", " });
         match told {
-            Told::One(column, form) => {
+            NestedColumn::One(column, form) => {
                 let [before, after] = DB::around(*form);
                 for sql in [before, column, after] {
                     out.push_sql(sql);
                 }
             }
-            Told::All(columns) => tell(out, columns),
+            NestedColumn::All(columns) => tell(out, columns),
         }
     }
     out.push_sql(")");
 }
 
-macro_rules! under {
+macro_rules! nested_rows {
     (@told all $columns:ident) => {
-        Told::All(<$columns as Columns>::TOLD)
+        NestedColumn::All(<$columns as Columns>::TOLD)
     };
     (@told $form:ident $column:literal) => {
-        Told::One($column, Form::$form)
+        NestedColumn::One($column, TextEncoding::$form)
     };
     ($($(#[$doc:meta])* $name:ident: [$($form:ident $column:tt),+ $(,)?] $from:literal by $order:literal;)+) => {$(
         $(#[$doc])*
@@ -118,11 +118,11 @@ macro_rules! under {
         impl<QS> AppearsOnTable<QS> for $name {}
         impl<QS> SelectableExpression<QS> for $name {}
 
-        impl<DB: Tells> QueryFragment<DB> for $name {
+        impl<DB: JsonAggregation> QueryFragment<DB> for $name {
             fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
                 out.push_sql("(SELECT ");
                 out.push_sql(DB::ROWS);
-                tell(&mut out, &[$(under!(@told $form $column)),+]);
+                tell(&mut out, &[$(nested_rows!(@told $form $column)),+]);
                 out.push_sql(concat!(" ORDER BY ", $order, ") FROM ", $from, ")"));
                 Ok(())
             }
@@ -130,7 +130,7 @@ macro_rules! under {
     )+};
 }
 
-under! {
+nested_rows! {
     /// Under a document: its products, in their order.
     PartsOfDocument: [PLAIN "p.product_no"]
         "document_parts p WHERE p.document_id = documents.document_id AND p.customer_id = documents.customer_id"

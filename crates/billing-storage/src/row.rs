@@ -14,8 +14,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use uuid::Uuid;
 
-use crate::leaf::Leaf;
 use crate::sql_types::{Dec, JsonText, date_from_days};
+use crate::text_value::TextValue;
 
 /// A column's value, readable or not: the query succeeds, and the row's reader says which row it was.
 #[derive(Clone, Debug, PartialEq, Eq, AsExpression, FromSqlRow)]
@@ -112,12 +112,12 @@ impl<K: fmt::Display> Row<K> {
     }
 
     /// A text with a meaning: a name, a reference, a word.
-    pub(crate) fn leaf<T: Leaf>(&self, column: &str, text: &str) -> StoreResult<T> {
-        T::read(text).ok_or_else(|| self.corrupt(column, format_args!("{text:?} is not {}", T::WHAT)))
+    pub(crate) fn leaf<T: TextValue>(&self, column: &str, text: &str) -> StoreResult<T> {
+        T::parse_text(text).ok_or_else(|| self.corrupt(column, format_args!("{text:?} is not {}", T::WHAT)))
     }
 
     /// As [`leaf`](Self::leaf), where there may be none.
-    pub(crate) fn optional_leaf<T: Leaf>(&self, column: &str, text: Option<&str>) -> StoreResult<Option<T>> {
+    pub(crate) fn optional_leaf<T: TextValue>(&self, column: &str, text: Option<&str>) -> StoreResult<Option<T>> {
         text.map(|text| self.leaf(column, text)).transpose()
     }
 

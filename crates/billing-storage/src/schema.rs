@@ -6,10 +6,10 @@ use billing_domain::party::{CustomerProfile, EntityProfile};
 use billing_domain::ports::StoreResult;
 use diesel::sql_types::{Bool, Integer, Nullable, Text};
 
-use crate::columns::{Columns, Keeps, Kind, edited};
+use crate::column_values::{ColumnType, ColumnValue, Columns, editable_tables};
+use crate::nested_rows::NestedColumn;
 use crate::row::Row;
 use crate::sql_types::{Dec, Json};
-use crate::under::Told;
 
 macro_rules! tables {
     ($($name:ident ($($key:ident),+) { $($column:ident -> $type:ty,)+ })+) => {
@@ -24,7 +24,7 @@ macro_rules! tables {
     };
 }
 
-edited! {
+editable_tables! {
     /// What can be edited of an entity.
     entities (organization_id, entity_ref) { organization_id -> Id, entity_ref -> Text }
         EntityColumns of EntityProfile {

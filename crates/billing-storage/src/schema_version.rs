@@ -20,7 +20,7 @@ const DEVELOPMENT: &str = "0000000000";
 const VERSIONS: &str = "SELECT version FROM __diesel_schema_migrations";
 
 #[derive(QueryableByName)]
-struct Held {
+struct TablesPresent {
     /// Whether there are tables at all.
     #[diesel(sql_type = Bool)]
     tables: bool,
@@ -38,24 +38,26 @@ struct Version {
 /// Rejects a SQLite file that has the tables of another program, of a development version or of a newer release. A file belongs to
 /// one program.
 pub(crate) fn check_sqlite(connection: &mut SqliteConnection) -> Result<(), ConnectError> {
-    let held: Held = diesel::sql_query(
+    let held: TablesPresent = diesel::sql_query(
         "SELECT count(*) > 0 AS tables, coalesce(max(name = '__diesel_schema_migrations'), 0) AS migrations FROM sqlite_master",
     )
     .get_result(connection)?;
     match held {
-        Held { migrations: true, .. } => {
+        TablesPresent { migrations: true, .. } => {
             let versions: Vec<Version> = diesel::sql_query(VERSIONS).load(connection)?;
             check_versions::<Sqlite>(&SQLITE, versions)
         }
-        Held { tables: true, .. } => Err(ConnectError("it holds the tables of another program; name a new file".to_owned())),
-        Held { .. } => Ok(()),
+        TablesPresent { tables: true, .. } => {
+            Err(ConnectError("it holds the tables of another program; name a new file".to_owned()))
+        }
+        TablesPresent { .. } => Ok(()),
     }
 }
 
 /// Rejects a PostgreSQL schema of a development version or of a newer release, or with another program's migrations. Other tables are
 /// accepted: extensions create some.
 pub(crate) fn check_postgres(connection: &mut PgConnection) -> Result<(), ConnectError> {
-    let held: Held =
+    let held: TablesPresent =
         diesel::sql_query("SELECT true AS tables, to_regclass('__diesel_schema_migrations') IS NOT NULL AS migrations")
             .get_result(connection)?;
     if !held.migrations {

@@ -19,11 +19,11 @@ const CONTRACTS: usize = 10_000;
 /// The newest terms of contracts by `contracts.terms_id`, which each version of a contract has another of. So what is kept is
 /// never out of date, whatever other servers do, and what was read in a transaction that is undone is never asked for again.
 pub(crate) struct TermsCache {
-    kept: Cache<Uuid, Kept, ByBytes>,
+    kept: Cache<Uuid, CacheEntries, ByBytes>,
 }
 
 #[derive(Clone)]
-struct Kept {
+struct CacheEntries {
     products: Arc<[ContractProduct]>,
     bytes: u64,
 }
@@ -31,8 +31,8 @@ struct Kept {
 #[derive(Clone)]
 struct ByBytes;
 
-impl Weighter<Uuid, Kept> for ByBytes {
-    fn weight(&self, _: &Uuid, kept: &Kept) -> u64 {
+impl Weighter<Uuid, CacheEntries> for ByBytes {
+    fn weight(&self, _: &Uuid, kept: &CacheEntries) -> u64 {
         kept.bytes
     }
 }
@@ -53,6 +53,6 @@ impl TermsCache {
     pub(crate) fn keep(&self, terms_id: Uuid, products: &[ContractProduct], written: usize) {
         let written = u64::try_from(written).unwrap_or(MAX_BYTES);
         let bytes = written.saturating_mul(FOR_A_BYTE).saturating_add(FOR_ITSELF);
-        self.kept.insert(terms_id, Kept { products: products.into(), bytes });
+        self.kept.insert(terms_id, CacheEntries { products: products.into(), bytes });
     }
 }

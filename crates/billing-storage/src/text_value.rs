@@ -3,7 +3,7 @@
 use std::fmt;
 
 use billing_domain::access::{Actor, RequestId, Role, Scope, Scopes, SecretPurpose};
-use billing_domain::audit::{AuditAction, AuditedKind, Author};
+use billing_domain::audit::{AuditAction, AuditActor, AuditedKind};
 use billing_domain::calendar::{TimeZone, Timestamp};
 use billing_domain::catalog::{Aggregation, Recurrence};
 use billing_domain::codes::{AddressScheme, CountryCode, ExemptionCode, IdentifierScheme, NoteSubject, UnitCode};
@@ -13,7 +13,7 @@ use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::DocumentKind;
 use billing_domain::document::files::FileForm;
 use billing_domain::document::lines::BillWith;
-use billing_domain::document::linking::Slot;
+use billing_domain::document::linking::SlotKind;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::format::Expression;
 use billing_domain::money::{Currency, Money, Percentage, Price, SignedPrice};
@@ -32,41 +32,41 @@ use rust_decimal::Decimal;
 use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
 
 /// One text, there and back.
-pub(crate) trait Leaf: Sized {
+pub(crate) trait TextValue: Sized {
     /// What it is, for messages.
     const WHAT: &'static str;
 
     /// As it is stored.
-    fn show(&self) -> String;
+    fn to_text(&self) -> String;
 
     /// Reads what [`show`](Self::show) wrote; `None` for anything else.
-    fn read(text: &str) -> Option<Self>;
+    fn parse_text(text: &str) -> Option<Self>;
 }
 
-pub(crate) fn serialize<T: Leaf, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&value.show())
+pub(crate) fn serialize<T: TextValue, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&value.to_text())
 }
 
-pub(crate) fn deserialize<'de, T: Leaf, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+pub(crate) fn deserialize<'de, T: TextValue, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     let text = String::deserialize(deserializer)?;
-    T::read(&text).ok_or_else(|| D::Error::custom(format_args!("{text:?} is not {}", T::WHAT)))
+    T::parse_text(&text).ok_or_else(|| D::Error::custom(format_args!("{text:?} is not {}", T::WHAT)))
 }
 
 /// The same for what may be absent.
 pub(crate) mod option {
-    use super::{Deserializer, Leaf, Serializer};
+    use super::{Deserializer, Serializer, TextValue};
     use serde::Deserialize;
 
-    pub(crate) fn serialize<T: Leaf, S: Serializer>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<T: TextValue, S: Serializer>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
         match value {
             Some(value) => super::serialize(value, serializer),
             None => serializer.serialize_none(),
         }
     }
 
-    pub(crate) fn deserialize<'de, T: Leaf, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    pub(crate) fn deserialize<'de, T: TextValue, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
         struct Present<T>(T);
-        impl<'de, T: Leaf> Deserialize<'de> for Present<T> {
+        impl<'de, T: TextValue> Deserialize<'de> for Present<T> {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 super::deserialize(deserializer).map(Self)
             }
@@ -77,32 +77,33 @@ pub(crate) mod option {
 
 /// The same for lists.
 pub(crate) mod list {
-    use super::{Deserializer, Leaf, Serializer};
+    use super::{Deserializer, Serializer, TextValue};
     use serde::Deserialize as _;
     use serde::de::Error as _;
 
-    pub(crate) fn serialize<T: Leaf, S: Serializer>(values: &[T], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(values.iter().map(Leaf::show))
+    pub(crate) fn serialize<T: TextValue, S: Serializer>(values: &[T], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(values.iter().map(TextValue::to_text))
     }
 
-    pub(crate) fn deserialize<'de, T: Leaf, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    pub(crate) fn deserialize<'de, T: TextValue, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
         let texts = Vec::<String>::deserialize(deserializer)?;
-        let read = |text: &String| T::read(text).ok_or_else(|| D::Error::custom(format_args!("{text:?} is not {}", T::WHAT)));
+        let read =
+            |text: &String| T::parse_text(text).ok_or_else(|| D::Error::custom(format_args!("{text:?} is not {}", T::WHAT)));
         texts.iter().map(read).collect()
     }
 }
 
 macro_rules! leaves {
     ($($type:ty, $what:literal, $show:expr, $read:expr;)+) => {$(
-        impl Leaf for $type {
+        impl TextValue for $type {
             const WHAT: &'static str = $what;
 
-            fn show(&self) -> String {
+            fn to_text(&self) -> String {
                 let show: fn(&Self) -> String = $show;
                 show(self)
             }
 
-            fn read(text: &str) -> Option<Self> {
+            fn parse_text(text: &str) -> Option<Self> {
                 let read: fn(&str) -> Option<Self> = $read;
                 read(text)
             }
@@ -112,14 +113,14 @@ macro_rules! leaves {
 
 macro_rules! words {
     ($($type:ty, $what:literal { $($variant:path = $word:literal),+ $(,)? })+) => {$(
-        impl Leaf for $type {
+        impl TextValue for $type {
             const WHAT: &'static str = $what;
 
-            fn show(&self) -> String {
+            fn to_text(&self) -> String {
                 match self { $($variant => $word),+ }.to_owned()
             }
 
-            fn read(text: &str) -> Option<Self> {
+            fn parse_text(text: &str) -> Option<Self> {
                 match text { $($word => Some($variant),)+ _ => None }
             }
         }
@@ -151,7 +152,7 @@ leaves! {
     NaiveDate, "a date", shown, |text| text.parse().ok();
     TimeZone, "a time zone", |zone| zone.name().to_owned(), |text| Self::parse(text).ok();
     Actor, "an actor", shown, |text| Self::parse(text).ok();
-    Author, "an author", shown, Self::parse;
+    AuditActor, "an author", shown, Self::parse;
     AuditAction, "an action", |action| action.as_str().to_owned(), Self::parse;
     AuditedKind, "a kind of object", |kind| kind.as_str().to_owned(), Self::parse;
     RequestId, "a request's id", shown, Self::parse;
@@ -185,7 +186,7 @@ words! {
         DocumentKind::Invoice = "INVOICE", DocumentKind::Credit = "CREDIT", DocumentKind::Debit = "DEBIT",
     }
     FileForm, "a form of a file" { FileForm::Pdf = "PDF", FileForm::Ubl = "UBL", FileForm::Cii = "CII" }
-    Slot, "a slot" { Slot::Period = "PERIOD", Slot::UsageDebit = "USAGE_DEBIT", Slot::Closing = "CLOSING" }
+    SlotKind, "a slot" { SlotKind::Period = "PERIOD", SlotKind::UsageDebit = "USAGE_DEBIT", SlotKind::Closing = "CLOSING" }
     BillWith, "what a line is billed with" { BillWith::Fixed = "FIXED", BillWith::Usage = "USAGE" }
     Aggregation, "an aggregation" {
         Aggregation::Sum = "SUM", Aggregation::Count = "COUNT", Aggregation::Max = "MAX", Aggregation::Latest = "LATEST",

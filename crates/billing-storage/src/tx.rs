@@ -6,7 +6,7 @@ use diesel::pg::PgConnection;
 use diesel::result::Error;
 use diesel::sqlite::SqliteConnection;
 
-use crate::failure::Failure;
+use crate::failure::StatementError;
 use crate::held::HeldLocks;
 use crate::terms_cache::TermsCache;
 
@@ -21,8 +21,8 @@ pub(crate) struct Transaction<'a> {
     pub(crate) connection: Connection<'a>,
     /// The first statement that failed. It undoes the transaction even if the work ignores its error: on
     /// PostgreSQL nothing after it would be stored anyway.
-    failure: Option<Failure>,
-    /// Whether a contract was held. Who holds one waits for another without a [turnstile](crate::turnstile): whoever closed it
+    failure: Option<StatementError>,
+    /// Whether a contract was held. Who holds one waits for another without a [turnstile](crate::lock_gate): whoever closed it
     /// may wait for the one that is held.
     pub(crate) holds_contracts: bool,
     /// Whether its connection may have left turnstiles closed: it failed while it waited behind them.
@@ -66,24 +66,24 @@ impl<'a> Transaction<'a> {
     }
 
     /// What failed, if anything did.
-    pub(crate) fn into_failure(self) -> Option<Failure> {
+    pub(crate) fn into_failure(self) -> Option<StatementError> {
         self.failure
     }
 
     /// Remembers a failed statement.
     pub(crate) fn failed(&mut self, table: &'static str, error: &Error) -> StoreError {
-        self.remember(Failure::of(table, error))
+        self.remember(StatementError::of(table, error))
     }
 
     /// Remembers that the transaction must not be kept.
-    pub(crate) fn remember(&mut self, failure: Failure) -> StoreError {
+    pub(crate) fn remember(&mut self, failure: StatementError) -> StoreError {
         self.failure.get_or_insert_with(|| failure.clone());
         failure.into()
     }
 
     /// A rule of the tables that the caller broke.
     pub(crate) fn refuse<T>(&mut self, what: String) -> StoreResult<T> {
-        Err(self.remember(Failure::Corrupt(what)))
+        Err(self.remember(StatementError::Corrupt(what)))
     }
 }
 
@@ -150,7 +150,7 @@ macro_rules! load_held {
 pub(crate) use load_held;
 
 /// Loads columns of the one contract that a condition names, and holds it like [`load_held`]. Whoever doesn't get its first
-/// contract alone at once closes the customer's [turnstile](crate::turnstile) before it waits.
+/// contract alone at once closes the customer's [turnstile](crate::lock_gate) before it waits.
 macro_rules! load_contract {
     ($tx:expr, $lock:expr, $contract:expr, $columns:expr) => {{
         let is_first = !$tx.holds_contracts;
@@ -163,7 +163,7 @@ macro_rules! load_contract {
                     }
                     let customer = $contract.select($crate::schema::contracts::customer_id).first(*connection).optional()?;
                     let Some(customer) = customer else { return Ok(Some(got)) };
-                    $crate::turnstile::close(connection, customer).map(|()| None)
+                    $crate::lock_gate::close(connection, customer).map(|()| None)
                 })
             }
             _ => Ok(None),

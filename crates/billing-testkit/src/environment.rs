@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::document::files::MadeFile;
+use billing_domain::document::files::RenderedFile;
 use billing_domain::document::printout::Printout;
 use billing_domain::ports::{Clock, DocumentPrinter, IdSource, PrintError};
 use sha2::{Digest as _, Sha256};
@@ -74,13 +74,13 @@ impl IdSource for FreshIds {
 pub struct PlainPrinter;
 
 impl DocumentPrinter for PlainPrinter {
-    fn print(&self, printout: &Printout) -> Result<MadeFile, PrintError> {
+    fn print(&self, printout: &Printout) -> Result<RenderedFile, PrintError> {
         let said = format!("{printout:?}");
         if said.contains('☐') {
             return Err(PrintError::MissingGlyph("☐".to_owned()));
         }
         let sha256 = Sha256::digest(&said).into();
-        Ok(MadeFile { bytes: said.into_bytes(), sha256, maker: "PlainPrinter 1".to_owned() })
+        Ok(RenderedFile { bytes: said.into_bytes(), sha256, maker: "PlainPrinter 1".to_owned() })
     }
 }
 

@@ -22,15 +22,15 @@ pub(crate) const CAN_BE: [&str; 11] = [
 /// What is compared of a document.
 const SAID: [&str; 6] = ["state", "kind", "total", "amount_due", "paid_amount", "credits_amount"];
 
-type Told = BTreeMap<String, [String; 6]>;
+type DocumentFigures = BTreeMap<String, [String; 6]>;
 
 /// What a dry run showed.
 pub(crate) struct Rehearsed {
-    changed: Told,
-    before: Told,
+    changed: DocumentFigures,
+    before: DocumentFigures,
 }
 
-fn told<'d>(documents: impl IntoIterator<Item = &'d Value>) -> Told {
+fn told<'d>(documents: impl IntoIterator<Item = &'d Value>) -> DocumentFigures {
     let one = |document: &Value| (books::fields(document, ["document_number"])[0].clone(), books::fields(document, SAID));
     documents.into_iter().map(one).collect()
 }
@@ -51,9 +51,9 @@ impl Rehearsed {
         // Nobody saw what was opened and put out of force at once.
         let was_seen = |(number, said): &(&String, &[String; 6])| before.contains_key(*number) || said[0] != "VOID";
         let owned = |(number, said): (&String, &[String; 6])| (number.clone(), said.clone());
-        let changed: Told = after.iter().filter(is_new).filter(was_seen).map(owned).collect();
+        let changed: DocumentFigures = after.iter().filter(is_new).filter(was_seen).map(owned).collect();
         // A paper may say something else where its amounts are the same.
-        let shown: Told = self.changed.iter().filter(is_new).map(owned).collect();
+        let shown: DocumentFigures = self.changed.iter().filter(is_new).map(owned).collect();
         if shown != changed {
             return Err(format!("the dry run shows {shown:?}, and {changed:?} happens"));
         }

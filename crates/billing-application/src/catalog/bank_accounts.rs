@@ -9,8 +9,8 @@ use billing_domain::ports::{Access, transact};
 use billing_domain::refs::BankAccountRef;
 
 use super::{inserted, only, updated};
-use crate::audit::{Audited, Change, Doer, note};
-use crate::error::{Thing, UseCaseResult};
+use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
+use crate::error::{ResourceKind, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// Makes one.
@@ -27,8 +27,14 @@ pub fn create_bank_account(
     profile.check()?;
     let made = BankAccount { account_ref, profile, created_at: services.now() };
     transact(&*services.store, Access::Write, |tx| {
-        inserted(Thing::BankAccount, tx.insert_bank_account(organization, &made)?)?;
-        note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::BankAccount(&made)))?;
+        inserted(ResourceKind::BankAccount, tx.insert_bank_account(organization, &made)?)?;
+        record_audit_event(
+            tx,
+            services,
+            AuditContext::of(principal),
+            AuditAction::Create,
+            AuditChange::Made(AuditSubject::BankAccount(&made)),
+        )?;
         Ok(made.clone())
     })
 }
@@ -46,13 +52,13 @@ pub fn edit_bank_account(
     let organization = allow(principal, UseCase::EditBankAccount)?;
     transact(&*services.store, Access::Write, |tx| {
         let found = tx.bank_accounts_by_refs(organization, std::slice::from_ref(reference))?;
-        let present = only(Thing::BankAccount, found)?;
+        let present = only(ResourceKind::BankAccount, found)?;
         let mut made = present.clone();
         changes.apply(&mut made.profile);
         made.profile.check()?;
-        updated(Thing::BankAccount, tx.update_bank_account(organization, &made)?)?;
-        let change = Change::From(Audited::BankAccount(&present), Audited::BankAccount(&made));
-        note(tx, services, Doer::of(principal), AuditAction::Edit, change)?;
+        updated(ResourceKind::BankAccount, tx.update_bank_account(organization, &made)?)?;
+        let change = AuditChange::From(AuditSubject::BankAccount(&present), AuditSubject::BankAccount(&made));
+        record_audit_event(tx, services, AuditContext::of(principal), AuditAction::Edit, change)?;
         Ok(made)
     })
 }
@@ -64,7 +70,7 @@ pub fn edit_bank_account(
 pub fn get_bank_account(services: &Services, principal: &Principal, reference: &BankAccountRef) -> UseCaseResult<BankAccount> {
     let organization = allow(principal, UseCase::GetBankAccount)?;
     transact(&*services.store, Access::Read, |tx| {
-        only(Thing::BankAccount, tx.bank_accounts_by_refs(organization, std::slice::from_ref(reference))?)
+        only(ResourceKind::BankAccount, tx.bank_accounts_by_refs(organization, std::slice::from_ref(reference))?)
     })
 }
 

@@ -12,8 +12,8 @@ use billing_domain::tax::StatedTax;
 
 use super::taxes::{TaxPatch, in_force, today_of_customers};
 use super::{check_entity, inserted, only, updated};
-use crate::audit::{Audited, Change, Doer, note};
-use crate::error::{Thing, UseCaseResult};
+use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
+use crate::error::{ResourceKind, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// A customer as it is answered.
@@ -71,9 +71,15 @@ pub fn create_customer(
     };
     transact(&*services.store, Access::Write, |tx| {
         check_entity(tx, organization, made.profile.entity_ref.as_ref())?;
-        inserted(Thing::Customer, tx.insert_customer(organization, &made)?)?;
+        inserted(ResourceKind::Customer, tx.insert_customer(organization, &made)?)?;
         let view = CustomerView::of(made.clone(), || today_of_customers(services, tx, organization))?;
-        note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::Customer(&view)))?;
+        record_audit_event(
+            tx,
+            services,
+            AuditContext::of(principal),
+            AuditAction::Create,
+            AuditChange::Made(AuditSubject::Customer(&view)),
+        )?;
         Ok(view)
     })
 }
@@ -91,7 +97,7 @@ pub fn edit_customer(
     let organization = allow(principal, UseCase::EditCustomer)?;
     transact(&*services.store, Access::Write, |tx| {
         let found = tx.customers_by_refs(organization, std::slice::from_ref(reference))?;
-        let present = only(Thing::Customer, found)?;
+        let present = only(ResourceKind::Customer, found)?;
         let mut wanted = WantedCustomer::from(present.profile.clone());
         changes.apply(&mut wanted);
         let day = if wanted.tax.is_named() { Some(today_of_customers(services, tx, organization)?) } else { None };
@@ -101,14 +107,14 @@ pub fn edit_customer(
         check_entity(tx, organization, made.profile.entity_ref.as_ref())?;
         if let Some(rehearsal) = services.rehearsal() {
             let filter = DocumentFilter { customer_id: Some(present.id), ..DocumentFilter::default() };
-            rehearsal.look_at_drafts(tx, organization, &filter, services.now())?;
+            rehearsal.capture_drafts(tx, organization, &filter, services.now())?;
         }
-        updated(Thing::Customer, tx.update_customer(organization, &made)?)?;
+        updated(ResourceKind::Customer, tx.update_customer(organization, &made)?)?;
         let mut today = || day.map_or_else(|| today_of_customers(services, tx, organization), Ok);
         let before = CustomerView::of(present, &mut today)?;
         let view = CustomerView::of(made, &mut today)?;
-        let change = Change::From(Audited::Customer(&before), Audited::Customer(&view));
-        note(tx, services, Doer::of(principal), AuditAction::Edit, change)?;
+        let change = AuditChange::From(AuditSubject::Customer(&before), AuditSubject::Customer(&view));
+        record_audit_event(tx, services, AuditContext::of(principal), AuditAction::Edit, change)?;
         Ok(view)
     })
 }
@@ -120,7 +126,7 @@ pub fn edit_customer(
 pub fn get_customer(services: &Services, principal: &Principal, reference: &CustomerRef) -> UseCaseResult<CustomerView> {
     let organization = allow(principal, UseCase::GetCustomer)?;
     transact(&*services.store, Access::Read, |tx| {
-        let customer = only(Thing::Customer, tx.customers_by_refs(organization, std::slice::from_ref(reference))?)?;
+        let customer = only(ResourceKind::Customer, tx.customers_by_refs(organization, std::slice::from_ref(reference))?)?;
         CustomerView::of(customer, || today_of_customers(services, tx, organization))
     })
 }

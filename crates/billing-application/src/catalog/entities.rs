@@ -12,8 +12,8 @@ use billing_domain::violation::Violations;
 
 use super::taxes::{TaxBasisPatch, TaxPatch, default_entity, in_force, today_of_entity};
 use super::{inserted, only, updated};
-use crate::audit::{Audited, Change, Doer, note};
-use crate::error::{Thing, UseCaseResult};
+use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
+use crate::error::{ResourceKind, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// An entity as it is answered.
@@ -67,14 +67,20 @@ pub fn create_entity(
         created_at: services.now(),
     };
     transact(&*services.store, Access::Write, |tx| {
-        inserted(Thing::Entity, tx.insert_entity(organization, &made)?)?;
+        inserted(ResourceKind::Entity, tx.insert_entity(organization, &made)?)?;
         let default = default_entity(tx, organization)?;
         let is_default = wanted.is_default.unwrap_or(default.is_none());
         if is_default {
             tx.set_default_entity(organization, &made.entity_ref)?;
         }
         let view = EntityView::of(services, made.clone(), is_default)?;
-        note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::Entity(&view)))?;
+        record_audit_event(
+            tx,
+            services,
+            AuditContext::of(principal),
+            AuditAction::Create,
+            AuditChange::Made(AuditSubject::Entity(&view)),
+        )?;
         Ok(view)
     })
 }
@@ -95,7 +101,7 @@ pub fn edit_entity(
 ) -> UseCaseResult<EntityView> {
     let organization = allow(principal, UseCase::EditEntity)?;
     transact(&*services.store, Access::Write, |tx| {
-        let present = only(Thing::Entity, tx.entities_by_refs(organization, std::slice::from_ref(reference))?)?;
+        let present = only(ResourceKind::Entity, tx.entities_by_refs(organization, std::slice::from_ref(reference))?)?;
         let mut wanted = WantedEntity { profile: present.profile.clone(), is_default: None, tax: TaxBasisPatch::default() };
         changes.apply(&mut wanted);
         let today = wanted.profile.time_zone.service_date(services.now());
@@ -108,7 +114,7 @@ pub fn edit_entity(
             return Err(Violations::one(&["default"], "not_allowed", detail).into());
         }
         if present.profile.bills_at_other_times_than(&wanted.profile) {
-            tx.look_again(organization, reference, services.now())?;
+            tx.advance_due_instants(organization, reference, services.now())?;
         }
         tx.hold_entity(organization, &present)?;
         if wanted.profile.number_prefix != present.profile.number_prefix && tx.has_given_numbers(organization, reference)? {
@@ -116,17 +122,17 @@ pub fn edit_entity(
         }
         if let Some(rehearsal) = services.rehearsal() {
             let filter = DocumentFilter { entity_ref: Some(reference.clone()), ..DocumentFilter::default() };
-            rehearsal.look_at_drafts(tx, organization, &filter, services.now())?;
+            rehearsal.capture_drafts(tx, organization, &filter, services.now())?;
         }
         let made = Entity { profile: wanted.profile, ..present.clone() };
-        updated(Thing::Entity, tx.update_entity(organization, &made)?)?;
+        updated(ResourceKind::Entity, tx.update_entity(organization, &made)?)?;
         if is_default && !was_default {
             tx.set_default_entity(organization, reference)?;
         }
         let before = EntityView::of(services, present, was_default)?;
         let view = EntityView::of(services, made, is_default)?;
-        let change = Change::From(Audited::Entity(&before), Audited::Entity(&view));
-        note(tx, services, Doer::of(principal), AuditAction::Edit, change)?;
+        let change = AuditChange::From(AuditSubject::Entity(&before), AuditSubject::Entity(&view));
+        record_audit_event(tx, services, AuditContext::of(principal), AuditAction::Edit, change)?;
         Ok(view)
     })
 }
@@ -138,7 +144,7 @@ pub fn edit_entity(
 pub fn get_entity(services: &Services, principal: &Principal, reference: &EntityRef) -> UseCaseResult<EntityView> {
     let organization = allow(principal, UseCase::GetEntity)?;
     transact(&*services.store, Access::Read, |tx| {
-        let entity = only(Thing::Entity, tx.entities_by_refs(organization, std::slice::from_ref(reference))?)?;
+        let entity = only(ResourceKind::Entity, tx.entities_by_refs(organization, std::slice::from_ref(reference))?)?;
         let is_default = default_entity(tx, organization)?.as_ref() == Some(reference);
         EntityView::of(services, entity, is_default)
     })

@@ -6,7 +6,7 @@ use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Access, transact};
 use billing_domain::tax::ExchangeRate;
 
-use crate::audit::{Audited, Change, Doer, note};
+use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
 use crate::error::UseCaseResult;
 use crate::{Services, UseCase, allow};
 
@@ -20,13 +20,13 @@ pub fn put_exchange_rate(services: &Services, principal: &Principal, rate: Excha
     transact(&*services.store, Access::Write, |tx| {
         let present = tx.exchange_rate(organization, rate.from, rate.to, rate.date)?;
         tx.put_exchange_rate(organization, &rate, now)?;
-        let put = Audited::ExchangeRate(&rate);
+        let put = AuditSubject::ExchangeRate(&rate);
         // The one on a day before isn't replaced.
         let (action, change) = match present.as_ref().filter(|present| present.date == rate.date) {
-            None => (AuditAction::Create, Change::Made(put)),
-            Some(present) => (AuditAction::Edit, Change::From(Audited::ExchangeRate(present), put)),
+            None => (AuditAction::Create, AuditChange::Made(put)),
+            Some(present) => (AuditAction::Edit, AuditChange::From(AuditSubject::ExchangeRate(present), put)),
         };
-        note(tx, services, Doer::of(principal), action, change)?;
+        record_audit_event(tx, services, AuditContext::of(principal), action, change)?;
         Ok(rate)
     })
 }

@@ -24,16 +24,16 @@ use billing_domain::party::Entity;
 use billing_domain::ports::{Insertion, Tx, Update};
 use billing_domain::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId};
 
-use crate::error::{Thing, UseCaseError, UseCaseResult, unknown_reference};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult, unknown_reference};
 
-pub(crate) fn inserted(thing: Thing, insertion: Insertion) -> UseCaseResult<()> {
+pub(crate) fn inserted(thing: ResourceKind, insertion: Insertion) -> UseCaseResult<()> {
     match insertion {
         Insertion::Done => Ok(()),
         Insertion::Taken(field) => Err(UseCaseError::AlreadyExists { thing, field }),
     }
 }
 
-pub(crate) fn updated(thing: Thing, update: Update) -> UseCaseResult<()> {
+pub(crate) fn updated(thing: ResourceKind, update: Update) -> UseCaseResult<()> {
     match update {
         Update::Done => Ok(()),
         Update::Unknown => Err(UseCaseError::Unknown(thing)),
@@ -56,7 +56,7 @@ pub(crate) fn all_entities(tx: &mut dyn Tx, organization: OrganizationId) -> Use
 }
 
 /// The one row that was looked up.
-pub(crate) fn only<T>(thing: Thing, found: Vec<T>) -> UseCaseResult<T> {
+pub(crate) fn only<T>(thing: ResourceKind, found: Vec<T>) -> UseCaseResult<T> {
     found.into_iter().next().ok_or(UseCaseError::Unknown(thing))
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn narrow_to_customer(
 fn check_entity(tx: &mut dyn Tx, organization: OrganizationId, entity_ref: Option<&EntityRef>) -> UseCaseResult<()> {
     let Some(entity_ref) = entity_ref else { return Ok(()) };
     if tx.entities_by_refs(organization, std::slice::from_ref(entity_ref))?.is_empty() {
-        return Err(unknown_reference(&["entity_ref"], Thing::Entity).into());
+        return Err(unknown_reference(&["entity_ref"], ResourceKind::Entity).into());
     }
     Ok(())
 }

@@ -12,8 +12,8 @@ use billing_domain::refs::{OrganizationId, PricingRef, UsageProductRef};
 use billing_domain::violation::Violations;
 
 use super::{inserted, only, updated};
-use crate::audit::{Audited, Change, Doer, note};
-use crate::error::{Thing, UseCaseError, UseCaseResult, unknown_reference};
+use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult, unknown_reference};
 use crate::{Services, UseCase, allow};
 
 /// What a quantity costs by a pricing.
@@ -43,8 +43,14 @@ pub fn create_pricing(
     };
     transact(&*services.store, Access::Write, |tx| {
         check_content(tx, organization, &made.content)?;
-        inserted(Thing::Pricing, tx.insert_pricing(organization, &made)?)?;
-        note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::Pricing(&made)))?;
+        inserted(ResourceKind::Pricing, tx.insert_pricing(organization, &made)?)?;
+        record_audit_event(
+            tx,
+            services,
+            AuditContext::of(principal),
+            AuditAction::Create,
+            AuditChange::Made(AuditSubject::Pricing(&made)),
+        )?;
         Ok(made.clone())
     })
 }
@@ -62,13 +68,13 @@ pub fn edit_pricing(
     let organization = allow(principal, UseCase::EditPricing)?;
     transact(&*services.store, Access::Write, |tx| {
         let found = tx.pricings_by_refs(organization, std::slice::from_ref(reference))?;
-        let present = only(Thing::Pricing, found)?;
+        let present = only(ResourceKind::Pricing, found)?;
         let mut made = present.clone();
         changes.apply(&mut made.content);
         check_content(tx, organization, &made.content)?;
-        updated(Thing::Pricing, tx.update_pricing(organization, &made)?)?;
-        let change = Change::From(Audited::Pricing(&present), Audited::Pricing(&made));
-        note(tx, services, Doer::of(principal), AuditAction::Edit, change)?;
+        updated(ResourceKind::Pricing, tx.update_pricing(organization, &made)?)?;
+        let change = AuditChange::From(AuditSubject::Pricing(&present), AuditSubject::Pricing(&made));
+        record_audit_event(tx, services, AuditContext::of(principal), AuditAction::Edit, change)?;
         Ok(made)
     })
 }
@@ -80,7 +86,7 @@ pub fn edit_pricing(
 pub fn get_pricing(services: &Services, principal: &Principal, reference: &PricingRef) -> UseCaseResult<Pricing> {
     let organization = allow(principal, UseCase::GetPricing)?;
     transact(&*services.store, Access::Read, |tx| {
-        only(Thing::Pricing, tx.pricings_by_refs(organization, std::slice::from_ref(reference))?)
+        only(ResourceKind::Pricing, tx.pricings_by_refs(organization, std::slice::from_ref(reference))?)
     })
 }
 
@@ -96,7 +102,7 @@ pub fn rate_pricing(
 ) -> UseCaseResult<Vec<PricingRate>> {
     let organization = allow(principal, UseCase::RatePricing)?;
     let found = transact(&*services.store, Access::Glance, |tx| {
-        only(Thing::Pricing, tx.pricings_by_refs(organization, std::slice::from_ref(reference))?)
+        only(ResourceKind::Pricing, tx.pricings_by_refs(organization, std::slice::from_ref(reference))?)
     })?;
     let rate = |quantity: &Quantity| {
         let line_items = rating::rate_pricing(&found.content, *quantity).map_err(UseCaseError::AmountOutOfRange)?;
@@ -124,7 +130,7 @@ fn check_content(tx: &mut dyn Tx, organization: OrganizationId, content: &Pricin
         if !known.iter().any(|product| product.usage_product_ref == *wanted) {
             let index = i.to_string();
             let path = ["line_items", &index, "usage_product_ref"];
-            found.extend_below(&[], unknown_reference(&path, Thing::UsageProduct));
+            found.extend_below(&[], unknown_reference(&path, ResourceKind::UsageProduct));
         }
     }
     Ok(found.or(())?)

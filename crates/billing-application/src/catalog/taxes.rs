@@ -2,7 +2,7 @@
 
 use billing_domain::calendar::Date;
 use billing_domain::calendar::TimeZone;
-use billing_domain::contract::amendment::TreatmentPatch;
+use billing_domain::contract::amendment::TaxTreatmentPatch;
 use billing_domain::money::Percentage;
 use billing_domain::party::Entity;
 use billing_domain::patch::Patch;
@@ -27,7 +27,7 @@ pub struct TaxPatch {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaxBasisPatch {
     /// Category and reason.
-    pub treatment: TreatmentPatch,
+    pub treatment: TaxTreatmentPatch,
     /// From when it holds; today, or since the beginning where none is in force, when left out.
     pub from: Option<Date>,
 }
@@ -41,7 +41,7 @@ impl From<TaxBasisPatch> for TaxPatch {
 impl TaxPatch {
     /// Whether it names anything but the day.
     pub(super) fn is_named(&self) -> bool {
-        self.rate.is_named() || self.basis.treatment != TreatmentPatch::default()
+        self.rate.is_named() || self.basis.treatment != TaxTreatmentPatch::default()
     }
 
     /// Changes default taxes. What it leaves out stays as it is in force on the day; what is in force already is no change unless

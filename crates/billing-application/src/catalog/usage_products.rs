@@ -9,8 +9,8 @@ use billing_domain::ports::{Access, transact};
 use billing_domain::refs::UsageProductRef;
 
 use super::{inserted, only, updated};
-use crate::audit::{Audited, Change, Doer, note};
-use crate::error::{Thing, UseCaseResult};
+use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
+use crate::error::{ResourceKind, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// Makes one; without a reference it is assigned.
@@ -30,8 +30,14 @@ pub fn create_usage_product(
         created_at: services.now(),
     };
     transact(&*services.store, Access::Write, |tx| {
-        inserted(Thing::UsageProduct, tx.insert_usage_product(organization, &made)?)?;
-        note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::UsageProduct(&made)))?;
+        inserted(ResourceKind::UsageProduct, tx.insert_usage_product(organization, &made)?)?;
+        record_audit_event(
+            tx,
+            services,
+            AuditContext::of(principal),
+            AuditAction::Create,
+            AuditChange::Made(AuditSubject::UsageProduct(&made)),
+        )?;
         Ok(made.clone())
     })
 }
@@ -49,12 +55,12 @@ pub fn edit_usage_product(
     let organization = allow(principal, UseCase::EditUsageProduct)?;
     transact(&*services.store, Access::Write, |tx| {
         let found = tx.usage_products_by_refs(organization, std::slice::from_ref(reference))?;
-        let present = only(Thing::UsageProduct, found)?;
+        let present = only(ResourceKind::UsageProduct, found)?;
         let mut made = present.clone();
         changes.apply(&mut made.profile);
-        updated(Thing::UsageProduct, tx.update_usage_product(organization, &made)?)?;
-        let change = Change::From(Audited::UsageProduct(&present), Audited::UsageProduct(&made));
-        note(tx, services, Doer::of(principal), AuditAction::Edit, change)?;
+        updated(ResourceKind::UsageProduct, tx.update_usage_product(organization, &made)?)?;
+        let change = AuditChange::From(AuditSubject::UsageProduct(&present), AuditSubject::UsageProduct(&made));
+        record_audit_event(tx, services, AuditContext::of(principal), AuditAction::Edit, change)?;
         Ok(made)
     })
 }
@@ -66,7 +72,7 @@ pub fn edit_usage_product(
 pub fn get_usage_product(services: &Services, principal: &Principal, reference: &UsageProductRef) -> UseCaseResult<UsageProduct> {
     let organization = allow(principal, UseCase::GetUsageProduct)?;
     transact(&*services.store, Access::Read, |tx| {
-        only(Thing::UsageProduct, tx.usage_products_by_refs(organization, std::slice::from_ref(reference))?)
+        only(ResourceKind::UsageProduct, tx.usage_products_by_refs(organization, std::slice::from_ref(reference))?)
     })
 }
 

@@ -3,10 +3,10 @@
 use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Timestamp;
-use billing_domain::contract::agreement::Catalog;
-use billing_domain::contract::amendment::{ContractEdit, LastDay, QuantityChange};
+use billing_domain::contract::amendment::{CancelAt, ContractEdit, QuantityChange};
+use billing_domain::contract::resolve::Catalog;
 use billing_domain::ledger::ContractBook;
-use billing_domain::ledger::terms::{self, Backdated};
+use billing_domain::ledger::amend::{self, BackdatingPolicy};
 use billing_domain::patch::Patch;
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{ContractRef, CustomerRef, EntityRef};
@@ -14,11 +14,11 @@ use billing_domain::violation::Violations;
 
 use super::create::{catalog_of, named_by};
 use super::{ContractView, view};
-use crate::accounts::Deciding;
-use crate::audit::{Audited, Change, Doer, note};
-use crate::books::{self, supplies};
-use crate::error::{Thing, UseCaseError, UseCaseResult};
-use crate::rehearsal::{Effects, rehearse};
+use crate::accounts::CommandContext;
+use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
+use crate::book_repository::{self, supplies};
+use crate::dry_run::{Effects, dry_run};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// How an amendment is meant.
@@ -32,7 +32,7 @@ pub struct AmendmentOptions {
 
 /// What became of an amendment.
 #[derive(Clone, Debug)]
-pub enum Amended {
+pub enum AmendmentOutcome {
     /// It is in effect.
     Done(Box<ContractView>),
     /// It would do this.
@@ -51,7 +51,7 @@ pub fn edit_contract(
     customer_ref: Option<&CustomerRef>,
     edit: &ContractEdit,
     options: AmendmentOptions,
-) -> UseCaseResult<Amended> {
+) -> UseCaseResult<AmendmentOutcome> {
     amend(services, principal, (UseCase::EditContract, AuditAction::Edit), contract_ref, options, &|tx, book, backdated, now| {
         if customer_ref.is_some_and(|given| *given != book.contract.customer_ref) {
             return Err(Violations::one(&["customer_ref"], "not_changeable", "can't be changed: make a new contract").into());
@@ -71,8 +71,8 @@ pub fn edit_contract(
             Patch::Set(details) => details.account_ref(),
             Patch::Keep | Patch::Clear => None,
         });
-        books::know_papers(tx, principal.organization(), book, accounts, now)?;
-        Ok(terms::edit(book, edit, &catalog, backdated, now, &mut supplies(services))?)
+        book_repository::load_legal_data(tx, principal.organization(), book, accounts, now)?;
+        Ok(amend::edit(book, edit, &catalog, backdated, now, &mut supplies(services))?)
     })
 }
 
@@ -86,14 +86,14 @@ pub fn change_quantity(
     contract_ref: ContractRef,
     change: &QuantityChange,
     options: AmendmentOptions,
-) -> UseCaseResult<Amended> {
+) -> UseCaseResult<AmendmentOutcome> {
     amend(
         services,
         principal,
         (UseCase::ChangeQuantity, AuditAction::ChangeQuantity),
         contract_ref,
         options,
-        &|_, book, backdated, now| Ok(terms::change_quantity(book, change, backdated, now, &mut supplies(services))?),
+        &|_, book, backdated, now| Ok(amend::change_quantity(book, change, backdated, now, &mut supplies(services))?),
     )
 }
 
@@ -106,16 +106,16 @@ pub fn cancel_contract(
     services: &Services,
     principal: &Principal,
     contract_ref: ContractRef,
-    last_day: LastDay,
+    last_day: CancelAt,
     options: AmendmentOptions,
-) -> UseCaseResult<Amended> {
+) -> UseCaseResult<AmendmentOutcome> {
     amend(
         services,
         principal,
         (UseCase::CancelContract, AuditAction::Cancel),
         contract_ref,
         options,
-        &|_, book, backdated, now| Ok(terms::cancel(book, last_day, backdated, now, &mut supplies(services))?),
+        &|_, book, backdated, now| Ok(amend::cancel(book, last_day, backdated, now, &mut supplies(services))?),
     )
 }
 
@@ -128,18 +128,18 @@ pub fn resume_contract(
     principal: &Principal,
     contract_ref: ContractRef,
     options: AmendmentOptions,
-) -> UseCaseResult<Amended> {
+) -> UseCaseResult<AmendmentOutcome> {
     amend(
         services,
         principal,
         (UseCase::ResumeContract, AuditAction::Resume),
         contract_ref,
         options,
-        &|_, book, backdated, now| Ok(terms::resume(book, backdated, now, &mut supplies(services))?),
+        &|_, book, backdated, now| Ok(amend::resume(book, backdated, now, &mut supplies(services))?),
     )
 }
 
-type Decide<'a> = &'a dyn Fn(&mut dyn Tx, &mut ContractBook, Backdated, Timestamp) -> UseCaseResult<()>;
+type Decide<'a> = &'a dyn Fn(&mut dyn Tx, &mut ContractBook, BackdatingPolicy, Timestamp) -> UseCaseResult<()>;
 
 /// Holds a contract, decides, and writes what was decided, or shows what that would do.
 fn amend(
@@ -149,7 +149,7 @@ fn amend(
     contract_ref: ContractRef,
     options: AmendmentOptions,
     decide: Decide<'_>,
-) -> UseCaseResult<Amended> {
+) -> UseCaseResult<AmendmentOutcome> {
     let now = services.now();
     let organization = allow(principal, use_case)?;
     // What is rehearsed as a whole isn't rehearsed again.
@@ -157,25 +157,25 @@ fn amend(
         let options = AmendmentOptions { dry_run: false, ..options };
         let mut amend =
             |services: &Services<'_>| amend(services, principal, (use_case, action), contract_ref, options, decide).map(drop);
-        return rehearse(services, principal, &mut amend).map(Amended::DryRun);
+        return dry_run(services, principal, &mut amend).map(AmendmentOutcome::DryRun);
     }
-    let backdated = if options.allow_backdated { Backdated::Allowed } else { Backdated::Refused };
+    let backdated = if options.allow_backdated { BackdatingPolicy::Allowed } else { BackdatingPolicy::Refused };
     let amended = transact(&*services.store, Access::Write, |tx| {
-        let book = books::held_by_ref(tx, organization, contract_ref, now)?;
-        let mut book = book.ok_or(UseCaseError::Unknown(Thing::Contract))?;
+        let book = book_repository::lock_book_by_ref(tx, organization, contract_ref, now)?;
+        let mut book = book.ok_or(UseCaseError::Unknown(ResourceKind::Contract))?;
         // What is cut short asks for the last day of usage, changed prices for the largest.
-        books::recount_all(tx, organization, &mut book)?;
+        book_repository::recount_all(tx, organization, &mut book)?;
         let children = Vec::from_iter(book.outer_children());
         if !children.is_empty() {
-            books::know(tx, organization, &mut book, &children)?;
+            book_repository::load_documents(tx, organization, &mut book, &children)?;
         }
         let present = view((*book.contract).clone(), &book.entities, now)?;
         decide(tx, &mut book, backdated, now)?;
-        books::write(tx, Deciding::of(services, principal, now), &mut book)?;
+        book_repository::write(tx, CommandContext::of(services, principal, now), &mut book)?;
         let amended = view((*book.contract).clone(), &book.entities, now)?;
-        let change = Change::From(Audited::Contract(&present), Audited::Contract(&amended));
-        note(tx, services, Doer::of(principal), action, change)?;
+        let change = AuditChange::From(AuditSubject::Contract(&present), AuditSubject::Contract(&amended));
+        record_audit_event(tx, services, AuditContext::of(principal), action, change)?;
         Ok::<_, UseCaseError>(amended)
     });
-    amended.map(|view| Amended::Done(Box::new(view)))
+    amended.map(|view| AmendmentOutcome::Done(Box::new(view)))
 }

@@ -2,13 +2,13 @@
 
 use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
-use billing_domain::contract::agreement::Catalog;
 use billing_domain::contract::amendment::ProductPatch;
+use billing_domain::contract::resolve::Catalog;
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::contract::{Contract, ContractProduct, check_products};
 use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::Entry;
-use billing_domain::ledger::terms::{self, Backdated};
+use billing_domain::ledger::amend::{self, BackdatingPolicy};
 use billing_domain::party::Customer;
 use billing_domain::patch::Patch;
 use billing_domain::ports::{Access, Tx, transact};
@@ -16,9 +16,9 @@ use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, OrganizationId, 
 use billing_domain::text::OneLine;
 
 use super::{ContractView, view};
-use crate::audit::{Audited, Change, Doer, note};
-use crate::books::{distinct, entities_of};
-use crate::error::{Thing, UNKNOWN_REFERENCE, UseCaseResult, unknown_reference};
+use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
+use crate::book_repository::{distinct, entities_of};
+use crate::error::{ResourceKind, UNKNOWN_REFERENCE, UseCaseResult, unknown_reference};
 use crate::{Services, UseCase, allow};
 
 /// What a new contract is asked to be.
@@ -41,16 +41,16 @@ pub struct ContractRequest {
 pub fn create_contract(services: &Services, principal: &Principal, request: &ContractRequest) -> UseCaseResult<ContractView> {
     let now = services.now();
     let organization = allow(principal, UseCase::CreateContract)?;
-    let backdated = if request.allow_backdated { Backdated::Allowed } else { Backdated::Refused };
+    let backdated = if request.allow_backdated { BackdatingPolicy::Allowed } else { BackdatingPolicy::Refused };
     transact(&*services.store, Access::Write, |tx| {
         let customer = tx.customers_by_refs(organization, std::slice::from_ref(&request.customer_ref))?.into_iter().next();
-        let named: Vec<Named<'_>> = request
+        let named: Vec<ResolvedReferences<'_>> = request
             .products
             .iter()
-            .map(|product| Named { pricing_ref: &product.pricing_ref, entity_ref: product.entity_ref.as_ref() })
+            .map(|product| ResolvedReferences { pricing_ref: &product.pricing_ref, entity_ref: product.entity_ref.as_ref() })
             .collect();
         let Some(customer) = customer else {
-            let mut found = unknown_reference(&["customer_ref"], Thing::Customer);
+            let mut found = unknown_reference(&["customer_ref"], ResourceKind::Customer);
             // What else names nothing is told at once; what depends on the customer can't be.
             if let Err(violations) = catalog_without(tx, organization, &named)?.agree_all(&request.products) {
                 let unknown = violations.into_iter().filter(|violation| violation.code == UNKNOWN_REFERENCE);
@@ -76,7 +76,7 @@ pub fn create_contract(services: &Services, principal: &Principal, request: &Con
         };
         let entities = entities_of(tx, organization, [&contract])?;
         let mut book = ContractBook::new(contract, customer, entities);
-        terms::create(&mut book, backdated, now)?;
+        amend::create(&mut book, backdated, now)?;
         let due = book.take_entries().into_iter().find_map(|entry| match entry {
             Entry::Due(at) => at,
             _ => None,
@@ -86,22 +86,28 @@ pub fn create_contract(services: &Services, principal: &Principal, request: &Con
             rehearsal.agree(book.contract.key(organization));
         }
         let made = view((*book.contract).clone(), &book.entities, now)?;
-        note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::Contract(&made)))?;
+        record_audit_event(
+            tx,
+            services,
+            AuditContext::of(principal),
+            AuditAction::Create,
+            AuditChange::Made(AuditSubject::Contract(&made)),
+        )?;
         Ok(made)
     })
 }
 
 /// What a product of a request names.
-pub(super) struct Named<'a> {
+pub(super) struct ResolvedReferences<'a> {
     pub(super) pricing_ref: &'a PricingRef,
     pub(super) entity_ref: Option<&'a EntityRef>,
 }
 
 /// What the products of an edit name.
-pub(super) fn named_by(patches: &[ProductPatch]) -> Vec<Named<'_>> {
+pub(super) fn named_by(patches: &[ProductPatch]) -> Vec<ResolvedReferences<'_>> {
     patches
         .iter()
-        .map(|patch| Named {
+        .map(|patch| ResolvedReferences {
             pricing_ref: &patch.pricing_ref,
             entity_ref: match &patch.entity_ref {
                 Patch::Set(entity_ref) => Some(entity_ref),
@@ -116,7 +122,7 @@ pub(super) fn catalog_of(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     customer: &Customer,
-    named: &[Named<'_>],
+    named: &[ResolvedReferences<'_>],
 ) -> UseCaseResult<Catalog> {
     let mut catalog = catalog_without(tx, organization, named)?;
     catalog.default_entity = customer.profile.entity_ref.clone().or(catalog.default_entity);
@@ -124,7 +130,7 @@ pub(super) fn catalog_of(
 }
 
 /// The same without a customer.
-fn catalog_without(tx: &mut dyn Tx, organization: OrganizationId, named: &[Named<'_>]) -> UseCaseResult<Catalog> {
+fn catalog_without(tx: &mut dyn Tx, organization: OrganizationId, named: &[ResolvedReferences<'_>]) -> UseCaseResult<Catalog> {
     let pricings = tx.pricings_by_refs(organization, &distinct(named.iter().map(|product| product.pricing_ref.clone())))?;
     let metered = pricings.iter().flat_map(|pricing| pricing.content.metered());
     let metered = distinct(metered.map(|(_, usage_product_ref)| usage_product_ref.clone()));

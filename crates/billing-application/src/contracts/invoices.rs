@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 
 use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, Timestamp};
-use billing_domain::document::{BookDocument, Purpose, Standing};
+use billing_domain::document::{BookDocument, LifecycleStatus, Purpose};
 use billing_domain::ledger::ContractBook;
-use billing_domain::ledger::view::{self, Shown};
+use billing_domain::ledger::preview::{self, DocumentPreview};
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{ContractKey, ContractRef, DocumentRef, OrganizationId};
 use billing_domain::refusal::Refusal;
 
-use crate::books;
-use crate::documents::{DocumentView, Relatives, show_all};
-use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::book_repository;
+use crate::documents::{DocumentView, RelatedDocuments, show_all};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// The documents whose own period contains today, with their open adjustments and children.
@@ -26,7 +26,7 @@ pub fn current_invoices(
     principal: &Principal,
     contract_ref: ContractRef,
 ) -> UseCaseResult<Vec<DocumentView>> {
-    invoices(services, principal, contract_ref, view::current, Children::Listed)
+    invoices(services, principal, contract_ref, preview::preview_current_period, Children::Listed)
 }
 
 /// The documents of the period after the current one; of the first period when the contract hasn't started. Usage
@@ -35,17 +35,17 @@ pub fn current_invoices(
 /// # Errors
 /// [`UseCaseError::Unknown`].
 pub fn next_invoices(services: &Services, principal: &Principal, contract_ref: ContractRef) -> UseCaseResult<Vec<DocumentView>> {
-    invoices(services, principal, contract_ref, view::next, Children::LeftOut)
+    invoices(services, principal, contract_ref, preview::preview_next_period, Children::LeftOut)
 }
 
 /// What a contract bills in its current and its next period and isn't opened yet.
 pub(crate) fn planned_invoices(tx: &mut dyn Tx, contract: ContractKey, now: Timestamp) -> UseCaseResult<Vec<DocumentView>> {
     let organization = contract.organization;
-    let book = books::empty(tx, contract, None)?.ok_or(UseCaseError::Unknown(Thing::Contract))?;
-    let book = books::whole(tx, organization, book, now)?;
-    let shown = view::current(&book, now)?.into_iter().chain(view::next(&book, now)?);
+    let book = book_repository::load_header(tx, contract, None)?.ok_or(UseCaseError::Unknown(ResourceKind::Contract))?;
+    let book = book_repository::load_book(tx, organization, book, now)?;
+    let shown = preview::preview_current_period(&book, now)?.into_iter().chain(preview::preview_next_period(&book, now)?);
     let planned = shown.filter(|shown| !shown.is_opened).collect();
-    show_all(tx, organization, &book, &Relatives::default(), planned, now)
+    show_all(tx, organization, &book, &RelatedDocuments::default(), planned, now)
 }
 
 /// Whether the documents of events due upon usage are listed beside the period's own.
@@ -55,7 +55,7 @@ enum Children {
     LeftOut,
 }
 
-type Ask = fn(&ContractBook, Timestamp) -> Result<Vec<Shown>, Refusal>;
+type Ask = fn(&ContractBook, Timestamp) -> Result<Vec<DocumentPreview>, Refusal>;
 
 fn invoices(
     services: &Services,
@@ -67,20 +67,20 @@ fn invoices(
     let now = services.now();
     let organization = allow(principal, UseCase::PreviewInvoices)?;
     transact(&*services.store, Access::Read, |tx| {
-        let agreed = tx.agreement_of(organization, contract_ref)?.ok_or(UseCaseError::Unknown(Thing::Contract))?;
-        let book = books::with_parties(tx, organization, agreed)?;
-        let mut book = books::whole(tx, organization, book, now)?;
+        let agreed = tx.agreement_of(organization, contract_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Contract))?;
+        let book = book_repository::with_parties(tx, organization, agreed)?;
+        let mut book = book_repository::load_book(tx, organization, book, now)?;
         // Children are in the book by chance, where something open names them.
         let mut shown = ask(&book, now)?;
         shown.retain(|shown| shown.document.head.purpose != Purpose::Usage);
-        let opened = |shown: &[Shown]| -> Vec<DocumentRef> {
+        let opened = |shown: &[DocumentPreview]| -> Vec<DocumentRef> {
             shown.iter().filter(|shown| shown.is_opened).map(|shown| shown.document.head.document_ref).collect()
         };
         let mut parents = opened(&shown);
         if children == Children::Listed {
             parents.extend(later_invoices(&book, now)?);
         }
-        let mut relatives = Relatives::of_book(tx, organization, &book, &books::distinct(parents))?;
+        let mut relatives = RelatedDocuments::of_book(tx, organization, &book, &book_repository::distinct(parents))?;
         if children == Children::Listed {
             add_children(tx, organization, &mut book, &relatives, &mut shown, now)?;
         }
@@ -111,39 +111,39 @@ fn add_children(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     book: &mut ContractBook,
-    relatives: &Relatives,
-    shown: &mut Vec<Shown>,
+    relatives: &RelatedDocuments,
+    shown: &mut Vec<DocumentPreview>,
     now: Timestamp,
 ) -> UseCaseResult<()> {
     let mut listed: BTreeSet<DocumentRef> = shown.iter().map(|shown| shown.document.head.document_ref).collect();
     let mut children: Vec<BookDocument> = Vec::new();
-    for child in relatives.children().filter(|child| !child.standing.is_void()) {
+    for child in relatives.children().filter(|child| !child.status.is_void()) {
         let is_below_listed = child.head.parent.is_some_and(|parent| listed.contains(&parent));
         if is_below_listed || child.head.period.contains(today_of(book, child, now)?) {
             children.push(child.clone());
         }
     }
     let drafts: Vec<DocumentRef> =
-        children.iter().filter(|child| child.standing == Standing::Draft).map(|child| child.head.document_ref).collect();
-    books::know(tx, organization, book, &drafts)?;
+        children.iter().filter(|child| child.status == LifecycleStatus::Draft).map(|child| child.head.document_ref).collect();
+    book_repository::load_documents(tx, organization, book, &drafts)?;
     let refs: BTreeSet<DocumentRef> = children.iter().map(|child| child.head.document_ref).collect();
-    let mut added: Vec<Shown> = Vec::new();
+    let mut added: Vec<DocumentPreview> = Vec::new();
     for document in children {
         let document_ref = document.head.document_ref;
-        added.push(match document.standing {
-            Standing::Draft => view::stored(book, document_ref)?,
-            _ => Shown { document, is_opened: true, content: None },
+        added.push(match document.status {
+            LifecycleStatus::Draft => preview::stored(book, document_ref)?,
+            _ => DocumentPreview { document, is_opened: true, content: None },
         });
     }
     let is_open_of_child = |document: &&BookDocument| {
-        document.standing == Standing::Draft
+        document.status == LifecycleStatus::Draft
             && document.head.purpose == Purpose::Adjustment
             && document.head.parent.is_some_and(|parent| refs.contains(&parent))
             && !listed.contains(&document.head.document_ref)
     };
     let open: Vec<DocumentRef> = book.documents().filter(is_open_of_child).map(|document| document.head.document_ref).collect();
     for document_ref in open {
-        added.push(view::stored(book, document_ref)?);
+        added.push(preview::stored(book, document_ref)?);
     }
     listed.extend(refs);
     shown.extend(added);

@@ -4,7 +4,7 @@ mod amend;
 mod create;
 mod invoices;
 
-pub use amend::{Amended, AmendmentOptions, cancel_contract, change_quantity, edit_contract, resume_contract};
+pub use amend::{AmendmentOptions, AmendmentOutcome, cancel_contract, change_quantity, edit_contract, resume_contract};
 pub use create::{ContractRequest, create_contract};
 pub(crate) use invoices::planned_invoices;
 pub use invoices::{current_invoices, next_invoices};
@@ -14,12 +14,12 @@ use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::contract::{Contract, ContractState};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::Entity;
-use billing_domain::ports::{Access, ContractFilter, ContractSortKey, Todays, Tx, transact};
+use billing_domain::ports::{Access, ContractFilter, ContractSortKey, LocalDates, Tx, transact};
 use billing_domain::refs::{ContractRef, CustomerRef, OrganizationId};
 
-use crate::books::{corrupt, distinct};
+use crate::book_repository::{corrupt, distinct};
 use crate::catalog::{all_entities, narrow_to_customer};
-use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// A contract and its state today.
@@ -41,10 +41,10 @@ pub fn get_contract(services: &Services, principal: &Principal, contract_ref: Co
     let organization = allow(principal, UseCase::GetContract)?;
     let now = services.now();
     transact(&*services.store, Access::Read, |tx| {
-        let contract = tx.contract(organization, contract_ref)?.ok_or(UseCaseError::Unknown(Thing::Contract))?;
+        let contract = tx.contract(organization, contract_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Contract))?;
         let page = Page { items: vec![contract], total: 1 };
         let views = view_all(tx, organization, page, now)?;
-        views.items.into_iter().next().ok_or(UseCaseError::Unknown(Thing::Contract))
+        views.items.into_iter().next().ok_or(UseCaseError::Unknown(ResourceKind::Contract))
     })
 }
 
@@ -99,7 +99,7 @@ pub fn search_contracts(
             return Ok(Page::empty());
         }
         if let Some(state) = query.state {
-            filter.state = Some((state, Todays::at(now, &all_entities(tx, organization)?)));
+            filter.state = Some((state, LocalDates::at(now, &all_entities(tx, organization)?)));
         }
         let contracts = tx.contracts(organization, &filter, query.by, page)?;
         view_all(tx, organization, contracts, now)

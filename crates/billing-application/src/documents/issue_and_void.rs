@@ -9,10 +9,10 @@ use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{DocumentRef, OrganizationId};
 
 use super::{DocumentView, show_refs};
-use crate::accounts::Deciding;
-use crate::audit::{Audited, Change, Doer, note};
-use crate::books::{self, corrupt, supplies};
-use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::accounts::CommandContext;
+use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
+use crate::book_repository::{self, corrupt, supplies};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// Issues a draft now, whatever its day.
@@ -22,8 +22,8 @@ use crate::{Services, UseCase, allow};
 pub fn issue_document(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
     act(services, principal, (UseCase::IssueDocument, AuditAction::Issue), document_ref, |tx, book, _, now| {
         let outcome = issue::issue(book, document_ref, now, &mut supplies(services))?;
-        issue::remind(book, now)?;
-        books::write(tx, Deciding::of(services, principal, now), book)?;
+        issue::schedule_next_run(book, now)?;
+        book_repository::write(tx, CommandContext::of(services, principal, now), book)?;
         Ok(outcome.issued.first().map_or(document_ref, |(issued, _)| *issued))
     })
 }
@@ -36,7 +36,7 @@ pub fn issue_document(services: &Services, principal: &Principal, document_ref: 
 pub fn void_document(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
     act(services, principal, (UseCase::VoidDocument, AuditAction::Void), document_ref, |tx, book, document, now| {
         let dependents = tx.documents_of_parents(principal.organization(), document.head.customer_id, &[document_ref])?;
-        let has_children = dependents.iter().any(|dependent| !dependent.standing.is_void());
+        let has_children = dependents.iter().any(|dependent| !dependent.status.is_void());
         issue::require_voidable(document.head.purpose)?;
         match document.lifecycle {
             Lifecycle::Issued(issued) => issue::void(book, document_ref, &issued.content, has_children, now)?,
@@ -44,7 +44,7 @@ pub fn void_document(services: &Services, principal: &Principal, document_ref: D
                 return Err(conflict("not_issued", "only an issued document can be voided"));
             }
         }
-        books::write(tx, Deciding::of(services, principal, now), book)?;
+        book_repository::write(tx, CommandContext::of(services, principal, now), book)?;
         Ok(document_ref)
     })
 }
@@ -60,19 +60,19 @@ fn act(
     let now = services.now();
     let organization = allow(principal, use_case)?;
     transact(&*services.store, Access::Write, |tx| {
-        let found = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
-        let book = books::held(tx, found.head.contract_key(organization), now)?;
+        let found = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Document))?;
+        let book = book_repository::lock_book(tx, found.head.contract_key(organization), now)?;
         let mut book = book.ok_or_else(|| corrupt("a document", &document_ref, "has no contract"))?;
-        books::know(tx, organization, &mut book, &[document_ref])?;
-        books::know_papers(tx, organization, &mut book, [], now)?;
+        book_repository::load_documents(tx, organization, &mut book, &[document_ref])?;
+        book_repository::load_legal_data(tx, organization, &mut book, [], now)?;
         // Again, as it is now that nobody can change it.
         let document = tx.documents_by_refs(organization, &[found.head.customer_id], &[document_ref])?.pop();
-        let document = document.ok_or(UseCaseError::Unknown(Thing::Document))?;
+        let document = document.ok_or(UseCaseError::Unknown(ResourceKind::Document))?;
         let before = show_one(tx, organization, &book, document_ref, now)?;
         let answered = action(tx, &mut book, document, now)?;
         let after = show_one(tx, organization, &book, answered, now)?;
-        let change = Change::From(Audited::Document(&before), Audited::Document(&after));
-        note(tx, services, Doer::of(principal), done, change)?;
+        let change = AuditChange::From(AuditSubject::Document(&before), AuditSubject::Document(&after));
+        record_audit_event(tx, services, AuditContext::of(principal), done, change)?;
         Ok(after)
     })
 }

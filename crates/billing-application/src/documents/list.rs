@@ -6,18 +6,20 @@ use std::io;
 use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::{Document, DocumentHead, DocumentKind, DocumentState, DraftContent, Lifecycle, Owed};
+use billing_domain::document::{
+    Document, DocumentHead, DocumentKind, DocumentState, DraftContent, Lifecycle, OutstandingAmounts,
+};
 use billing_domain::money::Money;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{
-    Access, ContractFilter, ContractSortKey, DocumentFilter, DocumentOrder, DocumentPosition, DocumentSums, ListPart,
-    PurposeKind, StoreError, Todays, Tx, transact,
+    Access, ContractFilter, ContractSortKey, DocumentFilter, DocumentOrder, DocumentPosition, DocumentSums, ListWindow,
+    LocalDates, PurposeKind, StoreError, Tx, transact,
 };
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef, OrganizationId};
 use billing_domain::text::OneLine;
 
 use super::{DocumentView, unissued_content, view_all};
-use crate::books::{corrupt, distinct};
+use crate::book_repository::{corrupt, distinct};
 use crate::catalog::{all_entities, narrow_to_customer};
 use crate::error::UseCaseResult;
 use crate::usage::ReportError;
@@ -56,7 +58,7 @@ impl DocumentQuery {
             filter.contract_ref = Some(contract.contract_ref);
         }
         if let Some(overdue) = self.overdue {
-            filter.overdue = Some((overdue, Todays::at(now, &all_entities(tx, organization)?)));
+            filter.overdue = Some((overdue, LocalDates::at(now, &all_entities(tx, organization)?)));
         }
         Ok(Some(filter))
     }
@@ -68,7 +70,7 @@ pub struct DocumentPart {
     /// In this order.
     pub order: DocumentOrder,
     /// This part of it.
-    pub part: ListPart,
+    pub part: ListWindow,
     /// Whether the whole list is to be summed up.
     pub with_sums: bool,
 }
@@ -115,7 +117,7 @@ pub fn list_documents(
         let sums = if with_sums { Some(tx.document_sums(organization, &filter)?) } else { None };
         // One more says whether there are more.
         let mut documents =
-            tx.listed_documents(organization, &filter, order, ListPart { limit: part.limit.saturating_add(1), ..part })?;
+            tx.listed_documents(organization, &filter, order, ListWindow { limit: part.limit.saturating_add(1), ..part })?;
         let size = usize::try_from(part.limit).unwrap_or(usize::MAX);
         let has_more = documents.len() > size;
         documents.truncate(size);
@@ -166,7 +168,7 @@ pub struct DocumentRow {
     /// Credits applied to it.
     pub credits: Money,
     /// What is owed by it, or left of it.
-    pub owed: Owed,
+    pub owed: OutstandingAmounts,
     /// Purchase order number.
     pub po_number: Option<OneLine>,
     /// The invoice it belongs to, and its number.
@@ -195,7 +197,7 @@ pub fn tabulate_documents(
             return Err(StoreError::Contended.into());
         }
         let Some(filter) = query.resolve(tx, organization, now)? else { return Ok(()) };
-        let mut part = ListPart { after: None, skip: 0, limit: ROWS_AT_ONCE };
+        let mut part = ListWindow { after: None, skip: 0, limit: ROWS_AT_ONCE };
         loop {
             let documents = tx.listed_documents(organization, &filter, order, part)?;
             let Some(last) = documents.last() else { return Ok(()) };
@@ -238,7 +240,7 @@ fn rows(
             Lifecycle::Draft | Lifecycle::Discarded(_) => unissued_content(tx, organization, &mut books, &document, now)?,
         };
         let (issue_date, due_date) = (document.lifecycle.issued().map(|issued| issued.issue_date), document.due_date());
-        let (state, settlement, standing) = (document.state()?, document.settlement, document.lifecycle.standing());
+        let (state, settlement, standing) = (document.state()?, document.settlement, document.lifecycle.status());
         let DocumentHead { number: document_number, kind, purpose, entity_ref, period, .. } = document.head;
         rows.push(DocumentRow {
             document_ref,

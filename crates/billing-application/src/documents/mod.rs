@@ -1,13 +1,13 @@
 //! Documents as they are shown: stored or planned, drafts rated as of now, issued ones as issued.
 
-mod act;
+mod issue_and_void;
 mod list;
-mod money;
+mod payments;
 mod print;
 
-pub use act::{issue_document, void_document};
+pub use issue_and_void::{issue_document, void_document};
 pub use list::{DocumentList, DocumentPart, DocumentQuery, DocumentRow, list_documents, tabulate_documents};
-pub use money::{
+pub use payments::{
     PaymentQuery, PaymentView, SourceRef, apply, list_payments, payments_of_document, record_payment, refund, reverse_payment,
     unapply, write_off,
 };
@@ -16,33 +16,33 @@ pub use print::{PrintedDocument, WantedPrint, find_print, print_document};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use billing_domain::access::Principal;
-use billing_domain::account::{Application, Source, WriteOff};
 use billing_domain::calendar::{Date, Period, Timestamp};
+use billing_domain::document::legal_particulars::{LegalParticulars, missing};
 use billing_domain::document::lines::FamilySums;
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::paper::{Paper, missing};
 use billing_domain::document::totals::{DocumentContent, total_up};
 use billing_domain::document::{
-    BookDocument, Document, DocumentHead, DocumentKind, DocumentState, DraftContent, IssuedDocument, Lifecycle, Owed, Parties,
-    Purpose, Settlement, Standing,
+    BookDocument, Document, DocumentHead, DocumentKind, DocumentState, DraftContent, IssuedDocument, Lifecycle, LifecycleStatus,
+    OutstandingAmounts, Parties, Purpose, Settlement,
 };
 use billing_domain::ledger::ContractBook;
-use billing_domain::ledger::view::{self, Shown};
+use billing_domain::ledger::preview::{self, DocumentPreview};
 use billing_domain::money::Currency;
 use billing_domain::party::{NetTerms, PaymentDetails};
 use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::receivables::{Application, ApplicationSource, WriteOff};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId};
 use billing_domain::text::{OneLine, Prose};
 
-use crate::books::{self, corrupt};
-use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::book_repository::{self, corrupt};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// A document with everything the interface shows of it.
 #[derive(Clone, Debug)]
 pub struct DocumentView {
     /// `None` of one that isn't opened yet, as of everything else a document gets when it is opened.
-    pub opened: Option<Opened>,
+    pub opened: Option<OpenedFields>,
     /// What it does.
     pub kind: DocumentKind,
     /// How far it has come.
@@ -72,7 +72,7 @@ pub struct DocumentView {
     /// What payments and credits say about it.
     pub settlement: Settlement,
     /// What is owed by it, or left of it.
-    pub owed: Owed,
+    pub owed: OutstandingAmounts,
     /// What settles it, and what it settles.
     pub applications: Vec<ApplicationView>,
     /// What of it was given up on, and by what that was lessened.
@@ -82,7 +82,7 @@ pub struct DocumentView {
     /// Its products' notes.
     pub note: Option<Prose>,
     /// What it says as a legal paper; `None` of one frozen before that was.
-    pub paper: Option<Box<Paper>>,
+    pub paper: Option<Box<LegalParticulars>>,
 }
 
 impl DocumentView {
@@ -110,7 +110,7 @@ impl DocumentView {
 
 /// What a document gets when it is opened.
 #[derive(Clone, Debug)]
-pub struct Opened {
+pub struct OpenedFields {
     /// Its reference.
     pub document_ref: DocumentRef,
     /// Its number.
@@ -120,16 +120,16 @@ pub struct Opened {
     /// The void document it bills again.
     pub replaces: Option<DocumentRef>,
     /// The invoice it belongs to.
-    pub parent: Option<Related>,
+    pub parent: Option<RelatedDocument>,
     /// The documents that name it as parent.
-    pub related: Vec<Related>,
+    pub related: Vec<RelatedDocument>,
     /// When it was opened.
     pub created_at: Timestamp,
 }
 
 /// Another document that has to do with one: its parent, a child, an adjustment.
 #[derive(Clone, Debug)]
-pub struct Related {
+pub struct RelatedDocument {
     /// Its reference.
     pub document_ref: DocumentRef,
     /// Its number.
@@ -142,7 +142,7 @@ pub struct Related {
     pub state: DocumentState,
 }
 
-impl Related {
+impl RelatedDocument {
     fn of(document: &BookDocument) -> UseCaseResult<Self> {
         let DocumentHead { document_ref, ref number, kind, purpose, .. } = document.head;
         Ok(Self { document_ref, number: number.clone(), kind, purpose, state: document.state()? })
@@ -179,7 +179,7 @@ pub fn get_document(services: &Services, principal: &Principal, document_ref: Do
     let now = services.now();
     let organization = allow(principal, UseCase::GetDocument)?;
     transact(&*services.store, Access::Read, |tx| {
-        let document = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
+        let document = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Document))?;
         document_view(tx, organization, document, now)
     })
 }
@@ -191,7 +191,7 @@ fn document_view(
     document: Document,
     now: Timestamp,
 ) -> UseCaseResult<DocumentView> {
-    let relatives = Relatives::read(tx, organization, [&document])?;
+    let relatives = RelatedDocuments::read(tx, organization, [&document])?;
     let mut books = Vec::new();
     let book = book_of(tx, organization, &mut books, &document, now)?;
     show_document(book, &relatives, document, now)
@@ -204,7 +204,7 @@ pub(crate) fn view_all(
     documents: Vec<Document>,
     now: Timestamp,
 ) -> UseCaseResult<Vec<DocumentView>> {
-    let relatives = Relatives::read(tx, organization, &documents)?;
+    let relatives = RelatedDocuments::read(tx, organization, &documents)?;
     let (mut books, mut views) = (Vec::new(), Vec::with_capacity(documents.len()));
     for document in documents {
         let book = book_of(tx, organization, &mut books, &document, now)?;
@@ -228,20 +228,20 @@ fn book_of<'a>(
     let index = match known {
         Some(index) => index,
         None => {
-            let book = books::empty(tx, head.contract_key(organization), None)?;
+            let book = book_repository::load_header(tx, head.contract_key(organization), None)?;
             books.push((false, book.ok_or_else(|| corrupt("a document", &head.document_ref, "has no contract"))?));
             books.len() - 1
         }
     };
     if needs_whole && !books[index].0 {
-        books[index] = (true, books::whole(tx, organization, books[index].1.clone(), now)?);
+        books[index] = (true, book_repository::load_book(tx, organization, books[index].1.clone(), now)?);
     }
     Ok(&books[index].1)
 }
 
 /// The documents around some: those that they name as parents, those that name them, and those that settle them or are settled by them.
 #[derive(Default)]
-pub(crate) struct Relatives {
+pub(crate) struct RelatedDocuments {
     documents: HashMap<DocumentRef, BookDocument>,
     applications: Vec<ApplicationView>,
     write_offs: Vec<WriteOff>,
@@ -264,12 +264,12 @@ fn applications_shown(
     }
     let named = applications.iter().flat_map(|application| {
         let credit = match application.from {
-            Source::Credit(credit) => Some(credit),
-            Source::Payment(_) => None,
+            ApplicationSource::Credit(credit) => Some(credit),
+            ApplicationSource::Payment(_) => None,
         };
         [Some(application.to), credit].into_iter().flatten()
     });
-    let documents = tx.book_documents_by_refs(organization, &[customer_id], &books::distinct(named))?;
+    let documents = tx.book_documents_by_refs(organization, &[customer_id], &book_repository::distinct(named))?;
     let numbers: HashMap<DocumentRef, DocumentNumber> =
         documents.into_iter().map(|document| (document.head.document_ref, document.head.number)).collect();
     let number = |document_ref: DocumentRef| {
@@ -277,15 +277,15 @@ fn applications_shown(
     };
     let show = |application: Application| {
         let from_number = match application.from {
-            Source::Credit(credit) => Some(number(credit)?),
-            Source::Payment(_) => None,
+            ApplicationSource::Credit(credit) => Some(number(credit)?),
+            ApplicationSource::Payment(_) => None,
         };
         Ok(ApplicationView { from_number, to_number: number(application.to)?, application })
     };
     applications.into_iter().map(show).collect()
 }
 
-impl Relatives {
+impl RelatedDocuments {
     /// Reads them, customer by customer.
     fn read<'d>(
         tx: &mut dyn Tx,
@@ -293,12 +293,12 @@ impl Relatives {
         documents: impl IntoIterator<Item = &'d Document>,
     ) -> UseCaseResult<Self> {
         #[derive(Default)]
-        struct Around {
+        struct LinkRow {
             parents: BTreeSet<DocumentRef>,
             own: Vec<DocumentRef>,
             applied: Vec<DocumentRef>,
         }
-        let mut of_customer: BTreeMap<CustomerId, Around> = BTreeMap::new();
+        let mut of_customer: BTreeMap<CustomerId, LinkRow> = BTreeMap::new();
         for Document { head, settlement, .. } in documents {
             let around = of_customer.entry(head.customer_id).or_default();
             around.parents.extend(head.parent);
@@ -306,7 +306,7 @@ impl Relatives {
             around.applied.extend(is_applied(settlement).then_some(head.document_ref));
         }
         let mut relatives = Self::default();
-        for (customer_id, Around { parents, own, applied }) in of_customer {
+        for (customer_id, LinkRow { parents, own, applied }) in of_customer {
             if !parents.is_empty() {
                 relatives.add(tx.book_documents_by_refs(organization, &[customer_id], &Vec::from_iter(parents))?);
             }
@@ -334,7 +334,7 @@ impl Relatives {
     /// What settles a document, and what it settles.
     fn applications(&self, document_ref: DocumentRef) -> Vec<ApplicationView> {
         let is_of_it = |shown: &&ApplicationView| {
-            shown.application.to == document_ref || shown.application.from == Source::Credit(document_ref)
+            shown.application.to == document_ref || shown.application.from == ApplicationSource::Credit(document_ref)
         };
         self.applications.iter().filter(is_of_it).cloned().collect()
     }
@@ -369,11 +369,11 @@ impl Relatives {
             known.iter().filter(|of| is_applied(&of.settlement)).map(|of| of.head.document_ref).collect();
         let given_up: Vec<DocumentRef> = known
             .iter()
-            .filter(|of| is_applied(&of.settlement) || of.standing == Standing::Uncollectible)
+            .filter(|of| is_applied(&of.settlement) || of.status == LifecycleStatus::Uncollectible)
             .map(|of| of.head.document_ref)
             .collect();
         let parents = known.iter().filter_map(|of| of.head.parent).filter(|parent| !self.documents.contains_key(parent));
-        let parents = books::distinct(parents);
+        let parents = book_repository::distinct(parents);
         if !parents.is_empty() {
             self.add(tx.book_documents_by_refs(organization, &[customer_id], &parents)?);
         }
@@ -403,21 +403,21 @@ impl Relatives {
         self.documents.extend(documents.into_iter().map(|document| (document.head.document_ref, document)));
     }
 
-    fn opened(&self, head: &DocumentHead) -> UseCaseResult<Opened> {
+    fn opened(&self, head: &DocumentHead) -> UseCaseResult<OpenedFields> {
         let parent = match head.parent {
             None => None,
             Some(parent) => {
                 let found = self.documents.get(&parent);
-                Some(Related::of(found.ok_or_else(|| corrupt("a document", &parent, "is not there"))?)?)
+                Some(RelatedDocument::of(found.ok_or_else(|| corrupt("a document", &parent, "is not there"))?)?)
             }
         };
-        Ok(Opened {
+        Ok(OpenedFields {
             document_ref: head.document_ref,
             number: head.number.clone(),
             number_in_contract: head.number_in_contract,
             replaces: head.replaces,
             parent,
-            related: self.below(head.document_ref).into_iter().map(Related::of).collect::<UseCaseResult<_>>()?,
+            related: self.below(head.document_ref).into_iter().map(RelatedDocument::of).collect::<UseCaseResult<_>>()?,
             created_at: head.created_at,
         })
     }
@@ -431,9 +431,9 @@ pub(crate) fn show_refs(
     refs: &[DocumentRef],
     now: Timestamp,
 ) -> UseCaseResult<Vec<DocumentView>> {
-    let mut relatives = Relatives::of_book(tx, organization, book, refs)?;
+    let mut relatives = RelatedDocuments::of_book(tx, organization, book, refs)?;
     relatives.complete(tx, organization, book, refs)?;
-    let shown = refs.iter().map(|document_ref| view::stored(book, *document_ref)).collect::<Result<_, _>>()?;
+    let shown = refs.iter().map(|document_ref| preview::stored(book, *document_ref)).collect::<Result<_, _>>()?;
     show_all(tx, organization, book, &relatives, shown, now)
 }
 
@@ -443,8 +443,8 @@ pub(crate) fn show_all(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     book: &ContractBook,
-    relatives: &Relatives,
-    shown: Vec<Shown>,
+    relatives: &RelatedDocuments,
+    shown: Vec<DocumentPreview>,
     now: Timestamp,
 ) -> UseCaseResult<Vec<DocumentView>> {
     let frozen: Vec<DocumentRef> =
@@ -454,13 +454,13 @@ pub(crate) fn show_all(
         let found = tx.documents_by_refs(organization, &[book.contract.customer_id], &frozen)?;
         stored.extend(found.into_iter().map(|document| (document.head.document_ref, document)));
     }
-    let show = |shown: Shown| {
-        let Shown { document, is_opened, content } = shown;
+    let show = |shown: DocumentPreview| {
+        let DocumentPreview { document, is_opened, content } = shown;
         match content {
             Some(content) => {
                 let opened = is_opened.then(|| relatives.opened(&document.head)).transpose()?;
                 let state = DocumentState::Draft;
-                said_view(book, document.head, (Standing::Draft, state), document.settlement, opened, content)
+                said_view(book, document.head, (LifecycleStatus::Draft, state), document.settlement, opened, content)
             }
             None => {
                 let document_ref = document.head.document_ref;
@@ -474,10 +474,15 @@ pub(crate) fn show_all(
 }
 
 /// Shows a stored document: a draft as it is rated now, an issued one as it was issued.
-fn show_document(book: &ContractBook, relatives: &Relatives, document: Document, now: Timestamp) -> UseCaseResult<DocumentView> {
+fn show_document(
+    book: &ContractBook,
+    relatives: &RelatedDocuments,
+    document: Document,
+    now: Timestamp,
+) -> UseCaseResult<DocumentView> {
     let state = document.state()?;
     let Document { head, lifecycle, settlement, .. } = document;
-    let stands = (lifecycle.standing(), state);
+    let stands = (lifecycle.status(), state);
     let opened = Some(relatives.opened(&head)?);
     let issued = match lifecycle {
         Lifecycle::Issued(issued) | Lifecycle::Uncollectible(issued) | Lifecycle::Void(issued) => issued,
@@ -534,9 +539,9 @@ fn forgotten(book: &ContractBook, head: &DocumentHead) -> UseCaseResult<DraftCon
 fn said_view(
     book: &ContractBook,
     head: DocumentHead,
-    (standing, state): (Standing, DocumentState),
+    (standing, state): (LifecycleStatus, DocumentState),
     settlement: Settlement,
-    opened: Option<Opened>,
+    opened: Option<OpenedFields>,
     said: DraftContent,
 ) -> UseCaseResult<DocumentView> {
     Ok(DocumentView {

@@ -3,25 +3,25 @@
 use std::collections::BTreeMap;
 
 use billing_domain::access::Principal;
-use billing_domain::account::{AccountKey, Application, Payment, PaymentKind, Source};
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Date;
 use billing_domain::document::BookDocument;
-use billing_domain::ledger::Supplies;
-use billing_domain::ledger::receive::{Account, AccountEntry, Moment, PaymentFacts};
+use billing_domain::ledger::IdGenerator;
+use billing_domain::ledger::receivables::{AccountEntry, DecisionContext, NewPayment, ReceivablesAccount};
 use billing_domain::money::Money;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Access, PaymentFilter, PaymentSortKey, Tx, transact};
+use billing_domain::receivables::{AccountKey, Application, ApplicationSource, Payment, PaymentKind};
 use billing_domain::refs::{ApplicationRef, CustomerId, CustomerRef, DocumentRef, OrganizationId, PaymentRef};
 use billing_domain::refusal::Refusal;
 use billing_domain::text::OneLine;
 
 use super::{ApplicationView, DocumentView, applications_shown, document_view};
-use crate::accounts::{self, Deciding, Wanted};
-use crate::audit::{Audited, Change, Doer, note};
-use crate::books::supplies;
+use crate::accounts::{self, AccountQuery, CommandContext};
+use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
+use crate::book_repository::supplies;
 use crate::catalog::narrow_to_customer;
-use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// A payment or a refund as it is shown.
@@ -64,18 +64,18 @@ pub fn record_payment(
     services: &Services,
     principal: &Principal,
     document_ref: DocumentRef,
-    facts: &PaymentFacts,
+    facts: &NewPayment,
     overpayment: bool,
 ) -> UseCaseResult<DocumentView> {
     decide(services, principal, UseCase::RecordPayment, |tx, deciding| {
         let document = known(tx, deciding.organization, document_ref)?;
-        let (mut account, moment) = accounts::held(tx, deciding, AccountKey::of(&document))?;
+        let (mut account, moment) = accounts::lock_account(tx, deciding, AccountKey::of(&document))?;
         let amount = account.amount_of(&facts.amount)?;
         let open_up_to = overpayment.then_some(amount.into());
-        let wanted = Wanted { documents: vec![document_ref], open_up_to, ..Wanted::default() };
+        let wanted = AccountQuery { documents: vec![document_ref], open_up_to, ..AccountQuery::default() };
         accounts::read(tx, deciding.organization, &mut account, wanted)?;
-        account.pay(document_ref, facts, overpayment, &moment, &mut supplies(deciding.services))?;
-        Ok((account, document_ref, Done::Recorded))
+        account.record_payment(document_ref, facts, overpayment, &moment, &mut supplies(deciding.services))?;
+        Ok((account, document_ref, AccountAction::Recorded))
     })
 }
 
@@ -93,22 +93,22 @@ pub fn reverse_payment(
 ) -> UseCaseResult<DocumentView> {
     decide(services, principal, UseCase::ReversePayment, |tx, deciding| {
         let found = tx.payment(deciding.organization, payment_ref)?;
-        let (key, payment) = found.ok_or(UseCaseError::Unknown(Thing::Payment))?;
-        let (mut account, moment) = accounts::held(tx, deciding, key)?;
+        let (key, payment) = found.ok_or(UseCaseError::Unknown(ResourceKind::Payment))?;
+        let (mut account, moment) = accounts::lock_account(tx, deciding, key)?;
         let (source, open_up_to) = match payment.kind {
-            PaymentKind::Payment => (Source::Payment(payment_ref), None),
+            PaymentKind::Payment => (ApplicationSource::Payment(payment_ref), None),
             PaymentKind::Refund(source) => (source, Some(payment.amount.into())),
         };
-        let wanted = Wanted {
+        let wanted = AccountQuery {
             payments: vec![payment_ref],
             sources: vec![source],
             unapplied: open_up_to.is_none(),
             open_up_to,
-            ..Wanted::default()
+            ..AccountQuery::default()
         };
         accounts::read(tx, deciding.organization, &mut account, wanted)?;
         account.reverse(payment_ref, date, reason.cloned(), &moment, &mut supplies(deciding.services))?;
-        Ok((account, payment.document_ref, Done::Reversed(payment)))
+        Ok((account, payment.document_ref, AccountAction::Reversed(payment)))
     })
 }
 
@@ -117,19 +117,14 @@ pub fn reverse_payment(
 /// # Errors
 /// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] `not_unapplied`; [`UseCaseError::Invalid`] for an amount above what is
 /// unapplied, or a date that can't be.
-pub fn refund(
-    services: &Services,
-    principal: &Principal,
-    source: SourceRef,
-    facts: &PaymentFacts,
-) -> UseCaseResult<DocumentView> {
+pub fn refund(services: &Services, principal: &Principal, source: SourceRef, facts: &NewPayment) -> UseCaseResult<DocumentView> {
     decide(services, principal, UseCase::Refund, |tx, deciding| {
         let (key, source, document_ref) = source_of(tx, deciding.organization, source)?;
-        let (mut account, moment) = accounts::held(tx, deciding, key)?;
-        let wanted = Wanted { sources: vec![source], ..Wanted::default() };
+        let (mut account, moment) = accounts::lock_account(tx, deciding, key)?;
+        let wanted = AccountQuery { sources: vec![source], ..AccountQuery::default() };
         accounts::read(tx, deciding.organization, &mut account, wanted)?;
         account.refund(source, facts, &moment, &mut supplies(deciding.services))?;
-        Ok((account, document_ref, Done::Recorded))
+        Ok((account, document_ref, AccountAction::Recorded))
     })
 }
 
@@ -154,11 +149,11 @@ pub fn apply(
             let detail = "must be a document of the same customer, entity and currency";
             return Err(Refusal::field(&["document_ref"], "another_account", detail).into());
         }
-        let (mut account, moment) = accounts::held(tx, deciding, key)?;
-        let wanted = Wanted { documents: vec![document_ref], sources: vec![source], ..Wanted::default() };
+        let (mut account, moment) = accounts::lock_account(tx, deciding, key)?;
+        let wanted = AccountQuery { documents: vec![document_ref], sources: vec![source], ..AccountQuery::default() };
         accounts::read(tx, deciding.organization, &mut account, wanted)?;
         account.apply(source, document_ref, amount, &moment, &mut supplies(deciding.services))?;
-        Ok((account, document_ref, Done::Applied))
+        Ok((account, document_ref, AccountAction::Applied))
     })
 }
 
@@ -169,15 +164,15 @@ pub fn apply(
 pub fn unapply(services: &Services, principal: &Principal, application_ref: ApplicationRef) -> UseCaseResult<DocumentView> {
     decide(services, principal, UseCase::Unapply, |tx, deciding| {
         let found = tx.application(deciding.organization, application_ref)?;
-        let (key, application) = found.ok_or(UseCaseError::Unknown(Thing::Application))?;
-        let (mut account, moment) = accounts::held(tx, deciding, key)?;
-        let wanted = Wanted { application: Some(application_ref), ..Wanted::default() };
+        let (key, application) = found.ok_or(UseCaseError::Unknown(ResourceKind::Application))?;
+        let (mut account, moment) = accounts::lock_account(tx, deciding, key)?;
+        let wanted = AccountQuery { application: Some(application_ref), ..AccountQuery::default() };
         accounts::read(tx, deciding.organization, &mut account, wanted)?;
         if account.applications().next().is_none() {
-            return Err(UseCaseError::Unknown(Thing::Application));
+            return Err(UseCaseError::Unknown(ResourceKind::Application));
         }
         account.unapply(application_ref, &moment, &mut supplies(deciding.services))?;
-        Ok((account, application.to, Done::Unapplied(application)))
+        Ok((account, application.to, AccountAction::Unapplied(application)))
     })
 }
 
@@ -194,26 +189,26 @@ pub fn write_off(
 ) -> UseCaseResult<DocumentView> {
     decide(services, principal, UseCase::WriteOff, |tx, deciding| {
         let document = known(tx, deciding.organization, document_ref)?;
-        let (mut account, moment) = accounts::held(tx, deciding, AccountKey::of(&document))?;
+        let (mut account, moment) = accounts::lock_account(tx, deciding, AccountKey::of(&document))?;
         let before = shown_now(tx, deciding, document.head.customer_id, document_ref)?;
-        let wanted = Wanted { documents: vec![document_ref], unapplied: undo, ..Wanted::default() };
+        let wanted = AccountQuery { documents: vec![document_ref], unapplied: undo, ..AccountQuery::default() };
         accounts::read(tx, deciding.organization, &mut account, wanted)?;
         give_up(&mut account, document_ref, reason.cloned(), undo, &moment, &mut supplies(deciding.services))?;
         let action = if undo { AuditAction::UndoWriteOff } else { AuditAction::WriteOff };
-        Ok((account, document_ref, Done::WrittenOff(action, Box::new(before))))
+        Ok((account, document_ref, AccountAction::WrittenOff(action, Box::new(before))))
     })
 }
 
 fn give_up(
-    account: &mut Account,
+    account: &mut ReceivablesAccount,
     document_ref: DocumentRef,
     reason: Option<OneLine>,
     undo: bool,
-    moment: &Moment,
-    supplies: &mut impl Supplies,
+    moment: &DecisionContext,
+    supplies: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
     if undo {
-        account.undo_write_off(document_ref, reason, moment, supplies)
+        account.reverse_write_off(document_ref, reason, moment, supplies)
     } else {
         account.write_off(document_ref, reason, moment, supplies)
     }
@@ -271,7 +266,9 @@ fn shown(tx: &mut dyn Tx, organization: OrganizationId, payments: Vec<(AccountKe
         applications.extend(applications_shown(tx, organization, customer_id, around)?);
     }
     for (_, payment) in payments {
-        let own = applications.iter().filter(|application| application.application.from == Source::Payment(payment.payment_ref));
+        let own = applications
+            .iter()
+            .filter(|application| application.application.from == ApplicationSource::Payment(payment.payment_ref));
         views.push(PaymentView { applications: own.cloned().collect(), unapplied: payment.unapplied()?, payment });
     }
     Ok(views)
@@ -279,7 +276,7 @@ fn shown(tx: &mut dyn Tx, organization: OrganizationId, payments: Vec<(AccountKe
 
 /// A document of a reference.
 fn known(tx: &mut dyn Tx, organization: OrganizationId, document_ref: DocumentRef) -> UseCaseResult<BookDocument> {
-    find(tx, organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))
+    find(tx, organization, document_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Document))
 }
 
 fn find(tx: &mut dyn Tx, organization: OrganizationId, document_ref: DocumentRef) -> UseCaseResult<Option<BookDocument>> {
@@ -292,16 +289,16 @@ fn source_of(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     reference: SourceRef,
-) -> UseCaseResult<(AccountKey, Source, DocumentRef)> {
+) -> UseCaseResult<(AccountKey, ApplicationSource, DocumentRef)> {
     if let Some((key, payment)) = tx.payment(organization, reference.payment_ref)? {
-        return Ok((key, Source::Payment(payment.payment_ref), payment.document_ref));
+        return Ok((key, ApplicationSource::Payment(payment.payment_ref), payment.document_ref));
     }
     let document = known(tx, organization, reference.document_ref)?;
-    Ok((AccountKey::of(&document), Source::Credit(reference.document_ref), reference.document_ref))
+    Ok((AccountKey::of(&document), ApplicationSource::Credit(reference.document_ref), reference.document_ref))
 }
 
 /// What is told of a decision about an account.
-enum Done {
+enum AccountAction {
     /// A payment or a refund was recorded.
     Recorded,
     /// This one was taken back.
@@ -319,10 +316,10 @@ fn decide(
     services: &Services,
     principal: &Principal,
     use_case: UseCase,
-    decide: impl Fn(&mut dyn Tx, Deciding<'_>) -> UseCaseResult<(Account, DocumentRef, Done)>,
+    decide: impl Fn(&mut dyn Tx, CommandContext<'_>) -> UseCaseResult<(ReceivablesAccount, DocumentRef, AccountAction)>,
 ) -> UseCaseResult<DocumentView> {
     allow(principal, use_case)?;
-    let deciding = Deciding::of(services, principal, services.now());
+    let deciding = CommandContext::of(services, principal, services.now());
     transact(&*services.store, Access::Write, |tx| {
         let (account, answered, done) = decide(tx, deciding)?;
         let customer_id = account.key().customer_id;
@@ -336,12 +333,12 @@ fn decide(
 /// A document as it is in this transaction.
 fn shown_now(
     tx: &mut dyn Tx,
-    deciding: Deciding<'_>,
+    deciding: CommandContext<'_>,
     customer_id: CustomerId,
     document_ref: DocumentRef,
 ) -> UseCaseResult<DocumentView> {
     let document = tx.documents_by_refs(deciding.organization, &[customer_id], &[document_ref])?.pop();
-    document_view(tx, deciding.organization, document.ok_or(UseCaseError::Unknown(Thing::Document))?, deciding.at)
+    document_view(tx, deciding.organization, document.ok_or(UseCaseError::Unknown(ResourceKind::Document))?, deciding.at)
 }
 
 /// Tells the audit log what was done, by what was written.
@@ -349,36 +346,38 @@ fn tell(
     tx: &mut dyn Tx,
     (services, principal): (&Services, &Principal),
     entries: &[AccountEntry],
-    done: &Done,
+    done: &AccountAction,
     view: &DocumentView,
 ) -> UseCaseResult<()> {
     let missing = UseCaseError::InvariantViolation("a decision about an account that wrote nothing of it");
     let reversed;
     let (action, change) = match done {
-        Done::Recorded => {
+        AccountAction::Recorded => {
             let recorded = entries.iter().find_map(|entry| match entry {
                 AccountEntry::Recorded(payment) => Some(&**payment),
                 _ => None,
             });
-            (AuditAction::Create, Change::Made(Audited::Payment(recorded.ok_or(missing)?)))
+            (AuditAction::Create, AuditChange::Made(AuditSubject::Payment(recorded.ok_or(missing)?)))
         }
-        Done::Reversed(payment) => {
+        AccountAction::Reversed(payment) => {
             let reversal = entries.iter().find_map(|entry| match entry {
                 AccountEntry::Reversed { reversal, .. } => Some(reversal.clone()),
                 _ => None,
             });
             reversed = Payment { reversal: Some(reversal.ok_or(missing)?), ..payment.clone() };
-            (AuditAction::Reverse, Change::From(Audited::Payment(payment), Audited::Payment(&reversed)))
+            (AuditAction::Reverse, AuditChange::From(AuditSubject::Payment(payment), AuditSubject::Payment(&reversed)))
         }
-        Done::Applied => {
+        AccountAction::Applied => {
             let applied = entries.iter().find_map(|entry| match entry {
                 AccountEntry::Applied(application) => Some(application),
                 _ => None,
             });
-            (AuditAction::Create, Change::Made(Audited::Application(applied.ok_or(missing)?)))
+            (AuditAction::Create, AuditChange::Made(AuditSubject::Application(applied.ok_or(missing)?)))
         }
-        Done::Unapplied(application) => (AuditAction::Delete, Change::Gone(Audited::Application(application))),
-        Done::WrittenOff(action, before) => (*action, Change::From(Audited::Document(before), Audited::Document(view))),
+        AccountAction::Unapplied(application) => (AuditAction::Delete, AuditChange::Gone(AuditSubject::Application(application))),
+        AccountAction::WrittenOff(action, before) => {
+            (*action, AuditChange::From(AuditSubject::Document(before), AuditSubject::Document(view)))
+        }
     };
-    note(tx, services, Doer::of(principal), action, change)
+    record_audit_event(tx, services, AuditContext::of(principal), action, change)
 }

@@ -1,14 +1,14 @@
 //! Documents as PDF files: those of issued ones are made once and kept, drafts are drawn each time.
 
 use billing_domain::access::Principal;
-use billing_domain::document::files::{DocumentFile, FileForm, MadeFile};
+use billing_domain::document::files::{DocumentFile, FileForm, RenderedFile};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::printout::Printout;
 use billing_domain::ports::{Access, transact};
 use billing_domain::refs::DocumentRef;
 
 use super::unissued_content;
-use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// A document as a file.
@@ -17,7 +17,7 @@ pub struct PrintedDocument {
     /// The document's number.
     pub number: DocumentNumber,
     /// The file.
-    pub file: MadeFile,
+    pub file: RenderedFile,
 }
 
 /// What asking for a document's file comes to.
@@ -37,7 +37,7 @@ pub fn find_print(services: &Services, principal: &Principal, document_ref: Docu
     let now = services.now();
     let organization = allow(principal, UseCase::GetDocument)?;
     transact(&*services.store, Access::Read, |tx| {
-        let document = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?;
+        let document = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Document))?;
         if let Some(printout) = Printout::of_issued(&document) {
             let kept = tx.document_file(document.head.key(organization), FileForm::Pdf)?;
             return Ok(match kept {
@@ -67,7 +67,7 @@ pub fn print_document(services: &Services, principal: &Principal, printout: &Pri
     let made = DocumentFile { form: FileForm::Pdf, made: file, made_at: services.now() };
     let kept = transact(&*services.store, Access::Write, |tx| {
         let kept = tx.keep_document_file(printout.head.key(organization), &made)?;
-        kept.ok_or(UseCaseError::Unknown(Thing::Document))
+        kept.ok_or(UseCaseError::Unknown(ResourceKind::Document))
     })?;
     Ok(PrintedDocument { number, file: kept.made })
 }

@@ -7,9 +7,9 @@ use billing_domain::ports::{Access, transact};
 use billing_domain::refs::FormatRef;
 
 use super::{FormatContent, FormatView, check, refuse_built_in};
-use crate::audit::{Audited, Change, Doer, note};
+use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
 use crate::catalog::inserted;
-use crate::error::{Thing, UseCaseResult};
+use crate::error::{ResourceKind, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// Makes one; without a reference it is assigned.
@@ -34,9 +34,15 @@ pub fn create_format(
         made_by: principal.actor(),
     };
     transact(&*services.store, Access::Write, |tx| {
-        inserted(Thing::Format, tx.insert_format(organization, &made)?)?;
+        inserted(ResourceKind::Format, tx.insert_format(organization, &made)?)?;
         let view = FormatView::from(made.clone());
-        note(tx, services, Doer::of(principal), AuditAction::Create, Change::Made(Audited::Format(&view)))?;
+        record_audit_event(
+            tx,
+            services,
+            AuditContext::of(principal),
+            AuditAction::Create,
+            AuditChange::Made(AuditSubject::Format(&view)),
+        )?;
         Ok(view)
     })
 }

@@ -8,9 +8,9 @@ use billing_domain::ports::{Access, transact};
 use billing_domain::refs::FormatRef;
 
 use super::{FormatContent, FormatView, check, is_built_in, refuse_built_in};
-use crate::audit::{Audited, Change, Doer, note};
+use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
 use crate::catalog::updated;
-use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// Changes one. An edit that changes nothing makes no
@@ -31,7 +31,7 @@ pub fn edit_format(
         return Err(UseCaseError::Conflict { code: "format_built_in", detail });
     }
     transact(&*services.store, Access::Write, |tx| {
-        let present = tx.format(organization, reference)?.ok_or(UseCaseError::Unknown(Thing::Format))?;
+        let present = tx.format(organization, reference)?.ok_or(UseCaseError::Unknown(ResourceKind::Format))?;
         let mut content = FormatContent { name: present.format.name.clone(), mapping: present.format.mapping.clone() };
         changes.apply(&mut content);
         let FormatContent { name, mapping } = content;
@@ -46,10 +46,10 @@ pub fn edit_format(
             made_at: services.now(),
             made_by: principal.actor(),
         };
-        updated(Thing::Format, tx.append_format_version(organization, &next)?)?;
+        updated(ResourceKind::Format, tx.append_format_version(organization, &next)?)?;
         let (before, view) = (FormatView::from(present), FormatView::from(next));
-        let change = Change::From(Audited::Format(&before), Audited::Format(&view));
-        note(tx, services, Doer::of(principal), AuditAction::Edit, change)?;
+        let change = AuditChange::From(AuditSubject::Format(&before), AuditSubject::Format(&view));
+        record_audit_event(tx, services, AuditContext::of(principal), AuditAction::Edit, change)?;
         Ok(view)
     })
 }

@@ -22,7 +22,7 @@ use billing_domain::refs::FormatRef;
 use billing_domain::text::OneLine;
 
 use crate::Services;
-use crate::error::{MappingOrigin, Thing, UseCaseError, UseCaseResult};
+use crate::error::{MappingOrigin, ResourceKind, UseCaseError, UseCaseResult};
 
 /// What of a format is given, and may be edited.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ fn refuse_built_in(reference: Option<&FormatRef>, name: &OneLine) -> UseCaseResu
     } else {
         return Ok(());
     };
-    Err(UseCaseError::AlreadyExists { thing: Thing::Format, field })
+    Err(UseCaseError::AlreadyExists { thing: ResourceKind::Format, field })
 }
 
 /// Every expression of a submitted mapping can be read.

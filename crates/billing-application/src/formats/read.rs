@@ -6,7 +6,7 @@ use billing_domain::ports::{Access, transact};
 use billing_domain::refs::FormatRef;
 
 use super::{FormatView, is_built_in};
-use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// Reads a version of one; the newest when none is named.
@@ -32,7 +32,7 @@ pub fn get_format(
         });
         stored?.map(FormatView::from)
     };
-    found.ok_or(UseCaseError::Unknown(Thing::Format))
+    found.ok_or(UseCaseError::Unknown(ResourceKind::Format))
 }
 
 /// Reads a page of them, in their newest versions: the built-in one, then the others by creation.

@@ -12,21 +12,21 @@ use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::catalog::UsageProduct;
 use billing_domain::contract::{Contract, ProductPeriod};
 use billing_domain::document::totals::usage_key;
+use billing_domain::event_input::{EventUpdate, NamedCustomer, NamedUsageProduct, refuse_future};
 use billing_domain::ledger::{ContractBook, Entry, issue, post};
 use billing_domain::matching::{EventFacts, check_validations, match_moved_event};
 use billing_domain::party::{Customer, Entity};
 use billing_domain::ports::{Access, StoreError, Tx, transact};
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, UsageProductRef};
-use billing_domain::reported::{EventUpdate, NamedCustomer, NamedUsageProduct, refuse_future};
 use billing_domain::text::OneLine;
 use billing_domain::usage::{CountedEvent, Placement, UsageEvent, UsageKey};
 use billing_domain::violation::Violations;
 
+use super::ingest::MAX_HOLD_ATTEMPTS;
 use super::read::{EventView, view_events};
-use super::slice::MAX_HOLD_ATTEMPTS;
-use crate::accounts::Deciding;
-use crate::books::{self, corrupt, entities_of, supplies};
-use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::accounts::CommandContext;
+use crate::book_repository::{self, corrupt, entities_of, supplies};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// How an event is changed.
@@ -40,7 +40,7 @@ pub enum EventChange {
 
 /// An event that was changed.
 #[derive(Clone, Debug)]
-pub enum Changed {
+pub enum ChangeOutcome {
     /// As it is now.
     Updated(Box<EventView>),
     /// It counts no more.
@@ -60,8 +60,8 @@ pub fn update_event(
 ) -> UseCaseResult<EventView> {
     allow(principal, UseCase::UpdateEvent)?;
     match change(services, principal, event_ref, &EventChange::Update(Box::new(update.clone())))? {
-        Changed::Updated(view) => Ok(*view),
-        Changed::Deleted => Err(UseCaseError::InvariantViolation("an updated event without a view")),
+        ChangeOutcome::Updated(view) => Ok(*view),
+        ChangeOutcome::Deleted => Err(UseCaseError::InvariantViolation("an updated event without a view")),
     }
 }
 
@@ -74,10 +74,10 @@ pub fn delete_event(services: &Services, principal: &Principal, event_ref: Event
     change(services, principal, event_ref, &EventChange::Delete).map(drop)
 }
 
-fn change(services: &Services, principal: &Principal, event_ref: EventRef, change: &EventChange) -> UseCaseResult<Changed> {
-    let asked = [Asked { event_ref, change }];
+fn change(services: &Services, principal: &Principal, event_ref: EventRef, change: &EventChange) -> UseCaseResult<ChangeOutcome> {
+    let asked = [ChangeRequest { event_ref, change }];
     let (organization, by, now) = (principal.organization(), principal.actor(), services.now());
-    let changing = Changing { services, organization, by, now, asked: &asked };
+    let changing = ChangeBatch { services, organization, by, now, asked: &asked };
     for _ in 0..MAX_HOLD_ATTEMPTS {
         let changed = transact(&*services.store, Access::Write, |tx| changing.decide(tx)?.pop().flatten().transpose())?;
         if let Some(changed) = changed {
@@ -89,40 +89,40 @@ fn change(services: &Services, principal: &Principal, event_ref: EventRef, chang
 
 /// A change that is asked for.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct ChangeRequest<'a> {
     pub(super) event_ref: EventRef,
     pub(super) change: &'a EventChange,
 }
 
 /// Changes of an organization's events, on their way into one transaction.
-pub(super) struct Changing<'a> {
+pub(super) struct ChangeBatch<'a> {
     pub(super) services: &'a Services<'a>,
     pub(super) organization: OrganizationId,
     pub(super) by: Actor,
     pub(super) now: Timestamp,
-    pub(super) asked: &'a [Asked<'a>],
+    pub(super) asked: &'a [ChangeRequest<'a>],
 }
 
 /// What becomes of a change; `None` of one that is left for another transaction.
-type Outcome<T> = Option<UseCaseResult<T>>;
+type DeferrableResult<T> = Option<UseCaseResult<T>>;
 
 /// An event as it is, and as it is to be.
-struct Seen {
+struct ChangeCandidate {
     event: UsageEvent,
     revised: UsageEvent,
     /// Where a changed timestamp puts it.
-    target: Option<Target>,
+    target: Option<TargetPeriod>,
 }
 
 /// A service period that an event lands in.
-struct Target {
+struct TargetPeriod {
     key: UsageKey,
     service_period: Period,
     service_date: Date,
 }
 
 /// The books of contracts that are held, as decisions leave them.
-struct Books {
+struct WorkingBooks {
     now: BTreeMap<ContractRef, ContractBook>,
     /// As they were read, of those that anything was decided about.
     before: BTreeMap<ContractRef, ContractBook>,
@@ -132,13 +132,13 @@ struct Books {
     moved: BTreeSet<ContractRef>,
 }
 
-impl Changing<'_> {
+impl ChangeBatch<'_> {
     /// Changes the events: what becomes of each, in their order. What is refused leaves no trace.
     ///
     /// # Errors
     /// The store's.
-    pub(super) fn decide(&self, tx: &mut dyn Tx) -> UseCaseResult<Vec<Outcome<Changed>>> {
-        let mut outcomes: Vec<Outcome<Changed>> = self.asked.iter().map(|_| None).collect();
+    pub(super) fn decide(&self, tx: &mut dyn Tx) -> UseCaseResult<Vec<DeferrableResult<ChangeOutcome>>> {
+        let mut outcomes: Vec<DeferrableResult<ChangeOutcome>> = self.asked.iter().map(|_| None).collect();
         // Of several changes of one event, the first.
         let mut first: BTreeMap<EventRef, usize> = BTreeMap::new();
         for (index, asked) in self.asked.iter().enumerate() {
@@ -160,8 +160,8 @@ impl Changing<'_> {
             return Ok(outcomes);
         }
         let customers = BTreeSet::from_iter(contracts.iter().map(|contract| contract.customer));
-        let held = books::held_all(tx, self.organization, &Vec::from_iter(contracts), self.now)?;
-        let mut books = Books::of(held);
+        let held = book_repository::lock_books(tx, self.organization, &Vec::from_iter(contracts), self.now)?;
+        let mut books = WorkingBooks::of(held);
         // Again, as things are now that nobody can change them.
         let seen = self.look(tx, found, Some(&Vec::from_iter(customers)))?;
         books.know(tx, self.organization, seen.iter().filter_map(|(_, seen)| seen.as_ref().ok()))?;
@@ -190,7 +190,7 @@ impl Changing<'_> {
         self.write(tx, &mut books, &revisions)?;
         for (index, (_, revised)) in indices.into_iter().zip(revisions) {
             if revised.deleted {
-                outcomes[index] = Some(Ok(Changed::Deleted));
+                outcomes[index] = Some(Ok(ChangeOutcome::Deleted));
             } else {
                 shown.push((index, revised));
             }
@@ -199,14 +199,14 @@ impl Changing<'_> {
         if !events.is_empty() {
             let views = view_events(tx, self.organization, &Vec::from_iter(books.now.values()), events)?;
             for (index, view) in indices.into_iter().zip(views) {
-                outcomes[index] = Some(Ok(Changed::Updated(Box::new(view))));
+                outcomes[index] = Some(Ok(ChangeOutcome::Updated(Box::new(view))));
             }
         }
         Ok(outcomes)
     }
 
     /// The contracts that a change is about.
-    fn contracts(&self, seen: &Seen) -> BTreeSet<ContractKey> {
+    fn contracts(&self, seen: &ChangeCandidate) -> BTreeSet<ContractKey> {
         let target = seen.target.as_ref().map(|target| target.key.contract_ref);
         let contracts = std::iter::once(seen.event.placement.contract_ref).chain(target);
         let key = |contract| ContractKey { organization: self.organization, customer: seen.event.customer_id, contract };
@@ -220,7 +220,7 @@ impl Changing<'_> {
         tx: &mut dyn Tx,
         indices: impl IntoIterator<Item = usize>,
         again_of: Option<&[CustomerId]>,
-    ) -> UseCaseResult<Vec<(usize, UseCaseResult<Seen>)>> {
+    ) -> UseCaseResult<Vec<(usize, UseCaseResult<ChangeCandidate>)>> {
         let indices: Vec<usize> = indices.into_iter().collect();
         let refs: Vec<EventRef> = indices.iter().map(|index| self.asked[*index].event_ref).collect();
         let found = match again_of {
@@ -231,10 +231,10 @@ impl Changing<'_> {
         let live: BTreeMap<EventRef, UsageEvent> = live.map(|event| (event.event_ref, event)).collect();
         // They can't have changed since.
         let names = if again_of.is_none() { Some(self.names(tx, &indices, &live)?) } else { None };
-        let mut seen: Vec<(usize, UseCaseResult<Seen>)> = Vec::with_capacity(indices.len());
+        let mut seen: Vec<(usize, UseCaseResult<ChangeCandidate>)> = Vec::with_capacity(indices.len());
         for index in indices {
-            let Asked { event_ref, change } = self.asked[index];
-            let looked = live.get(&event_ref).cloned().ok_or(UseCaseError::Unknown(Thing::Event)).and_then(|event| {
+            let ChangeRequest { event_ref, change } = self.asked[index];
+            let looked = live.get(&event_ref).cloned().ok_or(UseCaseError::Unknown(ResourceKind::Event)).and_then(|event| {
                 let revised = match change {
                     EventChange::Delete => UsageEvent { deleted: true, ..event.clone() },
                     EventChange::Update(update) => {
@@ -247,7 +247,7 @@ impl Changing<'_> {
                 if revised.occurred_at != event.occurred_at {
                     refuse_future(revised.occurred_at, self.now)?;
                 }
-                Ok(Seen { event, revised, target: None })
+                Ok(ChangeCandidate { event, revised, target: None })
             });
             seen.push((index, looked));
         }
@@ -256,8 +256,8 @@ impl Changing<'_> {
     }
 
     /// Finds where events with other timestamps go.
-    fn find_targets(&self, tx: &mut dyn Tx, seen: &mut [(usize, UseCaseResult<Seen>)]) -> UseCaseResult<()> {
-        let moves = |seen: &Seen| seen.revised.occurred_at != seen.event.occurred_at;
+    fn find_targets(&self, tx: &mut dyn Tx, seen: &mut [(usize, UseCaseResult<ChangeCandidate>)]) -> UseCaseResult<()> {
+        let moves = |seen: &ChangeCandidate| seen.revised.occurred_at != seen.event.occurred_at;
         let moving = seen.iter().filter_map(|(_, seen)| seen.as_ref().ok().filter(|seen| moves(seen)));
         let pairs: BTreeSet<(CustomerId, UsageProductRef)> =
             moving.map(|seen| (seen.event.customer_id, seen.event.usage_product_ref.clone())).collect();
@@ -277,17 +277,17 @@ impl Changing<'_> {
             *looked = moved.and_then(|moved| {
                 let of_customer = candidates.get(&moved.event.customer_id).map_or(&[][..], Vec::as_slice);
                 let target = Some(target_of(&moved.revised, of_customer, &entities)?);
-                Ok(Seen { target, ..moved })
+                Ok(ChangeCandidate { target, ..moved })
             });
         }
         Ok(())
     }
 
     /// What updates name, as far as that is needed to tell whether it is what their events have.
-    fn names(&self, tx: &mut dyn Tx, indices: &[usize], live: &BTreeMap<EventRef, UsageEvent>) -> UseCaseResult<Names> {
+    fn names(&self, tx: &mut dyn Tx, indices: &[usize], live: &BTreeMap<EventRef, UsageEvent>) -> UseCaseResult<ReferencedNames> {
         let (mut customers, mut products) = (BTreeSet::new(), BTreeSet::new());
         for index in indices {
-            let Asked { event_ref, change: EventChange::Update(update) } = self.asked[*index] else { continue };
+            let ChangeRequest { event_ref, change: EventChange::Update(update) } = self.asked[*index] else { continue };
             let Some(event) = live.get(&event_ref) else { continue };
             if update.customer.is_some() {
                 customers.insert(event.customer_id);
@@ -296,7 +296,7 @@ impl Changing<'_> {
                 products.insert(event.usage_product_ref.clone());
             }
         }
-        let mut names = Names::default();
+        let mut names = ReferencedNames::default();
         if !customers.is_empty() {
             let found = tx.customers_by_ids(self.organization, &Vec::from_iter(customers))?;
             names.customers = found.into_iter().map(|customer| (customer.id, customer)).collect();
@@ -311,8 +311,8 @@ impl Changing<'_> {
 
     /// Takes the present revision out of its total and puts the revised one in, each on its document; answers the next
     /// revision, which is to be stored. `None` where what that takes isn't known before what was decided is stored.
-    fn revise(&self, tx: &mut dyn Tx, books: &mut Books, seen: &Seen) -> UseCaseResult<Option<UsageEvent>> {
-        let Seen { event: present, revised, target } = seen;
+    fn revise(&self, tx: &mut dyn Tx, books: &mut WorkingBooks, seen: &ChangeCandidate) -> UseCaseResult<Option<UsageEvent>> {
+        let ChangeCandidate { event: present, revised, target } = seen;
         let (from, old_key) = (present.placement.contract_ref, present.usage_key());
         // Within its period an event takes its new date with it.
         let service_date = target.as_ref().map_or(present.service_date, |target| target.service_date);
@@ -346,22 +346,22 @@ impl Changing<'_> {
     fn revise_in(
         &self,
         tx: &mut dyn Tx,
-        books: &Books,
+        books: &WorkingBooks,
         (book, other): (&mut ContractBook, Option<&mut ContractBook>),
-        Seen { event: present, revised, .. }: &Seen,
-        (moved, service_date): (Option<&Target>, Date),
+        ChangeCandidate { event: present, revised, .. }: &ChangeCandidate,
+        (moved, service_date): (Option<&TargetPeriod>, Date),
     ) -> UseCaseResult<Option<Placement>> {
         let (organization, now, old_key) = (self.organization, self.now, present.usage_key());
         let standing = present.placement.document_ref;
         let may_count = !books.changed.contains(&old_key);
         let kept = book.usage().get(&old_key);
-        if !book.tells(&old_key, &kept) && !may_count {
+        if !book.total_suffices(&old_key, &kept) && !may_count {
             return Ok(None);
         }
-        let total = books::total_of(tx, organization, book, &old_key)?;
+        let total = book_repository::usage_total(tx, organization, book, &old_key)?;
         let mut without = total.minus(present.counted())?;
         // What its line items ask for may not be known any more.
-        if !book.tells(&old_key, &without) {
+        if !book.total_suffices(&old_key, &without) {
             if !may_count {
                 return Ok(None);
             }
@@ -375,31 +375,32 @@ impl Changing<'_> {
             if let (Some(validations), Some(_), Some(period)) = (&revised.validations, after, period) {
                 check_validations(validations, period.terms)?;
             }
-            let document_ref = book.attempt(before, |book| post::change(book, &old_key, without, after, standing, now, ids))?;
+            let document_ref = book
+                .decide_or_restore(before, |book| post::post_usage_change(book, &old_key, without, after, standing, now, ids))?;
             return Ok(Some(Placement { document_ref, ..present.placement }));
         };
         let counted = after.ok_or(UseCaseError::InvariantViolation("an event that moves and is deleted"))?;
         let (no, product) = (moved.key.product_no, &moved.key.usage_product_ref);
         let target = other.as_deref().unwrap_or(&*book);
-        if !target.tells(&moved.key, &target.usage().get(&moved.key)) && books.changed.contains(&moved.key) {
+        if !target.total_suffices(&moved.key, &target.usage().get(&moved.key)) && books.changed.contains(&moved.key) {
             return Ok(None);
         }
         // It may not be there.
         tx.lock_usage(organization, &[(present.customer_id, moved.key.clone())])?;
         let document_ref = match other {
             Some(other) => {
-                books::total_of(tx, organization, other, &moved.key)?;
+                book_repository::usage_total(tx, organization, other, &moved.key)?;
                 let before_other = books.before(other)?;
-                book.attempt(before, |book| {
-                    post::change(book, &old_key, without, None, standing, now, ids)?;
-                    other.attempt(before_other, |other| post::add(other, no, product, &[counted], now, ids))
+                book.decide_or_restore(before, |book| {
+                    post::post_usage_change(book, &old_key, without, None, standing, now, ids)?;
+                    other.decide_or_restore(before_other, |other| post::post_usage(other, no, product, &[counted], now, ids))
                 })?
             }
             None => {
-                books::total_of(tx, organization, book, &moved.key)?;
-                book.attempt(before, |book| {
-                    post::change(book, &old_key, without, None, standing, now, ids)?;
-                    post::add(book, no, product, &[counted], now, ids)
+                book_repository::usage_total(tx, organization, book, &moved.key)?;
+                book.decide_or_restore(before, |book| {
+                    post::post_usage_change(book, &old_key, without, None, standing, now, ids)?;
+                    post::post_usage(book, no, product, &[counted], now, ids)
                 })?
             }
         };
@@ -408,18 +409,18 @@ impl Changing<'_> {
     }
 
     /// Writes what was decided, and the events' next revisions.
-    fn write(&self, tx: &mut dyn Tx, books: &mut Books, revisions: &[(UsageEvent, UsageEvent)]) -> UseCaseResult<()> {
+    fn write(&self, tx: &mut dyn Tx, books: &mut WorkingBooks, revisions: &[(UsageEvent, UsageEvent)]) -> UseCaseResult<()> {
         let mut decided: Vec<&mut ContractBook> = books.now.values_mut().filter(|book| !book.entries().is_empty()).collect();
         for book in &mut decided {
-            issue::remind(book, self.now)?;
+            issue::schedule_next_run(book, self.now)?;
         }
         let Self { services, organization, by, now: at, .. } = *self;
-        books::write_all(tx, Deciding { services, organization, by, at }, decided)?;
+        book_repository::write_all(tx, CommandContext { services, organization, by, at }, decided)?;
         if revisions.is_empty() { Ok(()) } else { Ok(tx.revise_events(organization, revisions)?) }
     }
 }
 
-impl Books {
+impl WorkingBooks {
     fn of(held: Vec<ContractBook>) -> Self {
         let now = held.into_iter().map(|book| (book.contract.contract_ref, book)).collect();
         Self { now, before: BTreeMap::new(), changed: BTreeSet::new(), moved: BTreeSet::new() }
@@ -430,15 +431,15 @@ impl Books {
         &mut self,
         tx: &mut dyn Tx,
         organization: OrganizationId,
-        seen: impl Iterator<Item = &'s Seen>,
+        seen: impl Iterator<Item = &'s ChangeCandidate>,
     ) -> UseCaseResult<()> {
         let mut standing: BTreeMap<ContractRef, BTreeSet<DocumentRef>> = BTreeMap::new();
-        for Seen { event: UsageEvent { placement, .. }, .. } in seen {
+        for ChangeCandidate { event: UsageEvent { placement, .. }, .. } in seen {
             standing.entry(placement.contract_ref).or_default().insert(placement.document_ref);
         }
         let mut of_book = |contract_ref: &ContractRef| standing.remove(contract_ref).unwrap_or_default();
         let wanted = self.now.keys().map(&mut of_book).collect();
-        books::know_all(tx, organization, self.now.values_mut().collect(), wanted)
+        book_repository::load_documents_of_all(tx, organization, self.now.values_mut().collect(), wanted)
     }
 
     fn take(&mut self, contract: ContractRef) -> UseCaseResult<ContractBook> {
@@ -464,12 +465,12 @@ impl Books {
 
 /// The names that customers and usage products have now.
 #[derive(Default)]
-struct Names {
+struct ReferencedNames {
     customers: BTreeMap<CustomerId, Customer>,
     products: BTreeMap<UsageProductRef, OneLine>,
 }
 
-impl Names {
+impl ReferencedNames {
     /// Customer and usage product of an event never change.
     fn refuse_others(&self, update: &EventUpdate, event: &UsageEvent) -> UseCaseResult<()> {
         let mut found = Violations::none();
@@ -503,7 +504,7 @@ impl Names {
 }
 
 /// Notes a refusal. What shows that the books are wrong, or the store, is none: it stops the whole transaction.
-fn refuse(outcomes: &mut [Outcome<Changed>], index: usize, error: UseCaseError) -> UseCaseResult<()> {
+fn refuse(outcomes: &mut [DeferrableResult<ChangeOutcome>], index: usize, error: UseCaseError) -> UseCaseResult<()> {
     if matches!(error, UseCaseError::Store(_) | UseCaseError::InvariantViolation(_)) {
         return Err(error);
     }
@@ -512,7 +513,7 @@ fn refuse(outcomes: &mut [Outcome<Changed>], index: usize, error: UseCaseError) 
 }
 
 /// The service period that an event with another timestamp lands in.
-fn target_of(event: &UsageEvent, contracts: &[Contract], entities: &[Entity]) -> UseCaseResult<Target> {
+fn target_of(event: &UsageEvent, contracts: &[Contract], entities: &[Entity]) -> UseCaseResult<TargetPeriod> {
     let facts = EventFacts {
         usage_product_ref: &event.usage_product_ref,
         occurred_at: event.occurred_at,
@@ -520,7 +521,7 @@ fn target_of(event: &UsageEvent, contracts: &[Contract], entities: &[Entity]) ->
     };
     let present = (event.placement.contract_ref, event.placement.product_no);
     let found = match_moved_event(facts, present, contracts, entities)?;
-    Ok(Target {
+    Ok(TargetPeriod {
         key: usage_key(found.contract.contract_ref, &found.period, &event.usage_product_ref),
         service_period: found.period.days(),
         service_date: found.service_date,
@@ -529,7 +530,7 @@ fn target_of(event: &UsageEvent, contracts: &[Contract], entities: &[Entity]) ->
 
 pub(super) fn live_event(tx: &mut dyn Tx, principal: &Principal, event_ref: EventRef) -> UseCaseResult<UsageEvent> {
     let event = tx.event(principal.organization(), event_ref)?;
-    event.filter(|event| !event.deleted).ok_or(UseCaseError::Unknown(Thing::Event))
+    event.filter(|event| !event.deleted).ok_or(UseCaseError::Unknown(ResourceKind::Event))
 }
 
 fn period_of<'b>(book: &'b ContractBook, key: &UsageKey) -> Option<ProductPeriod<'b>> {

@@ -3,15 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use billing_domain::event_input::refuse_future;
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::party::Customer;
 use billing_domain::ports::Tx;
 use billing_domain::refs::CustomerId;
-use billing_domain::reported::refuse_future;
-use billing_domain::usage::KeptEvent;
+use billing_domain::usage::EventKeyRecord;
 
-use super::names::Names;
-use super::slice::{Progress, Reported, ResolvedEvent, Slice};
+use super::ingest::{IngestBatch, IngestItem, IngestProgress, ResolvedEvent};
+use super::names::NameLookup;
 use crate::error::{UseCaseError, UseCaseResult};
 
 /// An event whose customer is known.
@@ -20,17 +20,17 @@ struct CustomerEvent<'n> {
     customer: &'n Customer,
 }
 
-impl Slice<'_> {
+impl IngestBatch<'_> {
     /// The events that are to be put on documents now. Keys are looked at before everything that may have changed since
     /// an event was taken: a product may have another name now.
     pub(super) fn fresh<'n>(
         &self,
         tx: &mut dyn Tx,
-        names: &'n Names,
-        progress: &mut Progress<'_>,
+        names: &'n NameLookup,
+        progress: &mut IngestProgress<'_>,
     ) -> UseCaseResult<Vec<ResolvedEvent<'n>>> {
         let mut arrived = Vec::with_capacity(self.events.len());
-        for (index, Reported { event, .. }) in self.events.iter().enumerate() {
+        for (index, IngestItem { event, .. }) in self.events.iter().enumerate() {
             match names.customer_of(event) {
                 Ok(customer) => arrived.push(CustomerEvent { index, customer }),
                 Err(mut violations) => {
@@ -57,7 +57,7 @@ impl Slice<'_> {
         &self,
         tx: &mut dyn Tx,
         arrived: Vec<CustomerEvent<'n>>,
-        progress: &mut Progress<'_>,
+        progress: &mut IngestProgress<'_>,
     ) -> UseCaseResult<Vec<CustomerEvent<'n>>> {
         let key_of = |arrived: &CustomerEvent<'_>| {
             let sent = self.events[arrived.index].event.sent.as_ref()?;
@@ -67,8 +67,8 @@ impl Slice<'_> {
         if keys.is_empty() {
             return Ok(arrived);
         }
-        let mut kept: BTreeMap<(CustomerId, IdempotencyKey), KeptEvent> = BTreeMap::new();
-        for (customer_id, event) in tx.kept_events(self.organization, &Vec::from_iter(keys))? {
+        let mut kept: BTreeMap<(CustomerId, IdempotencyKey), EventKeyRecord> = BTreeMap::new();
+        for (customer_id, event) in tx.event_key_records(self.organization, &Vec::from_iter(keys))? {
             kept.insert((customer_id, event.key.clone()), event);
         }
         let mut first: BTreeMap<(CustomerId, &IdempotencyKey), usize> = BTreeMap::new();
@@ -92,7 +92,9 @@ impl Slice<'_> {
                     first.insert((customer_id, &sent.key), arrived.index);
                     fresh.push(arrived);
                 }
-                Some(first) if self.events[*first].event.sent.as_ref() == Some(sent) => progress.twin(arrived.index, *first),
+                Some(first) if self.events[*first].event.sent.as_ref() == Some(sent) => {
+                    progress.mark_duplicate(arrived.index, *first)
+                }
                 Some(_) => progress.refuse(arrived.index, UseCaseError::IdempotencyKeyReuse)?,
             }
         }

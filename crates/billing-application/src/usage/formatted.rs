@@ -2,16 +2,16 @@
 //! and the format's version stay with what was made of them.
 
 use billing_domain::access::Principal;
+use billing_domain::event_input::{EventUpdate, NewUsageEvent};
 use billing_domain::format::{MappedEvent, UsageFormat};
 use billing_domain::patch::Patch;
 use billing_domain::ports::{Access, transact};
 use billing_domain::refs::EventRef;
-use billing_domain::reported::{EventUpdate, NewUsageEvent};
 use billing_domain::usage::{EventKey, FormattedSource, UsageEvent};
 use billing_domain::violation::Violations;
 
 use super::change::live_event;
-use crate::books::corrupt;
+use crate::book_repository::corrupt;
 use crate::error::{MappingOrigin, UseCaseError, UseCaseResult};
 use crate::formats::{NamedFormat, find_format, newest_of};
 use crate::{Services, UseCase, allow};

@@ -7,20 +7,20 @@ use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::event_input::{FileEvent, FileEventKey, NewUsageEvent};
 use billing_domain::idempotency::{BodyHash, IdempotencyKey};
-use billing_domain::imports::{ImportedDocument, ImportedFileFacts, KeptImport, MAX_IMPORT_DOCUMENTS};
+use billing_domain::imports::{ImportRecord, ImportedDocument, ImportedFileFacts, MAX_IMPORT_DOCUMENTS};
 use billing_domain::money::{Currency, Money};
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EventRef, ImportRef, OrganizationId};
-use billing_domain::reported::{FileEvent, FileEventKey, NewUsageEvent};
 use billing_domain::violation::Violations;
 
-use super::batch::TakenBatch;
+use super::batch::BatchOutcome;
 use super::formatted::{map_events, of_mapped};
+use super::ingest::IngestOutcome;
 use super::read::EventView;
-use super::record::try_usage;
-use super::slice::TakenUsage;
-use crate::audit::{Audited, Change, Doer, ImportedFile, note};
+use super::record::dry_run_usage;
+use crate::audit::{AuditChange, AuditContext, AuditSubject, ImportFileSummary, record_audit_event};
 use crate::documents::view_all;
 use crate::error::{UNKNOWN_REFERENCE, UseCaseError, UseCaseResult};
 use crate::formats::NamedFormat;
@@ -36,7 +36,7 @@ pub struct FileImport {
     /// None of a dry run.
     import_ref: Option<ImportRef>,
     summary: ImportSummary,
-    places: HashMap<Place, usize>,
+    places: HashMap<AffectedDocumentKey, usize>,
     /// What a dry run would have kept by now: keys of events, by customer.
     tried: BTreeMap<(CustomerRef, IdempotencyKey), BodyHash>,
     /// Slices of events that a dry run has taken. What documents come to is only known of a file that is one.
@@ -53,12 +53,12 @@ pub struct ImportSummary {
     /// How many of both are known by the file's name and their lines alone.
     pub known_by_line: u64,
     /// The documents that the recorded events went on, in the order in which they were met.
-    pub documents: Vec<TouchedDocument>,
+    pub documents: Vec<AffectedDocument>,
 }
 
 /// A document that events of a file went on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TouchedDocument {
+pub struct AffectedDocument {
     /// Reference and number; `None` in a dry run, of what would be opened for a period.
     pub document: Option<(DocumentRef, DocumentNumber)>,
     /// Whose it is.
@@ -80,7 +80,7 @@ pub struct ChangedTotal {
     pub after: Money,
 }
 
-impl TouchedDocument {
+impl AffectedDocument {
     /// As it is told afterwards.
     fn kept(&self) -> Option<ImportedDocument> {
         let (document_ref, number) = self.document.clone()?;
@@ -91,7 +91,7 @@ impl TouchedDocument {
 
 /// What became of lines of a file besides their events.
 #[derive(Debug, Default)]
-pub struct TakenLines {
+pub struct ImportChunkResult {
     /// Those that are refused, and why.
     pub refused: Vec<(u64, UseCaseError)>,
     /// The first that wasn't taken, nor the lines after it, and why.
@@ -100,7 +100,7 @@ pub struct TakenLines {
 
 /// What tells touched documents apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Place {
+enum AffectedDocumentKey {
     Document(DocumentRef),
     /// What a dry run would open has another reference with every slice.
     ToBeOpened(ContractRef, Date),
@@ -110,7 +110,7 @@ enum Place {
 
 /// What a dry run knows of documents before its events.
 #[derive(Debug, Default)]
-struct Before {
+struct DocumentSnapshot {
     /// Those that are there.
     there: BTreeSet<DocumentRef>,
     /// What the first come to, now and then.
@@ -118,7 +118,7 @@ struct Before {
 }
 
 /// What became of an event.
-enum Taken {
+enum EventOutcome {
     Recorded(Box<EventView>),
     /// It was recorded before, under its key.
     Before,
@@ -141,8 +141,8 @@ impl FileImport {
         let organization = allow(principal, UseCase::RecordUsage)?;
         let import_ref = (!dry_run).then(|| ImportRef::from_uuid(services.ids.new_id()));
         if let Some(import_ref) = import_ref {
-            let doer = Doer::of(principal);
-            let import = KeptImport::begun(import_ref, file, doer.author, doer.request_id.cloned(), services.now());
+            let doer = AuditContext::of(principal);
+            let import = ImportRecord::begun(import_ref, file, doer.author, doer.request_id.cloned(), services.now());
             transact(&*services.store, Access::Write, |tx| Ok::<_, UseCaseError>(tx.put_import(organization, &import)?))?;
         }
         let summary = ImportSummary::default();
@@ -169,14 +169,14 @@ impl FileImport {
         services: &Services,
         principal: &Principal,
         events: &[FileEvent],
-        record: &mut dyn FnMut(Vec<NewUsageEvent>) -> UseCaseResult<TakenBatch>,
-    ) -> UseCaseResult<TakenLines> {
+        record: &mut dyn FnMut(Vec<NewUsageEvent>) -> UseCaseResult<BatchOutcome>,
+    ) -> UseCaseResult<ImportChunkResult> {
         let there = copies(services, principal, events)?;
         let is_copy = |event: &FileEvent| event_ref_of(event).is_some_and(|event_ref| there.contains(&event_ref));
-        let mut outcomes: Vec<Option<UseCaseResult<Taken>>> = Vec::with_capacity(events.len());
+        let mut outcomes: Vec<Option<UseCaseResult<EventOutcome>>> = Vec::with_capacity(events.len());
         for event in events {
             outcomes.push(match &event.event_ref {
-                Some(_) if is_copy(event) => Some(Ok(Taken::Copy)),
+                Some(_) if is_copy(event) => Some(Ok(EventOutcome::Copy)),
                 // In other formats a field of that name may be anything.
                 Some(_) if self.format.is_built_in() => Some(Err(unknown_event())),
                 Some(_) | None => None,
@@ -195,20 +195,20 @@ impl FileImport {
                 Err(refusal) => outcomes[index] = Some(Err(refusal)),
             }
         }
-        let (TakenBatch { results, mut stopped_by }, before) = if self.is_dry_run() {
+        let (BatchOutcome { results, mut stopped_by }, before) = if self.is_dry_run() {
             let (results, before) = self.rehearse(services, principal, &new_events)?;
-            (TakenBatch { results, stopped_by: None }, before)
+            (BatchOutcome { results, stopped_by: None }, before)
         } else {
-            (record(new_events)?, Before::default())
+            (record(new_events)?, DocumentSnapshot::default())
         };
         for (index, result) in indices.into_iter().zip(results) {
             outcomes[index] = Some(match result {
-                Ok(TakenUsage::Now(view)) => Ok(Taken::Recorded(view)),
-                Ok(TakenUsage::Before(_)) => Ok(Taken::Before),
+                Ok(IngestOutcome::Recorded(view)) => Ok(EventOutcome::Recorded(view)),
+                Ok(IngestOutcome::Replayed(_)) => Ok(EventOutcome::Before),
                 Err(refusal) => Err(refusal),
             });
         }
-        let mut lines = TakenLines::default();
+        let mut lines = ImportChunkResult::default();
         for (event, outcome) in events.iter().zip(outcomes) {
             let none = || Err(stopped_by.take().unwrap_or(UseCaseError::InvariantViolation("an event without an outcome")));
             match outcome.unwrap_or_else(none).and_then(|taken| self.count(event, taken, &before)) {
@@ -231,13 +231,13 @@ impl FileImport {
     pub fn end(&self, services: &Services, principal: &Principal, refused: u64, stopped_at: Option<u64>) -> UseCaseResult<()> {
         let organization = allow(principal, UseCase::RecordUsage)?;
         let Some(import_ref) = self.import_ref else { return Ok(()) };
-        let documents = self.summary.documents.iter().filter_map(TouchedDocument::kept);
+        let documents = self.summary.documents.iter().filter_map(AffectedDocument::kept);
         let documents: Vec<ImportedDocument> = documents.take(MAX_IMPORT_DOCUMENTS).collect();
         let more_documents = (self.summary.documents.len() - documents.len()) as u64;
         transact(&*services.store, Access::Write, |tx| {
             // It may have been undone in part meanwhile.
             let Some(present) = tx.hold_import(organization, import_ref)? else { return Ok(()) };
-            let import = KeptImport {
+            let import = ImportRecord {
                 ended_at: Some(services.now()),
                 stopped_at,
                 recorded: self.summary.recorded,
@@ -251,8 +251,14 @@ impl FileImport {
             if self.summary.recorded == 0 {
                 return Ok(());
             }
-            let file = ImportedFile { name: import.file.name.clone(), import_ref, taken: self.summary.clone(), refused };
-            note(tx, services, Doer::of(principal), AuditAction::Import, Change::Made(Audited::UsageFile(&file)))
+            let file = ImportFileSummary { name: import.file.name.clone(), import_ref, taken: self.summary.clone(), refused };
+            record_audit_event(
+                tx,
+                services,
+                AuditContext::of(principal),
+                AuditAction::Import,
+                AuditChange::Made(AuditSubject::UsageFile(&file)),
+            )
         })
     }
 
@@ -260,7 +266,7 @@ impl FileImport {
     ///
     /// # Errors
     /// [`UseCaseError::Store`].
-    pub fn give_up(&self, services: &Services, principal: &Principal) -> UseCaseResult<()> {
+    pub fn discard(&self, services: &Services, principal: &Principal) -> UseCaseResult<()> {
         let organization = allow(principal, UseCase::RecordUsage)?;
         let Some(import_ref) = self.import_ref else { return Ok(()) };
         transact(&*services.store, Access::Write, |tx| Ok(tx.forget_import(organization, import_ref)?))
@@ -271,12 +277,12 @@ impl FileImport {
         &self.summary
     }
 
-    fn count(&mut self, event: &FileEvent, taken: Taken, before: &Before) -> UseCaseResult<()> {
+    fn count(&mut self, event: &FileEvent, taken: EventOutcome, before: &DocumentSnapshot) -> UseCaseResult<()> {
         let taken = match (taken, &event.known_by) {
-            (Taken::Recorded(view), Some(FileEventKey::Own(sent))) if self.is_dry_run() => {
+            (EventOutcome::Recorded(view), Some(FileEventKey::Own(sent))) if self.is_dry_run() => {
                 match self.tried.insert((view.customer_ref.clone(), sent.key.clone()), sent.body) {
-                    None => Taken::Recorded(view),
-                    Some(body) if body == sent.body => Taken::Before,
+                    None => EventOutcome::Recorded(view),
+                    Some(body) if body == sent.body => EventOutcome::Before,
                     Some(body) => {
                         self.tried.insert((view.customer_ref.clone(), sent.key.clone()), body);
                         return Err(UseCaseError::IdempotencyKeyReuse);
@@ -285,12 +291,12 @@ impl FileImport {
             }
             (taken, _) => taken,
         };
-        if matches!(event.known_by, Some(FileEventKey::Line(_))) && !matches!(taken, Taken::Copy) {
+        if matches!(event.known_by, Some(FileEventKey::Line(_))) && !matches!(taken, EventOutcome::Copy) {
             self.summary.known_by_line += 1;
         }
         match taken {
-            Taken::Before | Taken::Copy => self.summary.already_there += 1,
-            Taken::Recorded(view) => {
+            EventOutcome::Before | EventOutcome::Copy => self.summary.already_there += 1,
+            EventOutcome::Recorded(view) => {
                 self.summary.recorded += 1;
                 self.touch(&view, before);
             }
@@ -298,20 +304,20 @@ impl FileImport {
         Ok(())
     }
 
-    fn touch(&mut self, view: &EventView, before: &Before) {
+    fn touch(&mut self, view: &EventView, before: &DocumentSnapshot) {
         let placement = &view.event.placement;
         let is_there = !self.is_dry_run() || before.there.contains(&placement.document_ref);
         let number = view.document_numbers.as_slice().last().filter(|_| is_there);
         let document = number.map(|number| (placement.document_ref, number.clone()));
         let place = match &document {
-            Some((document_ref, _)) => Place::Document(*document_ref),
-            None if view.parent.is_some() => Place::ToBeOpenedFor(view.event.event_ref),
-            None => Place::ToBeOpened(placement.contract_ref, placement.service_period.start()),
+            Some((document_ref, _)) => AffectedDocumentKey::Document(*document_ref),
+            None if view.parent.is_some() => AffectedDocumentKey::ToBeOpenedFor(view.event.event_ref),
+            None => AffectedDocumentKey::ToBeOpened(placement.contract_ref, placement.service_period.start()),
         };
         let documents = &mut self.summary.documents;
         let index = *self.places.entry(place).or_insert(documents.len());
         if index == documents.len() {
-            documents.push(TouchedDocument {
+            documents.push(AffectedDocument {
                 document,
                 customer_ref: view.customer_ref.clone(),
                 currency: view.currency,
@@ -328,11 +334,11 @@ impl FileImport {
         services: &Services,
         principal: &Principal,
         events: &[NewUsageEvent],
-    ) -> UseCaseResult<(Vec<UseCaseResult<TakenUsage>>, Before)> {
+    ) -> UseCaseResult<(Vec<UseCaseResult<IngestOutcome>>, DocumentSnapshot)> {
         let (organization, now) = (allow(principal, UseCase::RecordUsage)?, services.now());
         let is_whole = self.slices == 0;
         let (mut first, mut after) = (BTreeMap::new(), BTreeMap::new());
-        let results = try_usage(services, principal, events, &mut |tx, results| {
+        let results = dry_run_usage(services, principal, events, &mut |tx, results| {
             if is_whole {
                 first = first_documents(results);
                 after = totals(tx, organization, &first, now)?;
@@ -345,7 +351,7 @@ impl FileImport {
             first.retain(|document_ref, _| there.contains(document_ref));
             let mut before = totals(tx, organization, &first, now)?;
             let changed = |(document_ref, after)| (document_ref, ChangedTotal { before: before.remove(&document_ref), after });
-            Ok(Before { totals: std::mem::take(&mut after).into_iter().map(changed).collect(), there })
+            Ok(DocumentSnapshot { totals: std::mem::take(&mut after).into_iter().map(changed).collect(), there })
         })?;
         // One that fails may be taken again.
         self.slices += 1;
@@ -362,11 +368,11 @@ impl FileImport {
         &self,
         tx: &mut dyn Tx,
         organization: OrganizationId,
-        results: &[UseCaseResult<TakenUsage>],
+        results: &[UseCaseResult<IngestOutcome>],
     ) -> UseCaseResult<BTreeSet<DocumentRef>> {
         let (customers, touched): (BTreeSet<CustomerId>, BTreeSet<DocumentRef>) = placed(results).unzip();
         let customers = Vec::from_iter(customers);
-        let known = |document_ref: &&DocumentRef| self.places.contains_key(&Place::Document(**document_ref));
+        let known = |document_ref: &&DocumentRef| self.places.contains_key(&AffectedDocumentKey::Document(**document_ref));
         let unknown: Vec<DocumentRef> = touched.iter().filter(|document_ref| !known(document_ref)).copied().collect();
         let mut there: BTreeSet<DocumentRef> = touched.iter().filter(known).copied().collect();
         if !unknown.is_empty() {
@@ -391,15 +397,15 @@ impl FileImport {
 }
 
 /// Whose events were taken now, and the documents that they are on.
-fn placed(results: &[UseCaseResult<TakenUsage>]) -> impl Iterator<Item = (CustomerId, DocumentRef)> + '_ {
+fn placed(results: &[UseCaseResult<IngestOutcome>]) -> impl Iterator<Item = (CustomerId, DocumentRef)> + '_ {
     results.iter().filter_map(|result| match result {
-        Ok(TakenUsage::Now(view)) => Some((view.event.customer_id, view.event.placement.document_ref)),
-        Ok(TakenUsage::Before(_)) | Err(_) => None,
+        Ok(IngestOutcome::Recorded(view)) => Some((view.event.customer_id, view.event.placement.document_ref)),
+        Ok(IngestOutcome::Replayed(_)) | Err(_) => None,
     })
 }
 
 /// The first documents that events are on, with whose they are.
-fn first_documents(results: &[UseCaseResult<TakenUsage>]) -> BTreeMap<DocumentRef, CustomerId> {
+fn first_documents(results: &[UseCaseResult<IngestOutcome>]) -> BTreeMap<DocumentRef, CustomerId> {
     let mut first = BTreeMap::new();
     for (customer, document_ref) in placed(results) {
         if first.len() < MAX_TOTALS {

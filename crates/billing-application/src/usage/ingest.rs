@@ -12,8 +12,9 @@ use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::catalog::UsageProduct;
 use billing_domain::contract::Contract;
 use billing_domain::document::totals::usage_key;
-use billing_domain::imports::MadeEvent;
-use billing_domain::ledger::{Agreement, ContractBook, Extent, post};
+use billing_domain::event_input::NewUsageEvent;
+use billing_domain::imports::ImportedEvent;
+use billing_domain::ledger::{ContractBook, ContractHeader, Extent, post};
 use billing_domain::matching::{EventFacts, match_event};
 use billing_domain::party::Customer;
 use billing_domain::ports::{Lock, StoreError, Tx};
@@ -21,14 +22,13 @@ use billing_domain::refs::{
     ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, ImportPartRef, ImportRef, OrganizationId, ProductNo,
     UsageProductRef,
 };
-use billing_domain::reported::NewUsageEvent;
-use billing_domain::usage::{CountedEvent, KeptEvent, Placement, TakenEvent, UsageEvent, UsageKey};
+use billing_domain::usage::{CountedEvent, EventKeyRecord, NewEventKeyRecord, Placement, UsageEvent, UsageKey};
 
-use super::names::Names;
-use super::read::{Around, EventView};
+use super::names::NameLookup;
+use super::read::{EventReferences, EventView};
 use crate::Services;
-use crate::accounts::Deciding;
-use crate::books::{self, corrupt, entities_of, supplies, total_of};
+use crate::accounts::CommandContext;
+use crate::book_repository::{self, corrupt, entities_of, supplies, usage_total};
 use crate::error::{UseCaseError, UseCaseResult};
 
 /// How often a contract or document may change between finding and holding it before the store is called
@@ -36,10 +36,10 @@ use crate::error::{UseCaseError, UseCaseResult};
 pub(super) const MAX_HOLD_ATTEMPTS: u32 = 4;
 
 /// Events of an organization on their way into one transaction.
-pub(super) struct Slice<'a> {
+pub(super) struct IngestBatch<'a> {
     pub(super) services: &'a Services<'a>,
     pub(super) organization: OrganizationId,
-    pub(super) events: &'a [Reported<'a>],
+    pub(super) events: &'a [IngestItem<'a>],
     /// Who draws up what has to be drawn up for them, on [`Lane::Any`].
     pub(super) by: Actor,
     pub(super) now: Timestamp,
@@ -47,7 +47,7 @@ pub(super) struct Slice<'a> {
 
 /// An event, who reports it, and what the repeats of one with a key are answered.
 #[derive(Clone, Copy)]
-pub(super) struct Reported<'a> {
+pub(super) struct IngestItem<'a> {
     pub(super) event: &'a NewUsageEvent,
     pub(super) by: Actor,
     pub(super) answer: &'a dyn Fn(&EventView) -> String,
@@ -55,19 +55,19 @@ pub(super) struct Reported<'a> {
 
 /// An event that was taken.
 #[derive(Clone, Debug)]
-pub enum TakenUsage {
+pub enum IngestOutcome {
     /// Now, with the document it is on.
-    Now(Box<EventView>),
+    Recorded(Box<EventView>),
     /// Before, under the same key: what was answered then.
-    Before(String),
+    Replayed(String),
 }
 
-impl TakenUsage {
+impl IngestOutcome {
     /// The event, when it was taken now.
     pub fn now(self) -> Option<EventView> {
         match self {
-            Self::Now(view) => Some(*view),
-            Self::Before(_) => None,
+            Self::Recorded(view) => Some(*view),
+            Self::Replayed(_) => None,
         }
     }
 }
@@ -89,31 +89,31 @@ struct MatchedEvent<'n> {
 }
 
 /// What has become of the events so far.
-pub(super) struct Progress<'n> {
-    outcomes: Vec<Option<UseCaseResult<TakenUsage>>>,
+pub(super) struct IngestProgress<'n> {
+    outcomes: Vec<Option<UseCaseResult<IngestOutcome>>>,
     /// Repeats of an event of the same slice, with the index of that event.
-    twins: Vec<(usize, usize)>,
+    duplicates: Vec<(usize, usize)>,
     placed: Vec<(MatchedEvent<'n>, DocumentRef)>,
     /// Events that this lane isn't for.
     left: BTreeSet<usize>,
 }
 
 /// Contracts by reference, with what of their books the events need.
-type Books = BTreeMap<ContractRef, ContractBook>;
+type BooksByRef = BTreeMap<ContractRef, ContractBook>;
 /// Those that events land on, and the events that land nowhere.
-type HeldBooks<'n> = (Books, Vec<MatchedEvent<'n>>, Vec<(usize, UseCaseError)>);
+type LockedBooks<'n> = (BooksByRef, Vec<MatchedEvent<'n>>, Vec<(usize, UseCaseError)>);
 
 /// How a slice holds contracts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lane {
+pub(super) enum IngestPath {
     /// For events that go on drafts that are there, as nearly all do: shared, in the fewest statements. Others are left.
-    Drafts,
+    DraftsOnly,
     /// For any, after a look at what each contract needs. Whoever held one shared and now wanted it alone would wait for others
     /// who want the same.
-    Any,
+    General,
 }
 
-impl Progress<'_> {
+impl IngestProgress<'_> {
     /// Notes a refusal. What shows that the books are wrong, or the store, is none: it stops the whole slice.
     pub(super) fn refuse(&mut self, index: usize, error: UseCaseError) -> UseCaseResult<()> {
         if is_fatal(&error) {
@@ -125,28 +125,28 @@ impl Progress<'_> {
 
     /// Notes an event that was taken before.
     pub(super) fn repeat(&mut self, index: usize, answer: String) {
-        self.outcomes[index] = Some(Ok(TakenUsage::Before(answer)));
+        self.outcomes[index] = Some(Ok(IngestOutcome::Replayed(answer)));
     }
 
     /// Notes a repeat of an event of the same slice.
-    pub(super) fn twin(&mut self, index: usize, first: usize) {
-        self.twins.push((index, first));
+    pub(super) fn mark_duplicate(&mut self, index: usize, first: usize) {
+        self.duplicates.push((index, first));
     }
 }
 
-impl Slice<'_> {
+impl IngestBatch<'_> {
     /// Takes the events: what becomes of each, in their order; `None` of one that the lane isn't for.
     ///
     /// # Errors
     /// The store's.
-    pub(super) fn take(&self, tx: &mut dyn Tx, lane: Lane) -> UseCaseResult<Vec<Option<UseCaseResult<TakenUsage>>>> {
-        let names = Names::read(tx, self.organization, self.events.iter().map(|reported| reported.event))?;
+    pub(super) fn ingest(&self, tx: &mut dyn Tx, lane: IngestPath) -> UseCaseResult<Vec<Option<UseCaseResult<IngestOutcome>>>> {
+        let names = NameLookup::read(tx, self.organization, self.events.iter().map(|reported| reported.event))?;
         let outcomes = self.events.iter().map(|_| None).collect();
-        let mut progress = Progress { outcomes, twins: Vec::new(), placed: Vec::new(), left: BTreeSet::new() };
+        let mut progress = IngestProgress { outcomes, duplicates: Vec::new(), placed: Vec::new(), left: BTreeSet::new() };
         let resolved = self.fresh(tx, &names, &mut progress)?;
         let (mut books, matched, refused) = match lane {
             // With the statement that finds them.
-            Lane::Drafts => {
+            IngestPath::DraftsOnly => {
                 let (contracts, matched, refused) = self.match_events(tx, &resolved, Some(Lock::Shared))?;
                 let (mut books, off_drafts) = self.on_drafts(tx, contracts.into_values(), &matched)?;
                 books.retain(|contract_ref, _| !off_drafts.contains(contract_ref));
@@ -155,7 +155,7 @@ impl Slice<'_> {
                 progress.left = left.iter().map(|matched| matched.resolved.index).collect();
                 (books, matched, refused)
             }
-            Lane::Any => self.hold(tx, &resolved)?,
+            IngestPath::General => self.hold(tx, &resolved)?,
         };
         for (index, refusal) in refused {
             progress.refuse(index, refusal)?;
@@ -168,16 +168,16 @@ impl Slice<'_> {
         }
         let mut decided: Vec<&mut ContractBook> = books.values_mut().filter(|book| !book.entries().is_empty()).collect();
         for book in decided.iter_mut().filter(|book| book.extent() == Extent::Whole) {
-            billing_domain::ledger::issue::remind(book, self.now)?;
+            billing_domain::ledger::issue::schedule_next_run(book, self.now)?;
         }
         let Self { services, organization, by, now: at, .. } = *self;
-        books::write_all(tx, Deciding { services, organization, by, at }, decided)?;
+        book_repository::write_all(tx, CommandContext { services, organization, by, at }, decided)?;
         self.store(tx, &books, progress)
     }
 
     /// Finds the contracts the events land on and holds them: shared where all that lands goes on drafts that are
     /// there, exclusively where a document has to be opened or corrected, so that nothing moves until the commit.
-    fn hold<'n>(&self, tx: &mut dyn Tx, resolved: &[ResolvedEvent<'n>]) -> UseCaseResult<HeldBooks<'n>> {
+    fn hold<'n>(&self, tx: &mut dyn Tx, resolved: &[ResolvedEvent<'n>]) -> UseCaseResult<LockedBooks<'n>> {
         let organization = self.organization;
         let mut exclusive: BTreeSet<ContractRef> = BTreeSet::new();
         for _ in 0..MAX_HOLD_ATTEMPTS {
@@ -196,14 +196,14 @@ impl Slice<'_> {
             tx.hold_contracts(&locks)?;
             // Read now that nobody can change it: a contract may have been edited, a document issued.
             let agreements = tx.agreements(&locks.into_iter().map(|(key, _)| key).collect::<Vec<_>>())?;
-            let is_same = |agreement: &Agreement| {
+            let is_same = |agreement: &ContractHeader| {
                 let found = contracts.get(&agreement.contract.contract_ref);
                 found.is_some_and(|found| found.contract.version == agreement.contract.version)
             };
             if agreements.len() < contracts.len() || !agreements.iter().all(is_same) {
                 continue;
             }
-            let with_entities = |agreement: Agreement| {
+            let with_entities = |agreement: ContractHeader| {
                 let entities = contracts.get(&agreement.contract.contract_ref).map(|book| book.entities.clone());
                 ContractBook::of(agreement, entities.unwrap_or_default())
             };
@@ -211,7 +211,7 @@ impl Slice<'_> {
             let (alone, shared): (Vec<_>, Vec<_>) = books.partition(|book| exclusive.contains(&book.contract.contract_ref));
             let (mut books, off_drafts) = self.on_drafts(tx, shared, &matched)?;
             if off_drafts.is_empty() {
-                let whole = books::whole_all(tx, organization, alone, self.now)?;
+                let whole = book_repository::load_books(tx, organization, alone, self.now)?;
                 books.extend(whole.into_iter().map(|book| (book.contract.contract_ref, book)));
                 return Ok((books, matched, refused));
             }
@@ -225,7 +225,7 @@ impl Slice<'_> {
         tx: &mut dyn Tx,
         resolved: &[ResolvedEvent<'n>],
         lock: Option<Lock>,
-    ) -> UseCaseResult<HeldBooks<'n>> {
+    ) -> UseCaseResult<LockedBooks<'n>> {
         let organization = self.organization;
         let pairs: BTreeSet<(CustomerId, UsageProductRef)> =
             resolved.iter().map(|resolved| (resolved.customer.id, resolved.product.usage_product_ref.clone())).collect();
@@ -234,7 +234,7 @@ impl Slice<'_> {
             candidates.entry(contract.customer_id).or_default().push(contract);
         }
         let entities = entities_of(tx, organization, candidates.values().flatten())?;
-        let (mut contracts, mut matched, mut refused) = (Books::new(), Vec::with_capacity(resolved.len()), Vec::new());
+        let (mut contracts, mut matched, mut refused) = (BooksByRef::new(), Vec::with_capacity(resolved.len()), Vec::new());
         for resolved in resolved {
             let ResolvedEvent { customer, product, .. } = *resolved;
             let event = self.events[resolved.index].event;
@@ -257,7 +257,7 @@ impl Slice<'_> {
                     let key = usage_key(contract_ref, &found.period, &product.usage_product_ref);
                     matched.push(MatchedEvent { resolved: *resolved, counted, key, service_period: found.period.days() });
                     contracts.entry(contract_ref).or_insert_with(|| {
-                        let entities = books::billing(found.contract, &entities);
+                        let entities = book_repository::billing(found.contract, &entities);
                         ContractBook::new(found.contract.clone(), customer.clone(), entities)
                     });
                 }
@@ -274,16 +274,16 @@ impl Slice<'_> {
         tx: &mut dyn Tx,
         books: impl IntoIterator<Item = ContractBook>,
         matched: &[MatchedEvent<'_>],
-    ) -> UseCaseResult<(Books, BTreeSet<ContractRef>)> {
+    ) -> UseCaseResult<(BooksByRef, BTreeSet<ContractRef>)> {
         let periods: BTreeSet<(ContractRef, ProductNo, Date)> =
             matched.iter().map(|MatchedEvent { key, .. }| (key.contract_ref, key.product_no, key.period_start)).collect();
-        let books = books::drafts(tx, self.organization, books, &periods)?;
+        let books = book_repository::load_draft_books(tx, self.organization, books, &periods)?;
         let mut off_drafts = BTreeSet::new();
         for (contract_ref, product_no, start) in periods {
             let Some(book) = books.get(&contract_ref) else { continue };
             let period = book.contract.product(product_no).and_then(|product| product.period_from(start));
             let period = period.ok_or_else(|| corrupt("a contract", &contract_ref, "has no such period"))?;
-            if !post::goes_on_a_draft(book, &period)? {
+            if !post::only_extends_draft(book, &period)? {
                 off_drafts.insert(contract_ref);
             }
         }
@@ -291,13 +291,13 @@ impl Slice<'_> {
     }
 
     /// Holds the running totals of the events, and reads what else the lines of their periods are made of.
-    fn lock_totals(&self, tx: &mut dyn Tx, matched: &[MatchedEvent<'_>], books: &mut Books) -> UseCaseResult<()> {
+    fn lock_totals(&self, tx: &mut dyn Tx, matched: &[MatchedEvent<'_>], books: &mut BooksByRef) -> UseCaseResult<()> {
         let keys: BTreeSet<(CustomerId, UsageKey)> =
             matched.iter().map(|matched| (matched.resolved.customer.id, matched.key.clone())).collect();
         for (key, total) in tx.lock_usage(self.organization, &Vec::from_iter(keys))? {
             if let Some(book) = books.get_mut(&key.contract_ref) {
                 book.put_usage(key.clone(), total);
-                total_of(tx, self.organization, book, &key)?;
+                usage_total(tx, self.organization, book, &key)?;
             }
         }
         Ok(())
@@ -309,12 +309,14 @@ impl Slice<'_> {
         &self,
         book: &mut ContractBook,
         group: Vec<MatchedEvent<'n>>,
-        progress: &mut Progress<'n>,
+        progress: &mut IngestProgress<'n>,
     ) -> UseCaseResult<()> {
         let (before, mut supplies) = (book.clone(), supplies(self.services));
         let mut post = |book: &mut ContractBook, key: &UsageKey, events: &[CountedEvent]| {
-            book.attempt(&before, |book| post::add(book, key.product_no, &key.usage_product_ref, events, self.now, &mut supplies))
-                .map_err(UseCaseError::from)
+            book.decide_or_restore(&before, |book| {
+                post::post_usage(book, key.product_no, &key.usage_product_ref, events, self.now, &mut supplies)
+            })
+            .map_err(UseCaseError::from)
         };
         let mut rest = group.into_iter();
         let mut may_share = true;
@@ -322,7 +324,7 @@ impl Slice<'_> {
             let contract = std::sync::Arc::clone(&book.contract);
             let period = contract.product(first.key.product_no).and_then(|product| product.period_from(first.key.period_start));
             let on_draft = match period {
-                Some(period) => post::goes_on_a_draft(book, &period)?,
+                Some(period) => post::only_extends_draft(book, &period)?,
                 None => false,
             };
             if may_share && on_draft && rest.len() > 0 {
@@ -350,39 +352,40 @@ impl Slice<'_> {
     fn store(
         &self,
         tx: &mut dyn Tx,
-        books: &Books,
-        progress: Progress<'_>,
-    ) -> UseCaseResult<Vec<Option<UseCaseResult<TakenUsage>>>> {
-        let Progress { mut outcomes, twins, mut placed, mut left } = progress;
+        books: &BooksByRef,
+        progress: IngestProgress<'_>,
+    ) -> UseCaseResult<Vec<Option<UseCaseResult<IngestOutcome>>>> {
+        let IngestProgress { mut outcomes, duplicates: twins, mut placed, mut left } = progress;
         let organization = self.organization;
         placed.sort_by_key(|(matched, _)| matched.resolved.index);
         let events: Vec<UsageEvent> = placed.iter().map(|(matched, document_ref)| self.event(matched, *document_ref)).collect();
         tx.insert_events(organization, &events)?;
-        let mut kept: Vec<(CustomerId, TakenEvent)> = Vec::new();
-        let mut made: BTreeMap<ImportRef, Vec<MadeEvent>> = BTreeMap::new();
-        let around = Around::of_books(books.values()).with_products(placed.iter().map(|(matched, _)| matched.resolved.product));
+        let mut kept: Vec<(CustomerId, NewEventKeyRecord)> = Vec::new();
+        let mut made: BTreeMap<ImportRef, Vec<ImportedEvent>> = BTreeMap::new();
+        let around =
+            EventReferences::of_books(books.values()).with_products(placed.iter().map(|(matched, _)| matched.resolved.product));
         for ((matched, document_ref), event) in placed.into_iter().zip(events) {
             let (index, event_ref, customer_id) = (matched.resolved.index, event.event_ref, event.customer_id);
             let view = around.view(event)?;
-            let Reported { event, answer, .. } = self.events[index];
+            let IngestItem { event, answer, .. } = self.events[index];
             if let Some(import_ref) = event.import {
                 let key = event.sent.as_ref().map(|sent| sent.key.clone());
-                made.entry(import_ref).or_default().push(MadeEvent { event_ref, key });
+                made.entry(import_ref).or_default().push(ImportedEvent { event_ref, key });
             }
             if let Some(sent) = &event.sent {
                 let answer = answer(&view);
                 let document_number = around.document(document_ref)?.head.number.clone();
-                let event = KeptEvent { key: sent.key.clone(), body: sent.body.digest(), event_ref, answer };
-                kept.push((customer_id, TakenEvent { kept: event, document_ref, document_number }));
+                let event = EventKeyRecord { key: sent.key.clone(), body: sent.body.digest(), event_ref, answer };
+                kept.push((customer_id, NewEventKeyRecord { kept: event, document_ref, document_number }));
             }
-            outcomes[index] = Some(Ok(TakenUsage::Now(Box::new(view))));
+            outcomes[index] = Some(Ok(IngestOutcome::Recorded(Box::new(view))));
         }
         if !kept.is_empty() {
-            tx.keep_events(organization, &kept)?;
+            tx.save_event_keys(organization, &kept)?;
         }
         for (import_ref, events) in made {
             let part = ImportPartRef::from_uuid(self.services.ids.new_id());
-            tx.add_made_events(organization, import_ref, part, &events)?;
+            tx.add_imported_events(organization, import_ref, part, &events)?;
         }
         for (index, first) in twins {
             if left.contains(&first) {
@@ -390,7 +393,7 @@ impl Slice<'_> {
                 continue;
             }
             let outcome = match &outcomes[first] {
-                Some(Ok(TakenUsage::Now(view))) => Ok(TakenUsage::Before((self.events[first].answer)(view))),
+                Some(Ok(IngestOutcome::Recorded(view))) => Ok(IngestOutcome::Replayed((self.events[first].answer)(view))),
                 _ => Err(UseCaseError::Conflict {
                     code: "repeats_refused_event",
                     detail: "an event before it has the same idempotency key and was refused".to_owned(),
@@ -406,7 +409,7 @@ impl Slice<'_> {
     }
 
     fn event(&self, matched: &MatchedEvent<'_>, document_ref: DocumentRef) -> UsageEvent {
-        let Reported { event: new, by, .. } = self.events[matched.resolved.index];
+        let IngestItem { event: new, by, .. } = self.events[matched.resolved.index];
         UsageEvent {
             event_ref: matched.counted.event_ref,
             customer_id: matched.resolved.customer.id,

@@ -3,24 +3,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::catalog::UsageProduct;
+use billing_domain::event_input::{NamedCustomer, NamedUsageProduct, NewUsageEvent};
 use billing_domain::party::Customer;
 use billing_domain::ports::Tx;
 use billing_domain::refs::{CustomerRef, OrganizationId, UsageProductRef};
-use billing_domain::reported::{NamedCustomer, NamedUsageProduct, NewUsageEvent};
 use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 
-use crate::error::{Thing, UseCaseResult, unknown_reference};
+use crate::error::{ResourceKind, UseCaseResult, unknown_reference};
 
 /// Customers and usage products by what events call them.
-pub(super) struct Names {
+pub(super) struct NameLookup {
     customers: BTreeMap<CustomerRef, Customer>,
     customers_by_name: BTreeMap<OneLine, Vec<Customer>>,
     products: BTreeMap<UsageProductRef, UsageProduct>,
     products_by_name: BTreeMap<OneLine, Vec<UsageProduct>>,
 }
 
-impl Names {
+impl NameLookup {
     /// Reads everything that events name.
     pub(super) fn read<'e>(
         tx: &mut dyn Tx,
@@ -64,9 +64,9 @@ impl Names {
     /// A reference of nobody, or a name of nobody or of several.
     pub(super) fn customer_of(&self, event: &NewUsageEvent) -> Result<&Customer, Violations> {
         match &event.customer {
-            NamedCustomer::Ref(customer_ref) => one_of("customer_ref", Thing::Customer, self.customers.get(customer_ref)),
+            NamedCustomer::Ref(customer_ref) => one_of("customer_ref", ResourceKind::Customer, self.customers.get(customer_ref)),
             NamedCustomer::Name(name) => {
-                one_of("customer_name", Thing::Customer, self.customers_by_name.get(name).into_iter().flatten())
+                one_of("customer_name", ResourceKind::Customer, self.customers_by_name.get(name).into_iter().flatten())
             }
         }
     }
@@ -78,16 +78,16 @@ impl Names {
     pub(super) fn product_of(&self, event: &NewUsageEvent) -> Result<&UsageProduct, Violations> {
         match &event.usage_product {
             NamedUsageProduct::Ref(product_ref) => {
-                one_of("usage_product_ref", Thing::UsageProduct, self.products.get(product_ref))
+                one_of("usage_product_ref", ResourceKind::UsageProduct, self.products.get(product_ref))
             }
             NamedUsageProduct::Name(name) => {
-                one_of("usage_product_name", Thing::UsageProduct, self.products_by_name.get(name).into_iter().flatten())
+                one_of("usage_product_name", ResourceKind::UsageProduct, self.products_by_name.get(name).into_iter().flatten())
             }
         }
     }
 }
 
-fn one_of<'n, T: 'n>(path: &str, thing: Thing, found: impl IntoIterator<Item = &'n T>) -> Result<&'n T, Violations> {
+fn one_of<'n, T: 'n>(path: &str, thing: ResourceKind, found: impl IntoIterator<Item = &'n T>) -> Result<&'n T, Violations> {
     let mut found = found.into_iter();
     match (found.next(), found.next()) {
         (Some(only), None) => Ok(only),

@@ -15,8 +15,8 @@ use billing_domain::refs::{CustomerId, CustomerRef, DocumentRef, EventRef, Organ
 use billing_domain::text::OneLine;
 use billing_domain::usage::{EventAction, UsageEvent};
 
-use crate::books::{corrupt, distinct};
-use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::book_repository::{corrupt, distinct};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// An event with the names a person reads.
@@ -66,7 +66,7 @@ pub fn get_event(services: &Services, principal: &Principal, event_ref: EventRef
     let organization = allow(principal, UseCase::GetEvent)?;
     transact(&*services.store, Access::Read, |tx| {
         let found = tx.event(organization, event_ref)?.filter(|event| !event.deleted);
-        only(view_events(tx, organization, &[], vec![found.ok_or(UseCaseError::Unknown(Thing::Event))?])?)
+        only(view_events(tx, organization, &[], vec![found.ok_or(UseCaseError::Unknown(ResourceKind::Event))?])?)
     })
 }
 
@@ -77,12 +77,12 @@ pub fn get_event(services: &Services, principal: &Principal, event_ref: EventRef
 pub fn event_history(services: &Services, principal: &Principal, event_ref: EventRef) -> UseCaseResult<Vec<EventRevision>> {
     let organization = allow(principal, UseCase::GetEventHistory)?;
     transact(&*services.store, Access::Read, |tx| {
-        let latest = tx.event(organization, event_ref)?.ok_or(UseCaseError::Unknown(Thing::Event))?;
+        let latest = tx.event(organization, event_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Event))?;
         let customer = tx.customers_by_ids(organization, &[latest.customer_id])?.into_iter().next();
         let customer = customer.ok_or_else(|| corrupt("an event", &event_ref, "has no customer"))?;
         let mut revisions = tx.superseded_revisions(organization, &[latest.customer_id], &[event_ref])?;
         revisions.push(latest);
-        let mut around = Around::of_books([]);
+        let mut around = EventReferences::of_books([]);
         around.read(tx, organization, &revisions)?;
         let mut history = Vec::with_capacity(revisions.len());
         for event in revisions {
@@ -107,7 +107,7 @@ pub(super) fn view_events(
     books: &[&ContractBook],
     events: Vec<UsageEvent>,
 ) -> UseCaseResult<Vec<EventView>> {
-    let mut around = Around::of_books(books.iter().copied());
+    let mut around = EventReferences::of_books(books.iter().copied());
     around.read(tx, organization, &events)?;
     events.into_iter().map(|event| around.view(event)).collect()
 }
@@ -118,7 +118,7 @@ pub(super) fn only(views: Vec<EventView>) -> UseCaseResult<EventView> {
 }
 
 /// What events name.
-pub(super) struct Around {
+pub(super) struct EventReferences {
     customers: HashMap<CustomerId, Customer>,
     usage_products: HashMap<UsageProductRef, UsageProduct>,
     /// The revisions before those of the events.
@@ -127,7 +127,7 @@ pub(super) struct Around {
     documents: HashMap<DocumentRef, BookDocument>,
 }
 
-impl Around {
+impl EventReferences {
     /// What books know.
     pub(super) fn of_books<'b>(books: impl IntoIterator<Item = &'b ContractBook>) -> Self {
         let mut around = Self {
@@ -198,7 +198,7 @@ impl Around {
                 && earlier.placement.product_no == event.placement.product_no;
             let carrier = self.document(earlier.placement.document_ref)?;
             // What stood on a void document another one has taken over.
-            if same_period && !carrier.standing.is_void() {
+            if same_period && !carrier.status.is_void() {
                 carriers.push(carrier.head.number.clone());
             }
         }

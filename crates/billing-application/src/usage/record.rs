@@ -3,11 +3,11 @@
 //! One event, a batch and a group of waiting requests are the same code: a slice.
 
 use billing_domain::access::Principal;
+use billing_domain::event_input::{Atomicity, NewUsageEvent};
 use billing_domain::ports::{Access, StoreError, Tx, transact};
-use billing_domain::reported::{Neighbours, NewUsageEvent};
 
+use super::ingest::{IngestBatch, IngestItem, IngestOutcome, IngestPath};
 use super::read::EventView;
-use super::slice::{Lane, Reported, Slice, TakenUsage};
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -26,62 +26,62 @@ pub fn record_usage(
     services: &Services,
     principal: &Principal,
     events: &[NewUsageEvent],
-    neighbours: Neighbours,
+    neighbours: Atomicity,
     answer: &dyn Fn(&EventView) -> String,
-) -> UseCaseResult<Vec<UseCaseResult<TakenUsage>>> {
-    record(services, principal, events, (neighbours, Outcome::Stored), answer)
+) -> UseCaseResult<Vec<UseCaseResult<IngestOutcome>>> {
+    record(services, principal, events, (neighbours, CommitMode::Stored), answer)
 }
 
 /// Looks at what a slice did, in its transaction.
-pub(super) type Look<'l> = dyn FnMut(&mut dyn Tx, &[UseCaseResult<TakenUsage>]) -> UseCaseResult<()> + 'l;
+pub(super) type OutcomeInspector<'l> = dyn FnMut(&mut dyn Tx, &[UseCaseResult<IngestOutcome>]) -> UseCaseResult<()> + 'l;
 
 /// What [`record_usage`] would answer; stores nothing. Documents that it would open have no meaning beyond the answer and what
 /// `look` sees of them.
-pub(super) fn try_usage(
+pub(super) fn dry_run_usage(
     services: &Services,
     principal: &Principal,
     events: &[NewUsageEvent],
-    look: &mut Look<'_>,
-) -> UseCaseResult<Vec<UseCaseResult<TakenUsage>>> {
-    record(services, principal, events, (Neighbours::Unaffected, Outcome::Undone(look)), &NO_ANSWER)
+    look: &mut OutcomeInspector<'_>,
+) -> UseCaseResult<Vec<UseCaseResult<IngestOutcome>>> {
+    record(services, principal, events, (Atomicity::PerEvent, CommitMode::Undone(look)), &NO_ANSWER)
 }
 
 fn record(
     services: &Services,
     principal: &Principal,
     events: &[NewUsageEvent],
-    (neighbours, mut outcome): (Neighbours, Outcome<'_, '_>),
+    (neighbours, mut outcome): (Atomicity, CommitMode<'_, '_>),
     answer: &dyn Fn(&EventView) -> String,
-) -> UseCaseResult<Vec<UseCaseResult<TakenUsage>>> {
+) -> UseCaseResult<Vec<UseCaseResult<IngestOutcome>>> {
     let organization = allow(principal, UseCase::RecordUsage)?;
     if events.is_empty() {
         return Ok(Vec::new());
     }
     let by = principal.actor();
-    let events: Vec<Reported<'_>> = events.iter().map(|event| Reported { event, by, answer }).collect();
-    let slice = Slice { services, organization, events: &events, by, now: services.now() };
+    let events: Vec<IngestItem<'_>> = events.iter().map(|event| IngestItem { event, by, answer }).collect();
+    let slice = IngestBatch { services, organization, events: &events, by, now: services.now() };
     let mut work = |tx: &mut dyn Tx, lane| {
-        let results: Option<Vec<_>> = slice.take(tx, lane).map_err(Stop::Failed)?.into_iter().collect();
-        let results = results.ok_or(Stop::OtherLane)?;
-        if neighbours == Neighbours::AllOrNone && results.iter().any(Result::is_err) {
+        let results: Option<Vec<_>> = slice.ingest(tx, lane).map_err(IngestAbort::Failed)?.into_iter().collect();
+        let results = results.ok_or(IngestAbort::OtherLane)?;
+        if neighbours == Atomicity::Atomic && results.iter().any(Result::is_err) {
             let refused = results.into_iter().enumerate().filter_map(|(index, result)| Some((index, result.err()?)));
-            return Err(Stop::Failed(UseCaseError::EventsRefused(refused.collect())));
+            return Err(IngestAbort::Failed(UseCaseError::EventsRefused(refused.collect())));
         }
         match &mut outcome {
             // With nothing taken there is nothing to commit, and what was only prepared goes too.
-            Outcome::Stored if results.iter().any(Result::is_ok) => Ok(results),
-            Outcome::Stored => Err(Stop::Undone(results)),
-            Outcome::Undone(look) => {
-                look(tx, &results).map_err(Stop::Failed)?;
-                Err(Stop::Undone(results))
+            CommitMode::Stored if results.iter().any(Result::is_ok) => Ok(results),
+            CommitMode::Stored => Err(IngestAbort::Undone(results)),
+            CommitMode::Undone(look) => {
+                look(tx, &results).map_err(IngestAbort::Failed)?;
+                Err(IngestAbort::Undone(results))
             }
         }
     };
-    for lane in [Lane::Drafts, Lane::Any] {
+    for lane in [IngestPath::DraftsOnly, IngestPath::General] {
         match transact(&*services.store, Access::Write, |tx| work(tx, lane)) {
-            Ok(results) | Err(Stop::Undone(results)) => return Ok(results),
-            Err(Stop::Failed(error)) => return Err(error),
-            Err(Stop::OtherLane) => {}
+            Ok(results) | Err(IngestAbort::Undone(results)) => return Ok(results),
+            Err(IngestAbort::Failed(error)) => return Err(error),
+            Err(IngestAbort::OtherLane) => {}
         }
     }
     Err(UseCaseError::InvariantViolation("events for which there is no lane"))
@@ -96,26 +96,26 @@ pub fn record_event(
     principal: &Principal,
     event: NewUsageEvent,
     answer: &dyn Fn(&EventView) -> String,
-) -> UseCaseResult<TakenUsage> {
-    let mut results = record_usage(services, principal, &[event], Neighbours::Unaffected, answer)?;
+) -> UseCaseResult<IngestOutcome> {
+    let mut results = record_usage(services, principal, &[event], Atomicity::PerEvent, answer)?;
     results.pop().unwrap_or(Err(UseCaseError::InvariantViolation("an event without an outcome")))
 }
 
 /// What becomes of what was taken.
-enum Outcome<'o, 'l> {
+enum CommitMode<'o, 'l> {
     Stored,
     /// Once it was looked at.
-    Undone(&'o mut Look<'l>),
+    Undone(&'o mut OutcomeInspector<'l>),
 }
 
 /// Why the transaction of a slice isn't committed.
-enum Stop {
+enum IngestAbort {
     OtherLane,
-    Undone(Vec<UseCaseResult<TakenUsage>>),
+    Undone(Vec<UseCaseResult<IngestOutcome>>),
     Failed(UseCaseError),
 }
 
-impl From<StoreError> for Stop {
+impl From<StoreError> for IngestAbort {
     fn from(error: StoreError) -> Self {
         Self::Failed(error.into())
     }

@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 
 use billing_domain::access::Principal;
 use billing_domain::document::{Document, DocumentHead, Lifecycle};
-use billing_domain::ports::{Access, Billed, EventFilter, EventScope, StoreError, Tx, transact};
+use billing_domain::ports::{Access, BilledDocumentKey, EventFilter, EventScope, StoreError, Tx, transact};
 use billing_domain::refs::{DocumentRef, OrganizationId};
 use billing_domain::report::{ReportColumns, ReportKeys, ReportedEvent, TooManyKeys};
 use thiserror::Error;
 
 use super::list::EventQuery;
-use crate::error::{Thing, UseCaseError};
+use crate::error::{ResourceKind, UseCaseError};
 use crate::{Services, UseCase, allow};
 
 /// Events that are looked at between two questions whether the report is still wanted.
@@ -83,9 +83,9 @@ pub fn report_usage(
         let scope = match of {
             ReportOf::Nothing => None,
             ReportOf::Events(query) => query.resolve(tx, organization)?.map(EventScope::Now),
-            ReportOf::Document(document_ref) => {
-                Some(of_document(&tx.document(organization, *document_ref)?.ok_or(UseCaseError::Unknown(Thing::Document))?))
-            }
+            ReportOf::Document(document_ref) => Some(of_document(
+                &tx.document(organization, *document_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Document))?,
+            )),
         };
         let columns = match &scope {
             Some(scope) => columns(tx, organization, scope, sink)?,
@@ -112,7 +112,7 @@ fn of_document(document: &Document) -> EventScope {
             ..EventFilter::default()
         });
     }
-    EventScope::Billed(Billed { customer_id, contract_ref, document_ref })
+    EventScope::Billed(BilledDocumentKey { customer_id, contract_ref, document_ref })
 }
 
 fn columns(

@@ -11,7 +11,7 @@ use billing_domain::refs::{CustomerId, CustomerRef, UsageProductRef};
 use billing_domain::summary::{Grouping, Interval, Summary, SummaryError, SummaryRow};
 
 use super::list::EventQuery;
-use crate::books::corrupt;
+use crate::book_repository::corrupt;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 

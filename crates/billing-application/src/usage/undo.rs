@@ -8,16 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
-use billing_domain::imports::{IMPORTS_KEPT_DAYS, KeptImport, Undone};
+use billing_domain::imports::{IMPORTS_KEPT_DAYS, ImportRecord, ImportUndo};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Access, ImportFilter, StoreError, Tx, transact};
 use billing_domain::refs::{CustomerId, EventRef, ImportPartRef, ImportRef, OrganizationId};
 
-use super::change::{Asked, Changed, Changing, EventChange};
-use super::slice::MAX_HOLD_ATTEMPTS;
-use crate::audit::{Audited, Change, Doer, UndoneFile, note};
+use super::change::{ChangeBatch, ChangeOutcome, ChangeRequest, EventChange};
+use super::ingest::MAX_HOLD_ATTEMPTS;
+use crate::audit::{AuditChange, AuditContext, AuditSubject, ImportUndoSummary, record_audit_event};
 use crate::basics::DAY_SECONDS;
-use crate::error::{Thing, UseCaseError, UseCaseResult};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 /// The most events that are deleted in a transaction: nobody waits long for what it holds.
@@ -36,7 +36,7 @@ pub fn list_imports(
     principal: &Principal,
     filter: &ImportFilter,
     page: PageRequest,
-) -> UseCaseResult<Page<KeptImport>> {
+) -> UseCaseResult<Page<ImportRecord>> {
     let organization = allow(principal, UseCase::ListImports)?;
     transact(&*services.store, Access::Read, |tx| Ok(tx.imports(organization, filter, page)?))
 }
@@ -45,7 +45,7 @@ pub fn list_imports(
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportView {
     /// The import.
-    pub import: KeptImport,
+    pub import: ImportRecord,
     /// Events that it made and that undoing it hasn't dealt with.
     pub left: u64,
 }
@@ -60,8 +60,8 @@ pub fn get_import(services: &Services, principal: &Principal, import_ref: Import
 }
 
 fn view(tx: &mut dyn Tx, organization: OrganizationId, import_ref: ImportRef) -> UseCaseResult<ImportView> {
-    let import = tx.import(organization, import_ref)?.ok_or(UseCaseError::Unknown(Thing::Import))?;
-    Ok(ImportView { import, left: tx.count_made_events(organization, import_ref)? })
+    let import = tx.import(organization, import_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Import))?;
+    Ok(ImportView { import, left: tx.count_imported_events(organization, import_ref)? })
 }
 
 /// What a request to undo an import did.
@@ -120,7 +120,7 @@ pub fn undo_import(
     loop {
         let done = match take_turn(step.clone()) {
             Ok(done) => done,
-            Err(error) if !is_begun || services.are_joined() => return Err(error),
+            Err(error) if !is_begun || services.is_in_transaction() => return Err(error),
             Err(error) => {
                 tracing::warn!(%error, %import_ref, "an import is undone in part");
                 break;
@@ -145,9 +145,9 @@ pub fn undo_import(
         if deleted > 0 {
             let (name, already_deleted, refused) =
                 (view.import.file.name.clone(), already_deleted.len() as u64, refused.len() as u64);
-            let file = UndoneFile { name, import_ref, deleted, already_deleted, refused };
-            let change = Change::Made(Audited::UndoneFile(&file));
-            note(tx, services, Doer::of(&step.principal), AuditAction::UndoImport, change)?;
+            let file = ImportUndoSummary { name, import_ref, deleted, already_deleted, refused };
+            let change = AuditChange::Made(AuditSubject::UndoneFile(&file));
+            record_audit_event(tx, services, AuditContext::of(&step.principal), AuditAction::UndoImport, change)?;
         }
         Ok::<_, UseCaseError>(view)
     })?;
@@ -167,15 +167,15 @@ impl UndoStep {
         let Self { principal, organization, import_ref, after, refused } = self;
         let (organization, import_ref, now) = (*organization, *import_ref, services.now());
         // Whoever else undoes it waits here.
-        let import = tx.hold_import(organization, import_ref)?.ok_or(UseCaseError::Unknown(Thing::Import))?;
-        let author = Doer::of(principal).author;
-        let begun = Undone { author, begun_at: now, ended_at: None, deleted: 0, already_deleted: 0 };
+        let import = tx.hold_import(organization, import_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Import))?;
+        let author = AuditContext::of(principal).author;
+        let begun = ImportUndo { author, begun_at: now, ended_at: None, deleted: 0, already_deleted: 0 };
         let mut undone = import.undone.clone().unwrap_or(begun);
-        let Some(part) = tx.made_events(organization, import_ref, *after)? else {
-            if tx.count_made_events(organization, import_ref)? == 0 && undone.ended_at.is_none() {
+        let Some(part) = tx.imported_events(organization, import_ref, *after)? else {
+            if tx.count_imported_events(organization, import_ref)? == 0 && undone.ended_at.is_none() {
                 undone.ended_at = Some(now);
             }
-            tx.put_import(organization, &KeptImport { undone: Some(undone), ..import })?;
+            tx.put_import(organization, &ImportRecord { undone: Some(undone), ..import })?;
             return Ok(UndoneStep { is_last: true, ..UndoneStep::default() });
         };
         let wanted = part.events.iter().filter(|event_ref| !refused.contains(event_ref)).copied();
@@ -185,15 +185,15 @@ impl UndoStep {
         }
         let owners: BTreeMap<EventRef, CustomerId> =
             tx.events_by_refs(organization, &wanted)?.into_iter().map(|event| (event.event_ref, event.customer_id)).collect();
-        let asked: Vec<Asked<'_>> =
-            wanted.iter().map(|event_ref| Asked { event_ref: *event_ref, change: &EventChange::Delete }).collect();
-        let changing = Changing { services, organization, by: principal.actor(), now, asked: &asked };
+        let asked: Vec<ChangeRequest<'_>> =
+            wanted.iter().map(|event_ref| ChangeRequest { event_ref: *event_ref, change: &EventChange::Delete }).collect();
+        let changing = ChangeBatch { services, organization, by: principal.actor(), now, asked: &asked };
         let (mut step, mut gone) = (UndoneStep::default(), Vec::new());
         for (event_ref, outcome) in wanted.iter().zip(changing.decide(tx)?) {
             match outcome {
-                Some(Ok(Changed::Deleted)) => step.deleted += 1,
+                Some(Ok(ChangeOutcome::Deleted)) => step.deleted += 1,
                 Some(Err(UseCaseError::Unknown(_))) => step.already_deleted.push(*event_ref),
-                Some(Ok(Changed::Updated(_))) => {
+                Some(Ok(ChangeOutcome::Updated(_))) => {
                     return Err(UseCaseError::InvariantViolation("an event that was deleted and is there"));
                 }
                 Some(Err(refusal)) => {
@@ -208,14 +208,14 @@ impl UndoStep {
             gone.push((*owner, *event_ref));
         }
         if !gone.is_empty() {
-            tx.forget_made_events(organization, import_ref, part.part, &gone)?;
+            tx.forget_imported_events(organization, import_ref, part.part, &gone)?;
             undone.author = author;
             undone.deleted += step.deleted;
             undone.already_deleted += step.already_deleted.len() as u64;
         }
         // More may have been recorded since it was undone.
         undone.ended_at = None;
-        tx.put_import(organization, &KeptImport { undone: Some(undone), ..import })?;
+        tx.put_import(organization, &ImportRecord { undone: Some(undone), ..import })?;
         Ok(step)
     }
 }

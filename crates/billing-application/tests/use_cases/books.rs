@@ -1,28 +1,28 @@
 //! The bench of every example: one organization, entity `main` with prefix `UB` in UTC, customer `acme`.
 
-use billing_application::billing_run::{BillingRun, run_billing};
+use billing_application::billing_run::{BillingRunRequest, run_billing};
 use billing_application::catalog::{
     TaxBasisPatch, WantedEntity, create_customer, create_entity, create_pricing, create_usage_product, edit_pricing,
 };
 use billing_application::charges::{ChargeRequest, ChargeView, record_charge};
 use billing_application::contracts::{
-    Amended, AmendmentOptions, ContractRequest, cancel_contract, change_quantity, create_contract, edit_contract, get_contract,
-    resume_contract,
+    AmendmentOptions, AmendmentOutcome, ContractRequest, cancel_contract, change_quantity, create_contract, edit_contract,
+    get_contract, resume_contract,
 };
 use billing_application::documents::{DocumentView, record_payment, void_document};
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::usage::{
-    EventUpdate, EventView, NO_ANSWER, NamedCustomer, NamedUsageProduct, Neighbours, NewUsageEvent, TakenUsage, delete_event,
+    Atomicity, EventUpdate, EventView, IngestOutcome, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, delete_event,
     get_event, record_event, record_usage, update_event,
 };
 use billing_application::verify::verify;
 use billing_domain::catalog::{LineItem, Pricing, PricingContent};
 use billing_domain::charge::NewCharge;
-use billing_domain::contract::amendment::{ContractEdit, LastDay, ProductPatch, QuantityChange, Since};
+use billing_domain::contract::amendment::{CancelAt, ContractEdit, EffectiveFrom, ProductPatch, QuantityChange};
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::document::lines::BillWith;
 use billing_domain::document::{DocumentKind, DocumentState};
-use billing_domain::ledger::receive::PaymentFacts;
+use billing_domain::ledger::receivables::NewPayment;
 use billing_domain::money::SignedPrice;
 use billing_domain::party::{Customer, Entity, NetTerms, NumberPrefix};
 use billing_domain::patch::{Changes, Patch};
@@ -74,7 +74,8 @@ impl Books {
     /// A billing run at a time.
     pub(crate) fn bill(&self, now: &str) {
         self.clock(now);
-        let report = run_billing(&self.bench.services, &self.bench.principal, BillingRun::whole(false)).expect("a billing run");
+        let report =
+            run_billing(&self.bench.services, &self.bench.principal, BillingRunRequest::whole(false)).expect("a billing run");
         assert!(report.failed.is_empty(), "{report:?}");
     }
 
@@ -110,7 +111,7 @@ impl Books {
         Ok(made.contract.contract_ref)
     }
 
-    pub(crate) fn edit(&self, contract: ContractRef, products: Vec<ProductPatch>, since: Since) -> UseCaseResult<()> {
+    pub(crate) fn edit(&self, contract: ContractRef, products: Vec<ProductPatch>, since: EffectiveFrom) -> UseCaseResult<()> {
         self.try_edit(contract, products, since, None, AmendmentOptions::default()).map(|_| ())
     }
 
@@ -118,10 +119,10 @@ impl Books {
         &self,
         contract: ContractRef,
         products: Vec<ProductPatch>,
-        since: Since,
+        since: EffectiveFrom,
         version: Option<u32>,
         options: AmendmentOptions,
-    ) -> UseCaseResult<Amended> {
+    ) -> UseCaseResult<AmendmentOutcome> {
         let edit = ContractEdit { po_number: Patch::Keep, products: Some(products), since, version };
         edit_contract(&self.bench.services, &self.bench.principal, contract, None, &edit, options)
     }
@@ -140,7 +141,7 @@ impl Books {
         change_quantity(&self.bench.services, &self.bench.principal, contract, &change, options).expect("another quantity");
     }
 
-    pub(crate) fn cancel(&self, contract: ContractRef, last_day: LastDay) -> String {
+    pub(crate) fn cancel(&self, contract: ContractRef, last_day: CancelAt) -> String {
         let options = AmendmentOptions::default();
         let amended = cancel_contract(&self.bench.services, &self.bench.principal, contract, last_day, options);
         state_of(amended.expect("a cancel"))
@@ -173,15 +174,15 @@ impl Books {
     }
 
     /// Events in one transaction; what is answered under a key is the event's document.
-    pub(crate) fn slice(&self, events: &[NewUsageEvent], neighbours: Neighbours) -> Vec<UseCaseResult<TakenUsage>> {
+    pub(crate) fn slice(&self, events: &[NewUsageEvent], neighbours: Atomicity) -> Vec<UseCaseResult<IngestOutcome>> {
         self.try_slice(events, neighbours).expect("a slice that is taken")
     }
 
     pub(crate) fn try_slice(
         &self,
         events: &[NewUsageEvent],
-        neighbours: Neighbours,
-    ) -> UseCaseResult<Vec<UseCaseResult<TakenUsage>>> {
+        neighbours: Atomicity,
+    ) -> UseCaseResult<Vec<UseCaseResult<IngestOutcome>>> {
         let answer = |view: &EventView| view.document_numbers.to_string();
         record_usage(&self.bench.services, &self.bench.principal, events, neighbours, &answer)
     }
@@ -241,7 +242,7 @@ impl Books {
     }
 
     pub(crate) fn pay(&self, number: &str, amount: &str) -> UseCaseResult<()> {
-        let facts = PaymentFacts { amount: amount.to_owned(), paid_date: None, reference: None, method: None };
+        let facts = NewPayment { amount: amount.to_owned(), paid_date: None, reference: None, method: None };
         record_payment(&self.bench.services, &self.bench.principal, self.reference(number), &facts, false).map(|_| ())
     }
 
@@ -365,10 +366,10 @@ fn one(document: &DocumentView) -> String {
     lines.join("\n")
 }
 
-fn state_of(amended: Amended) -> String {
+fn state_of(amended: AmendmentOutcome) -> String {
     match amended {
-        Amended::Done(view) => format!("{:?}", view.state).to_uppercase(),
-        Amended::DryRun(_) => panic!("it is in effect"),
+        AmendmentOutcome::Done(view) => format!("{:?}", view.state).to_uppercase(),
+        AmendmentOutcome::DryRun(_) => panic!("it is in effect"),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use billing_application::catalog::edit_usage_product;
-use billing_application::usage::Neighbours;
+use billing_application::usage::Atomicity;
 use billing_domain::catalog::{Aggregation, LineItem, UsageProductProfile};
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::{DocumentKind, DocumentState};
@@ -90,7 +90,7 @@ fn totals(case: &Case, order: &[usize], mut runs: impl FnMut() -> bool, mut toge
         if runs() {
             books.bill("2026-02-10T12:00:00Z");
         }
-        for (event, outcome) in waiting.iter().zip(books.slice(&waiting, Neighbours::Unaffected)) {
+        for (event, outcome) in waiting.iter().zip(books.slice(&waiting, Atomicity::PerEvent)) {
             assert_eq!(outcome.is_err(), event.occurred_at == refused().occurred_at, "{outcome:?}");
         }
         waiting.clear();

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use billing_application::Services;
-use billing_application::audit::{Audited, Teller, Told};
+use billing_application::audit::{AuditDiff, AuditRenderer, AuditSubject};
 use billing_application::documents::{DocumentQuery, DocumentView, list_documents};
 use billing_application::error::UseCaseError;
 use billing_domain::access::{CodeSecret, PasswordHash, Principal, SecretDigest, TokenClaims};
@@ -59,11 +59,11 @@ impl KeyMaker for NoSecrets {
 /// Tells things by what they are made of: whether there is a difference is what counts here.
 struct AsTheyAre;
 
-impl Teller for AsTheyAre {
-    fn told(&self, before: Option<Audited<'_>>, after: Option<Audited<'_>>) -> Option<Told> {
-        let told = |thing: Audited<'_>| format!("{thing:?}");
+impl AuditRenderer for AsTheyAre {
+    fn render_diff(&self, before: Option<AuditSubject<'_>>, after: Option<AuditSubject<'_>>) -> Option<AuditDiff> {
+        let told = |thing: AuditSubject<'_>| format!("{thing:?}");
         let (before, after) = (before.map(told), after.map(told));
-        (before != after).then_some(Told { before, after })
+        (before != after).then_some(AuditDiff { before, after })
     }
 
     fn reason(&self, error: &UseCaseError) -> (&'static str, String) {

@@ -1,8 +1,8 @@
 //! Contracts: a chain of immutable versions, each in force from a date (billing rules 7).
 //! What they cost is [`rating`](crate::rating)'s and [`document`](crate::document)'s business.
 
-pub mod agreement;
 pub mod amendment;
+pub mod resolve;
 pub mod schedule;
 pub mod terms;
 
@@ -61,19 +61,19 @@ pub struct Segment {
     /// The first day it is in force.
     pub in_force_from: NaiveDate,
     /// What is agreed.
-    pub agreed: Agreed,
+    pub agreed: SegmentTerms,
 }
 
 /// What a segment says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Agreed {
+pub enum SegmentTerms {
     /// The product is billed on these terms.
     Billed(Box<ProductTerms>),
     /// Nothing is billed any more, because the contract was cancelled or an edit left the product out.
     Ended(EndReason),
 }
 
-impl Agreed {
+impl SegmentTerms {
     /// The terms, of days that are billed.
     pub fn terms(&self) -> Option<&ProductTerms> {
         match self {
@@ -116,7 +116,7 @@ pub enum ContractState {
 
 /// Days on which one set of terms holds: what a version's plan for a product is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Clip<'c> {
+pub struct TermsInterval<'c> {
     /// The terms.
     pub terms: &'c ProductTerms,
     /// The days.
@@ -222,7 +222,8 @@ impl Contract {
     /// The product and the first day of the period that bills a `ONCE` line item of a pricing: the first in which the contract has
     /// it, whichever product that is of (billing rules 6).
     pub fn once_billed_in(&self, pricing: &PricingRef, item: &LineItemId) -> Option<(NaiveDate, ProductNo)> {
-        let has_item = |clip: &Clip<'_>| clip.terms.pricing.pricing_ref == *pricing && clip.terms.line_item(item).is_some();
+        let has_item =
+            |clip: &TermsInterval<'_>| clip.terms.pricing.pricing_ref == *pricing && clip.terms.line_item(item).is_some();
         let first =
             |product: &ContractProduct| product.plan().into_iter().find(has_item).map(|clip| (clip.days.start(), product.no));
         self.products.iter().filter_map(first).min()
@@ -243,7 +244,7 @@ impl ContractProduct {
     /// A product as a new contract has it: in force from its first day.
     pub fn new(no: ProductNo, terms: ProductTerms) -> Self {
         let in_force_from = terms.schedule.range().start();
-        Self { no, segments: vec![Segment { version: 1, in_force_from, agreed: Agreed::Billed(Box::new(terms)) }] }
+        Self { no, segments: vec![Segment { version: 1, in_force_from, agreed: SegmentTerms::Billed(Box::new(terms)) }] }
     }
 
     /// The newest terms; those of a product that has ended are its last.
@@ -253,7 +254,7 @@ impl ContractProduct {
 
     /// Whether an edit left it out.
     pub fn is_removed(&self) -> bool {
-        matches!(self.segments.last(), Some(Segment { agreed: Agreed::Ended(EndReason::Removed), .. }))
+        matches!(self.segments.last(), Some(Segment { agreed: SegmentTerms::Ended(EndReason::Removed), .. }))
     }
 
     /// The terms in force on a day; of a day without any, the next ones, or else the last.
@@ -284,7 +285,7 @@ impl ContractProduct {
         self.period_at(start).filter(|period| period.start() == start)
     }
 
-    fn period_in<'c>(&'c self, plan: &[Clip<'c>], date: NaiveDate) -> Option<ProductPeriod<'c>> {
+    fn period_in<'c>(&'c self, plan: &[TermsInterval<'c>], date: NaiveDate) -> Option<ProductPeriod<'c>> {
         let clip = plan.iter().find(|clip| clip.days.contains(date))?;
         let period = clip.terms.schedule.period_at(date)?.clip(clip.days)?;
         Some(ProductPeriod { product_no: self.no, product: self, terms: clip.terms, period })
@@ -300,7 +301,7 @@ impl ContractProduct {
         self.period_after_in(&self.plan(), end)
     }
 
-    fn period_after_in<'c>(&'c self, plan: &[Clip<'c>], end: NaiveDate) -> Option<ProductPeriod<'c>> {
+    fn period_after_in<'c>(&'c self, plan: &[TermsInterval<'c>], end: NaiveDate) -> Option<ProductPeriod<'c>> {
         let next = plan.iter().find(|clip| clip.days.end() > end)?;
         self.period_in(plan, next.days.start().max(end))
     }
@@ -320,25 +321,25 @@ impl ContractProduct {
     }
 
     /// What is billed when, as the newest version has it.
-    pub fn plan(&self) -> Vec<Clip<'_>> {
+    pub fn plan(&self) -> Vec<TermsInterval<'_>> {
         self.plan_of(u32::MAX)
     }
 
     /// What was to be billed when, as a version had it.
-    pub fn plan_of(&self, version: u32) -> Vec<Clip<'_>> {
+    pub fn plan_of(&self, version: u32) -> Vec<TermsInterval<'_>> {
         let chain = self.chain_of(version);
         let until = chain.iter().skip(1).map(|next| next.in_force_from).chain([NaiveDate::MAX]);
-        let mut plan: Vec<Clip<'_>> = Vec::with_capacity(chain.len());
+        let mut plan: Vec<TermsInterval<'_>> = Vec::with_capacity(chain.len());
         for (segment, until) in chain.iter().copied().zip(until) {
             if let Some(terms) = segment.agreed.terms()
                 && let Some(in_force) = Period::new(segment.in_force_from, until)
                 && let Some(days) = terms.schedule.range().intersection(in_force)
             {
-                plan.push(Clip { terms, days, cut: None });
+                plan.push(TermsInterval { terms, days, cut: None });
             }
         }
         if let Some(last) = plan.last_mut()
-            && let Some(Segment { in_force_from, agreed: Agreed::Ended(reason), .. }) = chain.last().copied()
+            && let Some(Segment { in_force_from, agreed: SegmentTerms::Ended(reason), .. }) = chain.last().copied()
             && *in_force_from == last.days.end()
             && last.days.end() < last.terms.schedule.range().end()
         {

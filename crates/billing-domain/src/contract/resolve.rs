@@ -51,7 +51,7 @@ impl Catalog {
     ///
     /// # Errors
     /// Every violation, with paths below the product.
-    pub fn agree(&self, request: RequestedProduct) -> Result<ProductTerms, Violations> {
+    pub fn resolve_terms(&self, request: RequestedProduct) -> Result<ProductTerms, Violations> {
         match (self.pricing(&request.pricing_ref), self.entity(request.entity_ref.as_ref())) {
             (Ok(pricing), Ok(entity_ref)) => ProductTerms::agree(request, pricing, &self.usage_products, entity_ref),
             (pricing, entity) => {
@@ -72,7 +72,7 @@ impl Catalog {
         let mut found = Violations::none();
         let mut agreed = Vec::new();
         for (i, request) in requests.iter().enumerate() {
-            match self.agree(request.clone()) {
+            match self.resolve_terms(request.clone()) {
                 Ok(terms) => agreed.push(terms),
                 Err(violations) => found.extend_below(&["products", &i.to_string()], violations),
             }

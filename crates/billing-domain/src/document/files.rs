@@ -15,7 +15,7 @@ pub enum FileForm {
 
 /// A file as it was made.
 #[derive(Clone, PartialEq, Eq)]
-pub struct MadeFile {
+pub struct RenderedFile {
     /// What is in it.
     pub bytes: Vec<u8>,
     /// SHA-256 of the bytes, taken when they were made.
@@ -30,12 +30,12 @@ pub struct DocumentFile {
     /// In which form it has the document.
     pub form: FileForm,
     /// The file.
-    pub made: MadeFile,
+    pub made: RenderedFile,
     /// When it was made.
     pub made_at: Timestamp,
 }
 
-impl std::fmt::Debug for MadeFile {
+impl std::fmt::Debug for RenderedFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "MadeFile({} bytes by {})", self.bytes.len(), self.maker)
     }

@@ -20,7 +20,7 @@ const FORMAT: &str = "/format";
 
 /// What a document says as a paper. Documents of format 1 don't have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Paper {
+pub struct LegalParticulars {
     /// Who pays.
     pub customer: PartyDetails,
     /// Who bills.
@@ -40,9 +40,9 @@ pub struct Paper {
     /// What the seller's law wants on it.
     pub legal_notes: Vec<LegalNote>,
     /// The document that it corrects, where that is issued; of children of an invoice that isn't issued, the first.
-    pub corrects: Option<Corrected>,
+    pub corrects: Option<CorrectedDocument>,
     /// The last of the children that it corrects, of an invoice that isn't issued, where there are several.
-    pub corrects_last: Option<Corrected>,
+    pub corrects_last: Option<CorrectedDocument>,
     /// Its taxes in the seller's own currency, where that is another.
     pub tax_in_currency: Option<TaxInCurrency>,
 }
@@ -66,7 +66,7 @@ pub struct PartyDetails {
 
 /// An issued document that another one corrects.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Corrected {
+pub struct CorrectedDocument {
     /// Its number.
     pub number: DocumentNumber,
     /// When it was issued.
@@ -75,15 +75,15 @@ pub struct Corrected {
 
 /// What of a paper isn't its parties'.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PaperFacts {
+pub struct LegalParticularsInput {
     /// What its products say the payer wants to find on it.
     pub buyer_reference: Option<BuyerReference>,
     /// Where to pay.
     pub bank_account: Option<BankAccountProfile>,
     /// The document that it corrects, or the first of several.
-    pub corrects: Option<Corrected>,
+    pub corrects: Option<CorrectedDocument>,
     /// The last of several documents that it corrects.
-    pub corrects_last: Option<Corrected>,
+    pub corrects_last: Option<CorrectedDocument>,
     /// Its taxes in the seller's own currency.
     pub tax_in_currency: Option<TaxInCurrency>,
 }
@@ -101,9 +101,9 @@ impl PartyDetails {
     }
 }
 
-impl Paper {
+impl LegalParticulars {
     /// As the catalog has its parties now.
-    pub fn of(customer: &Customer, entity: &Entity, facts: PaperFacts) -> Self {
+    pub fn of(customer: &Customer, entity: &Entity, facts: LegalParticularsInput) -> Self {
         let (payer, seller, paper) = (&customer.profile, &entity.profile, &entity.profile.paper);
         let country = seller.address.as_ref().and_then(|address| address.country_code);
         let email = paper.contact.as_ref().and_then(|contact| contact.email.as_ref());
@@ -126,7 +126,7 @@ impl Paper {
 
 /// What the law asks for that a document doesn't say (billing rules 10), as pointers into the document: both parties' legal name and
 /// address, a tax number of the seller, a category for what isn't taxed, and nothing beside what isn't subject to tax.
-pub fn missing(parties: &Parties, paper: Option<&Paper>, content: &DocumentContent) -> Vec<String> {
+pub fn missing(parties: &Parties, paper: Option<&LegalParticulars>, content: &DocumentContent) -> Vec<String> {
     let Some(paper) = paper else { return vec![FORMAT.to_owned()] };
     let has_address = |party: &PartyDetails| party.address.as_ref().is_some_and(|address| *address != Address::default());
     let asked = [

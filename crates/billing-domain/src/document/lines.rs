@@ -32,14 +32,14 @@ pub enum BillWith {
 
 /// Discount and tax that an amount is billed at.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rates {
+pub struct DiscountAndTax {
     /// Discount in percent.
     pub discount: Percentage,
     /// Tax.
     pub tax: TaxTreatment,
 }
 
-impl Rates {
+impl DiscountAndTax {
     /// As the ledger compares them ([`TaxTreatment::normalized`]).
     #[must_use]
     pub fn normalized(&self) -> Self {
@@ -136,7 +136,7 @@ pub struct LedgerLine {
     /// The days it bills or gives back.
     pub service_period: Period,
     /// What it is billed at.
-    pub rates: Rates,
+    pub rates: DiscountAndTax,
     /// Whether its tax follows a default of the customer or the entity rather than the contract alone.
     pub has_default_tax: bool,
     /// What was used, of a usage line.
@@ -156,7 +156,7 @@ pub struct LedgerUsage {
 
 /// A ledger line and the document it stands on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DocumentedLine {
+pub struct DocumentLedgerLine {
     /// The document.
     pub document_ref: DocumentRef,
     /// Its family.
@@ -169,7 +169,7 @@ pub struct DocumentedLine {
 
 impl LedgerLine {
     /// From a document's line.
-    pub fn of(product_no: ProductNo, rates: Rates, line: &DocumentLine) -> Self {
+    pub fn of(product_no: ProductNo, rates: DiscountAndTax, line: &DocumentLine) -> Self {
         let usage = line.usage.as_ref();
         Self {
             key: line.key(product_no),
@@ -284,7 +284,7 @@ pub struct BilledKey {
     /// For what.
     pub line: LineKey,
     /// At which rates.
-    pub rates: Rates,
+    pub rates: DiscountAndTax,
     /// Whether their tax follows a default of the customer or the entity.
     pub has_default_tax: bool,
     /// By which family: the invoice without a parent that its documents lead to.
@@ -294,9 +294,9 @@ pub struct BilledKey {
 /// What documents in force bill: invoices and debits count, credits count against (billing rules 5). Issued documents and
 /// open adjustments are in it; a period's own draft bills whatever is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Documented(BTreeMap<(ProductNo, NaiveDate), BTreeMap<BilledKey, i64>>);
+pub struct BilledAmounts(BTreeMap<(ProductNo, NaiveDate), BTreeMap<BilledKey, i64>>);
 
-impl Documented {
+impl BilledAmounts {
     /// Nothing.
     pub const fn nothing() -> Self {
         Self(BTreeMap::new())
@@ -350,7 +350,7 @@ impl Documented {
 
 /// A base and what was taken of it, in minor units, with their signs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sum {
+pub struct BaseAndAmount {
     /// Σ of what the rate applies to.
     pub base: i64,
     /// Σ of discount or tax.
@@ -361,7 +361,7 @@ pub struct Sum {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SumKey {
     /// The discounts of a product at one discount and tax, over its lines.
-    Discount(ProductNo, Rates),
+    Discount(ProductNo, DiscountAndTax),
     /// The tax of one treatment, over what is left of lines after discount.
     Tax(TaxTreatment),
 }
@@ -378,21 +378,21 @@ impl SumKey {
 
 /// Discount and tax that the issued documents of a family bill, with their bases (billing rules 5).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FamilySums(BTreeMap<SumKey, Sum>);
+pub struct FamilySums(BTreeMap<SumKey, BaseAndAmount>);
 
 impl FamilySums {
     /// From stored sums.
-    pub fn new(sums: impl IntoIterator<Item = (SumKey, Sum)>) -> Self {
+    pub fn new(sums: impl IntoIterator<Item = (SumKey, BaseAndAmount)>) -> Self {
         Self(sums.into_iter().collect())
     }
 
     /// One of them; nothing where there is none.
-    pub fn get(&self, key: &SumKey) -> Sum {
+    pub fn get(&self, key: &SumKey) -> BaseAndAmount {
         self.0.get(key).copied().unwrap_or_default()
     }
 
     /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = (&SumKey, Sum)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (&SumKey, BaseAndAmount)> + '_ {
         self.0.iter().map(|(key, sum)| (key, *sum))
     }
 

@@ -17,7 +17,7 @@ use super::lines::BillWith;
 
 /// Which of a period's regular documents one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Slot {
+pub enum SlotKind {
     /// The period's invoice.
     Period,
     /// With `BEFORE_USE`, the debit of the period's usage.
@@ -28,29 +28,29 @@ pub enum Slot {
 
 /// Where a regular document stands in a contract: what one document in force at most has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct BillingSlot {
     /// The product.
     pub product_no: ProductNo,
     /// The first day of the document's own period.
     pub period_start: NaiveDate,
     /// Which of that period's documents.
-    pub slot: Slot,
+    pub slot: SlotKind,
 }
 
 /// What one product bills on one of its regular documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part<'c> {
+pub struct ProductPart<'c> {
     /// The document's own period.
     pub own: ProductPeriod<'c>,
     /// Which of that period's documents.
-    pub slot: Slot,
+    pub slot: SlotKind,
     /// The period whose fixed items it bills, and what of its usage is paid in advance.
     pub fixed: Option<ProductPeriod<'c>>,
     /// The period whose usage it bills, minimum fee included.
     pub usage: Option<ProductPeriod<'c>>,
 }
 
-impl Slot {
+impl SlotKind {
     /// The kind of the documents in it.
     pub const fn kind(self) -> DocumentKind {
         match self {
@@ -60,18 +60,18 @@ impl Slot {
     }
 }
 
-impl Part<'_> {
+impl ProductPart<'_> {
     /// Where its document stands.
-    pub const fn place(&self) -> Place {
-        Place { product_no: self.own.product_no, period_start: self.own.start(), slot: self.slot }
+    pub const fn place(&self) -> BillingSlot {
+        BillingSlot { product_no: self.own.product_no, period_start: self.own.start(), slot: self.slot }
     }
 
     /// The first day it may be issued on: its natural day, or the terms' issue day if that is later.
     pub fn issue_day(&self) -> NaiveDate {
         let span = self.own.days();
         let natural = match (self.slot, self.own.terms.payment_time) {
-            (Slot::Period, PaymentTime::BeforeUse | PaymentTime::DuringUse) => span.start(),
-            (Slot::Period, PaymentTime::AfterUse) | (Slot::UsageDebit | Slot::Closing, _) => span.end(),
+            (SlotKind::Period, PaymentTime::BeforeUse | PaymentTime::DuringUse) => span.start(),
+            (SlotKind::Period, PaymentTime::AfterUse) | (SlotKind::UsageDebit | SlotKind::Closing, _) => span.end(),
         };
         self.own.terms.schedule.issue_day().map_or(natural, |day| natural.max(day))
     }
@@ -84,24 +84,24 @@ impl Part<'_> {
 }
 
 /// The part of a product that bills the fixed items of one of its periods.
-pub fn part_for_fixed<'c>(period: ProductPeriod<'c>) -> Part<'c> {
-    part(period, Slot::Period)
+pub fn part_for_fixed<'c>(period: ProductPeriod<'c>) -> ProductPart<'c> {
+    part(period, SlotKind::Period)
 }
 
 /// The part of a product that bills the usage of one of its periods.
-pub fn part_for_usage<'c>(period: ProductPeriod<'c>) -> Part<'c> {
+pub fn part_for_usage<'c>(period: ProductPeriod<'c>) -> ProductPart<'c> {
     match period.terms.payment_time {
-        PaymentTime::AfterUse => part(period, Slot::Period),
-        PaymentTime::BeforeUse => part(period, Slot::UsageDebit),
+        PaymentTime::AfterUse => part(period, SlotKind::Period),
+        PaymentTime::BeforeUse => part(period, SlotKind::UsageDebit),
         PaymentTime::DuringUse => match following(period.product, period) {
-            Some(next) => part(next, Slot::Period),
-            None => part(period, Slot::Closing),
+            Some(next) => part(next, SlotKind::Period),
+            None => part(period, SlotKind::Closing),
         },
     }
 }
 
 /// The part of a product that bills what goes with the fixed items or the usage of one of its periods.
-pub fn part_for(period: ProductPeriod<'_>, with: BillWith) -> Part<'_> {
+pub fn part_for(period: ProductPeriod<'_>, with: BillWith) -> ProductPart<'_> {
     match with {
         BillWith::Fixed => part_for_fixed(period),
         BillWith::Usage => part_for_usage(period),
@@ -109,28 +109,28 @@ pub fn part_for(period: ProductPeriod<'_>, with: BillWith) -> Part<'_> {
 }
 
 /// The regular documents that belong to one of a product's periods, in the order they are issued.
-pub fn parts_of_period<'c>(own: ProductPeriod<'c>) -> Vec<Part<'c>> {
-    let mut parts = vec![part(own, Slot::Period)];
+pub fn parts_of_period<'c>(own: ProductPeriod<'c>) -> Vec<ProductPart<'c>> {
+    let mut parts = vec![part(own, SlotKind::Period)];
     let of_usage = part_for_usage(own);
-    if of_usage.own == own && of_usage.slot != Slot::Period {
+    if of_usage.own == own && of_usage.slot != SlotKind::Period {
         parts.push(of_usage);
     }
     parts
 }
 
 /// What a product bills in a slot of one of its periods.
-fn part(own: ProductPeriod<'_>, slot: Slot) -> Part<'_> {
+fn part(own: ProductPeriod<'_>, slot: SlotKind) -> ProductPart<'_> {
     let (fixed, usage) = match (slot, own.terms.payment_time) {
-        (Slot::Period, PaymentTime::AfterUse) => (Some(own), Some(own)),
-        (Slot::Period, PaymentTime::DuringUse) => (Some(own), carried_over(own)),
-        (Slot::Period, PaymentTime::BeforeUse) => (Some(own), None),
-        (Slot::UsageDebit | Slot::Closing, _) => (None, Some(own)),
+        (SlotKind::Period, PaymentTime::AfterUse) => (Some(own), Some(own)),
+        (SlotKind::Period, PaymentTime::DuringUse) => (Some(own), carried_over(own)),
+        (SlotKind::Period, PaymentTime::BeforeUse) => (Some(own), None),
+        (SlotKind::UsageDebit | SlotKind::Closing, _) => (None, Some(own)),
     };
-    Part { own, slot, fixed, usage }
+    ProductPart { own, slot, fixed, usage }
 }
 
 /// The part that stands in a place, where the plan has one there.
-pub fn part_in(product: &ContractProduct, place: Place) -> Option<Part<'_>> {
+pub fn part_in(product: &ContractProduct, place: BillingSlot) -> Option<ProductPart<'_>> {
     let own = product.period_from(place.period_start)?;
     parts_of_period(own).into_iter().find(|part| part.slot == place.slot)
 }

@@ -1,10 +1,10 @@
 //! Documents: invoices, credits and debits, from draft to frozen (billing rules 2 and 8).
 
 pub mod files;
+pub mod legal_particulars;
 pub mod lines;
 pub mod linking;
 pub mod numbering;
-pub mod paper;
 pub mod printout;
 pub mod totals;
 
@@ -17,9 +17,9 @@ use crate::refs::{
     ContractKey, ContractRef, CustomerId, CustomerRef, DocumentKey, DocumentRef, EntityRef, OrganizationId, ProductNo,
 };
 use crate::text::{OneLine, Prose};
-use linking::Slot;
+use legal_particulars::LegalParticulars;
+use linking::SlotKind;
 use numbering::DocumentNumber;
-use paper::Paper;
 use totals::DocumentContent;
 
 /// What a document does to what the customer owes.
@@ -37,7 +37,7 @@ pub enum DocumentKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// A period's own document.
-    Regular(Slot),
+    Regular(SlotKind),
     /// One event's invoice, where net terms are due upon usage.
     Usage,
     /// Puts an issued document right.
@@ -117,7 +117,7 @@ pub struct BookDocument {
     /// Its family.
     pub family: DocumentRef,
     /// How far it has come.
-    pub standing: Standing,
+    pub status: LifecycleStatus,
     /// The total, of one that was issued.
     pub total: Option<Money>,
     /// When it was issued, in the entity's zone, of one that was.
@@ -134,22 +134,22 @@ impl BookDocument {
     /// # Errors
     /// [`MoneyError`] when the amounts can't be held.
     pub fn state(&self) -> Result<DocumentState, MoneyError> {
-        self.standing.state(self.head.kind, self.total, &self.settlement)
+        self.status.state(self.head.kind, self.total, &self.settlement)
     }
 
     /// What is owed by it, or left of it; nothing of one that isn't issued.
     ///
     /// # Errors
     /// [`MoneyError`] when the amounts can't be held.
-    pub fn owed(&self) -> Result<Owed, MoneyError> {
+    pub fn owed(&self) -> Result<OutstandingAmounts, MoneyError> {
         let total = self.total.unwrap_or(Money::zero(self.head.currency));
-        self.settlement.owed(self.head.kind, self.standing, total)
+        self.settlement.owed(self.head.kind, self.status, total)
     }
 }
 
 /// How far a document has come, without what that brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Standing {
+pub enum LifecycleStatus {
     /// Open.
     Draft,
     /// Frozen.
@@ -162,7 +162,7 @@ pub enum Standing {
     Discarded,
 }
 
-impl Standing {
+impl LifecycleStatus {
     /// Whether it was issued and is in force.
     pub const fn is_issued(self) -> bool {
         matches!(self, Self::Issued | Self::Uncollectible)
@@ -235,7 +235,7 @@ pub struct IssuedDocument {
     /// Lines and totals.
     pub content: DocumentContent,
     /// What it says as a legal paper; `None` of one frozen before that was: format 1.
-    pub paper: Option<Box<Paper>>,
+    pub paper: Option<Box<LegalParticulars>>,
 }
 
 /// What a draft says at a moment.
@@ -250,7 +250,7 @@ pub struct DraftContent {
     /// Lines and totals.
     pub content: DocumentContent,
     /// What it says as a legal paper; `None` of one frozen before that was: format 1.
-    pub paper: Option<Box<Paper>>,
+    pub paper: Option<Box<LegalParticulars>>,
 }
 
 /// Who bills whom, as a document shows it.
@@ -318,7 +318,7 @@ pub struct Settlement {
 
 /// What is owed by a document, or left of it. No amount is below zero (billing rules 9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owed {
+pub struct OutstandingAmounts {
     /// What is left to pay; `None` of a credit and of what is out of force.
     pub amount_due: Option<Money>,
     /// What was given up on.
@@ -355,16 +355,20 @@ impl Settlement {
     ///
     /// # Errors
     /// [`MoneyError`] on overflow.
-    pub fn owed(&self, kind: DocumentKind, standing: Standing, total: Money) -> Result<Owed, MoneyError> {
+    pub fn owed(&self, kind: DocumentKind, standing: LifecycleStatus, total: Money) -> Result<OutstandingAmounts, MoneyError> {
         let zero = Money::zero(total.currency());
-        let nothing = Owed { amount_due: None, written_off: zero, unapplied: None };
+        let nothing = OutstandingAmounts { amount_due: None, written_off: zero, unapplied: None };
         Ok(match (kind, standing) {
-            (_, Standing::Void | Standing::Discarded) | (DocumentKind::Credit, Standing::Draft) => nothing,
-            (DocumentKind::Credit, Standing::Issued | Standing::Uncollectible) => {
-                Owed { unapplied: Some(total.checked_sub(self.used)?), ..nothing }
+            (_, LifecycleStatus::Void | LifecycleStatus::Discarded) | (DocumentKind::Credit, LifecycleStatus::Draft) => nothing,
+            (DocumentKind::Credit, LifecycleStatus::Issued | LifecycleStatus::Uncollectible) => {
+                OutstandingAmounts { unapplied: Some(total.checked_sub(self.used)?), ..nothing }
             }
-            (_, Standing::Draft | Standing::Issued) => Owed { amount_due: Some(self.rest(total)?), ..nothing },
-            (_, Standing::Uncollectible) => Owed { amount_due: Some(zero), written_off: self.rest(total)?, ..nothing },
+            (_, LifecycleStatus::Draft | LifecycleStatus::Issued) => {
+                OutstandingAmounts { amount_due: Some(self.rest(total)?), ..nothing }
+            }
+            (_, LifecycleStatus::Uncollectible) => {
+                OutstandingAmounts { amount_due: Some(zero), written_off: self.rest(total)?, ..nothing }
+            }
         })
     }
 }
@@ -376,12 +380,12 @@ impl Document {
     /// [`MoneyError`] when the amounts can't be held.
     pub fn state(&self) -> Result<DocumentState, MoneyError> {
         let total = self.lifecycle.issued().map(|issued| issued.content.total);
-        self.lifecycle.standing().state(self.head.kind, total, &self.settlement)
+        self.lifecycle.status().state(self.head.kind, total, &self.settlement)
     }
 
     /// When it has to be paid; `None` of a credit and of what isn't issued or is out of force.
     pub fn due_date(&self) -> Option<NaiveDate> {
-        let is_owed = self.head.kind != DocumentKind::Credit && self.lifecycle.standing().is_issued();
+        let is_owed = self.head.kind != DocumentKind::Credit && self.lifecycle.status().is_issued();
         self.lifecycle.issued().filter(|_| is_owed).map(|issued| issued.due_date)
     }
 
@@ -393,13 +397,13 @@ impl Document {
 
 impl Lifecycle {
     /// How far it has come, without what that brought.
-    pub const fn standing(&self) -> Standing {
+    pub const fn status(&self) -> LifecycleStatus {
         match self {
-            Self::Draft => Standing::Draft,
-            Self::Issued(_) => Standing::Issued,
-            Self::Uncollectible(_) => Standing::Uncollectible,
-            Self::Void(_) => Standing::Void,
-            Self::Discarded(_) => Standing::Discarded,
+            Self::Draft => LifecycleStatus::Draft,
+            Self::Issued(_) => LifecycleStatus::Issued,
+            Self::Uncollectible(_) => LifecycleStatus::Uncollectible,
+            Self::Void(_) => LifecycleStatus::Void,
+            Self::Discarded(_) => LifecycleStatus::Discarded,
         }
     }
 

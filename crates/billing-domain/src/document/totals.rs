@@ -8,7 +8,7 @@ use chrono::NaiveDate;
 
 use super::DocumentKind;
 use super::lines::{
-    BillWith, DocumentLine, FamilySums, LedgerLine, LineCharge, LineUsage, MINIMUM_FEE_NAME, Rates, SumKey, sign,
+    BillWith, DiscountAndTax, DocumentLine, FamilySums, LedgerLine, LineCharge, LineUsage, MINIMUM_FEE_NAME, SumKey, sign,
 };
 use crate::charge::{Charge, Charges};
 use crate::codes::UnitCode;
@@ -56,7 +56,7 @@ pub struct BilledProduct {
     /// Σ of the lines.
     pub sub_total: Money,
     /// Discount in percent, and tax.
-    pub rates: Rates,
+    pub rates: DiscountAndTax,
     /// What keeps the family's discounts at their rate of its lines, rounded (billing rules 5).
     pub discount: Money,
     /// `sub_total − discount`.
@@ -76,9 +76,9 @@ pub struct Tax {
 
 /// The running totals that lines are made of; a service period without usage need not be in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UsageFacts(BTreeMap<UsageKey, UsageTotal>);
+pub struct UsageTotals(BTreeMap<UsageKey, UsageTotal>);
 
-impl UsageFacts {
+impl UsageTotals {
     /// From stored totals.
     pub fn new(totals: impl IntoIterator<Item = (UsageKey, UsageTotal)>) -> Self {
         Self(totals.into_iter().collect())
@@ -127,7 +127,7 @@ pub struct RatedLines<'c> {
     /// The terms whose names are shown.
     pub terms: &'c ProductTerms,
     /// What they are billed at.
-    pub rates: Rates,
+    pub rates: DiscountAndTax,
     /// The lines.
     pub lines: Vec<DocumentLine>,
 }
@@ -243,7 +243,7 @@ impl DocumentContent {
 pub fn lines_of_period(
     contract: &Contract,
     period: &ProductPeriod<'_>,
-    usage: &UsageFacts,
+    usage: &UsageTotals,
     charges: &Charges,
 ) -> Result<Vec<DocumentLine>, MoneyError> {
     let currency = period.terms.pricing.currency;
@@ -405,7 +405,7 @@ pub fn lines_of_step(
 pub fn children_price(
     contract: &Contract,
     period: &ProductPeriod<'_>,
-    usage: &UsageFacts,
+    usage: &UsageTotals,
 ) -> Result<Vec<DocumentLine>, MoneyError> {
     let mut lines = Vec::new();
     for key in usage_keys(contract.contract_ref, period) {
@@ -449,7 +449,7 @@ fn usage_lines(
     metered: &MeteredCharge,
     period: &ProductPeriod<'_>,
     currency: Currency,
-    usage: &UsageFacts,
+    usage: &UsageTotals,
 ) -> Result<Vec<DocumentLine>, MoneyError> {
     let share = period.period.share();
     let total = usage.get(&usage_key(contract_ref, period, &metered.charge.usage_product_ref));

@@ -8,18 +8,18 @@ use chrono::NaiveDate;
 
 use super::issue::{self, due_documents, has_begun};
 use super::reconcile::{MAX_PERIOD_MINOR, Revised};
-use super::{ContractBook, Entry, Supplies, check};
+use super::{ContractBook, Entry, IdGenerator, check};
 use crate::calendar::Timestamp;
-use crate::contract::agreement::Catalog;
 use crate::contract::amendment::{
-    Amendment, ContractEdit, LastDay, QuantityChange, Situation, cancelled, edited, resumed, with_quantity,
+    Amendment, AmendmentContext, CancelAt, ContractEdit, QuantityChange, cancelled, edited, resumed, with_quantity,
 };
+use crate::contract::resolve::Catalog;
 use crate::contract::terms::{ProductTerms, SelectedCharge};
 use crate::contract::{Contract, ContractProduct, ContractState, ProductPeriod};
 use crate::document::lines::BillWith;
-use crate::document::linking::{Part, Place, part_for, part_for_usage, part_in};
+use crate::document::linking::{BillingSlot, ProductPart, part_for, part_for_usage, part_in};
 use crate::document::totals::lines_of_period;
-use crate::document::{BookDocument, DocumentHead, DocumentKind, DraftContent, Purpose, Standing};
+use crate::document::{BookDocument, DocumentHead, DocumentKind, DraftContent, LifecycleStatus, Purpose};
 use crate::money::{AmountOutOfRange, DayShare};
 use crate::quantity::Quantity;
 use crate::rating::rate_fixed;
@@ -34,7 +34,7 @@ pub const MAX_DUE_BACKDATED: usize = 1200;
 
 /// How much one change may make due at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Backdated {
+pub enum BackdatingPolicy {
     /// At most [`MAX_DUE_AT_ONCE`] documents.
     #[default]
     Refused,
@@ -46,12 +46,12 @@ pub enum Backdated {
 ///
 /// # Errors
 /// [`Refusal::Invalid`] `too_many_documents`.
-pub fn create(book: &mut ContractBook, backdated: Backdated, now: Timestamp) -> Result<(), Refusal> {
+pub fn create(book: &mut ContractBook, backdated: BackdatingPolicy, now: Timestamp) -> Result<(), Refusal> {
     book.set_as_of(now);
     book.require_apart(&book.contract, None)?;
     refuse_too_large(&book.contract, None)?;
     refuse_too_many(book, 0, &[], backdated, now)?;
-    issue::remind(book, now)
+    issue::schedule_next_run(book, now)
 }
 
 /// Edits the contract.
@@ -63,9 +63,9 @@ pub fn edit(
     book: &mut ContractBook,
     edit: &ContractEdit,
     catalog: &Catalog,
-    backdated: Backdated,
+    backdated: BackdatingPolicy,
     now: Timestamp,
-    supplies: &mut impl Supplies,
+    supplies: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
     refuse_over(book, now)?;
     let amendment = with_situation(book, now, |situation| edited(&book.contract, edit, catalog, situation))?;
@@ -80,9 +80,9 @@ pub fn edit(
 pub fn change_quantity(
     book: &mut ContractBook,
     change: &QuantityChange,
-    backdated: Backdated,
+    backdated: BackdatingPolicy,
     now: Timestamp,
-    supplies: &mut impl Supplies,
+    supplies: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
     refuse_over(book, now)?;
     let amendment = with_situation(book, now, |situation| with_quantity(&book.contract, change, situation))?;
@@ -96,12 +96,12 @@ pub fn change_quantity(
 /// over already and ends no earlier by this, `usage_already_reported` when usage is dated after the last day.
 pub fn cancel(
     book: &mut ContractBook,
-    last_day: LastDay,
-    backdated: Backdated,
+    last_day: CancelAt,
+    backdated: BackdatingPolicy,
     now: Timestamp,
-    supplies: &mut impl Supplies,
+    supplies: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
-    let is_retroactive = matches!(last_day, LastDay::Day(_));
+    let is_retroactive = matches!(last_day, CancelAt::Day(_));
     match book.state(now) {
         ContractState::Pending | ContractState::Active | ContractState::Cancelling => {}
         // A contract that is over may still be cut back to an earlier day.
@@ -113,16 +113,16 @@ pub fn cancel(
     let amendment = with_situation(book, now, |situation| cancelled(&book.contract, last_day, now, situation))?;
     amend(book, amendment, backdated, now, supplies)?;
     let is_final = match last_day {
-        LastDay::PeriodEnd => false,
-        LastDay::Today => true,
-        LastDay::Day(day) => {
+        CancelAt::PeriodEnd => false,
+        CancelAt::Today => true,
+        CancelAt::Day(day) => {
             let first = book.contract.products.first().and_then(ContractProduct::newest_terms).cloned();
             first.map_or(Ok(true), |terms| book.today(&terms, now).map(|today| day <= today))?
         }
     };
     if is_final {
-        issue::everything(book, now, supplies)?;
-        issue::remind(book, now)?;
+        issue::issue_all(book, now, supplies)?;
+        issue::schedule_next_run(book, now)?;
         check::require_lawful(book)?;
     }
     Ok(())
@@ -134,9 +134,9 @@ pub fn cancel(
 /// [`Refusal::Conflict`] `contract_over`.
 pub fn resume(
     book: &mut ContractBook,
-    backdated: Backdated,
+    backdated: BackdatingPolicy,
     now: Timestamp,
-    supplies: &mut impl Supplies,
+    supplies: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
     let is_cancelling = book.state(now) == ContractState::Cancelling;
     if !is_cancelling {
@@ -150,7 +150,7 @@ pub fn resume(
 fn with_situation<T>(
     book: &ContractBook,
     now: Timestamp,
-    decide: impl FnOnce(&Situation<'_>) -> Result<T, Refusal>,
+    decide: impl FnOnce(&AmendmentContext<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
     book.require_whole()?;
     for terms in book.contract.products.iter().flat_map(ContractProduct::terms) {
@@ -159,7 +159,7 @@ fn with_situation<T>(
     // Every entity is there: the fallback is never read.
     let today = |terms: &ProductTerms| book.today(terms, now).unwrap_or(NaiveDate::MAX);
     let begun = |no: ProductNo| has_begun(book, no);
-    decide(&Situation { today: &today, has_begun: &begun })
+    decide(&AmendmentContext { today: &today, has_begun: &begun })
 }
 
 fn refuse_over(book: &ContractBook, now: Timestamp) -> Result<(), Refusal> {
@@ -175,9 +175,9 @@ fn refuse_over(book: &ContractBook, now: Timestamp) -> Result<(), Refusal> {
 fn amend(
     book: &mut ContractBook,
     amendment: Amendment,
-    backdated: Backdated,
+    backdated: BackdatingPolicy,
     now: Timestamp,
-    supplies: &mut impl Supplies,
+    supplies: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
     if amendment.contract == *book.contract {
         return Ok(());
@@ -187,14 +187,14 @@ fn amend(
     let due_before = due_documents(book, now, usize::MAX)?.len();
     let drafts: Vec<(BookDocument, DraftContent)> = book
         .documents()
-        .filter(|document| document.standing == Standing::Draft && matches!(document.head.purpose, Purpose::Regular(_)))
+        .filter(|document| document.status == LifecycleStatus::Draft && matches!(document.head.purpose, Purpose::Regular(_)))
         .map(|document| Ok((document.clone(), book.draft_content(document.head.document_ref)?)))
         .collect::<Result<_, Refusal>>()?;
     let before = Arc::clone(&book.contract);
-    refuse_homeless_usage(book, &before, &amendment)?;
-    refuse_homeless_charges(book, &amendment)?;
+    refuse_unbillable_usage(book, &before, &amendment)?;
+    refuse_unbillable_charges(book, &amendment)?;
     refuse_too_large_periods(book, &before, &amendment)?;
-    let housed = housed_charges(book)?;
+    let housed = charges_with_document(book)?;
     let entries_before = book.entries().len();
     book.put(Entry::Amended(Box::new(amendment.contract.clone())))?;
     let contract = Arc::clone(&book.contract);
@@ -210,7 +210,7 @@ fn amend(
         .collect();
     refuse_too_large(&book.contract, Some(&before))?;
     refuse_too_many(book, due_before, &issued, backdated, now)?;
-    issue::remind(book, now)?;
+    issue::schedule_next_run(book, now)?;
     check::require_lawful(book)
 }
 
@@ -220,13 +220,13 @@ fn refuse_too_many(
     book: &ContractBook,
     due_before: usize,
     issued: &[DocumentRef],
-    backdated: Backdated,
+    backdated: BackdatingPolicy,
     now: Timestamp,
 ) -> Result<(), Refusal> {
     let due = due_documents(book, now, usize::MAX)?;
     let most = match backdated {
-        Backdated::Refused => MAX_DUE_AT_ONCE,
-        Backdated::Allowed => MAX_DUE_BACKDATED,
+        BackdatingPolicy::Refused => MAX_DUE_AT_ONCE,
+        BackdatingPolicy::Allowed => MAX_DUE_BACKDATED,
     };
     let made_due = (due.len() + issued.len()).saturating_sub(due_before);
     if made_due <= most {
@@ -236,8 +236,8 @@ fn refuse_too_many(
     let first = due.iter().map(|(_, place)| place.period_start).chain(corrected).min();
     let since = first.map_or_else(String::new, |first| format!(", since the period from {first}"));
     let remedy = match backdated {
-        Backdated::Refused => format!("if that is meant, say allow_backdated: true, which allows {MAX_DUE_BACKDATED}"),
-        Backdated::Allowed => "let it begin later".to_owned(),
+        BackdatingPolicy::Refused => format!("if that is meant, say allow_backdated: true, which allows {MAX_DUE_BACKDATED}"),
+        BackdatingPolicy::Allowed => "let it begin later".to_owned(),
     };
     let detail = format!("would make {made_due} documents due at once{since}; at most {most} are taken: {remedy}");
     Err(Refusal::field(&["products"], "too_many_documents", detail))
@@ -297,7 +297,7 @@ fn most_of_fixed_items(terms: &ProductTerms) -> Result<i128, Refusal> {
 fn refuse_restructured(book: &ContractBook, amendment: &Amendment) -> Result<(), Refusal> {
     for (no, from) in &amendment.restructured {
         let under = book.documents().find(|document| {
-            document.standing.is_issued()
+            document.status.is_issued()
                 && matches!(document.head.purpose, Purpose::Regular(_))
                 && document.head.parts.contains(no)
                 && document.head.period.start() >= *from
@@ -321,7 +321,7 @@ fn refuse_restructured(book: &ContractBook, amendment: &Amendment) -> Result<(),
 
 /// Refuses a change that would leave usage already reported without a line item or a period. A cancel can do that to usage
 /// that is dated after its last day.
-fn refuse_homeless_usage(book: &ContractBook, before: &Contract, amendment: &Amendment) -> Result<(), Refusal> {
+fn refuse_unbillable_usage(book: &ContractBook, before: &Contract, amendment: &Amendment) -> Result<(), Refusal> {
     for (key, total) in book.usage().iter().filter(|(_, total)| total.events > 0) {
         let Some(from) = amendment.since.get(&key.product_no) else { continue };
         let old = before.product(key.product_no).and_then(|product| product.period_from(key.period_start));
@@ -349,7 +349,7 @@ fn refuse_homeless_usage(book: &ContractBook, before: &Contract, amendment: &Ame
 }
 
 /// Refuses a change that would leave a charge without a period, or in one of another currency.
-fn refuse_homeless_charges(book: &ContractBook, amendment: &Amendment) -> Result<(), Refusal> {
+fn refuse_unbillable_charges(book: &ContractBook, amendment: &Amendment) -> Result<(), Refusal> {
     for charge in book.charges().live().filter(|charge| amendment.since.contains_key(&charge.product_no)) {
         let period = amendment.contract.product(charge.product_no).and_then(|product| product.period_at(charge.date));
         if period.is_none_or(|period| period.terms.pricing.currency != charge.currency) {
@@ -364,11 +364,11 @@ fn refuse_homeless_charges(book: &ContractBook, amendment: &Amendment) -> Result
 }
 
 /// The charges that have a document; the others wait for one that replaces a void one.
-fn housed_charges(book: &ContractBook) -> Result<Vec<LineItemId>, Refusal> {
+fn charges_with_document(book: &ContractBook) -> Result<Vec<LineItemId>, Refusal> {
     let mut housed = Vec::new();
     for charge in book.charges().live() {
         let period = book.product(charge.product_no)?.period_at(charge.date);
-        if period.is_some_and(|period| book.home(&period, charge.bill_with).is_some()) {
+        if period.is_some_and(|period| book.billing_document(&period, charge.bill_with).is_some()) {
             housed.push(charge.line_item_id());
         }
     }
@@ -383,7 +383,7 @@ fn reconcile_drafts(
     drafts: Vec<(BookDocument, DraftContent)>,
     housed: &[LineItemId],
     now: Timestamp,
-    supplies: &mut impl Supplies,
+    supplies: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
     // First every draft leaves the places it can't stand in, so that none is in another's way.
     for (draft, _) in &drafts {
@@ -396,7 +396,7 @@ fn reconcile_drafts(
         take_free_place(book, before, contract, draft)?;
     }
     for (draft, _) in &drafts {
-        book.join(draft.head.document_ref)?;
+        book.consolidate_products(draft.head.document_ref)?;
     }
     for (draft, _) in &drafts {
         for (no, start) in usage_of(before, &draft.head) {
@@ -412,15 +412,15 @@ fn reconcile_drafts(
     for line_item_id in housed {
         let Some(charge) = book.charges().of_line(Some(line_item_id)) else { continue };
         let period = contract.product(charge.product_no).and_then(|product| product.period_at(charge.date));
-        let part = period.filter(|period| book.home(period, charge.bill_with).is_none());
+        let part = period.filter(|period| book.billing_document(period, charge.bill_with).is_none());
         if let Some(part) = part.map(|period| part_for(period, charge.bill_with)) {
             book.document_in(part.place(), now, supplies)?;
         }
     }
     for (draft, content) in drafts {
         let document_ref = draft.head.document_ref;
-        let document = book.known(document_ref)?.clone();
-        if !document.head.parts.is_empty() || document.standing != Standing::Draft {
+        let document = book.require_document(document_ref)?.clone();
+        if !document.head.parts.is_empty() || document.status != LifecycleStatus::Draft {
             continue;
         }
         if book.has_dependents(&document) {
@@ -437,15 +437,16 @@ fn reconcile_drafts(
 fn remaining(contract: &Contract, head: &DocumentHead) -> DocumentHead {
     let Purpose::Regular(slot) = head.purpose else { return head.clone() };
     let stays = |no: &ProductNo| {
-        let place = Place { product_no: *no, period_start: head.period.start(), slot };
+        let place = BillingSlot { product_no: *no, period_start: head.period.start(), slot };
         let part = part_in(contract.product(*no)?, place)?;
         let terms = part.own.terms;
         (terms.entity_ref == head.entity_ref && terms.pricing.currency == head.currency).then_some(part)
     };
-    let parts: Vec<Part<'_>> = head.parts.iter().filter_map(stays).collect();
+    let parts: Vec<ProductPart<'_>> = head.parts.iter().filter_map(stays).collect();
     let Some(first) = parts.first() else { return DocumentHead { parts: Vec::new(), ..head.clone() } };
-    let is_alike =
-        |part: &&Part<'_>| part.own.days() == first.own.days() && part.own.terms.payment_time == first.own.terms.payment_time;
+    let is_alike = |part: &&ProductPart<'_>| {
+        part.own.days() == first.own.days() && part.own.terms.payment_time == first.own.terms.payment_time
+    };
     DocumentHead {
         period: first.own.days(),
         is_partial_period: first.own.period.is_partial(),
@@ -458,7 +459,7 @@ fn remaining(contract: &Contract, head: &DocumentHead) -> DocumentHead {
 /// place is free: so events, charges and children keep their document.
 fn take_free_place(book: &mut ContractBook, before: &Contract, contract: &Contract, was: &BookDocument) -> Result<(), Refusal> {
     let document_ref = was.head.document_ref;
-    if !book.known(document_ref)?.head.parts.is_empty() {
+    if !book.require_document(document_ref)?.head.parts.is_empty() {
         return Ok(());
     }
     let is_stood_on = book.has_events(document_ref) || book.has_dependents(was);
@@ -470,7 +471,7 @@ fn take_free_place(book: &mut ContractBook, before: &Contract, contract: &Contra
             && carrier.own.terms.entity_ref == was.head.entity_ref
             && carrier.own.terms.pricing.currency == was.head.currency
             && carrier.slot.kind() == was.head.kind
-            && book.in_place(carrier.place()).is_none();
+            && book.document_in_slot(carrier.place()).is_none();
         if is_free && (is_stood_on || is_charged()) {
             let head = DocumentHead {
                 purpose: Purpose::Regular(carrier.slot),
@@ -489,7 +490,7 @@ fn take_free_place(book: &mut ContractBook, before: &Contract, contract: &Contra
 fn usage_of(contract: &Contract, head: &DocumentHead) -> Vec<(ProductNo, NaiveDate)> {
     let Purpose::Regular(slot) = head.purpose else { return Vec::new() };
     let usage = |no: &ProductNo| {
-        let place = Place { product_no: *no, period_start: head.period.start(), slot };
+        let place = BillingSlot { product_no: *no, period_start: head.period.start(), slot };
         let part = part_in(contract.product(*no)?, place)?;
         Some((*no, part.usage?.start()))
     };
@@ -502,10 +503,10 @@ fn carrier_of(
     book: &mut ContractBook,
     period: &ProductPeriod<'_>,
     now: Timestamp,
-    supplies: &mut impl Supplies,
+    supplies: &mut impl IdGenerator,
 ) -> Result<DocumentRef, Refusal> {
-    match book.home(period, BillWith::Usage).cloned() {
-        Some(carrier) if carrier.standing.is_issued() => {
+    match book.billing_document(period, BillWith::Usage).cloned() {
+        Some(carrier) if carrier.status.is_issued() => {
             let parent = book.parent_for(&carrier)?;
             book.adjustment(parent, DocumentKind::Debit, (period.product_no, period.days()), now, supplies)
         }
@@ -521,10 +522,10 @@ fn reconcile_issued(
     (before, contract): (&Contract, &Contract),
     since: &BTreeMap<ProductNo, NaiveDate>,
     now: Timestamp,
-    supplies: &mut impl Supplies,
+    supplies: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
     let mut differences = Vec::new();
-    for (product_no, start) in touched(book, before, contract, since) {
+    for (product_no, start) in affected_periods(book, before, contract, since) {
         let was = before.product(product_no).and_then(|product| product.period_from(start));
         let is = contract.product(product_no).and_then(|product| product.period_from(start));
         let revised = Revised { product_no, start, was, is };
@@ -536,7 +537,7 @@ fn reconcile_issued(
     // The credit and the debit of one parent wait for each other.
     let mut of_parents: BTreeMap<Option<DocumentRef>, Vec<DocumentRef>> = BTreeMap::new();
     for adjustment in book.adjust_terms(differences, now, supplies)? {
-        let head = &book.known(adjustment)?.head;
+        let head = &book.require_document(adjustment)?.head;
         if issue::waits_for_its_period(book, head, now)?.is_none() {
             of_parents.entry(head.parent).or_default().push(adjustment);
         }
@@ -549,7 +550,7 @@ fn reconcile_issued(
 
 /// The service periods, by product and first day, that may be wrong on issued documents: those of either plan that reach beyond a
 /// day, as far as anything is documented or issued, and those between which a `ONCE` line item moves.
-fn touched(
+fn affected_periods(
     book: &ContractBook,
     before: &Contract,
     contract: &Contract,
@@ -559,7 +560,7 @@ fn touched(
     for (no, from) in since {
         let documented: BTreeSet<NaiveDate> =
             book.documented().periods().filter(|(other, _)| other == no).map(|(_, start)| start).collect();
-        let issued = book.documents().filter(|document| document.standing.is_issued() && document.head.parts.contains(no));
+        let issued = book.documents().filter(|document| document.status.is_issued() && document.head.parts.contains(no));
         let until = documented.iter().copied().chain(issued.map(|document| document.head.period.last_day())).max();
         let Some(until) = until else { continue };
         touched.extend(documented.into_iter().filter(|start| start >= from).map(|start| (*no, start)));

@@ -1,9 +1,9 @@
 //! One contract with everything a decision about it needs: parties, terms, documents, lines, sums and usage.
 //! It decides nothing: it answers look-ups, says what drafts say, and takes entries up.
 
-mod paper;
+mod legal_particulars;
 
-pub use paper::CurrencyPair;
+pub use legal_particulars::CurrencyPair;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::charge::{Charge, Charges};
 use crate::contract::terms::ProductTerms;
 use crate::contract::{Contract, ContractProduct, ContractState, ProductPeriod};
 use crate::document::lines::{
-    BillWith, BilledKey, DocumentLine, Documented, DocumentedLine, FamilySums, LedgerLine, LineKey, Rates,
+    BillWith, BilledAmounts, BilledKey, DiscountAndTax, DocumentLedgerLine, DocumentLine, FamilySums, LedgerLine, LineKey,
 };
-use crate::document::linking::{Part, Place, part_for, part_in};
-use crate::document::totals::{DocumentContent, RatedLines, UsageFacts, lines_of_period, total_up};
+use crate::document::linking::{BillingSlot, ProductPart, part_for, part_in};
+use crate::document::totals::{DocumentContent, RatedLines, UsageTotals, lines_of_period, total_up};
 use crate::document::{
-    BookDocument, DocumentHead, DocumentKind, DraftContent, Parties, Purpose, Settlement, Standing, join_notes,
+    BookDocument, DocumentHead, DocumentKind, DraftContent, LifecycleStatus, Parties, Purpose, Settlement, join_notes,
 };
 use crate::money::{AmountOutOfRange, Money, MoneyError, Percentage};
 use crate::party::bank::BankAccountProfile;
@@ -47,11 +47,11 @@ pub struct BookRows {
     /// The contract's documents by creation, void ones too; of the children of events due upon usage the open ones alone.
     pub documents: Vec<BookDocument>,
     /// The ledger lines of the contract's documents that aren't void, of children, too.
-    pub lines: Vec<DocumentedLine>,
+    pub lines: Vec<DocumentLedgerLine>,
     /// The sums of their families.
     pub sums: BTreeMap<DocumentRef, FamilySums>,
     /// The running totals.
-    pub usage: UsageFacts,
+    pub usage: UsageTotals,
     /// The charges, deleted ones too.
     pub charges: Vec<Charge>,
     /// Those of its drafts and void documents that an event stands on that isn't deleted.
@@ -60,7 +60,7 @@ pub struct BookRows {
 
 /// A contract as it is stored, before anything of its book is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Agreement {
+pub struct ContractHeader {
     /// The contract.
     pub contract: Contract,
     /// Who pays.
@@ -90,14 +90,14 @@ pub struct ContractBook {
     documents: BTreeMap<DocumentRef, BookDocument>,
     /// In the order they were opened.
     order: Vec<DocumentRef>,
-    places: BTreeMap<Place, DocumentRef>,
+    places: BTreeMap<BillingSlot, DocumentRef>,
     /// Of documents that aren't void and aren't a period's own draft.
     lines: BTreeMap<DocumentRef, Vec<LedgerLine>>,
-    documented: Documented,
+    documented: BilledAmounts,
     /// The issued documents of periods' own that bill the fixed items or the usage of a service period.
     billed_on: BTreeMap<(ProductNo, NaiveDate, BillWith), DocumentRef>,
     sums: BTreeMap<DocumentRef, FamilySums>,
-    usage: UsageFacts,
+    usage: UsageTotals,
     charges: Charges,
     with_events: BTreeSet<DocumentRef>,
     entries: Vec<Entry>,
@@ -121,10 +121,10 @@ impl ContractBook {
             order: Vec::new(),
             places: BTreeMap::new(),
             lines: BTreeMap::new(),
-            documented: Documented::nothing(),
+            documented: BilledAmounts::nothing(),
             billed_on: BTreeMap::new(),
             sums: BTreeMap::new(),
-            usage: UsageFacts::default(),
+            usage: UsageTotals::default(),
             charges: Charges::default(),
             with_events: BTreeSet::new(),
             entries: Vec::new(),
@@ -133,8 +133,8 @@ impl ContractBook {
     }
 
     /// The book of a stored contract, before anything else of it is read.
-    pub fn of(agreement: Agreement, entities: Vec<Entity>) -> Self {
-        let Agreement { contract, customer, next_due_at } = agreement;
+    pub fn of(agreement: ContractHeader, entities: Vec<Entity>) -> Self {
+        let ContractHeader { contract, customer, next_due_at } = agreement;
         Self { next_due: Some(next_due_at), ..Self::new(contract, customer, entities) }
     }
 
@@ -146,10 +146,10 @@ impl ContractBook {
         self.extent = extent;
         for document in rows.documents {
             self.order.push(document.head.document_ref);
-            self.note_places(&document.head, document.standing);
+            self.note_places(&document.head, document.status);
             self.documents.insert(document.head.document_ref, document);
         }
-        for DocumentedLine { document_ref, family, kind, line } in rows.lines {
+        for DocumentLedgerLine { document_ref, family, kind, line } in rows.lines {
             self.documented.add(family, kind, &line, 1)?;
             self.lines.entry(document_ref).or_default().push(line);
         }
@@ -169,7 +169,7 @@ impl ContractBook {
         for document in documents {
             let document_ref = document.head.document_ref;
             if !self.documents.contains_key(&document_ref) {
-                self.note_places(&document.head, document.standing);
+                self.note_places(&document.head, document.status);
                 self.order.push(document_ref);
                 self.documents.insert(document_ref, document);
             }
@@ -190,17 +190,17 @@ impl ContractBook {
     pub fn note_settled<'a>(&mut self, settled: impl IntoIterator<Item = &'a BookDocument>) {
         for document in settled {
             if let Some(known) = self.documents.get_mut(&document.head.document_ref) {
-                (known.standing, known.settlement) = (document.standing, document.settlement);
+                (known.status, known.settlement) = (document.status, document.settlement);
             }
         }
     }
 
     /// The documents that bill what a credit takes back of, at the rates at which it does.
     pub fn takes_back(&self, credit: DocumentRef) -> BTreeSet<DocumentRef> {
-        fn billed(lines: &[LedgerLine]) -> impl Iterator<Item = (&LineKey, &Rates)> {
+        fn billed(lines: &[LedgerLine]) -> impl Iterator<Item = (&LineKey, &DiscountAndTax)> {
             lines.iter().filter(|line| line.amount.minor() != 0).map(|line| (&line.key, &line.rates))
         }
-        let taken: BTreeSet<(&LineKey, &Rates)> =
+        let taken: BTreeSet<(&LineKey, &DiscountAndTax)> =
             self.lines.get(&credit).map_or_else(BTreeSet::new, |lines| billed(lines).collect());
         let bills = |lines: &[LedgerLine]| billed(lines).any(|line| taken.contains(&line));
         self.lines().filter(|(document_ref, lines)| *document_ref != credit && bills(lines)).map(|(other, _)| other).collect()
@@ -227,7 +227,7 @@ impl ContractBook {
     }
 
     /// What documents in force bill.
-    pub const fn documented(&self) -> &Documented {
+    pub const fn documented(&self) -> &BilledAmounts {
         &self.documented
     }
 
@@ -252,7 +252,7 @@ impl ContractBook {
     }
 
     /// The running totals.
-    pub const fn usage(&self) -> &UsageFacts {
+    pub const fn usage(&self) -> &UsageTotals {
         &self.usage
     }
 
@@ -262,7 +262,7 @@ impl ContractBook {
     }
 
     /// Whether a running total tells what the line items of its period ask for; else only counting the events again does.
-    pub fn tells(&self, key: &UsageKey, total: &UsageTotal) -> bool {
+    pub fn total_suffices(&self, key: &UsageKey, total: &UsageTotal) -> bool {
         let period = self.contract.product(key.product_no).and_then(|product| product.period_from(key.period_start));
         period.is_none_or(|period| {
             period.terms.metering(&key.usage_product_ref).all(|(_, metered)| total.knows(metered.aggregation))
@@ -295,7 +295,11 @@ impl ContractBook {
     ///
     /// # Errors
     /// The decision's.
-    pub fn attempt<T>(&mut self, before: &Self, decide: impl FnOnce(&mut Self) -> Result<T, Refusal>) -> Result<T, Refusal> {
+    pub fn decide_or_restore<T>(
+        &mut self,
+        before: &Self,
+        decide: impl FnOnce(&mut Self) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
         let since = before.entries.len()..self.entries.len();
         let decided = decide(self);
         if decided.is_err() {
@@ -356,10 +360,10 @@ impl ContractBook {
     /// # Errors
     /// [`Refusal::AmountOutOfRange`]; [`Refusal::Broken`] when the book doesn't hold what it is asked for.
     pub fn content(&self, document_ref: DocumentRef) -> Result<DocumentContent, Refusal> {
-        let document = self.known(document_ref)?;
+        let document = self.require_document(document_ref)?;
         // Discount and tax are differences: over what is issued, then over the drafts opened before (billing rules 5).
         let mut sums = self.sums_of(document.family);
-        for other in self.documents().filter(|other| other.family == document.family && other.standing == Standing::Draft) {
+        for other in self.documents().filter(|other| other.family == document.family && other.status == LifecycleStatus::Draft) {
             let content = total_up(other.head.currency, other.head.kind, self.rated_lines(other, None)?, &sums)?;
             if other.head.document_ref == document_ref {
                 return Ok(content);
@@ -380,7 +384,7 @@ impl ContractBook {
         now: Timestamp,
         keep: impl Fn(&DocumentLine) -> bool,
     ) -> Result<DocumentContent, Refusal> {
-        let document = self.known(document_ref)?;
+        let document = self.require_document(document_ref)?;
         let mut lines = self.rated_lines(document, Some(now))?;
         for rated in &mut lines {
             rated.lines.retain(&keep);
@@ -393,7 +397,7 @@ impl ContractBook {
     /// # Errors
     /// As [`content`](Self::content).
     pub fn draft_content(&self, document_ref: DocumentRef) -> Result<DraftContent, Refusal> {
-        let head = &self.known(document_ref)?.head;
+        let head = &self.require_document(document_ref)?.head;
         let content = self.content(document_ref)?;
         let rate = self.rate_of_exchange(&head.entity_ref, head.currency)?.flatten();
         Ok(DraftContent {
@@ -423,7 +427,7 @@ impl ContractBook {
                 let mut rated = Vec::new();
                 for no in &document.head.parts {
                     let product = self.product(*no)?;
-                    let place = Place { product_no: *no, period_start: document.head.period.start(), slot };
+                    let place = BillingSlot { product_no: *no, period_start: document.head.period.start(), slot };
                     if let Some(part) = part_in(product, place) {
                         rated.extend(self.lines_of_part(&part, issued_at)?);
                     }
@@ -445,7 +449,7 @@ impl ContractBook {
 
     /// Ledger lines as a document shows them, by product and rates.
     pub(super) fn lines_of_ledger(&self, lines: &[LedgerLine]) -> Result<Vec<RatedLines<'_>>, Refusal> {
-        let mut groups: BTreeMap<(ProductNo, &Rates), Vec<&LedgerLine>> = BTreeMap::new();
+        let mut groups: BTreeMap<(ProductNo, &DiscountAndTax), Vec<&LedgerLine>> = BTreeMap::new();
         for line in lines {
             groups.entry((line.key.product_no, &line.rates)).or_default().push(line);
         }
@@ -465,7 +469,11 @@ impl ContractBook {
 
     /// What a product's part of a regular draft bills: its periods' prices, less what other documents bill of them. What an issued
     /// document bills is put right by adjustments of it.
-    pub(super) fn lines_of_part(&self, part: &Part<'_>, issued_at: Option<Timestamp>) -> Result<Vec<RatedLines<'_>>, Refusal> {
+    pub(super) fn lines_of_part(
+        &self,
+        part: &ProductPart<'_>,
+        issued_at: Option<Timestamp>,
+    ) -> Result<Vec<RatedLines<'_>>, Refusal> {
         let product = self.product(part.own.product_no)?;
         let find = |period: &ProductPeriod<'_>| -> Result<ProductPeriod<'_>, Refusal> {
             product.period_from(period.start()).ok_or_else(|| Refusal::Broken("a period of another contract".to_owned()))
@@ -505,7 +513,12 @@ impl ContractBook {
 
     /// The day whose default tax a period's lines have on a part's document: that of its issue, or the last of the service period if
     /// that is earlier (billing rules 7).
-    fn taxed_on(&self, part: &Part<'_>, period: &ProductPeriod<'_>, issued_at: Option<Timestamp>) -> Result<NaiveDate, Refusal> {
+    fn taxed_on(
+        &self,
+        part: &ProductPart<'_>,
+        period: &ProductPeriod<'_>,
+        issued_at: Option<Timestamp>,
+    ) -> Result<NaiveDate, Refusal> {
         let today = issued_at.or(self.as_of).map(|at| self.today(part.own.terms, at)).transpose()?;
         let issue_day = match (issued_at, today) {
             (Some(_), Some(today)) => today,
@@ -526,9 +539,9 @@ impl ContractBook {
         line_item: Option<&LineItemId>,
         terms: &ProductTerms,
         day: NaiveDate,
-    ) -> Result<(Rates, bool), Refusal> {
+    ) -> Result<(DiscountAndTax, bool), Refusal> {
         let stated = terms.stated_tax();
-        let rates = Rates { discount: self.discount_of(line_item, terms), tax: self.treatment_on(terms, day)? };
+        let rates = DiscountAndTax { discount: self.discount_of(line_item, terms), tax: self.treatment_on(terms, day)? };
         Ok((rates, !stated.is_complete()))
     }
 
@@ -547,7 +560,7 @@ impl ContractBook {
 
     /// Whether what is billed stands at the discount and the tax in force (billing rules 5). What the contract leaves to a default
     /// stands at what its document had at its issue.
-    pub(super) fn stands_right(&self, billed: &BilledKey, terms: &ProductTerms) -> bool {
+    pub(super) fn has_current_rates(&self, billed: &BilledKey, terms: &ProductTerms) -> bool {
         billed.rates.discount == self.discount_of(billed.line.line_item_id.as_ref(), terms)
             && terms.stated_tax().allows(&billed.rates.tax)
     }
@@ -563,28 +576,28 @@ impl ContractBook {
     }
 
     /// The document in force in a place.
-    pub fn in_place(&self, place: Place) -> Option<&BookDocument> {
+    pub fn document_in_slot(&self, place: BillingSlot) -> Option<&BookDocument> {
         self.places.get(&place).and_then(|document_ref| self.documents.get(document_ref))
     }
 
     /// The document that bills the fixed items or the usage of a service period: the issued one that did, wherever the plan
     /// would put it now, or else the one in the place that the plan has for it.
-    pub(super) fn home(&self, period: &ProductPeriod<'_>, with: BillWith) -> Option<&BookDocument> {
+    pub(super) fn billing_document(&self, period: &ProductPeriod<'_>, with: BillWith) -> Option<&BookDocument> {
         let billed_on = self.billed_on.get(&(period.product_no, period.start(), with));
         billed_on
             .and_then(|document_ref| self.documents.get(document_ref))
-            .or_else(|| self.in_place(part_for(*period, with).place()))
+            .or_else(|| self.document_in_slot(part_for(*period, with).place()))
     }
 
     /// Whether the fixed items or the usage of a service period are billed by an issued document.
     pub(super) fn is_billed(&self, period: &ProductPeriod<'_>, with: BillWith) -> bool {
-        self.home(period, with).is_some_and(|home| home.standing.is_issued())
+        self.billing_document(period, with).is_some_and(|home| home.status.is_issued())
     }
 
     /// The open adjustment of a parent and kind; the oldest, where there are several.
     pub(super) fn open_adjustment(&self, parent: DocumentRef, kind: DocumentKind) -> Option<&BookDocument> {
         self.documents().find(|document| {
-            document.standing == Standing::Draft
+            document.status == LifecycleStatus::Draft
                 && document.head.purpose == Purpose::Adjustment
                 && document.head.parent == Some(parent)
                 && document.head.kind == kind
@@ -618,28 +631,28 @@ impl ContractBook {
             line_item_id: Some(charge.line_item_id()),
             bill_with: charge.bill_with,
         };
-        let home = self.home(&period, charge.bill_with).filter(|home| home.standing == Standing::Draft);
+        let home = self.billing_document(&period, charge.bill_with).filter(|home| home.status == LifecycleStatus::Draft);
         let carries = |document: &&BookDocument| {
             let document_ref = document.head.document_ref;
             let has_line = || self.lines.get(&document_ref).is_some_and(|lines| lines.iter().any(|line| line.key == key));
             home.is_some_and(|home| home.head.document_ref == document_ref) || has_line()
         };
-        self.documents().filter(|document| !document.standing.is_void()).filter(carries).collect()
+        self.documents().filter(|document| !document.status.is_void()).filter(carries).collect()
     }
 
     /// Whether a document that isn't void names one as its parent. The children of events due upon usage aren't in the
     /// book, but their family's sums are.
     pub fn has_dependents(&self, document: &BookDocument) -> bool {
         let document_ref = document.head.document_ref;
-        let named = |other: &&BookDocument| other.head.parent == Some(document_ref) && !other.standing.is_void();
+        let named = |other: &&BookDocument| other.head.parent == Some(document_ref) && !other.status.is_void();
         let is_root_of_issued = document.family == document_ref
-            && document.standing == Standing::Draft
+            && document.status == LifecycleStatus::Draft
             && self.sums.get(&document_ref).is_some_and(|sums| !sums.is_empty());
         is_root_of_issued || self.documents.values().any(|other| named(&other))
     }
 
     /// A document that must be there.
-    pub(super) fn known(&self, document_ref: DocumentRef) -> Result<&BookDocument, Refusal> {
+    pub(super) fn require_document(&self, document_ref: DocumentRef) -> Result<&BookDocument, Refusal> {
         self.documents.get(&document_ref).ok_or_else(|| Refusal::Broken(format!("document {document_ref} isn't in the book")))
     }
 
@@ -663,12 +676,12 @@ impl ContractBook {
     }
 
     /// When a part's document is issued.
-    pub(super) fn due_at(&self, part: &Part<'_>) -> Result<Timestamp, Refusal> {
+    pub(super) fn due_at(&self, part: &ProductPart<'_>) -> Result<Timestamp, Refusal> {
         Ok(part.due_at(self.entity(&part.own.terms.entity_ref)?))
     }
 
     /// Net terms and payment details of a document that a part opens now: the newest agreed (billing rules 7).
-    pub(super) fn money_terms(&self, part: &Part<'_>) -> Result<(NetTerms, PaymentDetails), Refusal> {
+    pub(super) fn payment_terms(&self, part: &ProductPart<'_>) -> Result<(NetTerms, PaymentDetails), Refusal> {
         let entity = self.entity(&part.own.terms.entity_ref)?;
         let newest = self.product(part.own.product_no)?.newest_terms().unwrap_or(part.own.terms);
         Ok((newest.net_terms(&self.customer, entity), newest.payment(&self.customer, entity)))
@@ -707,26 +720,26 @@ impl ContractBook {
                 let document = BookDocument {
                     head: (**head).clone(),
                     family: *family,
-                    standing: Standing::Draft,
+                    status: LifecycleStatus::Draft,
                     total: None,
                     issue_date: None,
                     due_date: None,
                     settlement: Settlement::none(head.currency),
                 };
-                self.note_places(head, Standing::Draft);
+                self.note_places(head, LifecycleStatus::Draft);
                 self.order.push(head.document_ref);
                 self.documents.insert(head.document_ref, document);
             }
             Entry::Redrawn(head) => {
                 self.places.retain(|_, standing| *standing != head.document_ref);
-                self.note_places(head, Standing::Draft);
+                self.note_places(head, LifecycleStatus::Draft);
                 self.change(head.document_ref, |document| document.head = (**head).clone())?;
             }
             Entry::Lines { document_ref, lines } => self.replace_lines(*document_ref, lines.clone())?,
             Entry::Issued { document_ref, issued } => {
                 self.replace_lines(*document_ref, issued.content.ledger_lines())?;
                 let (family, kind) = self.change(*document_ref, |document| {
-                    document.standing = Standing::Issued;
+                    document.status = LifecycleStatus::Issued;
                     document.total = Some(issued.content.total);
                     document.issue_date = Some(issued.issue_date);
                     document.due_date = Some(issued.due_date);
@@ -738,14 +751,14 @@ impl ContractBook {
             Entry::Discarded { document_ref, .. } => {
                 self.replace_lines(*document_ref, Vec::new())?;
                 self.places.retain(|_, standing| standing != document_ref);
-                self.change(*document_ref, |document| document.standing = Standing::Discarded)?;
+                self.change(*document_ref, |document| document.status = LifecycleStatus::Discarded)?;
             }
             Entry::Voided { document_ref, content, .. } => {
                 self.billed_on.retain(|_, billing| billing != document_ref);
                 self.replace_lines(*document_ref, Vec::new())?;
                 self.places.retain(|_, standing| standing != document_ref);
                 let (family, kind) = self.change(*document_ref, |document| {
-                    document.standing = Standing::Void;
+                    document.status = LifecycleStatus::Void;
                     (document.family, document.head.kind)
                 })?;
                 content.add_to(self.sums.entry(family).or_default(), kind, -1)?;
@@ -773,10 +786,10 @@ impl ContractBook {
         self.with_events = with_events;
     }
 
-    fn note_places(&mut self, head: &DocumentHead, standing: Standing) {
+    fn note_places(&mut self, head: &DocumentHead, standing: LifecycleStatus) {
         if let (Purpose::Regular(slot), false) = (head.purpose, standing.is_void()) {
             for no in &head.parts {
-                self.places.insert(Place { product_no: *no, period_start: head.period.start(), slot }, head.document_ref);
+                self.places.insert(BillingSlot { product_no: *no, period_start: head.period.start(), slot }, head.document_ref);
             }
         }
     }
@@ -784,7 +797,7 @@ impl ContractBook {
     /// Notes what an issued document of a period's own bills.
     fn note_billed(&mut self, document_ref: DocumentRef) {
         let is_regular =
-            |document: &&BookDocument| document.standing.is_issued() && matches!(document.head.purpose, Purpose::Regular(_));
+            |document: &&BookDocument| document.status.is_issued() && matches!(document.head.purpose, Purpose::Regular(_));
         if self.documents.get(&document_ref).filter(is_regular).is_none() {
             return;
         }
@@ -800,7 +813,7 @@ impl ContractBook {
     }
 
     fn replace_lines(&mut self, document_ref: DocumentRef, lines: Vec<LedgerLine>) -> Result<(), Refusal> {
-        let document = self.known(document_ref)?;
+        let document = self.require_document(document_ref)?;
         let (family, kind) = (document.family, document.head.kind);
         for line in self.lines.remove(&document_ref).unwrap_or_default() {
             self.documented.add(family, kind, &line, -1)?;

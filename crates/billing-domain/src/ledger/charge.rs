@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::book::product_of;
 use super::post::differences_of_period;
 use super::reconcile::Difference;
-use super::{ContractBook, Entry, Supplies, check, issue};
+use super::{ContractBook, Entry, IdGenerator, check, issue};
 use crate::access::Actor;
 use crate::calendar::Timestamp;
 use crate::charge::{Charge, ChargeEdit, NewCharge};
@@ -14,14 +14,14 @@ use crate::contract::{Contract, ProductPeriod};
 use crate::document::lines::{DocumentLine, LedgerLine, LineKey};
 use crate::document::linking::part_for;
 use crate::document::totals::NetPrice;
-use crate::document::{BookDocument, Purpose, Standing};
+use crate::document::{BookDocument, LifecycleStatus, Purpose};
 use crate::money::Money;
 use crate::refs::{ChargeRef, DocumentRef, PricingRef};
 use crate::refusal::{MatchRefusal, Refusal};
 
 /// Who decides when, and whether what it corrects is issued at once.
 #[derive(Clone, Copy, Debug)]
-pub struct Occasion {
+pub struct ChargeContext {
     /// When.
     pub now: Timestamp,
     /// Who.
@@ -38,12 +38,12 @@ pub struct Occasion {
 pub fn record(
     book: &mut ContractBook,
     new: NewCharge,
-    occasion: Occasion,
-    supplies: &mut impl Supplies,
+    occasion: ChargeContext,
+    supplies: &mut impl IdGenerator,
 ) -> Result<Charge, Refusal> {
     let period = product_for(&book.contract, new.product_pricing_ref.as_ref(), new.date)?;
     let charge = Charge {
-        charge_ref: new.charge_ref.unwrap_or_else(|| ChargeRef::assigned(supplies.id())),
+        charge_ref: new.charge_ref.unwrap_or_else(|| ChargeRef::assigned(supplies.next_id())),
         customer_id: book.contract.customer_id,
         contract_ref: book.contract.contract_ref,
         product_no: period.product_no,
@@ -74,8 +74,8 @@ pub fn change(
     book: &mut ContractBook,
     present: &Charge,
     edit: &ChargeEdit,
-    occasion: Occasion,
-    supplies: &mut impl Supplies,
+    occasion: ChargeContext,
+    supplies: &mut impl IdGenerator,
 ) -> Result<Charge, Refusal> {
     let changed = edit.applied_to(present);
     if changed == *present {
@@ -94,8 +94,8 @@ pub fn change(
 pub fn delete(
     book: &mut ContractBook,
     present: &Charge,
-    occasion: Occasion,
-    supplies: &mut impl Supplies,
+    occasion: ChargeContext,
+    supplies: &mut impl IdGenerator,
 ) -> Result<Charge, Refusal> {
     post_revision(book, Some(present), Charge { deleted: true, ..present.clone() }, occasion, supplies)
 }
@@ -131,8 +131,8 @@ fn post_revision(
     book: &mut ContractBook,
     before: Option<&Charge>,
     after: Charge,
-    occasion: Occasion,
-    supplies: &mut impl Supplies,
+    occasion: ChargeContext,
+    supplies: &mut impl IdGenerator,
 ) -> Result<Charge, Refusal> {
     book.require_whole()?;
     book.set_as_of(occasion.now);
@@ -160,28 +160,28 @@ fn post_revision(
     }
     let mut corrected = Vec::new();
     if let Some(old) = old.filter(|_| old != new) {
-        corrected.extend(reconcile_period(book, &charge, &old, Presence::Gone, occasion.now, supplies)?);
+        corrected.extend(reconcile_period(book, &charge, &old, ChargeEffect::Removed, occasion.now, supplies)?);
     }
     if let Some(new) = new {
-        let presence = if old == Some(new) { Presence::Stays } else { Presence::Comes };
+        let presence = if old == Some(new) { ChargeEffect::Unchanged } else { ChargeEffect::Added };
         corrected.extend(reconcile_period(book, &charge, &new, presence, occasion.now, supplies)?);
     }
     for adjustment in corrected.into_iter().filter(|_| occasion.issue) {
-        if book.known(adjustment)?.standing == Standing::Draft {
+        if book.require_document(adjustment)?.status == LifecycleStatus::Draft {
             issue::issue_where_possible(book, &[adjustment], occasion.now, supplies)?.ok();
         }
     }
-    issue::remind(book, occasion.now)?;
+    issue::schedule_next_run(book, occasion.now)?;
     check::require_lawful(book)?;
     Ok(charge)
 }
 
 /// What a charge does in a period.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Presence {
-    Comes,
-    Stays,
-    Gone,
+enum ChargeEffect {
+    Added,
+    Unchanged,
+    Removed,
 }
 
 /// Puts the documents of a period right after a charge in it changed, and returns the open adjustments it went on, if any. A
@@ -190,17 +190,17 @@ fn reconcile_period(
     book: &mut ContractBook,
     charge: &Charge,
     period: &ProductPeriod<'_>,
-    presence: Presence,
+    presence: ChargeEffect,
     now: Timestamp,
-    supplies: &mut impl Supplies,
+    supplies: &mut impl IdGenerator,
 ) -> Result<Vec<DocumentRef>, Refusal> {
-    let home = book.home(period, charge.bill_with).cloned();
-    let is_new = presence == Presence::Comes;
-    if home.is_none() && presence != Presence::Gone {
+    let home = book.billing_document(period, charge.bill_with).cloned();
+    let is_new = presence == ChargeEffect::Added;
+    if home.is_none() && presence != ChargeEffect::Removed {
         book.document_in(part_for(*period, charge.bill_with).place(), now, supplies)?;
     }
     let mut differences = differences_of_period(book, period)?;
-    let issued = home.filter(|home| home.standing.is_issued());
+    let issued = home.filter(|home| home.status.is_issued());
     let id = charge.line_item_id();
     let is_of_charge = |difference: &Difference| difference.line.key.line_item_id.as_ref() == Some(&id);
     if let Some(home) = issued.as_ref().filter(|_| is_new && !differences.iter().any(is_of_charge)) {
@@ -213,20 +213,20 @@ fn reconcile_period(
         };
         differences.push(Difference { family: home.family, line: book.line_of_nothing(period, &key, home.family)? });
     }
-    let onto = open_carrier(book, charge, period).map(|open| open.head.document_ref);
+    let onto = open_adjustment_with(book, charge, period).map(|open| open.head.document_ref);
     let parent = issued.map(|home| book.parent_for(&home)).transpose()?;
     book.adjust((period.product_no, period.days()), differences, (onto, parent), now, supplies)
 }
 
 /// The open adjustment that the charge's latest change stands on.
-fn open_carrier<'b>(book: &'b ContractBook, charge: &Charge, period: &ProductPeriod<'_>) -> Option<&'b BookDocument> {
+fn open_adjustment_with<'b>(book: &'b ContractBook, charge: &Charge, period: &ProductPeriod<'_>) -> Option<&'b BookDocument> {
     let id = charge.line_item_id();
     let is_of_charge = |line: &LedgerLine| {
         (line.key.product_no, line.key.period_start) == (period.product_no, period.start())
             && line.key.line_item_id.as_ref() == Some(&id)
     };
     book.documents().rfind(|document| {
-        document.standing == Standing::Draft
+        document.status == LifecycleStatus::Draft
             && document.head.purpose == Purpose::Adjustment
             && book.lines_of(document.head.document_ref).iter().any(is_of_charge)
     })

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use chrono::NaiveDate;
 
 use crate::document::lines::{BillWith, FamilySums, LedgerLine, SumKey, sign};
-use crate::document::linking::{Place, part_in};
-use crate::document::{BookDocument, DocumentHead, Purpose, Standing};
+use crate::document::linking::{BillingSlot, part_in};
+use crate::document::{BookDocument, DocumentHead, LifecycleStatus, Purpose};
 use crate::money::Money;
 use crate::refs::{DocumentRef, ProductNo};
 use crate::refusal::Refusal;
@@ -24,14 +24,14 @@ pub fn check(book: &ContractBook) -> Result<Vec<String>, Refusal> {
     check_plans(book, &mut found);
     check_charges(book, &mut found);
     let mut periods: BTreeSet<(ProductNo, NaiveDate)> = book.documented().periods().collect();
-    for document in book.documents().filter(|document| document.standing.is_issued()) {
+    for document in book.documents().filter(|document| document.status.is_issued()) {
         periods.extend(billed_periods(book, &document.head));
     }
     check_lines(book, &periods, &mut found)?;
     for (family, sums) in book.sums() {
         check_sums(book, family, sums, &mut found)?;
     }
-    for draft in book.documents().filter(|document| document.standing == Standing::Draft) {
+    for draft in book.documents().filter(|document| document.status == LifecycleStatus::Draft) {
         if !book.content(draft.head.document_ref)?.adds_up() {
             found.push(format!("{}: its totals are not the sums of its lines", draft.head.number));
         }
@@ -50,7 +50,7 @@ pub(super) fn require_lawful(book: &mut ContractBook) -> Result<(), Refusal> {
     for entry in book.unchecked_entries() {
         match entry {
             Entry::Lines { document_ref, .. } | Entry::Issued { document_ref, .. } | Entry::Voided { document_ref, .. } => {
-                let document = book.known(*document_ref)?;
+                let document = book.require_document(*document_ref)?;
                 families.insert(document.family);
                 periods.extend(book.lines_of(*document_ref).iter().map(|line| (line.key.product_no, line.key.period_start)));
                 periods.extend(billed_periods(book, &document.head));
@@ -86,7 +86,7 @@ pub(super) fn require_lawful(book: &mut ContractBook) -> Result<(), Refusal> {
 fn billed_periods(book: &ContractBook, head: &DocumentHead) -> Vec<(ProductNo, NaiveDate)> {
     let Purpose::Regular(slot) = head.purpose else { return Vec::new() };
     let part_of = |no: &ProductNo| {
-        let place = Place { product_no: *no, period_start: head.period.start(), slot };
+        let place = BillingSlot { product_no: *no, period_start: head.period.start(), slot };
         part_in(book.contract.product(*no)?, place)
     };
     let parts = head.parts.iter().filter_map(part_of);
@@ -95,8 +95,8 @@ fn billed_periods(book: &ContractBook, head: &DocumentHead) -> Vec<(ProductNo, N
 
 /// A place has one document in force, and a draft stands in places that the plan has.
 fn check_places(book: &ContractBook, found: &mut Vec<String>) {
-    let mut seen: Vec<Place> = Vec::new();
-    for document in book.documents().filter(|document| !document.standing.is_void()) {
+    let mut seen: Vec<BillingSlot> = Vec::new();
+    for document in book.documents().filter(|document| !document.status.is_void()) {
         let head = &document.head;
         let Purpose::Regular(slot) = head.purpose else {
             if head.parent.is_none() {
@@ -105,7 +105,7 @@ fn check_places(book: &ContractBook, found: &mut Vec<String>) {
             continue;
         };
         for no in &head.parts {
-            let place = Place { product_no: *no, period_start: head.period.start(), slot };
+            let place = BillingSlot { product_no: *no, period_start: head.period.start(), slot };
             if seen.contains(&place) {
                 found.push(format!(
                     "{}: another document in force bills product {} from {}",
@@ -114,7 +114,7 @@ fn check_places(book: &ContractBook, found: &mut Vec<String>) {
             }
             seen.push(place);
             let part = book.contract.product(*no).and_then(|product| part_in(product, place));
-            if document.standing == Standing::Draft && part.is_none_or(|part| part.own.days() != head.period) {
+            if document.status == LifecycleStatus::Draft && part.is_none_or(|part| part.own.days() != head.period) {
                 found.push(format!("{}: product {} has no such period", head.number, no.0));
             }
         }
@@ -202,10 +202,11 @@ fn check_sums(book: &ContractBook, family: DocumentRef, sums: &FamilySums, found
         let mut replacements = book.documents().filter(|other| other.head.replaces == Some(void.head.document_ref));
         replacements.any(|other| {
             let lines = book.lines_of(other.head.document_ref);
-            other.standing.is_issued() && lines.iter().any(|line| is_at(line, key))
+            other.status.is_issued() && lines.iter().any(|line| is_at(line, key))
         })
     };
-    let void: Vec<&BookDocument> = book.documents().filter(|it| it.family == family && it.standing == Standing::Void).collect();
+    let void: Vec<&BookDocument> =
+        book.documents().filter(|it| it.family == family && it.status == LifecycleStatus::Void).collect();
     for (key, sum) in sums.iter() {
         let right = Money::from_minor(sum.base, currency).percent(key.rate())?.minor();
         if right != sum.amount && void.iter().all(|void| is_mended(void, key)) {
@@ -215,7 +216,7 @@ fn check_sums(book: &ContractBook, family: DocumentRef, sums: &FamilySums, found
     let lines: i64 = book.documented().iter().filter(|(key, _)| key.family == family).map(|(_, minor)| minor).sum();
     let open: i64 = book
         .documents()
-        .filter(|document| document.family == family && document.standing == Standing::Draft)
+        .filter(|document| document.family == family && document.status == LifecycleStatus::Draft)
         .filter(|document| !matches!(document.head.purpose, Purpose::Regular(_)))
         .map(|document| {
             let lines = book.lines_of(document.head.document_ref);

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use chrono::NaiveDate;
 
-use super::open::{New, part_of};
-use super::{ContractBook, Entry, Supplies, check};
+use super::open::{NewDocument, part_of};
+use super::{ContractBook, Entry, IdGenerator, check};
 use crate::calendar::{TimeZone, Timestamp, day_after};
 use crate::contract::Contract;
 use crate::contract::terms::PaymentTime;
+use crate::document::legal_particulars::missing;
 use crate::document::lines::{BillWith, DocumentLine, LedgerLine, negated};
-use crate::document::linking::{Part, Place, Slot, part_for_usage, part_in, parts_of_period};
-use crate::document::paper::missing;
+use crate::document::linking::{BillingSlot, ProductPart, SlotKind, part_for_usage, part_in, parts_of_period};
 use crate::document::totals::DocumentContent;
-use crate::document::{BookDocument, DocumentHead, DocumentKind, IssuedDocument, Parties, Purpose, Standing, due_date};
+use crate::document::{BookDocument, DocumentHead, DocumentKind, IssuedDocument, LifecycleStatus, Parties, Purpose, due_date};
 use crate::money::{Currency, Money};
 use crate::party::Entity;
 use crate::party::legal::Strictness;
@@ -26,7 +26,7 @@ const PAPER_CODES: [&str; 2] = ["paper_incomplete", "exchange_rate_missing"];
 
 /// What became of a draft.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct IssueOutcome {
     /// The draft.
     pub document_ref: DocumentRef,
     /// The documents that were issued: it, or one of the other kind that took its lines over, or it and a credit of it;
@@ -49,9 +49,9 @@ pub struct Failure {
 
 /// What a run did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Run {
+pub struct IssueReport {
     /// What became of each document, in order.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<IssueOutcome>,
     /// What couldn't be issued, because its paper lacks something.
     pub failed: Vec<Failure>,
     /// Whether there is more to issue.
@@ -64,10 +64,15 @@ pub struct Run {
 ///
 /// # Errors
 /// [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`].
-pub fn run(book: &mut ContractBook, now: Timestamp, most: usize, supplies: &mut impl Supplies) -> Result<Run, Refusal> {
+pub fn issue_due(
+    book: &mut ContractBook,
+    now: Timestamp,
+    most: usize,
+    supplies: &mut impl IdGenerator,
+) -> Result<IssueReport, Refusal> {
     book.require_whole()?;
     book.set_as_of(now);
-    let mut run = Run::default();
+    let mut run = IssueReport::default();
     loop {
         let done = run.outcomes.len();
         run.failed.clear();
@@ -77,7 +82,7 @@ pub fn run(book: &mut ContractBook, now: Timestamp, most: usize, supplies: &mut 
             break;
         }
     }
-    remind(book, now)?;
+    schedule_next_run(book, now)?;
     check::require_lawful(book)?;
     Ok(run)
 }
@@ -87,11 +92,11 @@ fn issue_once(
     book: &mut ContractBook,
     now: Timestamp,
     most: usize,
-    run: &mut Run,
-    supplies: &mut impl Supplies,
+    run: &mut IssueReport,
+    supplies: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
     let mut last = None;
-    let mut failed: BTreeSet<Place> = BTreeSet::new();
+    let mut failed: BTreeSet<BillingSlot> = BTreeSet::new();
     for (due_at, place) in due_places(book, now)? {
         if failed.contains(&place) {
             continue;
@@ -105,7 +110,7 @@ fn issue_once(
         match where_possible(book, place_may_lack(book, place)?, |book| issue_place(book, place, now, supplies))? {
             Ok(outcome) => run.outcomes.extend(outcome),
             Err(refusal) => {
-                let document_ref = book.in_place(place).map(|document| document.head.document_ref);
+                let document_ref = book.document_in_slot(place).map(|document| document.head.document_ref);
                 run.failed.push(Failure { document_ref, period_start: place.period_start, refusal });
                 failed.extend(places);
             }
@@ -113,11 +118,11 @@ fn issue_once(
     }
     if !run.is_cut_short {
         for document_ref in drafts(book) {
-            let draft = book.known(document_ref)?;
+            let draft = book.require_document(document_ref)?;
             let is_regular = matches!(draft.head.purpose, Purpose::Regular(_));
             let is_due = |draft: &BookDocument| {
                 let due_at = draft_due_at(book, &draft.head)?;
-                Ok::<_, Refusal>(draft.standing == Standing::Draft && due_at.is_some_and(|due_at| due_at <= now))
+                Ok::<_, Refusal>(draft.status == LifecycleStatus::Draft && due_at.is_some_and(|due_at| due_at <= now))
             };
             let has_failed = run.failed.iter().any(|failure| failure.document_ref == Some(document_ref));
             if has_failed || !is_due(draft)? {
@@ -125,7 +130,7 @@ fn issue_once(
             }
             let counterpart = if is_regular { None } else { counterpart_of(book, draft) };
             let counterpart = match counterpart {
-                Some(counterpart) if is_due(book.known(counterpart)?)? => Some(counterpart),
+                Some(counterpart) if is_due(book.require_document(counterpart)?)? => Some(counterpart),
                 _ => None,
             };
             let together: Vec<DocumentRef> = [document_ref].into_iter().chain(counterpart).collect();
@@ -151,20 +156,20 @@ fn issue_together(
     book: &mut ContractBook,
     together: &[DocumentRef],
     now: Timestamp,
-    run: &mut Run,
-    supplies: &mut impl Supplies,
+    run: &mut IssueReport,
+    supplies: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
     if let [one, other] = together
         && is_opposite(book.lines_of(*one), book.lines_of(*other))
     {
         for document_ref in together {
-            let parent = book.known(*document_ref)?.head.parent;
+            let parent = book.require_document(*document_ref)?.head.parent;
             let total = book.content(*document_ref)?.total;
-            discard(book, *document_ref, now)?;
+            void_draft(book, *document_ref, now)?;
             if let Some(to) = parent {
                 book.put(Entry::EventsMoved { from: *document_ref, to, of: None })?;
             }
-            run.outcomes.push(Outcome { document_ref: *document_ref, issued: Vec::new(), total });
+            run.outcomes.push(IssueOutcome { document_ref: *document_ref, issued: Vec::new(), total });
         }
         return Ok(());
     }
@@ -172,7 +177,7 @@ fn issue_together(
         Ok(outcomes) => run.outcomes.extend(outcomes),
         Err(refusal) => {
             for document_ref in together {
-                let period_start = book.known(*document_ref)?.head.period.start();
+                let period_start = book.require_document(*document_ref)?.head.period.start();
                 let refusal = refusal.clone();
                 run.failed.push(Failure { document_ref: Some(*document_ref), period_start, refusal });
             }
@@ -196,18 +201,18 @@ pub(super) fn issue_where_possible(
     book: &mut ContractBook,
     together: &[DocumentRef],
     now: Timestamp,
-    supplies: &mut impl Supplies,
-) -> Result<Result<Vec<Outcome>, Refusal>, Refusal> {
+    supplies: &mut impl IdGenerator,
+) -> Result<Result<Vec<IssueOutcome>, Refusal>, Refusal> {
     let mut lacks = false;
     for document_ref in together {
-        let head = &book.known(*document_ref)?.head;
+        let head = &book.require_document(*document_ref)?.head;
         lacks |= may_lack(book, &head.entity_ref, head.currency)?;
     }
     where_possible(book, lacks, |book| {
         let mut outcomes = Vec::new();
         for document_ref in together {
             // One of them can have taken another one over.
-            if book.known(*document_ref)?.standing == Standing::Draft {
+            if book.require_document(*document_ref)?.status == LifecycleStatus::Draft {
                 outcomes.push(issue(book, *document_ref, now, supplies)?);
             }
         }
@@ -226,7 +231,7 @@ fn where_possible<T>(
         return decide(book).map(Ok);
     }
     let before = book.clone();
-    match book.attempt(&before, decide) {
+    match book.decide_or_restore(&before, decide) {
         Ok(decided) => Ok(Ok(decided)),
         Err(refusal) if refusal.conflict_code().is_some_and(|code| PAPER_CODES.contains(&code)) => Ok(Err(refusal)),
         Err(refusal) => Err(refusal),
@@ -239,26 +244,26 @@ fn may_lack(book: &ContractBook, entity_ref: &EntityRef, currency: Currency) -> 
     Ok(is_strict || book.rate_of_exchange(entity_ref, currency)? == Some(None))
 }
 
-fn place_may_lack(book: &ContractBook, place: Place) -> Result<bool, Refusal> {
+fn place_may_lack(book: &ContractBook, place: BillingSlot) -> Result<bool, Refusal> {
     let terms = part_of(&book.contract, place)?.own.terms;
     may_lack(book, &terms.entity_ref, terms.pricing.currency)
 }
 
 /// The places of the document that is in a place or would be opened there.
-fn shared_places(book: &ContractBook, place: Place) -> Result<Vec<Place>, Refusal> {
-    if let Some(document) = book.in_place(place) {
-        return Ok(document.head.parts.iter().map(|no| Place { product_no: *no, ..place }).collect());
+fn shared_places(book: &ContractBook, place: BillingSlot) -> Result<Vec<BillingSlot>, Refusal> {
+    if let Some(document) = book.document_in_slot(place) {
+        return Ok(document.head.parts.iter().map(|no| BillingSlot { product_no: *no, ..place }).collect());
     }
     let part = part_of(&book.contract, place)?;
-    let (net_terms, payment) = book.money_terms(&part)?;
-    Ok(book.companions(&book.contract, &part, net_terms, &payment)?.iter().map(Part::place).collect())
+    let (net_terms, payment) = book.payment_terms(&part)?;
+    Ok(book.parts_to_consolidate(&book.contract, &part, net_terms, &payment)?.iter().map(ProductPart::place).collect())
 }
 
 /// Issues everything the contract still has to bill, due or not, where no paper lacks anything.
 ///
 /// # Errors
 /// As [`run`].
-pub(super) fn everything(book: &mut ContractBook, now: Timestamp, supplies: &mut impl Supplies) -> Result<(), Refusal> {
+pub(super) fn issue_all(book: &mut ContractBook, now: Timestamp, supplies: &mut impl IdGenerator) -> Result<(), Refusal> {
     let contract = Arc::clone(&book.contract);
     for product in &contract.products {
         for period in product.periods() {
@@ -269,7 +274,7 @@ pub(super) fn everything(book: &mut ContractBook, now: Timestamp, supplies: &mut
         }
     }
     for document_ref in drafts(book) {
-        if book.known(document_ref)?.standing == Standing::Draft {
+        if book.require_document(document_ref)?.status == LifecycleStatus::Draft {
             issue_where_possible(book, &[document_ref], now, supplies)?.ok();
         }
     }
@@ -277,19 +282,19 @@ pub(super) fn everything(book: &mut ContractBook, now: Timestamp, supplies: &mut
 }
 
 fn drafts(book: &ContractBook) -> Vec<DocumentRef> {
-    let open = book.documents().filter(|document| document.standing == Standing::Draft);
+    let open = book.documents().filter(|document| document.status == LifecycleStatus::Draft);
     open.map(|document| document.head.document_ref).collect()
 }
 
 /// Issues the document of a place, open or not; `None` when it is issued already, or nothing has to stand on it.
 fn issue_place(
     book: &mut ContractBook,
-    place: Place,
+    place: BillingSlot,
     now: Timestamp,
-    supplies: &mut impl Supplies,
-) -> Result<Option<Outcome>, Refusal> {
-    let document_ref = match book.in_place(place) {
-        Some(document) if document.standing == Standing::Draft => document.head.document_ref,
+    supplies: &mut impl IdGenerator,
+) -> Result<Option<IssueOutcome>, Refusal> {
+    let document_ref = match book.document_in_slot(place) {
+        Some(document) if document.status == LifecycleStatus::Draft => document.head.document_ref,
         Some(_) => return Ok(None),
         None => {
             let contract = Arc::clone(&book.contract);
@@ -304,16 +309,16 @@ fn issue_place(
 }
 
 /// Whether a place without a document has an amount or a charge to bill, or events of a void one to take over.
-fn has_to_open(book: &ContractBook, contract: &Contract, part: &Part<'_>) -> Result<bool, Refusal> {
-    let (net_terms, payment) = book.money_terms(part)?;
-    for companion in book.companions(contract, part, net_terms, &payment)? {
+fn has_to_open(book: &ContractBook, contract: &Contract, part: &ProductPart<'_>) -> Result<bool, Refusal> {
+    let (net_terms, payment) = book.payment_terms(part)?;
+    for companion in book.parts_to_consolidate(contract, part, net_terms, &payment)? {
         let lines = book.lines_of_part(&companion, None)?;
         let stands = |line: &DocumentLine| line.amount.minor() != 0 || book.is_of_live_charge(line);
         if lines.iter().flat_map(|rated| &rated.lines).any(stands) {
             return Ok(true);
         }
         let waits = |document: &BookDocument| {
-            document.standing == Standing::Void
+            document.status == LifecycleStatus::Void
                 && document.head.purpose == Purpose::Regular(part.slot)
                 && document.head.period.start() == part.own.start()
                 && document.head.parts.contains(&companion.own.product_no)
@@ -330,13 +335,14 @@ fn has_to_open(book: &ContractBook, contract: &Contract, part: &Part<'_>) -> Res
 
 /// The places whose documents are due and not issued, oldest first, in contract order where they fall together. Every
 /// period since the contract's first is looked at: what is due is never lost.
-pub(super) fn due_places(book: &ContractBook, now: Timestamp) -> Result<Vec<(Timestamp, Place)>, Refusal> {
+pub(super) fn due_places(book: &ContractBook, now: Timestamp) -> Result<Vec<(Timestamp, BillingSlot)>, Refusal> {
     let mut due = Vec::new();
     for product in &book.contract.products {
         for period in product.periods().take_while(|period| may_be_due(period.start(), now)) {
             for part in parts_of_period(period) {
                 let due_at = book.due_at(&part)?;
-                let is_open = book.in_place(part.place()).is_none_or(|document| document.standing == Standing::Draft);
+                let is_open =
+                    book.document_in_slot(part.place()).is_none_or(|document| document.status == LifecycleStatus::Draft);
                 if due_at <= now && is_open {
                     due.push((due_at, part.place()));
                 }
@@ -352,15 +358,15 @@ pub(super) fn due_places(book: &ContractBook, now: Timestamp) -> Result<Vec<(Tim
 ///
 /// # Errors
 /// As [`run`].
-pub fn due_documents(book: &ContractBook, now: Timestamp, most: usize) -> Result<Vec<(Timestamp, Place)>, Refusal> {
-    let mut counted: Vec<(Timestamp, Place)> = Vec::new();
-    let mut covered: BTreeSet<Place> = BTreeSet::new();
+pub fn due_documents(book: &ContractBook, now: Timestamp, most: usize) -> Result<Vec<(Timestamp, BillingSlot)>, Refusal> {
+    let mut counted: Vec<(Timestamp, BillingSlot)> = Vec::new();
+    let mut covered: BTreeSet<BillingSlot> = BTreeSet::new();
     let mut seen_drafts: BTreeSet<DocumentRef> = BTreeSet::new();
     for (due_at, place) in due_places(book, now)? {
         if counted.len() >= most {
             break;
         }
-        if let Some(draft) = book.in_place(place) {
+        if let Some(draft) = book.document_in_slot(place) {
             if seen_drafts.insert(draft.head.document_ref) {
                 counted.push((due_at, place));
             }
@@ -370,8 +376,8 @@ pub fn due_documents(book: &ContractBook, now: Timestamp, most: usize) -> Result
             continue;
         }
         let part = part_of(&book.contract, place)?;
-        let (net_terms, payment) = book.money_terms(&part)?;
-        covered.extend(book.companions(&book.contract, &part, net_terms, &payment)?.iter().map(Part::place));
+        let (net_terms, payment) = book.payment_terms(&part)?;
+        covered.extend(book.parts_to_consolidate(&book.contract, &part, net_terms, &payment)?.iter().map(ProductPart::place));
         if has_to_open(book, &book.contract, &part)? {
             counted.push((due_at, place));
         }
@@ -399,7 +405,7 @@ pub(super) fn draft_due_at(book: &ContractBook, head: &DocumentHead) -> Result<O
         Purpose::Regular(slot) => {
             let mut first: Option<Timestamp> = None;
             for no in &head.parts {
-                let place = Place { product_no: *no, period_start: head.period.start(), slot };
+                let place = BillingSlot { product_no: *no, period_start: head.period.start(), slot };
                 if let Some(part) = book.contract.product(*no).and_then(|product| part_in(product, place)) {
                     let due_at = book.due_at(&part)?;
                     first = Some(first.map_or(due_at, |first| first.min(due_at)));
@@ -419,8 +425,8 @@ pub(super) fn waits_for_its_period(
 ) -> Result<Option<Timestamp>, Refusal> {
     let invoice = head.parent.and_then(|parent| book.document(parent)).filter(|parent| {
         (head.kind, head.purpose) == (DocumentKind::Debit, Purpose::Adjustment)
-            && parent.head.purpose == Purpose::Regular(Slot::Period)
-            && parent.standing.is_issued()
+            && parent.head.purpose == Purpose::Regular(SlotKind::Period)
+            && parent.status.is_issued()
     });
     let Some(invoice) = invoice.map(|invoice| &invoice.head) else { return Ok(None) };
     let mut waits = None;
@@ -440,7 +446,7 @@ pub(super) fn waits_for_its_period(
 ///
 /// # Errors
 /// As [`run`].
-pub fn remind(book: &mut ContractBook, now: Timestamp) -> Result<(), Refusal> {
+pub fn schedule_next_run(book: &mut ContractBook, now: Timestamp) -> Result<(), Refusal> {
     let mut next: Option<Timestamp> = None;
     let mut at = |instant: Timestamp| next = Some(next.map_or(instant, |next| next.min(instant)));
     for product in &book.contract.products {
@@ -451,7 +457,8 @@ pub fn remind(book: &mut ContractBook, now: Timestamp) -> Result<(), Refusal> {
             }
             for part in parts_of_period(period) {
                 let due_at = book.due_at(&part)?;
-                let is_open = book.in_place(part.place()).is_none_or(|document| document.standing == Standing::Draft);
+                let is_open =
+                    book.document_in_slot(part.place()).is_none_or(|document| document.status == LifecycleStatus::Draft);
                 if due_at > now && is_open {
                     found = Some(found.map_or(due_at, |found| found.min(due_at)));
                 }
@@ -460,7 +467,7 @@ pub fn remind(book: &mut ContractBook, now: Timestamp) -> Result<(), Refusal> {
         found.into_iter().for_each(&mut at);
     }
     for document_ref in drafts(book) {
-        draft_due_at(book, &book.known(document_ref)?.head)?.into_iter().for_each(&mut at);
+        draft_due_at(book, &book.require_document(document_ref)?.head)?.into_iter().for_each(&mut at);
     }
     if let Some((due_at, _)) = due_documents(book, now, 1)?.first() {
         at(*due_at);
@@ -476,37 +483,37 @@ pub fn issue(
     book: &mut ContractBook,
     document_ref: DocumentRef,
     now: Timestamp,
-    supplies: &mut impl Supplies,
-) -> Result<Outcome, Refusal> {
+    supplies: &mut impl IdGenerator,
+) -> Result<IssueOutcome, Refusal> {
     book.require_whole()?;
     book.set_as_of(now);
-    if book.known(document_ref)?.standing != Standing::Draft {
+    if book.require_document(document_ref)?.status != LifecycleStatus::Draft {
         return Err(Refusal::conflict("not_a_draft", "only a draft can be issued"));
     }
     // Terms that a customer or an entity gives may fit since it was opened: previews show it with these products.
-    book.join(document_ref)?;
-    let document = book.known(document_ref)?.clone();
+    book.consolidate_products(document_ref)?;
+    let document = book.require_document(document_ref)?.clone();
     let content = book.content_if_issued(document_ref, now, |_| true)?;
     let total = content.total;
     let is_charged = content.products.iter().flat_map(|product| &product.lines).any(|line| book.is_of_live_charge(line));
     let stands = content.has_amount() || is_charged || book.has_events(document_ref) || book.has_dependents(&document);
     if !stands {
-        discard(book, document_ref, now)?;
-        return Ok(Outcome { document_ref, issued: Vec::new(), total });
+        void_draft(book, document_ref, now)?;
+        return Ok(IssueOutcome { document_ref, issued: Vec::new(), total });
     }
     let is_child = document.head.purpose == Purpose::Usage;
     let wrong_sign = total.minor() < 0;
     let issued = match document.head.kind {
-        DocumentKind::Invoice if wrong_sign && is_child => vec![turn(book, &document, &content, now, supplies)?],
-        DocumentKind::Invoice if wrong_sign => split(book, &document, &content, now, supplies)?,
-        DocumentKind::Credit | DocumentKind::Debit if wrong_sign => vec![turn(book, &document, &content, now, supplies)?],
+        DocumentKind::Invoice if wrong_sign && is_child => vec![flip_kind(book, &document, &content, now, supplies)?],
+        DocumentKind::Invoice if wrong_sign => split_off_credit(book, &document, &content, now, supplies)?,
+        DocumentKind::Credit | DocumentKind::Debit if wrong_sign => vec![flip_kind(book, &document, &content, now, supplies)?],
         DocumentKind::Invoice | DocumentKind::Credit | DocumentKind::Debit => vec![document_ref],
     };
-    let mut outcome = Outcome { document_ref, issued: Vec::new(), total };
+    let mut outcome = IssueOutcome { document_ref, issued: Vec::new(), total };
     for issued in issued {
-        let total = match book.known(issued)?.standing {
-            Standing::Draft => freeze(book, issued, now)?,
-            _ => book.known(issued)?.total.unwrap_or(total),
+        let total = match book.require_document(issued)?.status {
+            LifecycleStatus::Draft => freeze(book, issued, now)?,
+            _ => book.require_document(issued)?.total.unwrap_or(total),
         };
         outcome.issued.push((issued, total));
     }
@@ -514,7 +521,7 @@ pub fn issue(
 }
 
 /// Puts a draft out of force, as it is.
-pub(super) fn discard(book: &mut ContractBook, document_ref: DocumentRef, at: Timestamp) -> Result<(), Refusal> {
+pub(super) fn void_draft(book: &mut ContractBook, document_ref: DocumentRef, at: Timestamp) -> Result<(), Refusal> {
     let content = Box::new(book.draft_content(document_ref)?);
     book.put(Entry::Discarded { document_ref, content, at })
 }
@@ -522,12 +529,12 @@ pub(super) fn discard(book: &mut ContractBook, document_ref: DocumentRef, at: Ti
 /// Hands the lines and events of a draft whose total has the wrong sign to a document of the other kind
 /// (billing rules 5). The draft is void. What takes over for a period's own stands in its place, and bills the period's
 /// usage like it.
-fn turn(
+fn flip_kind(
     book: &mut ContractBook,
     document: &BookDocument,
     content: &DocumentContent,
     now: Timestamp,
-    supplies: &mut impl Supplies,
+    supplies: &mut impl IdGenerator,
 ) -> Result<DocumentRef, Refusal> {
     let head = &document.head;
     let kind = match head.kind {
@@ -535,8 +542,8 @@ fn turn(
         DocumentKind::Debit | DocumentKind::Invoice => DocumentKind::Credit,
     };
     // Before another takes its place.
-    discard(book, head.document_ref, now)?;
-    let new = New { purpose: head.purpose, replaces: head.replaces, ..adjustment_like(head, kind, head.parent) };
+    void_draft(book, head.document_ref, now)?;
+    let new = NewDocument { purpose: head.purpose, replaces: head.replaces, ..adjustment_like(head, kind, head.parent) };
     let turned = book.open(new, now, supplies)?;
     book.put(Entry::EventsMoved { from: head.document_ref, to: turned, of: None })?;
     match head.purpose {
@@ -551,12 +558,12 @@ fn turn(
 }
 
 /// Issues an invoice without the lines below zero, and a credit of it with them (billing rules 5).
-fn split(
+fn split_off_credit(
     book: &mut ContractBook,
     document: &BookDocument,
     content: &DocumentContent,
     now: Timestamp,
-    supplies: &mut impl Supplies,
+    supplies: &mut impl IdGenerator,
 ) -> Result<Vec<DocumentRef>, Refusal> {
     let head = &document.head;
     let below: Vec<LedgerLine> = content.ledger_lines().into_iter().filter(|line| line.amount.minor() < 0).collect();
@@ -567,8 +574,8 @@ fn split(
     Ok(vec![head.document_ref, credit])
 }
 
-fn adjustment_like(head: &DocumentHead, kind: DocumentKind, parent: Option<DocumentRef>) -> New {
-    New {
+fn adjustment_like(head: &DocumentHead, kind: DocumentKind, parent: Option<DocumentRef>) -> NewDocument {
+    NewDocument {
         kind,
         purpose: Purpose::Adjustment,
         entity_ref: head.entity_ref.clone(),
@@ -598,7 +605,7 @@ fn freeze_as(
     if !content.adds_up() {
         return Err(Refusal::Broken("a document's total is not the sum of its lines".to_owned()));
     }
-    let document = book.known(document_ref)?.clone();
+    let document = book.require_document(document_ref)?.clone();
     let head = &document.head;
     let entity = book.entity(&head.entity_ref)?;
     let issue_date = entity.profile.time_zone.service_date(now);
@@ -666,16 +673,16 @@ pub fn void(
 ) -> Result<(), Refusal> {
     book.require_whole()?;
     book.set_as_of(now);
-    let document = book.known(document_ref)?.clone();
+    let document = book.require_document(document_ref)?.clone();
     require_voidable(document.head.purpose)?;
-    if document.standing != Standing::Issued {
+    if document.status != LifecycleStatus::Issued {
         return Err(Refusal::conflict("not_issued", "only an issued document can be voided"));
     }
     if has_children || book.has_dependents(&document) || is_corrected(book, document_ref, content) {
         return Err(Refusal::conflict("document_has_dependents", "a document with adjustments or children can't be voided"));
     }
     let contract = Arc::clone(&book.contract);
-    let mut carriers: BTreeMap<Place, (ProductNo, NaiveDate)> = BTreeMap::new();
+    let mut carriers: BTreeMap<BillingSlot, (ProductNo, NaiveDate)> = BTreeMap::new();
     for line in content.ledger_lines() {
         let period = contract.product(line.key.product_no).and_then(|product| product.period_from(line.key.period_start));
         if let Some(period) = period.filter(|_| line.key.bill_with == BillWith::Usage) {
@@ -684,7 +691,7 @@ pub fn void(
     }
     for place in carriers.keys() {
         if let Some(other) =
-            book.in_place(*place).filter(|other| other.head.document_ref != document_ref && other.standing.is_issued())
+            book.document_in_slot(*place).filter(|other| other.head.document_ref != document_ref && other.status.is_issued())
         {
             let detail = format!("its usage is billed by {} now, which is issued and wouldn't bill it again", other.head.number);
             return Err(Refusal::conflict("billed_elsewhere", detail));
@@ -693,11 +700,11 @@ pub fn void(
     let on = book.entity(&document.head.entity_ref)?.profile.time_zone.service_date(now);
     book.put(Entry::Voided { document_ref, content: Box::new(content.clone()), at: now, on })?;
     for (place, usage) in carriers {
-        if let Some(carrier) = book.in_place(place).map(|carrier| carrier.head.document_ref) {
+        if let Some(carrier) = book.document_in_slot(place).map(|carrier| carrier.head.document_ref) {
             book.move_events(usage, &[], carrier)?;
         }
     }
-    remind(book, now)?;
+    schedule_next_run(book, now)?;
     check::require_lawful(book)?;
     // Its period is open again, and events of what was issued aren't in the book: a run has to look, when it is due.
     match draft_due_at(book, &document.head)? {
@@ -742,7 +749,7 @@ fn is_corrected(book: &ContractBook, document_ref: DocumentRef, content: &Docume
     let carries_the_same = book.documents().any(|other| {
         Some(other.family) == family
             && other.head.purpose == Purpose::Adjustment
-            && other.standing == Standing::Draft
+            && other.status == LifecycleStatus::Draft
             && book.has_events(other.head.document_ref)
             && keys.iter().any(|key| other.head.parts.contains(&key.product_no) && other.head.period.contains(key.period_start))
     });
@@ -751,7 +758,7 @@ fn is_corrected(book: &ContractBook, document_ref: DocumentRef, content: &Docume
 
 /// Whether a product has billed, or has usage or a charge: its first day stands then (billing rules 7).
 pub fn has_begun(book: &ContractBook, no: ProductNo) -> bool {
-    let is_issued = |document: &BookDocument| document.standing.is_issued() && document.head.parts.contains(&no);
+    let is_issued = |document: &BookDocument| document.status.is_issued() && document.head.parts.contains(&no);
     book.documents().any(is_issued)
         || book.documented().iter().any(|(key, _)| key.line.product_no == no)
         || book.usage().iter().any(|(key, total)| key.product_no == no && total.events > 0)

@@ -3,6 +3,7 @@
 //! Every decision is a function of a [`ContractBook`] and facts: it reads the book, refuses or puts [`Entry`]s, which the
 //! book takes up at once. There is no I/O, no clock and no randomness in it; identifiers come from [`Supplies`].
 
+pub mod amend;
 mod book;
 pub mod charge;
 pub mod check;
@@ -11,24 +12,23 @@ pub mod issue;
 mod open;
 pub mod overdue;
 pub mod post;
-pub mod receive;
+pub mod preview;
+pub mod receivables;
 mod reconcile;
-pub mod terms;
-pub mod view;
 
-pub use book::{Agreement, BookRows, ContractBook, CurrencyPair, Extent};
+pub use book::{BookRows, ContractBook, ContractHeader, CurrencyPair, Extent};
 pub use entry::Entry;
 
 use uuid::Uuid;
 
 /// What a decision can't make up itself.
-pub trait Supplies {
+pub trait IdGenerator {
     /// A new identifier, greater than every one before.
-    fn id(&mut self) -> Uuid;
+    fn next_id(&mut self) -> Uuid;
 }
 
-impl<F: FnMut() -> Uuid> Supplies for F {
-    fn id(&mut self) -> Uuid {
+impl<F: FnMut() -> Uuid> IdGenerator for F {
+    fn next_id(&mut self) -> Uuid {
         self()
     }
 }

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use chrono::NaiveDate;
 
 use super::book::product_of;
-use super::{ContractBook, Entry, Supplies};
+use super::{ContractBook, Entry, IdGenerator};
 use crate::calendar::{Period, Timestamp};
 use crate::contract::{Contract, ContractProduct, ProductPeriod};
-use crate::document::linking::{Part, Place, Slot, part_for_fixed, part_for_usage, part_in, parts_of_period};
+use crate::document::linking::{BillingSlot, ProductPart, SlotKind, part_for_fixed, part_for_usage, part_in, parts_of_period};
 use crate::document::numbering::DocumentNumber;
-use crate::document::{BookDocument, DocumentHead, DocumentKind, Purpose, Standing};
+use crate::document::{BookDocument, DocumentHead, DocumentKind, LifecycleStatus, Purpose};
 use crate::money::Currency;
 use crate::party::{NetTerms, PaymentDetails};
 use crate::refs::{DocumentRef, EntityRef, ProductNo};
 use crate::refusal::Refusal;
 
 /// A document that is about to be opened.
-pub(super) struct New {
+pub(super) struct NewDocument {
     pub(super) kind: DocumentKind,
     pub(super) purpose: Purpose,
     pub(super) entity_ref: EntityRef,
@@ -32,7 +32,7 @@ pub(super) struct New {
 }
 
 /// The part in a place of a contract, which must be there.
-pub(super) fn part_of(contract: &Contract, place: Place) -> Result<Part<'_>, Refusal> {
+pub(super) fn part_of(contract: &Contract, place: BillingSlot) -> Result<ProductPart<'_>, Refusal> {
     let part = part_in(product_of(contract, place.product_no)?, place);
     part.ok_or_else(|| Refusal::Broken(format!("product {} bills nothing in {}", place.product_no.0, place.period_start)))
 }
@@ -42,30 +42,33 @@ impl ContractBook {
     /// share it. What it replaces hands its events over.
     pub(super) fn document_in(
         &mut self,
-        place: Place,
+        place: BillingSlot,
         now: Timestamp,
-        supplies: &mut impl Supplies,
+        supplies: &mut impl IdGenerator,
     ) -> Result<DocumentRef, Refusal> {
-        if let Some(there) = self.in_place(place) {
+        if let Some(there) = self.document_in_slot(place) {
             return Ok(there.head.document_ref);
         }
         self.require_whole()?;
         let contract = Arc::clone(&self.contract);
         let part = part_of(&contract, place)?;
-        let (net_terms, payment) = self.money_terms(&part)?;
-        let joined = self.documents().find(|draft| self.fits(draft, &part, net_terms, &payment)).map(|draft| draft.head.clone());
+        let (net_terms, payment) = self.payment_terms(&part)?;
+        let joined = self
+            .documents()
+            .find(|draft| self.can_consolidate(draft, &part, net_terms, &payment))
+            .map(|draft| draft.head.clone());
         if let Some(head) = joined {
             let document_ref = head.document_ref;
-            self.put_on(head, &part)?;
+            self.add_part_to_draft(head, &part)?;
             return Ok(document_ref);
         }
         let parent = match place.slot {
-            Slot::Period | Slot::Closing => None,
-            Slot::UsageDebit => Some(self.document_in(Place { slot: Slot::Period, ..place }, now, supplies)?),
+            SlotKind::Period | SlotKind::Closing => None,
+            SlotKind::UsageDebit => Some(self.document_in(BillingSlot { slot: SlotKind::Period, ..place }, now, supplies)?),
         };
-        let parts = self.companions(&contract, &part, net_terms, &payment)?;
+        let parts = self.parts_to_consolidate(&contract, &part, net_terms, &payment)?;
         let head = self.open(
-            New {
+            NewDocument {
                 kind: place.slot.kind(),
                 purpose: Purpose::Regular(place.slot),
                 entity_ref: part.own.terms.entity_ref.clone(),
@@ -88,26 +91,26 @@ impl ContractBook {
     }
 
     /// Puts the products on a period's own draft that share it and have no document (billing rules 2).
-    pub(super) fn join(&mut self, document_ref: DocumentRef) -> Result<(), Refusal> {
+    pub(super) fn consolidate_products(&mut self, document_ref: DocumentRef) -> Result<(), Refusal> {
         let contract = Arc::clone(&self.contract);
-        let start = self.known(document_ref)?.head.period.start();
+        let start = self.require_document(document_ref)?.head.period.start();
         let parts = contract.products.iter().filter_map(|product| product.period_from(start)).flat_map(parts_of_period);
         for part in parts {
-            if self.in_place(part.place()).is_some() {
+            if self.document_in_slot(part.place()).is_some() {
                 continue;
             }
-            let (net_terms, payment) = self.money_terms(&part)?;
-            let draft = self.known(document_ref)?;
-            if self.fits(draft, &part, net_terms, &payment) {
+            let (net_terms, payment) = self.payment_terms(&part)?;
+            let draft = self.require_document(document_ref)?;
+            if self.can_consolidate(draft, &part, net_terms, &payment) {
                 let head = draft.head.clone();
-                self.put_on(head, &part)?;
+                self.add_part_to_draft(head, &part)?;
             }
         }
         Ok(())
     }
 
     /// Puts a part on a draft that it fits.
-    fn put_on(&mut self, mut head: DocumentHead, part: &Part<'_>) -> Result<(), Refusal> {
+    fn add_part_to_draft(&mut self, mut head: DocumentHead, part: &ProductPart<'_>) -> Result<(), Refusal> {
         let document_ref = head.document_ref;
         head.parts.push(part.own.product_no);
         head.parts.sort();
@@ -116,11 +119,16 @@ impl ContractBook {
     }
 
     /// Opens a document as a draft. Its numbers are given when it is written.
-    pub(super) fn open(&mut self, new: New, now: Timestamp, supplies: &mut impl Supplies) -> Result<DocumentRef, Refusal> {
+    pub(super) fn open(
+        &mut self,
+        new: NewDocument,
+        now: Timestamp,
+        supplies: &mut impl IdGenerator,
+    ) -> Result<DocumentRef, Refusal> {
         self.require_whole()?;
-        let document_ref = DocumentRef::from_uuid(supplies.id());
+        let document_ref = DocumentRef::from_uuid(supplies.next_id());
         let family = match new.parent {
-            Some(parent) => self.known(parent)?.family,
+            Some(parent) => self.require_document(parent)?.family,
             None => document_ref,
         };
         let prefix = self.entity(&new.entity_ref)?.profile.number_prefix.clone();
@@ -148,13 +156,19 @@ impl ContractBook {
     }
 
     /// Whether a part without a document goes on a draft that is there (billing rules 2).
-    fn fits(&self, draft: &BookDocument, part: &Part<'_>, net_terms: NetTerms, payment: &PaymentDetails) -> bool {
+    fn can_consolidate(
+        &self,
+        draft: &BookDocument,
+        part: &ProductPart<'_>,
+        net_terms: NetTerms,
+        payment: &PaymentDetails,
+    ) -> bool {
         let head = &draft.head;
         let paid_like = head.parts.first().and_then(|no| {
-            let place = Place { product_no: *no, period_start: head.period.start(), slot: part.slot };
+            let place = BillingSlot { product_no: *no, period_start: head.period.start(), slot: part.slot };
             Some(part_in(self.contract.product(*no)?, place)?.own.terms.payment_time)
         });
-        draft.standing == Standing::Draft
+        draft.status == LifecycleStatus::Draft
             && head.purpose == Purpose::Regular(part.slot)
             && head.period == part.own.days()
             && head.entity_ref == part.own.terms.entity_ref
@@ -166,13 +180,13 @@ impl ContractBook {
 
     /// The parts of one document: the same period, and terms that agree in entity, currency, payment time, net terms and
     /// payment details (billing rules 2); in contract order, those that have a document left out.
-    pub(super) fn companions<'c>(
+    pub(super) fn parts_to_consolidate<'c>(
         &self,
         contract: &'c Contract,
-        of: &Part<'_>,
+        of: &ProductPart<'_>,
         net_terms: NetTerms,
         payment: &PaymentDetails,
-    ) -> Result<Vec<Part<'c>>, Refusal> {
+    ) -> Result<Vec<ProductPart<'c>>, Refusal> {
         let span = of.own.days();
         let in_slot = |product: &'c ContractProduct| {
             let own = product.period_from(span.start()).filter(|own| own.days() == span)?;
@@ -184,9 +198,9 @@ impl ContractBook {
             let agrees = a.entity_ref == b.entity_ref
                 && a.pricing.currency == b.pricing.currency
                 && a.payment_time == b.payment_time
-                && self.money_terms(&part)? == (net_terms, payment.clone());
+                && self.payment_terms(&part)? == (net_terms, payment.clone());
             let is_itself = part.own.product_no == of.own.product_no;
-            if is_itself || (agrees && self.in_place(part.place()).is_none()) {
+            if is_itself || (agrees && self.document_in_slot(part.place()).is_none()) {
                 parts.push(part);
             }
         }
@@ -194,9 +208,9 @@ impl ContractBook {
     }
 
     /// The void document that a new one in a place replaces: the last that was issued there.
-    fn last_void(&self, place: Place) -> Option<DocumentRef> {
+    fn last_void(&self, place: BillingSlot) -> Option<DocumentRef> {
         let was_there = |document: &&BookDocument| {
-            document.standing == Standing::Void
+            document.status == LifecycleStatus::Void
                 && document.head.purpose == Purpose::Regular(place.slot)
                 && document.head.period.start() == place.period_start
                 && document.head.parts.contains(&place.product_no)
@@ -214,7 +228,7 @@ impl ContractBook {
     ) -> Result<(), Refusal> {
         let is_left = |document: &&BookDocument| {
             let document_ref = document.head.document_ref;
-            let is_void = document.standing.is_void() && document.head.parts.contains(&product_no);
+            let is_void = document.status.is_void() && document.head.parts.contains(&product_no);
             document_ref != to && (is_void || emptied.contains(&document_ref)) && self.has_events(document_ref)
         };
         let left: Vec<DocumentRef> = self.documents().filter(is_left).map(|document| document.head.document_ref).collect();
@@ -225,18 +239,18 @@ impl ContractBook {
     }
 
     /// Puts the usage of a part that waits on void documents on the draft that bills it now.
-    fn take_over(&mut self, part: &Part<'_>, to: DocumentRef) -> Result<(), Refusal> {
+    fn take_over(&mut self, part: &ProductPart<'_>, to: DocumentRef) -> Result<(), Refusal> {
         part.usage.map_or(Ok(()), |usage| self.move_events((usage.product_no, usage.start()), &[], to))
     }
 }
 
 /// The invoice that children of a period's usage name as their parent: with `BEFORE_USE` the period's own, with
 /// `DURING_USE` the one that bills the usage (billing rules 3).
-pub(super) fn invoice_of<'c>(period: &ProductPeriod<'c>) -> Part<'c> {
+pub(super) fn invoice_of<'c>(period: &ProductPeriod<'c>) -> ProductPart<'c> {
     let carrier = part_for_usage(*period);
     match carrier.slot {
-        Slot::UsageDebit => part_for_fixed(*period),
-        Slot::Period | Slot::Closing => carrier,
+        SlotKind::UsageDebit => part_for_fixed(*period),
+        SlotKind::Period | SlotKind::Closing => carrier,
     }
 }
 
@@ -250,9 +264,9 @@ pub fn is_due_upon_usage(
     period: &ProductPeriod<'_>,
 ) -> Result<bool, Refusal> {
     let part = invoice_of(period);
-    let net_terms = match carrier.or_else(|| book.in_place(part.place())) {
+    let net_terms = match carrier.or_else(|| book.document_in_slot(part.place())) {
         Some(document) => document.head.net_terms,
-        None => book.money_terms(&part)?.0,
+        None => book.payment_terms(&part)?.0,
     };
     Ok(net_terms == NetTerms::DueUponUsage)
 }

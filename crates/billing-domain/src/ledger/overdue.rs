@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::ContractBook;
 use super::issue::{self, due_documents};
 use crate::calendar::Timestamp;
-use crate::document::Standing;
+use crate::document::LifecycleStatus;
 use crate::refs::DocumentRef;
 use crate::refusal::Refusal;
 
@@ -38,7 +38,7 @@ pub fn overdue(book: &ContractBook, newest_version_at: Timestamp, now: Timestamp
     if !overdue.is_empty() {
         let mut tried = book.clone();
         let mut ids = u128::MAX;
-        let run = issue::run(&mut tried, now, usize::MAX, &mut || {
+        let run = issue::issue_due(&mut tried, now, usize::MAX, &mut || {
             ids -= 1;
             Uuid::from_u128(ids)
         })?;
@@ -60,10 +60,10 @@ pub fn overdue(book: &ContractBook, newest_version_at: Timestamp, now: Timestamp
 pub fn unissued(book: &ContractBook, now: Timestamp) -> Result<Vec<Overdue>, Refusal> {
     let mut overdue = Vec::new();
     for (due_at, place) in due_documents(book, now, usize::MAX)? {
-        let document_ref = book.in_place(place).map(|document| document.head.document_ref);
+        let document_ref = book.document_in_slot(place).map(|document| document.head.document_ref);
         overdue.push(Overdue { document_ref, period_start: place.period_start, due_at, reason: None });
     }
-    for draft in book.documents().filter(|document| document.standing == Standing::Draft) {
+    for draft in book.documents().filter(|document| document.status == LifecycleStatus::Draft) {
         let known = overdue.iter().any(|overdue| overdue.document_ref == Some(draft.head.document_ref));
         if let Some(due_at) = issue::draft_due_at(book, &draft.head)?.filter(|due_at| !known && *due_at <= now) {
             let (document_ref, period_start) = (Some(draft.head.document_ref), draft.head.period.start());

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use super::book::product_of;
 pub use super::open::is_due_upon_usage;
-use super::open::{New, invoice_of};
+use super::open::{NewDocument, invoice_of};
 use super::reconcile::{Difference, Revised, no_amount, with_quantities};
-use super::{ContractBook, Entry, Extent, Supplies, check, issue};
+use super::{ContractBook, Entry, Extent, IdGenerator, check, issue};
 use crate::calendar::Timestamp;
 use crate::contract::ProductPeriod;
 use crate::contract::terms::PaymentTime;
 use crate::document::lines::{BillWith, LedgerLine, LedgerUsage, kind_of, merge, negated};
-use crate::document::linking::{Place, Slot, part_for_usage};
+use crate::document::linking::{BillingSlot, SlotKind, part_for_usage};
 use crate::document::totals::{lines_of_step, usage_key};
-use crate::document::{BookDocument, DocumentKind, Purpose, Standing};
+use crate::document::{BookDocument, DocumentKind, LifecycleStatus, Purpose};
 use crate::money::Money;
 use crate::party::NetTerms;
 use crate::refs::{DocumentRef, ProductNo, UsageProductRef};
@@ -22,7 +22,7 @@ use crate::refusal::Refusal;
 use crate::usage::{CountedEvent, UsageKey, UsageTotal};
 
 /// A change of one running total.
-struct Change<'c> {
+struct TotalChange<'c> {
     period: ProductPeriod<'c>,
     key: UsageKey,
     before: UsageTotal,
@@ -30,9 +30,9 @@ struct Change<'c> {
     now: Timestamp,
 }
 
-impl Change<'_> {
+impl TotalChange<'_> {
     /// Whether nothing that is rated differs: the quantity of any line item, or the number of events.
-    fn rates_the_same(&self) -> bool {
+    fn keeps_rated_amount(&self) -> bool {
         let mut metering = self.period.terms.metering(&self.key.usage_product_ref);
         self.before.events == self.after.events
             && metering.all(|(_, metered)| self.before.quantity(metered.aggregation) == self.after.quantity(metered.aggregation))
@@ -44,25 +44,25 @@ impl Change<'_> {
 ///
 /// # Errors
 /// [`Refusal::Broken`] when the book doesn't hold what it is asked for.
-pub fn goes_on_a_draft(book: &ContractBook, period: &ProductPeriod<'_>) -> Result<bool, Refusal> {
-    let is_issued = |place: &Place| book.in_place(*place).is_some_and(|document| document.standing.is_issued());
-    if carriers(period).iter().any(is_issued) {
+pub fn only_extends_draft(book: &ContractBook, period: &ProductPeriod<'_>) -> Result<bool, Refusal> {
+    let is_issued = |place: &BillingSlot| book.document_in_slot(*place).is_some_and(|document| document.status.is_issued());
+    if usage_slots(period).iter().any(is_issued) {
         return Ok(false);
     }
-    match book.home(period, BillWith::Usage) {
-        Some(carrier) => Ok(carrier.standing == Standing::Draft && carrier.head.net_terms != NetTerms::DueUponUsage),
+    match book.billing_document(period, BillWith::Usage) {
+        Some(carrier) => Ok(carrier.status == LifecycleStatus::Draft && carrier.head.net_terms != NetTerms::DueUponUsage),
         None => Ok(false),
     }
 }
 
 /// The places whose documents may carry a period's usage: the one the plan has for it, and with `DURING_USE` those it had
 /// while the product ended with the period, or went on.
-pub fn carriers(period: &ProductPeriod<'_>) -> Vec<Place> {
+pub fn usage_slots(period: &ProductPeriod<'_>) -> Vec<BillingSlot> {
     let mut places = vec![part_for_usage(*period).place()];
     if period.terms.payment_time == PaymentTime::DuringUse {
         let (product_no, period_start) = (period.product_no, period.start());
-        places.push(Place { product_no, period_start, slot: Slot::Closing });
-        places.push(Place { product_no, period_start: period.days().end(), slot: Slot::Period });
+        places.push(BillingSlot { product_no, period_start, slot: SlotKind::Closing });
+        places.push(BillingSlot { product_no, period_start: period.days().end(), slot: SlotKind::Period });
     }
     places
 }
@@ -72,13 +72,13 @@ pub fn carriers(period: &ProductPeriod<'_>) -> Vec<Place> {
 ///
 /// # Errors
 /// [`Refusal::AmountOutOfRange`]; nothing of the book may be kept then.
-pub fn add(
+pub fn post_usage(
     book: &mut ContractBook,
     product_no: ProductNo,
     usage_product_ref: &UsageProductRef,
     events: &[CountedEvent],
     now: Timestamp,
-    supplies: &mut impl Supplies,
+    supplies: &mut impl IdGenerator,
 ) -> Result<DocumentRef, Refusal> {
     book.set_as_of(now);
     let contract = Arc::clone(&book.contract);
@@ -91,13 +91,13 @@ pub fn add(
     for event in events {
         after = after.plus(*event)?;
     }
-    let change = Change { period, key, before, after, now };
-    let carrier = book.home(&period, BillWith::Usage).cloned();
+    let change = TotalChange { period, key, before, after, now };
+    let carrier = book.billing_document(&period, BillWith::Usage).cloned();
     let is_due_upon_usage = is_due_upon_usage(book, carrier.as_ref(), &period)?;
     put_total(book, &change)?;
     let document_ref = match carrier {
-        _ if is_due_upon_usage => own_document(book, &change, carrier.as_ref(), supplies)?,
-        Some(carrier) if carrier.standing.is_issued() => correct(book, &change, None, &carrier, supplies)?,
+        _ if is_due_upon_usage => issue_usage_document(book, &change, carrier.as_ref(), supplies)?,
+        Some(carrier) if carrier.status.is_issued() => post_adjustment(book, &change, None, &carrier, supplies)?,
         carrier => on_draft(book, &change, carrier.as_ref(), supplies)?,
     };
     note_document(book, change, document_ref)
@@ -109,14 +109,14 @@ pub fn add(
 /// # Errors
 /// As [`add`].
 #[allow(clippy::too_many_arguments, reason = "an event before and after, and where it stands")]
-pub fn change(
+pub fn post_usage_change(
     book: &mut ContractBook,
     key: &UsageKey,
     without: UsageTotal,
     after: Option<CountedEvent>,
     standing: DocumentRef,
     now: Timestamp,
-    supplies: &mut impl Supplies,
+    supplies: &mut impl IdGenerator,
 ) -> Result<DocumentRef, Refusal> {
     book.require_whole()?;
     book.set_as_of(now);
@@ -128,52 +128,52 @@ pub fn change(
         Some(event) => without.plus(event)?,
         None => without,
     };
-    let change = Change { period, key: key.clone(), before, after: total, now };
-    if change.rates_the_same() {
+    let change = TotalChange { period, key: key.clone(), before, after: total, now };
+    if change.keeps_rated_amount() {
         // Another time within the period, say: the total tells it, and no document.
         if total != before {
             put_total(book, &change)?;
         }
         return Ok(standing);
     }
-    let standing = book.known(standing)?.clone();
-    let carrier = book.home(&period, BillWith::Usage).cloned();
-    let is_billed = carrier.as_ref().is_some_and(|carrier| carrier.standing.is_issued());
+    let standing = book.require_document(standing)?.clone();
+    let carrier = book.billing_document(&period, BillWith::Usage).cloned();
+    let is_billed = carrier.as_ref().is_some_and(|carrier| carrier.status.is_issued());
     let is_of_period = matches!(standing.head.purpose, Purpose::Regular(_));
-    let has_own_document = !is_of_period && !standing.standing.is_void() && is_due_upon_usage(book, carrier.as_ref(), &period)?;
+    let has_own_document = !is_of_period && !standing.status.is_void() && is_due_upon_usage(book, carrier.as_ref(), &period)?;
     put_total(book, &change)?;
     let document_ref = match carrier {
         Some(carrier) if is_billed => {
             // What corrects a draft of a period's own that bills it no more corrects the document that does.
-            let corrected = if standing.standing == Standing::Draft && is_of_period { &carrier } else { &standing };
-            let onto = (standing.standing == Standing::Draft && !is_of_period).then_some(&standing);
-            correct(book, &change, onto, corrected, supplies)?
+            let corrected = if standing.status == LifecycleStatus::Draft && is_of_period { &carrier } else { &standing };
+            let onto = (standing.status == LifecycleStatus::Draft && !is_of_period).then_some(&standing);
+            post_adjustment(book, &change, onto, corrected, supplies)?
         }
         _ if has_own_document => {
-            let onto = (standing.standing == Standing::Draft).then_some(&standing);
-            correct(book, &change, onto, &standing, supplies)?
+            let onto = (standing.status == LifecycleStatus::Draft).then_some(&standing);
+            post_adjustment(book, &change, onto, &standing, supplies)?
         }
         // The period's usage isn't billed, or by a draft: that one bills whatever isn't documented.
         carrier => on_draft(book, &change, carrier.as_ref(), supplies)?,
     };
     let document_ref = note_document(book, change, document_ref)?;
     // A child that no paper could be issued for yet, and whose event is gone (billing rules 2).
-    let is_open_child = standing.standing == Standing::Draft && standing.head.purpose == Purpose::Usage;
+    let is_open_child = standing.status == LifecycleStatus::Draft && standing.head.purpose == Purpose::Usage;
     if is_open_child && after.is_none() && no_amount(book.lines_of(standing.head.document_ref)) {
-        issue::discard(book, standing.head.document_ref, now)?;
+        issue::void_draft(book, standing.head.document_ref, now)?;
     }
     Ok(document_ref)
 }
 
 /// Notes the new total, unless it makes a price that no document may say (billing rules 6).
-fn put_total(book: &mut ContractBook, change: &Change<'_>) -> Result<(), Refusal> {
+fn put_total(book: &mut ContractBook, change: &TotalChange<'_>) -> Result<(), Refusal> {
     let before = book.price_of(&change.period)?;
     book.put(Entry::UsageMoved { key: change.key.clone(), total: change.after, onto: None })?;
     book.require_in_range(&before, &book.price_of(&change.period)?)
 }
 
 /// Notes that the event stands on a document.
-fn note_document(book: &mut ContractBook, change: Change<'_>, document_ref: DocumentRef) -> Result<DocumentRef, Refusal> {
+fn note_document(book: &mut ContractBook, change: TotalChange<'_>, document_ref: DocumentRef) -> Result<DocumentRef, Refusal> {
     book.put(Entry::UsageMoved { key: change.key, total: change.after, onto: Some(document_ref) })?;
     if book.extent() == Extent::Whole {
         check::require_lawful(book)?;
@@ -185,9 +185,9 @@ fn note_document(book: &mut ContractBook, change: Change<'_>, document_ref: Docu
 /// credited (billing rules 5).
 fn on_draft(
     book: &mut ContractBook,
-    change: &Change<'_>,
+    change: &TotalChange<'_>,
     carrier: Option<&BookDocument>,
-    supplies: &mut impl Supplies,
+    supplies: &mut impl IdGenerator,
 ) -> Result<DocumentRef, Refusal> {
     let document_ref = match carrier {
         Some(carrier) => carrier.head.document_ref,
@@ -210,12 +210,12 @@ pub(super) fn differences_of_period(book: &ContractBook, period: &ProductPeriod<
 
 /// Puts the difference that a change makes on the draft adjustment or child `onto`, or else on the open adjustment of the invoice
 /// that `corrected` leads to.
-fn correct(
+fn post_adjustment(
     book: &mut ContractBook,
-    change: &Change<'_>,
+    change: &TotalChange<'_>,
     onto: Option<&BookDocument>,
     corrected: &BookDocument,
-    supplies: &mut impl Supplies,
+    supplies: &mut impl IdGenerator,
 ) -> Result<DocumentRef, Refusal> {
     book.require_whole()?;
     let of_period = (change.period.product_no, change.period.days());
@@ -241,7 +241,7 @@ fn correct(
 /// their quantity changed. What a new child bills has the tax in force; a correction keeps that of what it corrects.
 fn differences_of_change(
     book: &ContractBook,
-    change: &Change<'_>,
+    change: &TotalChange<'_>,
     family: DocumentRef,
     is_new: bool,
 ) -> Result<Vec<Difference>, Refusal> {
@@ -274,15 +274,15 @@ fn differences_of_change(
 
 /// An event due upon usage: an invoice of its own, issued at once, or a credit where it lowers the price. One that changes
 /// no amount lands on the document that bills the period's usage (billing rules 3).
-fn own_document(
+fn issue_usage_document(
     book: &mut ContractBook,
-    change: &Change<'_>,
+    change: &TotalChange<'_>,
     carrier: Option<&BookDocument>,
-    supplies: &mut impl Supplies,
+    supplies: &mut impl IdGenerator,
 ) -> Result<DocumentRef, Refusal> {
     book.require_whole()?;
     let parent = book.document_in(invoice_of(&change.period).place(), change.now, supplies)?;
-    let (head, family) = (book.known(parent)?.head.clone(), book.known(parent)?.family);
+    let (head, family) = (book.require_document(parent)?.head.clone(), book.require_document(parent)?.family);
     let differences = differences_of_change(book, change, family, true)?;
     let (own, others): (Vec<Difference>, Vec<Difference>) =
         differences.into_iter().partition(|difference| difference.family == family);
@@ -290,7 +290,7 @@ fn own_document(
     let of_period = (change.period.product_no, change.period.days());
     if no_amount(&own) {
         return match carrier {
-            Some(carrier) if carrier.standing.is_issued() => correct(book, change, None, carrier, supplies),
+            Some(carrier) if carrier.status.is_issued() => post_adjustment(book, change, None, carrier, supplies),
             carrier => on_draft(book, change, carrier, supplies),
         };
     }
@@ -301,7 +301,7 @@ fn own_document(
     };
     let lines = if kind == DocumentKind::Credit { negated(own)? } else { own };
     let child = book.open(
-        New {
+        NewDocument {
             kind,
             purpose: Purpose::Usage,
             entity_ref: head.entity_ref,

@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 
-use super::Supplies;
+use super::IdGenerator;
 use crate::access::Actor;
-use crate::account::{AccountKey, AccountRows, Application, Payment, PaymentKind, Reversal, Source, WriteOff};
 use crate::calendar::{TimeZone, Timestamp, day_after};
 use crate::decimal::Digits;
-use crate::document::{BookDocument, DocumentKind, Owed, Purpose, Settlement, Standing};
+use crate::document::{BookDocument, DocumentKind, LifecycleStatus, OutstandingAmounts, Purpose, Settlement};
 use crate::money::{Money, MoneyError, MoneySum};
+use crate::receivables::{AccountKey, AccountRows, Application, ApplicationSource, Payment, PaymentKind, Reversal, WriteOff};
 use crate::refs::{ApplicationRef, DocumentRef, PaymentRef, WriteOffRef};
 use crate::refusal::Refusal;
 use crate::text::OneLine;
@@ -60,17 +60,17 @@ pub enum AccountEntry {
         /// Which.
         document_ref: DocumentRef,
         /// Issued, or given up on.
-        standing: Standing,
+        standing: LifecycleStatus,
         /// What they say.
         settlement: Settlement,
         /// What is owed by it, or left of it.
-        owed: Owed,
+        owed: OutstandingAmounts,
     },
 }
 
 /// When something is decided, and by whom.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment {
+pub struct DecisionContext {
     /// The instant.
     pub at: Timestamp,
     /// The zone of the account's entity.
@@ -79,7 +79,7 @@ pub struct Moment {
     pub by: Actor,
 }
 
-impl Moment {
+impl DecisionContext {
     fn today(&self) -> NaiveDate {
         self.zone.service_date(self.at)
     }
@@ -87,7 +87,7 @@ impl Moment {
 
 /// A document that is issued now.
 #[derive(Clone, Debug)]
-pub struct Issue {
+pub struct Issuance {
     /// The document, as it is now.
     pub document: BookDocument,
     /// Of a credit: the documents that bill what it takes back of.
@@ -96,7 +96,7 @@ pub struct Issue {
 
 /// A payment or a refund as it is asked for.
 #[derive(Clone, Debug)]
-pub struct PaymentFacts {
+pub struct NewPayment {
     /// The amount's digits, in the account's currency.
     pub amount: String,
     /// When; today when left out.
@@ -109,7 +109,7 @@ pub struct PaymentFacts {
 
 /// One account, with what was read of it.
 #[derive(Clone, Debug)]
-pub struct Account {
+pub struct ReceivablesAccount {
     key: AccountKey,
     /// Whether balance goes to documents of other families by itself.
     applies_balance: bool,
@@ -125,7 +125,7 @@ pub struct Account {
     used: BTreeSet<PaymentRef>,
 }
 
-impl Account {
+impl ReceivablesAccount {
     /// An account with a sum of what is unapplied, before anything of it is read.
     pub fn new(key: AccountKey, applies_balance: bool, unapplied: impl Into<MoneySum>) -> Self {
         let unapplied = unapplied.into();
@@ -164,7 +164,7 @@ impl Account {
     }
 
     /// Whether what is unapplied isn't what was read.
-    pub fn has_moved(&self) -> bool {
+    pub fn is_unapplied_changed(&self) -> bool {
         self.unapplied != self.unapplied_before
     }
 
@@ -204,7 +204,7 @@ impl Account {
         let mut entries = std::mem::take(&mut self.entries);
         for document_ref in std::mem::take(&mut self.settled) {
             if let Some(document) = self.documents.get(&document_ref) {
-                let (standing, settlement) = (document.standing, document.settlement);
+                let (standing, settlement) = (document.status, document.settlement);
                 let owed = document.owed()?;
                 entries.push(AccountEntry::Settled { document_ref, standing, settlement, owed });
             }
@@ -224,10 +224,15 @@ impl Account {
     ///
     /// # Errors
     /// [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`].
-    pub fn issue(&mut self, issued: Vec<Issue>, moment: &Moment, supplies: &mut impl Supplies) -> Result<(), Refusal> {
+    pub fn issue(
+        &mut self,
+        issued: Vec<Issuance>,
+        moment: &DecisionContext,
+        supplies: &mut impl IdGenerator,
+    ) -> Result<(), Refusal> {
         let mut credits: Vec<(DocumentRef, BTreeSet<DocumentRef>)> = Vec::new();
         let mut debts: Vec<DocumentRef> = Vec::new();
-        for Issue { mut document, takes_back } in issued {
+        for Issuance { mut document, takes_back } in issued {
             let document_ref = document.head.document_ref;
             let total = document.total.ok_or_else(|| Refusal::Broken(format!("{document_ref} is issued without a total")))?;
             if document.head.kind == DocumentKind::Credit {
@@ -243,13 +248,13 @@ impl Account {
             self.documents.insert(document_ref, document);
         }
         for (credit, takes_back) in &credits {
-            self.settle_family(*credit, takes_back, moment, supplies)?;
+            self.allocate_credit_in_family(*credit, takes_back, moment, supplies)?;
         }
         for (credit, _) in &credits {
-            self.place(Source::Credit(*credit), moment, supplies)?;
+            self.allocate_to_open_documents(ApplicationSource::Credit(*credit), moment, supplies)?;
         }
         for debt in debts {
-            self.draw(debt, moment, supplies)?;
+            self.allocate_balance(debt, moment, supplies)?;
         }
         Ok(())
     }
@@ -257,12 +262,12 @@ impl Account {
     /// Applies a credit in its own family: to what it corrects, due or written off; then to the rest of the family, latest first: to
     /// what is due, then to what is written off. It corrects its parent, if that is an event's child, and the debits of that child; else
     /// what bills what it takes back, debits and children before the others, each latest first.
-    fn settle_family(
+    fn allocate_credit_in_family(
         &mut self,
         credit: DocumentRef,
         takes_back: &BTreeSet<DocumentRef>,
-        moment: &Moment,
-        supplies: &mut impl Supplies,
+        moment: &DecisionContext,
+        supplies: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         let credit_document = self.known(credit)?;
         let (family, parent) = (credit_document.family, credit_document.head.parent);
@@ -271,7 +276,7 @@ impl Account {
             .documents
             .values()
             .filter(|document| document.family == family && document.head.kind != DocumentKind::Credit)
-            .filter(|document| document.standing.is_issued())
+            .filter(|document| document.status.is_issued())
             .collect();
         let turn = |document: &BookDocument| {
             let document_ref = document.head.document_ref;
@@ -282,25 +287,30 @@ impl Account {
                     let is_added = document.head.kind == DocumentKind::Debit || is_child(document);
                     if is_added { Turn::CorrectedFirst } else { Turn::Corrected }
                 }
-                _ if document.standing == Standing::Uncollectible => Turn::WrittenOff,
+                _ if document.status == LifecycleStatus::Uncollectible => Turn::WrittenOff,
                 _ => Turn::Due,
             }
         };
         targets.sort_by_key(|document| (turn(document), std::cmp::Reverse((document.issue_date, document.head.document_ref))));
         let targets: Vec<DocumentRef> = targets.into_iter().map(|document| document.head.document_ref).collect();
         for target in targets {
-            self.apply_most(Source::Credit(credit), target, moment.today(), moment, supplies)?;
+            self.apply_most(ApplicationSource::Credit(credit), target, moment.today(), moment, supplies)?;
         }
         Ok(())
     }
 
     /// Applies what is unapplied of a source to open documents, earliest due date first; by hand alone where the customer has it so.
-    fn place(&mut self, source: Source, moment: &Moment, supplies: &mut impl Supplies) -> Result<(), Refusal> {
+    fn allocate_to_open_documents(
+        &mut self,
+        source: ApplicationSource,
+        moment: &DecisionContext,
+        supplies: &mut impl IdGenerator,
+    ) -> Result<(), Refusal> {
         if !self.applies_balance {
             return Ok(());
         }
-        for open in self.open()? {
-            if self.left_of(source)?.minor() == 0 {
+        for open in self.open_documents()? {
+            if self.unapplied_amount(source)?.minor() == 0 {
                 break;
             }
             self.apply_most(source, open, moment.today(), moment, supplies)?;
@@ -309,21 +319,26 @@ impl Account {
     }
 
     /// Applies balance to a document, oldest first; by hand alone where the customer has it so.
-    fn draw(&mut self, document_ref: DocumentRef, moment: &Moment, supplies: &mut impl Supplies) -> Result<(), Refusal> {
+    fn allocate_balance(
+        &mut self,
+        document_ref: DocumentRef,
+        moment: &DecisionContext,
+        supplies: &mut impl IdGenerator,
+    ) -> Result<(), Refusal> {
         if !self.applies_balance || self.unapplied.minor() == 0 {
             return Ok(());
         }
-        let mut sources: Vec<(NaiveDate, Source)> = Vec::new();
+        let mut sources: Vec<(NaiveDate, ApplicationSource)> = Vec::new();
         for document in self.documents.values().filter(|document| document.owed().is_ok_and(|owed| owed.unapplied.is_some())) {
             let issue_date = document.issue_date.unwrap_or_else(|| moment.today());
-            sources.push((issue_date, Source::Credit(document.head.document_ref)));
+            sources.push((issue_date, ApplicationSource::Credit(document.head.document_ref)));
         }
         for payment in self.payments.values().filter(|payment| payment.kind == PaymentKind::Payment) {
-            sources.push((payment.paid_date, Source::Payment(payment.payment_ref)));
+            sources.push((payment.paid_date, ApplicationSource::Payment(payment.payment_ref)));
         }
         sources.sort();
         for (_, source) in sources {
-            if self.due_of(document_ref)?.minor() == 0 {
+            if self.amount_due(document_ref)?.minor() == 0 {
                 break;
             }
             self.apply_most(source, document_ref, moment.today(), moment, supplies)?;
@@ -332,10 +347,10 @@ impl Account {
     }
 
     /// Open documents, earliest due date first.
-    fn open(&self) -> Result<Vec<DocumentRef>, Refusal> {
+    fn open_documents(&self) -> Result<Vec<DocumentRef>, Refusal> {
         let mut open = Vec::new();
         for document in self.documents.values() {
-            if document.standing == Standing::Issued && document.owed()?.amount_due.is_some_and(|due| due.minor() > 0) {
+            if document.status == LifecycleStatus::Issued && document.owed()?.amount_due.is_some_and(|due| due.minor() > 0) {
                 open.push((document.due_date, document.head.document_ref));
             }
         }
@@ -348,18 +363,24 @@ impl Account {
     /// # Errors
     /// [`Refusal::Conflict`] `document_paid` with payments that aren't reversed, `credits_applied` with credits, `credit_refunded` of a
     /// credit that was refunded.
-    pub fn void(&mut self, document_ref: DocumentRef, moment: &Moment, supplies: &mut impl Supplies) -> Result<(), Refusal> {
+    pub fn void(
+        &mut self,
+        document_ref: DocumentRef,
+        moment: &DecisionContext,
+        supplies: &mut impl IdGenerator,
+    ) -> Result<(), Refusal> {
         let document = self.known(document_ref)?.clone();
         if document.head.kind == DocumentKind::Credit {
-            let applied = self.applied_from(Source::Credit(document_ref))?;
+            let applied = self.applied_amount(ApplicationSource::Credit(document_ref))?;
             if document.settlement.used != applied {
                 let detail = "a credit that was refunded can't be voided: reverse the refund first";
                 return Err(Refusal::conflict("credit_refunded", detail));
             }
-            let reopened = self.take_back_all(Source::Credit(document_ref), moment.today(), moment, supplies)?;
+            let reopened =
+                self.reverse_applications_of(ApplicationSource::Credit(document_ref), moment.today(), moment, supplies)?;
             self.unapplied = self.unapplied.checked_sub(document.total.unwrap_or(self.zero()))?;
-            self.known_mut(document_ref)?.standing = Standing::Void;
-            return self.draw_all(reopened, moment, supplies);
+            self.known_mut(document_ref)?.status = LifecycleStatus::Void;
+            return self.allocate_balance_to_all(reopened, moment, supplies);
         }
         let is_on_it = |payment: &&Payment| {
             payment.document_ref == document_ref && payment.kind == PaymentKind::Payment && payment.reversal.is_none()
@@ -372,7 +393,7 @@ impl Account {
             let detail = "a document that credits are applied to can't be voided: unapply them first";
             return Err(Refusal::conflict("credits_applied", detail));
         }
-        self.known_mut(document_ref)?.standing = Standing::Void;
+        self.known_mut(document_ref)?.status = LifecycleStatus::Void;
         Ok(())
     }
 
@@ -380,18 +401,18 @@ impl Account {
     ///
     /// # Errors
     /// [`Refusal::Conflict`] `not_owed` for a credit, a draft or a void document; [`Refusal::Invalid`] for `amount` or `paid_date`.
-    pub fn pay(
+    pub fn record_payment(
         &mut self,
         document_ref: DocumentRef,
-        facts: &PaymentFacts,
+        facts: &NewPayment,
         takes_more: bool,
-        moment: &Moment,
-        supplies: &mut impl Supplies,
+        moment: &DecisionContext,
+        supplies: &mut impl IdGenerator,
     ) -> Result<PaymentRef, Refusal> {
-        let document = self.owing(document_ref)?;
+        let document = self.require_payable_document(document_ref)?;
         let opened = moment.zone.service_date(document.head.created_at);
         let amount = self.amount_of(&facts.amount)?;
-        let due = self.due_of(document_ref)?;
+        let due = self.amount_due(document_ref)?;
         if amount.minor() > due.minor() && !takes_more {
             let detail = format!(
                 "must be at most what is left to pay, {due}: give `overpayment` as true to take more, which becomes the customer's balance"
@@ -399,7 +420,7 @@ impl Account {
             return Err(Refusal::field(&["amount"], "above_amount_due", detail));
         }
         let paid_date = date_within("paid_date", facts.paid_date, opened, moment)?;
-        let payment_ref = PaymentRef::from_uuid(supplies.id());
+        let payment_ref = PaymentRef::from_uuid(supplies.next_id());
         let payment = Payment {
             payment_ref,
             kind: PaymentKind::Payment,
@@ -416,9 +437,9 @@ impl Account {
         self.unapplied = self.unapplied.checked_add(amount)?;
         self.entries.push(AccountEntry::Recorded(Box::new(payment.clone())));
         self.payments.insert(payment_ref, payment);
-        let source = Source::Payment(payment_ref);
+        let source = ApplicationSource::Payment(payment_ref);
         self.apply_most(source, document_ref, paid_date, moment, supplies)?;
-        self.place(source, moment, supplies)?;
+        self.allocate_to_open_documents(source, moment, supplies)?;
         Ok(payment_ref)
     }
 
@@ -431,8 +452,8 @@ impl Account {
         payment_ref: PaymentRef,
         date: Option<NaiveDate>,
         reason: Option<OneLine>,
-        moment: &Moment,
-        supplies: &mut impl Supplies,
+        moment: &DecisionContext,
+        supplies: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         let payment = self.known_payment(payment_ref)?.clone();
         if payment.reversal.is_some() {
@@ -443,22 +464,22 @@ impl Account {
         let mut reopened = Vec::new();
         match payment.kind {
             PaymentKind::Payment => {
-                let source = Source::Payment(payment_ref);
-                if self.applied_from(source)? != payment.used {
+                let source = ApplicationSource::Payment(payment_ref);
+                if self.applied_amount(source)? != payment.used {
                     let detail = "part of this payment was refunded: reverse the refund first";
                     return Err(Refusal::conflict("payment_refunded", detail));
                 }
-                reopened = self.take_back_all(source, date, moment, supplies)?;
+                reopened = self.reverse_applications_of(source, date, moment, supplies)?;
                 self.unapplied = self.unapplied.checked_sub(payment.amount)?;
             }
-            PaymentKind::Refund(source) => self.use_of(source, -payment.amount.minor())?,
+            PaymentKind::Refund(source) => self.add_used_amount(source, -payment.amount.minor())?,
         }
         self.entries.push(AccountEntry::Reversed { payment_ref, reversal: reversal.clone() });
         self.known_payment_mut(payment_ref)?.reversal = Some(reversal);
         self.used.insert(payment_ref);
         match payment.kind {
-            PaymentKind::Payment => self.draw_all(reopened, moment, supplies),
-            PaymentKind::Refund(source) => self.place(source, moment, supplies),
+            PaymentKind::Payment => self.allocate_balance_to_all(reopened, moment, supplies),
+            PaymentKind::Refund(source) => self.allocate_to_open_documents(source, moment, supplies),
         }
     }
 
@@ -469,16 +490,16 @@ impl Account {
     /// above what is unapplied, or `paid_date`.
     pub fn refund(
         &mut self,
-        source: Source,
-        facts: &PaymentFacts,
-        moment: &Moment,
-        supplies: &mut impl Supplies,
+        source: ApplicationSource,
+        facts: &NewPayment,
+        moment: &DecisionContext,
+        supplies: &mut impl IdGenerator,
     ) -> Result<PaymentRef, Refusal> {
         let (document_ref, earliest) = self.source_of(source, moment)?;
         let amount = self.amount_of(&facts.amount)?;
-        self.require_left(source, amount)?;
+        self.require_unapplied(source, amount)?;
         let paid_date = date_within("paid_date", facts.paid_date, earliest, moment)?;
-        let payment_ref = PaymentRef::from_uuid(supplies.id());
+        let payment_ref = PaymentRef::from_uuid(supplies.next_id());
         let refund = Payment {
             payment_ref,
             kind: PaymentKind::Refund(source),
@@ -494,7 +515,7 @@ impl Account {
         };
         self.entries.push(AccountEntry::Recorded(Box::new(refund.clone())));
         self.payments.insert(payment_ref, refund);
-        self.use_of(source, amount.minor())?;
+        self.add_used_amount(source, amount.minor())?;
         Ok(payment_ref)
     }
 
@@ -505,17 +526,17 @@ impl Account {
     /// unapplied or left to pay.
     pub fn apply(
         &mut self,
-        source: Source,
+        source: ApplicationSource,
         document_ref: DocumentRef,
         amount: &str,
-        moment: &Moment,
-        supplies: &mut impl Supplies,
+        moment: &DecisionContext,
+        supplies: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         self.source_of(source, moment)?;
-        self.owing(document_ref)?;
+        self.require_payable_document(document_ref)?;
         let amount = self.amount_of(amount)?;
-        self.require_left(source, amount)?;
-        let due = self.due_of(document_ref)?;
+        self.require_unapplied(source, amount)?;
+        let due = self.amount_due(document_ref)?;
         if amount.minor() > due.minor() {
             let detail = format!("must be at most what is left to pay of the document, {due}");
             return Err(Refusal::field(&["amount"], "above_amount_due", detail));
@@ -530,10 +551,10 @@ impl Account {
     pub fn unapply(
         &mut self,
         application_ref: ApplicationRef,
-        moment: &Moment,
-        supplies: &mut impl Supplies,
+        moment: &DecisionContext,
+        supplies: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
-        self.take_back(application_ref, moment.today(), moment, supplies)
+        self.reverse_application(application_ref, moment.today(), moment, supplies)
     }
 
     /// Gives up on what is left to pay of a document.
@@ -544,17 +565,17 @@ impl Account {
         &mut self,
         document_ref: DocumentRef,
         reason: Option<OneLine>,
-        moment: &Moment,
-        supplies: &mut impl Supplies,
+        moment: &DecisionContext,
+        supplies: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
-        let document = self.owing(document_ref)?;
-        if document.standing == Standing::Uncollectible {
+        let document = self.require_payable_document(document_ref)?;
+        if document.status == LifecycleStatus::Uncollectible {
             return Err(Refusal::conflict("already_written_off", "what is left to pay of it is written off already"));
         }
-        if self.due_of(document_ref)?.minor() == 0 {
+        if self.amount_due(document_ref)?.minor() == 0 {
             return Err(Refusal::conflict("not_owed", "nothing is left to pay of it"));
         }
-        self.known_mut(document_ref)?.standing = Standing::Uncollectible;
+        self.known_mut(document_ref)?.status = LifecycleStatus::Uncollectible;
         self.settled.insert(document_ref);
         let amount = self.known(document_ref)?.owed()?.written_off;
         self.put_write_off(document_ref, amount, moment.today(), reason, moment, supplies);
@@ -565,44 +586,49 @@ impl Account {
     ///
     /// # Errors
     /// [`Refusal::Conflict`] `not_written_off`.
-    pub fn undo_write_off(
+    pub fn reverse_write_off(
         &mut self,
         document_ref: DocumentRef,
         reason: Option<OneLine>,
-        moment: &Moment,
-        supplies: &mut impl Supplies,
+        moment: &DecisionContext,
+        supplies: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         let document = self.known(document_ref)?;
-        if document.standing != Standing::Uncollectible {
+        if document.status != LifecycleStatus::Uncollectible {
             return Err(Refusal::conflict("not_written_off", "nothing of it is written off"));
         }
         let amount = self.zero().checked_sub(document.owed()?.written_off)?;
-        self.known_mut(document_ref)?.standing = Standing::Issued;
+        self.known_mut(document_ref)?.status = LifecycleStatus::Issued;
         self.settled.insert(document_ref);
         self.put_write_off(document_ref, amount, moment.today(), reason, moment, supplies);
-        self.draw(document_ref, moment, supplies)
+        self.allocate_balance(document_ref, moment, supplies)
     }
 
     /// Takes all of a source's applications back, latest first, and answers what they settled.
-    fn take_back_all(
+    fn reverse_applications_of(
         &mut self,
-        source: Source,
+        source: ApplicationSource,
         date: NaiveDate,
-        moment: &Moment,
-        supplies: &mut impl Supplies,
+        moment: &DecisionContext,
+        supplies: &mut impl IdGenerator,
     ) -> Result<Vec<DocumentRef>, Refusal> {
         let from_it = self.applications.values().filter(|application| application.from == source);
         let taken: Vec<(ApplicationRef, DocumentRef)> =
             from_it.rev().map(|application| (application.application_ref, application.to)).collect();
         for (application_ref, _) in &taken {
-            self.take_back(*application_ref, date, moment, supplies)?;
+            self.reverse_application(*application_ref, date, moment, supplies)?;
         }
         Ok(taken.into_iter().map(|(_, document_ref)| document_ref).collect())
     }
 
-    fn draw_all(&mut self, reopened: Vec<DocumentRef>, moment: &Moment, supplies: &mut impl Supplies) -> Result<(), Refusal> {
-        for open in self.open()?.into_iter().filter(|open| reopened.contains(open)) {
-            self.draw(open, moment, supplies)?;
+    fn allocate_balance_to_all(
+        &mut self,
+        reopened: Vec<DocumentRef>,
+        moment: &DecisionContext,
+        supplies: &mut impl IdGenerator,
+    ) -> Result<(), Refusal> {
+        for open in self.open_documents()?.into_iter().filter(|open| reopened.contains(open)) {
+            self.allocate_balance(open, moment, supplies)?;
         }
         Ok(())
     }
@@ -610,13 +636,13 @@ impl Account {
     /// Applies as much of a source to a document as both have.
     fn apply_most(
         &mut self,
-        source: Source,
+        source: ApplicationSource,
         document_ref: DocumentRef,
         date: NaiveDate,
-        moment: &Moment,
-        supplies: &mut impl Supplies,
+        moment: &DecisionContext,
+        supplies: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
-        let most = self.left_of(source)?.minor().min(self.due_of(document_ref)?.minor());
+        let most = self.unapplied_amount(source)?.minor().min(self.amount_due(document_ref)?.minor());
         if most <= 0 {
             return Ok(());
         }
@@ -626,40 +652,40 @@ impl Account {
 
     fn put_application(
         &mut self,
-        from: Source,
+        from: ApplicationSource,
         to: DocumentRef,
         amount: Money,
         date: NaiveDate,
-        moment: &Moment,
-        supplies: &mut impl Supplies,
+        moment: &DecisionContext,
+        supplies: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
-        let application_ref = ApplicationRef::from_uuid(supplies.id());
+        let application_ref = ApplicationRef::from_uuid(supplies.next_id());
         let (recorded_at, recorded_by) = (moment.at, moment.by);
         let application = Application { application_ref, from, to, amount, date, recorded_at, recorded_by };
         self.entries.push(AccountEntry::Applied(application.clone()));
         self.applications.insert(application_ref, application);
-        self.use_of(from, amount.minor())?;
-        self.cover(to, from, amount.minor(), date)?;
-        if self.known(to)?.standing == Standing::Uncollectible {
+        self.add_used_amount(from, amount.minor())?;
+        self.add_settled_amount(to, from, amount.minor(), date)?;
+        if self.known(to)?.status == LifecycleStatus::Uncollectible {
             let lessened = self.zero().checked_sub(amount)?;
             self.put_write_off(to, lessened, date, None, moment, supplies);
         }
         Ok(())
     }
 
-    fn take_back(
+    fn reverse_application(
         &mut self,
         application_ref: ApplicationRef,
         date: NaiveDate,
-        moment: &Moment,
-        supplies: &mut impl Supplies,
+        moment: &DecisionContext,
+        supplies: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         let taken = self.applications.remove(&application_ref);
         let taken = taken.ok_or_else(|| Refusal::Broken(format!("application {application_ref} isn't in the account")))?;
         self.entries.push(AccountEntry::Unapplied { application_ref, at: moment.at, by: moment.by });
-        self.use_of(taken.from, -taken.amount.minor())?;
-        self.cover(taken.to, taken.from, -taken.amount.minor(), date)?;
-        if self.known(taken.to)?.standing == Standing::Uncollectible {
+        self.add_used_amount(taken.from, -taken.amount.minor())?;
+        self.add_settled_amount(taken.to, taken.from, -taken.amount.minor(), date)?;
+        if self.known(taken.to)?.status == LifecycleStatus::Uncollectible {
             self.put_write_off(taken.to, taken.amount, date, None, moment, supplies);
         }
         Ok(())
@@ -671,11 +697,11 @@ impl Account {
         amount: Money,
         date: NaiveDate,
         reason: Option<OneLine>,
-        moment: &Moment,
-        supplies: &mut impl Supplies,
+        moment: &DecisionContext,
+        supplies: &mut impl IdGenerator,
     ) {
         if amount.minor() != 0 {
-            let write_off_ref = WriteOffRef::from_uuid(supplies.id());
+            let write_off_ref = WriteOffRef::from_uuid(supplies.next_id());
             let (recorded_at, recorded_by) = (moment.at, moment.by);
             let write_off = WriteOff { write_off_ref, document_ref, amount, date, reason, recorded_at, recorded_by };
             self.entries.push(AccountEntry::WrittenOff(write_off));
@@ -683,15 +709,15 @@ impl Account {
     }
 
     /// Counts an amount of a source as used.
-    fn use_of(&mut self, source: Source, minor: i64) -> Result<(), Refusal> {
+    fn add_used_amount(&mut self, source: ApplicationSource, minor: i64) -> Result<(), Refusal> {
         let amount = Money::from_minor(minor, self.key.currency);
         match source {
-            Source::Credit(credit) => {
+            ApplicationSource::Credit(credit) => {
                 let settlement = &mut self.known_mut(credit)?.settlement;
                 settlement.used = settlement.used.checked_add(amount)?;
                 self.settled.insert(credit);
             }
-            Source::Payment(payment_ref) => {
+            ApplicationSource::Payment(payment_ref) => {
                 let payment = self.known_payment_mut(payment_ref)?;
                 payment.used = payment.used.checked_add(amount)?;
                 self.used.insert(payment_ref);
@@ -702,13 +728,19 @@ impl Account {
     }
 
     /// Counts an amount of a source towards what a document owes.
-    fn cover(&mut self, document_ref: DocumentRef, from: Source, minor: i64, date: NaiveDate) -> Result<(), Refusal> {
+    fn add_settled_amount(
+        &mut self,
+        document_ref: DocumentRef,
+        from: ApplicationSource,
+        minor: i64,
+        date: NaiveDate,
+    ) -> Result<(), Refusal> {
         let amount = Money::from_minor(minor, self.key.currency);
         let document = self.known_mut(document_ref)?;
         let settlement = &mut document.settlement;
         match from {
-            Source::Credit(_) => settlement.credits = settlement.credits.checked_add(amount)?,
-            Source::Payment(_) => settlement.paid = settlement.paid.checked_add(amount)?,
+            ApplicationSource::Credit(_) => settlement.credits = settlement.credits.checked_add(amount)?,
+            ApplicationSource::Payment(_) => settlement.paid = settlement.paid.checked_add(amount)?,
         }
         let total = document.total.ok_or_else(|| Refusal::Broken(format!("{document_ref} is settled without a total")))?;
         document.settlement = document.settlement.dated(total, date)?;
@@ -717,27 +749,27 @@ impl Account {
     }
 
     /// Σ of what is applied of a source.
-    fn applied_from(&self, source: Source) -> Result<Money, MoneyError> {
+    fn applied_amount(&self, source: ApplicationSource) -> Result<Money, MoneyError> {
         let from_it = self.applications.values().filter(|application| application.from == source);
         Money::sum(self.key.currency, from_it.map(|application| application.amount))
     }
 
     /// What is left to pay of a document, given up on or not.
-    fn due_of(&self, document_ref: DocumentRef) -> Result<Money, Refusal> {
+    fn amount_due(&self, document_ref: DocumentRef) -> Result<Money, Refusal> {
         let owed = self.known(document_ref)?.owed()?;
         Ok(owed.amount_due.unwrap_or(self.zero()).checked_add(owed.written_off)?)
     }
 
     /// What of a source is neither applied nor refunded.
-    fn left_of(&self, source: Source) -> Result<Money, Refusal> {
+    fn unapplied_amount(&self, source: ApplicationSource) -> Result<Money, Refusal> {
         Ok(match source {
-            Source::Credit(credit) => self.known(credit)?.owed()?.unapplied.unwrap_or(self.zero()),
-            Source::Payment(payment_ref) => self.known_payment(payment_ref)?.unapplied()?,
+            ApplicationSource::Credit(credit) => self.known(credit)?.owed()?.unapplied.unwrap_or(self.zero()),
+            ApplicationSource::Payment(payment_ref) => self.known_payment(payment_ref)?.unapplied()?,
         })
     }
 
-    fn require_left(&self, source: Source, amount: Money) -> Result<(), Refusal> {
-        let left = self.left_of(source)?;
+    fn require_unapplied(&self, source: ApplicationSource, amount: Money) -> Result<(), Refusal> {
+        let left = self.unapplied_amount(source)?;
         if amount.minor() > left.minor() {
             let detail = format!("must be at most what is neither applied nor refunded of it, {left}");
             return Err(Refusal::field(&["amount"], "above_unapplied", detail));
@@ -746,12 +778,12 @@ impl Account {
     }
 
     /// The document a source stands on, and its first day.
-    fn source_of(&self, source: Source, moment: &Moment) -> Result<(DocumentRef, NaiveDate), Refusal> {
+    fn source_of(&self, source: ApplicationSource, moment: &DecisionContext) -> Result<(DocumentRef, NaiveDate), Refusal> {
         let refused = |detail: &str| Err(Refusal::conflict("not_unapplied", detail));
         match source {
-            Source::Credit(credit) => {
+            ApplicationSource::Credit(credit) => {
                 let document = self.known(credit)?;
-                match (document.head.kind, document.standing.is_issued()) {
+                match (document.head.kind, document.status.is_issued()) {
                     (DocumentKind::Credit, true) => Ok((credit, moment.zone.service_date(document.head.created_at))),
                     (DocumentKind::Credit, false) => refused("only an issued credit can be refunded or applied"),
                     (DocumentKind::Invoice | DocumentKind::Debit, _) => {
@@ -759,7 +791,7 @@ impl Account {
                     }
                 }
             }
-            Source::Payment(payment_ref) => {
+            ApplicationSource::Payment(payment_ref) => {
                 let payment = self.known_payment(payment_ref)?;
                 match (payment.kind, &payment.reversal) {
                     (PaymentKind::Refund(_), _) => refused("it is a refund: it can be reversed, nothing else"),
@@ -771,9 +803,9 @@ impl Account {
     }
 
     /// A document that takes payments.
-    fn owing(&self, document_ref: DocumentRef) -> Result<&BookDocument, Refusal> {
+    fn require_payable_document(&self, document_ref: DocumentRef) -> Result<&BookDocument, Refusal> {
         let document = self.known(document_ref)?;
-        if document.head.kind == DocumentKind::Credit || !document.standing.is_issued() {
+        if document.head.kind == DocumentKind::Credit || !document.status.is_issued() {
             let detail = "only an issued invoice or debit that isn't void is owed";
             return Err(Refusal::conflict("not_owed", detail));
         }
@@ -838,7 +870,12 @@ fn is_child(document: &BookDocument) -> bool {
 }
 
 /// A day from one on until tomorrow; today when left out.
-fn date_within(field: &str, date: Option<NaiveDate>, earliest: NaiveDate, moment: &Moment) -> Result<NaiveDate, Refusal> {
+fn date_within(
+    field: &str,
+    date: Option<NaiveDate>,
+    earliest: NaiveDate,
+    moment: &DecisionContext,
+) -> Result<NaiveDate, Refusal> {
     let latest = day_after(moment.today()).max(earliest);
     let date = date.unwrap_or_else(|| moment.today().max(earliest));
     if (earliest..=latest).contains(&date) {
@@ -852,17 +889,17 @@ fn date_within(field: &str, date: Option<NaiveDate>, earliest: NaiveDate, moment
 ///
 /// # Errors
 /// [`Refusal::AmountOutOfRange`] when the amounts can't be held.
-pub fn check_account(account: &Account, written_off: impl Into<MoneySum>) -> Result<Vec<String>, Refusal> {
+pub fn check_account(account: &ReceivablesAccount, written_off: impl Into<MoneySum>) -> Result<Vec<String>, Refusal> {
     let written_off = written_off.into();
     let mut found = Vec::new();
     let mut to: BTreeMap<(DocumentRef, bool), i128> = BTreeMap::new();
-    let mut from: BTreeMap<Source, i128> = BTreeMap::new();
+    let mut from: BTreeMap<ApplicationSource, i128> = BTreeMap::new();
     for application in account.applications() {
         let amount = i128::from(application.amount.minor());
         if amount <= 0 {
             found.push(format!("application {}: it is of {amount}", application.application_ref));
         }
-        *to.entry((application.to, matches!(application.from, Source::Payment(_)))).or_default() += amount;
+        *to.entry((application.to, matches!(application.from, ApplicationSource::Payment(_)))).or_default() += amount;
         *from.entry(application.from).or_default() += amount;
     }
     let (mut billed, mut moved, mut owed, mut given_up) = (0_i128, 0_i128, 0_i128, 0_i128);
@@ -880,7 +917,7 @@ pub fn check_account(account: &Account, written_off: impl Into<MoneySum>) -> Res
         }
     }
     for payment in account.payments().filter(|payment| payment.kind == PaymentKind::Payment) {
-        let used = from.remove(&Source::Payment(payment.payment_ref)).unwrap_or(0);
+        let used = from.remove(&ApplicationSource::Payment(payment.payment_ref)).unwrap_or(0);
         let allowed = if payment.reversal.is_none() { i128::from(payment.amount.minor()) } else { 0 };
         if used != i128::from(payment.used.minor()) || used < 0 || used > allowed {
             let noted = payment.used.minor();
@@ -891,13 +928,13 @@ pub fn check_account(account: &Account, written_off: impl Into<MoneySum>) -> Res
     for document in account.documents() {
         let number = &document.head.number;
         let document_ref = document.head.document_ref;
-        let Some(total) = document.total.filter(|_| document.standing.is_issued()) else { continue };
+        let Some(total) = document.total.filter(|_| document.status.is_issued()) else { continue };
         let settlement = &document.settlement;
         let is_credit = document.head.kind == DocumentKind::Credit;
         billed += i128::from(total.minor()) * if is_credit { -1 } else { 1 };
         let paid = to.remove(&(document_ref, true)).unwrap_or(0);
         let credits = to.remove(&(document_ref, false)).unwrap_or(0);
-        let used = from.remove(&Source::Credit(document_ref)).unwrap_or(0);
+        let used = from.remove(&ApplicationSource::Credit(document_ref)).unwrap_or(0);
         let noted = [settlement.paid, settlement.credits, settlement.used].map(|amount| i128::from(amount.minor()));
         if noted != [paid, credits, used] {
             found.push(format!(

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 
-use super::open::New;
-use super::{ContractBook, Entry, Supplies};
+use super::open::NewDocument;
+use super::{ContractBook, Entry, IdGenerator};
 use crate::calendar::{Period, Timestamp, day_after};
 use crate::contract::ProductPeriod;
 use crate::document::lines::{
-    BillWith, BilledKey, DocumentLine, LedgerLine, LedgerUsage, LineKey, Rates, kind_of, merge, negated,
+    BillWith, BilledKey, DiscountAndTax, DocumentLine, LedgerLine, LedgerUsage, LineKey, kind_of, merge, negated,
 };
 use crate::document::totals::children_price;
-use crate::document::{BookDocument, DocumentKind, Purpose, Standing};
+use crate::document::{BookDocument, DocumentKind, LifecycleStatus, Purpose};
 use crate::money::{AmountOutOfRange, Money};
 use crate::refs::{DocumentRef, LineItemId, ProductNo};
 use crate::refusal::Refusal;
@@ -129,14 +129,14 @@ impl ContractBook {
     /// stated and leaves to a default now has to be the one in force.
     fn is_right(&self, period: &ProductPeriod<'_>, billed: &BilledKey, is_strict: bool) -> Result<bool, Refusal> {
         let is_in_force = || Ok::<_, Refusal>(billed.rates.tax == self.treatment_now(period)?);
-        Ok(self.stands_right(billed, period.terms) && (!is_strict || billed.has_default_tax || is_in_force()?))
+        Ok(self.has_current_rates(billed, period.terms) && (!is_strict || billed.has_default_tax || is_in_force()?))
     }
 
     /// Takes what stands at a discount or a tax that isn't in force any more off open adjustments: they were never issued with it.
     pub(super) fn strip_adjustments(&mut self, revised: &Revised<'_>) -> Result<(), Refusal> {
         let Some(period) = revised.is else { return Ok(()) };
         let mut stripped = Vec::new();
-        for draft in self.documents().filter(|it| it.standing == Standing::Draft && it.head.purpose == Purpose::Adjustment) {
+        for draft in self.documents().filter(|it| it.status == LifecycleStatus::Draft && it.head.purpose == Purpose::Adjustment) {
             let lines = self.lines_of(draft.head.document_ref);
             let mut kept = Vec::new();
             for line in lines {
@@ -173,8 +173,8 @@ impl ContractBook {
             let billed = of_period().filter(|(key, _)| key.line.bill_with == with);
             return billed.map(|(key, minor)| self.taken_back(revised, key, minor)).collect();
         };
-        let home = self.home(&period, with);
-        let issued = home.filter(|home| home.standing.is_issued()).map(|home| home.family);
+        let home = self.billing_document(&period, with);
+        let issued = home.filter(|home| home.status.is_issued()).map(|home| home.family);
         let children = if issued.is_none() && with == BillWith::Usage { self.family_of_children(&period)? } else { None };
         let price = self.price_of(&period)?;
         let children_price = if children.is_some() { children_price(&self.contract, &period, self.usage())? } else { Vec::new() };
@@ -213,10 +213,10 @@ impl ContractBook {
     fn taken_back(&self, revised: &Revised<'_>, billed: &BilledKey, minor: i64) -> Result<Difference, Refusal> {
         let currency = match revised.is.or(revised.was) {
             Some(period) => period.terms.pricing.currency,
-            None => self.known(billed.family)?.head.currency,
+            None => self.require_document(billed.family)?.head.currency,
         };
         let amount = Money::zero(currency).checked_sub(Money::from_minor(minor, currency))?;
-        let is_rerated = revised.is.is_some_and(|period| !self.stands_right(billed, period.terms));
+        let is_rerated = revised.is.is_some_and(|period| !self.has_current_rates(billed, period.terms));
         let service_period = if is_rerated { revised.days() } else { revised.days_of(amount) };
         let service_period = service_period.ok_or_else(|| Refusal::Broken(format!("no period begins on {}", revised.start)))?;
         let BilledKey { line, rates, has_default_tax, family } = billed.clone();
@@ -264,7 +264,7 @@ impl ContractBook {
         let stated = period.terms.stated_tax();
         let minor = amount.minor();
         let at = |tax, has_default_tax, minor| {
-            let rates = Rates { discount: self.discount_of(key.line_item_id.as_ref(), period.terms), tax };
+            let rates = DiscountAndTax { discount: self.discount_of(key.line_item_id.as_ref(), period.terms), tax };
             let amount = Money::from_minor(minor, amount.currency());
             LedgerLine { key: key.clone(), service_period, rates, has_default_tax, usage: None, amount }
         };
@@ -350,18 +350,22 @@ impl ContractBook {
     }
 
     /// Discount and tax in force for a line of a period now, and whether the tax follows a default.
-    pub(super) fn rates_now(&self, line_item: Option<&LineItemId>, period: &ProductPeriod<'_>) -> Result<(Rates, bool), Refusal> {
-        let rates = Rates { discount: self.discount_of(line_item, period.terms), tax: self.treatment_now(period)? };
+    pub(super) fn rates_now(
+        &self,
+        line_item: Option<&LineItemId>,
+        period: &ProductPeriod<'_>,
+    ) -> Result<(DiscountAndTax, bool), Refusal> {
+        let rates = DiscountAndTax { discount: self.discount_of(line_item, period.terms), tax: self.treatment_now(period)? };
         Ok((rates, !period.terms.stated_tax().is_complete()))
     }
 
     /// The family whose children bill the usage of a period whose own document is open; `None` where nothing of it is billed so.
     pub(super) fn family_of_children(&self, period: &ProductPeriod<'_>) -> Result<Option<DocumentRef>, Refusal> {
-        let carrier = self.home(period, BillWith::Usage);
+        let carrier = self.billing_document(period, BillWith::Usage);
         if !super::open::is_due_upon_usage(self, carrier, period)? {
             return Ok(None);
         }
-        let parent = self.in_place(super::open::invoice_of(period).place()).map(|parent| parent.family);
+        let parent = self.document_in_slot(super::open::invoice_of(period).place()).map(|parent| parent.family);
         let bills = |family: &DocumentRef| {
             let billed = self.documented().of_period(period.product_no, period.start());
             billed.into_iter().any(|(key, _)| {
@@ -393,13 +397,14 @@ impl ContractBook {
         differences: Vec<Difference>,
         (onto, parent): (Option<DocumentRef>, Option<DocumentRef>),
         now: Timestamp,
-        supplies: &mut impl Supplies,
+        supplies: &mut impl IdGenerator,
     ) -> Result<Vec<DocumentRef>, Refusal> {
         let mut families: BTreeMap<DocumentRef, Vec<LedgerLine>> = BTreeMap::new();
         for Difference { family, line } in differences {
             families.entry(family).or_default().push(line);
         }
-        let family_of = |of: Option<DocumentRef>| of.map(|of| Ok::<_, Refusal>((self.known(of)?.family, of))).transpose();
+        let family_of =
+            |of: Option<DocumentRef>| of.map(|of| Ok::<_, Refusal>((self.require_document(of)?.family, of))).transpose();
         let (onto, parent) = (family_of(onto)?, family_of(parent)?);
         let mut adjusted = Vec::new();
         for (family, lines) in families {
@@ -407,12 +412,12 @@ impl ContractBook {
                 Some((_, onto)) => onto,
                 None => {
                     let parent = parent.filter(|(of, _)| *of == family).map_or(family, |(_, parent)| parent);
-                    let currency = self.known(parent)?.head.currency;
+                    let currency = self.require_document(parent)?.head.currency;
                     let kind = kind_of(Money::sum(currency, lines.iter().map(|line| line.amount))?);
                     self.adjustment(parent, kind, period, now, supplies)?
                 }
             };
-            let is_credit = self.known(document_ref)?.head.kind == DocumentKind::Credit;
+            let is_credit = self.require_document(document_ref)?.head.kind == DocumentKind::Credit;
             let lines = if is_credit { negated(lines)? } else { lines };
             self.collect(document_ref, period, lines)?;
             adjusted.push(document_ref);
@@ -427,9 +432,9 @@ impl ContractBook {
         &mut self,
         differences: Vec<Difference>,
         now: Timestamp,
-        supplies: &mut impl Supplies,
+        supplies: &mut impl IdGenerator,
     ) -> Result<Vec<DocumentRef>, Refusal> {
-        let mut families: BTreeMap<DocumentRef, BTreeMap<(ProductNo, Rates), Vec<LedgerLine>>> = BTreeMap::new();
+        let mut families: BTreeMap<DocumentRef, BTreeMap<(ProductNo, DiscountAndTax), Vec<LedgerLine>>> = BTreeMap::new();
         for Difference { family, line } in differences.into_iter().filter(|difference| difference.line.amount.minor() != 0) {
             let key = (line.key.product_no, line.rates.clone());
             families.entry(family).or_default().entry(key).or_default().push(line);
@@ -462,13 +467,13 @@ impl ContractBook {
         kind: DocumentKind,
         (product_no, period): (ProductNo, Period),
         now: Timestamp,
-        supplies: &mut impl Supplies,
+        supplies: &mut impl IdGenerator,
     ) -> Result<DocumentRef, Refusal> {
         if let Some(open) = self.open_adjustment(parent, kind) {
             return Ok(open.head.document_ref);
         }
-        let head = &self.known(parent)?.head;
-        let new = New {
+        let head = &self.require_document(parent)?.head;
+        let new = NewDocument {
             kind,
             purpose: Purpose::Adjustment,
             entity_ref: head.entity_ref.clone(),
@@ -496,7 +501,7 @@ impl ContractBook {
         (product_no, days): (ProductNo, Period),
         lines: Vec<LedgerLine>,
     ) -> Result<(), Refusal> {
-        let mut head = self.known(document_ref)?.head.clone();
+        let mut head = self.require_document(document_ref)?.head.clone();
         let merged = merge(self.lines_of(document_ref).to_vec(), lines)?;
         if let Some(period) = Period::new(head.period.start().min(days.start()), head.period.end().max(days.end())) {
             head.is_partial_period =
@@ -507,7 +512,7 @@ impl ContractBook {
             head.parts.iter().copied().chain(merged.iter().map(|line| line.key.product_no)).chain([product_no]).collect();
         head.parts = parts.into_iter().collect();
         self.put(Entry::Lines { document_ref, lines: merged })?;
-        if head != self.known(document_ref)?.head {
+        if head != self.require_document(document_ref)?.head {
             self.put(Entry::Redrawn(Box::new(head)))?;
         }
         // Amounts that can't be added up refuse the change.

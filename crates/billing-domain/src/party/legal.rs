@@ -186,7 +186,7 @@ pub fn tax_label(country: Option<CountryCode>) -> OneLine {
 
 /// What an entity says of its documents as papers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PaperProfile {
+pub struct DocumentSettings {
     /// Whether what the law asks for has to be there.
     pub strictness: Strictness,
     /// The size of their pages; its country's where it isn't stated.

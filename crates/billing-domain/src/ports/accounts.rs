@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::NaiveDate;
 
 use super::{StoreError, StoreResult};
-use crate::account::{AccountKey, Application, Payment, Source, StatementEntry, WriteOff};
 use crate::calendar::Timestamp;
 use crate::document::BookDocument;
-use crate::ledger::receive::AccountEntry;
+use crate::ledger::receivables::AccountEntry;
 use crate::money::MoneySum;
 use crate::page::{Page, PageRequest};
+use crate::receivables::{AccountKey, Application, ApplicationSource, Payment, StatementEntry, WriteOff};
 use crate::refs::{ApplicationRef, CustomerId, DocumentKey, DocumentRef, OrganizationId, PaymentRef};
 use crate::text::OneLine;
 
@@ -48,7 +48,7 @@ pub enum ApplicationsOf<'a> {
     /// These.
     These(&'a [ApplicationRef]),
     /// Those of a credit or a payment.
-    From(Source),
+    From(ApplicationSource),
     /// All.
     All,
 }

@@ -2,7 +2,7 @@
 
 use super::StoreResult;
 use crate::access::RequestId;
-use crate::audit::{AuditAction, AuditEntry, AuditPosition, AuditedKind, Author};
+use crate::audit::{AuditAction, AuditActor, AuditEntry, AuditPosition, AuditedKind};
 use crate::calendar::Timestamp;
 use crate::refs::OrganizationId;
 
@@ -10,7 +10,7 @@ use crate::refs::OrganizationId;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditFilter {
     /// By whom.
-    pub author: Option<Author>,
+    pub author: Option<AuditActor>,
     /// What was done.
     pub action: Option<AuditAction>,
     /// To what kind of thing.

@@ -7,10 +7,10 @@ use chrono::NaiveDate;
 
 use super::{Lock, StoreResult};
 use crate::calendar::Timestamp;
-use crate::document::lines::{LedgerLine, Sum, SumKey};
-use crate::document::linking::Place;
+use crate::document::lines::{BaseAndAmount, LedgerLine, SumKey};
+use crate::document::linking::BillingSlot;
 use crate::document::{BookDocument, DocumentHead, DraftContent, IssuedDocument};
-use crate::ledger::{Agreement, BookRows};
+use crate::ledger::{BookRows, ContractHeader};
 use crate::refs::{ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, OrganizationId};
 
 /// A sum of a family, or what is added to it.
@@ -21,25 +21,25 @@ pub struct FamilySum {
     /// What it is of.
     pub key: SumKey,
     /// How much.
-    pub sum: Sum,
+    pub sum: BaseAndAmount,
 }
 
 /// What a contract's book is read from.
 #[cfg_attr(feature = "mocks", mockall::automock)]
-pub trait Books {
+pub trait BookReader {
     /// A contract and its customer; the contract is held where asked, until the transaction ends.
     ///
     /// # Errors
     /// [`StoreError::Contended`](super::StoreError::Contended) when it was changed while it was waited for.
-    fn agreement(&mut self, key: ContractKey, lock: Option<Lock>) -> StoreResult<Option<Agreement>>;
+    fn agreement(&mut self, key: ContractKey, lock: Option<Lock>) -> StoreResult<Option<ContractHeader>>;
     /// A contract and its customer, by the contract's reference alone.
-    fn agreement_of(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<Agreement>>;
+    fn agreement_of(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<ContractHeader>>;
     /// Those of these contracts that are there, with their customers, by reference.
-    fn agreements(&mut self, contracts: &[ContractKey]) -> StoreResult<Vec<Agreement>>;
+    fn agreements(&mut self, contracts: &[ContractKey]) -> StoreResult<Vec<ContractHeader>>;
     /// Everything the books of contracts are made of, by contract.
     fn rows_of_books(&mut self, contracts: &[ContractKey]) -> StoreResult<BTreeMap<ContractKey, BookRows>>;
     /// The documents in force that stand in any of these places of contracts, by creation.
-    fn documents_in_places(&mut self, places: &[(ContractKey, Place)]) -> StoreResult<Vec<BookDocument>>;
+    fn documents_in_places(&mut self, places: &[(ContractKey, BillingSlot)]) -> StoreResult<Vec<BookDocument>>;
     /// Those of these customers' documents that have one of these references, children too, by creation.
     fn book_documents_by_refs(
         &mut self,
@@ -52,7 +52,7 @@ pub trait Books {
 /// What decisions about a contract write. The contract must be held [`Lock::Exclusive`](super::Lock::Exclusive).
 #[cfg_attr(feature = "mocks", mockall::automock)]
 #[allow(clippy::needless_lifetimes, reason = "what makes the mock asks for their names")]
-pub trait BookEntries {
+pub trait BookWriter {
     /// Stores drafts, each of a family.
     ///
     /// # Errors

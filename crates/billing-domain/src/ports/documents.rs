@@ -2,7 +2,7 @@
 
 use chrono::NaiveDate;
 
-use super::{StoreResult, Todays};
+use super::{LocalDates, StoreResult};
 use crate::calendar::Timestamp;
 use crate::document::files::{DocumentFile, FileForm};
 use crate::document::lines::LedgerLine;
@@ -51,7 +51,7 @@ pub struct DocumentFilter {
     /// Whether something is left to pay of an invoice or debit.
     pub has_amount_due: Option<bool>,
     /// Whether its due date has passed with something left to pay, and the days that tell.
-    pub overdue: Option<(bool, Todays)>,
+    pub overdue: Option<(bool, LocalDates)>,
 }
 
 /// Why a document exists, without its slot.

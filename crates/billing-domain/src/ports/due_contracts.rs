@@ -30,7 +30,7 @@ pub trait DueContracts {
     /// Brings the instant at which contracts next have something to issue forward, of all of which any version names an
     /// entity, and holds them [`Lock::Exclusive`](super::Lock::Exclusive); an earlier instant stays. May bring forward others,
     /// too: looking at a contract in vain changes nothing.
-    fn look_again(&mut self, organization: OrganizationId, entity_ref: &EntityRef, at: Timestamp) -> StoreResult<()>;
+    fn advance_due_instants(&mut self, organization: OrganizationId, entity_ref: &EntityRef, at: Timestamp) -> StoreResult<()>;
     /// Sets when contracts next have something to issue; `None` when one never has again.
     fn set_next_dues(&mut self, due: &BTreeMap<ContractKey, Option<Timestamp>>) -> StoreResult<()>;
 }

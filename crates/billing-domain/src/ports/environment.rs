@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::access::{CodeSecret, PasswordHash, SecretDigest, TokenClaims};
 use crate::calendar::Timestamp;
-use crate::document::files::MadeFile;
+use crate::document::files::RenderedFile;
 use crate::document::printout::Printout;
 use crate::format::{FormatError, FormatMapping, MappedEvent};
 
@@ -198,5 +198,5 @@ pub trait DocumentPrinter: Send + Sync {
     ///
     /// # Errors
     /// [`PrintError`].
-    fn print(&self, printout: &Printout) -> Result<MadeFile, PrintError>;
+    fn print(&self, printout: &Printout) -> Result<RenderedFile, PrintError>;
 }

@@ -2,7 +2,7 @@
 
 use super::StoreResult;
 use crate::calendar::Timestamp;
-use crate::imports::{KeptImport, MadeEvent};
+use crate::imports::{ImportRecord, ImportedEvent};
 use crate::page::{Page, PageRequest};
 use crate::refs::{CustomerId, EventRef, ImportPartRef, ImportRef, OrganizationId};
 
@@ -30,38 +30,38 @@ pub struct MadePart {
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait UsageImports {
     /// Keeps an import as it is now, in the place of what was kept of it; the events it made stay.
-    fn put_import(&mut self, organization: OrganizationId, import: &KeptImport) -> StoreResult<()>;
+    fn put_import(&mut self, organization: OrganizationId, import: &ImportRecord) -> StoreResult<()>;
     /// An import.
-    fn import(&mut self, organization: OrganizationId, import_ref: ImportRef) -> StoreResult<Option<KeptImport>>;
+    fn import(&mut self, organization: OrganizationId, import_ref: ImportRef) -> StoreResult<Option<ImportRecord>>;
     /// The same, held until the transaction ends: nobody else holds or changes it meanwhile.
-    fn hold_import(&mut self, organization: OrganizationId, import_ref: ImportRef) -> StoreResult<Option<KeptImport>>;
+    fn hold_import(&mut self, organization: OrganizationId, import_ref: ImportRef) -> StoreResult<Option<ImportRecord>>;
     /// Imports that pass a filter, by when they began, then by reference, the newest first; of each no more than its first documents.
     fn imports(
         &mut self,
         organization: OrganizationId,
         filter: &ImportFilter,
         page: PageRequest,
-    ) -> StoreResult<Page<KeptImport>>;
+    ) -> StoreResult<Page<ImportRecord>>;
     /// Notes events that an import made, as one part.
-    fn add_made_events(
+    fn add_imported_events(
         &mut self,
         organization: OrganizationId,
         import_ref: ImportRef,
         part: ImportPartRef,
-        events: &[MadeEvent],
+        events: &[ImportedEvent],
     ) -> StoreResult<()>;
     /// The next part of the events that an import made, from one on; none behind the last.
-    fn made_events(
+    fn imported_events(
         &mut self,
         organization: OrganizationId,
         import_ref: ImportRef,
         after: Option<ImportPartRef>,
     ) -> StoreResult<Option<MadePart>>;
     /// How many events are noted of an import.
-    fn count_made_events(&mut self, organization: OrganizationId, import_ref: ImportRef) -> StoreResult<u64>;
+    fn count_imported_events(&mut self, organization: OrganizationId, import_ref: ImportRef) -> StoreResult<u64>;
     /// Forgets that an import made some events of a part, each of a customer, and the keys they were sent with: who sends one of those
     /// keys again sends a new event. A part without events isn't there any more.
-    fn forget_made_events(
+    fn forget_imported_events(
         &mut self,
         organization: OrganizationId,
         import_ref: ImportRef,

@@ -8,7 +8,7 @@ use crate::verification::RecordedVerification;
 
 /// What `verify` looks at: everything there is, told as it is.
 #[cfg_attr(feature = "mocks", mockall::automock)]
-pub trait Inspection {
+pub trait IntegrityQueries {
     /// Every organization.
     fn all_organizations(&mut self) -> StoreResult<Vec<OrganizationId>>;
     /// An organization's contracts by reference, after one, at most `limit`, each with the instant its newest version was made.

@@ -20,13 +20,13 @@ use crate::text::OneLine;
 
 /// What day it is, by the calendar of each entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Todays {
+pub struct LocalDates {
     /// Of what no entity bills: by UTC.
     elsewhere: NaiveDate,
     of_entities: BTreeMap<NaiveDate, BTreeSet<EntityRef>>,
 }
 
-impl Todays {
+impl LocalDates {
     /// At an instant.
     pub fn at(now: Timestamp, entities: &[Entity]) -> Self {
         let mut of_entities: BTreeMap<NaiveDate, BTreeSet<EntityRef>> = BTreeMap::new();
@@ -157,7 +157,7 @@ impl DocumentOrder {
 
 /// Which part of a list is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ListPart {
+pub struct ListWindow {
     /// What comes after this place; from the beginning on when there is none.
     pub after: Option<DocumentPosition>,
     /// Elements to leave out from there on. They cost what the elements cost that are read.
@@ -166,7 +166,7 @@ pub struct ListPart {
     pub limit: u32,
 }
 
-impl From<PageRequest> for ListPart {
+impl From<PageRequest> for ListWindow {
     fn from(page: PageRequest) -> Self {
         Self { after: None, skip: page.offset(), limit: page.size() }
     }
@@ -207,7 +207,7 @@ pub struct ContractFilter {
     /// With this purchase order number.
     pub po_number: Option<OneLine>,
     /// In this state, and the days that tell.
-    pub state: Option<(ContractState, Todays)>,
+    pub state: Option<(ContractState, LocalDates)>,
     /// Whose last day is before this one.
     pub ends_before: Option<NaiveDate>,
     /// That agree on this pricing in any of their versions.
@@ -229,7 +229,7 @@ pub struct CustomerFilter {
 
 /// What something is that was searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FoundKind {
+pub enum SearchHitKind {
     /// An invoice, credit or debit.
     Document,
     /// A contract.
@@ -258,9 +258,9 @@ pub enum FoundKind {
 
 /// Something that was searched for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct SearchHit {
     /// What it is.
-    pub kind: FoundKind,
+    pub kind: SearchHitKind,
     /// Its reference.
     pub reference: String,
     /// Its number as people read it, or the key that it was looked for by.
@@ -275,7 +275,7 @@ pub struct Found {
 
 /// What is searched for, read in every way it can be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sought {
+pub struct SearchTerms {
     /// As it was written.
     pub text: OneLine,
     /// As the number of a document.
@@ -290,14 +290,14 @@ pub struct Sought {
 
 /// Lists, and what is found in all of them.
 #[cfg_attr(feature = "mocks", mockall::automock)]
-pub trait Lists {
+pub trait ListQueries {
     /// A part of the documents that pass a filter, in an order.
     fn listed_documents(
         &mut self,
         organization: OrganizationId,
         filter: &DocumentFilter,
         order: DocumentOrder,
-        part: ListPart,
+        part: ListWindow,
     ) -> StoreResult<Vec<Document>>;
     /// What all documents that pass a filter amount to.
     fn document_sums(&mut self, organization: OrganizationId, filter: &DocumentFilter) -> StoreResult<DocumentSums>;
@@ -326,5 +326,5 @@ pub trait Lists {
     ) -> StoreResult<Page<Customer>>;
     /// Those that have what is searched for as number, reference, key, purchase order number or name; then those whose
     /// name begins with it, letters A to Z in either case. By kind, then by reference; about as many as asked.
-    fn search(&mut self, organization: OrganizationId, sought: &Sought, limit: u32) -> StoreResult<Vec<Found>>;
+    fn search(&mut self, organization: OrganizationId, sought: &SearchTerms, limit: u32) -> StoreResult<Vec<SearchHit>>;
 }

@@ -17,22 +17,22 @@ mod documents;
 mod due_contracts;
 mod environment;
 mod formats;
+mod idempotency;
 mod imports;
 mod inspection;
 mod lists;
-mod paper;
-mod reading;
+mod reference_data;
 mod refused;
-mod replay_log;
 mod running_totals;
 mod runs;
 mod store;
 mod usage;
+mod usage_queries;
 
 pub use access::{Administrators, ApiKeys, KeyUse, Organizations, Sessions, SigningSecrets, Tokens};
 pub use accounts::{Accounts, ApplicationsOf, Balances, DocumentsOf, PaymentFilter, PaymentSortKey, Payments, PaymentsOf};
 pub use audit::{AuditFilter, AuditLog, AuditPart};
-pub use books::{BookEntries, Books, FamilySum};
+pub use books::{BookReader, BookWriter, FamilySum};
 pub use catalog::{Customers, Entities, Pricings, UsageProducts};
 pub use charges::{ChargeFilter, Charges};
 pub use contracts::{Contracts, NumberSeries};
@@ -43,22 +43,22 @@ pub use environment::{
     Sealer, SecretError, TokenSigner,
 };
 pub use formats::UsageFormats;
+pub use idempotency::IdempotencyStore;
 pub use imports::{ImportFilter, MadePart, UsageImports};
-pub use inspection::Inspection;
+pub use inspection::IntegrityQueries;
 pub use lists::{
     ContractFilter, ContractSortKey, CustomerFilter, CustomerSortKey, DocumentAmounts, DocumentOrder, DocumentPosition,
-    DocumentSortKey, DocumentSums, Found, FoundKind, ListPart, Lists, OrderedBy, Sought, Todays,
+    DocumentSortKey, DocumentSums, ListQueries, ListWindow, LocalDates, OrderedBy, SearchHit, SearchHitKind, SearchTerms,
 };
-pub use paper::{BankAccounts, ExchangeRates};
-pub use reading::{Billed, EventFilter, EventScope, EventSortKey, UsageReading, Visit};
+pub use reference_data::{BankAccounts, ExchangeRates};
 pub use refused::{RefusedFilter, RefusedUsage};
-pub use replay_log::ReplayLog;
 pub use running_totals::RunningTotals;
 pub use runs::{BillingRuns, RunFilter};
 pub use store::{
     Access, DiskUse, Insertion, Lock, RollBack, Savepoints, Store, StoreError, StoreResult, Tx, Update, attempt, transact,
 };
 pub use usage::{EventChanges, EventKeys, UsageEvents};
+pub use usage_queries::{BilledDocumentKey, EventFilter, EventScope, EventSortKey, RowVisitor, UsageQueries};
 
 #[cfg(feature = "mocks")]
 pub use access::{MockAdministrators, MockApiKeys, MockOrganizations, MockSessions, MockSigningSecrets, MockTokens};
@@ -67,7 +67,7 @@ pub use accounts::{MockAccounts, MockBalances, MockPayments};
 #[cfg(feature = "mocks")]
 pub use audit::MockAuditLog;
 #[cfg(feature = "mocks")]
-pub use books::{MockBookEntries, MockBooks};
+pub use books::{MockBookReader, MockBookWriter};
 #[cfg(feature = "mocks")]
 pub use catalog::{MockCustomers, MockEntities, MockPricings, MockUsageProducts};
 #[cfg(feature = "mocks")]
@@ -86,22 +86,22 @@ pub use environment::{
 #[cfg(feature = "mocks")]
 pub use formats::MockUsageFormats;
 #[cfg(feature = "mocks")]
+pub use idempotency::MockIdempotencyStore;
+#[cfg(feature = "mocks")]
 pub use imports::MockUsageImports;
 #[cfg(feature = "mocks")]
-pub use inspection::MockInspection;
+pub use inspection::MockIntegrityQueries;
 #[cfg(feature = "mocks")]
-pub use lists::MockLists;
+pub use lists::MockListQueries;
 #[cfg(feature = "mocks")]
-pub use paper::{MockBankAccounts, MockExchangeRates};
-#[cfg(feature = "mocks")]
-pub use reading::MockUsageReading;
+pub use reference_data::{MockBankAccounts, MockExchangeRates};
 #[cfg(feature = "mocks")]
 pub use refused::MockRefusedUsage;
-#[cfg(feature = "mocks")]
-pub use replay_log::MockReplayLog;
 #[cfg(feature = "mocks")]
 pub use running_totals::MockRunningTotals;
 #[cfg(feature = "mocks")]
 pub use runs::MockBillingRuns;
 #[cfg(feature = "mocks")]
 pub use usage::{MockEventChanges, MockEventKeys, MockUsageEvents};
+#[cfg(feature = "mocks")]
+pub use usage_queries::MockUsageQueries;

@@ -4,7 +4,7 @@ use super::StoreResult;
 use crate::calendar::Timestamp;
 use crate::page::{Page, PageRequest};
 use crate::refs::{BillingRunRef, OrganizationId};
-use crate::runs::{KeptRun, RunHead};
+use crate::runs::{BillingRunRecord, RunHead};
 
 /// What runs are narrowed to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,9 +19,9 @@ pub struct RunFilter {
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait BillingRuns {
     /// Keeps a run as it is now, in the place of what was kept of it.
-    fn put_billing_run(&mut self, organization: OrganizationId, run: &KeptRun) -> StoreResult<()>;
+    fn put_billing_run(&mut self, organization: OrganizationId, run: &BillingRunRecord) -> StoreResult<()>;
     /// A run with what it did.
-    fn billing_run(&mut self, organization: OrganizationId, run_ref: BillingRunRef) -> StoreResult<Option<KeptRun>>;
+    fn billing_run(&mut self, organization: OrganizationId, run_ref: BillingRunRef) -> StoreResult<Option<BillingRunRecord>>;
     /// Runs that pass a filter, by when they began, then by reference, the newest first.
     fn billing_runs(&mut self, organization: OrganizationId, filter: &RunFilter, page: PageRequest)
     -> StoreResult<Page<RunHead>>;

@@ -12,10 +12,10 @@
 use thiserror::Error;
 
 use super::{
-    Accounts, Administrators, ApiKeys, AuditLog, Balances, BankAccounts, BillingRuns, BookEntries, Books, Charges, Contracts,
-    Customers, DocumentFiles, Documents, DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, Inspection, Lists,
-    NumberSeries, Organizations, Payments, Pricings, RefusedUsage, ReplayLog, RunningTotals, Sessions, SigningSecrets, Tokens,
-    UsageEvents, UsageFormats, UsageImports, UsageProducts, UsageReading,
+    Accounts, Administrators, ApiKeys, AuditLog, Balances, BankAccounts, BillingRuns, BookReader, BookWriter, Charges, Contracts,
+    Customers, DocumentFiles, Documents, DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, IdempotencyStore,
+    IntegrityQueries, ListQueries, NumberSeries, Organizations, Payments, Pricings, RefusedUsage, RunningTotals, Sessions,
+    SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageImports, UsageProducts, UsageQueries,
 };
 
 /// What can go wrong in a store.
@@ -184,22 +184,22 @@ pub trait Tx:
     + EventChanges
     + RunningTotals
     + EventKeys
-    + UsageReading
+    + UsageQueries
     + Documents
     + DocumentFiles
-    + Lists
+    + ListQueries
     + Accounts
     + Payments
     + Balances
-    + Books
-    + BookEntries
+    + BookReader
+    + BookWriter
     + NumberSeries
-    + ReplayLog
+    + IdempotencyStore
     + AuditLog
     + RefusedUsage
     + BillingRuns
     + UsageImports
-    + Inspection
+    + IntegrityQueries
 {
 }
 
@@ -226,21 +226,21 @@ impl<T> Tx for T where
         + EventChanges
         + RunningTotals
         + EventKeys
-        + UsageReading
+        + UsageQueries
         + Documents
         + DocumentFiles
-        + Lists
+        + ListQueries
         + Accounts
         + Payments
         + Balances
-        + Books
-        + BookEntries
+        + BookReader
+        + BookWriter
         + NumberSeries
-        + ReplayLog
+        + IdempotencyStore
         + AuditLog
         + RefusedUsage
         + BillingRuns
         + UsageImports
-        + Inspection
+        + IntegrityQueries
 {
 }

@@ -9,7 +9,7 @@ use crate::catalog::UsageProduct;
 use crate::idempotency::IdempotencyKey;
 use crate::party::Customer;
 use crate::refs::{CustomerId, CustomerRef, DocumentKey, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef};
-use crate::usage::{KeptEvent, TakenEvent, UsageEvent};
+use crate::usage::{EventKeyRecord, NewEventKeyRecord, UsageEvent};
 
 /// Usage events.
 #[cfg_attr(feature = "mocks", mockall::automock)]
@@ -71,15 +71,15 @@ pub trait EventChanges {
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait EventKeys {
     /// The events that were taken under any of customers' keys, deleted ones too, by customer and key.
-    fn kept_events(
+    fn event_key_records(
         &mut self,
         organization: OrganizationId,
         keys: &[(CustomerId, IdempotencyKey)],
-    ) -> StoreResult<Vec<(CustomerId, KeptEvent)>>;
+    ) -> StoreResult<Vec<(CustomerId, EventKeyRecord)>>;
     /// Keeps the keys of customers' events that are stored, all or none.
     ///
     /// # Errors
     /// [`StoreError::Contended`](super::StoreError::Contended) when one of the keys is there already: a twin was faster, and
     /// the next attempt sees it.
-    fn keep_events(&mut self, organization: OrganizationId, taken: &[(CustomerId, TakenEvent)]) -> StoreResult<()>;
+    fn save_event_keys(&mut self, organization: OrganizationId, taken: &[(CustomerId, NewEventKeyRecord)]) -> StoreResult<()>;
 }

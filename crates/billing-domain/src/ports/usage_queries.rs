@@ -6,7 +6,7 @@ use crate::calendar::Timestamp;
 use crate::page::PageRequest;
 use crate::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId, UsageProductRef};
 use crate::report::ReportedEvent;
-use crate::summary::Metered;
+use crate::summary::MeteredEvent;
 use crate::usage::{ReportData, UsageEvent};
 
 use super::StoreResult;
@@ -40,7 +40,7 @@ pub enum EventSortKey {
 
 /// A document whose events are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Billed {
+pub struct BilledDocumentKey {
     /// Its customer.
     pub customer_id: CustomerId,
     /// Its contract.
@@ -56,15 +56,15 @@ pub enum EventScope {
     Now(EventFilter),
     /// Those that a document bills, as it bills them, each once: of events that changed after it was issued, the revision
     /// that stood on it then; of the others that aren't deleted and stand on it, the latest.
-    Billed(Billed),
+    Billed(BilledDocumentKey),
 }
 
 /// Takes one row after the other, for as long as it says so.
-pub type Visit<'v, T> = dyn FnMut(T) -> ControlFlow<()> + 'v;
+pub type RowVisitor<'v, T> = dyn FnMut(T) -> ControlFlow<()> + 'v;
 
 /// Usage events, read in bulk. What is visited isn't collected: the memory it takes doesn't grow with the number of events.
 #[cfg_attr(feature = "mocks", mockall::automock)]
-pub trait UsageReading {
+pub trait UsageQueries {
     /// A page of the events that pass a filter, in an order, from either end.
     fn events(
         &mut self,
@@ -80,14 +80,14 @@ pub trait UsageReading {
         &mut self,
         organization: OrganizationId,
         filter: &EventFilter,
-        visit: &mut Visit<'v, Metered>,
+        visit: &mut RowVisitor<'v, MeteredEvent>,
     ) -> StoreResult<()>;
     /// Visits the report data of a report's events that have any, in any order, until the visitor has enough.
     fn visit_report_data<'v>(
         &mut self,
         organization: OrganizationId,
         scope: &EventScope,
-        visit: &mut Visit<'v, ReportData>,
+        visit: &mut RowVisitor<'v, ReportData>,
     ) -> StoreResult<()>;
     /// Visits a report's events with their names and the numbers of the documents that carry them, by timestamp, then
     /// reference, until the visitor has enough.
@@ -95,6 +95,6 @@ pub trait UsageReading {
         &mut self,
         organization: OrganizationId,
         scope: &EventScope,
-        visit: &mut Visit<'v, ReportedEvent>,
+        visit: &mut RowVisitor<'v, ReportedEvent>,
     ) -> StoreResult<()>;
 }

@@ -36,7 +36,7 @@ impl AccountKey {
 
 /// Where money comes from that is applied to documents or refunded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Source {
+pub enum ApplicationSource {
     /// An issued credit.
     Credit(DocumentRef),
     /// A payment.
@@ -49,7 +49,7 @@ pub enum PaymentKind {
     /// From the customer.
     Payment,
     /// To the customer, out of a credit or a payment.
-    Refund(Source),
+    Refund(ApplicationSource),
 }
 
 /// A payment or a refund, as it was recorded.
@@ -111,7 +111,7 @@ pub struct Application {
     /// Its reference.
     pub application_ref: ApplicationRef,
     /// Where it comes from.
-    pub from: Source,
+    pub from: ApplicationSource,
     /// What it settles.
     pub to: DocumentRef,
     /// Above zero.

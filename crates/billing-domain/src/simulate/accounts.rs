@@ -5,24 +5,25 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use crate::access::Actor;
-use crate::account::AccountKey;
 use crate::calendar::{TimeZone, Timestamp};
-use crate::document::{BookDocument, Standing};
-use crate::ledger::receive::{Account, Issue, Moment};
+use crate::document::{BookDocument, LifecycleStatus};
+use crate::ledger::receivables::{DecisionContext, Issuance, ReceivablesAccount};
 use crate::ledger::{ContractBook, Entry};
 use crate::money::Money;
+use crate::receivables::AccountKey;
 use crate::refs::{DocumentRef, PaymentRef};
 use crate::refusal::Refusal;
 
 /// The receivables accounts of a contract's customer, and the payments that have names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Accounts {
-    accounts: BTreeMap<AccountKey, Account>,
+    accounts: BTreeMap<AccountKey, ReceivablesAccount>,
     pub(super) payments: BTreeMap<String, (AccountKey, PaymentRef)>,
 }
 
 /// What is decided on an account.
-pub(super) type Decision<'a, T> = &'a mut dyn FnMut(&mut Account, &Moment, &mut dyn FnMut() -> Uuid) -> Result<T, Refusal>;
+pub(super) type Decision<'a, T> =
+    &'a mut dyn FnMut(&mut ReceivablesAccount, &DecisionContext, &mut dyn FnMut() -> Uuid) -> Result<T, Refusal>;
 
 impl Accounts {
     /// Takes up what a decision of the ledger issued and put out of force.
@@ -33,14 +34,14 @@ impl Accounts {
         now: Timestamp,
         ids: &mut dyn FnMut() -> Uuid,
     ) -> Result<(), Refusal> {
-        let mut affected: BTreeMap<AccountKey, (Vec<Issue>, Vec<DocumentRef>)> = BTreeMap::new();
+        let mut affected: BTreeMap<AccountKey, (Vec<Issuance>, Vec<DocumentRef>)> = BTreeMap::new();
         for entry in entries {
             let (Entry::Issued { document_ref, .. } | Entry::Voided { document_ref, .. }) = entry else { continue };
             let Some(document) = book.document(*document_ref).cloned() else { continue };
             let (issued, voided) = affected.entry(AccountKey::of(&document)).or_default();
             match entry {
                 Entry::Voided { .. } => voided.push(*document_ref),
-                _ => issued.push(Issue { takes_back: book.takes_back(*document_ref), document }),
+                _ => issued.push(Issuance { takes_back: book.takes_back(*document_ref), document }),
             }
         }
         for (key, (issued, voided)) in affected {
@@ -68,12 +69,12 @@ impl Accounts {
         let account = self
             .accounts
             .entry(key.clone())
-            .or_insert_with(|| Account::new(key.clone(), applies_balance, Money::zero(key.currency)));
+            .or_insert_with(|| ReceivablesAccount::new(key.clone(), applies_balance, Money::zero(key.currency)));
         account.set_applies_balance(applies_balance);
         let zone = book.entity(&key.entity_ref).map_or(TimeZone::UTC, |entity| entity.profile.time_zone);
-        let decided = decide(account, &Moment { at: now, zone, by: Actor::Service }, ids)?;
+        let decided = decide(account, &DecisionContext { at: now, zone, by: Actor::Service }, ids)?;
         account.take_entries()?;
-        book.note_settled(account.documents().filter(|document| document.standing != Standing::Draft));
+        book.note_settled(account.documents().filter(|document| document.status != LifecycleStatus::Draft));
         Ok(decided)
     }
 

@@ -11,7 +11,7 @@ use crate::document::totals::DocumentContent;
 use crate::ledger::ContractBook;
 use crate::ledger::issue::Failure;
 use crate::ledger::overdue::{self, Overdue};
-use crate::ledger::view::{self, Shown};
+use crate::ledger::preview::{self, DocumentPreview};
 use crate::money::{Currency, Money};
 use crate::refs::DocumentRef;
 use crate::refusal::Refusal;
@@ -45,7 +45,7 @@ impl Bill {
             if let Some(Frozen::Issued(issued)) = life.frozen.get(&document_ref) {
                 simulated.issued = Some(issued.clone());
             }
-            if document.standing.is_void() { &mut void } else { &mut documents }.push(simulated);
+            if document.status.is_void() { &mut void } else { &mut documents }.push(simulated);
         }
         let events = life.events.iter().filter_map(|event| Some((event.name.clone()?, event.standing)));
         let (events, currency) = (events.collect(), currency(&life.book.contract)?);
@@ -148,7 +148,7 @@ impl Bill {
     /// # Errors
     /// Returns a [`Refusal`] if an amount can't be held.
     pub fn preview_current(&self) -> Result<Vec<SimulatedDocument>, Refusal> {
-        self.shown(view::current(&self.book, self.now)?)
+        self.shown(preview::preview_current_period(&self.book, self.now)?)
     }
 
     /// Returns the documents of the next period as they would be (billing rules 7).
@@ -156,12 +156,12 @@ impl Bill {
     /// # Errors
     /// Returns a [`Refusal`] if an amount can't be held.
     pub fn preview_next(&self) -> Result<Vec<SimulatedDocument>, Refusal> {
-        self.shown(view::next(&self.book, self.now)?)
+        self.shown(preview::preview_next_period(&self.book, self.now)?)
     }
 
-    fn shown(&self, shown: Vec<Shown>) -> Result<Vec<SimulatedDocument>, Refusal> {
+    fn shown(&self, shown: Vec<DocumentPreview>) -> Result<Vec<SimulatedDocument>, Refusal> {
         let mut documents = Vec::new();
-        for Shown { document, content, .. } in shown {
+        for DocumentPreview { document, content, .. } in shown {
             let document_ref = document.head.document_ref;
             let issued = self.documents.iter().find(|issued| issued.document.head.document_ref == document_ref);
             documents.extend(match (content, issued) {

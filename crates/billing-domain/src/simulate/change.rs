@@ -4,7 +4,7 @@ use chrono::NaiveDate;
 
 use super::terms::{ProductEdit, Terms, product};
 use super::value::Given;
-use crate::contract::amendment::{ContractEdit, ProductPatch, QuantityChange, Since};
+use crate::contract::amendment::{ContractEdit, EffectiveFrom, ProductPatch, QuantityChange};
 use crate::contract::{Contract, ContractProduct};
 use crate::patch::Patch;
 use crate::quantity::Quantity;
@@ -128,9 +128,9 @@ impl ContractChange {
             None => Patch::Keep,
         };
         let since = match &self.since {
-            ChangeStart::NextPeriod => Since::NextPeriod,
-            ChangeStart::CurrentPeriod => Since::CurrentPeriod,
-            ChangeStart::Day(day) => Since::Day(day.read("effective_from")?),
+            ChangeStart::NextPeriod => EffectiveFrom::NextPeriod,
+            ChangeStart::CurrentPeriod => EffectiveFrom::CurrentPeriod,
+            ChangeStart::Day(day) => EffectiveFrom::Day(day.read("effective_from")?),
         };
         Ok(ContractEdit { po_number, products, since, version: self.version })
     }

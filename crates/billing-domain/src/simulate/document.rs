@@ -6,11 +6,11 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use crate::calendar::Period;
+use crate::document::legal_particulars::missing;
 use crate::document::lines::DocumentLine;
 use crate::document::numbering::DocumentNumber;
-use crate::document::paper::missing;
 use crate::document::totals::{DocumentContent, Tax};
-use crate::document::{BookDocument, DocumentKind, DocumentState, IssuedDocument, Purpose, Standing};
+use crate::document::{BookDocument, DocumentKind, DocumentState, IssuedDocument, LifecycleStatus, Purpose};
 use crate::ledger::ContractBook;
 use crate::money::{Money, Percentage};
 use crate::refs::DocumentRef;
@@ -22,7 +22,7 @@ pub struct SimulatedDocument {
     /// Its number; of a preview that isn't opened, one with the sequence 0.
     pub number: DocumentNumber,
     /// How far it has come.
-    pub standing: Standing,
+    pub standing: LifecycleStatus,
     /// Its own period.
     pub period: Period,
     /// Lines and totals.
@@ -51,7 +51,7 @@ impl SimulatedDocument {
         let number = |named: Option<DocumentRef>| Some(book.document(named?)?.head.number.clone());
         Self {
             number: document.head.number.clone(),
-            standing: document.standing,
+            standing: document.status,
             period: document.head.period,
             content,
             parent: number(document.head.parent),
@@ -215,9 +215,9 @@ impl SimulatedDocument {
         };
         let name = if is_opened { number.to_string() } else { kind.to_owned() };
         let standing = match self.standing {
-            Standing::Draft if is_opened => " DRAFT",
-            Standing::Void | Standing::Discarded => " VOID",
-            Standing::Draft | Standing::Issued | Standing::Uncollectible => "",
+            LifecycleStatus::Draft if is_opened => " DRAFT",
+            LifecycleStatus::Void | LifecycleStatus::Discarded => " VOID",
+            LifecycleStatus::Draft | LifecycleStatus::Issued | LifecycleStatus::Uncollectible => "",
         };
         format!("{name} {} {}{standing}", self.period.start(), self.total().to_decimal())
     }
@@ -227,10 +227,10 @@ impl fmt::Display for SimulatedDocument {
     /// Number, standing, period and total.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let standing = match self.standing {
-            Standing::Draft => "DRAFT",
-            Standing::Issued => "ISSUED",
-            Standing::Uncollectible => "UNCOLLECTIBLE",
-            Standing::Void | Standing::Discarded => "VOID",
+            LifecycleStatus::Draft => "DRAFT",
+            LifecycleStatus::Issued => "ISSUED",
+            LifecycleStatus::Uncollectible => "UNCOLLECTIBLE",
+            LifecycleStatus::Void | LifecycleStatus::Discarded => "VOID",
         };
         write!(f, "{} {standing} {}: {}", self.number, self.period, self.content.total)
     }

@@ -23,8 +23,8 @@ impl Life {
         };
         let (counted, standing) = self.decide(|life, mut ids| {
             let counted = CountedEvent { event_ref: EventRef::from_uuid(ids()), occurred_at: at, service_date, quantity };
-            let standing = post::add(&mut life.book, key.product_no, usage, &[counted], life.now, &mut ids)?;
-            issue::remind(&mut life.book, life.now)?;
+            let standing = post::post_usage(&mut life.book, key.product_no, usage, &[counted], life.now, &mut ids)?;
+            issue::schedule_next_run(&mut life.book, life.now)?;
             Ok((counted, standing))
         })?;
         let name = self.name.clone();
@@ -51,12 +51,12 @@ impl Life {
         let standing = self.decide(|life, mut ids| {
             let (book, now) = (&mut life.book, life.now);
             let standing = if key == present.key {
-                post::change(book, &key, without, Some(counted), present.standing, now, &mut ids)?
+                post::post_usage_change(book, &key, without, Some(counted), present.standing, now, &mut ids)?
             } else {
-                post::change(book, &present.key, without, None, present.standing, now, &mut ids)?;
-                post::add(book, key.product_no, &key.usage_product_ref, &[counted], now, &mut ids)?
+                post::post_usage_change(book, &present.key, without, None, present.standing, now, &mut ids)?;
+                post::post_usage(book, key.product_no, &key.usage_product_ref, &[counted], now, &mut ids)?
             };
-            issue::remind(book, now)?;
+            issue::schedule_next_run(book, now)?;
             Ok(standing)
         })?;
         self.events[index] = SimulatedEvent { counted, key, standing, ..present };
@@ -68,8 +68,8 @@ impl Life {
         let index = self.event_index(name)?;
         let (event, without) = (self.events[index].clone(), self.without(index)?);
         self.decide(|life, mut ids| {
-            post::change(&mut life.book, &event.key, without, None, event.standing, life.now, &mut ids)?;
-            issue::remind(&mut life.book, life.now)
+            post::post_usage_change(&mut life.book, &event.key, without, None, event.standing, life.now, &mut ids)?;
+            issue::schedule_next_run(&mut life.book, life.now)
         })?;
         self.events[index].is_deleted = true;
         Ok(())

@@ -13,13 +13,13 @@ use super::value::Given;
 use crate::access::Actor;
 use crate::calendar::{Period, TimeZone, Timestamp};
 use crate::catalog::UsageProduct;
-use crate::contract::agreement::Catalog;
+use crate::contract::resolve::Catalog;
 use crate::contract::{Contract, ContractProduct, check_products};
 use crate::document::totals::DocumentContent;
 use crate::document::{BookDocument, DocumentKind, IssuedDocument};
+use crate::ledger::amend::BackdatingPolicy;
 use crate::ledger::issue::Failure;
-use crate::ledger::terms::Backdated;
-use crate::ledger::{ContractBook, Entry, check, issue, terms as amending};
+use crate::ledger::{ContractBook, Entry, amend as amending, check, issue};
 use crate::party::{Customer, CustomerProfile};
 use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, ProductNo};
 use crate::refusal::Refusal;
@@ -42,7 +42,7 @@ pub(super) struct Life {
     pub(super) book: ContractBook,
     pub(super) now: Timestamp,
     /// What a step that may exceed the limit of documents due at once says of that.
-    pub(super) backdated: Backdated,
+    pub(super) backdated: BackdatingPolicy,
     /// The name of the step that is carried out.
     pub(super) name: Option<String>,
     pub(super) events: Vec<SimulatedEvent>,
@@ -173,10 +173,10 @@ impl Life {
     fn learn(&mut self) {
         let live = self.events.iter().filter(|event| !event.is_deleted);
         self.book.put_events(live.map(|event| event.standing).collect::<BTreeSet<_>>());
-        for pair in self.book.unknown_exchange_rates(self.now) {
+        for pair in self.book.missing_exchange_rates(self.now) {
             let known = |rate: &&ExchangeRate| (rate.from, rate.to) == (pair.from, pair.to) && rate.date <= pair.on;
             let rate = self.rates.iter().filter(known).max_by_key(|rate| rate.date).copied();
-            self.book.learn_exchange_rate(pair, rate);
+            self.book.set_exchange_rate(pair, rate);
         }
     }
 
@@ -198,13 +198,13 @@ impl Life {
     }
 
     pub(super) fn run(&mut self) -> Result<(), Refusal> {
-        self.failed = self.decide(|life, mut ids| issue::run(&mut life.book, life.now, ALL, &mut ids))?.failed;
+        self.failed = self.decide(|life, mut ids| issue::issue_due(&mut life.book, life.now, ALL, &mut ids))?.failed;
         Ok(())
     }
 
     /// Looks again at what is due, after a change beside the contract.
     pub(super) fn remind(&mut self) -> Result<(), Refusal> {
-        self.decide(|life, _| issue::remind(&mut life.book, life.now))
+        self.decide(|life, _| issue::schedule_next_run(&mut life.book, life.now))
     }
 
     pub(super) fn put_prices(&mut self, prices: &PriceList) -> Result<(), Refusal> {

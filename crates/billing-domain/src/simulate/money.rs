@@ -3,8 +3,8 @@
 use super::accounts::Decision;
 use super::life::Life;
 use super::setup::unknown;
-use crate::account::{AccountKey, Source};
-use crate::ledger::receive::PaymentFacts;
+use crate::ledger::receivables::NewPayment;
+use crate::receivables::{AccountKey, ApplicationSource};
 use crate::refs::DocumentRef;
 use crate::refusal::Refusal;
 
@@ -25,8 +25,9 @@ impl Life {
     pub(super) fn pay(&mut self, number: &str, amount: &str, takes_more: bool) -> Result<(), Refusal> {
         let (key, document_ref) = self.receivable(number)?;
         let facts = facts(amount);
-        let payment_ref = self
-            .on_account(&key, &mut |account, moment, mut ids| account.pay(document_ref, &facts, takes_more, moment, &mut ids))?;
+        let payment_ref = self.on_account(&key, &mut |account, moment, mut ids| {
+            account.record_payment(document_ref, &facts, takes_more, moment, &mut ids)
+        })?;
         if let Some(name) = self.name.clone() {
             self.accounts.payments.insert(name, (key, payment_ref));
         }
@@ -40,10 +41,10 @@ impl Life {
     }
 
     /// Returns the account and the source with a name: a payment's, or the number of a credit.
-    fn source(&self, name: &str) -> Result<(AccountKey, Source), Refusal> {
+    fn source(&self, name: &str) -> Result<(AccountKey, ApplicationSource), Refusal> {
         match self.accounts.payments.get(name) {
-            Some((key, payment_ref)) => Ok((key.clone(), Source::Payment(*payment_ref))),
-            None => self.receivable(name).map(|(key, document_ref)| (key, Source::Credit(document_ref))),
+            Some((key, payment_ref)) => Ok((key.clone(), ApplicationSource::Payment(*payment_ref))),
+            None => self.receivable(name).map(|(key, document_ref)| (key, ApplicationSource::Credit(document_ref))),
         }
     }
 
@@ -84,10 +85,10 @@ impl Life {
     /// Reverses the write-off of a document.
     pub(super) fn undo_write_off(&mut self, number: &str) -> Result<(), Refusal> {
         let (key, document_ref) = self.receivable(number)?;
-        self.on_account(&key, &mut |account, moment, mut ids| account.undo_write_off(document_ref, None, moment, &mut ids))
+        self.on_account(&key, &mut |account, moment, mut ids| account.reverse_write_off(document_ref, None, moment, &mut ids))
     }
 }
 
-fn facts(amount: &str) -> PaymentFacts {
-    PaymentFacts { amount: amount.to_owned(), paid_date: None, reference: None, method: None }
+fn facts(amount: &str) -> NewPayment {
+    NewPayment { amount: amount.to_owned(), paid_date: None, reference: None, method: None }
 }

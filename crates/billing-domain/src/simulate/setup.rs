@@ -7,7 +7,7 @@ use super::price::PriceList;
 use super::terms::Terms;
 use super::value::{Given, StepTime};
 use crate::calendar::{TimeZone, Timestamp};
-use crate::ledger::terms::Backdated;
+use crate::ledger::amend::BackdatingPolicy;
 use crate::party::{Entity, MAX_PREFIX_CHARS};
 use crate::refusal::Refusal;
 
@@ -21,7 +21,7 @@ pub(super) struct Setup {
     pub(super) pricings: Vec<PriceList>,
     pub(super) terms: Vec<Terms>,
     pub(super) created: Option<Given<StepTime>>,
-    pub(super) backdated: Backdated,
+    pub(super) backdated: BackdatingPolicy,
     pub(super) runs: bool,
 }
 

@@ -11,7 +11,7 @@ use super::setup::Setup;
 use super::terms::Terms;
 use super::value::{Given, StepTime};
 use crate::calendar::{Timestamp, day_after};
-use crate::ledger::terms::Backdated;
+use crate::ledger::amend::BackdatingPolicy;
 use crate::quantity::Quantity;
 use crate::refs::UsageProductRef;
 use crate::refusal::Refusal;
@@ -51,7 +51,7 @@ impl Default for Simulation {
             pricings: Vec::new(),
             terms: Vec::new(),
             created: None,
-            backdated: Backdated::Refused,
+            backdated: BackdatingPolicy::Refused,
             runs: true,
         };
         Self { setup, steps: Vec::new() }
@@ -98,7 +98,7 @@ impl Simulation {
 
     /// Lets the creation make up to 1,200 documents due at once instead of 24 (billing rules 1.6).
     pub const fn allow_backdated(mut self) -> Self {
-        self.setup.backdated = Backdated::Allowed;
+        self.setup.backdated = BackdatingPolicy::Allowed;
         self
     }
 

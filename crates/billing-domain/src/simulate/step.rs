@@ -9,10 +9,10 @@ use super::setup::{put_entity, unknown};
 use super::simulation::Simulation;
 use super::value::{Given, StepTime};
 use crate::charge::Charge;
-use crate::contract::amendment::{ContractEdit, LastDay};
-use crate::ledger::charge::{self, Occasion};
-use crate::ledger::terms::Backdated;
-use crate::ledger::{issue, terms as amending};
+use crate::contract::amendment::{CancelAt, ContractEdit};
+use crate::ledger::amend::BackdatingPolicy;
+use crate::ledger::charge::{self, ChargeContext};
+use crate::ledger::{amend as amending, issue};
 use crate::money::{Currency, Price};
 use crate::quantity::Quantity;
 use crate::refs::UsageProductRef;
@@ -26,7 +26,7 @@ use crate::tax::ExchangeRate;
 pub struct StepBuilder {
     simulation: Simulation,
     at: Given<StepTime>,
-    backdated: Backdated,
+    backdated: BackdatingPolicy,
 }
 
 impl Simulation {
@@ -38,7 +38,7 @@ impl Simulation {
 
 impl StepBuilder {
     pub(super) const fn new(simulation: Simulation, at: Given<StepTime>) -> Self {
-        Self { simulation, at, backdated: Backdated::Refused }
+        Self { simulation, at, backdated: BackdatingPolicy::Refused }
     }
 
     fn step(self, action: impl Fn(&mut Life) -> Result<(), Refusal> + Send + Sync + 'static) -> Simulation {
@@ -51,7 +51,7 @@ impl StepBuilder {
 
     /// Lets the step make up to 1,200 documents due at once instead of 24 (billing rules 1.6).
     pub const fn allow_backdated(mut self) -> Self {
-        self.backdated = Backdated::Allowed;
+        self.backdated = BackdatingPolicy::Allowed;
         self
     }
 
@@ -115,21 +115,21 @@ impl StepBuilder {
 
     /// Cancels the contract: it ends with each product's current period.
     pub fn cancel(self) -> Simulation {
-        self.cancel_with(|| Ok(LastDay::PeriodEnd))
+        self.cancel_with(|| Ok(CancelAt::PeriodEnd))
     }
 
     /// Cancels the contract: today is its last day, and everything open is issued at once.
     pub fn cancel_today(self) -> Simulation {
-        self.cancel_with(|| Ok(LastDay::Today))
+        self.cancel_with(|| Ok(CancelAt::Today))
     }
 
     /// Cancels the contract: it ends on a day, past or future.
     pub fn cancel_on(self, last_day: impl Into<Given<chrono::NaiveDate>>) -> Simulation {
         let last_day = last_day.into();
-        self.cancel_with(move || Ok(LastDay::Day(last_day.read("last_day")?)))
+        self.cancel_with(move || Ok(CancelAt::Day(last_day.read("last_day")?)))
     }
 
-    fn cancel_with(self, last_day: impl Fn() -> Result<LastDay, Refusal> + Send + Sync + 'static) -> Simulation {
+    fn cancel_with(self, last_day: impl Fn() -> Result<CancelAt, Refusal> + Send + Sync + 'static) -> Simulation {
         self.step(move |life| {
             let last_day = last_day()?;
             life.decide(|life, mut ids| amending::cancel(&mut life.book, last_day, life.backdated, life.now, &mut ids))
@@ -296,12 +296,12 @@ impl Life {
     fn charged(
         &mut self,
         issue: bool,
-        decide: impl FnOnce(&mut Self, Occasion, &mut dyn FnMut() -> uuid::Uuid) -> Result<Charge, Refusal>,
+        decide: impl FnOnce(&mut Self, ChargeContext, &mut dyn FnMut() -> uuid::Uuid) -> Result<Charge, Refusal>,
     ) -> Result<(), Refusal> {
         self.decide(|life, ids| {
-            let occasion = Occasion { now: life.now, by: Self::by(), issue };
+            let occasion = ChargeContext { now: life.now, by: Self::by(), issue };
             decide(life, occasion, ids)?;
-            issue::remind(&mut life.book, life.now)
+            issue::schedule_next_run(&mut life.book, life.now)
         })
     }
 }

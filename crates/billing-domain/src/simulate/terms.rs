@@ -4,7 +4,7 @@ use chrono::NaiveDate;
 
 use super::price::{PriceList, Prices, pricing};
 use super::value::{Given, Recipe};
-use crate::contract::amendment::{ProductPatch, TreatmentPatch};
+use crate::contract::amendment::{ProductPatch, TaxTreatmentPatch};
 use crate::contract::schedule::{BillingCycle, CycleUnit};
 use crate::contract::terms::{PaymentTime, Quantities, QuantityStep, RequestedLineItem, RequestedProduct};
 use crate::money::{Currency, Percentage, Price};
@@ -319,7 +319,7 @@ impl Terms {
             bank_transfer: payment.bank_transfer.map_or(Patch::Keep, Patch::Set),
             online: payment.online.map_or(Patch::Keep, Patch::Set),
             crypto: payment.crypto.map_or(Patch::Keep, Patch::Set),
-            treatment: TreatmentPatch {
+            treatment: TaxTreatmentPatch {
                 category: treatment.category.map_or(Patch::Keep, Patch::Set),
                 exemption_code: treatment.exemption_code.map_or(Patch::Keep, Patch::Set),
                 exemption_reason: treatment.exemption_reason.map_or(Patch::Keep, Patch::Set),

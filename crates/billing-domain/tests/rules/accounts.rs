@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::access::Actor;
-use billing_domain::account::{AccountKey, AccountRows, StatementEntry, StatementKind, statement};
 use billing_domain::calendar::TimeZone;
-use billing_domain::document::linking::Slot;
-use billing_domain::document::{BookDocument, DocumentHead, DocumentKind, Purpose, Settlement, Standing};
-use billing_domain::ledger::receive::{Account, AccountEntry, Issue, Moment, check_account};
+use billing_domain::document::linking::SlotKind;
+use billing_domain::document::{BookDocument, DocumentHead, DocumentKind, LifecycleStatus, Purpose, Settlement};
+use billing_domain::ledger::receivables::{AccountEntry, DecisionContext, Issuance, ReceivablesAccount, check_account};
 use billing_domain::money::{Money, MoneySum};
+use billing_domain::receivables::{AccountKey, AccountRows, StatementEntry, StatementKind, statement};
 use billing_domain::refs::DocumentRef;
 use billing_testkit::{CountingIds, fixtures};
 use fixtures::{agreed, at, cents, date, eur, per_unit, period, pricing};
@@ -29,7 +29,7 @@ fn document(number: u128, kind: DocumentKind, purpose: Purpose, parent: Option<u
     BookDocument {
         head: DocumentHead { document_ref: reference(number), kind, purpose, parent: parent.map(reference), ..head },
         family: reference(ROOT),
-        standing: Standing::Issued,
+        status: LifecycleStatus::Issued,
         total: Some(cents(minor)),
         issue_date: Some(date("2027-02-01")),
         due_date: Some(date("2027-02-01")),
@@ -38,7 +38,7 @@ fn document(number: u128, kind: DocumentKind, purpose: Purpose, parent: Option<u
 }
 
 fn root(minor: i64) -> BookDocument {
-    document(ROOT, DocumentKind::Invoice, Purpose::Regular(Slot::Period), None, minor)
+    document(ROOT, DocumentKind::Invoice, Purpose::Regular(SlotKind::Period), None, minor)
 }
 
 fn child(number: u128, minor: i64) -> BookDocument {
@@ -50,16 +50,16 @@ fn adjustment(number: u128, kind: DocumentKind, parent: u128, minor: i64) -> Boo
 }
 
 fn written_off(document: BookDocument) -> BookDocument {
-    BookDocument { standing: Standing::Uncollectible, ..document }
+    BookDocument { status: LifecycleStatus::Uncollectible, ..document }
 }
 
 /// What a credit of a parent that takes back documents settles, in order.
 fn settled(parent: u128, minor: i64, takes_back: &[u128], family: Vec<BookDocument>) -> Vec<(u128, i64)> {
     let credit = adjustment(1_000, DocumentKind::Credit, parent, minor);
-    let mut account = Account::new(AccountKey::of(&credit), true, Money::zero(eur()));
+    let mut account = ReceivablesAccount::new(AccountKey::of(&credit), true, Money::zero(eur()));
     account.add(AccountRows { documents: family, ..AccountRows::default() });
     let takes_back: BTreeSet<DocumentRef> = takes_back.iter().copied().map(reference).collect();
-    issue(&mut account, vec![Issue { document: credit, takes_back }]);
+    issue(&mut account, vec![Issuance { document: credit, takes_back }]);
     let entries = account.take_entries().expect("small amounts");
     let applied = entries.iter().filter_map(|entry| match entry {
         AccountEntry::Applied(application) => Some((application.to.as_uuid().as_u128(), application.amount.minor())),
@@ -68,8 +68,8 @@ fn settled(parent: u128, minor: i64, takes_back: &[u128], family: Vec<BookDocume
     applied.collect()
 }
 
-fn issue(account: &mut Account, issued: Vec<Issue>) {
-    let moment = Moment { at: at("2027-03-01T00:00:00Z"), zone: TimeZone::UTC, by: Actor::Service };
+fn issue(account: &mut ReceivablesAccount, issued: Vec<Issuance>) {
+    let moment = DecisionContext { at: at("2027-03-01T00:00:00Z"), zone: TimeZone::UTC, by: Actor::Service };
     let mut last = 0;
     let mut ids = || {
         last += 1;
@@ -115,13 +115,13 @@ fn an_account_holds_any_number_of_large_documents() {
     const LARGE: i64 = 5_000_000_000_000_000_000;
     let credit = |number| adjustment(number, DocumentKind::Credit, ROOT, LARGE);
     let key = AccountKey::of(&credit(2));
-    let mut account = Account::new(key, true, Money::zero(eur()));
-    let issued = (2..7).map(|number| Issue { document: credit(number), takes_back: BTreeSet::new() });
+    let mut account = ReceivablesAccount::new(key, true, Money::zero(eur()));
+    let issued = (2..7).map(|number| Issuance { document: credit(number), takes_back: BTreeSet::new() });
     issue(&mut account, issued.collect());
     assert_eq!(account.unapplied().to_string(), "250000000000000000.00 EUR");
     assert_eq!(check_account(&account, MoneySum::zero(eur())), Ok(Vec::new()));
     let invoice = |number| BookDocument { family: reference(number), ..child(number, LARGE) };
-    let issued = (10..16).map(|number| Issue { document: invoice(number), takes_back: BTreeSet::new() });
+    let issued = (10..16).map(|number| Issuance { document: invoice(number), takes_back: BTreeSet::new() });
     issue(&mut account, issued.collect());
     assert_eq!(account.unapplied(), MoneySum::zero(eur()));
     assert_eq!(check_account(&account, MoneySum::zero(eur())), Ok(Vec::new()));

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use billing_domain::catalog::{PriceModel, Pricing};
-use billing_domain::contract::agreement::Catalog;
 use billing_domain::contract::amendment::{
-    Amendment, ContractEdit, LastDay, ProductPatch, QuantityChange, Since, Situation, cancelled, edited, resumed, with_quantity,
+    Amendment, AmendmentContext, CancelAt, ContractEdit, EffectiveFrom, ProductPatch, QuantityChange, cancelled, edited, resumed,
+    with_quantity,
 };
+use billing_domain::contract::resolve::Catalog;
 use billing_domain::contract::schedule::{BillingCycle, BillingSchedule, CycleUnit};
 use billing_domain::contract::terms::{PaymentTime, ProductTerms, Quantities, QuantityStep, RequestedLineItem, SelectedCharge};
 use billing_domain::contract::{Contract, ContractProduct};
@@ -50,17 +51,17 @@ fn year() -> Contract {
 }
 
 /// Decides on a day; `begun` products have billed.
-fn on<T>(today: &str, begun: &[u16], decide: impl FnOnce(&Situation<'_>) -> T) -> T {
+fn on<T>(today: &str, begun: &[u16], decide: impl FnOnce(&AmendmentContext<'_>) -> T) -> T {
     let (today, has_begun) = (date(today), |no: ProductNo| begun.contains(&no.0));
-    decide(&Situation { today: &|_| today, has_begun: &has_begun })
+    decide(&AmendmentContext { today: &|_| today, has_begun: &has_begun })
 }
 
-fn edit(products: Vec<ProductPatch>, since: Since) -> ContractEdit {
+fn edit(products: Vec<ProductPatch>, since: EffectiveFrom) -> ContractEdit {
     ContractEdit { po_number: Patch::Keep, products: Some(products), since, version: None }
 }
 
-fn from(day: &str) -> Since {
-    Since::Day(date(day))
+fn from(day: &str) -> EffectiveFrom {
+    EffectiveFrom::Day(date(day))
 }
 
 /// A patch of a product of pricing `api`.
@@ -133,7 +134,7 @@ fn base_amount(terms: &ProductTerms) -> String {
 
 /// What is billed when: days and price, discount, and why it ends early.
 fn shown(product: &ContractProduct) -> Vec<String> {
-    let clip = |clip: &billing_domain::contract::Clip<'_>| {
+    let clip = |clip: &billing_domain::contract::TermsInterval<'_>| {
         let discount = clip.terms.discount.map(|percent| format!(" −{} %", percent.as_decimal())).unwrap_or_default();
         let cut = clip.cut.map(|reason| format!(" {reason:?}")).unwrap_or_default();
         format!("{} at {}{discount}{cut}", clip.days, base_amount(clip.terms))
@@ -165,9 +166,10 @@ fn steps_of(contract: &Contract, no: usize) -> Vec<Vec<String>> {
 
 #[test]
 fn an_edit_of_another_version_than_the_newest_is_refused() {
-    let contract = after(&year(), "2026-01-10", &edit(vec![api(|p| p.tax = Patch::Set(percent("7")))], Since::NextPeriod));
+    let contract =
+        after(&year(), "2026-01-10", &edit(vec![api(|p| p.tax = Patch::Set(percent("7")))], EffectiveFrom::NextPeriod));
     assert_eq!(contract.version, 2);
-    let edit = |version| ContractEdit { po_number: Patch::Keep, products: None, since: Since::default(), version };
+    let edit = |version| ContractEdit { po_number: Patch::Keep, products: None, since: EffectiveFrom::default(), version };
     let attempt = |version| on("2026-01-10", &[], |now| edited(&contract, &edit(version), &catalog(), now));
     for (version, expected) in [(1, vec!["version_conflict"]), (3, vec!["version out_of_range"]), (0, vec!["version_conflict"])] {
         assert_eq!(code(&attempt(Some(version)).expect_err("a refusal")), expected, "{version}");
@@ -186,15 +188,15 @@ fn an_edit_cannot_hold_from_before_the_contracts_first_day() {
 
 #[test]
 fn a_change_holds_from_the_period_that_is_asked_for() {
-    let rows: [(&str, Since, &[&str]); 7] = [
-        ("2026-03-10", Since::NextPeriod, &["2026-01-01…2026-03-31 at 10", "2026-04-01…2026-12-31 at 20"]),
-        ("2026-03-10", Since::CurrentPeriod, &["2026-01-01…2026-02-28 at 10", "2026-03-01…2026-12-31 at 20"]),
+    let rows: [(&str, EffectiveFrom, &[&str]); 7] = [
+        ("2026-03-10", EffectiveFrom::NextPeriod, &["2026-01-01…2026-03-31 at 10", "2026-04-01…2026-12-31 at 20"]),
+        ("2026-03-10", EffectiveFrom::CurrentPeriod, &["2026-01-01…2026-02-28 at 10", "2026-03-01…2026-12-31 at 20"]),
         ("2026-03-10", from("2026-02-01"), &["2026-01-01…2026-01-31 at 10", "2026-02-01…2026-12-31 at 20"]),
         ("2026-03-10", from("2026-12-01"), &["2026-01-01…2026-11-30 at 10", "2026-12-01…2026-12-31 at 20"]),
         ("2026-03-10", from("2026-01-01"), &["2026-01-01…2026-12-31 at 20"]),
         // One that hasn't started changes at once.
-        ("2025-12-10", Since::NextPeriod, &["2026-01-01…2026-12-31 at 20"]),
-        ("2025-12-10", Since::CurrentPeriod, &["2026-01-01…2026-12-31 at 20"]),
+        ("2025-12-10", EffectiveFrom::NextPeriod, &["2026-01-01…2026-12-31 at 20"]),
+        ("2025-12-10", EffectiveFrom::CurrentPeriod, &["2026-01-01…2026-12-31 at 20"]),
     ];
     for (today, since, expected) in rows {
         let amendment = amended(&year(), today, &edit(vec![api(|p| p.line_items = costs("20"))], since));
@@ -295,12 +297,12 @@ fn values_equal_to_the_newest_are_no_change() {
     let newest = || whole(contract.products[0].newest_terms().expect("terms"));
     let only_the_price = || api(|p| p.line_items = costs("20"));
     let rows = [
-        ("all of it", newest(), Since::NextPeriod, None),
-        ("all of it and a version", newest(), Since::NextPeriod, Some(2)),
-        ("and a period", newest(), Since::CurrentPeriod, Some(2)),
+        ("all of it", newest(), EffectiveFrom::NextPeriod, None),
+        ("all of it and a version", newest(), EffectiveFrom::NextPeriod, Some(2)),
+        ("and a period", newest(), EffectiveFrom::CurrentPeriod, Some(2)),
         ("and a day", newest(), from("2026-02-01"), Some(2)),
         ("and a day within a period", newest(), from("2026-02-15"), Some(2)),
-        ("one value", only_the_price(), Since::NextPeriod, None),
+        ("one value", only_the_price(), EffectiveFrom::NextPeriod, None),
         ("one value, a day and a version", only_the_price(), from("2026-02-01"), Some(2)),
         ("nothing", api(|_| ()), from("2026-02-01"), None),
     ];
@@ -324,12 +326,12 @@ fn with_a_day_and_no_version_a_value_equal_to_the_newest_holds_from_that_day() {
 
 #[test]
 fn what_an_edit_does_not_name_keeps_its_plan() {
-    let rows: [(&str, ProductPatch, Since, &[&str]); 6] = [
-        ("a note", api(|p| p.note = Patch::Set(prose("hello"))), Since::NextPeriod, &RISE),
+    let rows: [(&str, ProductPatch, EffectiveFrom, &[&str]); 6] = [
+        ("a note", api(|p| p.note = Patch::Set(prose("hello"))), EffectiveFrom::NextPeriod, &RISE),
         (
             "tax",
             api(|p| p.tax = Patch::Set(percent("7"))),
-            Since::NextPeriod,
+            EffectiveFrom::NextPeriod,
             &["2026-01-01…2026-02-28 at 10", "2026-03-01…2026-03-31 at 10", "2026-04-01…2026-12-31 at 20 −25 %"],
         ),
         (
@@ -353,7 +355,7 @@ fn what_an_edit_does_not_name_keeps_its_plan() {
         (
             "a later end",
             api(|p| p.billing_end_date = Some(date("2027-03-31"))),
-            Since::NextPeriod,
+            EffectiveFrom::NextPeriod,
             &["2026-01-01…2026-03-31 at 10", "2026-04-01…2027-03-31 at 20 −25 %"],
         ),
     ];
@@ -392,7 +394,7 @@ fn a_line_item_that_is_planned_to_go_stays_until_then_when_another_gets_seats_or
 #[test]
 fn notes_hold_in_every_part_of_the_plan_at_once() {
     let contract =
-        after(&with_a_rise(), "2026-02-10", &edit(vec![api(|p| p.note = Patch::Set(prose("hello")))], Since::NextPeriod));
+        after(&with_a_rise(), "2026-02-10", &edit(vec![api(|p| p.note = Patch::Set(prose("hello")))], EffectiveFrom::NextPeriod));
     assert_eq!(contract.version, 3);
     let notes: Vec<Option<&str>> =
         contract.products[0].plan().iter().map(|clip| clip.terms.note.as_ref().map(|note| note.as_str())).collect();
@@ -438,7 +440,7 @@ fn what_structures_documents_is_noted_apart() {
         ("tax", |p| p.tax = Patch::Set(percent("7")), false),
     ];
     for (what, change, is_structure) in rows {
-        let amendment = begun(&year(), "2026-03-10", &edit(vec![api(change)], Since::NextPeriod)).expect("an amendment");
+        let amendment = begun(&year(), "2026-03-10", &edit(vec![api(change)], EffectiveFrom::NextPeriod)).expect("an amendment");
         let expected = if is_structure { first_days(&[(0, "2026-04-01")]) } else { BTreeMap::new() };
         assert_eq!(amendment.restructured, expected, "{what}");
     }
@@ -447,7 +449,7 @@ fn what_structures_documents_is_noted_apart() {
 #[test]
 fn an_end_structures_nothing_but_before_the_product_has_begun() {
     let with_day = fixtures::agreed_with(&pricings()[0], "2026-01-01", "2026-12-31", |r| r.issue_day = Some(date("2026-02-01")));
-    let later = edit(vec![api(|p| p.billing_end_date = Some(date("2028-01-20")))], Since::NextPeriod);
+    let later = edit(vec![api(|p| p.billing_end_date = Some(date("2028-01-20")))], EffectiveFrom::NextPeriod);
     for contract in [contract(vec![with_day.clone()]), year()] {
         let amendment = begun(&contract, "2026-03-10", &later).expect("an amendment");
         assert_eq!((amendment.restructured.len(), amendment.since), (0, first_days(&[(0, "2027-01-01")])));
@@ -528,7 +530,7 @@ fn the_order_of_the_list_decides_nothing() {
     for (what, contract, patches, expected) in rows {
         for patches in permutations(&patches) {
             // Before anything has begun, every change holds from the beginning.
-            let after = after(&contract, "2025-12-01", &edit(patches, Since::NextPeriod));
+            let after = after(&contract, "2025-12-01", &edit(patches, EffectiveFrom::NextPeriod));
             let found: Vec<(u16, String)> = after
                 .products
                 .iter()
@@ -556,24 +558,24 @@ fn an_element_that_may_mean_several_products_is_ambiguous() {
         ),
     ];
     for (patches, expected) in rows {
-        assert_eq!(code(&refused(&three(), "2026-02-10", &edit(patches, Since::NextPeriod))), expected);
+        assert_eq!(code(&refused(&three(), "2026-02-10", &edit(patches, EffectiveFrom::NextPeriod))), expected);
     }
     // In August the first is over: the other alone is left.
-    let discount = edit(vec![api(|p| p.discount = Patch::Set(percent("5")))], Since::NextPeriod);
+    let discount = edit(vec![api(|p| p.discount = Patch::Set(percent("5")))], EffectiveFrom::NextPeriod);
     assert_eq!(plan(&after(&three(), "2026-08-10", &discount), 1)[1], "2026-09-01…2026-12-31 at 10 −5 %");
 }
 
 #[test]
 fn a_product_that_is_left_out_ends() {
     let both = || contract(vec![terms("api", "2026-01-01", "2026-12-31"), terms("other", "2026-03-01", "2026-12-31")]);
-    let rows: [(&str, Since, &[&str], Option<&str>); 6] = [
-        ("2026-04-10", Since::NextPeriod, &["2026-03-01…2026-04-30 at 5 Removed"], Some("2026-05-01")),
-        ("2026-04-10", Since::CurrentPeriod, &["2026-03-01…2026-04-10 at 5 Removed"], Some("2026-04-11")),
+    let rows: [(&str, EffectiveFrom, &[&str], Option<&str>); 6] = [
+        ("2026-04-10", EffectiveFrom::NextPeriod, &["2026-03-01…2026-04-30 at 5 Removed"], Some("2026-05-01")),
+        ("2026-04-10", EffectiveFrom::CurrentPeriod, &["2026-03-01…2026-04-10 at 5 Removed"], Some("2026-04-11")),
         ("2026-04-10", from("2026-03-17"), &["2026-03-01…2026-03-16 at 5 Removed"], Some("2026-03-17")),
         ("2026-04-10", from("2026-02-01"), &[], Some("2026-03-01")),
-        ("2026-02-10", Since::NextPeriod, &[], Some("2026-03-01")),
+        ("2026-02-10", EffectiveFrom::NextPeriod, &[], Some("2026-03-01")),
         // One that is over is left out by everyone.
-        ("2027-02-10", Since::NextPeriod, &["2026-03-01…2026-12-31 at 5"], None),
+        ("2027-02-10", EffectiveFrom::NextPeriod, &["2026-03-01…2026-12-31 at 5"], None),
     ];
     for (today, since, expected, first) in rows {
         let patch = api(|p| p.billing_start_date = Some(date("2026-01-01")));
@@ -587,7 +589,7 @@ fn a_product_that_is_left_out_ends() {
 /// `other` leaves at the end of February.
 fn without_other() -> Contract {
     let both = contract(vec![terms("api", "2026-01-01", "2026-12-31"), terms("other", "2026-01-01", "2026-12-31")]);
-    let contract = after(&both, "2026-02-10", &edit(vec![api(|_| ())], Since::NextPeriod));
+    let contract = after(&both, "2026-02-10", &edit(vec![api(|_| ())], EffectiveFrom::NextPeriod));
     assert_eq!(plan(&contract, 1), ["2026-01-01…2026-02-28 at 5 Removed"]);
     assert!(contract.products[1].is_removed());
     contract
@@ -600,21 +602,21 @@ fn back(change: impl FnOnce(&mut ProductPatch)) -> Vec<ProductPatch> {
 #[test]
 fn a_product_that_is_put_back_before_its_end_goes_on_as_if_nothing_was() {
     let discount = |p: &mut ProductPatch| p.discount = Patch::Set(percent("5"));
-    let rows: [(&str, Vec<ProductPatch>, Since, &[&str]); 4] = [
-        ("as it was", back(|_| ()), Since::NextPeriod, &["2026-01-01…2026-12-31 at 5"]),
+    let rows: [(&str, Vec<ProductPatch>, EffectiveFrom, &[&str]); 4] = [
+        ("as it was", back(|_| ()), EffectiveFrom::NextPeriod, &["2026-01-01…2026-12-31 at 5"]),
         (
             "said in full",
             back(|p| {
                 p.billing_start_date = Some(date("2026-01-01"));
                 p.billing_end_date = Some(date("2026-12-31"));
             }),
-            Since::NextPeriod,
+            EffectiveFrom::NextPeriod,
             &["2026-01-01…2026-12-31 at 5"],
         ),
         (
             "with another discount",
             back(discount),
-            Since::NextPeriod,
+            EffectiveFrom::NextPeriod,
             &["2026-01-01…2026-02-28 at 5", "2026-03-01…2026-12-31 at 5 −5 %"],
         ),
         (
@@ -649,7 +651,7 @@ fn an_end_that_is_taken_back_to_before_later_terms_is_no_product_left_out() {
     // Left out on the same day, it can be put back.
     let left_out = after(&prolonged, "2026-01-20", &edit(vec![], from("2027-01-01")));
     assert_eq!(last(&left_out), "2026-12-31");
-    assert_eq!(last(&after(&left_out, "2026-01-20", &edit(vec![api(|_| {})], Since::NextPeriod))), "2027-06-30");
+    assert_eq!(last(&after(&left_out, "2026-01-20", &edit(vec![api(|_| {})], EffectiveFrom::NextPeriod))), "2027-06-30");
 }
 
 #[test]
@@ -659,18 +661,21 @@ fn a_product_is_put_back_whatever_happened_since_it_was_left_out() {
     let both = contract(vec![terms("api", "2026-01-01", "2026-12-31"), terms("other", "2026-01-01", "2026-12-31")]);
     let left_out_for_good = after(&both, "2026-02-12", &edit(vec![api(|_| ())], from("2026-01-01")));
     assert!(plan(&left_out_for_good, 1).is_empty());
-    let resumed = resumed(&cancel(&without_other(), "2026-02-12", LastDay::Today).expect("an amendment").contract).contract;
+    let resumed = resumed(&cancel(&without_other(), "2026-02-12", CancelAt::Today).expect("an amendment").contract).contract;
     // One that is left out again keeps the end that is planned.
     assert_eq!(left_out_again, without_other());
     let rows = [("left out again", left_out_again), ("annulled", left_out_for_good), ("cancelled and resumed", resumed)];
     for (what, contract) in rows {
         assert!(contract.products[1].is_removed(), "{what}");
-        let contract =
-            after(&contract, "2026-02-14", &edit(back(|p| p.billing_start_date = Some(date("2026-01-01"))), Since::NextPeriod));
+        let contract = after(
+            &contract,
+            "2026-02-14",
+            &edit(back(|p| p.billing_start_date = Some(date("2026-01-01"))), EffectiveFrom::NextPeriod),
+        );
         assert_eq!(plan(&contract, 1), ["2026-01-01…2026-12-31 at 5"], "{what}");
     }
     let seats = change_on(&without_other(), "2026-02-13", &other_of(change("base", "3", None))).expect("an amendment").contract;
-    let contract = after(&seats, "2026-02-14", &edit(back(|_| ()), Since::NextPeriod));
+    let contract = after(&seats, "2026-02-14", &edit(back(|_| ()), EffectiveFrom::NextPeriod));
     assert_eq!(plan(&contract, 1), ["2026-01-01…2026-12-31 at 5"]);
     assert_eq!(steps_of(&contract, 1), [["3 from 2026-02-13"]]);
 }
@@ -685,7 +690,7 @@ fn a_product_that_is_over_goes_on_only_from_a_day_that_is_said() {
         })
     };
     let contract = without_other();
-    for since in [Since::NextPeriod, Since::CurrentPeriod] {
+    for since in [EffectiveFrom::NextPeriod, EffectiveFrom::CurrentPeriod] {
         assert_eq!(code(&refused(&contract, "2026-03-10", &edit(until("2026-12-31"), since))), ["product_over"], "{since:?}");
         // One that leaves its end as it was changes nothing.
         for patches in [until("2026-02-28"), back(|p| p.billing_start_date = Some(date("2026-01-01")))] {
@@ -730,7 +735,7 @@ fn a_contract_that_is_over_goes_on_by_a_later_end_and_a_day() {
             since,
         )
     };
-    assert_eq!(code(&refused(&year(), "2027-02-10", &later(Since::NextPeriod))), ["product_over"]);
+    assert_eq!(code(&refused(&year(), "2027-02-10", &later(EffectiveFrom::NextPeriod))), ["product_over"]);
     let amendment = begun(&year(), "2027-02-10", &later(from("2027-03-01"))).expect("an amendment");
     assert_eq!(plan(&amendment.contract, 0), ["2026-01-01…2026-12-31 at 10", "2027-03-01…2027-12-31 at 10"]);
     assert_eq!(amendment.since, first_days(&[(0, "2027-03-01")]));
@@ -738,7 +743,7 @@ fn a_contract_that_is_over_goes_on_by_a_later_end_and_a_day() {
 
 #[test]
 fn the_first_day_of_a_product_stands_once_it_has_begun() {
-    let start = |day: &str| edit(vec![api(|p| p.billing_start_date = Some(date(day)))], Since::NextPeriod);
+    let start = |day: &str| edit(vec![api(|p| p.billing_start_date = Some(date(day)))], EffectiveFrom::NextPeriod);
     for day in ["2025-12-01", "2026-02-01"] {
         let attempt = on("2026-03-10", &[0], |now| edited(&year(), &start(day), &catalog(), now));
         assert_eq!(code(&attempt.expect_err("a refusal")), ["already_started"], "{day}");
@@ -795,9 +800,9 @@ fn a_pricing_comes_once_over_the_same_days_ended_products_included() {
         ]
     };
     for today in ["2026-12-10", "2027-01-10"] {
-        let refusal = refused(&year(), today, &edit(again("2026-12-31"), Since::NextPeriod));
+        let refusal = refused(&year(), today, &edit(again("2026-12-31"), EffectiveFrom::NextPeriod));
         assert_eq!(code(&refusal), ["products.1.product_pricing_ref duplicate_product"], "{today}");
-        assert_eq!(after(&year(), today, &edit(again("2027-01-01"), Since::NextPeriod)).products.len(), 2, "{today}");
+        assert_eq!(after(&year(), today, &edit(again("2027-01-01"), EffectiveFrom::NextPeriod)).products.len(), 2, "{today}");
     }
 }
 
@@ -856,7 +861,7 @@ fn everything_wrong_in_an_edit_is_found_at_once() {
             p.billing_end_date = Some(date("2026-05-31"));
         }),
     ];
-    let mut found = code(&refused(&year(), "2026-03-10", &edit(patches, Since::NextPeriod)));
+    let mut found = code(&refused(&year(), "2026-03-10", &edit(patches, EffectiveFrom::NextPeriod)));
     found.sort();
     let expected = [
         "products.0.entity_ref unknown_reference",
@@ -889,7 +894,7 @@ fn an_end_holds_on_the_very_day_whoever_asks_for_it() {
     let rows = [
         ("by a day", by(ends_on("2026-06-20"), from("2026-06-21"))),
         ("by an earlier day", by(ends_on("2026-06-20"), from("2026-06-05"))),
-        ("by the current period", by(ends_on("2026-06-20"), Since::CurrentPeriod)),
+        ("by the current period", by(ends_on("2026-06-20"), EffectiveFrom::CurrentPeriod)),
         ("left out", by(vec![], from("2026-06-21"))),
         (
             "cancelled",
@@ -908,15 +913,15 @@ fn an_end_before_the_next_period_is_asked_for_with_a_day_or_the_current_period()
         on(today, has_begun, |now| edited(&year(), &edit(ends_on(last), since), &catalog(), now)).map(|_| ())
     };
     let rows = [
-        (Since::NextPeriod, "2026-06-20", false),
-        (Since::NextPeriod, "2026-05-20", false),
+        (EffectiveFrom::NextPeriod, "2026-06-20", false),
+        (EffectiveFrom::NextPeriod, "2026-05-20", false),
         (from("2026-06-22"), "2026-06-20", false),
         (from("2026-06-21"), "2026-06-20", true),
-        (Since::CurrentPeriod, "2026-06-20", true),
+        (EffectiveFrom::CurrentPeriod, "2026-06-20", true),
         // The next period may end with the edit, or later.
-        (Since::NextPeriod, "2026-06-30", true),
-        (Since::NextPeriod, "2026-07-20", true),
-        (Since::NextPeriod, "2028-01-20", true),
+        (EffectiveFrom::NextPeriod, "2026-06-30", true),
+        (EffectiveFrom::NextPeriod, "2026-07-20", true),
+        (EffectiveFrom::NextPeriod, "2028-01-20", true),
         (from("2026-12-01"), "2026-07-20", true),
     ];
     for (since, last, is_taken) in rows {
@@ -927,10 +932,10 @@ fn an_end_before_the_next_period_is_asked_for_with_a_day_or_the_current_period()
         }
     }
     // Nothing is billed yet, or nothing has started.
-    attempt(&[], "2026-06-10", "2026-06-20", Since::NextPeriod).expect("it hasn't begun");
-    attempt(&[0], "2025-12-10", "2026-06-20", Since::NextPeriod).expect("it hasn't started");
+    attempt(&[], "2026-06-10", "2026-06-20", EffectiveFrom::NextPeriod).expect("it hasn't begun");
+    attempt(&[0], "2025-12-10", "2026-06-20", EffectiveFrom::NextPeriod).expect("it hasn't started");
     // One that is over has no next period.
-    let over = attempt(&[0], "2027-02-10", "2026-06-20", Since::NextPeriod).expect_err("a refusal");
+    let over = attempt(&[0], "2027-02-10", "2026-06-20", EffectiveFrom::NextPeriod).expect_err("a refusal");
     assert_eq!(code(&over), ["products.0.billing_end_date ends_before_next_period"]);
     attempt(&[0], "2027-02-10", "2026-06-20", from("2026-06-21")).expect("a day that is over may be asked for");
 }
@@ -949,11 +954,11 @@ fn an_end_that_is_moved_back_restores_every_period() {
     ];
     for (what, before, end) in rows {
         for moved in ["2026-02-20", "2026-03-31", "2026-07-20", "2028-01-20"] {
-            let there = begun(&before, "2026-02-25", &edit(ends_on(moved), Since::CurrentPeriod)).expect("an amendment");
+            let there = begun(&before, "2026-02-25", &edit(ends_on(moved), EffectiveFrom::CurrentPeriod)).expect("an amendment");
             assert_eq!(there.contract.products[0].billed().expect("it bills").last_day(), date(moved), "{what} {moved}");
             assert!(there.restructured.is_empty(), "{what} {moved}");
             let first = date(moved).min(date(end)).succ_opt().expect("a day");
-            let back = edit(ends_on(end), Since::Day(first));
+            let back = edit(ends_on(end), EffectiveFrom::Day(first));
             let back = begun(&there.contract, "2026-02-25", &back).expect("an amendment");
             assert_eq!(back.contract.products[0].plan(), before.products[0].plan(), "{what} {moved}");
             let days = there.since.values().chain(back.since.values()).copied().collect::<Vec<_>>();
@@ -965,9 +970,11 @@ fn an_end_that_is_moved_back_restores_every_period() {
 #[test]
 fn the_anchor_of_a_product_that_has_begun_moves_only_with_the_issue_day() {
     let later = |has_begun: &[u16]| {
-        on("2026-02-25", has_begun, |now| edited(&year(), &edit(ends_on("2027-01-20"), Since::NextPeriod), &catalog(), now))
-            .expect("an amendment")
-            .contract
+        on("2026-02-25", has_begun, |now| {
+            edited(&year(), &edit(ends_on("2027-01-20"), EffectiveFrom::NextPeriod), &catalog(), now)
+        })
+        .expect("an amendment")
+        .contract
     };
     let extended = later(&[0]);
     assert_eq!(extended.products[0].newest_terms().expect("terms").schedule.anchor(), date("2027-01-01"));
@@ -991,7 +998,7 @@ fn the_anchor_of_a_product_that_has_begun_moves_only_with_the_issue_day() {
 fn an_end_before_the_issue_day_clips_the_grid() {
     let with_day = fixtures::agreed_with(&pricings()[0], "2026-01-01", "2026-12-31", |r| r.issue_day = Some(date("2026-03-15")));
     let contract = contract(vec![with_day]);
-    let ended = edit(ends_on("2026-02-20"), Since::CurrentPeriod);
+    let ended = edit(ends_on("2026-02-20"), EffectiveFrom::CurrentPeriod);
     let amendment = begun(&contract, "2026-02-10", &ended).expect("an amendment");
     let product = &amendment.contract.products[0];
     assert_eq!(
@@ -1009,27 +1016,31 @@ fn a_one_time_product_that_has_begun_ends_no_later_than_it_did_first() {
     });
     let contract = contract(vec![once]);
     let attempt = |contract: &Contract, last: &str, since| begun(contract, "2027-05-10", &edit(ends_on(last), since));
-    let ended = attempt(&contract, "2027-06-30", Since::CurrentPeriod).expect("an amendment").contract;
+    let ended = attempt(&contract, "2027-06-30", EffectiveFrom::CurrentPeriod).expect("an amendment").contract;
     assert_eq!(periods_from(&ended.products[0], "2027-01-01"), ["2027-01-01…2027-06-30 181/365"]);
     let left_out = begun(&contract, "2027-05-10", &edit(vec![], from("2027-07-01"))).expect("an amendment").contract;
     assert_eq!(periods_from(&left_out.products[0], "2027-01-01"), ["2027-01-01…2027-06-30 181/365"]);
-    let back = attempt(&ended, "2027-12-31", Since::CurrentPeriod).expect("an amendment").contract;
+    let back = attempt(&ended, "2027-12-31", EffectiveFrom::CurrentPeriod).expect("an amendment").contract;
     assert_eq!(back.products[0].plan(), contract.products[0].plan());
-    for (from, since) in [(&contract, Since::NextPeriod), (&contract, Since::CurrentPeriod), (&ended, Since::CurrentPeriod)] {
+    for (from, since) in [
+        (&contract, EffectiveFrom::NextPeriod),
+        (&contract, EffectiveFrom::CurrentPeriod),
+        (&ended, EffectiveFrom::CurrentPeriod),
+    ] {
         let refusal = attempt(from, "2028-12-31", since).expect_err("a refusal");
         assert_eq!(code(&refusal), ["products.0.billing_end_date not_retroactive"]);
     }
-    let anew = after(&contract, "2027-05-10", &edit(ends_on("2028-12-31"), Since::NextPeriod));
+    let anew = after(&contract, "2027-05-10", &edit(ends_on("2028-12-31"), EffectiveFrom::NextPeriod));
     assert_eq!(periods_from(&anew.products[0], "2027-01-01"), ["2027-01-01…2028-12-31 731/731"]);
 }
 
 #[test]
 fn a_product_that_is_left_out_again_keeps_its_end_and_a_named_end_takes_its_place() {
-    for since in [Since::NextPeriod, Since::CurrentPeriod, from("2026-02-01")] {
+    for since in [EffectiveFrom::NextPeriod, EffectiveFrom::CurrentPeriod, from("2026-02-01")] {
         let again = amended(&without_other(), "2026-02-12", &edit(vec![api(|_| ())], since));
         assert_eq!(again.contract, without_other(), "{since:?}");
     }
-    let earlier = edit(back(|p| p.billing_end_date = Some(date("2026-02-20"))), Since::CurrentPeriod);
+    let earlier = edit(back(|p| p.billing_end_date = Some(date("2026-02-20"))), EffectiveFrom::CurrentPeriod);
     let contract = begun(&without_other(), "2026-02-12", &earlier).expect("an amendment").contract;
     assert_eq!(plan(&contract, 1), ["2026-01-01…2026-02-20 at 5"]);
 }
@@ -1043,7 +1054,7 @@ fn an_element_with_a_number_means_that_product() {
         })
     };
     for patches in permutations(&[numbered(0, "api", "1"), numbered(1, "api", "2"), numbered(2, "other", "3")]) {
-        let contract = after(&three(), "2025-12-01", &edit(patches, Since::NextPeriod));
+        let contract = after(&three(), "2025-12-01", &edit(patches, EffectiveFrom::NextPeriod));
         let discounts: Vec<String> = contract.products.iter().map(|product| shown(product)[0].clone()).collect();
         assert!(
             discounts.iter().zip(["−1 %", "−2 %", "−3 %"]).all(|(shown, discount)| shown.ends_with(discount)),
@@ -1052,8 +1063,11 @@ fn an_element_with_a_number_means_that_product() {
     }
     // The number decides before the start does: the start moves.
     let moved = ProductPatch { billing_start_date: Some(date("2026-07-02")), ..numbered(1, "api", "2") };
-    let contract =
-        after(&three(), "2025-12-01", &edit(vec![numbered(0, "api", "1"), moved, of("other", |_| ())], Since::NextPeriod));
+    let contract = after(
+        &three(),
+        "2025-12-01",
+        &edit(vec![numbered(0, "api", "1"), moved, of("other", |_| ())], EffectiveFrom::NextPeriod),
+    );
     assert_eq!((plan(&contract, 1), contract.products.len()), (vec!["2026-07-02…2026-12-31 at 10 −2 %".to_owned()], 3));
     let rows = [
         (vec![numbered(3, "api", "1")], "products.0.product_no unknown_product"),
@@ -1061,18 +1075,18 @@ fn an_element_with_a_number_means_that_product() {
         (vec![numbered(1, "api", "1"), numbered(1, "api", "2")], "products.1.product_no ambiguous_product"),
     ];
     for (patches, expected) in rows {
-        assert_eq!(code(&refused(&three(), "2026-02-10", &edit(patches, Since::NextPeriod))), [expected]);
+        assert_eq!(code(&refused(&three(), "2026-02-10", &edit(patches, EffectiveFrom::NextPeriod))), [expected]);
     }
 }
 
 const CANCELLED_AT: &str = "2026-03-10T12:00:00Z";
 
-fn cancel(contract: &Contract, today: &str, last_day: LastDay) -> Result<Amendment, Refusal> {
+fn cancel(contract: &Contract, today: &str, last_day: CancelAt) -> Result<Amendment, Refusal> {
     on(today, &[], |now| cancelled(contract, last_day, at(CANCELLED_AT), now))
 }
 
-fn last(day: &str) -> LastDay {
-    LastDay::Day(date(day))
+fn last(day: &str) -> CancelAt {
+    CancelAt::Day(date(day))
 }
 
 /// `api` over the year, `other` in its second half.
@@ -1082,11 +1096,11 @@ fn two() -> Contract {
 
 #[test]
 fn a_cancelled_contract_bills_until_its_last_day() {
-    type Row<'a> = (&'a str, LastDay, Option<&'a str>, Option<&'a str>);
+    type Row<'a> = (&'a str, CancelAt, Option<&'a str>, Option<&'a str>);
     let rows: [Row<'_>; 11] = [
-        ("2026-03-10", LastDay::PeriodEnd, Some("2026-01-01…2026-03-31 at 10 Cancelled"), None),
-        ("2026-03-31", LastDay::PeriodEnd, Some("2026-01-01…2026-03-31 at 10 Cancelled"), None),
-        ("2026-03-10", LastDay::Today, Some("2026-01-01…2026-03-10 at 10 Cancelled"), None),
+        ("2026-03-10", CancelAt::PeriodEnd, Some("2026-01-01…2026-03-31 at 10 Cancelled"), None),
+        ("2026-03-31", CancelAt::PeriodEnd, Some("2026-01-01…2026-03-31 at 10 Cancelled"), None),
+        ("2026-03-10", CancelAt::Today, Some("2026-01-01…2026-03-10 at 10 Cancelled"), None),
         ("2026-03-10", last("2026-02-15"), Some("2026-01-01…2026-02-15 at 10 Cancelled"), None),
         ("2026-03-10", last("2026-01-01"), Some("2026-01-01…2026-01-01 at 10 Cancelled"), None),
         ("2026-03-10", last("2025-12-31"), None, None),
@@ -1098,9 +1112,9 @@ fn a_cancelled_contract_bills_until_its_last_day() {
         ),
         ("2026-03-10", last("2026-12-31"), Some("2026-01-01…2026-12-31 at 10"), Some("2026-07-01…2026-12-31 at 5")),
         // Not begun: nothing is ever billed.
-        ("2025-12-10", LastDay::PeriodEnd, None, None),
-        ("2025-12-10", LastDay::Today, None, None),
-        ("2026-12-10", LastDay::PeriodEnd, Some("2026-01-01…2026-12-31 at 10"), Some("2026-07-01…2026-12-31 at 5")),
+        ("2025-12-10", CancelAt::PeriodEnd, None, None),
+        ("2025-12-10", CancelAt::Today, None, None),
+        ("2026-12-10", CancelAt::PeriodEnd, Some("2026-01-01…2026-12-31 at 10"), Some("2026-07-01…2026-12-31 at 5")),
     ];
     for (today, last_day, first, second) in rows {
         let amendment = cancel(&two(), today, last_day).expect("an amendment");
@@ -1127,12 +1141,12 @@ fn a_last_day_outside_the_contract_is_refused() {
 
 #[test]
 fn a_cancelled_contract_is_cancelled_again_only_with_an_earlier_day() {
-    let once = cancel(&two(), "2026-03-10", LastDay::PeriodEnd).expect("an amendment").contract;
+    let once = cancel(&two(), "2026-03-10", CancelAt::PeriodEnd).expect("an amendment").contract;
     let again = |last_day| on("2026-03-20", &[], |now| cancelled(&once, last_day, at("2026-03-20T12:00:00Z"), now));
-    for last_day in [LastDay::PeriodEnd, last("2026-03-31")] {
+    for last_day in [CancelAt::PeriodEnd, last("2026-03-31")] {
         assert_eq!(code(&again(last_day).expect_err("a refusal")), ["contract_over"], "{last_day:?}");
     }
-    for (last_day, expected) in [(LastDay::Today, "2026-03-20"), (last("2026-02-10"), "2026-02-10")] {
+    for (last_day, expected) in [(CancelAt::Today, "2026-03-20"), (last("2026-02-10"), "2026-02-10")] {
         let amendment = again(last_day).expect("an amendment");
         assert_eq!(plan(&amendment.contract, 0), [format!("2026-01-01…{expected} at 10 Cancelled")]);
         assert_eq!((amendment.contract.version, amendment.contract.cancelled_at), (3, Some(at(CANCELLED_AT))));
@@ -1142,8 +1156,8 @@ fn a_cancelled_contract_is_cancelled_again_only_with_an_earlier_day() {
 #[test]
 fn a_cancel_ends_what_was_planned_for_later() {
     let contract = with_a_rise();
-    let rows: [(LastDay, &[&str]); 3] = [
-        (LastDay::PeriodEnd, &["2026-01-01…2026-02-28 at 10 Cancelled"]),
+    let rows: [(CancelAt, &[&str]); 3] = [
+        (CancelAt::PeriodEnd, &["2026-01-01…2026-02-28 at 10 Cancelled"]),
         (last("2026-03-31"), &["2026-01-01…2026-03-31 at 10 Cancelled"]),
         (last("2026-05-15"), &["2026-01-01…2026-03-31 at 10", "2026-04-01…2026-05-15 at 20 −25 % Cancelled"]),
     ];
@@ -1162,13 +1176,13 @@ fn a_resumed_contract_goes_on_as_planned_before_the_cancel() {
         let patches = vec![api(|_| ())];
         after(contract, "2026-01-10", &edit(patches, from("2026-10-01")))
     };
-    type Row<'a> = (&'a str, Contract, Vec<LastDay>, &'a [(u16, &'a str)]);
+    type Row<'a> = (&'a str, Contract, Vec<CancelAt>, &'a [(u16, &'a str)]);
     let rows: [Row<'_>; 5] = [
-        ("at the period's end", two(), vec![LastDay::PeriodEnd], &[(0, "2026-04-01"), (1, "2026-07-01")]),
-        ("today", two(), vec![LastDay::Today], &[(0, "2026-03-11"), (1, "2026-07-01")]),
-        ("twice", two(), vec![last("2026-08-15"), LastDay::PeriodEnd], &[(0, "2026-04-01"), (1, "2026-07-01")]),
+        ("at the period's end", two(), vec![CancelAt::PeriodEnd], &[(0, "2026-04-01"), (1, "2026-07-01")]),
+        ("today", two(), vec![CancelAt::Today], &[(0, "2026-03-11"), (1, "2026-07-01")]),
+        ("twice", two(), vec![last("2026-08-15"), CancelAt::PeriodEnd], &[(0, "2026-04-01"), (1, "2026-07-01")]),
         ("on its last day", two(), vec![last("2026-12-31")], &[]),
-        ("one that an edit left out", without(&two()), vec![LastDay::PeriodEnd], &[(0, "2026-04-01"), (1, "2026-07-01")]),
+        ("one that an edit left out", without(&two()), vec![CancelAt::PeriodEnd], &[(0, "2026-04-01"), (1, "2026-07-01")]),
     ];
     for (what, before, cancels, expected) in rows {
         let cancelled = cancels.iter().fold(before.clone(), |contract, last_day| {
@@ -1183,7 +1197,7 @@ fn a_resumed_contract_goes_on_as_planned_before_the_cancel() {
         let removed = |contract: &Contract| contract.products.iter().map(ContractProduct::is_removed).collect::<Vec<_>>();
         assert_eq!(removed(&amendment.contract), removed(&before), "{what}");
         // It can be cancelled and resumed again.
-        let again = resumed(&cancel(&amendment.contract, "2026-03-10", LastDay::Today).expect("an amendment").contract);
+        let again = resumed(&cancel(&amendment.contract, "2026-03-10", CancelAt::Today).expect("an amendment").contract);
         for product in &before.products {
             assert_eq!(shown(again.contract.product(product.no).expect("kept")), shown(product), "{what}, again");
         }
@@ -1281,8 +1295,8 @@ fn a_quantity_of_a_pricing_that_comes_twice_needs_the_products_start() {
 /// One thing that is asked of a contract.
 #[derive(Clone, Debug)]
 enum Ask {
-    Edit { patches: Vec<ProductPatch>, since: Since, versioned: bool },
-    Cancel(LastDay),
+    Edit { patches: Vec<ProductPatch>, since: EffectiveFrom, versioned: bool },
+    Cancel(CancelAt),
     Resume,
     Seats(QuantityChange),
 }
@@ -1328,11 +1342,12 @@ fn any_patch(reference: &'static str) -> impl Strategy<Value = Option<ProductPat
 }
 
 fn any_ask() -> impl Strategy<Value = Ask> {
-    let since = prop_oneof![Just(Since::NextPeriod), Just(Since::CurrentPeriod), any_day().prop_map(|day| from(&day))];
+    let since =
+        prop_oneof![Just(EffectiveFrom::NextPeriod), Just(EffectiveFrom::CurrentPeriod), any_day().prop_map(|day| from(&day))];
     let edit = (any_patch("api"), any_patch("other"), since, any::<bool>()).prop_map(|(first, second, since, versioned)| {
         Ask::Edit { patches: [first, second].into_iter().flatten().collect(), since, versioned }
     });
-    let last_day = prop_oneof![Just(LastDay::PeriodEnd), Just(LastDay::Today), any_day().prop_map(|day| last(&day))];
+    let last_day = prop_oneof![Just(CancelAt::PeriodEnd), Just(CancelAt::Today), any_day().prop_map(|day| last(&day))];
     let seats = (proptest::option::of(any_day()), 0u32..20, any::<bool>()).prop_map(|(from, many, prorate)| {
         Ask::Seats(QuantityChange { prorate, ..change("base", &many.to_string(), from.as_deref()) })
     });

@@ -3,13 +3,13 @@
 use billing_domain::access::Actor;
 use billing_domain::catalog::Pricing;
 use billing_domain::charge::{Charge, ChargeEdit, NewCharge};
-use billing_domain::contract::amendment::LastDay;
+use billing_domain::contract::amendment::CancelAt;
 use billing_domain::contract::terms::{PaymentTime, ProductTerms};
 use billing_domain::document::lines::BillWith;
-use billing_domain::document::{DocumentKind, Standing};
-use billing_domain::ledger::charge::{self, Occasion};
-use billing_domain::ledger::terms::{self, Backdated};
-use billing_domain::ledger::{ContractBook, check, issue, view};
+use billing_domain::document::{DocumentKind, LifecycleStatus};
+use billing_domain::ledger::amend::{self, BackdatingPolicy};
+use billing_domain::ledger::charge::{self, ChargeContext};
+use billing_domain::ledger::{ContractBook, check, issue, preview};
 use billing_domain::money::SignedPrice;
 use billing_domain::refs::{ChargeRef, LineItemId};
 use billing_domain::refusal::{MatchRefusal, Refusal};
@@ -35,7 +35,7 @@ impl Life {
         let customer = fixtures::customer(&ids, "acme");
         let contract = fixtures::contract(&ids, &customer, vec![terms]);
         let mut book = ContractBook::new(contract, customer, vec![fixtures::entity("main")]);
-        terms::create(&mut book, Backdated::Allowed, at("2026-01-05T12:00:00Z")).expect("a contract");
+        amend::create(&mut book, BackdatingPolicy::Allowed, at("2026-01-05T12:00:00Z")).expect("a contract");
         Self { book, ids: 1_000, now: "2026-01-05T12:00:00Z" }
     }
 
@@ -57,11 +57,11 @@ impl Life {
 
     fn run(&mut self, now: &'static str) {
         self.now = now;
-        self.decide(|book, mut ids| issue::run(book, at(now), usize::MAX, &mut ids)).expect("a run");
+        self.decide(|book, mut ids| issue::issue_due(book, at(now), usize::MAX, &mut ids)).expect("a run");
     }
 
-    fn occasion(&self) -> Occasion {
-        Occasion { now: at(self.now), by: Actor::Service, issue: false }
+    fn occasion(&self) -> ChargeContext {
+        ChargeContext { now: at(self.now), by: Actor::Service, issue: false }
     }
 
     fn try_record(&mut self, date: &str, unit_price: &str, with: BillWith) -> Result<Charge, Refusal> {
@@ -96,11 +96,11 @@ impl Life {
                 DocumentKind::Credit => "CRD",
                 DocumentKind::Debit => "DBT",
             };
-            let sum = match document.standing {
-                Standing::Draft => self.book.content(document.head.document_ref).expect("a draft").sub_total.to_string(),
+            let sum = match document.status {
+                LifecycleStatus::Draft => self.book.content(document.head.document_ref).expect("a draft").sub_total.to_string(),
                 _ => document.total.map_or_else(|| "-".to_owned(), |total| total.to_string()),
             };
-            format!("{kind} {} {:?} {sum}", document.head.period.start(), document.standing)
+            format!("{kind} {} {:?} {sum}", document.head.period.start(), document.status)
         });
         shown.collect()
     }
@@ -190,7 +190,7 @@ fn a_charge_is_on_the_document_of_its_periods_usage_or_fixed_items() {
 fn previews_show_the_closing_invoice_of_a_charge() {
     let mut life = Life::begin(|_| {}, |terms| terms.payment_time = PaymentTime::DuringUse);
     life.record("2026-12-10", "10");
-    let shown = view::next(&life.book, at("2026-12-05T12:00:00Z")).expect("a preview");
+    let shown = preview::preview_next_period(&life.book, at("2026-12-05T12:00:00Z")).expect("a preview");
     let totals: Vec<String> =
         shown.iter().map(|shown| shown.content.as_ref().expect("a draft").content.sub_total.to_string()).collect();
     assert_eq!(totals, ["10.00 EUR"]);
@@ -225,17 +225,17 @@ fn what_is_issued_gets_the_difference_by_the_sign_of_the_change() {
 
 #[test]
 fn a_charge_of_zero_has_its_document_issued_and_a_deleted_one_has_not() {
-    let last = |life: &Life| life.book.documents().map(|document| document.standing).next_back();
+    let last = |life: &Life| life.book.documents().map(|document| document.status).next_back();
     let mut life = Life::begin(|plan| plan.content.line_items.clear(), |_| {});
     let charge = life.record("2026-01-10", "0");
     life.run("2026-02-01T02:00:00Z");
-    assert_eq!(last(&life), Some(Standing::Issued));
+    assert_eq!(last(&life), Some(LifecycleStatus::Issued));
     assert_eq!(life.book.documents_of_charge(&charge).len(), 1);
     let late = life.record("2026-01-11", "0");
     assert_eq!(life.documents(), ["INV 2026-01-01 Issued 0.00 EUR", "DBT 2026-01-01 Draft 0.00 EUR"]);
     life.delete(&late);
     life.run("2026-02-02T00:00:00Z");
-    assert_eq!(last(&life), Some(Standing::Discarded));
+    assert_eq!(last(&life), Some(LifecycleStatus::Discarded));
 }
 
 #[test]
@@ -305,9 +305,9 @@ fn a_cancel_leaves_no_charge_without_a_period() {
     let mut life = Life::plain();
     let charge = life.record("2026-03-10", "1");
     let cancel = |life: &mut Life, day: &str| {
-        let (last_day, now) = (LastDay::Day(date(day)), at(life.now));
+        let (last_day, now) = (CancelAt::Day(date(day)), at(life.now));
         let before = life.book.clone();
-        let cancelled = life.decide(|book, mut ids| terms::cancel(book, last_day, Backdated::Allowed, now, &mut ids));
+        let cancelled = life.decide(|book, mut ids| amend::cancel(book, last_day, BackdatingPolicy::Allowed, now, &mut ids));
         if cancelled.is_err() {
             life.book = before;
         }

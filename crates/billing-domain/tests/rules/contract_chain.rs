@@ -3,7 +3,7 @@
 use billing_domain::calendar::{Period, TimeZone, plus_days};
 use billing_domain::contract::schedule::CycleUnit;
 use billing_domain::contract::terms::ProductTerms;
-use billing_domain::contract::{Agreed, Contract, ContractProduct, ContractState, EndReason, ProductPeriod, Segment};
+use billing_domain::contract::{Contract, ContractProduct, ContractState, EndReason, ProductPeriod, Segment, SegmentTerms};
 use billing_domain::refs::ProductNo;
 use billing_testkit::{CountingIds, fixtures, strategies};
 use chrono::NaiveDate;
@@ -14,15 +14,15 @@ fn terms(first: &str, last: &str) -> ProductTerms {
     agreed(&fixtures::pricing("api", vec![fixtures::fixed("base", "10")]), first, last)
 }
 
-fn billed(first: &str, last: &str) -> Agreed {
-    Agreed::Billed(Box::new(terms(first, last)))
+fn billed(first: &str, last: &str) -> SegmentTerms {
+    SegmentTerms::Billed(Box::new(terms(first, last)))
 }
 
-const REMOVED: Agreed = Agreed::Ended(EndReason::Removed);
-const CANCELLED: Agreed = Agreed::Ended(EndReason::Cancelled);
+const REMOVED: SegmentTerms = SegmentTerms::Ended(EndReason::Removed);
+const CANCELLED: SegmentTerms = SegmentTerms::Ended(EndReason::Cancelled);
 
-fn chain(no: u16, segments: Vec<(&str, Agreed)>) -> ContractProduct {
-    let segment = |(version, (from, agreed)): (u32, (&str, Agreed))| Segment { version, in_force_from: date(from), agreed };
+fn chain(no: u16, segments: Vec<(&str, SegmentTerms)>) -> ContractProduct {
+    let segment = |(version, (from, agreed)): (u32, (&str, SegmentTerms))| Segment { version, in_force_from: date(from), agreed };
     ContractProduct { no: ProductNo(no), segments: (1..).zip(segments).map(segment).collect() }
 }
 
@@ -234,7 +234,7 @@ fn only_the_first_billed_period_is_the_first() {
 #[test]
 fn a_later_version_takes_the_place_of_earlier_ones_also_where_it_begins_before_them() {
     // A removal planned for April, a price rise for June; then an edit that holds from March.
-    let rows: [(&str, Agreed, &[&str]); 3] = [
+    let rows: [(&str, SegmentTerms, &[&str]); 3] = [
         ("2026-03-01", billed("2026-01-01", "2026-04-30"), &["2026-01-01", "2026-02-01", "2026-03-01", "2026-04-01"]),
         ("2026-03-01", REMOVED, &["2026-01-01", "2026-02-01"]),
         (
@@ -266,7 +266,7 @@ fn every_version_keeps_its_plan() {
         ],
     );
     let shown = |version: u32| -> Vec<String> {
-        let clip = |clip: &billing_domain::contract::Clip<'_>| match clip.cut {
+        let clip = |clip: &billing_domain::contract::TermsInterval<'_>| match clip.cut {
             Some(reason) => format!("{} {reason:?}", clip.days),
             None => clip.days.to_string(),
         };
@@ -287,7 +287,7 @@ fn every_version_keeps_its_plan() {
 #[test]
 fn the_first_period_with_a_line_item_is_the_first_of_the_version_that_brings_it() {
     let catalog = fixtures::pricing("api", vec![fixtures::fixed("base", "10"), fixtures::once("setup", "99")]);
-    let more = Agreed::Billed(Box::new(agreed(&catalog, "2026-01-01", "2026-12-31")));
+    let more = SegmentTerms::Billed(Box::new(agreed(&catalog, "2026-01-01", "2026-12-31")));
     let product = chain(0, vec![("2026-01-01", billed("2026-01-01", "2026-12-31")), ("2026-03-01", more)]);
     let first_with = |id: &str| -> Vec<String> {
         product.periods().filter(|period| is_first_with(period, id)).map(|period| period.start().to_string()).collect()
@@ -337,7 +337,7 @@ fn any_chain() -> impl Strategy<Value = ContractProduct> {
             let last = plus_days(start, schedule.range().days() - 1);
             terms.schedule =
                 billing_domain::contract::schedule::BillingSchedule::new(start, last, cycle, None).expect("a schedule");
-            let agreed = if kind == 0 { REMOVED } else { Agreed::Billed(Box::new(terms)) };
+            let agreed = if kind == 0 { REMOVED } else { SegmentTerms::Billed(Box::new(terms)) };
             segments.push(Segment { version, in_force_from, agreed });
         }
         ContractProduct { no: ProductNo(0), segments }
@@ -348,8 +348,8 @@ fn any_chain() -> impl Strategy<Value = ContractProduct> {
 fn covering(product: &ContractProduct, day: NaiveDate) -> Option<&ProductTerms> {
     let in_force = product.segments.iter().rev().find(|segment| segment.in_force_from <= day)?;
     match &in_force.agreed {
-        Agreed::Billed(terms) => terms.schedule.range().contains(day).then_some(&**terms),
-        Agreed::Ended(_) => None,
+        SegmentTerms::Billed(terms) => terms.schedule.range().contains(day).then_some(&**terms),
+        SegmentTerms::Ended(_) => None,
     }
 }
 

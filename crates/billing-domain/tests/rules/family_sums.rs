@@ -3,7 +3,7 @@
 use billing_domain::contract::terms::ProductTerms;
 use billing_domain::decimal::AmountOutOfRange;
 use billing_domain::document::DocumentKind;
-use billing_domain::document::lines::{BillWith, DocumentLine, FamilySums, Rates, Sum, SumKey, sign};
+use billing_domain::document::lines::{BaseAndAmount, BillWith, DiscountAndTax, DocumentLine, FamilySums, SumKey, sign};
 use billing_domain::document::totals::{DocumentContent, RatedLines, total_up};
 use billing_domain::money::{Money, Percentage};
 use billing_domain::refs::ProductNo;
@@ -13,7 +13,7 @@ use fixtures::{agreed, cents, date, eur, fixed, line, line_item_id, percent, per
 use proptest::prelude::*;
 
 fn discount(percent_of: &str) -> SumKey {
-    SumKey::Discount(ProductNo(0), Rates { discount: percent(percent_of), tax: taxed("19") })
+    SumKey::Discount(ProductNo(0), DiscountAndTax { discount: percent(percent_of), tax: taxed("19") })
 }
 
 fn tax(percent_of: &str) -> SumKey {
@@ -72,12 +72,12 @@ fn what_is_taken_back_gives_back_what_was_taken() {
     };
     // Of 0.01, 0.02, 0.03, 0.01 and nothing.
     assert_eq!([step(1), step(1), step(1), step(-2), step(-1)], [0, 0, 1, -1, 0]);
-    assert_eq!(sums.get(&tax("19")), Sum::default());
+    assert_eq!(sums.get(&tax("19")), BaseAndAmount::default());
 }
 
 #[test]
 fn every_rate_and_product_has_a_sum_of_its_own() {
-    let rates = |discount: &str, tax: &str| Rates { discount: percent(discount), tax: taxed(tax) };
+    let rates = |discount: &str, tax: &str| DiscountAndTax { discount: percent(discount), tax: taxed(tax) };
     let keys = [
         SumKey::Discount(ProductNo(0), rates("50", "19")),
         SumKey::Discount(ProductNo(1), rates("50", "19")),
@@ -85,7 +85,7 @@ fn every_rate_and_product_has_a_sum_of_its_own() {
         SumKey::Discount(ProductNo(0), rates("49", "19")),
         SumKey::Tax(taxed("50")),
     ];
-    let mut sums = FamilySums::new([(keys[0].clone(), Sum { base: 1, amount: 1 })]);
+    let mut sums = FamilySums::new([(keys[0].clone(), BaseAndAmount { base: 1, amount: 1 })]);
     let first: Vec<i64> = keys.iter().map(|key| sums.step(key, 1, eur()).expect("in range")).collect();
     assert_eq!(first, [0, 1, 1, 0, 1], "the first alone has something before it");
     sums.add(keys[4].clone(), 1, 1).expect("in range");
@@ -95,10 +95,10 @@ fn every_rate_and_product_has_a_sum_of_its_own() {
 
 #[test]
 fn a_sum_that_cannot_be_held_is_an_error() {
-    let mut sums = FamilySums::new([(tax("19"), Sum { base: i64::MAX, amount: 0 })]);
+    let mut sums = FamilySums::new([(tax("19"), BaseAndAmount { base: i64::MAX, amount: 0 })]);
     assert_eq!(sums.step(&tax("19"), 1, eur()), Err(AmountOutOfRange));
     assert_eq!(sums.add(tax("19"), 1, 0), Err(AmountOutOfRange));
-    let far = FamilySums::new([(tax("100"), Sum { base: 0, amount: i64::MIN })]);
+    let far = FamilySums::new([(tax("100"), BaseAndAmount { base: 0, amount: i64::MIN })]);
     assert_eq!(far.step(&tax("100"), 1, eur()), Err(AmountOutOfRange));
 }
 
@@ -107,7 +107,13 @@ fn terms() -> ProductTerms {
 }
 
 /// A document of one line after others of its family.
-fn document(terms: &ProductTerms, kind: DocumentKind, amount: Money, rates: Rates, before: &FamilySums) -> DocumentContent {
+fn document(
+    terms: &ProductTerms,
+    kind: DocumentKind,
+    amount: Money,
+    rates: DiscountAndTax,
+    before: &FamilySums,
+) -> DocumentContent {
     let line = DocumentLine {
         line_item_id: Some(line_item_id("base")),
         name: line("base"),
@@ -132,7 +138,7 @@ fn a_thousand_children_of_a_cent_are_taxed_as_ten() {
     let terms = terms();
     // Discount, what is left, and tax of it.
     for (discount, expected) in [("0", [0, 1000, 190]), ("49", [490, 510, 97]), ("50", [500, 500, 95]), ("100", [1000, 0, 0])] {
-        let rates = Rates { discount: percent(discount), tax: taxed("19") };
+        let rates = DiscountAndTax { discount: percent(discount), tax: taxed("19") };
         let mut sums = FamilySums::default();
         let mut found = [0; 3];
         for _ in 0..1000 {
@@ -158,7 +164,7 @@ proptest! {
         tax in strategies::percentage(),
     ) {
         let terms = terms();
-        let rates = Rates { discount, tax: TaxTreatment::at(tax) };
+        let rates = DiscountAndTax { discount, tax: TaxTreatment::at(tax) };
         let kinds = [DocumentKind::Invoice, DocumentKind::Debit, DocumentKind::Credit];
         let mut sums = FamilySums::default();
         let (mut lines, mut discounts, mut nets, mut taxes) = (0, 0, 0, 0);
@@ -175,12 +181,12 @@ proptest! {
             prop_assert_eq!(taxes, rounded(tax, nets));
             contents.push((kinds[kind], content));
         }
-        prop_assert_eq!(sums.get(&SumKey::Discount(ProductNo(0), rates)), Sum { base: lines, amount: discounts });
-        prop_assert_eq!(sums.get(&SumKey::Tax(TaxTreatment::at(tax))), Sum { base: nets, amount: taxes });
+        prop_assert_eq!(sums.get(&SumKey::Discount(ProductNo(0), rates)), BaseAndAmount { base: lines, amount: discounts });
+        prop_assert_eq!(sums.get(&SumKey::Tax(TaxTreatment::at(tax))), BaseAndAmount { base: nets, amount: taxes });
         // Out again, in any order: nothing is left.
         for (kind, content) in contents {
             content.add_to(&mut sums, kind, -1).expect("in range");
         }
-        prop_assert!(sums.iter().all(|(_, sum)| sum == Sum::default()));
+        prop_assert!(sums.iter().all(|(_, sum)| sum == BaseAndAmount::default()));
     }
 }

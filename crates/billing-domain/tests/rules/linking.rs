@@ -1,10 +1,12 @@
 //! Which document bills what, and when it is issued (billing rules 2).
 
 use billing_domain::contract::terms::{PaymentTime, ProductTerms};
-use billing_domain::contract::{Agreed, Contract, ContractProduct, Segment};
-use billing_domain::document::linking::{Part, Place, Slot, part_for_fixed, part_for_usage, part_in, parts_of_period};
+use billing_domain::contract::{Contract, ContractProduct, Segment, SegmentTerms};
+use billing_domain::document::linking::{
+    BillingSlot, ProductPart, SlotKind, part_for_fixed, part_for_usage, part_in, parts_of_period,
+};
 use billing_domain::document::{DocumentKind, Purpose};
-use billing_domain::ledger::{ContractBook, view};
+use billing_domain::ledger::{ContractBook, preview};
 use billing_domain::party::{NetTerms, PaymentDetails};
 use billing_domain::refs::ProductNo;
 use billing_domain::refusal::Refusal;
@@ -29,13 +31,13 @@ fn versions(segments: Vec<(&str, ProductTerms)>) -> ContractProduct {
     let segment = |(version, (from, terms)): (u32, (&str, ProductTerms))| Segment {
         version,
         in_force_from: date(from),
-        agreed: Agreed::Billed(Box::new(terms)),
+        agreed: SegmentTerms::Billed(Box::new(terms)),
     };
     ContractProduct { no: ProductNo(0), segments: (1..).zip(segments).map(segment).collect() }
 }
 
 /// A part as `slot of own: fixed items of a period, usage of a period, on its issue day`, months by number.
-fn shown(part: &Part<'_>) -> String {
+fn shown(part: &ProductPart<'_>) -> String {
     let month = |period: Option<billing_domain::contract::ProductPeriod<'_>>| {
         period.map_or("-".to_owned(), |period| period.period.span().start().format("%m-%d").to_string())
     };
@@ -80,7 +82,7 @@ fn before_use_bills_usage_on_a_debit_after_the_period() {
         "UsageDebit of 02-01: - 02-01 on 2026-03-01",
     ];
     assert_eq!(documents(&product(terms(BeforeUse, "2026-01-01", "2026-02-28", None))), expected);
-    let kinds = [Slot::Period, Slot::UsageDebit, Slot::Closing].map(Slot::kind);
+    let kinds = [SlotKind::Period, SlotKind::UsageDebit, SlotKind::Closing].map(SlotKind::kind);
     assert_eq!(kinds, [DocumentKind::Invoice, DocumentKind::Debit, DocumentKind::Invoice]);
 }
 
@@ -197,10 +199,12 @@ fn book(terms: Vec<ProductTerms>) -> ContractBook {
 }
 
 /// The products that share the document of the first one's first period, in a slot, as previews of that January show it.
-fn companion_nos(book: &ContractBook, slot: Slot) -> Vec<u16> {
+fn companion_nos(book: &ContractBook, slot: SlotKind) -> Vec<u16> {
     let own = book.contract.products[0].first_period().expect("a period");
     let now = at("2026-01-15T12:00:00Z");
-    let shown = [view::current(book, now), view::next(book, now)].into_iter().flat_map(|shown| shown.expect("a preview"));
+    let shown = [preview::preview_current_period(book, now), preview::preview_next_period(book, now)]
+        .into_iter()
+        .flat_map(|shown| shown.expect("a preview"));
     let mut heads = shown.map(|shown| shown.document.head);
     let is_it = |head: &billing_domain::document::DocumentHead| {
         head.purpose == Purpose::Regular(slot) && head.period == own.days() && head.parts.contains(&ProductNo(0))
@@ -239,7 +243,7 @@ fn products_share_a_document_when_six_things_agree() {
     for (what, other, parts) in rows {
         let book = book(vec![plain(), other, plain()]);
         let expected: &[u16] = if parts { &[0, 1, 2] } else { &[0, 2] };
-        assert_eq!(companion_nos(&book, Slot::Period), expected, "{what}");
+        assert_eq!(companion_nos(&book, SlotKind::Period), expected, "{what}");
     }
 }
 
@@ -249,15 +253,15 @@ fn companions_stand_in_the_same_slot() {
     let ends = || terms(DuringUse, "2026-01-01", "2026-01-31", None);
     let goes_on = || terms(DuringUse, "2026-01-01", "2026-02-28", None);
     let book = book(vec![ends(), goes_on(), ends()]);
-    assert_eq!(companion_nos(&book, Slot::Period), [0, 1, 2]);
-    assert_eq!(companion_nos(&book, Slot::Closing), [0, 2]);
+    assert_eq!(companion_nos(&book, SlotKind::Period), [0, 1, 2]);
+    assert_eq!(companion_nos(&book, SlotKind::Closing), [0, 2]);
 }
 
 #[test]
 fn without_its_entity_a_book_shares_nothing() {
     let mut book = book(vec![terms(AfterUse, "2026-01-01", "2026-12-31", None)]);
     book.entities.clear();
-    let shown = view::current(&book, at("2026-01-15T12:00:00Z"));
+    let shown = preview::preview_current_period(&book, at("2026-01-15T12:00:00Z"));
     assert!(matches!(shown, Err(Refusal::Broken(_))), "{shown:?}");
 }
 
@@ -265,22 +269,22 @@ fn without_its_entity_a_book_shares_nothing() {
 fn a_share_is_found_again_by_its_place() {
     let other = || terms(DuringUse, "2026-01-01", "2026-12-31", None);
     let book = book(vec![other(), other(), terms(DuringUse, "2026-03-01", "2026-12-31", None)]);
-    let found = |no: u16, period_start: &str, slot: Slot| {
-        let place = Place { product_no: ProductNo(no), period_start: date(period_start), slot };
+    let found = |no: u16, period_start: &str, slot: SlotKind| {
+        let place = BillingSlot { product_no: ProductNo(no), period_start: date(period_start), slot };
         let part = part_in(book.contract.product(ProductNo(no))?, place)?;
         assert_eq!(part.place(), place);
         Some(format!("{} {}", part.own.product_no.0, shown(&part)))
     };
     let rows = [
-        (1, "2026-02-01", Slot::Period, Some("1 Period of 02-01: 02-01 01-01 on 2026-02-01")),
-        (0, "2026-02-01", Slot::Period, Some("0 Period of 02-01: 02-01 01-01 on 2026-02-01")),
-        (0, "2026-12-01", Slot::Closing, Some("0 Closing of 12-01: - 12-01 on 2027-01-01")),
+        (1, "2026-02-01", SlotKind::Period, Some("1 Period of 02-01: 02-01 01-01 on 2026-02-01")),
+        (0, "2026-02-01", SlotKind::Period, Some("0 Period of 02-01: 02-01 01-01 on 2026-02-01")),
+        (0, "2026-12-01", SlotKind::Closing, Some("0 Closing of 12-01: - 12-01 on 2027-01-01")),
         // The third has no period there, a fourth isn't in the contract, none begins on the 2nd, February closes nothing.
-        (2, "2026-02-01", Slot::Period, None),
-        (9, "2026-02-01", Slot::Period, None),
-        (0, "2026-02-02", Slot::Period, None),
-        (0, "2026-02-01", Slot::Closing, None),
-        (0, "2026-02-01", Slot::UsageDebit, None),
+        (2, "2026-02-01", SlotKind::Period, None),
+        (9, "2026-02-01", SlotKind::Period, None),
+        (0, "2026-02-02", SlotKind::Period, None),
+        (0, "2026-02-01", SlotKind::Closing, None),
+        (0, "2026-02-01", SlotKind::UsageDebit, None),
     ];
     for (no, period_start, slot, expected) in rows {
         assert_eq!(found(no, period_start, slot).as_deref(), expected, "{no} {period_start} {slot:?}");
@@ -305,12 +309,12 @@ fn any_product() -> impl Strategy<Value = ContractProduct> {
 proptest! {
     #[test]
     fn every_period_is_billed_exactly_once(product in any_product()) {
-        let parts: Vec<Part<'_>> = product.periods().flat_map(parts_of_period).collect();
+        let parts: Vec<ProductPart<'_>> = product.periods().flat_map(parts_of_period).collect();
         for period in product.periods() {
-            let fixed: Vec<&Part<'_>> = parts.iter().filter(|part| part.fixed == Some(period)).collect();
+            let fixed: Vec<&ProductPart<'_>> = parts.iter().filter(|part| part.fixed == Some(period)).collect();
             prop_assert_eq!(fixed.len(), 1);
             prop_assert_eq!(&part_for_fixed(period), fixed[0]);
-            let billing: Vec<&Part<'_>> = parts.iter().filter(|part| part.usage == Some(period)).collect();
+            let billing: Vec<&ProductPart<'_>> = parts.iter().filter(|part| part.usage == Some(period)).collect();
             prop_assert_eq!(billing.len(), 1);
             // Events and the billing run agree on the document.
             prop_assert_eq!(&part_for_usage(period), billing[0]);

@@ -1,7 +1,7 @@
 //! Which contract product an event lands on (billing rules 4).
 
 use billing_domain::contract::terms::{ProductTerms, RequestedLineItem};
-use billing_domain::contract::{Agreed, Contract, ContractProduct, EndReason, Segment};
+use billing_domain::contract::{Contract, ContractProduct, EndReason, Segment, SegmentTerms};
 use billing_domain::matching::{EventFacts, match_event, match_moved_event};
 use billing_domain::party::Entity;
 use billing_domain::refs::{ProductNo, UsageProductRef};
@@ -229,15 +229,15 @@ fn an_event_that_moves_stays_with_its_product_while_that_meters_it() {
 }
 
 /// One contract whose only product has these versions, each from a day on.
-fn versions(segments: Vec<(&str, Agreed)>) -> Vec<Contract> {
+fn versions(segments: Vec<(&str, SegmentTerms)>) -> Vec<Contract> {
     let mut made = contracts(vec![vec![]]);
-    let segment = |(version, (from, agreed)): (u32, (&str, Agreed))| Segment { version, in_force_from: date(from), agreed };
+    let segment = |(version, (from, agreed)): (u32, (&str, SegmentTerms))| Segment { version, in_force_from: date(from), agreed };
     made[0].products = vec![ContractProduct { no: ProductNo(0), segments: (1..).zip(segments).map(segment).collect() }];
     made
 }
 
-fn billed(terms: ProductTerms) -> Agreed {
-    Agreed::Billed(Box::new(terms))
+fn billed(terms: ProductTerms) -> SegmentTerms {
+    SegmentTerms::Billed(Box::new(terms))
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn the_terms_in_force_on_the_service_date_decide() {
     let made = versions(vec![
         ("2026-01-01", billed(calls("2026-01-01", "2026-12-31"))),
         ("2026-03-10", billed(storage)),
-        ("2026-06-01", Agreed::Ended(EndReason::Cancelled)),
+        ("2026-06-01", SegmentTerms::Ended(EndReason::Cancelled)),
     ]);
     let rows = [
         ("calls", "2026-03-09T23:59:59Z", Some("2026-03-01")),

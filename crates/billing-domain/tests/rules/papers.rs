@@ -1,7 +1,7 @@
 //! The document as a legal paper (billing rules 10): how it is taxed, and what it lacks.
 
-use billing_domain::document::lines::{BillWith, DocumentLine, FamilySums, Rates, SumKey};
-use billing_domain::document::paper::{Paper, PaperFacts, missing};
+use billing_domain::document::legal_particulars::{LegalParticulars, LegalParticularsInput, missing};
+use billing_domain::document::lines::{BillWith, DiscountAndTax, DocumentLine, FamilySums, SumKey};
 use billing_domain::document::totals::{DocumentContent, RatedLines, total_up};
 use billing_domain::document::{DocumentKind, Parties};
 use billing_domain::party::{Customer, Entity};
@@ -25,7 +25,7 @@ fn bill(kind: DocumentKind, rows: &[(&str, TaxBasis, i64)], before: &FamilySums)
     let rated = rows.iter().zip(0..).map(|((tax, basis, minor), no)| RatedLines {
         product_no: ProductNo(no),
         terms: &terms,
-        rates: Rates { discount: percent("0"), tax: treatment(tax, basis) },
+        rates: DiscountAndTax { discount: percent("0"), tax: treatment(tax, basis) },
         lines: vec![DocumentLine {
             line_item_id: Some(line_item_id("base")),
             name: line("base"),
@@ -87,7 +87,7 @@ fn what_the_law_asks_for_and_is_not_there_is_named() {
         entity.profile.address = Some(fixtures::full_address());
         entity.profile.tax_id = Some(line("1"));
         change(&mut customer, &mut entity);
-        let paper = Paper::of(&customer, &entity, PaperFacts::default());
+        let paper = LegalParticulars::of(&customer, &entity, LegalParticularsInput::default());
         missing(&Parties::of(&customer, &entity), Some(&paper), &bill(DocumentKind::Invoice, rows, &FamilySums::default()))
     };
     assert_eq!(lacks(&|_, _| {}, &taxed), Vec::<String>::new());

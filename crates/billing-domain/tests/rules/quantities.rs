@@ -7,7 +7,7 @@ use billing_domain::contract::terms::{MAX_QUANTITY_STEPS, PaymentTime, Quantitie
 use billing_domain::contract::{Contract, ContractProduct};
 use billing_domain::decimal::AmountOutOfRange;
 use billing_domain::document::lines::{BillWith, DocumentLine};
-use billing_domain::document::totals::{UsageFacts, lines_of_period};
+use billing_domain::document::totals::{UsageTotals, lines_of_period};
 use billing_domain::quantity::Quantity;
 use billing_domain::rating::rate_fixed;
 use billing_domain::refs::ProductNo;
@@ -197,7 +197,7 @@ fn lines(
     let ids = CountingIds::new();
     let contract = fixtures::contract(&ids, &fixtures::customer(&ids, "acme"), Vec::new());
     let contract = Contract { products: vec![product.clone()], ..contract };
-    lines_of_period(&contract, &period, &UsageFacts::default(), &Charges::default()).expect("in range")
+    lines_of_period(&contract, &period, &UsageTotals::default(), &Charges::default()).expect("in range")
 }
 
 #[test]

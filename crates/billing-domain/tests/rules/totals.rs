@@ -4,11 +4,11 @@ use billing_domain::calendar::plus_days;
 use billing_domain::catalog::{Charge, FixedPrice, LineItem, Pricing};
 use billing_domain::charge::Charges;
 use billing_domain::contract::terms::{PaymentTime, ProductTerms};
-use billing_domain::contract::{Agreed, Contract, ContractProduct, ProductPeriod, Segment};
+use billing_domain::contract::{Contract, ContractProduct, ProductPeriod, Segment, SegmentTerms};
 use billing_domain::document::DocumentKind;
-use billing_domain::document::lines::{BillWith, DocumentLine, FamilySums, Rates};
-use billing_domain::document::linking::{Part, part_for_usage, parts_of_period};
-use billing_domain::document::totals::{DocumentContent, RatedLines, UsageFacts, lines_of_period, total_up, usage_keys};
+use billing_domain::document::lines::{BillWith, DiscountAndTax, DocumentLine, FamilySums};
+use billing_domain::document::linking::{ProductPart, part_for_usage, parts_of_period};
+use billing_domain::document::totals::{DocumentContent, RatedLines, UsageTotals, lines_of_period, total_up, usage_keys};
 use billing_domain::money::{AmountOutOfRange, Currency, Money, MoneyError, Percentage};
 use billing_domain::refs::{ContractRef, EventRef, ProductNo};
 use billing_domain::tax::TaxTreatment;
@@ -28,16 +28,16 @@ fn product(no: u16, terms: ProductTerms) -> ContractProduct {
 /// What a product bills on a document, and at which rates.
 #[derive(Clone)]
 struct RatedPart<'c> {
-    part: Part<'c>,
-    rates: Rates,
+    part: ProductPart<'c>,
+    rates: DiscountAndTax,
 }
 
-fn rated<'c>(part: Part<'c>, discount: &str, tax: &str) -> RatedPart<'c> {
-    RatedPart { part, rates: Rates { discount: percent(discount), tax: taxed(tax) } }
+fn rated<'c>(part: ProductPart<'c>, discount: &str, tax: &str) -> RatedPart<'c> {
+    RatedPart { part, rates: DiscountAndTax { discount: percent(discount), tax: taxed(tax) } }
 }
 
 /// One event of this quantity for each usage product of each part.
-fn used(parts: &[RatedPart<'_>], amount: &str) -> UsageFacts {
+fn used(parts: &[RatedPart<'_>], amount: &str) -> UsageTotals {
     let event = CountedEvent {
         event_ref: EventRef::from_uuid(Uuid::from_u128(2)),
         occurred_at: at("2026-01-01T00:00:00Z"),
@@ -46,7 +46,7 @@ fn used(parts: &[RatedPart<'_>], amount: &str) -> UsageFacts {
     };
     let total = UsageTotal::ZERO.plus(event).expect("in range");
     let periods = parts.iter().flat_map(|rated| [rated.part.fixed, rated.part.usage]).flatten();
-    UsageFacts::new(periods.flat_map(|period| usage_keys(CONTRACT, &period)).map(|key| (key, total)))
+    UsageTotals::new(periods.flat_map(|period| usage_keys(CONTRACT, &period)).map(|key| (key, total)))
 }
 
 /// A contract with a period's product alone.
@@ -57,7 +57,11 @@ fn contract_of(contract_ref: ContractRef, period: &ProductPeriod<'_>) -> Contrac
 }
 
 /// The lines that fall to a part: of one period all, of two those that each is billed with.
-fn lines_of_part(contract_ref: ContractRef, part: &Part<'_>, usage: &UsageFacts) -> Result<Vec<DocumentLine>, MoneyError> {
+fn lines_of_part(
+    contract_ref: ContractRef,
+    part: &ProductPart<'_>,
+    usage: &UsageTotals,
+) -> Result<Vec<DocumentLine>, MoneyError> {
     if let (Some(period), true) = (part.fixed, part.fixed == part.usage) {
         return lines_of_period(&contract_of(contract_ref, &period), &period, usage, &Charges::default());
     }
@@ -78,7 +82,7 @@ fn bill(
     contract_ref: ContractRef,
     currency: Currency,
     parts: &[RatedPart<'_>],
-    usage: &UsageFacts,
+    usage: &UsageTotals,
 ) -> Result<DocumentContent, MoneyError> {
     let lines = parts.iter().map(|RatedPart { part, rates }| {
         let lines = lines_of_part(contract_ref, part, usage)?;
@@ -106,7 +110,7 @@ fn sums(content: &DocumentContent) -> [String; 4] {
 }
 
 /// The invoice of the period a day is in.
-fn invoice<'c>(product: &'c ContractProduct, day: &str) -> Part<'c> {
+fn invoice<'c>(product: &'c ContractProduct, day: &str) -> ProductPart<'c> {
     let own: ProductPeriod<'c> = product.period_at(date(day)).expect("covered");
     parts_of_period(own)[0]
 }
@@ -210,7 +214,7 @@ fn once_items_are_billed_whole_in_the_first_period_alone() {
 #[test]
 fn a_new_version_does_not_bill_once_items_again() {
     let catalog = pricing("api", vec![once("setup", "100")]);
-    let terms = || Agreed::Billed(Box::new(agreed(&catalog, "2026-01-01", "2026-03-31")));
+    let terms = || SegmentTerms::Billed(Box::new(agreed(&catalog, "2026-01-01", "2026-03-31")));
     let segment = |version, from: &str| Segment { version, in_force_from: date(from), agreed: terms() };
     let product = ContractProduct { no: ProductNo(0), segments: vec![segment(1, "2026-01-01"), segment(2, "2026-02-01")] };
     let first = billed(eur(), &[rated(invoice(&product, "2026-01-15"), "0", "0")], "0");
@@ -277,8 +281,11 @@ fn the_last_periods_usage_is_billed_on_the_terms_it_was_used_under() {
     };
     let old = during(vec![fixed("base", "10"), per_unit("calls", "1")], "20");
     let new = during(vec![fixed("other", "99"), per_unit("calls", "1000")], "100");
-    let segment =
-        |version, from: &str, terms| Segment { version, in_force_from: date(from), agreed: Agreed::Billed(Box::new(terms)) };
+    let segment = |version, from: &str, terms| Segment {
+        version,
+        in_force_from: date(from),
+        agreed: SegmentTerms::Billed(Box::new(terms)),
+    };
     let product =
         ContractProduct { no: ProductNo(0), segments: vec![segment(1, "2026-01-01", old), segment(2, "2026-02-01", new)] };
     let january = product.period_at(date("2026-01-01")).expect("covered");
@@ -385,7 +392,7 @@ proptest! {
         let day = plus_days(date("2026-01-01"), day).to_string();
         let parts: Vec<RatedPart<'_>> = contract.iter().zip(&products).map(|(product, (_, discount_rate, tax_rate))| RatedPart {
             part: invoice(product, &day),
-            rates: Rates { discount: *discount_rate, tax: TaxTreatment::at(*tax_rate) },
+            rates: DiscountAndTax { discount: *discount_rate, tax: TaxTreatment::at(*tax_rate) },
         }).collect();
         let content = billed(currency, &parts, &amount.as_decimal().to_string());
         prop_assert!(content.adds_up());

@@ -7,7 +7,7 @@ use billing_domain::access::{Administrator, Principal, TokenClaims};
 
 use super::session;
 use crate::caller::blocking;
-use crate::operation::{Needs, Operation};
+use crate::operation::{AuthRequirement, Operation};
 use crate::problem::Problem;
 use crate::state::state_of;
 
@@ -15,7 +15,7 @@ const SCHEME: &str = "bearer";
 
 /// What a request shows. With an `Authorization` header the cookie isn't looked at.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum PresentedCredential {
     /// Nothing.
     Nothing,
     /// A header that holds no bearer token.
@@ -27,14 +27,16 @@ pub(crate) enum Shown {
 }
 
 /// What a request shows.
-pub(crate) fn shown(request: &HttpRequest) -> Shown {
+pub(crate) fn shown(request: &HttpRequest) -> PresentedCredential {
     let mut headers = request.headers().get_all(AUTHORIZATION);
     match (headers.next(), headers.next()) {
-        (None, _) => session::id(request).map_or(Shown::Nothing, Shown::Session),
-        (Some(only), None) => {
-            only.to_str().ok().and_then(token).map_or(Shown::Unreadable, |token| Shown::Bearer(token.to_owned()))
-        }
-        (Some(_), Some(_)) => Shown::Unreadable,
+        (None, _) => session::id(request).map_or(PresentedCredential::Nothing, PresentedCredential::Session),
+        (Some(only), None) => only
+            .to_str()
+            .ok()
+            .and_then(token)
+            .map_or(PresentedCredential::Unreadable, |token| PresentedCredential::Bearer(token.to_owned())),
+        (Some(_), Some(_)) => PresentedCredential::Unreadable,
     }
 }
 
@@ -45,7 +47,7 @@ fn token(header: &str) -> Option<&str> {
 }
 
 /// Who is asking, as far as it is known.
-pub(crate) enum Checked {
+pub(crate) enum CheckedCredential {
     /// It makes no difference.
     Nobody,
     /// Somebody who may ask for this.
@@ -55,27 +57,29 @@ pub(crate) enum Checked {
 }
 
 /// Who is asking, where an operation needs to know.
-pub(crate) async fn check(operation: &Operation, request: &HttpRequest) -> Result<Checked, Problem> {
+pub(crate) async fn check(operation: &Operation, request: &HttpRequest) -> Result<CheckedCredential, Problem> {
     match operation.needs {
-        Needs::Nothing => Ok(Checked::Nobody),
-        Needs::Anything => match shown(request) {
-            Shown::Session(_) => check_origin(operation, request).map(|()| Checked::Nobody),
-            Shown::Nothing | Shown::Unreadable | Shown::Bearer(_) => Ok(Checked::Nobody),
+        AuthRequirement::Nothing => Ok(CheckedCredential::Nobody),
+        AuthRequirement::Anything => match shown(request) {
+            PresentedCredential::Session(_) => check_origin(operation, request).map(|()| CheckedCredential::Nobody),
+            PresentedCredential::Nothing | PresentedCredential::Unreadable | PresentedCredential::Bearer(_) => {
+                Ok(CheckedCredential::Nobody)
+            }
         },
-        Needs::Permission(use_case) => {
+        AuthRequirement::Permission(use_case) => {
             let principal = match shown(request) {
-                Shown::Nothing => return Err(Problem::unauthenticated(false)),
-                Shown::Unreadable => return Err(Problem::unauthenticated(true)),
-                Shown::Bearer(token) if operation.is_grouped => {
+                PresentedCredential::Nothing => return Err(Problem::unauthenticated(false)),
+                PresentedCredential::Unreadable => return Err(Problem::unauthenticated(true)),
+                PresentedCredential::Bearer(token) if operation.is_grouped => {
                     let claims = access::read_token(state_of(request).services(), &token)?;
-                    return Ok(Checked::Bearer(claims, use_case));
+                    return Ok(CheckedCredential::Bearer(claims, use_case));
                 }
-                Shown::Bearer(token) => by_token(request, token).await?,
-                Shown::Session(id) => by_session(operation, request, id).await?,
+                PresentedCredential::Bearer(token) => by_token(request, token).await?,
+                PresentedCredential::Session(id) => by_session(operation, request, id).await?,
             };
             // Before the body is read; the use case asks again.
             allow(&principal, use_case)?;
-            Ok(Checked::Known(principal))
+            Ok(CheckedCredential::Known(principal))
         }
     }
 }

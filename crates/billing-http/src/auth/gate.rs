@@ -21,7 +21,7 @@ pub(crate) struct LogInGate {
 }
 
 /// The right to run one slow hash; kept until it is done, also when nobody waits for it any more.
-pub(crate) struct HashingTurn {
+pub(crate) struct HashPermit {
     _running: OwnedSemaphorePermit,
     _admitted: OwnedSemaphorePermit,
 }
@@ -55,10 +55,10 @@ impl LogInGate {
     }
 
     /// Waits for a turn to hash, when not too many wait already.
-    pub(crate) async fn hashing_turn(&self) -> Result<HashingTurn, Problem> {
+    pub(crate) async fn hashing_turn(&self) -> Result<HashPermit, Problem> {
         let admitted = Arc::clone(&self.hashing_or_waiting).try_acquire_owned().map_err(|_| Problem::overloaded())?;
         let running = Arc::clone(&self.hashing).acquire_owned().await.map_err(|_| Problem::overloaded())?;
-        Ok(HashingTurn { _running: running, _admitted: admitted })
+        Ok(HashPermit { _running: running, _admitted: admitted })
     }
 }
 

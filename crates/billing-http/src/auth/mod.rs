@@ -10,14 +10,14 @@ use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage as _, HttpRequest};
-use billing_domain::idempotency::{IdempotencyKey, RequestKey};
+use billing_domain::idempotency::{IdempotencyKey, ScopedIdempotencyKey};
 
-use self::credentials::Checked;
-use crate::middleware::Facts;
-use crate::operation::{IDEMPOTENCY_KEY, Needs, Operation, VERSION};
+use self::credentials::CheckedCredential;
+use crate::ingest::DeferredTokenCheck;
+use crate::middleware::RequestContext;
+use crate::operation::{AuthRequirement, IDEMPOTENCY_KEY, Operation, VERSION};
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::reporting::Unchecked;
 use crate::state::state_of;
 
 const SUPPORTED_VERSIONS: &[&str] = &[VERSION];
@@ -28,19 +28,19 @@ pub(crate) async fn admit(
     request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let facts = Facts::of(request.request());
+    let facts = RequestContext::of(request.request());
     facts.is_for(operation);
     match credentials::check(operation, request.request()).await {
-        Ok(Checked::Nobody) => {}
-        Ok(Checked::Known(principal)) => {
+        Ok(CheckedCredential::Nobody) => {}
+        Ok(CheckedCredential::Known(principal)) => {
             facts.is_by(&principal);
             request.extensions_mut().insert(principal.by_request(facts.id()));
-            if let Needs::Permission(use_case) = operation.needs {
+            if let AuthRequirement::Permission(use_case) = operation.needs {
                 request.extensions_mut().insert(use_case);
             }
         }
-        Ok(Checked::Bearer(claims, use_case)) => {
-            let (state, unchecked) = (state_of(request.request()), Unchecked::new(claims, use_case));
+        Ok(CheckedCredential::Bearer(claims, use_case)) => {
+            let (state, unchecked) = (state_of(request.request()), DeferredTokenCheck::new(claims, use_case));
             request.extensions_mut().insert(unchecked.clone());
             let answered = let_through(operation, request, next).await?;
             if unchecked.is_checked() {
@@ -86,7 +86,7 @@ fn check_query(operation: &Operation, request: &HttpRequest) -> Result<(), Probl
 }
 
 /// Checks the headers that are no credential; answers the key by which the request's repeats are known.
-fn check_headers(operation: &Operation, request: &HttpRequest) -> Result<Option<RequestKey>, Problem> {
+fn check_headers(operation: &Operation, request: &HttpRequest) -> Result<Option<ScopedIdempotencyKey>, Problem> {
     if operation.is_versioned() && request.headers().get_all("version").any(|version| version != VERSION) {
         return Err(Problem::unsupported_version(SUPPORTED_VERSIONS));
     }
@@ -97,5 +97,5 @@ fn check_headers(operation: &Operation, request: &HttpRequest) -> Result<Option<
     }
     let text = std::str::from_utf8(key.as_bytes()).map_err(|_| Problem::invalid_idempotency_key("must be UTF-8"))?;
     let key = IdempotencyKey::parse(text).map_err(|reason| Problem::invalid_idempotency_key(&reason.to_string()))?;
-    Ok(Some(RequestKey { path: request.path().trim_end_matches('/').to_owned(), key }))
+    Ok(Some(ScopedIdempotencyKey { path: request.path().trim_end_matches('/').to_owned(), key }))
 }

@@ -5,12 +5,12 @@ use actix_web::web::Bytes;
 use actix_web::{FromRequest, HttpRequest};
 use billing_import::FileKind;
 
-use super::{CSV, Extraction, JSON, NDJSON, Sent, media_type};
+use super::{CSV, Extraction, IncomingBody, JSON, NDJSON, media_type};
 use crate::problem::Problem;
 use crate::state::state_of;
 
 /// A file as it was sent.
-pub(crate) struct SentFile {
+pub(crate) struct UploadedFile {
     /// Its type…
     pub(crate) media_type: &'static str,
     /// …and what that says it is.
@@ -19,13 +19,13 @@ pub(crate) struct SentFile {
     pub(crate) bytes: Bytes,
 }
 
-impl FromRequest for SentFile {
+impl FromRequest for UploadedFile {
     type Error = Problem;
     type Future = Extraction<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let limit = state_of(request).settings().batch_limit_bytes;
-        let sent = Sent::of(request, payload, limit, Problem::file_too_large);
+        let sent = IncomingBody::of(request, payload, limit, Problem::file_too_large);
         Box::pin(async move {
             let sent = sent.await?;
             let (media_type, kind) = match media_type(&sent.request) {

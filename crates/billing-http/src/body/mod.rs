@@ -14,11 +14,11 @@ use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use actix_web::{FromRequest, HttpRequest, web};
 use serde_json::Value;
 
-pub(crate) use file::SentFile;
+pub(crate) use file::UploadedFile;
 pub(crate) use lines::Lines;
-pub(crate) use multipart::SentForm;
+pub(crate) use multipart::MultipartForm;
 
-use crate::middleware::Facts;
+use crate::middleware::RequestContext;
 use crate::problem::Problem;
 use crate::state::state_of;
 
@@ -34,7 +34,7 @@ pub(crate) struct Body(pub(crate) Value);
 
 /// A JSON body that must be there, of somebody who isn't known yet: no larger than what it can say.
 #[derive(Debug)]
-pub(crate) struct StrangersBody(pub(crate) Value);
+pub(crate) struct UnauthenticatedBody(pub(crate) Value);
 
 /// The most bytes that are read of a stranger.
 pub(crate) const STRANGERS_BYTES: usize = 8 * 1024;
@@ -44,7 +44,7 @@ pub(crate) const STRANGERS_BYTES: usize = 8 * 1024;
 pub(crate) struct OptionalBody(pub(crate) Option<Value>);
 
 /// The body of a batch: one JSON value, or lines of them that are still on their way.
-pub(crate) enum SentBatch {
+pub(crate) enum BatchPayload {
     /// Arrived whole. As bytes: what they say takes many times their room, which a batch that waits for its turn shouldn't keep.
     Whole(web::Bytes),
     /// One value a line.
@@ -66,13 +66,13 @@ impl FromRequest for Body {
     }
 }
 
-impl FromRequest for StrangersBody {
+impl FromRequest for UnauthenticatedBody {
     type Error = Problem;
     type Future = Extraction<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let body = json(request, payload, STRANGERS_BYTES);
-        Box::pin(async move { body.await?.map(StrangersBody).ok_or_else(empty) })
+        Box::pin(async move { body.await?.map(UnauthenticatedBody).ok_or_else(empty) })
     }
 }
 
@@ -96,7 +96,7 @@ fn json(
     payload: &mut Payload,
     limit: usize,
 ) -> impl Future<Output = Result<Option<Value>, Problem>> + 'static {
-    let sent = Sent::of(request, payload, limit, Problem::too_large);
+    let sent = IncomingBody::of(request, payload, limit, Problem::too_large);
     async move {
         let sent = sent.await?;
         let of_type = check_type(&sent.request);
@@ -109,17 +109,17 @@ fn json(
     }
 }
 
-impl FromRequest for SentBatch {
+impl FromRequest for BatchPayload {
     type Error = Problem;
     type Future = Extraction<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let limit = state_of(request).settings().batch_limit_bytes;
-        let sent = Sent::of(request, payload, limit, Problem::too_large);
+        let sent = IncomingBody::of(request, payload, limit, Problem::too_large);
         Box::pin(async move {
             let sent = sent.await?;
             match media_type(&sent.request) {
-                Some(NDJSON) => Ok(Self::Lines(Lines::new(sent.payload, limit, Facts::of(&sent.request).deadline))),
+                Some(NDJSON) => Ok(Self::Lines(Lines::new(sent.payload, limit, RequestContext::of(&sent.request).deadline))),
                 Some(JSON) => Ok(Self::Whole(sent.read().await?)),
                 _ => Err(Problem::unsupported_media_type(
                     "the body must be of the type application/json or application/x-ndjson, in UTF-8",
@@ -130,7 +130,7 @@ impl FromRequest for SentBatch {
 }
 
 /// A body that is on its way, and that its head doesn't speak against.
-struct Sent {
+struct IncomingBody {
     request: HttpRequest,
     payload: web::Payload,
     limit: usize,
@@ -138,7 +138,7 @@ struct Sent {
     too_large: fn(usize) -> Problem,
 }
 
-impl Sent {
+impl IncomingBody {
     /// Refuses a body by what its head says of it.
     fn of(
         request: &HttpRequest,
@@ -163,7 +163,7 @@ impl Sent {
 
     /// The whole of it, if it arrives in time.
     async fn read(self) -> Result<web::Bytes, Problem> {
-        let deadline = Facts::of(&self.request).body_deadline();
+        let deadline = RequestContext::of(&self.request).body_deadline();
         match tokio::time::timeout_at(deadline, self.payload.to_bytes_limited(self.limit)).await {
             Ok(Ok(Ok(bytes))) => Ok(bytes),
             Ok(Ok(Err(_))) => Err(Problem::incomplete_body()),

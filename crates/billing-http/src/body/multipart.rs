@@ -5,7 +5,7 @@ use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::Bytes;
 use actix_web::{FromRequest, HttpRequest};
 
-use super::{Extraction, Sent, header};
+use super::{Extraction, IncomingBody, header};
 use crate::problem::Problem;
 
 /// The most bytes of a form with a file; whoever has a larger one sends it over the interface or imports it on the command line.
@@ -15,7 +15,7 @@ const MAX_FIELDS: usize = 5_000;
 
 /// A form as it was sent.
 #[derive(Debug, Default)]
-pub(crate) struct SentForm(Vec<SentField>);
+pub(crate) struct MultipartForm(Vec<SentField>);
 
 /// A field of a form.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ struct SentField {
     bytes: Bytes,
 }
 
-impl SentForm {
+impl MultipartForm {
     /// What a field says, as text; nothing of one that isn't there or isn't text.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let field = self.0.iter().find(|field| field.name == name)?;
@@ -45,12 +45,12 @@ impl SentForm {
     }
 }
 
-impl FromRequest for SentForm {
+impl FromRequest for MultipartForm {
     type Error = Problem;
     type Future = Extraction<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let sent = Sent::of(request, payload, MAX_FORM_BYTES, Problem::file_too_large);
+        let sent = IncomingBody::of(request, payload, MAX_FORM_BYTES, Problem::file_too_large);
         Box::pin(async move {
             let sent = sent.await?;
             let boundary = header(&sent.request, &CONTENT_TYPE).and_then(boundary).map(str::to_owned);
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn fields_and_files_come_to_the_byte() {
-        let form = SentForm(fields(&Bytes::from_static(BODY.as_bytes()), "x-1").expect("a form"));
+        let form = MultipartForm(fields(&Bytes::from_static(BODY.as_bytes()), "x-1").expect("a form"));
         assert_eq!((form.text("kind"), form.text("other")), (Some("csv"), None));
         let (name, bytes) = form.file("file").expect("a file");
         assert_eq!((name, &bytes[..]), ("a \"b\".csv", b"a,b\r\n--x\r\n1,2\r\n".as_slice()));

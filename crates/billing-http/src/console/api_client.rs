@@ -7,7 +7,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderMap, LINK};
 use actix_web::web::Json;
 use actix_web::{HttpResponse, ResponseError as _};
-use billing_console::Neighbours;
+use billing_console::PageLinks;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -41,7 +41,7 @@ pub(super) struct Listed {
     pub(super) total: Option<String>,
     pub(super) amount: Option<String>,
     pub(super) amount_due: Option<String>,
-    pub(super) neighbours: Neighbours,
+    pub(super) neighbours: PageLinks,
 }
 
 /// An answer that is a part of a list.
@@ -61,8 +61,8 @@ pub(super) async fn written(answer: HttpResponse) -> Result<Value, Problem> {
 }
 
 /// The queries that `Link` names.
-fn neighbours(headers: &HeaderMap) -> Neighbours {
-    let mut found = Neighbours::default();
+fn neighbours(headers: &HeaderMap) -> PageLinks {
+    let mut found = PageLinks::default();
     let links = headers.get(LINK).and_then(|value| value.to_str().ok()).unwrap_or_default();
     for link in links.split(", <") {
         let Some((address, relation)) = link.split_once(">; rel=") else { continue };

@@ -8,9 +8,9 @@ use billing_console::{Column, Listing, View, headings, row};
 use billing_report::{Cell, ReportFormat, TableWriter};
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::form_data::query;
 use super::lists::{goes_on_by_cursor, listed, listing_of, wanted};
-use super::said::query;
-use super::visitor::Visitor;
+use super::session_user::SessionUser;
 use crate::pipe::{PipeWriter, pipe};
 use crate::problem::Problem;
 use crate::routes::reports::{FIRST_BYTES, PATIENCE, attachment};
@@ -23,7 +23,7 @@ const AT_ONCE: &str = "1000";
 ///
 /// # Errors
 /// What keeps it from being begun.
-pub(super) async fn table(visitor: &Visitor, part: &str) -> Result<HttpResponse, Problem> {
+pub(super) async fn table(visitor: &SessionUser, part: &str) -> Result<HttpResponse, Problem> {
     let listing = listing_of(part)?;
     let permit = visitor.state.permit_report()?;
     let View { columns, said, .. } = View::of(listing, &query(&visitor.request));
@@ -41,7 +41,7 @@ pub(super) async fn table(visitor: &Visitor, part: &str) -> Result<HttpResponse,
 
 /// Makes it, or says why it can't be made.
 async fn make(
-    visitor: Visitor,
+    visitor: SessionUser,
     listing: &'static Listing,
     columns: Vec<Column>,
     first: String,
@@ -64,7 +64,7 @@ async fn make(
 }
 
 async fn rows(
-    visitor: &Visitor,
+    visitor: &SessionUser,
     listing: &Listing,
     columns: &[Column],
     first: String,

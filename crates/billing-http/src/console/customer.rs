@@ -2,16 +2,16 @@
 
 use actix_web::web::Path;
 use billing_application::UseCase;
-use billing_console::{At, CustomerAnswers, Span, listings};
+use billing_console::{CustomerAnswers, JsonView, Span, listings};
 use maud::Markup;
 
-use super::answers::one;
-use super::explorer::Shown;
+use super::api_client::one;
+use super::explorer::ExplorerRange;
+use super::form_data::{FormData, pairs};
 use super::lists::{crumbs, few};
-use super::made::Made;
-use super::said::{Said, pairs};
+use super::page_builder::PageBuilder;
+use super::session_user::SessionUser;
 use super::sums::{self, with_page};
-use super::visitor::Visitor;
 use crate::problem::Problem;
 use crate::routes::{catalog, money};
 
@@ -19,7 +19,7 @@ use crate::routes::{catalog, money};
 ///
 /// # Errors
 /// What keeps it from being shown.
-pub(super) async fn page(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
+pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     let path = || Path::from(reference.to_owned());
     let customer = one(catalog::get_customer(visitor.caller(UseCase::GetCustomer), path())).await?;
     let balance = one(money::get_balance(visitor.caller(UseCase::GetBalance), path())).await?;
@@ -28,7 +28,7 @@ pub(super) async fn page(visitor: &Visitor, reference: &str) -> Result<Made, Pro
     let latest = [("customer_ref", reference), ("order", "-created"), ("totals", "false")];
     let (documents, documents_call) = few(visitor, &listings::DOCUMENTS, &latest).await?;
     let narrowed = vec![("customer_ref".to_owned(), reference.to_owned())];
-    let shown = Shown::usual(visitor.state.services().now(), visitor.zone)?;
+    let shown = ExplorerRange::usual(visitor.state.services().now(), visitor.zone)?;
     let usage_calls = sums::calls(&shown.summary(&narrowed)).into_iter().take(1);
     let address = sums::address("customer", &pairs(&narrowed));
     let usage = with_page(visitor, "Usage of the last 30 days", &address, lately(visitor, &narrowed)).await?;
@@ -39,18 +39,18 @@ pub(super) async fn page(visitor: &Visitor, reference: &str) -> Result<Made, Pro
         documents_call,
     ];
     calls.extend(usage_calls);
-    let title = At(&customer).at("name").text();
+    let title = JsonView(&customer).at("name").text();
     let may_edit = visitor.may(UseCase::EditCustomer);
     let body = billing_console::customer(&CustomerAnswers { customer, balance, contracts, documents, usage, may_edit });
-    Ok(Made { title, part: "customers", crumbs: crumbs(&listings::CUSTOMERS), calls, body })
+    Ok(PageBuilder { title, part: "customers", crumbs: crumbs(&listings::CUSTOMERS), calls, body })
 }
 
 /// What a customer used on the usual days, which `narrowed` says.
 ///
 /// # Errors
 /// What keeps it from being summed up.
-pub(super) async fn lately(visitor: &Visitor, narrowed: &Said) -> Result<Markup, Problem> {
-    let shown = Shown::usual(visitor.state.services().now(), visitor.zone)?;
+pub(super) async fn lately(visitor: &SessionUser, narrowed: &FormData) -> Result<Markup, Problem> {
+    let shown = ExplorerRange::usual(visitor.state.services().now(), visitor.zone)?;
     let answers = sums::sums(visitor, &shown.summary(narrowed)).await?;
     Ok(billing_console::usage_lately(&answers, &Span { narrowed: narrowed.clone(), slots: shown.slots() }))
 }

@@ -1,17 +1,17 @@
 //! Which answers the usage explorer is made of, and which stretches of time its bars stand for.
 
 use billing_application::error::UseCaseError;
-use billing_console::{Explored, Filter, InputKind, Slot, Span, listings};
+use billing_console::{ChartBucket, Explored, Filter, InputKind, Span, listings};
 use billing_domain::calendar::{Date, Period, TimeZone, Timestamp, minus_days, plus_days};
-use billing_domain::summary::{Interval, Stretch};
+use billing_domain::summary::{BucketSpan, Interval};
 use billing_domain::violation::Violations;
 use maud::Markup;
 
+use super::form_data::{FormData, pairs};
 use super::lists::listed;
-use super::made::Made;
-use super::said::{Said, pairs};
+use super::page_builder::PageBuilder;
+use super::session_user::SessionUser;
 use super::sums::{address, calls, sums, with_page};
-use super::visitor::Visitor;
 use crate::dto::declare::params;
 use crate::problem::Problem;
 use crate::query::{AnyText, Query};
@@ -46,14 +46,14 @@ params! {
 }
 
 /// The days that are shown, how, and by which calendar.
-pub(super) struct Shown {
+pub(super) struct ExplorerRange {
     days: Period,
     interval: Interval,
     is_coarser: bool,
     zone: TimeZone,
 }
 
-impl Shown {
+impl ExplorerRange {
     /// The usual days up to today, by day.
     ///
     /// # Errors
@@ -102,9 +102,9 @@ impl Shown {
     }
 
     /// The bars.
-    pub(super) fn slots(&self) -> Vec<Slot> {
-        let slot = |stretch: &Stretch| {
-            let Stretch { starts, from, to, days } = *stretch;
+    pub(super) fn slots(&self) -> Vec<ChartBucket> {
+        let slot = |stretch: &BucketSpan| {
+            let BucketSpan { starts, from, to, days } = *stretch;
             let day = days.start();
             let (name, told, closer) = match self.interval {
                 Interval::Hour => {
@@ -114,7 +114,7 @@ impl Shown {
                 Interval::Day => (day.format("%-d %b").to_string(), day.to_string(), Some(of_days(days))),
                 Interval::Month => (day.format("%b %y").to_string(), day.format("%B %Y").to_string(), Some(of_days(days))),
             };
-            Slot { starts: starts.to_string(), from: from.to_string(), to: to.to_string(), name, told, closer }
+            ChartBucket { starts: starts.to_string(), from: from.to_string(), to: to.to_string(), name, told, closer }
         };
         self.interval.stretches(self.days, self.zone).iter().map(slot).collect()
     }
@@ -150,20 +150,20 @@ fn wrong(name: &str, detail: String) -> Problem {
 }
 
 /// What the explorer is asked for.
-struct Wanted {
-    shown: Shown,
+struct ExplorerQuery {
+    shown: ExplorerRange,
     /// What usage is narrowed to beside the time, by the parameters of the interface.
     narrowed: Vec<(String, String)>,
     /// What was said, without what is empty.
     given: Vec<(String, String)>,
 }
 
-fn wanted(visitor: &Visitor, said: &Said) -> Result<Wanted, Problem> {
+fn wanted(visitor: &SessionUser, said: &FormData) -> Result<ExplorerQuery, Problem> {
     let given: Vec<(&str, &str)> =
         said.iter().map(|(name, value)| (name.as_str(), value.trim())).filter(|(_, value)| !value.is_empty()).collect();
     let params: ExplorerParams = Query::of("/console/usage", &billing_console::query(&given))?.read()?;
     let zone = params.timezone.unwrap_or(visitor.zone);
-    let shown = Shown::of(params.from, params.to, params.interval, visitor.state.services().now(), zone)?;
+    let shown = ExplorerRange::of(params.from, params.to, params.interval, visitor.state.services().now(), zone)?;
     let references = [
         ("customer_ref", &params.customer_ref),
         ("usage_product_ref", &params.usage_product_ref),
@@ -173,15 +173,15 @@ fn wanted(visitor: &Visitor, said: &Said) -> Result<Wanted, Problem> {
     let zone_said = params.timezone.map(|zone| ("timezone".to_owned(), zone.name().to_owned()));
     let narrowed = references.chain(zone_said).collect();
     let given = given.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    Ok(Wanted { shown, narrowed, given })
+    Ok(ExplorerQuery { shown, narrowed, given })
 }
 
 /// The explorer's charts and sums.
 ///
 /// # Errors
 /// What is wrong with what was asked for.
-pub(super) async fn explored(visitor: &Visitor, said: &Said) -> Result<Markup, Problem> {
-    let Wanted { shown, narrowed, .. } = wanted(visitor, said)?;
+pub(super) async fn explored(visitor: &SessionUser, said: &FormData) -> Result<Markup, Problem> {
+    let ExplorerQuery { shown, narrowed, .. } = wanted(visitor, said)?;
     let answers = sums(visitor, &shown.summary(&narrowed)).await?;
     Ok(billing_console::usage_sums(&answers, &Span { narrowed, slots: shown.slots() }))
 }
@@ -190,8 +190,8 @@ pub(super) async fn explored(visitor: &Visitor, said: &Said) -> Result<Markup, P
 ///
 /// # Errors
 /// What is wrong with what was asked for.
-pub(super) async fn page(visitor: &Visitor, said: &Said) -> Result<Made, Problem> {
-    let Wanted { shown, narrowed, given } = wanted(visitor, said)?;
+pub(super) async fn page(visitor: &SessionUser, said: &FormData) -> Result<PageBuilder, Problem> {
+    let ExplorerQuery { shown, narrowed, given } = wanted(visitor, said)?;
     let given: Vec<(&str, &str)> = pairs(&given);
     let address = address("usage", &given);
     let sums = with_page(visitor, "Usage", &address, explored(visitor, said)).await?;
@@ -216,10 +216,10 @@ pub(super) async fn page(visitor: &Visitor, said: &Said) -> Result<Made, Problem
     };
     let span = Span { narrowed, slots: shown.slots() };
     let body = billing_console::usage(&sums, &span, &explored);
-    Ok(Made { title: "Usage".to_owned(), part: "usage", crumbs: Vec::new(), calls, body })
+    Ok(PageBuilder { title: "Usage".to_owned(), part: "usage", crumbs: Vec::new(), calls, body })
 }
 
-fn filters(given: &[(&str, &str)], shown: &Shown) -> Vec<Filter> {
+fn filters(given: &[(&str, &str)], shown: &ExplorerRange) -> Vec<Filter> {
     let said = |name: &str| given.iter().find(|(said, _)| *said == name).map(|(_, value)| (*value).to_owned());
     let days = (shown.days.start().to_string(), shown.days.last_day().to_string());
     let words = ["hour", "day", "month"].map(str::to_owned).to_vec();
@@ -246,7 +246,7 @@ fn filters(given: &[(&str, &str)], shown: &Shown) -> Vec<Filter> {
 }
 
 /// The same of other times.
-fn elsewhere(narrowed: &[(String, String)], shown: &Shown) -> Vec<(&'static str, Vec<(&'static str, String)>)> {
+fn elsewhere(narrowed: &[(String, String)], shown: &ExplorerRange) -> Vec<(&'static str, Vec<(&'static str, String)>)> {
     const KEPT: [&str; 4] = ["customer_ref", "usage_product_ref", "contract_ref", "timezone"];
     let kept: Vec<(&'static str, String)> =
         KEPT.into_iter().filter_map(|name| Some((name, narrowed.iter().find(|(said, _)| said == name)?.1.clone()))).collect();
@@ -260,11 +260,11 @@ mod tests {
 
     use super::*;
 
-    fn shown(first: &str, last: &str, interval: Option<Interval>, zone: &str) -> Shown {
+    fn shown(first: &str, last: &str, interval: Option<Interval>, zone: &str) -> ExplorerRange {
         let date = |text: &str| Some(parse_date(text).expect(text));
         let (from, to) = (date(first), date(last));
         let now = Timestamp::parse("2026-11-20T12:00:00Z").expect("an instant");
-        Shown::of(from, to, interval, now, TimeZone::parse(zone).expect(zone)).expect("a time")
+        ExplorerRange::of(from, to, interval, now, TimeZone::parse(zone).expect(zone)).expect("a time")
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use billing_console::{Field, Group, InputKind, Item, List, was};
 use serde_json::{Map, Value};
 
-use super::described::{Says, Shape};
-use super::said::{Said, field};
+use super::form_data::{FormData, field};
+use super::openapi_index::{BodyField, BodyFieldKind};
 use crate::problem::{FieldProblem, Problem};
 
 /// How many elements a list of a form may have.
@@ -12,16 +12,16 @@ const MAX_ELEMENTS: usize = 200;
 
 /// What fields say at first.
 #[derive(Clone, Copy)]
-pub(super) enum Source<'s> {
+pub(super) enum InitialValues<'s> {
     /// Nothing.
     Nothing,
     /// What a form said.
-    Said(&'s Said),
+    Said(&'s FormData),
     /// What is there.
     Present(&'s Value),
 }
 
-impl Source<'_> {
+impl InitialValues<'_> {
     /// What a form said in a field.
     pub(super) fn said(self, name: &str) -> Option<String> {
         match self {
@@ -71,24 +71,24 @@ fn below(prefix: &str, name: &str) -> String {
 }
 
 /// What is asked for, with what it says and what is wrong with it.
-pub(super) fn items(shapes: &[Shape], prefix: &str, source: Source<'_>, errors: &[FieldProblem]) -> Vec<Item> {
+pub(super) fn items(shapes: &[BodyField], prefix: &str, source: InitialValues<'_>, errors: &[FieldProblem]) -> Vec<Item> {
     // The word that tells which of the parts there are.
     let word = shapes
         .iter()
         .map(|shape| source.value(&below(prefix, &shape.name)))
         .find(|said| !said.is_empty() && shapes.iter().any(|shape| shape.of_words.contains(said)));
-    let item = |shape: &Shape| {
+    let item = |shape: &BodyField| {
         let waits = word.as_ref().is_some_and(|word| !shape.of_words.is_empty() && !shape.of_words.contains(word));
         let of_words = if shape.of_words.is_empty() { String::new() } else { format!(" For {}.", shape.of_words.join(", ")) };
         let (name, meaning) = (below(prefix, &shape.name), format!("{}{of_words}", shape.meaning));
         match &shape.says {
-            Says::One { kind, .. } => {
+            BodyFieldKind::One { kind, .. } => {
                 let pointer = format!("/{name}");
                 let wrong = errors.iter().filter(|error| error.pointer == pointer).map(|error| error.detail.clone()).collect();
                 let value = source.value(&name);
                 Item::Field(Field { name, meaning, kind: kind.clone(), required: shape.required, value, wrong, waits })
             }
-            Says::Parts(parts) => {
+            BodyFieldKind::Parts(parts) => {
                 let mut items = items(parts, &name, source, errors);
                 if !shape.required {
                     // What a part must have it must have where it is there.
@@ -96,7 +96,7 @@ pub(super) fn items(shapes: &[Shape], prefix: &str, source: Source<'_>, errors: 
                 }
                 Item::Group(Group { name, meaning, items, was: None })
             }
-            Says::Several(parts) => {
+            BodyFieldKind::Several(parts) => {
                 let element = |place: usize| {
                     let name = format!("{name}/{place}");
                     let items = items(parts, &name, source, errors);
@@ -136,9 +136,9 @@ fn has(items: &[Item], name: &str) -> bool {
 }
 
 /// What a form says once one of its lists grew (`+list`) or an element of it was taken away (`-list/place`).
-pub(super) fn resized(said: &Said, wanted: &str) -> Said {
+pub(super) fn resized(said: &FormData, wanted: &str) -> FormData {
     if let Some(list) = wanted.strip_prefix('+') {
-        let place = Source::Said(said).length(list);
+        let place = InitialValues::Said(said).length(list);
         let grown = (place < MAX_ELEMENTS).then(|| (format!("{list}/{place}/"), String::new()));
         return said.iter().cloned().chain(grown).collect();
     }
@@ -159,46 +159,46 @@ pub(super) fn resized(said: &Said, wanted: &str) -> Said {
 
 /// What is asked for: of something new what is said; of something there what is said otherwise, a part of it as a whole, and where
 /// anything of a list is otherwise each of its elements, with what tells which it is and what is said otherwise.
-pub(super) fn body(shapes: &[Shape], prefix: &str, said: &Said, present: Option<&Value>) -> Map<String, Value> {
+pub(super) fn body(shapes: &[BodyField], prefix: &str, said: &FormData, present: Option<&Value>) -> Map<String, Value> {
     let mut body = Map::new();
-    let Some(present) = present else { return whole(shapes, prefix, Source::Said(said)) };
+    let Some(present) = present else { return whole(shapes, prefix, InitialValues::Said(said)) };
     for shape in shapes {
-        let (name, before) = (below(prefix, &shape.name), Source::Present(present));
+        let (name, before) = (below(prefix, &shape.name), InitialValues::Present(present));
         let one = std::slice::from_ref(shape);
         // Both as they would be said.
-        let now = whole(one, prefix, Source::Said(said));
+        let now = whole(one, prefix, InitialValues::Said(said));
         let was = whole(one, "", before);
         let tells = !prefix.is_empty() && (shape.required || shape.name == "billing_start_date");
         if now == was && !tells {
             continue;
         }
         let value = match &shape.says {
-            Says::Several(parts) => elements(parts, &name, said, present.get(&shape.name)),
-            Says::One { .. } | Says::Parts(_) => now.get(&shape.name).cloned().unwrap_or_default(),
+            BodyFieldKind::Several(parts) => elements(parts, &name, said, present.get(&shape.name)),
+            BodyFieldKind::One { .. } | BodyFieldKind::Parts(_) => now.get(&shape.name).cloned().unwrap_or_default(),
         };
         body.insert(shape.name.clone(), value);
     }
     body
 }
 
-fn elements(parts: &[Shape], list: &str, said: &Said, present: Option<&Value>) -> Value {
+fn elements(parts: &[BodyField], list: &str, said: &FormData, present: Option<&Value>) -> Value {
     let element = |place: usize| {
         let name = format!("{list}/{place}");
         let was = field(said, &was(&name)).and_then(|place| place.parse::<usize>().ok());
         let was = was.and_then(|place| present?.get(place));
         Value::Object(body(parts, &name, said, was))
     };
-    (0..Source::Said(said).length(list)).map(element).collect()
+    (0..InitialValues::Said(said).length(list)).map(element).collect()
 }
 
 /// All that is said, and nothing of what isn't.
-fn whole(shapes: &[Shape], prefix: &str, source: Source<'_>) -> Map<String, Value> {
-    let say = |shape: &Shape| {
+fn whole(shapes: &[BodyField], prefix: &str, source: InitialValues<'_>) -> Map<String, Value> {
+    let say = |shape: &BodyField| {
         let name = below(prefix, &shape.name);
         let value = match &shape.says {
-            Says::One { kind, is_whole } => value(kind, *is_whole, &source.value(&name))?,
-            Says::Parts(parts) => Value::Object(Some(whole(parts, &name, source)).filter(|parts| !parts.is_empty())?),
-            Says::Several(parts) => {
+            BodyFieldKind::One { kind, is_whole } => value(kind, *is_whole, &source.value(&name))?,
+            BodyFieldKind::Parts(parts) => Value::Object(Some(whole(parts, &name, source)).filter(|parts| !parts.is_empty())?),
+            BodyFieldKind::Several(parts) => {
                 let length = Some(source.length(&name)).filter(|length| *length > 0)?;
                 (0..length).map(|place| Value::Object(whole(parts, &format!("{name}/{place}"), source))).collect()
             }
@@ -225,17 +225,17 @@ pub(super) fn whole_number(text: &str) -> Value {
 }
 
 fn text(value: &Value) -> String {
-    billing_console::At(value).text()
+    billing_console::JsonView(value).text()
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::super::described::shapes;
+    use super::super::openapi_index::shapes;
     use super::*;
 
-    fn said(pairs: &[(&str, &str)]) -> Said {
+    fn said(pairs: &[(&str, &str)]) -> FormData {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_price_offers_every_model_and_says_which_field_is_for_which() {
-        let all = items(shapes("/api/pricings/"), "", Source::Nothing, &[]);
+        let all = items(shapes("/api/pricings/"), "", InitialValues::Nothing, &[]);
         let Some(Item::List(lines)) = all.iter().find(|item| matches!(item, Item::List(list) if list.name == "line_items"))
         else {
             panic!("no line items: {all:?}");
@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn what_is_for_another_model_than_the_chosen_one_waits() {
         let said = said(&[("line_items/0/price/model", "FLAT")]);
-        let all = format!("{:?}", items(shapes("/api/pricings/"), "", Source::Said(&said), &[]));
+        let all = format!("{:?}", items(shapes("/api/pricings/"), "", InitialValues::Said(&said), &[]));
         let waits = |name: &str| {
             let (_, rest) = all.split_once(&format!("name: \"line_items/0/price/{name}\"")).expect(name);
             rest.split_once("waits: ").expect(name).1.starts_with("true")
@@ -353,7 +353,7 @@ mod tests {
         assert_eq!(resized(&before, "-a/1"), after);
         assert_eq!(resized(&after, "+a").last(), Some(&("a/2/".to_owned(), String::new())));
         assert_eq!(resized(&after, "-a/many"), after);
-        assert_eq!(Source::Said(&said(&[("a/999999999/x", "1")])).length("a"), 0);
+        assert_eq!(InitialValues::Said(&said(&[("a/999999999/x", "1")])).length("a"), 0);
     }
 
     #[test]
@@ -366,7 +366,7 @@ mod tests {
             actual: None,
         }];
         let pairs = said(&[("products/0/discount", "101")]);
-        let all = items(shapes("/api/contracts/"), "", Source::Said(&pairs), &errors);
+        let all = items(shapes("/api/contracts/"), "", InitialValues::Said(&pairs), &errors);
         assert!(has(&all, "products/0/discount"));
         let wrong = format!("{all:?}");
         assert!(wrong.contains("too much"), "{wrong}");

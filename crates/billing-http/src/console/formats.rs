@@ -6,13 +6,13 @@ use billing_application::UseCase;
 use billing_console::{Crumb, FORMAT_FIELDS, FormatEditor, FormatField, format_fields, href, listings};
 use serde_json::{Map, Value};
 
-use super::answers::{one, written};
-use super::made::Made;
+use super::api_client::{one, written};
+use super::form_data::{FormData, field as said_of, key};
+use super::page_builder::PageBuilder;
 use super::reply::belongs_beside;
 use super::reply::{html, to, told};
-use super::said::{Said, field as said_of, key};
-use super::visitor::Visitor;
-use super::{refused, things};
+use super::session_user::SessionUser;
+use super::{refused, resources};
 use crate::body::Body;
 use crate::problem::Problem;
 use crate::routes::catalog;
@@ -21,10 +21,10 @@ use crate::routes::catalog;
 const SAMPLE: &str = "{\n  \"at\": \"2026-01-20T10:15:30Z\",\n  \"customer\": \"acme\",\n  \"calls\": 12\n}";
 
 /// The editor as it is opened.
-pub(super) async fn page(visitor: &Visitor, edited: Option<&str>) -> Result<Made, Problem> {
+pub(super) async fn page(visitor: &SessionUser, edited: Option<&str>) -> Result<PageBuilder, Problem> {
     visitor.allow(saving(edited))?;
     let format = match edited {
-        Some(reference) => things::read(visitor, "formats", reference).await?,
+        Some(reference) => resources::read(visitor, "formats", reference).await?,
         None => Value::Null,
     };
     Ok(made(editor(visitor, edited, format_fields(&format), SAMPLE.to_owned()), edited))
@@ -35,7 +35,7 @@ const fn saving(edited: Option<&str>) -> UseCase {
     if edited.is_some() { UseCase::EditFormat } else { UseCase::CreateFormat }
 }
 
-fn editor(visitor: &Visitor, edited: Option<&str>, fields: Vec<FormatField>, sample: String) -> FormatEditor {
+fn editor(visitor: &SessionUser, edited: Option<&str>, fields: Vec<FormatField>, sample: String) -> FormatEditor {
     let part = listings::FORMATS.part;
     let (title, action) = match edited {
         Some(reference) => (format!("Edit {reference}"), href(&["edit", part, reference])),
@@ -45,17 +45,17 @@ fn editor(visitor: &Visitor, edited: Option<&str>, fields: Vec<FormatField>, sam
     FormatEditor { title, action, key: visitor.unique(), fields, sample, sample_wrong, mapped: None, others }
 }
 
-fn made(editor: FormatEditor, edited: Option<&str>) -> Made {
+fn made(editor: FormatEditor, edited: Option<&str>) -> PageBuilder {
     let part = listings::FORMATS.part;
     let all = Crumb { name: listings::FORMATS.title.to_owned(), href: href(&[part]) };
     let format = edited.map(|reference| Crumb { name: reference.to_owned(), href: href(&[part, reference]) });
     let crumbs = std::iter::once(all).chain(format).collect();
     let body = billing_console::format_editor(&editor);
-    Made { title: editor.title, part, crumbs, calls: vec!["POST /api/usage/formats/test".to_owned()], body }
+    PageBuilder { title: editor.title, part, crumbs, calls: vec!["POST /api/usage/formats/test".to_owned()], body }
 }
 
 /// Tries what the editor says, or stores it.
-pub(super) async fn act(visitor: &Visitor, edited: Option<&str>, said: &Said) -> HttpResponse {
+pub(super) async fn act(visitor: &SessionUser, edited: Option<&str>, said: &FormData) -> HttpResponse {
     let outcome = match visitor.allow(saving(edited)) {
         Ok(()) => carry_out(visitor, edited, said).await,
         Err(problem) => Err(problem),
@@ -85,13 +85,13 @@ pub(super) async fn act(visitor: &Visitor, edited: Option<&str>, said: &Said) ->
 }
 
 /// The editor with what was said.
-fn again(visitor: &Visitor, edited: Option<&str>, said: &Said) -> FormatEditor {
+fn again(visitor: &SessionUser, edited: Option<&str>, said: &FormData) -> FormatEditor {
     let field = |name: &str| FormatField { value: said_of(said, name).unwrap_or_default().to_owned(), wrong: Vec::new() };
     let fields = FORMAT_FIELDS.iter().map(|(name, ..)| field(name)).collect();
     editor(visitor, edited, fields, said_of(said, "sample").unwrap_or_default().to_owned())
 }
 
-async fn carry_out(visitor: &Visitor, edited: Option<&str>, said: &Said) -> Result<HttpResponse, Problem> {
+async fn carry_out(visitor: &SessionUser, edited: Option<&str>, said: &FormData) -> Result<HttpResponse, Problem> {
     let part = listings::FORMATS.part;
     let body = body(said);
     if said_of(said, "do") != Some("save") {
@@ -123,7 +123,7 @@ async fn carry_out(visitor: &Visitor, edited: Option<&str>, said: &Said) -> Resu
 }
 
 /// What the editor says, as the interface takes it.
-fn body(said: &Said) -> Value {
+fn body(said: &FormData) -> Value {
     let mut body = Map::new();
     for &(name, ..) in FORMAT_FIELDS {
         let Some(text) = said_of(said, name) else { continue };
@@ -157,7 +157,8 @@ mod tests {
 
     #[test]
     fn what_the_editor_says_is_the_body_that_the_interface_takes() {
-        let said = |pairs: &[(&str, &str)]| -> Said { pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect() };
+        let said =
+            |pairs: &[(&str, &str)]| -> FormData { pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect() };
         let pairs = [
             ("format_name", "Log"),
             ("mapping/timestamp", "event.at"),

@@ -3,17 +3,17 @@
 use actix_web::ResponseError as _;
 use actix_web::http::StatusCode;
 use billing_application::UseCase;
-use billing_console::{At, Counted, HomeAnswers, Listing, UsageToday, listings};
+use billing_console::{Counted, HomeAnswers, JsonView, Listing, UsageToday, listings};
 use billing_domain::calendar::{Date, TimeZone, Timestamp, day_after, minus_days, plus_months};
 use maud::Markup;
 use serde_json::Value;
 
-use super::answers::{Listed, one};
+use super::api_client::{Listed, one};
 use super::lists::{few, listed, wanted};
-use super::made::Made;
-use super::start::{Progress, progress};
+use super::onboarding::{Progress, progress};
+use super::page_builder::PageBuilder;
+use super::session_user::SessionUser;
 use super::sums::{self, with_page};
-use super::visitor::Visitor;
 use crate::problem::Problem;
 use crate::routes::service;
 
@@ -32,7 +32,7 @@ const AGES: [(&str, Option<u32>, Option<u32>); 5] = [
 ///
 /// # Errors
 /// What keeps it from being shown.
-pub(super) async fn page(visitor: &Visitor) -> Result<Option<Made>, Problem> {
+pub(super) async fn page(visitor: &SessionUser) -> Result<Option<PageBuilder>, Problem> {
     let is_begun = match progress(visitor).await? {
         Progress::Nothing => return Ok(None),
         Progress::Begun => true,
@@ -57,7 +57,7 @@ pub(super) async fn page(visitor: &Visitor) -> Result<Option<Made>, Problem> {
     let since = minus_days(TimeZone::UTC.service_date(now), 1).to_string();
     let (refused, refused_call) = refused_since(visitor, &since).await?;
     let usage = with_page(visitor, "Usage today", &sums::address("today", &[]), self::today(visitor)).await?;
-    let [of_today, before] = Compared::now(now, zone).raw;
+    let [of_today, before] = DayComparison::now(now, zone).raw;
     let mut calls = sums::calls(&of_today);
     calls.extend(sums::calls(&before).into_iter().take(1));
     let (documents, call) = few(visitor, &listings::DOCUMENTS, &[("order", "-created"), ("totals", "false")]).await?;
@@ -67,7 +67,7 @@ pub(super) async fn page(visitor: &Visitor) -> Result<Option<Made>, Problem> {
     calls.extend([refused_call, runs_call, "/api/verification".to_owned(), call]);
     let answers = HomeAnswers { is_begun, cards, ages, usage, refused, refused_since: since, last_run, verification, documents };
     let body = billing_console::home(&answers);
-    Ok(Some(Made { title: "Home".to_owned(), part: "", crumbs: Vec::new(), calls, body }))
+    Ok(Some(PageBuilder { title: "Home".to_owned(), part: "", crumbs: Vec::new(), calls, body }))
 }
 
 /// Which documents have been due for so many days, with something left to pay.
@@ -81,7 +81,7 @@ fn due(today: Date, from: Option<u32>, to: Option<u32>) -> Vec<(&'static str, St
 
 /// How many elements a list has, and what is left to pay of them.
 async fn counted(
-    visitor: &Visitor,
+    visitor: &SessionUser,
     name: &'static str,
     listing: &'static Listing,
     narrowed: Vec<(&'static str, String)>,
@@ -102,11 +102,11 @@ async fn counted(
 }
 
 /// How many events were refused since a day of UTC, and what the most of them were, with the call that asked for them.
-async fn refused_since(visitor: &Visitor, since: &str) -> Result<((String, Value), String), Problem> {
+async fn refused_since(visitor: &SessionUser, since: &str) -> Result<((String, Value), String), Problem> {
     let raw = billing_console::query(&[("from", since), ("pageSize", "1000"), ("pageNumber", "0")]);
     let mut counts = listed(visitor, &listings::REFUSED, &raw).await?.elements;
     let count = |count: &Value| count["count"].as_u64().unwrap_or_default();
-    let all = At(&counts).items().map(|at| count(at.0)).sum::<u64>().to_string();
+    let all = JsonView(&counts).items().map(|at| count(at.0)).sum::<u64>().to_string();
     if let Some(counts) = counts.as_array_mut() {
         counts.sort_by_key(|one| std::cmp::Reverse(count(one)));
         counts.truncate(FEW_REFUSED);
@@ -115,13 +115,13 @@ async fn refused_since(visitor: &Visitor, since: &str) -> Result<((String, Value
 }
 
 /// Today, and the same day a month before until the same time.
-struct Compared {
+struct DayComparison {
     days: [Date; 2],
     /// The queries of their sums.
     raw: [String; 2],
 }
 
-impl Compared {
+impl DayComparison {
     fn now(now: Timestamp, zone: TimeZone) -> Self {
         let today = zone.service_date(now);
         let before = plus_months(today, -1);
@@ -142,8 +142,8 @@ impl Compared {
 ///
 /// # Errors
 /// What keeps it from being summed up.
-pub(super) async fn today(visitor: &Visitor) -> Result<Markup, Problem> {
-    let Compared { days: [today, before], raw } = Compared::now(visitor.state.services().now(), visitor.zone);
+pub(super) async fn today(visitor: &SessionUser) -> Result<Markup, Problem> {
+    let DayComparison { days: [today, before], raw } = DayComparison::now(visitor.state.services().now(), visitor.zone);
     let now = sums::sums(visitor, &raw[0]).await?;
     let earlier = sums::sums(visitor, &raw[1]).await?;
     let days = (today.to_string(), before.to_string());

@@ -5,18 +5,18 @@ use actix_web::{FromRequest as _, HttpRequest, HttpResponse, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use billing_application::UseCase;
-use billing_console::{CarriedFile, Crumb, Frame, Notice, href, listings};
+use billing_console::{Crumb, Frame, Notice, PendingFile, href, listings};
 use billing_import::FileKind;
 use serde_json::{Map, Value};
 
-use super::answers::{list, one, written};
-use super::made::Made;
+use super::api_client::{list, one, written};
+use super::page_builder::PageBuilder;
 use super::reply::{html, reasons, to, told};
-use super::visitor::Visitor;
+use super::session_user::SessionUser;
 use super::{refused, refused_to, stranger};
 use crate::auth::credentials::is_foreign;
-use crate::body::{SentFile, SentForm};
-use crate::middleware::Facts;
+use crate::body::{MultipartForm, UploadedFile};
+use crate::middleware::RequestContext;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::routes::{catalog, imports};
@@ -27,25 +27,25 @@ const MAX_FILE_BYTES: usize = 1024 * 1024;
 const PASTED: &str = "pasted";
 
 /// The page of an import.
-pub(super) async fn page(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
+pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     let body = billing_console::import(&read(visitor, reference).await?, visitor.may(UseCase::UndoImport));
     let calls = vec![format!("/api/usage/imports/{reference}")];
-    Ok(Made { title: "Import".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), calls, body })
+    Ok(PageBuilder { title: "Import".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), calls, body })
 }
 
 /// The page that asks whether an import is to be undone.
-pub(super) async fn undo_page(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
+pub(super) async fn undo_page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     visitor.allow(UseCase::UndoImport)?;
     undo_page_with(visitor, reference, &Value::Null).await
 }
 
-async fn undo_page_with(visitor: &Visitor, reference: &str, rejects: &Value) -> Result<Made, Problem> {
+async fn undo_page_with(visitor: &SessionUser, reference: &str, rejects: &Value) -> Result<PageBuilder, Problem> {
     let body = billing_console::import_undo(&read(visitor, reference).await?, rejects);
     let calls = vec![format!("POST /api/usage/imports/undo/{reference}")];
-    Ok(Made { title: "Undo".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(Some(reference)), calls, body })
+    Ok(PageBuilder { title: "Undo".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(Some(reference)), calls, body })
 }
 
-async fn read(visitor: &Visitor, reference: &str) -> Result<Value, Problem> {
+async fn read(visitor: &SessionUser, reference: &str) -> Result<Value, Problem> {
     one(imports::get_import(visitor.caller(UseCase::GetImport), Path::from(reference.to_owned()))).await
 }
 
@@ -57,8 +57,8 @@ fn crumbs(of: Option<&str>) -> Vec<Crumb> {
 }
 
 /// Undoes an import, and shows what is left of it.
-pub(super) async fn undo(visitor: &Visitor, reference: &str) -> Result<HttpResponse, Problem> {
-    let (caller, facts) = (visitor.caller(UseCase::UndoImport), Facts::of(&visitor.request));
+pub(super) async fn undo(visitor: &SessionUser, reference: &str) -> Result<HttpResponse, Problem> {
+    let (caller, facts) = (visitor.caller(UseCase::UndoImport), RequestContext::of(&visitor.request));
     let result = written(imports::undo_import(caller, facts, Path::from(reference.to_owned())).await?).await?;
     if result["refused"] == 0 {
         return Ok(to(&format!("{}?done=undo", href(&[listings::IMPORTS.part, reference]))));
@@ -68,15 +68,15 @@ pub(super) async fn undo(visitor: &Visitor, reference: &str) -> Result<HttpRespo
 }
 
 /// The page that takes a file.
-pub(super) async fn form(visitor: &Visitor) -> Result<Made, Problem> {
+pub(super) async fn form(visitor: &SessionUser) -> Result<PageBuilder, Problem> {
     visitor.allow(UseCase::RecordUsage)?;
     let body = billing_console::import_form(&formats(visitor).await?, MAX_FILE_BYTES);
     let calls = vec!["POST /api/usage/import?dry_run=true".to_owned()];
-    Ok(Made { title: "Import a file".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), calls, body })
+    Ok(PageBuilder { title: "Import a file".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), calls, body })
 }
 
 /// The organization's formats.
-async fn formats(visitor: &Visitor) -> Result<Value, Problem> {
+async fn formats(visitor: &SessionUser) -> Result<Value, Problem> {
     let listing = &listings::FORMATS;
     let query = Query::of(listing.path, "pageSize=1000&pageNumber=0")?;
     Ok(list(catalog::list_usage_formats(visitor.caller(UseCase::ListFormats), query)).await?.elements)
@@ -87,7 +87,7 @@ pub(super) async fn act(request: HttpRequest, payload: web::Payload) -> HttpResp
     if is_foreign(&request) {
         return refused(&request, Problem::cross_site());
     }
-    let visitor = match Visitor::of(&request).await {
+    let visitor = match SessionUser::of(&request).await {
         Ok(visitor) => visitor,
         Err(problem) => return stranger(&request, problem),
     };
@@ -95,7 +95,7 @@ pub(super) async fn act(request: HttpRequest, payload: web::Payload) -> HttpResp
         return refused_to(&visitor, problem);
     }
     // A file is read once it is known whose it is.
-    let outcome = match SentForm::from_request(&request, &mut payload.into_inner()).await {
+    let outcome = match MultipartForm::from_request(&request, &mut payload.into_inner()).await {
         Ok(form) => carry_out(&visitor, &form).await,
         Err(problem) => Err(problem),
     };
@@ -112,7 +112,7 @@ pub(super) async fn act(request: HttpRequest, payload: web::Payload) -> HttpResp
     }
 }
 
-async fn carry_out(visitor: &Visitor, form: &SentForm) -> Result<HttpResponse, Problem> {
+async fn carry_out(visitor: &SessionUser, form: &MultipartForm) -> Result<HttpResponse, Problem> {
     let (name, bytes) = file(form)?;
     let format_name = form.text("format_name").unwrap_or_default().to_owned();
     let said = columns(form);
@@ -133,15 +133,15 @@ async fn carry_out(visitor: &Visitor, form: &SentForm) -> Result<HttpResponse, P
         Some(guess) => import(visitor, &name, &bytes, (&format_name, Some(&guess)), true).await.unwrap_or(result),
         None => result,
     };
-    let file = CarriedFile { name, content: STANDARD.encode(&bytes), format_name };
+    let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name };
     let body = billing_console::import_check(&file, &formats(visitor).await?, &result);
     let calls = vec!["POST /api/usage/import?dry_run=true".to_owned()];
-    let made = Made { title: "Import a file".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), calls, body };
+    let made = PageBuilder { title: "Import a file".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), calls, body };
     Ok(html(made.page(visitor, None)))
 }
 
 /// The file that was chosen, pasted, or carried on.
-fn file(form: &SentForm) -> Result<(String, Bytes), Problem> {
+fn file(form: &MultipartForm) -> Result<(String, Bytes), Problem> {
     let (name, bytes) =
         match (form.file("file"), form.text("pasted").filter(|text| !text.trim().is_empty()), form.text("content")) {
             (Some((name, bytes)), ..) => (name.to_owned(), bytes),
@@ -167,7 +167,7 @@ fn file(form: &SentForm) -> Result<(String, Bytes), Problem> {
 }
 
 /// What the columns are to be called; `None` where nobody said.
-fn columns(form: &SentForm) -> Option<Map<String, Value>> {
+fn columns(form: &MultipartForm) -> Option<Map<String, Value>> {
     let said: Vec<(&str, &str)> = form.texts("column").zip(form.texts("called")).collect();
     if said.is_empty() {
         return None;
@@ -199,7 +199,7 @@ fn guessed(result: &Value) -> Option<Map<String, Value>> {
 
 /// Asks the interface to import a file.
 async fn import(
-    visitor: &Visitor,
+    visitor: &SessionUser,
     name: &str,
     bytes: &Bytes,
     (format_name, columns): (&str, Option<&Map<String, Value>>),
@@ -216,7 +216,7 @@ async fn import(
     said.extend((!format_name.is_empty()).then_some(("format_name", format_name)));
     said.extend(columns.as_deref().map(|columns| ("columns", columns)));
     let query = Query::of("/api/usage/import", &billing_console::query(&said))?;
-    let file = SentFile { media_type, kind, bytes: bytes.clone() };
-    let (caller, facts) = (visitor.caller(UseCase::RecordUsage), Facts::of(&visitor.request));
+    let file = UploadedFile { media_type, kind, bytes: bytes.clone() };
+    let (caller, facts) = (visitor.caller(UseCase::RecordUsage), RequestContext::of(&visitor.request));
     written(imports::import_usage(caller, facts, query, file).await?).await
 }

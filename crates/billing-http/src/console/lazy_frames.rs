@@ -3,9 +3,9 @@
 use actix_web::HttpResponse;
 use maud::html;
 
+use super::form_data::query;
 use super::reply::{framed, reasons};
-use super::said::query;
-use super::visitor::Visitor;
+use super::session_user::SessionUser;
 use super::{customer, explorer, home};
 use crate::problem::Problem;
 
@@ -13,7 +13,7 @@ use crate::problem::Problem;
 ///
 /// # Errors
 /// Where there is no such frame.
-pub(super) async fn frame(visitor: &Visitor, what: &str) -> Result<HttpResponse, Problem> {
+pub(super) async fn frame(visitor: &SessionUser, what: &str) -> Result<HttpResponse, Problem> {
     let said = query(&visitor.request);
     let sums = match what {
         "usage" => explorer::explored(visitor, &said).await,

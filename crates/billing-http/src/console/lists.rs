@@ -4,8 +4,8 @@ use billing_application::UseCase;
 use billing_console::{Crumb, Listing, View, href, listings};
 use serde_json::Value;
 
-use super::answers::{Listed, list};
-use super::visitor::Visitor;
+use super::api_client::{Listed, list};
+use super::session_user::SessionUser;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::routes::{audit, billing, catalog, charges, contracts, documents, imports, money, usage};
@@ -47,7 +47,7 @@ pub(super) fn goes_on_by_cursor(listing: &Listing) -> bool {
     [listings::DOCUMENTS.part, listings::AUDIT.part].contains(&listing.part)
 }
 
-pub(super) async fn listed(visitor: &Visitor, listing: &Listing, raw: &str) -> Result<Listed, Problem> {
+pub(super) async fn listed(visitor: &SessionUser, listing: &Listing, raw: &str) -> Result<Listed, Problem> {
     let query = || Query::of(listing.path, raw);
     match listing.part {
         "customers" => list(catalog::list_customers(visitor.caller(UseCase::ListCustomers), query()?)).await,
@@ -73,7 +73,7 @@ pub(super) async fn listed(visitor: &Visitor, listing: &Listing, raw: &str) -> R
 }
 
 /// Some elements of a list, of what a page is about.
-pub(super) async fn few(visitor: &Visitor, listing: &Listing, narrowed: &[(&str, &str)]) -> Result<(Value, String), Problem> {
+pub(super) async fn few(visitor: &SessionUser, listing: &Listing, narrowed: &[(&str, &str)]) -> Result<(Value, String), Problem> {
     let raw = wanted(listing, narrowed.iter().copied(), FEW);
     Ok((listed(visitor, listing, &raw).await?.elements, format!("{}?{raw}", listing.path)))
 }
@@ -82,6 +82,6 @@ pub(super) async fn few(visitor: &Visitor, listing: &Listing, narrowed: &[(&str,
 ///
 /// # Errors
 /// What keeps them from being read.
-pub(super) async fn some_of(visitor: &Visitor, listing: &Listing, size: &str) -> Result<Value, Problem> {
+pub(super) async fn some_of(visitor: &SessionUser, listing: &Listing, size: &str) -> Result<Value, Problem> {
     Ok(listed(visitor, listing, &wanted(listing, std::iter::empty(), size)).await?.elements)
 }

@@ -7,8 +7,8 @@ use billing_console::{LogIn, ROOT, Step};
 use billing_domain::calendar::Timestamp;
 use serde_json::{Value, json};
 
+use super::form_data::{self, FormData};
 use super::reply::{to, told};
-use super::said::{self, Said};
 use crate::dto::log_in::LogIn as Credential;
 use crate::problem::Problem;
 use crate::routes::auth::carry_out;
@@ -19,26 +19,26 @@ const STEP_SECONDS: i64 = 300;
 
 /// What was said so far.
 #[derive(Default)]
-struct Passed {
+struct LogInProgress {
     password: String,
     new_password: Option<String>,
 }
 
 /// Logs an administrator in, and shows where they wanted to go, or what is wanted next.
-pub(super) async fn log_in(request: &HttpRequest, said: &Said) -> HttpResponse {
+pub(super) async fn log_in(request: &HttpRequest, said: &FormData) -> HttpResponse {
     let state = state_of(request);
     let whole = |name: &str| said.iter().find(|(said, _)| said == name).map(|(_, value)| value.clone());
-    let field = |name| said::field(said, name).unwrap_or_default().to_owned();
+    let field = |name| form_data::field(said, name).unwrap_or_default().to_owned();
     let (email, next) = (field("email"), field("next"));
     let mut passed = match whole("passed") {
-        None => Passed { password: whole("password").unwrap_or_default(), new_password: None },
+        None => LogInProgress { password: whole("password").unwrap_or_default(), new_password: None },
         Some(sealed) => match opened(&state, &email, &sealed) {
             Some(passed) => passed,
             None => return begin_again(email, next),
         },
     };
     passed.new_password = whole("new_password").or(passed.new_password);
-    let code = said::field(said, "code").map(str::to_owned);
+    let code = form_data::field(said, "code").map(str::to_owned);
     let credential = Credential::Administrator {
         email: email.clone(),
         password: passed.password.clone(),
@@ -87,7 +87,7 @@ fn place(email: &str) -> String {
     format!("log-in of {}", email.to_lowercase())
 }
 
-fn sealed(state: &HttpState, email: &str, passed: &Passed) -> Option<String> {
+fn sealed(state: &HttpState, email: &str, passed: &LogInProgress) -> Option<String> {
     let until = state.services().now().plus_seconds(STEP_SECONDS);
     let said = json!({"until": until.as_micros(), "password": passed.password, "new_password": passed.new_password});
     let key = state.settings().cookie_key.text();
@@ -95,7 +95,7 @@ fn sealed(state: &HttpState, email: &str, passed: &Passed) -> Option<String> {
     Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-fn opened(state: &HttpState, email: &str, sealed: &str) -> Option<Passed> {
+fn opened(state: &HttpState, email: &str, sealed: &str) -> Option<LogInProgress> {
     let digits = sealed.as_bytes().chunks(2);
     let bytes: Vec<u8> =
         digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect::<Option<_>>()?;
@@ -103,7 +103,7 @@ fn opened(state: &HttpState, email: &str, sealed: &str) -> Option<Passed> {
     let said: Value = serde_json::from_slice(&said).ok()?;
     let until = Timestamp::from_micros(said["until"].as_i64()?).ok()?;
     let text = |name: &str| said[name].as_str().map(str::to_owned);
-    (state.services().now() < until).then_some(Passed { password: text("password")?, new_password: text("new_password") })
+    (state.services().now() < until).then_some(LogInProgress { password: text("password")?, new_password: text("new_password") })
 }
 
 /// Whether it is a page of the console: nobody is sent elsewhere.

@@ -1,29 +1,29 @@
 //! The console: pages for administrators, of the interface's own answers. Who may see and do what is what the interface lets them,
 //! and every page is asked for as software would ask.
 
-mod answers;
+mod api_client;
 mod csv;
 mod customer;
-mod described;
 mod explorer;
-mod filled;
+mod form_data;
+mod form_fields;
 mod formats;
 mod forms;
-mod frames;
 mod home;
 mod imports;
+mod lazy_frames;
 mod lists;
 mod log_in;
-mod made;
+mod onboarding;
+mod openapi_index;
+mod page_builder;
 mod pages;
 mod reply;
+mod resources;
 mod runs;
-mod said;
-mod start;
+mod session_user;
 mod sums;
 mod team;
-mod things;
-mod visitor;
 
 use actix_session::SessionExt as _;
 use actix_web::dev::UrlEncoded;
@@ -34,13 +34,13 @@ use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
 use billing_console::{Frame, IMPORT_PATH, LogIn, ROOT, STYLE, STYLE_PATH};
 use tokio::time::timeout_at;
 
-use self::forms::Asked;
+use self::form_data::{FormData, field, query};
+use self::forms::FormPage;
 use self::reply::{html, reasons, to, told};
-use self::said::{Said, field, query};
-use self::visitor::Visitor;
+use self::session_user::SessionUser;
 use crate::auth::credentials::is_foreign;
 use crate::body::STRANGERS_BYTES;
-use crate::middleware::Facts;
+use crate::middleware::RequestContext;
 use crate::problem::Problem;
 
 /// The most bytes of a form without a file: one of a contract with all that can be agreed on has many fields.
@@ -79,7 +79,7 @@ async fn show(request: HttpRequest) -> HttpResponse {
         let next = field(&query(&request), "next").unwrap_or_default().to_owned();
         return html(billing_console::log_in(&LogIn { next, ..LogIn::default() }));
     }
-    match Visitor::of(&request).await {
+    match SessionUser::of(&request).await {
         Ok(visitor) => match special(&visitor, &place).await {
             Some(answered) => answered.unwrap_or_else(|problem| refused_to(&visitor, problem)),
             None => shown(&visitor, &place).await,
@@ -101,22 +101,22 @@ async fn act(request: HttpRequest, payload: web::Payload) -> HttpResponse {
             request.get_session().purge();
             return to(&format!("{ROOT}/{LOG_IN}"));
         }
-        _ => match Visitor::of(&request).await {
+        _ => match SessionUser::of(&request).await {
             Ok(visitor) => Some(visitor),
             Err(problem) => return stranger(&request, problem),
         },
     };
     let limit = if visitor.is_some() { MAX_FORM_BYTES } else { STRANGERS_BYTES };
     let mut payload = payload.into_inner();
-    let form = UrlEncoded::<Said>::new(&request, &mut payload).limit(limit);
-    let said = match timeout_at(Facts::of(&request).body_deadline(), form).await {
+    let form = UrlEncoded::<FormData>::new(&request, &mut payload).limit(limit);
+    let said = match timeout_at(RequestContext::of(&request).body_deadline(), form).await {
         Ok(Ok(said)) => said,
         Ok(Err(error)) => return error.error_response(),
         Err(_) => return refused(&request, Problem::request_timeout()),
     };
     let Some(visitor) = visitor else { return log_in::log_in(&request, &said).await };
-    if let [start::START, step] = place.as_slice() {
-        return start::act(&visitor, step, &said).await.unwrap_or_else(|problem| refused_to(&visitor, problem));
+    if let [onboarding::START, step] = place.as_slice() {
+        return onboarding::act(&visitor, step, &said).await.unwrap_or_else(|problem| refused_to(&visitor, problem));
     }
     match place.as_slice() {
         ["new", "billing-runs"] => {
@@ -141,25 +141,25 @@ async fn act(request: HttpRequest, payload: web::Payload) -> HttpResponse {
 }
 
 /// A page that isn't always there, has a frame of its own, or is none.
-async fn special(visitor: &Visitor, place: &[&str]) -> Option<Result<HttpResponse, Problem>> {
+async fn special(visitor: &SessionUser, place: &[&str]) -> Option<Result<HttpResponse, Problem>> {
     Some(match place {
         [] => home::page(visitor).await.map(|made| match made {
             Some(made) => html(made.page(visitor, pages::done(&query(&visitor.request)))),
-            None => to(&format!("{ROOT}/{}", start::START)),
+            None => to(&format!("{ROOT}/{}", onboarding::START)),
         }),
-        [start::START] => start::page(visitor, None).await.map(html),
-        [start::START, "wait"] => start::wait(visitor).await,
+        [onboarding::START] => onboarding::page(visitor, None).await.map(html),
+        [onboarding::START, "wait"] => onboarding::wait(visitor).await,
         ["csv", part] => csv::table(visitor, part).await,
-        [sums::PLACE, what] => frames::frame(visitor, what).await,
+        [sums::PLACE, what] => lazy_frames::frame(visitor, what).await,
         _ => return None,
     })
 }
 
 /// What becomes of what a form says.
-async fn by_form(visitor: &Visitor, (kind, what, reference): (&str, &str, &[&str]), said: &Said) -> HttpResponse {
+async fn by_form(visitor: &SessionUser, (kind, what, reference): (&str, &str, &[&str]), said: &FormData) -> HttpResponse {
     let asked = match reference {
-        [] => Asked::at(visitor, kind, what, None).await,
-        [reference] => Asked::at(visitor, kind, what, Some(reference)).await,
+        [] => FormPage::at(visitor, kind, what, None).await,
+        [reference] => FormPage::at(visitor, kind, what, Some(reference)).await,
         _ => Err(Problem::unknown_route()),
     };
     let answered = match asked {
@@ -170,7 +170,7 @@ async fn by_form(visitor: &Visitor, (kind, what, reference): (&str, &str, &[&str
 }
 
 /// A page, or why it can't be shown.
-async fn shown(visitor: &Visitor, place: &[&str]) -> HttpResponse {
+async fn shown(visitor: &SessionUser, place: &[&str]) -> HttpResponse {
     pages::page(visitor, place).await.map_or_else(|problem| refused_to(visitor, problem), html)
 }
 
@@ -185,11 +185,11 @@ fn stranger(request: &HttpRequest, problem: Problem) -> HttpResponse {
 
 /// The page of something that can't be shown.
 fn refused(request: &HttpRequest, problem: Problem) -> HttpResponse {
-    refused_in(&Frame::bare(problem.title(), visitor::service(request)), problem)
+    refused_in(&Frame::bare(problem.title(), session_user::service(request)), problem)
 }
 
 /// The same for somebody who is known.
-fn refused_to(visitor: &Visitor, problem: Problem) -> HttpResponse {
+fn refused_to(visitor: &SessionUser, problem: Problem) -> HttpResponse {
     refused_in(&visitor.frame(problem.title()), problem)
 }
 

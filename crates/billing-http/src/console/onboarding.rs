@@ -10,13 +10,13 @@ use billing_console::{
 use billing_domain::calendar::{TimeZone, plus_months};
 use serde_json::{Value, json};
 
-use super::answers::{one, or_nothing, written};
-use super::described::shapes;
-use super::filled;
+use super::api_client::{one, or_nothing, written};
+use super::form_data::{FormData, field as field_of, key, query};
+use super::form_fields;
 use super::lists::{few, listed};
+use super::openapi_index::shapes;
 use super::reply::{belongs_beside, html, told};
-use super::said::{Said, field as field_of, key, query};
-use super::visitor::{Visitor, service};
+use super::session_user::{SessionUser, service};
 use crate::body::{Body, OptionalBody};
 use crate::problem::Problem;
 use crate::routes::{auth, catalog, documents};
@@ -29,10 +29,10 @@ const REFRESH: (HeaderName, HeaderValue) = (HeaderName::from_static("refresh"), 
 const FEW_REFUSED: &str = "5";
 
 /// A field of a step: where it stands in the body, what it means, and whether something has to be said.
-type Asked = (&'static str, &'static str, bool);
+type SetupField = (&'static str, &'static str, bool);
 
 /// Something that is made, by an operation of the interface.
-struct Made {
+struct SetupResource {
     name: &'static str,
     title: &'static str,
     why: &'static str,
@@ -40,20 +40,20 @@ struct Made {
     path: &'static str,
     listing: &'static Listing,
     reference: &'static str,
-    fields: &'static [Asked],
+    fields: &'static [SetupField],
     /// What the body says beside that, each where another field of it is said.
     beside: &'static [(&'static str, &'static str, &'static str)],
 }
 
-impl Made {
+impl SetupResource {
     /// The path of what makes it, or changes what is there.
     fn path(&self, found: &Value) -> String {
         self.path.replace(&format!("{{{}}}", self.reference), found[self.reference].as_str().unwrap_or_default())
     }
 }
 
-const STEPS: [Made; 5] = [
-    Made {
+const STEPS: [SetupResource; 5] = [
+    SetupResource {
         name: "entity",
         title: "Who bills: a supplier entity with its address",
         why: "Its name and address stand on every invoice, and its days are those of the periods.",
@@ -70,7 +70,7 @@ const STEPS: [Made; 5] = [
         ],
         beside: &[],
     },
-    Made {
+    SetupResource {
         name: "usage-product",
         title: "What is counted: a usage product",
         why: "Events report how much of it was used.",
@@ -84,7 +84,7 @@ const STEPS: [Made; 5] = [
         ],
         beside: &[],
     },
-    Made {
+    SetupResource {
         name: "pricing",
         title: "What it costs: a pricing",
         why: "One price for each unit, and a fee of each month. Tiers, packages, minimum fees and more are in the whole form.",
@@ -109,7 +109,7 @@ const STEPS: [Made; 5] = [
             ("line_items/1/price/amount", "line_items/1/price/model", "FLAT"),
         ],
     },
-    Made {
+    SetupResource {
         name: "customer",
         title: "Who pays: a customer",
         why: "Events name it, and invoices are sent to it.",
@@ -124,7 +124,7 @@ const STEPS: [Made; 5] = [
         ],
         beside: &[],
     },
-    Made {
+    SetupResource {
         name: "contract",
         title: "What they agreed on: a contract",
         why: "Which pricing the customer has, from which day to which. It is billed each month.",
@@ -142,7 +142,7 @@ const STEPS: [Made; 5] = [
 ];
 
 /// What is there of what a step makes: the first one.
-async fn there(visitor: &Visitor, made: &Made) -> Result<Value, Problem> {
+async fn there(visitor: &SessionUser, made: &SetupResource) -> Result<Value, Problem> {
     let oldest_first = made.listing.order.map(|order| (View::ORDER, order.trim_start_matches('-')));
     let asked: Vec<(&str, &str)> = [("pageSize", "1")].into_iter().chain(oldest_first).collect();
     let (mut found, _) = few(visitor, made.listing, &asked).await?;
@@ -151,7 +151,7 @@ async fn there(visitor: &Visitor, made: &Made) -> Result<Value, Problem> {
 }
 
 /// What is there of every step.
-async fn everything(visitor: &Visitor) -> Result<[Value; 5], Problem> {
+async fn everything(visitor: &SessionUser) -> Result<[Value; 5], Problem> {
     let mut found = [const { Value::Null }; 5];
     for (found, made) in found.iter_mut().zip(&STEPS) {
         *found = there(visitor, made).await?;
@@ -160,7 +160,7 @@ async fn everything(visitor: &Visitor) -> Result<[Value; 5], Problem> {
 }
 
 /// Whether what is there is all that its step asks for: an entity is there from the beginning, without an address.
-fn is_done(made: &Made, found: &Value) -> bool {
+fn is_done(made: &SetupResource, found: &Value) -> bool {
     !found.is_null() && (made.name != "entity" || !found["address"].is_null())
 }
 
@@ -178,7 +178,7 @@ pub(super) enum Progress {
 ///
 /// # Errors
 /// What keeps that from being told.
-pub(super) async fn progress(visitor: &Visitor) -> Result<Progress, Problem> {
+pub(super) async fn progress(visitor: &SessionUser) -> Result<Progress, Problem> {
     let found = everything(visitor).await?;
     let done = STEPS.iter().zip(&found).filter(|(made, found)| is_done(made, found)).count();
     let [.., contract] = &found;
@@ -191,15 +191,15 @@ pub(super) async fn progress(visitor: &Visitor) -> Result<Progress, Problem> {
 }
 
 /// What a form says before anybody said something.
-struct Usual {
+struct Defaults {
     zone: TimeZone,
     found: [Value; 5],
     first: String,
     last: String,
 }
 
-impl Usual {
-    async fn of(visitor: &Visitor) -> Result<Self, Problem> {
+impl Defaults {
+    async fn of(visitor: &SessionUser) -> Result<Self, Problem> {
         let zone = visitor.zone;
         let today = zone.service_date(visitor.state.services().now());
         // A whole month is billed first.
@@ -209,7 +209,7 @@ impl Usual {
         Ok(Self { zone, found: everything(visitor).await?, first, last })
     }
 
-    fn value(&self, made: &Made, field: &str) -> String {
+    fn value(&self, made: &SetupResource, field: &str) -> String {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let [entity, usage_product, pricing, customer, _] = &self.found;
         match (made.name, field) {
@@ -229,8 +229,8 @@ impl Usual {
 ///
 /// # Errors
 /// What keeps it from being shown.
-pub(super) async fn page(visitor: &Visitor, refused: Option<(&str, &Said, &Problem)>) -> Result<String, Problem> {
-    let usual = Usual::of(visitor).await?;
+pub(super) async fn page(visitor: &SessionUser, refused: Option<(&str, &FormData, &Problem)>) -> Result<String, Problem> {
+    let usual = Defaults::of(visitor).await?;
     let steps = STEPS.iter().zip(&usual.found).map(|(made, found)| step(made, found, &usual, refused)).collect();
     let (events, call) = few(visitor, &listings::EVENTS, &[("pageSize", "1")]).await?;
     let billed = events.pointer("/0/related_document_ref").and_then(Value::as_str).map(|document| {
@@ -245,10 +245,10 @@ pub(super) async fn page(visitor: &Visitor, refused: Option<(&str, &Said, &Probl
     Ok(visitor.page(&frame, &body))
 }
 
-fn step(made: &Made, found: &Value, usual: &Usual, refused: Option<(&str, &Said, &Problem)>) -> FirstStep {
+fn step(made: &SetupResource, found: &Value, usual: &Defaults, refused: Option<(&str, &FormData, &Problem)>) -> FirstStep {
     let refused = refused.filter(|(name, ..)| *name == made.name);
     let errors = refused.map_or(&[][..], |(_, _, problem)| problem.errors());
-    let field = |(name, meaning, required): &Asked| Field {
+    let field = |(name, meaning, required): &SetupField| Field {
         name: (*name).to_owned(),
         meaning: (*meaning).to_owned(),
         kind: if name.ends_with("_date") { InputKind::Day } else { InputKind::Text },
@@ -262,10 +262,10 @@ fn step(made: &Made, found: &Value, usual: &Usual, refused: Option<(&str, &Said,
     };
     let fields: Vec<Field> = made.fields.iter().map(field).collect();
     let items: Vec<Item> = fields.iter().cloned().map(Item::Field).collect();
-    let others = refused.map_or_else(Vec::new, |(_, _, problem)| filled::others(problem, &items));
+    let others = refused.map_or_else(Vec::new, |(_, _, problem)| form_fields::others(problem, &items));
     let reference = found[made.reference].as_str().unwrap_or_default();
     let there = is_done(made, found).then(|| {
-        let name = made.listing.name_of(billing_console::At(found));
+        let name = made.listing.name_of(billing_console::JsonView(found));
         (if name.is_empty() { reference.to_owned() } else { name }, href(&[made.listing.part, reference]))
     });
     let whole = Some(match made.name {
@@ -279,7 +279,7 @@ fn step(made: &Made, found: &Value, usual: &Usual, refused: Option<(&str, &Said,
 ///
 /// # Errors
 /// What has a page of its own.
-pub(super) async fn act(visitor: &Visitor, name: &str, said: &Said) -> Result<HttpResponse, Problem> {
+pub(super) async fn act(visitor: &SessionUser, name: &str, said: &FormData) -> Result<HttpResponse, Problem> {
     if name == "key" {
         return first_call(visitor, said).await;
     }
@@ -294,22 +294,22 @@ pub(super) async fn act(visitor: &Visitor, name: &str, said: &Said) -> Result<Ht
     }
 }
 
-async fn make(visitor: &Visitor, made: &Made, said: &Said) -> Result<HttpResponse, Problem> {
+async fn make(visitor: &SessionUser, made: &SetupResource, said: &FormData) -> Result<HttpResponse, Problem> {
     let found = there(visitor, made).await?;
     visitor.carry_out(&made.path(&found), key(said, made.path), Some(body(made, said))).await
 }
 
 /// What a form says, as the interface takes it.
-fn body(made: &Made, said: &Said) -> Value {
+fn body(made: &SetupResource, said: &FormData) -> Value {
     let is_said = |name: &str| field_of(said, name).is_some();
     let fields = said.iter().filter(|(name, _)| is_said(name)).cloned();
     let beside = made.beside.iter().filter(|(with, ..)| is_said(with));
     let beside = beside.map(|(_, name, value)| ((*name).to_owned(), (*value).to_owned()));
-    Value::Object(filled::body(shapes(made.path), "", &fields.chain(beside).collect(), None))
+    Value::Object(form_fields::body(shapes(made.path), "", &fields.chain(beside).collect(), None))
 }
 
 /// What the first event is about: the first contract, and what its pricing counts.
-async fn first_call(visitor: &Visitor, said: &Said) -> Result<HttpResponse, Problem> {
+async fn first_call(visitor: &SessionUser, said: &FormData) -> Result<HttpResponse, Problem> {
     let [_, usage_product, first_pricing, _, contract] = everything(visitor).await?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let contract_ref = text(&contract["contract_ref"]);
@@ -343,7 +343,7 @@ async fn first_call(visitor: &Visitor, said: &Said) -> Result<HttpResponse, Prob
 ///
 /// # Errors
 /// What keeps it from being shown.
-pub(super) async fn wait(visitor: &Visitor) -> Result<HttpResponse, Problem> {
+pub(super) async fn wait(visitor: &SessionUser) -> Result<HttpResponse, Problem> {
     let asked = query(&visitor.request);
     let contract_ref = field_of(&asked, "contract_ref").unwrap_or_default().to_owned();
     let (events, call) = few(visitor, &listings::EVENTS, &[("contract_ref", &contract_ref), ("pageSize", "1")]).await?;
@@ -373,21 +373,21 @@ pub(super) async fn wait(visitor: &Visitor) -> Result<HttpResponse, Problem> {
     Ok(answer)
 }
 
-fn framed(visitor: &Visitor, title: &str, calls: Vec<Call>, body: &maud::Markup) -> String {
+fn framed(visitor: &SessionUser, title: &str, calls: Vec<Call>, body: &maud::Markup) -> String {
     let crumbs = vec![Crumb { name: "First steps".to_owned(), href: href(&[START]) }];
     visitor.page(&Frame { part: START, crumbs, calls, ..visitor.frame(title.to_owned()) }, body)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::described::{Says, Shape};
+    use super::super::openapi_index::{BodyField, BodyFieldKind};
     use super::*;
 
-    fn said(pairs: &[(&str, &str)]) -> Said {
+    fn said(pairs: &[(&str, &str)]) -> FormData {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
-    fn made(name: &str) -> &'static Made {
+    fn made(name: &str) -> &'static SetupResource {
         STEPS.iter().find(|made| made.name == name).expect(name)
     }
 
@@ -416,12 +416,12 @@ mod tests {
 
     #[test]
     fn every_field_is_one_of_its_body() {
-        fn has(shapes: &[Shape], names: &[&str]) -> bool {
+        fn has(shapes: &[BodyField], names: &[&str]) -> bool {
             let [name, rest @ ..] = names else { return true };
             shapes.iter().filter(|shape| shape.name == *name).any(|shape| match &shape.says {
-                Says::One { .. } => rest.is_empty(),
-                Says::Parts(parts) => has(parts, rest),
-                Says::Several(parts) => has(parts, &rest[1..]),
+                BodyFieldKind::One { .. } => rest.is_empty(),
+                BodyFieldKind::Parts(parts) => has(parts, rest),
+                BodyFieldKind::Several(parts) => has(parts, &rest[1..]),
             })
         }
         for made in &STEPS {

@@ -7,7 +7,7 @@ use billing_console::{Filter, InputKind};
 use billing_report::NumbersAs;
 use serde_json::Value;
 
-use super::said::Said;
+use super::form_data::FormData;
 use crate::openapi;
 
 /// What says which part of a list is wanted, and how it is written: pages have links for that.
@@ -39,55 +39,55 @@ const FIRST: &[&str] = &[
 ];
 
 /// What pages take of the document, which itself isn't kept.
-struct Described {
+struct OpenApiIndex {
     /// Of lists, by their paths.
     filters: HashMap<String, Vec<Filter>>,
     /// Of bodies, by their paths.
-    shapes: HashMap<String, Vec<Shape>>,
+    shapes: HashMap<String, Vec<BodyField>>,
 }
 
 /// A part of what a body says.
 #[derive(Clone, Debug)]
-pub(super) struct Shape {
+pub(super) struct BodyField {
     pub(super) name: String,
     pub(super) meaning: String,
     /// Whether it must be said where what it is a part of is.
     pub(super) required: bool,
     /// The words that it is there for, where another part tells by a word which parts there are; none where it always is.
     pub(super) of_words: Vec<String>,
-    pub(super) says: Says,
+    pub(super) says: BodyFieldKind,
 }
 
 /// What is said there.
 #[derive(Clone, Debug)]
-pub(super) enum Says {
+pub(super) enum BodyFieldKind {
     /// One thing; a number of things where it may be.
     One { kind: InputKind, is_whole: bool },
     /// Parts of its own.
-    Parts(Vec<Shape>),
+    Parts(Vec<BodyField>),
     /// Any number of things that have these parts.
-    Several(Vec<Shape>),
+    Several(Vec<BodyField>),
 }
 
-static DESCRIBED: LazyLock<Described> = LazyLock::new(|| {
+static DESCRIBED: LazyLock<OpenApiIndex> = LazyLock::new(|| {
     let document = openapi::described(NumbersAs::Number);
     let reader = Reader { document: &document };
     let paths = || document["paths"].as_object().into_iter().flatten();
-    Described {
+    OpenApiIndex {
         filters: paths().map(|(path, item)| (path.clone(), reader.filters(&item["get"]))).collect(),
         shapes: paths().map(|(path, item)| (path.clone(), reader.shapes_of_body(&item["post"]))).collect(),
     }
 });
 
 /// What the list there can be narrowed by, with what is said of it.
-pub(super) fn filters(path: &str, said: &Said) -> Vec<Filter> {
+pub(super) fn filters(path: &str, said: &FormData) -> Vec<Filter> {
     let filters = DESCRIBED.filters.get(path).map_or(&[][..], Vec::as_slice);
     let value = |name: &str| said.iter().find(|(said, _)| said == name).map(|(_, value)| value.clone());
     filters.iter().map(|filter| Filter { value: value(&filter.name).unwrap_or_default(), ..filter.clone() }).collect()
 }
 
 /// What the body there says.
-pub(super) fn shapes(path: &str) -> &'static [Shape] {
+pub(super) fn shapes(path: &str) -> &'static [BodyField] {
     DESCRIBED.shapes.get(path).map_or(&[], Vec::as_slice)
 }
 
@@ -110,22 +110,22 @@ impl<'d> Reader<'d> {
         of_query.filter_map(filter).collect()
     }
 
-    fn shapes_of_body(self, operation: &'d Value) -> Vec<Shape> {
+    fn shapes_of_body(self, operation: &'d Value) -> Vec<BodyField> {
         let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
         self.shapes(&[self.not_null(schema)])
     }
 
     /// What any of several schemas says; more than one are told apart by words.
-    fn shapes(self, schemas: &[&'d Value]) -> Vec<Shape> {
-        let mut shapes: Vec<Shape> = Vec::new();
+    fn shapes(self, schemas: &[&'d Value]) -> Vec<BodyField> {
+        let mut shapes: Vec<BodyField> = Vec::new();
         for (name, said) in schemas.iter().flat_map(|schema| properties(schema)) {
             let has_it = |schema: &&&Value| schema["properties"][name].is_object();
             let must = |schema: &Value| schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));
             let Some(shape) = self.shape(name, said, schemas.iter().all(|schema| must(schema))) else { continue };
             match shapes.iter_mut().find(|known| known.name == name) {
                 // Another word that tells them apart.
-                Some(Shape { says: Says::One { kind: InputKind::Choice(words), .. }, .. }) => {
-                    if let Says::One { kind: InputKind::Choice(more), .. } = shape.says {
+                Some(BodyField { says: BodyFieldKind::One { kind: InputKind::Choice(words), .. }, .. }) => {
+                    if let BodyFieldKind::One { kind: InputKind::Choice(more), .. } = shape.says {
                         words.extend(more.into_iter().filter(|word| !words.contains(word)).collect::<Vec<_>>());
                     }
                 }
@@ -134,7 +134,7 @@ impl<'d> Reader<'d> {
                     let having: Vec<&str> = schemas.iter().filter(has_it).filter_map(|schema| self.told_by(schema)).collect();
                     let is_of_some = having.len() < schemas.len() && !having.is_empty();
                     let of_words = if is_of_some { having.into_iter().map(str::to_owned).collect() } else { Vec::new() };
-                    shapes.push(Shape { of_words, ..shape });
+                    shapes.push(BodyField { of_words, ..shape });
                 }
             }
         }
@@ -150,25 +150,25 @@ impl<'d> Reader<'d> {
     }
 
     /// `None` of what no form has: lists of texts, and what isn't known beforehand.
-    fn shape(self, name: &str, said: &'d Value, required: bool) -> Option<Shape> {
+    fn shape(self, name: &str, said: &'d Value, required: bool) -> Option<BodyField> {
         let value = self.not_null(said);
         let meaning = said["description"].as_str().or_else(|| value["description"].as_str()).unwrap_or_default().to_owned();
         let variants: Vec<&Value> =
             value["oneOf"].as_array().into_iter().flatten().map(|variant| self.resolved(variant)).collect();
         let says = if is(value, "array") {
             let element = self.not_null(&value["items"]);
-            Says::Several(Some(self.shapes(&[element])).filter(|shapes| !shapes.is_empty())?)
+            BodyFieldKind::Several(Some(self.shapes(&[element])).filter(|shapes| !shapes.is_empty())?)
         } else if value["properties"].is_object() {
-            Says::Parts(self.shapes(&[value]))
+            BodyFieldKind::Parts(self.shapes(&[value]))
         } else if !variants.is_empty() && variants.iter().all(|variant| variant["properties"].is_object()) {
-            Says::Parts(self.shapes(&variants))
+            BodyFieldKind::Parts(self.shapes(&variants))
         } else if is(value, "object") {
             return None;
         } else {
             let is_whole = is(value, "integer") || variants.iter().any(|variant| is(variant, "integer"));
-            Says::One { kind: kind(value), is_whole }
+            BodyFieldKind::One { kind: kind(value), is_whole }
         };
-        Some(Shape { name: name.to_owned(), meaning, required, of_words: Vec::new(), says })
+        Some(BodyField { name: name.to_owned(), meaning, required, of_words: Vec::new(), says })
     }
 
     /// What a value is where it is there.
@@ -209,7 +209,7 @@ fn kind(schema: &Value) -> InputKind {
 
 #[cfg(test)]
 mod tests {
-    use billing_console::{Shown, listings};
+    use billing_console::{CellFormat, listings};
 
     use super::*;
 
@@ -228,7 +228,7 @@ mod tests {
             let elements = openapi::resolved(&document, &answer["content"]["application/json"]["schema"]);
             for column in listing.columns {
                 let currency = match column.shown {
-                    Shown::Money(currency) => currency,
+                    CellFormat::Money(currency) => currency,
                     _ => column.field,
                 };
                 let key = column.leads.map_or(column.field, |(_, key)| key);

@@ -4,10 +4,10 @@ use billing_console::{Call, Crumb, Frame, Listing, Notice, href};
 use maud::Markup;
 
 use super::lists::crumbs;
-use super::visitor::Visitor;
+use super::session_user::SessionUser;
 
 /// A page as it is made.
-pub(super) struct Made {
+pub(super) struct PageBuilder {
     pub(super) title: String,
     pub(super) part: &'static str,
     pub(super) crumbs: Vec<Crumb>,
@@ -16,7 +16,7 @@ pub(super) struct Made {
     pub(super) body: Markup,
 }
 
-impl Made {
+impl PageBuilder {
     /// A page that is the only one of its part.
     pub(super) fn of(title: &str, part: &'static str, calls: &[&str], body: Markup) -> Self {
         let calls = calls.iter().map(|path| (*path).to_owned()).collect();
@@ -24,7 +24,7 @@ impl Made {
     }
 
     /// The whole page.
-    pub(super) fn page(self, visitor: &Visitor, notice: Option<Notice>) -> String {
+    pub(super) fn page(self, visitor: &SessionUser, notice: Option<Notice>) -> String {
         let Self { title, part, crumbs, calls, body } = self;
         let calls = calls.into_iter().map(call).collect();
         visitor.page(&Frame { part, crumbs, calls, notice, ..visitor.frame(title) }, &body)
@@ -39,8 +39,8 @@ fn call(call: String) -> Call {
 }
 
 /// A page in a part of the console, perhaps about one of its things.
-pub(super) fn around(visitor: &Visitor, title: String, part: &'static str, about: Option<&str>, body: Markup) -> String {
+pub(super) fn render_page(visitor: &SessionUser, title: String, part: &'static str, about: Option<&str>, body: Markup) -> String {
     let mut crumbs = Listing::of(part).map(crumbs).unwrap_or_default();
     crumbs.extend(about.map(|reference| Crumb { name: reference.to_owned(), href: href(&[part, reference]) }));
-    Made { title, part, crumbs, calls: Vec::new(), body }.page(visitor, None)
+    PageBuilder { title, part, crumbs, calls: Vec::new(), body }.page(visitor, None)
 }

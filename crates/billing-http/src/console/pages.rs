@@ -2,23 +2,25 @@
 
 use actix_web::web::Path;
 use billing_application::UseCase;
-use billing_console::{At, ContractAnswers, DocumentAnswers, Listing, Notice, Part, PricingAnswers, View, href, listings};
+use billing_console::{
+    ContractAnswers, DocumentAnswers, JsonView, ListPage, Listing, Notice, PricingAnswers, View, href, listings,
+};
 use serde_json::Value;
 
-use super::answers::{Listed, one, or_nothing};
+use super::api_client::{Listed, one, or_nothing};
 use super::customer;
-use super::described;
 use super::explorer;
+use super::form_data::{FormData, field, query};
 use super::formats;
-use super::forms::{self, Asked};
+use super::forms::{self, FormPage};
 use super::imports as imports_of;
 use super::lists::{crumbs, few, listed, listing_of, wanted};
-use super::made::Made;
+use super::openapi_index;
+use super::page_builder::PageBuilder;
+use super::resources;
 use super::runs;
-use super::said::{Said, field, query};
+use super::session_user::SessionUser;
 use super::team;
-use super::things;
-use super::visitor::Visitor;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::routes::{catalog, contracts, documents, money, search, usage};
@@ -30,7 +32,7 @@ const PAGE_SIZE: &str = "50";
 ///
 /// # Errors
 /// What keeps it from being shown.
-pub(super) async fn page(visitor: &Visitor, place: &[&str]) -> Result<String, Problem> {
+pub(super) async fn page(visitor: &SessionUser, place: &[&str]) -> Result<String, Problem> {
     let asked = query(&visitor.request);
     let made = match place {
         ["usage"] => explorer::page(visitor, &asked).await?,
@@ -43,9 +45,9 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str]) -> Result<String, Pr
         ["imports", reference, "undo"] => imports_of::undo_page(visitor, reference).await?,
         ["new", "billing-runs"] => runs::preview(visitor).await?,
         ["billing-runs", reference] => runs::page(visitor, reference).await?,
-        [kind, what] if forms::has(kind, what) => return Asked::at(visitor, kind, what, None).await?.show().await,
+        [kind, what] if forms::has(kind, what) => return FormPage::at(visitor, kind, what, None).await?.show().await,
         [kind, what, reference] if forms::has(kind, what) => {
-            return Asked::at(visitor, kind, what, Some(reference)).await?.show().await;
+            return FormPage::at(visitor, kind, what, Some(reference)).await?.show().await;
         }
         [part] => list_page(visitor, listing_of(part)?, &asked).await?,
         ["customers", reference] => customer::page(visitor, reference).await?,
@@ -60,7 +62,7 @@ pub(super) async fn page(visitor: &Visitor, place: &[&str]) -> Result<String, Pr
 }
 
 /// What was done before this page was asked for.
-pub(super) fn done(asked: &Said) -> Option<Notice> {
+pub(super) fn done(asked: &FormData) -> Option<Notice> {
     let what = match field(asked, "done")? {
         "delete-key" => "The key was deleted.",
         "run" => "Billing was run.",
@@ -79,7 +81,7 @@ pub(super) fn done(asked: &Said) -> Option<Notice> {
 }
 
 /// Whether somebody may make one of a list.
-fn may_make(visitor: &Visitor, listing: &Listing) -> bool {
+fn may_make(visitor: &SessionUser, listing: &Listing) -> bool {
     match listing.part {
         "imports" => visitor.may(UseCase::RecordUsage),
         "formats" => visitor.may(UseCase::CreateFormat),
@@ -88,9 +90,9 @@ fn may_make(visitor: &Visitor, listing: &Listing) -> bool {
     }
 }
 
-async fn list_page(visitor: &Visitor, listing: &Listing, said: &Said) -> Result<Made, Problem> {
+async fn list_page(visitor: &SessionUser, listing: &Listing, said: &FormData) -> Result<PageBuilder, Problem> {
     let raw = wanted(listing, said.iter().map(|(name, value)| (name.as_str(), value.as_str())), PAGE_SIZE);
-    let filters = described::filters(listing.path, said);
+    let filters = openapi_index::filters(listing.path, said);
     let Listed { elements, total, amount, amount_due, neighbours } = listed(visitor, listing, &raw).await?;
     let sums = [("Total", amount), ("Left to pay", amount_due)];
     let sums = sums.into_iter().filter_map(|(name, sum)| Some((name.to_owned(), sum.filter(|sum| !sum.is_empty())?))).collect();
@@ -104,22 +106,28 @@ async fn list_page(visitor: &Visitor, listing: &Listing, said: &Said) -> Result<
         "events" => Some(format!("/api/usage/report?{narrowed}")),
         _ => None,
     };
-    let part = Part { elements, total, sums, neighbours, table };
+    let part = ListPage { elements, total, sums, neighbours, table };
     let listing = &Listing { is_made_here: listing.is_made_here && may_make(visitor, listing), ..*listing };
     let body = billing_console::list(listing, &part, &filters, &view);
     let calls = vec![format!("{}?{raw}", listing.path)];
-    Ok(Made { title: listing.title.to_owned(), part: listing.part, crumbs: Vec::new(), calls, body })
+    Ok(PageBuilder { title: listing.title.to_owned(), part: listing.part, crumbs: Vec::new(), calls, body })
 }
 
-async fn search_page(visitor: &Visitor, said: &Said) -> Result<Made, Problem> {
+async fn search_page(visitor: &SessionUser, said: &FormData) -> Result<PageBuilder, Problem> {
     let sought = field(said, "q").unwrap_or_default();
     let raw = billing_console::query(&[("q", sought)]);
     let found = one(search::search(visitor.caller(UseCase::Search), Query::of("/api/search", &raw)?)).await?;
     let body = billing_console::found(sought, &found);
-    Ok(Made { title: "Search".to_owned(), part: "search", crumbs: Vec::new(), calls: vec![format!("/api/search?{raw}")], body })
+    Ok(PageBuilder {
+        title: "Search".to_owned(),
+        part: "search",
+        crumbs: Vec::new(),
+        calls: vec![format!("/api/search?{raw}")],
+        body,
+    })
 }
 
-async fn contract(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
+async fn contract(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     let path = || Path::from(reference.to_owned());
     let contract = one(contracts::get_contract(visitor.caller(UseCase::GetContract), path())).await?;
     let current = one(contracts::current_invoices(visitor.caller(UseCase::PreviewInvoices), path())).await?;
@@ -128,51 +136,51 @@ async fn contract(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
     let (documents, documents_call) = few(visitor, &listings::DOCUMENTS, &latest).await?;
     let invoices = |when: &str| format!("/api/contracts/invoices/{when}/{reference}");
     let calls = vec![format!("/api/contracts/{reference}"), invoices("current"), invoices("next"), documents_call];
-    let title = At(&contract).at("contract_number").text();
+    let title = JsonView(&contract).at("contract_number").text();
     let may_change = forms::may(visitor, "edit", "contracts");
     let may_charge = forms::may(visitor, "do", "charge");
     let body = billing_console::contract(&ContractAnswers { contract, current, next, documents, may_change, may_charge });
-    Ok(Made { title, part: "contracts", crumbs: crumbs(&listings::CONTRACTS), calls, body })
+    Ok(PageBuilder { title, part: "contracts", crumbs: crumbs(&listings::CONTRACTS), calls, body })
 }
 
-async fn document(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
+async fn document(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     let path = || Path::from(reference.to_owned());
     let document = one(documents::get_document(visitor.caller(UseCase::GetDocument), path())).await?;
     let payments = one(money::list_payments_of_document(visitor.caller(UseCase::ListPayments), path())).await?;
     let calls = vec![format!("/api/documents/{reference}"), format!("/api/documents/payments/{reference}")];
-    let title = At(&document).at("document_number").text();
+    let title = JsonView(&document).at("document_number").text();
     let may_change = visitor.may(UseCase::VoidDocument);
     let body = billing_console::document(&DocumentAnswers { document, payments, may_change });
-    Ok(Made { title, part: "documents", crumbs: crumbs(&listings::DOCUMENTS), calls, body })
+    Ok(PageBuilder { title, part: "documents", crumbs: crumbs(&listings::DOCUMENTS), calls, body })
 }
 
-async fn event(visitor: &Visitor, reference: &str) -> Result<Made, Problem> {
+async fn event(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     let path = || Path::from(reference.to_owned());
     let history = one(usage::get_event_history(visitor.caller(UseCase::GetEventHistory), path())).await?;
     // Of a deleted event there is the history alone.
     let event = or_nothing(one(usage::get_event(visitor.caller(UseCase::GetEvent), path())).await)?;
     let calls = vec![format!("/api/usage/event/{reference}"), format!("/api/usage/event/history/{reference}")];
     let body = billing_console::event(&event, &history, forms::may(visitor, "edit", "events"));
-    Ok(Made { title: "Usage event".to_owned(), part: "events", crumbs: crumbs(&listings::EVENTS), calls, body })
+    Ok(PageBuilder { title: "Usage event".to_owned(), part: "events", crumbs: crumbs(&listings::EVENTS), calls, body })
 }
 
-async fn thing(visitor: &Visitor, part: &str, reference: &str) -> Result<Made, Problem> {
+async fn thing(visitor: &SessionUser, part: &str, reference: &str) -> Result<PageBuilder, Problem> {
     let listing = listing_of(part)?;
-    let answer = things::read(visitor, part, reference).await?;
-    let title = listing.name_of(At(&answer));
+    let answer = resources::read(visitor, part, reference).await?;
+    let title = listing.name_of(JsonView(&answer));
     let title = if title.is_empty() { reference.to_owned() } else { title };
     // The built-in format, which nobody made, is nobody's to edit.
-    let is_format = part == listings::FORMATS.part && At(&answer).at("changed_at").is_there();
+    let is_format = part == listings::FORMATS.part && JsonView(&answer).at("changed_at").is_there();
     let may_edit = forms::may(visitor, "edit", part) || (is_format && visitor.may(UseCase::EditFormat));
     let edit = may_edit.then(|| href(&["edit", part, reference]));
     let may_delete = part == listings::CHARGES.part && forms::may(visitor, "do", "delete-charge");
     let delete = may_delete.then(|| href(&["do", "delete-charge", reference]));
     let body = billing_console::thing(&title, &answer, edit.as_deref(), delete.as_deref());
     let calls = listing.below().map(|below| format!("{below}{reference}")).into_iter().collect();
-    Ok(Made { title, part: listing.part, crumbs: crumbs(listing), calls, body })
+    Ok(PageBuilder { title, part: listing.part, crumbs: crumbs(listing), calls, body })
 }
 
-async fn pricing(visitor: &Visitor, reference: &str, said: &Said) -> Result<Made, Problem> {
+async fn pricing(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageBuilder, Problem> {
     let path = || Path::from(reference.to_owned());
     let pricing = one(catalog::get_pricing(visitor.caller(UseCase::GetPricing), path())).await?;
     let listing = &listings::PRICINGS;
@@ -200,8 +208,8 @@ async fn pricing(visitor: &Visitor, reference: &str, said: &Said) -> Result<Made
     let rates = if drawn.is_empty() { Value::Null } else { rated(&drawn.join(",")).await.unwrap_or_default() };
     let (contracts, contracts_call) = few(visitor, &listings::CONTRACTS, &[("product_pricing_ref", reference)]).await?;
     calls.push(contracts_call);
-    let title = At(&pricing).at("name").text();
+    let title = JsonView(&pricing).at("name").text();
     let edit = forms::may(visitor, "edit", listing.part).then(|| href(&["edit", listing.part, reference]));
     let body = billing_console::pricing(&PricingAnswers { pricing, rates, quantity, asked, contracts, edit });
-    Ok(Made { title, part: listing.part, crumbs: crumbs(listing), calls, body })
+    Ok(PageBuilder { title, part: listing.part, crumbs: crumbs(listing), calls, body })
 }

@@ -6,7 +6,7 @@ use actix_web::http::header::{
 };
 use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError as _};
 
-use crate::middleware::ToldByPage;
+use crate::middleware::RenderedByPage;
 use crate::problem::{FieldProblem, Problem};
 
 /// Nothing but our own style sheet and parts, and forms that come back here.
@@ -34,7 +34,7 @@ pub(super) fn html(page: String) -> HttpResponse {
 /// A page that tells a problem by itself.
 pub(super) fn told(problem: Problem, page: String) -> HttpResponse {
     let mut response = with_head(problem.status_code()).body(page);
-    response.extensions_mut().insert(ToldByPage(problem));
+    response.extensions_mut().insert(RenderedByPage(problem));
     response
 }
 

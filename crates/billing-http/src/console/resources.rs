@@ -4,8 +4,8 @@ use actix_web::web::Path;
 use billing_application::UseCase;
 use serde_json::Value;
 
-use super::answers::one;
-use super::visitor::Visitor;
+use super::api_client::one;
+use super::session_user::SessionUser;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::routes::{catalog, charges, contracts, documents, usage};
@@ -14,7 +14,7 @@ use crate::routes::{catalog, charges, contracts, documents, usage};
 ///
 /// # Errors
 /// Where there is no such part, or nothing of that reference.
-pub(super) async fn read(visitor: &Visitor, part: &str, reference: &str) -> Result<Value, Problem> {
+pub(super) async fn read(visitor: &SessionUser, part: &str, reference: &str) -> Result<Value, Problem> {
     let path = Path::from(reference.to_owned());
     match part {
         "customers" => one(catalog::get_customer(visitor.caller(UseCase::GetCustomer), path)).await,

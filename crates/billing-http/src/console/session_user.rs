@@ -2,25 +2,25 @@
 
 use actix_web::{HttpRequest, HttpResponse};
 use billing_application::{UseCase, allow};
-use billing_console::{Frame, Who, listings};
+use billing_console::{CurrentUser, Frame, listings};
 use billing_domain::access::{Administrator, Principal};
 use billing_domain::calendar::{TimeZone, Timestamp};
-use billing_domain::idempotency::RequestKey;
+use billing_domain::idempotency::ScopedIdempotencyKey;
 use maud::Markup;
 use serde_json::Value;
 
-use super::answers::list;
+use super::api_client::list;
 use crate::auth::credentials::administrator_of_session;
 use crate::caller::Caller;
-use crate::middleware::Facts;
+use crate::middleware::RequestContext;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::routes::{by_path, catalog};
+use crate::routes::{catalog, dry_run};
 use crate::state::{HttpState, state_of};
 
 /// An administrator who asked for a page.
 #[derive(Clone)]
-pub(super) struct Visitor {
+pub(super) struct SessionUser {
     pub(super) request: HttpRequest,
     pub(super) state: HttpState,
     /// The zone of the entity that bills unless another is named: whose days and clocks pages show.
@@ -28,14 +28,14 @@ pub(super) struct Visitor {
     administrator: Administrator,
 }
 
-impl Visitor {
+impl SessionUser {
     /// Whoever asks.
     ///
     /// # Errors
     /// Without a live session.
     pub(super) async fn of(request: &HttpRequest) -> Result<Self, Problem> {
         let administrator = administrator_of_session(request).await?;
-        Facts::of(request).is_by(&Principal::of_administrator(&administrator));
+        RequestContext::of(request).is_by(&Principal::of_administrator(&administrator));
         let mut visitor = Self { request: request.clone(), state: state_of(request), zone: TimeZone::UTC, administrator };
         visitor.zone = visitor.usual_zone().await.unwrap_or(TimeZone::UTC);
         Ok(visitor)
@@ -55,8 +55,8 @@ impl Visitor {
     }
 
     /// The same under a key, by which a repeat is known.
-    pub(super) fn keyed(&self, use_case: UseCase, key: Option<RequestKey>) -> Caller {
-        let principal = Principal::of_administrator(&self.administrator).by_request(Facts::of(&self.request).id());
+    pub(super) fn keyed(&self, use_case: UseCase, key: Option<ScopedIdempotencyKey>) -> Caller {
+        let principal = Principal::of_administrator(&self.administrator).by_request(RequestContext::of(&self.request).id());
         Caller { state: self.state.clone(), principal, use_case, key, rehearses: false }
     }
 
@@ -80,8 +80,8 @@ impl Visitor {
     }
 
     /// Who it is, for what is around a page.
-    pub(super) fn who(&self) -> Who {
-        Who { email: self.administrator.email.to_string(), is_owner: self.may(UseCase::ListAdministrators) }
+    pub(super) fn who(&self) -> CurrentUser {
+        CurrentUser { email: self.administrator.email.to_string(), is_owner: self.may(UseCase::ListAdministrators) }
     }
 
     /// Whether they may do something: what they may not isn't offered.
@@ -105,10 +105,10 @@ impl Visitor {
     pub(super) async fn carry_out(
         &self,
         path: &str,
-        key: Option<RequestKey>,
+        key: Option<ScopedIdempotencyKey>,
         body: Option<Value>,
     ) -> Result<HttpResponse, Problem> {
-        by_path::carry_out(self.keyed(UseCase::RunDry, key), self.facts(), path, body).await
+        dry_run::carry_out(self.keyed(UseCase::RunDry, key), self.facts(), path, body).await
     }
 
     /// The same as a dry run.
@@ -116,7 +116,7 @@ impl Visitor {
     /// # Errors
     /// What refuses it.
     pub(super) async fn rehearse(&self, path: &str, body: Option<Value>) -> Result<HttpResponse, Problem> {
-        by_path::carry_out(self.caller(UseCase::RunDry).rehearsing(), self.facts(), path, body).await
+        dry_run::carry_out(self.caller(UseCase::RunDry).rehearsing(), self.facts(), path, body).await
     }
 
     /// A text that no other request has.
@@ -125,8 +125,8 @@ impl Visitor {
     }
 
     /// What is known of the request.
-    pub(super) fn facts(&self) -> Facts {
-        Facts::of(&self.request)
+    pub(super) fn facts(&self) -> RequestContext {
+        RequestContext::of(&self.request)
     }
 }
 

@@ -7,9 +7,9 @@ use billing_application::UseCase;
 use billing_console::{UsageAnswers, listings};
 use maud::Markup;
 
-use super::answers::{Listed, one};
+use super::api_client::{Listed, one};
 use super::lists::{listed, some_of, wanted};
-use super::visitor::Visitor;
+use super::session_user::SessionUser;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::routes::reports;
@@ -33,7 +33,7 @@ pub(super) fn calls(raw: &str) -> Vec<String> {
 ///
 /// # Errors
 /// What keeps them from being read.
-pub(super) async fn sums(visitor: &Visitor, raw: &str) -> Result<UsageAnswers, Problem> {
+pub(super) async fn sums(visitor: &SessionUser, raw: &str) -> Result<UsageAnswers, Problem> {
     let caller = visitor.caller(UseCase::SummarizeUsage);
     let summary = one(reports::summarize_usage(caller, Query::of(SUMMARY, raw)?)).await?;
     let usage_products = some_of(visitor, &listings::USAGE_PRODUCTS, MOST_PRODUCTS).await?;
@@ -50,7 +50,7 @@ pub(super) fn address(what: &str, narrowed: &[(&str, &str)]) -> String {
 /// # Errors
 /// What keeps them from being read.
 pub(super) async fn with_page(
-    visitor: &Visitor,
+    visitor: &SessionUser,
     title: &str,
     address: &str,
     sums: impl Future<Output = Result<Markup, Problem>>,

@@ -7,11 +7,11 @@ use billing_console::{AccountAnswers, Enrollment, Frame, GeneratedKey, Invitatio
 use billing_domain::access::Scope;
 use serde_json::{Map, Value, json};
 
-use super::answers::{list, one, written};
-use super::made::Made;
+use super::api_client::{list, one, written};
+use super::form_data::{FormData, field};
+use super::page_builder::PageBuilder;
 use super::reply::{html, reasons, to, told};
-use super::said::{Said, field};
-use super::visitor::{Visitor, service};
+use super::session_user::{SessionUser, service};
 use crate::body::{Body, OptionalBody};
 use crate::problem::Problem;
 use crate::query::Query;
@@ -21,7 +21,7 @@ use crate::routes::{administrators, auth, own_account};
 const ALL: &str = "pageSize=1000&pageNumber=0";
 
 /// Carries out a form of these parts; none of another part's.
-pub(super) async fn act(visitor: &Visitor, place: &[&str], said: &Said) -> Option<Result<HttpResponse, Problem>> {
+pub(super) async fn act(visitor: &SessionUser, place: &[&str], said: &FormData) -> Option<Result<HttpResponse, Problem>> {
     let done = match place {
         ["keys"] => make_key(visitor, said).await,
         ["keys", "rotate", reference] => rotate_key(visitor, reference, said).await,
@@ -39,7 +39,7 @@ pub(super) async fn act(visitor: &Visitor, place: &[&str], said: &Said) -> Optio
 }
 
 /// The page of one of these parts.
-pub(super) async fn page(visitor: &Visitor, part: &str) -> Result<Made, Problem> {
+pub(super) async fn page(visitor: &SessionUser, part: &str) -> Result<PageBuilder, Problem> {
     match part {
         "keys" => keys(visitor, key_form(&Vec::new(), None)).await,
         "team" => team(visitor, Invitation::default()).await,
@@ -54,7 +54,7 @@ fn wrong(problem: Option<&Problem>) -> Vec<(String, String)> {
 }
 
 /// A page whose form was refused, with what was said.
-fn refused(visitor: &Visitor, made: Made, problem: Problem) -> HttpResponse {
+fn refused(visitor: &SessionUser, made: PageBuilder, problem: Problem) -> HttpResponse {
     let notice = Notice::Refused(problem.code().to_owned(), reasons(&problem));
     let page = made.page(visitor, Some(notice));
     told(problem, page)
@@ -65,24 +65,24 @@ fn belongs_there(problem: &Problem) -> bool {
     matches!(problem.status_code().as_u16(), 409 | 422 | 429)
 }
 
-async fn keys(visitor: &Visitor, form: KeyForm) -> Result<Made, Problem> {
+async fn keys(visitor: &SessionUser, form: KeyForm) -> Result<PageBuilder, Problem> {
     let caller = visitor.caller(UseCase::ListKeys);
     let keys = list(auth::list_keys(caller, Query::of("/auth/keys/list", ALL)?)).await?.elements;
-    Ok(Made::of("API keys", "keys", &["/auth/keys/list"], billing_console::keys(&keys, &form)))
+    Ok(PageBuilder::of("API keys", "keys", &["/auth/keys/list"], billing_console::keys(&keys, &form)))
 }
 
-fn key_form(said: &Said, problem: Option<&Problem>) -> KeyForm {
+fn key_form(said: &FormData, problem: Option<&Problem>) -> KeyForm {
     let text = |name| field(said, name).unwrap_or_default().to_owned();
     let scopes: Vec<String> = Scope::ALL.iter().map(|scope| scope.as_str().to_owned()).collect();
     let chosen = if said.is_empty() { scopes.clone() } else { chosen_scopes(said) };
     KeyForm { scopes, name: text("name"), chosen, ends: text("ends"), wrong: wrong(problem) }
 }
 
-fn chosen_scopes(said: &Said) -> Vec<String> {
+fn chosen_scopes(said: &FormData) -> Vec<String> {
     said.iter().filter(|(name, _)| name == "scopes").map(|(_, scope)| scope.clone()).collect()
 }
 
-async fn make_key(visitor: &Visitor, said: &Said) -> Result<HttpResponse, Problem> {
+async fn make_key(visitor: &SessionUser, said: &FormData) -> Result<HttpResponse, Problem> {
     let mut body = Map::from_iter([("scopes".to_owned(), json!(chosen_scopes(said)))]);
     if let Some(name) = field(said, "name") {
         body.insert("name".to_owned(), name.into());
@@ -100,7 +100,7 @@ async fn make_key(visitor: &Visitor, said: &Said) -> Result<HttpResponse, Proble
     }
 }
 
-async fn rotate_key(visitor: &Visitor, reference: &str, said: &Said) -> Result<HttpResponse, Problem> {
+async fn rotate_key(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<HttpResponse, Problem> {
     let hours = field(said, "overlap_hours").and_then(|hours| hours.parse::<u16>().ok());
     let body = hours.map(|hours| json!({"overlap_hours": hours}));
     let (caller, path) = (visitor.caller(UseCase::RotateKey), Path::from(reference.to_owned()));
@@ -109,28 +109,28 @@ async fn rotate_key(visitor: &Visitor, reference: &str, said: &Said) -> Result<H
 }
 
 /// The page of a key whose password is shown once.
-fn shown_key(visitor: &Visitor, answer: Value) -> HttpResponse {
+fn shown_key(visitor: &SessionUser, answer: Value) -> HttpResponse {
     let service = service(&visitor.request);
     shown_once(visitor, "A new API key", "keys", billing_console::generated_key(&GeneratedKey { answer, service }))
 }
 
-fn shown_once(visitor: &Visitor, title: &str, part: &'static str, body: maud::Markup) -> HttpResponse {
+fn shown_once(visitor: &SessionUser, title: &str, part: &'static str, body: maud::Markup) -> HttpResponse {
     html(visitor.page(&Frame { part, ..visitor.frame(title.to_owned()) }, &body))
 }
 
-async fn delete_key(visitor: &Visitor, reference: &str) -> Result<HttpResponse, Problem> {
+async fn delete_key(visitor: &SessionUser, reference: &str) -> Result<HttpResponse, Problem> {
     auth::delete_key(visitor.caller(UseCase::DeleteKey), Path::from(reference.to_owned())).await?;
     Ok(to(&format!("{}?done=delete-key", href(&["keys"]))))
 }
 
-async fn team(visitor: &Visitor, invitation: Invitation) -> Result<Made, Problem> {
+async fn team(visitor: &SessionUser, invitation: Invitation) -> Result<PageBuilder, Problem> {
     let caller = visitor.caller(UseCase::ListAdministrators);
     let all = list(administrators::list_administrators(caller, Query::of("/api/administrators/filter", ALL)?)).await?.elements;
     let body = billing_console::team(&all, &visitor.who().email, &invitation);
-    Ok(Made::of("Team", "team", &["/api/administrators/filter"], body))
+    Ok(PageBuilder::of("Team", "team", &["/api/administrators/filter"], body))
 }
 
-async fn invite(visitor: &Visitor, said: &Said) -> Result<HttpResponse, Problem> {
+async fn invite(visitor: &SessionUser, said: &FormData) -> Result<HttpResponse, Problem> {
     let text = |name| field(said, name).unwrap_or_default().to_owned();
     let (email, role) = (text("email"), text("role"));
     let body = Body(json!({"email": email, "role": role}));
@@ -145,12 +145,12 @@ async fn invite(visitor: &Visitor, said: &Said) -> Result<HttpResponse, Problem>
     }
 }
 
-fn shown_invitation(visitor: &Visitor, answer: &Value) -> HttpResponse {
+fn shown_invitation(visitor: &SessionUser, answer: &Value) -> HttpResponse {
     let body = billing_console::invited(answer, &service(&visitor.request));
     shown_once(visitor, "A password that works once", "team", body)
 }
 
-async fn reset(visitor: &Visitor, reference: &str, said: &Said) -> Result<HttpResponse, Problem> {
+async fn reset(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<HttpResponse, Problem> {
     let body = json!({"remove_second_factor": field(said, "remove_second_factor").is_some()});
     let (caller, path) = (visitor.caller(UseCase::ResetAdministrator), Path::from(reference.to_owned()));
     let reset = administrators::reset_administrator(caller, visitor.request.clone(), path, OptionalBody(Some(body))).await;
@@ -160,7 +160,7 @@ async fn reset(visitor: &Visitor, reference: &str, said: &Said) -> Result<HttpRe
     }
 }
 
-async fn edit(visitor: &Visitor, action: &str, reference: &str, said: &Said) -> Result<HttpResponse, Problem> {
+async fn edit(visitor: &SessionUser, action: &str, reference: &str, said: &FormData) -> Result<HttpResponse, Problem> {
     let (body, done) = match action {
         "role" => (json!({"role": field(said, "role")}), "edit"),
         "disable" => (json!({"disabled": true}), "disable"),
@@ -174,23 +174,27 @@ async fn edit(visitor: &Visitor, action: &str, reference: &str, said: &Said) -> 
     }
 }
 
-async fn team_refused(visitor: &Visitor, problem: Problem) -> Result<HttpResponse, Problem> {
+async fn team_refused(visitor: &SessionUser, problem: Problem) -> Result<HttpResponse, Problem> {
     if !belongs_there(&problem) {
         return Err(problem);
     }
     Ok(refused(visitor, team(visitor, Invitation::default()).await?, problem))
 }
 
-async fn account(visitor: &Visitor, tried: &str, problem: Option<&Problem>) -> Result<Made, Problem> {
+async fn account(visitor: &SessionUser, tried: &str, problem: Option<&Problem>) -> Result<PageBuilder, Problem> {
     let request = || visitor.request.clone();
     let own = one(own_account::get_session(visitor.caller(UseCase::GetOwnSession), request())).await?;
     let sessions = one(own_account::list_sessions(visitor.caller(UseCase::ListSessions), request())).await?;
     let answers = AccountAnswers { account: own, sessions, tried: tried.to_owned(), wrong: wrong(problem) };
-    Ok(Made::of("Your account", "account", &["/auth/session", "/auth/sessions/list"], billing_console::account(&answers)))
+    Ok(PageBuilder::of("Your account", "account", &["/auth/session", "/auth/sessions/list"], billing_console::account(&answers)))
 }
 
 /// The account again, with what was done or what refused it.
-async fn account_after(visitor: &Visitor, form: &str, outcome: Result<HttpResponse, Problem>) -> Result<HttpResponse, Problem> {
+async fn account_after(
+    visitor: &SessionUser,
+    form: &str,
+    outcome: Result<HttpResponse, Problem>,
+) -> Result<HttpResponse, Problem> {
     match outcome {
         Ok(_) => Ok(to(&format!("{}?done={form}", href(&["account"])))),
         Err(problem) if belongs_there(&problem) => Ok(refused(visitor, account(visitor, form, Some(&problem)).await?, problem)),
@@ -198,19 +202,19 @@ async fn account_after(visitor: &Visitor, form: &str, outcome: Result<HttpRespon
     }
 }
 
-async fn change_password(visitor: &Visitor, said: &Said) -> Result<HttpResponse, Problem> {
+async fn change_password(visitor: &SessionUser, said: &FormData) -> Result<HttpResponse, Problem> {
     let body = Body(secrets(said, &["password", "new_password"]));
     let changed = own_account::change_password(visitor.caller(UseCase::ChangePassword), visitor.request.clone(), body).await;
     account_after(visitor, "password", changed).await
 }
 
 /// Fields as they were said: of a password every character counts.
-fn secrets(said: &Said, names: &[&str]) -> Value {
+fn secrets(said: &FormData, names: &[&str]) -> Value {
     let value = |name: &str| said.iter().find(|(said, _)| said == name).map(|(_, value)| Value::from(value.as_str()));
     Value::Object(names.iter().filter_map(|name| Some(((*name).to_owned(), value(name)?))).collect())
 }
 
-async fn second_factor(visitor: &Visitor, action: &str, said: &Said) -> Result<HttpResponse, Problem> {
+async fn second_factor(visitor: &SessionUser, action: &str, said: &FormData) -> Result<HttpResponse, Problem> {
     let request = || visitor.request.clone();
     match action {
         "enroll" => {
@@ -239,10 +243,10 @@ async fn second_factor(visitor: &Visitor, action: &str, said: &Said) -> Result<H
 }
 
 /// The secret again, which the form has brought back, and what was wrong with its code.
-fn wrong_code(visitor: &Visitor, said: &Said, problem: Problem) -> HttpResponse {
+fn wrong_code(visitor: &SessionUser, said: &FormData, problem: Problem) -> HttpResponse {
     let text = |name| field(said, name).unwrap_or_default().to_owned();
     let enrollment = Enrollment { secret: text("secret"), uri: text("uri"), wrong: vec![reason(&problem)] };
-    let made = Made::of("Set up a second factor", "account", &[], billing_console::enrolled(&enrollment));
+    let made = PageBuilder::of("Set up a second factor", "account", &[], billing_console::enrolled(&enrollment));
     let page = made.page(visitor, None);
     told(problem, page)
 }
@@ -251,12 +255,12 @@ fn reason(problem: &Problem) -> String {
     problem.errors().first().map_or_else(|| problem.detail().to_owned(), |error| error.detail.clone())
 }
 
-async fn end_session(visitor: &Visitor, reference: &str) -> Result<HttpResponse, Problem> {
+async fn end_session(visitor: &SessionUser, reference: &str) -> Result<HttpResponse, Problem> {
     own_account::end_session(visitor.caller(UseCase::EndSessions), Path::from(reference.to_owned())).await?;
     Ok(to(&format!("{}?done=end-session", href(&["account"]))))
 }
 
-async fn end_other_sessions(visitor: &Visitor) -> Result<HttpResponse, Problem> {
+async fn end_other_sessions(visitor: &SessionUser) -> Result<HttpResponse, Problem> {
     own_account::end_other_sessions(visitor.caller(UseCase::EndSessions), visitor.request.clone()).await?;
     Ok(to(&format!("{}?done=end-session", href(&["account"]))))
 }

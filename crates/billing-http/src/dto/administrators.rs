@@ -1,14 +1,14 @@
 //! Administrators, as owners see and change them. A password that works once goes out once, from the answer that made it.
 
-use billing_application::administrators::{AdministratorEdit, Invited};
+use billing_application::administrators::{AdministratorEdit, IssuedInvitation};
 use billing_domain::access::{Administrator, Role};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::declare::{answer, body, fields};
+use super::enums::RoleWord;
 use super::values::Email;
 use super::wire::{AssignedRef, EmailText, TimestampText};
-use super::words::RoleWord;
 
 body! {
     /// An administrator to make.
@@ -66,7 +66,7 @@ answer! {
 
 /// An administrator who was given a password that works once.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct InvitedJson {
+pub(crate) struct InvitationJson {
     /// The administrator.
     admin_ref: AssignedRef,
     /// Their e-mail address.
@@ -79,9 +79,9 @@ pub(crate) struct InvitedJson {
     one_time_until: Option<TimestampText>,
 }
 
-impl From<&Invited> for InvitedJson {
-    fn from(invited: &Invited) -> Self {
-        let Invited { administrator, password } = invited;
+impl From<&IssuedInvitation> for InvitationJson {
+    fn from(invited: &IssuedInvitation) -> Self {
+        let IssuedInvitation { administrator, password } = invited;
         Self {
             admin_ref: AssignedRef::from(administrator.admin_ref),
             email: EmailText::from(&administrator.email),

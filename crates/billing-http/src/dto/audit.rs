@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use billing_application::audit::{Audited, ImportedFile, RunSummary, Teller, Told, UndoneFile};
+use billing_application::audit::{AuditDiff, AuditRenderer, AuditSubject, ImportFileSummary, ImportUndoSummary, RunSummary};
 use billing_application::documents::DocumentView;
 use billing_application::error::UseCaseError;
 use billing_domain::access::Administrator;
-use billing_domain::account::{Application, Payment, Source};
 use billing_domain::audit::AuditEntry;
 use billing_domain::charge::Charge;
 use billing_domain::party::Organization;
+use billing_domain::receivables::{Application, ApplicationSource, Payment};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use utoipa::openapi::RefOr;
@@ -21,15 +21,15 @@ use super::contract_view::ContractJson;
 use super::customers::CustomerJson;
 use super::declare::answer;
 use super::entities::EntityJson;
+use super::enums::{
+    AuditActionWord, AuditedKindWord, BillWithWord, DocumentKindWord, DocumentStateWord, PaymentKindWord, RoleWord,
+};
 use super::exchange_rates::ExchangeRateJson;
 use super::formats::FormatJson;
 use super::keys::ApiKeyJson;
 use super::pricings::PricingJson;
 use super::usage_products::UsageProductJson;
 use super::wire::{AssignedRef, CurrencyCode, DateText, EmailText, ExactNumber, LineText, NamedRef, ProseText, TimestampText};
-use super::words::{
-    AuditActionWord, AuditedKindWord, BillWithWord, DocumentKindWord, DocumentStateWord, PaymentKindWord, RoleWord,
-};
 use crate::problem::Problem;
 
 /// The most bytes that an entry keeps of what a thing was, and of what it is.
@@ -53,9 +53,9 @@ answer! {
         #[schema(example = "acme")]
         object_ref: String = entry.reference.clone(),
         /// What of it changed, as it was; null of what was made.
-        before: Option<ToldJson> = entry.before.as_ref(),
+        before: Option<AuditSnapshotJson> = entry.before.as_ref(),
         /// What of it changed, as it is, or all that was made; null of what is gone.
-        after: Option<ToldJson> = entry.after.as_ref(),
+        after: Option<AuditSnapshotJson> = entry.after.as_ref(),
         /// By which request; null of what no request did.
         request_id: Option<String> = entry.request_id.as_ref().map(ToString::to_string),
     }
@@ -63,22 +63,22 @@ answer! {
 
 /// A thing, or some of its fields, as it was kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ToldJson(String);
+pub(crate) struct AuditSnapshotJson(String);
 
-impl From<&String> for ToldJson {
+impl From<&String> for AuditSnapshotJson {
     fn from(text: &String) -> Self {
         Self(text.clone())
     }
 }
 
-impl Serialize for ToldJson {
+impl Serialize for AuditSnapshotJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let value: Value = serde_json::from_str(&self.0).map_err(serde::ser::Error::custom)?;
         value.serialize(serializer)
     }
 }
 
-impl PartialSchema for ToldJson {
+impl PartialSchema for AuditSnapshotJson {
     fn schema() -> RefOr<Schema> {
         let description = "Fields as the thing itself is answered, without those that are null.";
         let anything = AdditionalProperties::FreeForm(true);
@@ -86,7 +86,7 @@ impl PartialSchema for ToldJson {
     }
 }
 
-impl ToSchema for ToldJson {}
+impl ToSchema for AuditSnapshotJson {}
 
 answer! {
     /// What is told of an organization.
@@ -191,8 +191,8 @@ answer! {
     /// What is told of a credit or a payment that was applied to a document.
     AuditedApplicationJson of application: Application {
         let (credit, payment) = match application.from {
-            Source::Credit(credit) => (Some(credit), None),
-            Source::Payment(payment) => (None, Some(payment)),
+            ApplicationSource::Credit(credit) => (Some(credit), None),
+            ApplicationSource::Payment(payment) => (None, Some(payment)),
         };
         /// The credit it is from.
         from_document_ref: Option<AssignedRef> = credit,
@@ -217,7 +217,7 @@ answer! {
 
 answer! {
     /// What is told of a file of usage events.
-    AuditedFileJson of file: ImportedFile {
+    AuditedFileJson of file: ImportFileSummary {
         /// The import.
         import_ref: AssignedRef = file.import_ref,
         /// Events recorded.
@@ -233,7 +233,7 @@ answer! {
 
 answer! {
     /// What is told of an import that was undone, as far as one request did.
-    AuditedUndoJson of file: UndoneFile {
+    AuditedUndoJson of file: ImportUndoSummary {
         /// The import.
         import_ref: AssignedRef = file.import_ref,
         /// Events deleted.
@@ -247,15 +247,15 @@ answer! {
 
 /// Tells the audit log of things as the interface answers them.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct AuditTeller;
+pub struct JsonAuditRenderer;
 
-impl Teller for AuditTeller {
-    fn told(&self, before: Option<Audited<'_>>, after: Option<Audited<'_>>) -> Option<Told> {
+impl AuditRenderer for JsonAuditRenderer {
+    fn render_diff(&self, before: Option<AuditSubject<'_>>, after: Option<AuditSubject<'_>>) -> Option<AuditDiff> {
         let (before, after) = match (before.map(shown), after.map(shown)) {
             (Some(before), Some(after)) => difference(&before, &after)?,
             (before, after) => (before.map(without_null), after.map(without_null)),
         };
-        Some(Told { before: before.map(|before| bounded(&before)), after: after.map(|after| bounded(&after)) })
+        Some(AuditDiff { before: before.map(|before| bounded(&before)), after: after.map(|after| bounded(&after)) })
     }
 
     fn reason(&self, error: &UseCaseError) -> (&'static str, String) {
@@ -264,29 +264,29 @@ impl Teller for AuditTeller {
     }
 }
 
-fn shown(thing: Audited<'_>) -> Value {
+fn shown(thing: AuditSubject<'_>) -> Value {
     fn of(answer: impl Serialize) -> Value {
         serde_json::to_value(answer).expect("texts and numbers under names can be written")
     }
     match thing {
-        Audited::Organization(organization) => of(AuditedOrganizationJson::from(organization)),
-        Audited::Administrator(administrator) => of(AuditedAdministratorJson::from(administrator)),
-        Audited::ApiKey(key) => of(ApiKeyJson::from(key)),
-        Audited::Customer(customer) => of(CustomerJson::from(customer)),
-        Audited::Entity(view) => of(EntityJson::from(view)),
-        Audited::UsageProduct(product) => of(UsageProductJson::from(product)),
-        Audited::Pricing(pricing) => of(PricingJson::from(pricing)),
-        Audited::Format(view) => of(FormatJson::from(view)),
-        Audited::BankAccount(account) => of(BankAccountJson::from(account)),
-        Audited::ExchangeRate(rate) => of(ExchangeRateJson::from(rate)),
-        Audited::Contract(view) => of(ContractJson::from(view)),
-        Audited::Charge(charge) => of(AuditedChargeJson::from(charge)),
-        Audited::Document(view) => of(AuditedDocumentJson::from(view)),
-        Audited::Payment(payment) => of(AuditedPaymentJson::from(payment)),
-        Audited::Application(application) => of(AuditedApplicationJson::from(application)),
-        Audited::BillingRun(summary) => of(AuditedRunJson::from(summary)),
-        Audited::UsageFile(file) => of(AuditedFileJson::from(file)),
-        Audited::UndoneFile(file) => of(AuditedUndoJson::from(file)),
+        AuditSubject::Organization(organization) => of(AuditedOrganizationJson::from(organization)),
+        AuditSubject::Administrator(administrator) => of(AuditedAdministratorJson::from(administrator)),
+        AuditSubject::ApiKey(key) => of(ApiKeyJson::from(key)),
+        AuditSubject::Customer(customer) => of(CustomerJson::from(customer)),
+        AuditSubject::Entity(view) => of(EntityJson::from(view)),
+        AuditSubject::UsageProduct(product) => of(UsageProductJson::from(product)),
+        AuditSubject::Pricing(pricing) => of(PricingJson::from(pricing)),
+        AuditSubject::Format(view) => of(FormatJson::from(view)),
+        AuditSubject::BankAccount(account) => of(BankAccountJson::from(account)),
+        AuditSubject::ExchangeRate(rate) => of(ExchangeRateJson::from(rate)),
+        AuditSubject::Contract(view) => of(ContractJson::from(view)),
+        AuditSubject::Charge(charge) => of(AuditedChargeJson::from(charge)),
+        AuditSubject::Document(view) => of(AuditedDocumentJson::from(view)),
+        AuditSubject::Payment(payment) => of(AuditedPaymentJson::from(payment)),
+        AuditSubject::Application(application) => of(AuditedApplicationJson::from(application)),
+        AuditSubject::BillingRun(summary) => of(AuditedRunJson::from(summary)),
+        AuditSubject::UsageFile(file) => of(AuditedFileJson::from(file)),
+        AuditSubject::UndoneFile(file) => of(AuditedUndoJson::from(file)),
     }
 }
 

@@ -39,20 +39,20 @@ edit! {
 
 /// What is answered of a bank account, by itself and on a document.
 #[derive(Clone, Debug)]
-pub(crate) struct ShownAccount {
+pub(crate) struct BankAccountResponse {
     pub(crate) account_ref: BankAccountRef,
     pub(crate) profile: BankAccountProfile,
 }
 
 impl From<&BankAccount> for BankAccountJson {
     fn from(account: &BankAccount) -> Self {
-        Self(ShownAccount { account_ref: account.account_ref.clone(), profile: account.profile.clone() })
+        Self(BankAccountResponse { account_ref: account.account_ref.clone(), profile: account.profile.clone() })
     }
 }
 
 answer! {
     /// A bank account.
-    BankAccountJson of ShownAccount {
+    BankAccountJson of BankAccountResponse {
         /// As `billing_bank_transfer_details` name it.
         account_ref as "billing_account_id": BankAccountRef,
         @flat profile: BankAccountProfile,

@@ -1,17 +1,17 @@
 //! The billing run, and runs as they are told afterwards.
 
-use billing_application::billing_run::{BilledDocument, BillingReport, FailedContract, RunPlace};
+use billing_application::billing_run::{BilledDocument, BillingReport, FailedContract, RunCursor};
 use billing_domain::calendar::Timestamp;
 use billing_domain::refs::ContractRef;
-use billing_domain::runs::{KeptRun, RunDocument, RunFailure, RunHead};
+use billing_domain::runs::{BillingRunRecord, RunDocument, RunFailure, RunHead};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::declare::{answer, body, wire};
+use super::enums::{DocumentKindWord, RunStateWord};
 use super::input::Node;
 use super::schemas::text;
 use super::wire::{AssignedRef, CurrencyCode, DateText, ExactNumber, TimestampText};
-use super::words::{DocumentKindWord, RunStateWord};
 use crate::problem::Problem;
 
 body! {
@@ -20,24 +20,24 @@ body! {
         /// Whether to answer what would be done and store nothing; false when left out.
         dry_run: bool = false,
         /// Where to go on: the `next` of an earlier run's answer. What was issued isn't due again; what failed is tried again without it.
-        after: Option<RunPlace>,
+        after: Option<RunCursor>,
     }
 }
 
 wire! {
-    RunPlace: run_place, |_| text().max_length(Some(64));
+    RunCursor: run_place, |_| text().max_length(Some(64));
 }
 
-fn run_place(node: Node<'_>) -> Option<RunPlace> {
+fn run_place(node: Node<'_>) -> Option<RunCursor> {
     let parsed = node.text()?.split_once('~').and_then(|(due_at, contract_ref)| {
         let due_at = Timestamp::from_micros(due_at.parse().ok()?).ok()?;
-        Some(RunPlace { due_at, contract_ref: ContractRef::parse(contract_ref).ok()? })
+        Some(RunCursor { due_at, contract_ref: ContractRef::parse(contract_ref).ok()? })
     });
     parsed.or_else(|| node.refuse("invalid_value", "must be the `next` of an earlier run, or be left out"))
 }
 
 /// A place in a run, as a caller gives it back.
-fn shown_place(place: &RunPlace) -> String {
+fn shown_place(place: &RunCursor) -> String {
     format!("{}~{}", place.due_at.as_micros(), place.contract_ref)
 }
 
@@ -103,11 +103,11 @@ pub(crate) struct BillingProblemJson {
 }
 
 /// A run, and all of it where one is asked for.
-pub(crate) type ToldRun = (RunHead, Option<KeptRun>);
+pub(crate) type BillingRunResponse = (RunHead, Option<BillingRunRecord>);
 
 answer! {
     /// A billing run.
-    BillingRunJson of told: ToldRun {
+    BillingRunJson of told: BillingRunResponse {
         let (head, whole) = (&told.0, told.1.as_ref());
         /// Reference.
         run_ref: AssignedRef = head.run_ref,

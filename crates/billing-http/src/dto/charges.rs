@@ -10,10 +10,10 @@ use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ChargeRef, ContractRef, PricingRef};
 use billing_domain::text::{OneLine, Prose};
 
-use super::declare::{Kept, answer, body, edit, fields};
+use super::declare::{NotClearable, answer, body, edit, fields};
+use super::enums::{BillWithWord, DocumentStateWord, EventActionWord};
 use super::schemas::names_in;
 use super::wire::{AssignedRef, CurrencyCode, DateText, ExactNumber, LineText, NamedRef, ProseText, TimestampText};
-use super::words::{BillWithWord, DocumentStateWord, EventActionWord};
 
 fields! {
     NewCharge {
@@ -62,13 +62,13 @@ body! {
 fields! {
     ChargeEdit {
         /// The day it counts on; it may move the charge to another period.
-        date: Kept<Date>,
+        date: NotClearable<Date>,
         /// What it is for.
-        name: Kept<OneLine>,
+        name: NotClearable<OneLine>,
         /// How many.
-        quantity: Kept<Quantity>,
+        quantity: NotClearable<Quantity>,
         /// The price of one.
-        unit_price: Kept<SignedPrice>,
+        unit_price: NotClearable<SignedPrice>,
         /// For whoever reads it; null clears it.
         note: Patch<Prose>,
     }

@@ -1,8 +1,8 @@
 //! What is done to a contract beside an edit: cancel, resume, agree on quantities; and what a dry run of any of them answers.
 
-use billing_application::contracts::{Amended, AmendmentOptions};
+use billing_application::contracts::{AmendmentOptions, AmendmentOutcome};
 use billing_domain::calendar::Date;
-use billing_domain::contract::amendment::{LastDay, QuantityChange};
+use billing_domain::contract::amendment::{CancelAt, QuantityChange};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{LineItemId, PricingRef};
 use serde::Serialize;
@@ -43,11 +43,11 @@ body! {
 
 impl ContractCancelBody {
     /// The day that is billed last.
-    pub(crate) fn ends(&self) -> LastDay {
+    pub(crate) fn ends(&self) -> CancelAt {
         match (self.last_day, self.include_current_invoice) {
-            (Some(day), _) => LastDay::Day(day),
-            (None, true) => LastDay::Today,
-            (None, false) => LastDay::PeriodEnd,
+            (Some(day), _) => CancelAt::Day(day),
+            (None, true) => CancelAt::Today,
+            (None, false) => CancelAt::PeriodEnd,
         }
     }
 }
@@ -102,11 +102,11 @@ pub(crate) enum AmendedContractJson {
     DryRun(EffectsJson),
 }
 
-impl From<&Amended> for AmendedContractJson {
-    fn from(amended: &Amended) -> Self {
+impl From<&AmendmentOutcome> for AmendedContractJson {
+    fn from(amended: &AmendmentOutcome) -> Self {
         match amended {
-            Amended::Done(view) => Self::Done(Box::new(ContractJson::from(&**view))),
-            Amended::DryRun(effects) => Self::DryRun(EffectsJson::from(effects)),
+            AmendmentOutcome::Done(view) => Self::Done(Box::new(ContractJson::from(&**view))),
+            AmendmentOutcome::DryRun(effects) => Self::DryRun(EffectsJson::from(effects)),
         }
     }
 }

@@ -5,16 +5,16 @@ use billing_application::contracts::ContractView;
 use billing_domain::calendar::Date;
 use billing_domain::contract::schedule::BillingCycle;
 use billing_domain::contract::terms::ProductTerms;
-use billing_domain::contract::{Agreed, ContractProduct};
+use billing_domain::contract::{ContractProduct, SegmentTerms};
 
 use super::contract_lines::ContractLineItemJson;
 use super::declare::answer;
+use super::enums::{ContractStateWord, CycleUnitWord, PaymentTimeWord, TaxCategoryWord};
 use super::party::{BankTransferJson, CryptoJson, OnlinePaymentJson};
 use super::wire::{
     AssignedRef, BuyerReferenceText, DateText, ExactNumber, ExemptionCodeText, LineText, NamedRef, NetTermsValue, ProseText,
     TimestampText,
 };
-use super::words::{ContractStateWord, CycleUnitWord, PaymentTimeWord, TaxCategoryWord};
 
 answer! {
     /// The reference of a contract that was made.
@@ -125,8 +125,8 @@ impl ContractProductJson {
     /// The newest terms of a product, and today's where they are others.
     fn of(product: &ContractProduct, today: Date) -> Option<Self> {
         let newest = product.segments.iter().rev().find_map(|segment| match &segment.agreed {
-            Agreed::Billed(terms) => Some((segment, &**terms)),
-            Agreed::Ended(_) => None,
+            SegmentTerms::Billed(terms) => Some((segment, &**terms)),
+            SegmentTerms::Ended(_) => None,
         });
         let (segment, terms) = newest?;
         // Terms that a cancel overtook never come into force.

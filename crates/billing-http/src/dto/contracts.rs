@@ -3,7 +3,7 @@
 use billing_application::contracts::{AmendmentOptions, ContractRequest};
 use billing_domain::calendar::Date;
 use billing_domain::contract::MAX_PRODUCTS;
-use billing_domain::contract::amendment::{ContractEdit, ProductPatch, Since, TreatmentPatch};
+use billing_domain::contract::amendment::{ContractEdit, EffectiveFrom, ProductPatch, TaxTreatmentPatch};
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::{PaymentTime, RequestedLineItem, RequestedProduct};
 use billing_domain::money::{Percentage, Price};
@@ -19,7 +19,7 @@ use utoipa::openapi::schema::Schema;
 use super::contract_changes::check_day;
 use super::contract_lines::NewLineItems;
 use super::contract_view::{ContractJson, ContractProductJson};
-use super::declare::{Field, Kept, Listed, Wire, body, fields, object, takes_back, wire};
+use super::declare::{Field, Listed, NotClearable, Wire, body, fields, ignore_response_fields, object, wire};
 use super::input::Fields;
 use super::schemas::{Presence, Schemas};
 use super::values::{CycleCount, VersionNumber};
@@ -32,7 +32,7 @@ body! {
         @flat request: ContractRequest,
     }
     with {
-        takes_back!(ContractJson);
+        ignore_response_fields!(ContractJson);
     }
 }
 
@@ -84,7 +84,7 @@ object! {
         buyer_reference: Option<BuyerReference>,
     }
     with {
-        takes_back!(ContractProductJson);
+        ignore_response_fields!(ContractProductJson);
     }
 }
 
@@ -121,15 +121,15 @@ body! {
         /// The version that the edit starts from: it changes only what differs from that.
         version: Option<VersionNumber>,
         /// May be repeated, but not changed.
-        customer_ref: Kept<CustomerRef>,
+        customer_ref: NotClearable<CustomerRef>,
         /// Purchase order number.
         po_number: Patch<OneLine>,
         /// The new full list of products: those that are missing end.
-        products: KeptProducts,
+        products: ProductsEdit,
         @flat options: AmendmentOptions,
     }
     with {
-        takes_back!(ContractJson);
+        ignore_response_fields!(ContractJson);
 
         fn check(fields: Fields<'_>) {
             check_day(fields, EFFECTIVE_FROM);
@@ -141,18 +141,18 @@ impl ContractEditBody {
     /// What is to change, and from when.
     pub(crate) fn edit(&self) -> ContractEdit {
         let since = match (self.effective_from, self.include_current_invoice) {
-            (Some(day), _) => Since::Day(day),
-            (None, true) => Since::CurrentPeriod,
-            (None, false) => Since::NextPeriod,
+            (Some(day), _) => EffectiveFrom::Day(day),
+            (None, true) => EffectiveFrom::CurrentPeriod,
+            (None, false) => EffectiveFrom::NextPeriod,
         };
         ContractEdit { po_number: self.po_number.clone(), products: self.products.clone(), since, version: self.version }
     }
 }
 
 /// The new list of products, where there is one.
-pub(crate) struct KeptProducts;
+pub(crate) struct ProductsEdit;
 
-impl Field for KeptProducts {
+impl Field for ProductsEdit {
     type Value = Option<Vec<ProductPatch>>;
     const PRESENCE: Presence = Presence::Optional;
     const PRESENCE_IN_EDIT: Presence = Presence::Optional;
@@ -181,14 +181,14 @@ object! {
     /// A product of an edit: one of the contract's, by its number or its pricing, or a new one.
     ProductPatch as "ContractProductEditBody" {
         /// The product's number, as answers show it. When left out, pricing and start tell which product is meant.
-        product_no: Kept<ProductNo>,
+        product_no: NotClearable<ProductNo>,
         /// Related pricing; tells which product is meant.
         pricing_ref as "product_pricing_ref": PricingRef,
         /// First day billed; tells which product is meant where several have the pricing. Required of a new product.
-        billing_start_date: Kept<Date>,
+        billing_start_date: NotClearable<Date>,
         /// Last day billed. Required of a new product. Of a product that has begun, an end that changes days before its next
         /// period needs `include_current_invoice` or an `effective_from` up to the first of these days.
-        billing_end_date: Kept<Date>,
+        billing_end_date: NotClearable<Date>,
         /// Whether prices, minimum fee and, where all were taken, line items are as the pricing has them now.
         reprice: bool = false,
         /// Selected line items of the pricing; null for all.
@@ -217,12 +217,12 @@ object! {
         online as "billing_online_payment_details": Patch<OnlinePaymentDetails>,
         /// Crypto wallet.
         crypto as "billing_crypto_details": Patch<CryptoDetails>,
-        @flat treatment: TreatmentPatch,
+        @flat treatment: TaxTreatmentPatch,
         /// What the payer wants to find on its documents.
         buyer_reference: Patch<BuyerReference>,
     }
     with {
-        takes_back!(ContractProductJson);
+        ignore_response_fields!(ContractProductJson);
     }
 }
 

@@ -9,7 +9,7 @@ use billing_domain::refs::{CustomerRef, EntityRef};
 use billing_domain::tax::{DefaultTaxes, StatedTax};
 use billing_domain::text::OneLine;
 
-use super::declare::{answer, body, edit, fields, takes_back};
+use super::declare::{answer, body, edit, fields, ignore_response_fields};
 use super::values::Email;
 use super::wire::{LineText, NamedRef};
 
@@ -55,7 +55,7 @@ fields! {
         @flat tax: TaxPatch,
     }
     with {
-        takes_back!(CustomerJson);
+        ignore_response_fields!(CustomerJson);
     }
 }
 
@@ -67,7 +67,7 @@ body! {
         @flat wanted: WantedCustomer,
     }
     with {
-        takes_back!(CustomerJson);
+        ignore_response_fields!(CustomerJson);
     }
 }
 

@@ -19,11 +19,11 @@ use utoipa::openapi::schema::{ArrayBuilder, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::input::{self, Fields, Node};
-use super::schemas::{Described, Presence, Schemas, object_of};
+use super::schemas::{FieldSchema, Presence, Schemas, object_of};
 
 pub(crate) use macros::{
-    answer, body, choice, declared, default_of, edit, fields, name_of, object, params, part, shown, structure, takes_back,
-    value_of, wire,
+    answer, body, choice, declared, default_of, edit, fields, ignore_response_fields, name_of, object, params, part,
+    response_type, structure, value_of, wire,
 };
 pub(crate) use parts::{AnsweredPart, Declared, EditedPart, Flat, Part};
 
@@ -41,7 +41,7 @@ pub(crate) trait Wire {
 }
 
 /// How a value is answered.
-pub(crate) trait Answered: Wire {
+pub(crate) trait ResponseValue: Wire {
     /// Writes it.
     fn answer<S: Serializer>(value: &Self::Value, serializer: S) -> Result<S::Ok, S::Error>;
 
@@ -94,10 +94,10 @@ macro_rules! forms {
 }
 
 /// A field of an edit that can be left out, but not cleared.
-pub(crate) struct Kept<W>(std::marker::PhantomData<W>);
+pub(crate) struct NotClearable<W>(std::marker::PhantomData<W>);
 
 /// A field that answers leave out where it has no value.
-pub(crate) struct Omitted<W>(std::marker::PhantomData<W>);
+pub(crate) struct SkipIfNone<W>(std::marker::PhantomData<W>);
 
 forms! {
     W: W::Value, Required, Optional, |fields, name| fields.required(name, W::read), fields.kept(name, W::read);
@@ -105,9 +105,9 @@ forms! {
         |fields, name| fields.optional(name, W::read), read_cleared::<W>(fields, name);
     Patch<W>: Patch<W::Value>, Nullable, Nullable,
         |fields, name| fields.patch(name, W::read), fields.patch(name, W::read).map(Some);
-    Kept<W>: Option<W::Value>, Optional, Optional,
+    NotClearable<W>: Option<W::Value>, Optional, Optional,
         |fields, name| fields.kept(name, W::read), fields.kept(name, W::read).map(Some);
-    Omitted<W>: Option<W::Value>, Nullable, Nullable,
+    SkipIfNone<W>: Option<W::Value>, Nullable, Nullable,
         |fields, name| fields.optional(name, W::read), read_cleared::<W>(fields, name);
 }
 
@@ -120,7 +120,7 @@ fn read_cleared<W: Wire>(fields: Fields<'_>, name: &str) -> Option<Option<Option
     })
 }
 
-impl<W: Answered> AnsweredField for Omitted<W> {
+impl<W: ResponseValue> AnsweredField for SkipIfNone<W> {
     type Value = Option<W::Value>;
     const PRESENCE: Presence = Presence::Optional;
 
@@ -134,9 +134,9 @@ impl<W: Answered> AnsweredField for Omitted<W> {
 }
 
 /// An object that may come as a text with its JSON.
-pub(crate) struct Unpacked<W>(std::marker::PhantomData<W>);
+pub(crate) struct JsonString<W>(std::marker::PhantomData<W>);
 
-impl<W: Wire> Wire for Unpacked<W> {
+impl<W: Wire> Wire for JsonString<W> {
     type Value = W::Value;
 
     fn read(node: Node<'_>) -> Option<W::Value> {
@@ -165,7 +165,7 @@ pub(crate) trait AnsweredField {
     fn schema(schemas: &mut Schemas) -> RefOr<Schema>;
 }
 
-impl<W: Answered> AnsweredField for W {
+impl<W: ResponseValue> AnsweredField for W {
     type Value = W::Value;
     const PRESENCE: Presence = Presence::Required;
 
@@ -178,7 +178,7 @@ impl<W: Answered> AnsweredField for W {
     }
 }
 
-impl<W: Answered> AnsweredField for Option<W> {
+impl<W: ResponseValue> AnsweredField for Option<W> {
     type Value = Option<W::Value>;
     const PRESENCE: Presence = Presence::Nullable;
 
@@ -192,9 +192,9 @@ impl<W: Answered> AnsweredField for Option<W> {
 }
 
 /// A value on its way out.
-struct Answer<'v, W: Answered>(&'v W::Value);
+struct Answer<'v, W: ResponseValue>(&'v W::Value);
 
-impl<W: Answered> Serialize for Answer<'_, W> {
+impl<W: ResponseValue> Serialize for Answer<'_, W> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         W::answer(self.0, serializer)
     }
@@ -218,7 +218,7 @@ impl<W: Listed> Wire for Vec<W> {
     }
 }
 
-impl<W: Listed + Answered> Answered for Vec<W> {
+impl<W: Listed + ResponseValue> ResponseValue for Vec<W> {
     fn answer<S: Serializer>(value: &Self::Value, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(value.iter().map(Answer::<W>))
     }
@@ -237,7 +237,7 @@ pub(crate) trait Fieldset: Sized {
     fn read_fields(fields: Fields<'_>) -> Option<Self>;
 
     /// Its fields in requests.
-    fn described(schemas: &mut Schemas) -> Vec<Described>;
+    fn described(schemas: &mut Schemas) -> Vec<FieldSchema>;
 
     /// What our own answers add to these fields: it is taken back and ignored.
     fn answered() -> &'static [String] {
@@ -299,7 +299,7 @@ pub(crate) trait Editable: Fieldset + 'static {
     fn read_changes(fields: Fields<'_>) -> Option<Changes<Self>>;
 
     /// Its fields in edits.
-    fn described_in_edit(schemas: &mut Schemas) -> Vec<Described>;
+    fn described_in_edit(schemas: &mut Schemas) -> Vec<FieldSchema>;
 }
 
 /// What is answered field by field.
@@ -308,7 +308,7 @@ pub(crate) trait AnsweredFields {
     fn answer_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error>;
 
     /// Its fields in answers.
-    fn described_in_answers(schemas: &mut Schemas) -> Vec<Described>;
+    fn described_in_answers(schemas: &mut Schemas) -> Vec<FieldSchema>;
 }
 
 /// What the declarations are made with.
@@ -324,11 +324,11 @@ pub(crate) mod made_with {
     pub(crate) use utoipa::{PartialSchema, ToSchema};
 
     pub(crate) use super::{
-        Answered, AnsweredFields, AnsweredPart, Body, Editable, EditedPart, Fieldset, Named, Part, Wire, answer_object,
-        default_of, name_of, part, repeated_ref, schema_of_answer, wire,
+        AnsweredFields, AnsweredPart, Body, Editable, EditedPart, Fieldset, Part, ResponseValue, SharedObject, Wire,
+        answer_object, default_of, name_of, part, repeated_ref, schema_of_answer, wire,
     };
     pub(crate) use crate::dto::input::{self, Fields, Node};
-    pub(crate) use crate::dto::schemas::{self, Described, Schemas, object_of};
+    pub(crate) use crate::dto::schemas::{self, FieldSchema, Schemas, object_of};
 }
 
 /// The schema of an answer; it may come to have more fields.
@@ -347,8 +347,8 @@ impl Fields<'_> {
 }
 
 /// The reference of what an edit is about, as the edit may repeat it.
-pub(crate) fn repeated_ref<W: Wire>(name: &'static str, schemas: &mut Schemas) -> Described {
-    Described { name, meaning: "May be repeated, but not changed.", presence: Presence::Optional, schema: W::schema(schemas) }
+pub(crate) fn repeated_ref<W: Wire>(name: &'static str, schemas: &mut Schemas) -> FieldSchema {
+    FieldSchema { name, meaning: "May be repeated, but not changed.", presence: Presence::Optional, schema: W::schema(schemas) }
 }
 
 /// Writes something as an object of its fields.
@@ -359,28 +359,28 @@ pub(crate) fn answer_object<T: AnsweredFields, S: Serializer>(value: &T, seriali
 }
 
 /// Objects that requests and answers have alike.
-pub(crate) trait Named: Wire<Value = Self> + AnsweredFields + Clone {
+pub(crate) trait SharedObject: Wire<Value = Self> + AnsweredFields + Clone {
     /// The name of the schema.
     const NAME: &'static str;
 }
 
 /// Such an object in an answer.
 #[derive(Clone, Debug)]
-pub(crate) struct Shown<T>(T);
+pub(crate) struct SharedObjectResponse<T>(T);
 
-impl<T: Clone> From<&T> for Shown<T> {
+impl<T: Clone> From<&T> for SharedObjectResponse<T> {
     fn from(value: &T) -> Self {
         Self(value.clone())
     }
 }
 
-impl<T: AnsweredFields> Serialize for Shown<T> {
+impl<T: AnsweredFields> Serialize for SharedObjectResponse<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         answer_object(&self.0, serializer)
     }
 }
 
-impl<T: Named> PartialSchema for Shown<T> {
+impl<T: SharedObject> PartialSchema for SharedObjectResponse<T> {
     fn schema() -> RefOr<Schema> {
         let mut schemas = Schemas::default();
         T::schema(&mut schemas);
@@ -392,7 +392,7 @@ impl<T: Named> PartialSchema for Shown<T> {
     }
 }
 
-impl<T: Named> ToSchema for Shown<T> {
+impl<T: SharedObject> ToSchema for SharedObjectResponse<T> {
     fn name() -> Cow<'static, str> {
         Cow::Borrowed(T::NAME)
     }

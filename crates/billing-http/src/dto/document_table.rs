@@ -8,7 +8,7 @@ use billing_domain::money::Money;
 use billing_report::Cell;
 use serde_json::Value;
 
-use super::words::{DocumentKindWord, DocumentStateWord, PurposeWord};
+use super::enums::{DocumentKindWord, DocumentStateWord, PurposeWord};
 
 /// The columns.
 pub(crate) const HEADINGS: [&str; 27] = [

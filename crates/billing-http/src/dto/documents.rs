@@ -1,6 +1,6 @@
 //! Documents: invoices, credits and debits, stored or previewed.
 
-use billing_application::documents::{DocumentView, Related};
+use billing_application::documents::{DocumentView, RelatedDocument};
 use billing_domain::contract::terms::QuantityStep;
 use billing_domain::document::lines::DocumentLine;
 use billing_domain::document::totals::{BilledProduct, Tax};
@@ -8,9 +8,10 @@ use billing_domain::party::BankTransferDetails;
 use billing_domain::ports::PurposeKind;
 use billing_domain::rating::RatedTier;
 
-use super::bank_accounts::{BankAccountJson, ShownAccount};
+use super::bank_accounts::{BankAccountJson, BankAccountResponse};
 use super::contract_lines::QuantityStepJson;
 use super::declare::answer;
+use super::enums::{DocumentKindWord, DocumentStateWord, LanguageWord, PaperSizeWord, PurposeWord, TaxCategoryWord};
 use super::legal::{
     ContactJson, CorrectedDocumentJson, ElectronicAddressJson, LegalNoteJson, RegistrationJson, TaxInCurrencyJson,
 };
@@ -20,7 +21,6 @@ use super::wire::{
     AssignedRef, BuyerReferenceText, CurrencyCode, DateText, EmailText, ExactNumber, ExemptionCodeText, LineItemRef, LineText,
     NamedRef, NetTermsValue, TimestampText, UnitCodeText, VatIdText,
 };
-use super::words::{DocumentKindWord, DocumentStateWord, LanguageWord, PaperSizeWord, PurposeWord, TaxCategoryWord};
 
 answer! {
     /// A document. Null is what it doesn't have yet.
@@ -122,7 +122,7 @@ answer! {
         bank_account: Option<BankAccountJson> =
             account_ref
                 .zip(account)
-                .map(|(account_ref, profile)| ShownAccount { account_ref, profile: profile.clone() })
+                .map(|(account_ref, profile)| BankAccountResponse { account_ref, profile: profile.clone() })
                 .as_ref(),
         /// What the payer wants to find on it.
         buyer_reference: Option<BuyerReferenceText> =
@@ -205,7 +205,7 @@ answer! {
 
 answer! {
     /// A document that belongs to another.
-    RelatedDocumentJson of related: Related {
+    RelatedDocumentJson of related: RelatedDocument {
         /// Reference.
         document_ref: AssignedRef = related.document_ref,
         /// Number.

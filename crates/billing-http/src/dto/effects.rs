@@ -1,6 +1,6 @@
 //! Dry runs: what is asked for, and what it would do.
 
-use billing_application::rehearsal::Effects;
+use billing_application::dry_run::Effects;
 use billing_domain::text::OneLine;
 
 use super::declare::{answer, body};

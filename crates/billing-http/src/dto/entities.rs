@@ -3,7 +3,7 @@
 use billing_application::catalog::{EntityView, TaxBasisPatch, WantedEntity};
 use billing_domain::calendar::TimeZone;
 use billing_domain::money::Currency;
-use billing_domain::party::legal::{LegalProfile, PaperProfile};
+use billing_domain::party::legal::{DocumentSettings, LegalProfile};
 use billing_domain::party::{Address, DEFAULT_GRACE_HOURS, EntityProfile, NetTerms, NumberPrefix, PaymentDetails};
 use billing_domain::refs::EntityRef;
 use billing_domain::tax::{DefaultTaxes, TaxBasis};
@@ -11,7 +11,7 @@ use billing_domain::text::OneLine;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 
-use super::declare::{Field, Wire, answer, body, edit, fields, takes_back};
+use super::declare::{Field, Wire, answer, body, edit, fields, ignore_response_fields};
 use super::input::Fields;
 use super::schemas::{Presence, Schemas};
 use super::values::GraceHours;
@@ -40,7 +40,7 @@ fields! {
         @flat payment: PaymentDetails,
         @flat legal: LegalProfile,
         @flat taxes: DefaultTaxes,
-        @flat paper: PaperProfile,
+        @flat paper: DocumentSettings,
     }
 }
 
@@ -53,7 +53,7 @@ fields! {
         @flat tax: TaxBasisPatch,
     }
     with {
-        takes_back!(EntityJson);
+        ignore_response_fields!(EntityJson);
     }
 }
 
@@ -87,7 +87,7 @@ body! {
         @flat wanted: WantedEntity,
     }
     with {
-        takes_back!(EntityJson);
+        ignore_response_fields!(EntityJson);
     }
 }
 

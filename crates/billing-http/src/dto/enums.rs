@@ -2,7 +2,6 @@
 
 use billing_application::usage::EventAction;
 use billing_domain::access::{Role, Scope};
-use billing_domain::account::{PaymentKind, StatementKind};
 use billing_domain::audit::{AuditAction, AuditedKind};
 use billing_domain::catalog::{Aggregation, Recurrence};
 use billing_domain::contract::ContractState;
@@ -14,8 +13,9 @@ use billing_domain::imports::ImportState;
 use billing_domain::page::Order;
 use billing_domain::party::legal::{Language, PaperSize, Strictness};
 use billing_domain::ports::{
-    ContractSortKey, CustomerSortKey, DocumentOrder, DocumentSortKey, EventSortKey, FoundKind, PaymentSortKey, PurposeKind,
+    ContractSortKey, CustomerSortKey, DocumentOrder, DocumentSortKey, EventSortKey, PaymentSortKey, PurposeKind, SearchHitKind,
 };
+use billing_domain::receivables::{PaymentKind, StatementKind};
 use billing_domain::runs::RunState;
 use billing_domain::summary::Interval;
 use billing_domain::tax::TaxCategory;
@@ -23,8 +23,8 @@ use billing_report::{NumbersAs, ReportFormat};
 use serde::{Serialize, Serializer};
 use utoipa::openapi::schema::ObjectBuilder;
 
-use super::declare::{Answered, wire};
-use super::input::Words;
+use super::declare::{ResponseValue, wire};
+use super::input::WireEnum;
 use super::schemas::{schemas, text};
 
 /// A word on the wire, its meaning in the domain, and its description.
@@ -56,7 +56,7 @@ macro_rules! readable_words {
     })+) => {$(
         words! { $(#[doc = $doc])+ $name is $meaning { $($word = $variant),+ } }
 
-        impl Words for $name {
+        impl WireEnum for $name {
             type Meaning = $meaning;
 
             fn meaning(word: &str) -> Option<$meaning> {
@@ -73,7 +73,7 @@ macro_rules! readable_words {
 
         wire! { $meaning: |node| node.word::<$name>(), |schemas| schemas.refer::<$name>(); }
 
-        impl Answered for $meaning {
+        impl ResponseValue for $meaning {
             fn answer<S: Serializer>(value: &Self, serializer: S) -> Result<S::Ok, S::Error> {
                 $name::from(*value).serialize(serializer)
             }
@@ -110,7 +110,7 @@ words! {
     }
 
     /// What something is that was searched for.
-    FoundKindWord is FoundKind {
+    FoundKindWord is SearchHitKind {
         "DOCUMENT" = Document, "CONTRACT" = Contract, "CUSTOMER" = Customer, "ENTITY" = Entity, "PRICING" = Pricing,
         "USAGE_PRODUCT" = UsageProduct, "FORMAT" = Format, "USAGE_EVENT" = UsageEvent, "PAYMENT" = Payment, "CHARGE" = Charge,
         "BANK_ACCOUNT" = BankAccount, "API_KEY" = ApiKey,
@@ -201,7 +201,7 @@ macro_rules! order_words {
             )+];
         }
 
-        impl Words for $name {
+        impl WireEnum for $name {
             type Meaning = Order<$key>;
 
             fn meaning(word: &str) -> Option<Order<$key>> {
@@ -259,7 +259,7 @@ macro_rules! domain_words {
             }
         }
 
-        impl Words for $name {
+        impl WireEnum for $name {
             type Meaning = $meaning;
 
             fn meaning(word: &str) -> Option<$meaning> {

@@ -13,11 +13,11 @@ use billing_domain::violation::Violations;
 use billing_json::hash_of_event;
 use serde_json::Value;
 
-use super::declare::{Fieldset as _, Kept, Unpacked, answer, body, object, takes_back};
+use super::declare::{Fieldset as _, JsonString, NotClearable, answer, body, ignore_response_fields, object};
+use super::enums::{DocumentStateWord, EventActionWord};
 use super::input::{self, Fields};
 use super::values::AnyEventRef;
 use super::wire::{AssignedRef, ExactNumber, FreeFormEvent, LineText, NamedRef, ReportDataJson, TimestampText, written};
-use super::words::{DocumentStateWord, EventActionWord};
 
 /// The most violations that are named of one event of a batch.
 const MAX_VIOLATIONS_IN_BATCH: usize = 20;
@@ -40,7 +40,7 @@ body! {
         /// Free keys and values for the usage report; a string with the JSON of them is taken, too.
         additional_report_data: Option<ReportData>,
         /// Checks that the event matches its document; a string with the JSON of them is taken, too.
-        validations: Option<Unpacked<Validations>>,
+        validations: Option<JsonString<Validations>>,
         /// What this event is known by when it is sent again, alone, in a batch or in a file: it is taken once. The header
         /// `Idempotency-Key` says the same of an event that comes alone.
         idempotency_key: Option<IdempotencyKey>,
@@ -118,9 +118,9 @@ body! {
         /// The event.
         event_ref: AnyEventRef,
         /// Time of the usage; it may move the event to another period.
-        timestamp: Kept<Timestamp>,
+        timestamp: NotClearable<Timestamp>,
         /// Usage quantity.
-        quantity: Kept<Quantity>,
+        quantity: NotClearable<Quantity>,
         /// Free keys and values for the usage report, replaced as a whole; null clears them.
         additional_report_data: Patch<ReportData>,
         /// May be repeated, but not changed.
@@ -129,7 +129,7 @@ body! {
         usage_product_ref: Option<UsageProductRef>,
     }
     with {
-        takes_back!(EventJson);
+        ignore_response_fields!(EventJson);
     }
 }
 

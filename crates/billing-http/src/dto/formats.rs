@@ -7,7 +7,9 @@ use billing_domain::text::OneLine;
 use billing_domain::usage::{ReportData, ReportValue, Validations};
 use serde::{Serialize, Serializer};
 
-use super::declare::{Answered, Omitted, Shown, Wire, answer, body, edit, fields, object, takes_back, wire};
+use super::declare::{
+    ResponseValue, SharedObjectResponse, SkipIfNone, Wire, answer, body, edit, fields, ignore_response_fields, object, wire,
+};
 use super::events::check_naming;
 use super::formatted::FormatFields;
 use super::input::Node;
@@ -24,7 +26,7 @@ fields! {
         mapping: FormatMapping,
     }
     with {
-        takes_back!(FormatJson);
+        ignore_response_fields!(FormatJson);
     }
 }
 
@@ -36,7 +38,7 @@ body! {
         @flat content: FormatContent,
     }
     with {
-        takes_back!(FormatJson);
+        ignore_response_fields!(FormatJson);
     }
 }
 
@@ -51,19 +53,19 @@ object! {
         /// Gives an RFC 3339 date-time with an offset.
         timestamp: Expression,
         /// Gives the customer's reference. May be left out when `customer_name` is given.
-        customer_ref: Omitted<Expression>,
+        customer_ref: SkipIfNone<Expression>,
         /// Gives the customer's name, used where `customer_ref` gives nothing.
-        customer_name: Omitted<Expression>,
+        customer_name: SkipIfNone<Expression>,
         /// Gives the usage product's reference. May be left out when `usage_product_name` is given.
-        usage_product_ref: Omitted<Expression>,
+        usage_product_ref: SkipIfNone<Expression>,
         /// Gives the usage product's name, used where `usage_product_ref` gives nothing.
-        usage_product_name: Omitted<Expression>,
+        usage_product_name: SkipIfNone<Expression>,
         /// Gives the quantity.
         quantity: Expression,
         /// Where the columns of the usage report come from.
-        additional_report_data: Omitted<ReportMapping>,
+        additional_report_data: SkipIfNone<ReportMapping>,
         /// Checks that the event matches its document.
-        validations: Omitted<MappingValidations>,
+        validations: SkipIfNone<MappingValidations>,
     }
     with {
         fn check(fields: Fields<'_>) {
@@ -73,15 +75,15 @@ object! {
     }
 }
 
-pub(crate) type MappingJson = Shown<Mapping>;
+pub(crate) type MappingJson = SharedObjectResponse<Mapping>;
 
 object! {
     /// What the document of an event has to be like; an expression that gives nothing checks nothing.
     answer struct MappingValidations as "MappingValidations" {
         /// Gives the currency the document must have.
-        currency: Omitted<Expression>,
+        currency: SkipIfNone<Expression>,
         /// Gives the supplier entity the document must belong to.
-        entity_ref: Omitted<Expression>,
+        entity_ref: SkipIfNone<Expression>,
     }
 }
 
@@ -148,7 +150,7 @@ fn report_mapping(node: Node<'_>) -> Option<ReportMapping> {
     }
 }
 
-impl Answered for ReportMapping {
+impl ResponseValue for ReportMapping {
     fn answer<S: Serializer>(value: &Self, serializer: S) -> Result<S::Ok, S::Error> {
         ReportMappingJson::from(value).serialize(serializer)
     }

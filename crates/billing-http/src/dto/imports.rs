@@ -1,21 +1,21 @@
 //! Files of usage events: what is asked, what became of them, and imports as they are told afterwards.
 
 use billing_application::error::UseCaseError;
-use billing_application::usage::{EventView, FileImport, TouchedDocument, UndoResult};
+use billing_application::usage::{AffectedDocument, EventView, FileImport, UndoResult};
 use billing_domain::format::DEFAULT_FORMAT_REF;
-use billing_domain::imports::{ImportedDocument, KeptImport, Undone};
+use billing_domain::imports::{ImportRecord, ImportUndo, ImportedDocument};
 use billing_domain::refs::EventRef;
-use billing_import::SeenColumn;
+use billing_import::ColumnSample;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 
 use super::declare::{Body, answer};
+use super::enums::ImportStateWord;
 use super::events::{event_answer, formatted_answer};
 use super::schemas::Schemas;
 use super::wire::{AssignedRef, CurrencyCode, ExactNumber, NamedRef, TimestampText};
-use super::words::ImportStateWord;
 use crate::problem::{FieldProblem, Problem};
 
 /// The most rejects, and the most documents, that one answer lists.
@@ -75,7 +75,7 @@ pub(crate) struct ImportRejectJson {
 
 answer! {
     /// A column of a file.
-    ImportColumnJson of column: SeenColumn {
+    ImportColumnJson of column: ColumnSample {
         /// Its name in the file.
         #[schema(example = "Zeit")]
         name: String = column.name.clone(),
@@ -91,7 +91,7 @@ answer! {
 
 answer! {
     /// A document that events of a file went on.
-    ImportedDocumentJson of touched: TouchedDocument {
+    ImportedDocumentJson of touched: AffectedDocument {
         let document = touched.document.as_ref();
         /// Reference; null in a dry run, of what would be opened for a period.
         document_ref: Option<AssignedRef> = document.map(|(document_ref, _)| AssignedRef::from(document_ref)),
@@ -154,7 +154,7 @@ impl ImportResultJson {
         import: &FileImport,
         rejects: ImportRejects,
         stopped: Option<(u64, Problem)>,
-        columns: &[SeenColumn],
+        columns: &[ColumnSample],
     ) -> Self {
         let (import_ref, summary) = (import.import_ref(), import.summary());
         let more = summary.documents.len().saturating_sub(MAX_LISTED);
@@ -179,11 +179,11 @@ impl ImportResultJson {
 }
 
 /// An import, and of one that is asked for how many events undoing it would have to look at.
-pub(crate) type ToldImport = (KeptImport, Option<u64>);
+pub(crate) type ImportResponse = (ImportRecord, Option<u64>);
 
 answer! {
     /// An import of a file of usage events.
-    ImportJson of told: ToldImport {
+    ImportJson of told: ImportResponse {
         let (import, left) = (&told.0, told.1);
         /// Reference.
         import_ref: AssignedRef = import.import_ref,
@@ -212,13 +212,13 @@ answer! {
         /// Lines refused.
         refused: u64 = import.refused,
         /// How far it is undone; null where nobody asked for that.
-        undone: Option<UndoneJson> = import.undone.as_ref(),
+        undone: Option<ImportUndoJson> = import.undone.as_ref(),
         /// By which request; null of what no request did.
         request_id: Option<String> = import.request_id.as_ref().map(ToString::to_string),
         /// Events that it recorded and that undoing it would delete, but for those that are deleted already; only of one import.
         @omitted left: Option<u64> = left,
         /// The first 500 documents that its events went on; only of one import.
-        @omitted documents: Option<Vec<KeptDocumentJson>> = left.map(|_| import.documents.iter().map(KeptDocumentJson::from).collect::<Vec<_>>()),
+        @omitted documents: Option<Vec<ImportedDocumentSummaryJson>> = left.map(|_| import.documents.iter().map(ImportedDocumentSummaryJson::from).collect::<Vec<_>>()),
         /// Documents beyond those; only of one import.
         @omitted more_documents: Option<u64> = left.map(|_| import.more_documents),
     }
@@ -226,7 +226,7 @@ answer! {
 
 answer! {
     /// How far an import is undone.
-    UndoneJson of undone: Undone {
+    ImportUndoJson of undone: ImportUndo {
         /// Who asked for it last.
         actor: String = undone.author.to_string(),
         /// When it began.
@@ -242,7 +242,7 @@ answer! {
 
 answer! {
     /// A document that events of an import went on.
-    KeptDocumentJson of document: ImportedDocument {
+    ImportedDocumentSummaryJson of document: ImportedDocument {
         /// Reference.
         document_ref: AssignedRef = document.document_ref,
         /// Number.
@@ -258,7 +258,7 @@ answer! {
 }
 
 /// An event that couldn't be deleted, and why.
-pub(crate) type KeptBack = (EventRef, UseCaseError);
+pub(crate) type UndoFailure = (EventRef, UseCaseError);
 
 answer! {
     /// What a request to undo an import did.
@@ -283,7 +283,7 @@ answer! {
 
 answer! {
     /// An event that couldn't be deleted.
-    UndoRejectJson of kept: KeptBack {
+    UndoRejectJson of kept: UndoFailure {
         let problem = Problem::of(&kept.1);
         /// The event.
         event_ref: AssignedRef = kept.0,

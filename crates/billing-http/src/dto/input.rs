@@ -21,7 +21,7 @@ use super::nearest::nearest;
 use super::reasons::Reason;
 
 /// An enumeration that can be read.
-pub(crate) trait Words {
+pub(crate) trait WireEnum {
     /// What a word stands for.
     type Meaning;
 
@@ -42,7 +42,7 @@ const WHOLE: Digits = Digits { integer: 9, fraction: 0 };
 /// # Errors
 /// Everything that is wrong, in the order of the submitted document; what is missing comes after what is there.
 pub(crate) fn read<T>(body: &Value, read: impl FnOnce(Fields<'_>) -> Option<T>) -> Result<T, Violations> {
-    let found = Found { all: RefCell::default(), source: Source::Body };
+    let found = FoundViolations { all: RefCell::default(), source: Source::Body };
     complete(Node { value: body, at: At::ROOT, found: &found }.object(read), found, body)
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn read_query<T>(
     twice: &[&str],
     read: impl FnOnce(Fields<'_>) -> Option<T>,
 ) -> Result<T, Violations> {
-    let found = Found { all: RefCell::default(), source: Source::Query };
+    let found = FoundViolations { all: RefCell::default(), source: Source::Query };
     let fields = Fields { object: &parameters, declared: &[], at: At::ROOT, found: &found };
     for name in twice {
         fields.refuse::<()>(name, "duplicate", "must be given once");
@@ -64,7 +64,7 @@ pub(crate) fn read_query<T>(
     complete(built, found, &Value::Object(parameters))
 }
 
-fn complete<T>(built: Option<T>, found: Found, source: &Value) -> Result<T, Violations> {
+fn complete<T>(built: Option<T>, found: FoundViolations, source: &Value) -> Result<T, Violations> {
     let found = found.all.into_inner();
     match built {
         Some(value) if found.is_empty() => Ok(value),
@@ -112,7 +112,7 @@ enum Source {
 }
 
 /// What was found to be wrong.
-struct Found {
+struct FoundViolations {
     /// Each with the place that its field was declared at.
     all: RefCell<Vec<(Violation, usize)>>,
     source: Source,
@@ -145,7 +145,7 @@ impl At<'_> {
         path
     }
 
-    fn note(&self, found: &Found, declared: usize, code: &'static str, detail: String) {
+    fn note(&self, found: &FoundViolations, declared: usize, code: &'static str, detail: String) {
         let mut found = found.all.borrow_mut();
         if found.len() < MAX_VIOLATIONS {
             found.push((Violation { path: self.path(), code, detail }, declared));
@@ -158,7 +158,7 @@ impl At<'_> {
 pub(crate) struct Node<'a> {
     value: &'a Value,
     at: At<'a>,
-    found: &'a Found,
+    found: &'a FoundViolations,
 }
 
 impl<'a> Node<'a> {
@@ -301,7 +301,7 @@ impl<'a> Node<'a> {
     }
 
     /// One of an enumeration's words.
-    pub(crate) fn word<W: Words>(self) -> Option<W::Meaning> {
+    pub(crate) fn word<W: WireEnum>(self) -> Option<W::Meaning> {
         match W::meaning(self.text()?) {
             Some(meaning) => Some(meaning),
             None => self.refuse("invalid_value", format!("must be one of {}", W::all().join(", "))),
@@ -333,7 +333,7 @@ pub(crate) struct Fields<'a> {
     object: &'a Map<String, Value>,
     declared: &'a [&'a str],
     at: At<'a>,
-    found: &'a Found,
+    found: &'a FoundViolations,
 }
 
 impl<'a> Fields<'a> {

@@ -9,10 +9,10 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::ArrayBuilder;
 
 use super::declare::{answer, body, fields, wire};
+use super::enums::ScopeWord;
 use super::input::Node;
 use super::schemas::integer;
 use super::wire::{AssignedRef, LineText, TimestampText};
-use super::words::ScopeWord;
 
 fields! {
     KeyRequest {

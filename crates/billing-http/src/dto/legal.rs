@@ -3,11 +3,11 @@
 use billing_application::catalog::TaxBasisPatch;
 use billing_domain::calendar::Date;
 use billing_domain::codes::{AddressScheme, ExemptionCode, IdentifierScheme, NoteSubject};
-use billing_domain::contract::amendment::TreatmentPatch;
-use billing_domain::document::paper::Corrected;
+use billing_domain::contract::amendment::TaxTreatmentPatch;
+use billing_domain::document::legal_particulars::CorrectedDocument;
 use billing_domain::money::{Currency, Percentage};
 use billing_domain::party::legal::{
-    Contact, ElectronicAddress, Language, LegalNote, LegalProfile, MAX_LEGAL_NOTES, PaperProfile, PaperSize, Registration,
+    Contact, DocumentSettings, ElectronicAddress, Language, LegalNote, LegalProfile, MAX_LEGAL_NOTES, PaperSize, Registration,
     Strictness, VatId,
 };
 use billing_domain::patch::{Changes, Patch};
@@ -15,9 +15,9 @@ use billing_domain::tax::{DatedTax, DefaultTaxes, StatedTax, TaxBasis, TaxCatego
 use billing_domain::text::{OneLine, Prose};
 use serde::ser::SerializeMap;
 
-use super::declare::{AnsweredFields, AnsweredPart, Editable, Fieldset, Listed, Shown, answer, fields, object};
+use super::declare::{AnsweredFields, AnsweredPart, Editable, Fieldset, Listed, SharedObjectResponse, answer, fields, object};
 use super::input::Fields;
-use super::schemas::{Described, Schemas};
+use super::schemas::{FieldSchema, Schemas};
 use super::values::Email;
 use super::wire::{CurrencyCode, DateText, ExactNumber};
 
@@ -67,10 +67,10 @@ impl Listed for LegalNote {
     const MAX: usize = MAX_LEGAL_NOTES;
 }
 
-pub(crate) type RegistrationJson = Shown<Registration>;
-pub(crate) type ElectronicAddressJson = Shown<ElectronicAddress>;
-pub(crate) type ContactJson = Shown<Contact>;
-pub(crate) type LegalNoteJson = Shown<LegalNote>;
+pub(crate) type RegistrationJson = SharedObjectResponse<Registration>;
+pub(crate) type ElectronicAddressJson = SharedObjectResponse<ElectronicAddress>;
+pub(crate) type ContactJson = SharedObjectResponse<Contact>;
+pub(crate) type LegalNoteJson = SharedObjectResponse<LegalNote>;
 
 fields! {
     edit answer LegalProfile {
@@ -149,7 +149,7 @@ impl Fieldset for DefaultTaxes {
         Some(Self::default())
     }
 
-    fn described(_: &mut Schemas) -> Vec<Described> {
+    fn described(_: &mut Schemas) -> Vec<FieldSchema> {
         Vec::new()
     }
 }
@@ -159,7 +159,7 @@ impl Editable for DefaultTaxes {
         Some(Changes::none())
     }
 
-    fn described_in_edit(_: &mut Schemas) -> Vec<Described> {
+    fn described_in_edit(_: &mut Schemas) -> Vec<FieldSchema> {
         Vec::new()
     }
 }
@@ -169,7 +169,7 @@ impl AnsweredFields for DefaultTaxes {
         <Vec<DatedTax> as AnsweredPart>::answer(&self.as_slice().to_vec(), TAX_TREATMENTS, map)
     }
 
-    fn described_in_answers(schemas: &mut Schemas) -> Vec<Described> {
+    fn described_in_answers(schemas: &mut Schemas) -> Vec<FieldSchema> {
         let mut all = Vec::new();
         let meaning = "The default taxes of products that state none, oldest first. `tax_category`, `exemption_code`, \
                        `exemption_reason` and, of a customer, `tax` are those of today.";
@@ -180,7 +180,7 @@ impl AnsweredFields for DefaultTaxes {
 
 fields! {
     edit TaxBasisPatch {
-        @flat treatment: TreatmentPatch,
+        @flat treatment: TaxTreatmentPatch,
         /// The first day on which tax, tax_category, exemption_code and exemption_reason hold, past or future; what was set for that day and
         /// later ones goes. Left out: today, or since the beginning where none is in force.
         from as "tax_from": Option<Date>,
@@ -188,7 +188,7 @@ fields! {
 }
 
 fields! {
-    edit TreatmentPatch {
+    edit TaxTreatmentPatch {
         /// How it is taxed at a rate of 0; when left out, as the product states it, else the customer, else the entity. E, AE, G and O
         /// need a reason.
         category as "tax_category": Patch<TaxCategory>,
@@ -200,7 +200,7 @@ fields! {
 }
 
 fields! {
-    edit answer PaperProfile {
+    edit answer DocumentSettings {
         /// Whether documents are issued that lack what the law asks for; LENIENT when left out: they are, and say what they lack.
         strictness as "paper": Strictness = Strictness::default(),
         /// The size of documents' pages; its country's when left out.
@@ -218,7 +218,7 @@ fields! {
 
 answer! {
     /// The issued document that another one corrects.
-    CorrectedDocumentJson of corrected: Corrected {
+    CorrectedDocumentJson of corrected: CorrectedDocument {
         /// Its number.
         #[schema(example = "UB-INV-1")]
         document_number: String = corrected.number.to_string(),

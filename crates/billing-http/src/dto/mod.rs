@@ -34,6 +34,7 @@ pub(crate) mod verification;
 
 mod contract_lines;
 pub(crate) mod declare;
+pub(crate) mod enums;
 pub(crate) mod input;
 mod legal;
 mod nearest;
@@ -44,7 +45,6 @@ pub(crate) mod schemas;
 pub(crate) mod search;
 mod values;
 pub(crate) mod wire;
-pub(crate) mod words;
 
 #[cfg(test)]
 mod tests;

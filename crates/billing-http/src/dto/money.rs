@@ -1,19 +1,19 @@
 //! Money in and out: payments, refunds, applications, write-offs, balances, statements.
 
 use billing_application::documents::{ApplicationView, PaymentView};
-use billing_domain::account::{AccountStatement, Balance, PaymentKind, Source, StatementLine, WriteOff};
 use billing_domain::calendar::Date;
-use billing_domain::ledger::receive::PaymentFacts;
+use billing_domain::ledger::receivables::NewPayment;
+use billing_domain::receivables::{AccountStatement, ApplicationSource, Balance, PaymentKind, StatementLine, WriteOff};
 use billing_domain::refs::DocumentRef;
 use billing_domain::text::OneLine;
 
 use super::declare::{answer, body, fields};
+use super::enums::{PaymentKindWord, StatementKindWord};
 use super::values::AmountText;
 use super::wire::{AssignedRef, CurrencyCode, DateText, ExactNumber, LineText, NamedRef, TimestampText};
-use super::words::{PaymentKindWord, StatementKindWord};
 
 fields! {
-    PaymentFacts {
+    NewPayment {
         /// Amount in the document's currency; above zero, and of a refund at most what is neither applied nor refunded.
         amount: AmountText,
         /// When it was paid: of a payment from the document's opening to tomorrow. Today when left out.
@@ -28,7 +28,7 @@ fields! {
 body! {
     /// A payment of a document.
     PaymentBody {
-        @flat facts: PaymentFacts,
+        @flat facts: NewPayment,
         /// Whether more than is due is taken, which becomes the customer's balance; false when left out.
         overpayment: bool = false,
     }
@@ -37,7 +37,7 @@ body! {
 body! {
     /// A credit or a payment to pay out.
     RefundBody {
-        @flat facts: PaymentFacts,
+        @flat facts: NewPayment,
     }
 }
 
@@ -76,8 +76,8 @@ answer! {
     ApplicationJson of view: ApplicationView {
         let application = &view.application;
         let (credit, payment) = match application.from {
-            Source::Credit(credit) => (Some(credit), None),
-            Source::Payment(payment) => (None, Some(payment)),
+            ApplicationSource::Credit(credit) => (Some(credit), None),
+            ApplicationSource::Payment(payment) => (None, Some(payment)),
         };
         /// Reference.
         application_ref: AssignedRef = application.application_ref,
@@ -125,8 +125,8 @@ answer! {
     PaymentJson of view: PaymentView {
         let (payment, reversal) = (&view.payment, view.payment.reversal.as_ref());
         let of_payment = match payment.kind {
-            PaymentKind::Refund(Source::Payment(payment)) => Some(payment),
-            PaymentKind::Payment | PaymentKind::Refund(Source::Credit(_)) => None,
+            PaymentKind::Refund(ApplicationSource::Payment(payment)) => Some(payment),
+            PaymentKind::Payment | PaymentKind::Refund(ApplicationSource::Credit(_)) => None,
         };
         /// Reference.
         payment_ref: AssignedRef = payment.payment_ref,

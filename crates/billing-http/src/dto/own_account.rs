@@ -1,15 +1,15 @@
 //! One's own account: session, password, second factor. What is secret goes out once, from the answer that made it.
 
-use billing_application::own_account::{Enrolled, OwnAccount, OwnSession, RecoveryCodes};
+use billing_application::own_account::{OwnAccount, OwnSession, RecoveryCodes, SecondFactorEnrollment};
 use billing_domain::access::SecondFactor;
 use billing_domain::text::OneLine;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::declare::{answer, body};
+use super::enums::RoleWord;
 use super::values::Password;
 use super::wire::{AssignedRef, EmailText, LineText, TimestampText};
-use super::words::RoleWord;
 
 /// Whose accounts they are, as apps show it.
 const ISSUER: &str = "Usage Billing";
@@ -94,7 +94,7 @@ answer! {
 
 /// A second factor that waits for its first code.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct EnrolledJson {
+pub(crate) struct SecondFactorEnrollmentJson {
     /// The secret, to be typed into a device: base32.
     #[schema(pattern = "^[A-Z2-7]{32}$")]
     secret: String,
@@ -105,9 +105,9 @@ pub(crate) struct EnrolledJson {
     uri: String,
 }
 
-impl From<&Enrolled> for EnrolledJson {
-    fn from(enrolled: &Enrolled) -> Self {
-        let Enrolled { email, secret } = enrolled;
+impl From<&SecondFactorEnrollment> for SecondFactorEnrollmentJson {
+    fn from(enrolled: &SecondFactorEnrollment) -> Self {
+        let SecondFactorEnrollment { email, secret } = enrolled;
         let issuer = encoded(ISSUER);
         let uri = format!("otpauth://totp/{issuer}:{}?secret={secret}&issuer={issuer}", encoded(email));
         Self { secret: secret.clone(), uri }

@@ -4,7 +4,7 @@ use billing_domain::codes::CountryCode;
 use billing_domain::party::{Address, BankTransferDetails, CryptoDetails, OnlinePaymentDetails, PaymentDetails};
 use billing_domain::text::{OneLine, Prose};
 
-use super::declare::{Shown, fields, object};
+use super::declare::{SharedObjectResponse, fields, object};
 
 object! {
     /// A postal address. Every part is optional.
@@ -67,7 +67,7 @@ fields! {
     }
 }
 
-pub(crate) type AddressJson = Shown<Address>;
-pub(crate) type BankTransferJson = Shown<BankTransferDetails>;
-pub(crate) type OnlinePaymentJson = Shown<OnlinePaymentDetails>;
-pub(crate) type CryptoJson = Shown<CryptoDetails>;
+pub(crate) type AddressJson = SharedObjectResponse<Address>;
+pub(crate) type BankTransferJson = SharedObjectResponse<BankTransferDetails>;
+pub(crate) type OnlinePaymentJson = SharedObjectResponse<OnlinePaymentDetails>;
+pub(crate) type CryptoJson = SharedObjectResponse<CryptoDetails>;

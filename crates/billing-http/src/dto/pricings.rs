@@ -12,10 +12,10 @@ use billing_domain::text::OneLine;
 
 use super::declare::{Fieldset as _, Listed, answer, body, edit, fields, object, wire};
 use super::documents::DocumentTierJson;
+use super::enums::{ChargeKind, ChargeKindWord, RecurrenceWord};
 use super::input::Fields;
 use super::prices::PriceJson;
 use super::wire::{CurrencyCode, ExactNumber, LineText, NamedRef};
-use super::words::{ChargeKind, ChargeKindWord, RecurrenceWord};
 
 fields! {
     edit PricingContent {

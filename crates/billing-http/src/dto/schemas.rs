@@ -50,7 +50,7 @@ pub(crate) enum Presence {
 }
 
 /// A field as the OpenAPI document has it.
-pub(crate) struct Described {
+pub(crate) struct FieldSchema {
     pub(crate) name: &'static str,
     pub(crate) meaning: &'static str,
     pub(crate) presence: Presence,
@@ -58,9 +58,9 @@ pub(crate) struct Described {
 }
 
 /// The schema of an object that takes these fields and no others.
-pub(crate) fn object_of(fields: Vec<Described>, meaning: &str) -> ObjectBuilder {
+pub(crate) fn object_of(fields: Vec<FieldSchema>, meaning: &str) -> ObjectBuilder {
     let mut object = ObjectBuilder::new().schema_type(Type::Object).description(Some(meaning.trim()));
-    for Described { name, meaning, presence, schema } in fields {
+    for FieldSchema { name, meaning, presence, schema } in fields {
         let schema = if presence == Presence::Nullable { or_null(schema) } else { schema };
         object = object.property(name, described(schema, meaning));
         if presence == Presence::Required {
@@ -156,6 +156,6 @@ pub(crate) fn names_in<T: PartialSchema>() -> Vec<String> {
 }
 
 /// The field that tells a choice from the others.
-pub(crate) fn tag(name: &'static str, word: &str) -> Described {
-    Described { name, meaning: "", presence: Presence::Required, schema: text().enum_values(Some([word])).into() }
+pub(crate) fn tag(name: &'static str, word: &str) -> FieldSchema {
+    FieldSchema { name, meaning: "", presence: Presence::Required, schema: text().enum_values(Some([word])).into() }
 }

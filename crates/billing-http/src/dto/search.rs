@@ -1,29 +1,29 @@
 //! What a search finds.
 
-use billing_domain::ports::{Found, FoundKind};
+use billing_domain::ports::{SearchHit, SearchHitKind};
 
 use super::declare::answer;
+use super::enums::FoundKindWord;
 use super::wire::NamedRef;
-use super::words::FoundKindWord;
 
 answer! {
     /// Something that was searched for.
-    FoundJson of found: Found {
+    SearchResultJson of found: SearchHit {
         let reference = &found.reference;
         let below = |path: &str| format!("{path}{reference}");
         let url = match (found.kind, found.document_ref) {
-            (FoundKind::Payment, Some(document_ref)) => format!("/api/documents/{document_ref}"),
-            (FoundKind::Document | FoundKind::Payment, _) => below("/api/documents/"),
-            (FoundKind::Contract, _) => below("/api/contracts/"),
-            (FoundKind::Customer, _) => below("/api/customers/"),
-            (FoundKind::Entity, _) => below("/api/entities/"),
-            (FoundKind::Pricing, _) => below("/api/pricings/"),
-            (FoundKind::UsageProduct, _) => below("/api/usage/products/"),
-            (FoundKind::Format, _) => below("/api/usage/formats/"),
-            (FoundKind::UsageEvent, _) => below("/api/usage/event/"),
-            (FoundKind::Charge, _) => below("/api/charges/"),
-            (FoundKind::BankAccount, _) => below("/api/bank_accounts/"),
-            (FoundKind::ApiKey, _) => "/auth/keys/list".to_owned(),
+            (SearchHitKind::Payment, Some(document_ref)) => format!("/api/documents/{document_ref}"),
+            (SearchHitKind::Document | SearchHitKind::Payment, _) => below("/api/documents/"),
+            (SearchHitKind::Contract, _) => below("/api/contracts/"),
+            (SearchHitKind::Customer, _) => below("/api/customers/"),
+            (SearchHitKind::Entity, _) => below("/api/entities/"),
+            (SearchHitKind::Pricing, _) => below("/api/pricings/"),
+            (SearchHitKind::UsageProduct, _) => below("/api/usage/products/"),
+            (SearchHitKind::Format, _) => below("/api/usage/formats/"),
+            (SearchHitKind::UsageEvent, _) => below("/api/usage/event/"),
+            (SearchHitKind::Charge, _) => below("/api/charges/"),
+            (SearchHitKind::BankAccount, _) => below("/api/bank_accounts/"),
+            (SearchHitKind::ApiKey, _) => "/auth/keys/list".to_owned(),
         };
         /// What it is.
         kind: FoundKindWord = found.kind,

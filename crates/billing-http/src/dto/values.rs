@@ -22,7 +22,7 @@ use serde_json::Value;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
-use super::declare::{Answered, Listed, wire};
+use super::declare::{Listed, ResponseValue, wire};
 use super::input::Node;
 use super::schemas::{Schemas, integer, schemas};
 use super::wire::{
@@ -40,7 +40,7 @@ macro_rules! values {
         wire! { $wire $(of $value)?: $read, |schemas| schemas.refer::<$schema>(); }
 
         $(
-            impl Answered for $wire {
+            impl ResponseValue for $wire {
                 fn answer<S: Serializer>(value: &Self::Value, serializer: S) -> Result<S::Ok, S::Error> {
                     let answer: fn(&Self::Value) -> $answered = $answer;
                     answer(value).serialize(serializer)
@@ -133,7 +133,7 @@ wire! {
     bool: |node| node.boolean(), |_| ObjectBuilder::new().schema_type(Type::Boolean);
 }
 
-impl Answered for bool {
+impl ResponseValue for bool {
     fn answer<S: Serializer>(value: &Self, serializer: S) -> Result<S::Ok, S::Error> {
         value.serialize(serializer)
     }

@@ -8,7 +8,7 @@ mod shared;
 use std::collections::BTreeMap;
 
 use actix_web::http::Method;
-use billing_domain::access::Need;
+use billing_domain::access::Permission;
 use billing_domain::idempotency::MAX_KEY_CHARS;
 use billing_report::NumbersAs;
 use serde_json::Value;
@@ -25,7 +25,7 @@ use utoipa::openapi::{
 
 use crate::body::JSON;
 use crate::dto::schemas::{self, Presence, Schemas};
-use crate::operation::{Needs, Operation, PDF, VERSION};
+use crate::operation::{AuthRequirement, Operation, PDF, VERSION};
 use crate::operations::OPERATIONS;
 use crate::preference::AS_STRINGS;
 use crate::problem::{PROBLEM_JSON, ProblemJson};
@@ -257,19 +257,19 @@ fn responses(operation: &Operation, schemas: &mut Schemas, shared: &mut Refusals
     all
 }
 
-fn security(needs: Needs) -> Vec<SecurityRequirement> {
+fn security(needs: AuthRequirement) -> Vec<SecurityRequirement> {
     let none: [&str; 0] = [];
     let cookie = || SecurityRequirement::new(COOKIE, none);
     match needs {
-        Needs::Nothing => vec![],
-        Needs::Anything => vec![SecurityRequirement::default(), SecurityRequirement::new(BEARER, none), cookie()],
-        Needs::Permission(use_case) => {
+        AuthRequirement::Nothing => vec![],
+        AuthRequirement::Anything => vec![SecurityRequirement::default(), SecurityRequirement::new(BEARER, none), cookie()],
+        AuthRequirement::Permission(use_case) => {
             let need = use_case.need();
             // The least role that may; of what is about oneself that is every one.
             let role = SecurityRequirement::new(COOKIE, [need.role().as_str()]);
             match need {
-                Need::Administrator | Need::Owner => vec![role],
-                Need::Scope(scope) => vec![SecurityRequirement::new(BEARER, [scope.as_str()]), role],
+                Permission::Administrator | Permission::Owner => vec![role],
+                Permission::Scope(scope) => vec![SecurityRequirement::new(BEARER, [scope.as_str()]), role],
             }
         }
     }

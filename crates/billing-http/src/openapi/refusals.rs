@@ -1,14 +1,14 @@
 //! The refusals that an operation may answer: each status with its codes.
 
-use billing_application::error::Thing;
-use billing_domain::access::{Need, Role};
+use billing_application::error::ResourceKind;
+use billing_domain::access::{Permission, Role};
 use utoipa::openapi::Ref;
 use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, SchemaType, Type};
 
-use crate::operation::{Needs, Operation, TRIES};
+use crate::operation::{AuthRequirement, Operation, TRIES};
 use crate::operations::OPERATIONS;
 use crate::problem::not_found_code;
-use crate::routes::by_path::CARRIED;
+use crate::routes::dry_run::CARRIED;
 
 /// The refusals of one status.
 pub(super) struct Refusal {
@@ -83,11 +83,11 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
     let unknown = chosen(&[(operation.need().is_some(), &["unauthenticated"]), (logs_in, &LOG_INS)]);
     add("401", "There is no credential, or one that is not valid", unknown);
     let forbidden = chosen(&[
-        (matches!(operation.need(), Some(Need::Administrator | Need::Owner)), &["admin_session_required"]),
+        (matches!(operation.need(), Some(Permission::Administrator | Permission::Owner)), &["admin_session_required"]),
         (operation.need().is_some_and(|need| need.role() > Role::Read), &["insufficient_role"]),
-        (matches!(operation.need(), Some(Need::Scope(_))), &["insufficient_scope"]),
+        (matches!(operation.need(), Some(Permission::Scope(_))), &["insufficient_scope"]),
         (
-            operation.changes_state() && (operation.need().is_some() || operation.needs == Needs::Anything),
+            operation.changes_state() && (operation.need().is_some() || operation.needs == AuthRequirement::Anything),
             &["cross_site_request"],
         ),
     ]);
@@ -205,29 +205,29 @@ const TERMS: &[&str] = &[
 /// What of a path, or of an update's body, may name nothing.
 fn not_found(operation: &Operation) -> Vec<&'static str> {
     let named = operation.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    let things = named.flat_map(|name| -> &[Thing] {
+    let things = named.flat_map(|name| -> &[ResourceKind] {
         match name {
-            "admin_ref" => &[Thing::Administrator],
-            "api_key_ref" => &[Thing::ApiKey],
-            "application_ref" => &[Thing::Application],
-            "billing_account_id" => &[Thing::BankAccount],
-            "charge_ref" => &[Thing::Charge],
-            "contract_ref" => &[Thing::Contract],
-            "customer_ref" => &[Thing::Customer],
-            "document_ref" => &[Thing::Document],
-            "entity_ref" => &[Thing::Entity],
-            "event_ref" => &[Thing::Event],
-            "format_ref" => &[Thing::Format],
-            "import_ref" => &[Thing::Import],
-            "payment_ref" => &[Thing::Payment],
-            "product_pricing_ref" => &[Thing::Pricing],
-            "run_ref" => &[Thing::BillingRun],
-            "session_ref" => &[Thing::Session],
-            "source_ref" => &[Thing::Document, Thing::Payment],
-            "usage_product_ref" => &[Thing::UsageProduct],
+            "admin_ref" => &[ResourceKind::Administrator],
+            "api_key_ref" => &[ResourceKind::ApiKey],
+            "application_ref" => &[ResourceKind::Application],
+            "billing_account_id" => &[ResourceKind::BankAccount],
+            "charge_ref" => &[ResourceKind::Charge],
+            "contract_ref" => &[ResourceKind::Contract],
+            "customer_ref" => &[ResourceKind::Customer],
+            "document_ref" => &[ResourceKind::Document],
+            "entity_ref" => &[ResourceKind::Entity],
+            "event_ref" => &[ResourceKind::Event],
+            "format_ref" => &[ResourceKind::Format],
+            "import_ref" => &[ResourceKind::Import],
+            "payment_ref" => &[ResourceKind::Payment],
+            "product_pricing_ref" => &[ResourceKind::Pricing],
+            "run_ref" => &[ResourceKind::BillingRun],
+            "session_ref" => &[ResourceKind::Session],
+            "source_ref" => &[ResourceKind::Document, ResourceKind::Payment],
+            "usage_product_ref" => &[ResourceKind::UsageProduct],
             _ => &[],
         }
     });
-    let of_body: &[Thing] = if operation.id.starts_with("update_") { &[Thing::Event] } else { &[] };
+    let of_body: &[ResourceKind] = if operation.id.starts_with("update_") { &[ResourceKind::Event] } else { &[] };
     things.chain(of_body).map(|thing| not_found_code(*thing)).collect()
 }

@@ -5,8 +5,8 @@ use std::fmt;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::WWW_AUTHENTICATE;
-use billing_application::error::{MappingOrigin, Thing, UseCaseError};
-use billing_domain::access::Need;
+use billing_application::error::{MappingOrigin, ResourceKind, UseCaseError};
+use billing_domain::access::Permission;
 use billing_domain::format::{FormatError, FormatTarget};
 use billing_domain::ports::{PrintError, SecretError, StoreError};
 use billing_domain::refusal::MatchRefusal;
@@ -67,8 +67,8 @@ impl Problem {
             UseCaseError::NewPasswordRequired => Self::log_in_refused("new_password_required", error),
             UseCaseError::InsufficientRole { .. } => Self::new(StatusCode::FORBIDDEN, "insufficient_role", error.to_string()),
             UseCaseError::Unauthenticated | UseCaseError::Secret(SecretError::InvalidToken) => Self::unauthenticated(true),
-            UseCaseError::Forbidden(Need::Administrator | Need::Owner) => Self::admin_session_required(),
-            UseCaseError::Forbidden(Need::Scope(scope)) => Self::insufficient_scope(*scope),
+            UseCaseError::Forbidden(Permission::Administrator | Permission::Owner) => Self::admin_session_required(),
+            UseCaseError::Forbidden(Permission::Scope(scope)) => Self::insufficient_scope(*scope),
             UseCaseError::Unknown(thing) => Self::unknown(*thing),
             UseCaseError::Invalid(violations) => Self::of_violations(violations),
             UseCaseError::AlreadyExists { field, .. } => {
@@ -251,26 +251,26 @@ impl fmt::Display for Chain<'_> {
 }
 
 /// The code of a reference that names nothing.
-pub(crate) fn not_found_code(thing: Thing) -> &'static str {
+pub(crate) fn not_found_code(thing: ResourceKind) -> &'static str {
     match thing {
-        Thing::Administrator => "administrator_not_found",
-        Thing::ApiKey => "api_key_not_found",
-        Thing::BankAccount => "bank_account_not_found",
-        Thing::Application => "application_not_found",
-        Thing::Payment => "payment_not_found",
-        Thing::Charge => "charge_not_found",
-        Thing::Contract => "contract_not_found",
-        Thing::Customer => "customer_not_found",
-        Thing::Document => "document_not_found",
-        Thing::Entity => "entity_not_found",
-        Thing::Event => "event_not_found",
-        Thing::Format => "usage_format_not_found",
-        Thing::BillingRun => "billing_run_not_found",
-        Thing::Import => "import_not_found",
-        Thing::Organization => "organization_not_found",
-        Thing::Pricing => "pricing_not_found",
-        Thing::Session => "session_not_found",
-        Thing::UsageProduct => "usage_product_not_found",
+        ResourceKind::Administrator => "administrator_not_found",
+        ResourceKind::ApiKey => "api_key_not_found",
+        ResourceKind::BankAccount => "bank_account_not_found",
+        ResourceKind::Application => "application_not_found",
+        ResourceKind::Payment => "payment_not_found",
+        ResourceKind::Charge => "charge_not_found",
+        ResourceKind::Contract => "contract_not_found",
+        ResourceKind::Customer => "customer_not_found",
+        ResourceKind::Document => "document_not_found",
+        ResourceKind::Entity => "entity_not_found",
+        ResourceKind::Event => "event_not_found",
+        ResourceKind::Format => "usage_format_not_found",
+        ResourceKind::BillingRun => "billing_run_not_found",
+        ResourceKind::Import => "import_not_found",
+        ResourceKind::Organization => "organization_not_found",
+        ResourceKind::Pricing => "pricing_not_found",
+        ResourceKind::Session => "session_not_found",
+        ResourceKind::UsageProduct => "usage_product_not_found",
     }
 }
 
@@ -346,15 +346,15 @@ mod tests {
             (UseCaseError::SecondFactorRequired, 401, "second_factor_required"),
             (UseCaseError::NewPasswordRequired, 401, "new_password_required"),
             (UseCaseError::InsufficientRole { needed: Role::Owner, role: Role::Finance }, 403, "insufficient_role"),
-            (UseCaseError::Forbidden(Need::Owner), 403, "admin_session_required"),
-            (UseCaseError::Forbidden(Need::Administrator), 403, "admin_session_required"),
-            (UseCaseError::Forbidden(Need::Scope(Scope::Read)), 403, "insufficient_scope"),
-            (UseCaseError::Unknown(Thing::Contract), 404, "contract_not_found"),
-            (UseCaseError::Unknown(Thing::UsageProduct), 404, "usage_product_not_found"),
+            (UseCaseError::Forbidden(Permission::Owner), 403, "admin_session_required"),
+            (UseCaseError::Forbidden(Permission::Administrator), 403, "admin_session_required"),
+            (UseCaseError::Forbidden(Permission::Scope(Scope::Read)), 403, "insufficient_scope"),
+            (UseCaseError::Unknown(ResourceKind::Contract), 404, "contract_not_found"),
+            (UseCaseError::Unknown(ResourceKind::UsageProduct), 404, "usage_product_not_found"),
             (UseCaseError::Invalid(Violations::one(&["a"], "required", "must be given")), 422, "validation_failed"),
             (UseCaseError::Invalid(Violations::one(&[], "too_many_documents", "fewer")), 422, "too_many_documents"),
             (UseCaseError::Invalid(Violations::one(&["effective_from"], "not_retroactive", "later")), 422, "not_retroactive"),
-            (UseCaseError::AlreadyExists { thing: Thing::Entity, field: "number_prefix" }, 409, "already_exists"),
+            (UseCaseError::AlreadyExists { thing: ResourceKind::Entity, field: "number_prefix" }, 409, "already_exists"),
             (UseCaseError::NoMatch(MatchRefusal::NoMatchingContract), 422, "no_matching_contract"),
             (UseCaseError::AmountOutOfRange(AmountOutOfRange), 422, "amount_out_of_range"),
             (
@@ -390,7 +390,7 @@ mod tests {
 
     #[test]
     fn a_problem_says_what_kind_it_is_and_where_it_happened() {
-        let problem = shown(UseCaseError::AlreadyExists { thing: Thing::Customer, field: "customer_ref" });
+        let problem = shown(UseCaseError::AlreadyExists { thing: ResourceKind::Customer, field: "customer_ref" });
         let expected = serde_json::json!({
             "type": "urn:problem-type:usage-billing:already_exists",
             "title": "Already exists",

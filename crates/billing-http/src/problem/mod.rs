@@ -9,7 +9,7 @@ use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use actix_web::{HttpResponse, ResponseError};
-use billing_application::error::{Thing, UseCaseError};
+use billing_application::error::{ResourceKind, UseCaseError};
 use billing_domain::access::Scope;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -155,7 +155,7 @@ impl Problem {
     }
 
     /// The reference in the path names nothing.
-    pub(crate) fn unknown(thing: Thing) -> Self {
+    pub(crate) fn unknown(thing: ResourceKind) -> Self {
         Self::new(StatusCode::NOT_FOUND, not_found_code(thing), format!("there is no such {}", thing.word()))
     }
 

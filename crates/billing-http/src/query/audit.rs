@@ -2,16 +2,16 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::header::LINK;
-use billing_application::audit::{AuditList, WantedEntries};
+use billing_application::audit::{AuditList, AuditQuery};
 use billing_domain::access::RequestId;
-use billing_domain::audit::{AuditAction, AuditPosition, AuditedKind, Author};
+use billing_domain::audit::{AuditAction, AuditActor, AuditPosition, AuditedKind};
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{AuditFilter, AuditPart};
 use billing_domain::refs::AuditRef;
 
 use super::lists::possible;
-use super::{AnyText, CURSOR, DEFAULT_PAGE_SIZE, Paged, Query, Sought, TOTAL, last_page, refuse_number_beside_cursor};
+use super::{AnyText, CURSOR, DEFAULT_PAGE_SIZE, Paged, Query, SearchRef, TOTAL, last_page, refuse_number_beside_cursor};
 use crate::dto::audit::AuditEntryJson;
 use crate::dto::declare::{Fieldset as _, params};
 use crate::dto::input::Fields;
@@ -21,7 +21,7 @@ params! {
     /// Which entries, and which page.
     AuditParams {
         /// By them: `admin:` or `api_key:` and a reference, `command_line`, `scheduler` or `nobody`.
-        actor: Option<Sought<Author>>,
+        actor: Option<SearchRef<AuditActor>>,
         /// To things of this kind.
         object_kind: Option<AuditedKind>,
         /// To the thing with this reference.
@@ -33,7 +33,7 @@ params! {
         /// Of before this instant.
         to: Option<Timestamp>,
         /// By the request with this id.
-        request_id: Option<Sought<RequestId>>,
+        request_id: Option<SearchRef<RequestId>>,
         /// Where to go on: from the `next` link of the same list. Not with `pageNumber`.
         cursor: Option<AnyText>,
         /// Whether all entries are counted: `true` when left out, with `cursor` `false`.
@@ -49,16 +49,16 @@ params! {
 
 /// What is asked of the log.
 #[derive(Clone, Debug)]
-pub(crate) struct AskedEntries {
+pub(crate) struct AuditListRequest {
     /// `None` where nothing can be found.
     pub(crate) filter: Option<AuditFilter>,
-    pub(crate) wanted: WantedEntries,
+    pub(crate) wanted: AuditQuery,
     /// The page it is, where it is one with a number.
     page: Option<PageRequest>,
 }
 
 impl AuditParams {
-    fn asked(self, fields: Fields<'_>) -> Option<AskedEntries> {
+    fn asked(self, fields: Fields<'_>) -> Option<AuditListRequest> {
         let after = match &self.cursor {
             None => None,
             Some(text) => match read_cursor(text) {
@@ -68,8 +68,8 @@ impl AuditParams {
         };
         let (page, with_total) = (self.page.0, self.totals.unwrap_or(after.is_none()));
         let skip = if after.is_some() { 0 } else { page.offset() };
-        let wanted = WantedEntries { part: AuditPart { after, skip, limit: page.size() }, with_total };
-        Some(AskedEntries { page: after.is_none().then_some(page), wanted, filter: self.filter() })
+        let wanted = AuditQuery { part: AuditPart { after, skip, limit: page.size() }, with_total };
+        Some(AuditListRequest { page: after.is_none().then_some(page), wanted, filter: self.filter() })
     }
 
     fn filter(self) -> Option<AuditFilter> {
@@ -88,12 +88,12 @@ impl AuditParams {
 
 impl Query {
     /// What is asked of the audit log.
-    pub(crate) fn audit(&self) -> Result<AskedEntries, Problem> {
+    pub(crate) fn audit(&self) -> Result<AuditListRequest, Problem> {
         self.read_as(|fields| AuditParams::read_whole(fields)?.asked(fields))
     }
 
     /// The answer with a part of the log.
-    pub(crate) fn answer_audit(&self, asked: &AskedEntries, list: &AuditList) -> HttpResponse {
+    pub(crate) fn answer_audit(&self, asked: &AuditListRequest, list: &AuditList) -> HttpResponse {
         let elements: Vec<AuditEntryJson> = list.items.iter().map(AuditEntryJson::from).collect();
         let size = u64::from(asked.wanted.part.limit);
         let next = list.next.map(|next| format!("{CURSOR}={}~{}", next.at.as_micros(), next.audit_ref));

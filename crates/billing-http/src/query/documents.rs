@@ -9,7 +9,7 @@ use billing_domain::document::{DocumentKind, DocumentState};
 use billing_domain::money::{Currency, Money, MoneySum};
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{
-    DocumentAmounts, DocumentFilter, DocumentOrder, DocumentPosition, DocumentSortKey, DocumentSums, ListPart, OrderedBy,
+    DocumentAmounts, DocumentFilter, DocumentOrder, DocumentPosition, DocumentSortKey, DocumentSums, ListWindow, OrderedBy,
     PurposeKind,
 };
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef};
@@ -18,13 +18,13 @@ use billing_report::ReportFormat;
 
 use super::lists::possible;
 use super::{
-    AnyText, CURSOR, ContractNumber, DEFAULT_PAGE_SIZE, NUMBER, Paged, Query, SIZE, Sought, TOTAL, last_page,
+    AnyText, CURSOR, ContractNumber, DEFAULT_PAGE_SIZE, NUMBER, Paged, Query, SIZE, SearchRef, TOTAL, last_page,
     refuse_number_beside_cursor,
 };
 use crate::dto::declare::{Fieldset as _, params};
 use crate::dto::documents::DocumentJson;
+use crate::dto::enums::DocumentOrderWord;
 use crate::dto::input::Fields;
-use crate::dto::words::DocumentOrderWord;
 use crate::problem::Problem;
 
 const TOTALS: &str = "totals";
@@ -34,7 +34,7 @@ pub(crate) const TOTAL_AMOUNT_DUE: &str = "x-total-amount-due";
 
 /// What is asked of the documents that pass a query.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Asked {
+pub(crate) enum DocumentListRequest {
     /// A part of them, and the page it is, where it is one with a number.
     Part(DocumentPart, Option<PageRequest>),
     /// All of them, as a table in an order.
@@ -45,11 +45,11 @@ params! {
     /// Which documents.
     DocumentParams {
         /// This customer's.
-        customer_ref: Option<Sought<CustomerRef>>,
+        customer_ref: Option<SearchRef<CustomerRef>>,
         /// This contract's.
-        contract_ref: Option<Sought<ContractRef>>,
+        contract_ref: Option<SearchRef<ContractRef>>,
         /// This entity's.
-        entity_ref: Option<Sought<EntityRef>>,
+        entity_ref: Option<SearchRef<EntityRef>>,
         /// Of this kind.
         kind: Option<DocumentKind>,
         /// In this state.
@@ -59,11 +59,11 @@ params! {
         /// Whose period starts on this day or earlier.
         to: Option<Date>,
         /// With this number.
-        document_number: Option<Sought<DocumentNumber>>,
+        document_number: Option<SearchRef<DocumentNumber>>,
         /// Of the contract with this number.
-        contract_number: Option<Sought<ContractNumber>>,
+        contract_number: Option<SearchRef<ContractNumber>>,
         /// With this purchase order number.
-        po_number: Option<Sought<OneLine>>,
+        po_number: Option<SearchRef<OneLine>>,
         /// That exist for this.
         purpose: Option<PurposeKind>,
         /// In this currency.
@@ -142,9 +142,9 @@ params! {
 }
 
 impl DocumentListParams {
-    fn asked(&self, fields: Fields<'_>) -> Option<Asked> {
+    fn asked(&self, fields: Fields<'_>) -> Option<DocumentListRequest> {
         if let Some(format) = self.format {
-            return Some(Asked::Table(format, self.order));
+            return Some(DocumentListRequest::Table(format, self.order));
         }
         let after = match &self.cursor {
             None => None,
@@ -157,14 +157,14 @@ impl DocumentListParams {
             },
         };
         let (page, with_sums) = (self.page.0, self.totals.unwrap_or(after.is_none()));
-        let part = if after.is_some() { ListPart { after, skip: 0, limit: page.size() } } else { page.into() };
-        Some(Asked::Part(DocumentPart { order: self.order, part, with_sums }, after.is_none().then_some(page)))
+        let part = if after.is_some() { ListWindow { after, skip: 0, limit: page.size() } } else { page.into() };
+        Some(DocumentListRequest::Part(DocumentPart { order: self.order, part, with_sums }, after.is_none().then_some(page)))
     }
 }
 
 impl Query {
     /// Documents, and what is asked of them. No query for a reference or number that can't exist.
-    pub(crate) fn documents(&self) -> Result<(Option<DocumentQuery>, Asked), Problem> {
+    pub(crate) fn documents(&self) -> Result<(Option<DocumentQuery>, DocumentListRequest), Problem> {
         self.read_as(|fields| {
             let asked = DocumentListParams::read_whole(fields)?;
             asked.asked(fields).map(|of| (asked.documents.query(), of))

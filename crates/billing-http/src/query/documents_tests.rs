@@ -1,5 +1,5 @@
 use super::*;
-use crate::dto::input::Words as _;
+use crate::dto::input::WireEnum as _;
 
 fn query(raw: &str) -> Query {
     Query::of("/api/documents/filter", raw).expect(raw)
@@ -11,8 +11,8 @@ fn codes<T>(outcome: Result<T, Problem>) -> Vec<(String, &'static str)> {
 
 fn part_of(raw: &str) -> (DocumentPart, Option<PageRequest>) {
     match query(raw).documents().expect(raw).1 {
-        Asked::Part(part, page) => (part, page),
-        Asked::Table(..) => panic!("{raw}: a table"),
+        DocumentListRequest::Part(part, page) => (part, page),
+        DocumentListRequest::Table(..) => panic!("{raw}: a table"),
     }
 }
 
@@ -84,7 +84,10 @@ fn a_cursor_leads_back_to_its_place_in_its_order() {
 #[test]
 fn a_table_has_no_pages() {
     let asked = query("format=csv&order=-amount").documents().expect("right").1;
-    assert!(matches!(asked, Asked::Table(ReportFormat::Csv, DocumentOrder { by: DocumentSortKey::Amount, descending: true })));
+    assert!(matches!(
+        asked,
+        DocumentListRequest::Table(ReportFormat::Csv, DocumentOrder { by: DocumentSortKey::Amount, descending: true })
+    ));
     assert_eq!(codes(query("format=pdf").documents()), [("/format".to_owned(), "invalid_value")]);
     let wrong = codes(query("format=csv&pageSize=5&pageNumber=1&cursor=x&totals=true").documents());
     assert_eq!(wrong.len(), 4, "{wrong:?}");

@@ -5,7 +5,7 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::format::UsageFormat;
 use billing_domain::ports::ImportFilter;
 use billing_domain::text::OneLine;
-use billing_import::{ColumnMap, Delimiter, FileName, Reading};
+use billing_import::{ColumnMap, Delimiter, FileName, ReadOptions};
 
 use super::{AnyText, DEFAULT_PAGE_SIZE, Paged};
 use crate::dto::declare::{params, wire};
@@ -51,20 +51,20 @@ impl ImportListParams {
 
 /// How a file is read and taken.
 #[derive(Debug)]
-pub(crate) struct ImportAsked {
-    pub(crate) reading: Reading,
+pub(crate) struct ImportOptions {
+    pub(crate) reading: ReadOptions,
     pub(crate) format: NamedFormat,
     pub(crate) dry_run: bool,
 }
 
 impl ImportParams {
     /// How the file is read and taken.
-    pub(crate) fn asked(self) -> ImportAsked {
+    pub(crate) fn asked(self) -> ImportOptions {
         let format_name = self.format_name.unwrap_or_else(|| UsageFormat::built_in().name);
         let format = NamedFormat::Name(format_name.clone());
         let format_name = (!format.is_built_in()).then(|| format_name.as_str().to_owned());
-        let reading = Reading { format_name, name: self.name, delimiter: self.delimiter, columns: self.columns };
-        ImportAsked { reading, format, dry_run: self.dry_run }
+        let reading = ReadOptions { format_name, name: self.name, delimiter: self.delimiter, columns: self.columns };
+        ImportOptions { reading, format, dry_run: self.dry_run }
     }
 }
 

@@ -12,11 +12,11 @@ use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, PricingRef};
 use billing_domain::text::OneLine;
 use billing_report::{NumbersAs, ReportFormat};
 
-use super::{AnyText, ByCreation, ContractNumber, DEFAULT_PAGE_SIZE, Paged, Sought, Version};
+use super::{AnyText, ByCreation, ContractNumber, DEFAULT_PAGE_SIZE, Paged, SearchRef, Version};
 use crate::dto::declare::{params, wire};
+use crate::dto::enums::{ContractOrderWord, CustomerOrderWord, PaymentOrderWord};
 use crate::dto::input::Node;
 use crate::dto::schemas::text;
-use crate::dto::words::{ContractOrderWord, CustomerOrderWord, PaymentOrderWord};
 
 params! {
     /// How this description has numbers.
@@ -38,7 +38,7 @@ params! {
     /// Whose contracts, and which page.
     ContractParams {
         /// The customer.
-        customer_ref: Sought<CustomerRef>,
+        customer_ref: SearchRef<CustomerRef>,
         @flat page: Paged<0>,
     }
 }
@@ -47,17 +47,17 @@ params! {
     /// Which contracts.
     ContractSearchParams {
         /// This customer's.
-        customer_ref: Option<Sought<CustomerRef>>,
+        customer_ref: Option<SearchRef<CustomerRef>>,
         /// With this number.
-        contract_number: Option<Sought<ContractNumber>>,
+        contract_number: Option<SearchRef<ContractNumber>>,
         /// With this purchase order number.
-        po_number: Option<Sought<OneLine>>,
+        po_number: Option<SearchRef<OneLine>>,
         /// In this state today.
         state: Option<ContractState>,
         /// Whose last day is before this one.
         ends_before: Option<Date>,
         /// That agree on this pricing, in any of their versions.
-        product_pricing_ref: Option<Sought<PricingRef>>,
+        product_pricing_ref: Option<SearchRef<PricingRef>>,
         /// That next have a document to issue before this instant: RFC 3339 with an offset.
         issues_before: Option<Timestamp>,
         /// By when they were made, when left out. What never ends comes after all that does.
@@ -153,11 +153,11 @@ params! {
     /// Which payments.
     PaymentParams {
         /// This customer's.
-        customer_ref: Option<Sought<CustomerRef>>,
+        customer_ref: Option<SearchRef<CustomerRef>>,
         /// Recorded on this document.
-        document_ref: Option<Sought<DocumentRef>>,
+        document_ref: Option<SearchRef<DocumentRef>>,
         /// With this reference of the payer's or the bank's.
-        reference: Option<Sought<OneLine>>,
+        reference: Option<SearchRef<OneLine>>,
         /// Paid on this day or later.
         from: Option<Date>,
         /// Paid on this day or earlier.
@@ -186,9 +186,9 @@ params! {
     /// Which charges.
     ChargeParams {
         /// This customer's.
-        customer_ref: Option<Sought<CustomerRef>>,
+        customer_ref: Option<SearchRef<CustomerRef>>,
         /// This contract's.
-        contract_ref: Option<Sought<ContractRef>>,
+        contract_ref: Option<SearchRef<ContractRef>>,
         /// Of this day or later.
         from: Option<Date>,
         /// Of this day or earlier.

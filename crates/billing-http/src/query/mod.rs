@@ -16,7 +16,7 @@ use actix_web::dev::Payload;
 use actix_web::http::header::LINK;
 use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
 use billing_domain::access::RequestId;
-use billing_domain::audit::Author;
+use billing_domain::audit::AuditActor;
 use billing_domain::contract::Contract;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::page::{Direction, MAX_PAGE_SIZE, Page, PageRequest};
@@ -29,7 +29,7 @@ use utoipa::openapi::schema::Schema;
 
 use crate::dto::declare::{Fieldset, Wire, wire};
 use crate::dto::input::{Fields, Node, read_query};
-use crate::dto::schemas::{Described, Presence, Schemas, integer, text};
+use crate::dto::schemas::{FieldSchema, Presence, Schemas, integer, text};
 use crate::problem::Problem;
 
 /// Elements of a page when nobody says how many.
@@ -154,12 +154,12 @@ impl<const USUAL_SIZE: u32> Fieldset for Paged<USUAL_SIZE> {
         PageRequest::new(size?, number?).ok().map(Self)
     }
 
-    fn described(_: &mut Schemas) -> Vec<Described> {
+    fn described(_: &mut Schemas) -> Vec<FieldSchema> {
         let presence = if USUAL_SIZE == 0 { Presence::Required } else { Presence::Optional };
         let described = |name, meaning, least: u32, most: u32, usual: u32| {
             let number = integer(least, most);
             let number = if USUAL_SIZE == 0 { number } else { number.default(Some(usual.into())) };
-            Described { name, meaning, presence, schema: number.into() }
+            FieldSchema { name, meaning, presence, schema: number.into() }
         };
         vec![
             described(SIZE, "Elements of a page.", 1, MAX_PAGE_SIZE, USUAL_SIZE),
@@ -228,7 +228,7 @@ fn any_text(node: Node<'_>) -> Option<String> {
 }
 
 /// A reference or number that is looked for; `None` where it can't be one.
-pub(crate) struct Sought<T>(std::marker::PhantomData<T>);
+pub(crate) struct SearchRef<T>(std::marker::PhantomData<T>);
 
 /// What can be looked for.
 pub(crate) trait Findable: Clone + Send + Sync + 'static {
@@ -239,7 +239,7 @@ pub(crate) trait Findable: Clone + Send + Sync + 'static {
     fn sought(text: &str) -> Option<Self>;
 }
 
-impl<T: Findable> Wire for Sought<T> {
+impl<T: Findable> Wire for SearchRef<T> {
     type Value = Option<T>;
 
     fn read(node: Node<'_>) -> Option<Option<T>> {
@@ -276,7 +276,7 @@ findable! {
     PricingRef: |text| PricingRef::parse(text).ok();
     UsageProductRef: |text| UsageProductRef::parse(text).ok();
     OneLine: |text| OneLine::parse(text).ok();
-    Author like "scheduler": Author::parse;
+    AuditActor like "scheduler": AuditActor::parse;
     RequestId: RequestId::parse;
     DocumentNumber like "UB-INV-1": DocumentNumber::parse;
     ContractNumber like "C-1": |text| Contract::read_number(text).map(ContractNumber);

@@ -9,11 +9,11 @@ use billing_domain::summary::{Grouping, Interval};
 use billing_report::ReportFormat;
 
 use super::lists::possible;
-use super::{AnyText, DEFAULT_PAGE_SIZE, Paged, Sought};
+use super::{AnyText, DEFAULT_PAGE_SIZE, Paged, SearchRef};
 use crate::dto::declare::{params, wire};
+use crate::dto::enums::EventOrderWord;
 use crate::dto::input::Node;
 use crate::dto::schemas::text;
-use crate::dto::words::EventOrderWord;
 
 const BY_USAGE_PRODUCT: &str = "usage_product_ref";
 const BY_CUSTOMER: &str = "customer_ref";
@@ -30,13 +30,13 @@ params! {
     /// Which events.
     EventParams {
         /// This customer's.
-        customer_ref: Option<Sought<CustomerRef>>,
+        customer_ref: Option<SearchRef<CustomerRef>>,
         /// Of this usage product.
-        usage_product_ref: Option<Sought<UsageProductRef>>,
+        usage_product_ref: Option<SearchRef<UsageProductRef>>,
         /// Whose latest change stands on this document.
-        document_ref: Option<Sought<DocumentRef>>,
+        document_ref: Option<SearchRef<DocumentRef>>,
         /// That count in this contract.
-        contract_ref: Option<Sought<ContractRef>>,
+        contract_ref: Option<SearchRef<ContractRef>>,
         /// That happened at this instant or later: RFC 3339 with an offset.
         from: Option<Timestamp>,
         /// That happened before this instant.

@@ -3,7 +3,7 @@
 use actix_web::web::Path;
 use actix_web::{HttpRequest, HttpResponse};
 use billing_application::administrators::{self, OneTimePassword};
-use billing_application::error::Thing;
+use billing_application::error::ResourceKind;
 use billing_domain::page::MAX_PAGE_SIZE;
 use billing_domain::refs::AdminRef;
 
@@ -11,7 +11,9 @@ use super::{OnceAnswer, in_path};
 use crate::auth::session;
 use crate::body::{Body, OptionalBody};
 use crate::caller::{Caller, blocking};
-use crate::dto::administrators::{AdministratorEditBody, AdministratorJson, AdministratorResetBody, InvitationBody, InvitedJson};
+use crate::dto::administrators::{
+    AdministratorEditBody, AdministratorJson, AdministratorResetBody, InvitationBody, InvitationJson,
+};
 use crate::dto::declare::{read, read_optional};
 use crate::problem::Problem;
 use crate::query::{Paged, Query};
@@ -27,14 +29,14 @@ pub(crate) async fn invite_administrator(caller: Caller, request: HttpRequest, B
     let InvitationBody { email, role } = read(&body)?;
     let session = session::shown(&request)?;
     let one_time = one_time_password(&caller.state).await?;
-    let invited = caller.once(Some(&body)).sealed_for(session).answer::<InvitedJson, _>(move |services, principal| {
+    let invited = caller.once(Some(&body)).sealed_for(session).answer::<InvitationJson, _>(move |services, principal| {
         administrators::invite_administrator(services, principal, &email, role, &one_time)
     });
     invited.await
 }
 
 pub(crate) async fn edit_administrator(caller: Caller, path: Path<String>, Body(body): Body) -> OnceAnswer {
-    let admin_ref = in_path(AdminRef::parse, &path, Thing::Administrator)?;
+    let admin_ref = in_path(AdminRef::parse, &path, ResourceKind::Administrator)?;
     let AdministratorEditBody { edit } = read(&body)?;
     let edited = caller.once(Some(&body)).answer::<AdministratorJson, _>(move |services, principal| {
         administrators::edit_administrator(services, principal, admin_ref, edit)
@@ -48,11 +50,11 @@ pub(crate) async fn reset_administrator(
     path: Path<String>,
     OptionalBody(body): OptionalBody,
 ) -> OnceAnswer {
-    let admin_ref = in_path(AdminRef::parse, &path, Thing::Administrator)?;
+    let admin_ref = in_path(AdminRef::parse, &path, ResourceKind::Administrator)?;
     let AdministratorResetBody { remove_second_factor } = read_optional(body.as_ref())?;
     let session = session::shown(&request)?;
     let one_time = one_time_password(&caller.state).await?;
-    let reset = caller.once(body.as_ref()).sealed_for(session).answer::<InvitedJson, _>(move |services, principal| {
+    let reset = caller.once(body.as_ref()).sealed_for(session).answer::<InvitationJson, _>(move |services, principal| {
         administrators::reset_administrator(services, principal, admin_ref, remove_second_factor, &one_time)
     });
     reset.await

@@ -5,7 +5,7 @@ use actix_web::http::header::USER_AGENT;
 use actix_web::web::Path;
 use actix_web::{HttpRequest, HttpResponse};
 use billing_application::access::{self, AdministratorLogIn, LogInName, OpenedSession};
-use billing_application::error::Thing;
+use billing_application::error::ResourceKind;
 use billing_application::keys::{self, Rotation};
 use billing_domain::access::RequestId;
 use billing_domain::page::MAX_PAGE_SIZE;
@@ -13,14 +13,14 @@ use billing_domain::refs::ApiKeyRef;
 use billing_domain::text::OneLine;
 
 use super::{OnceAnswer, in_path};
-use crate::auth::credentials::{Shown, shown};
+use crate::auth::credentials::{PresentedCredential, shown};
 use crate::auth::{address, session};
-use crate::body::{OptionalBody, StrangersBody};
+use crate::body::{OptionalBody, UnauthenticatedBody};
 use crate::caller::{Caller, blocking};
 use crate::dto::declare::read_optional;
 use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody, KeyRotationBody, RotatedKeyJson};
 use crate::dto::log_in::{AdminSessionJson, LogIn, LogInBody};
-use crate::middleware::Facts;
+use crate::middleware::RequestContext;
 use crate::problem::Problem;
 use crate::query::{Paged, Query};
 use crate::state::HttpState;
@@ -29,7 +29,7 @@ use crate::state::state_of;
 pub(crate) async fn log_in(
     request: HttpRequest,
     session: Session,
-    StrangersBody(body): StrangersBody,
+    UnauthenticatedBody(body): UnauthenticatedBody,
 ) -> Result<HttpResponse, Problem> {
     let log_in = LogInBody::read_log_in(&body)?;
     carry_out(&request, &session, log_in).await
@@ -43,7 +43,7 @@ pub(crate) async fn carry_out(request: &HttpRequest, session: &Session, log_in: 
     if let Some(name) = &with_code {
         state.log_ins().attempt_code(name)?;
     }
-    let request_id = Facts::of(request).id();
+    let request_id = RequestContext::of(request).id();
     let (name, by) = (name_in(&log_in), request_id.clone());
     let answered = match log_in {
         LogIn::ApiKey { api_key, password } => log_in_key(&state, api_key, password, by).await,
@@ -147,9 +147,11 @@ async fn log_in_administrator(state: &HttpState, session: &Session, said: OwnedL
 
 pub(crate) async fn log_out(request: HttpRequest, session: Session) -> Result<HttpResponse, Problem> {
     match shown(&request) {
-        Shown::Bearer(token) => blocking(&state_of(&request), move |services| access::end_token(services, &token)).await?,
-        Shown::Session(_) => session.purge(),
-        Shown::Nothing | Shown::Unreadable => {}
+        PresentedCredential::Bearer(token) => {
+            blocking(&state_of(&request), move |services| access::end_token(services, &token)).await?
+        }
+        PresentedCredential::Session(_) => session.purge(),
+        PresentedCredential::Nothing | PresentedCredential::Unreadable => {}
     }
     Ok(HttpResponse::NoContent().finish())
 }
@@ -176,7 +178,7 @@ pub(crate) async fn rotate_key(
     path: Path<String>,
     OptionalBody(body): OptionalBody,
 ) -> OnceAnswer {
-    let api_key_ref = in_path(ApiKeyRef::parse, &path, Thing::ApiKey)?;
+    let api_key_ref = in_path(ApiKeyRef::parse, &path, ResourceKind::ApiKey)?;
     let KeyRotationBody { overlap_hours, expires_at } = read_optional(body.as_ref())?;
     let rotation = Rotation { overlap_hours, expires_at };
     let session = session::shown(&request)?;
@@ -188,7 +190,7 @@ pub(crate) async fn rotate_key(
 }
 
 pub(crate) async fn delete_key(caller: Caller, path: Path<String>) -> Result<HttpResponse, Problem> {
-    let api_key_ref = in_path(ApiKeyRef::parse, &path, Thing::ApiKey)?;
+    let api_key_ref = in_path(ApiKeyRef::parse, &path, ResourceKind::ApiKey)?;
     caller.run(move |services, principal| keys::delete_key(services, principal, api_key_ref)).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -6,34 +6,39 @@ use actix_web::HttpResponse;
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::{self, Bytes};
 use billing_application::usage::{
-    self, EVENTS_PER_TRANSACTION, MAX_BATCH_EVENTS, Neighbours, NewUsageEvent, TakenBatch, TakenUsage, UsageBatch,
+    self, Atomicity, BatchOutcome, EVENTS_PER_TRANSACTION, IngestOutcome, MAX_BATCH_EVENTS, NewUsageEvent, UsageBatch,
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
-use crate::body::{Lines, NDJSON, SentBatch, read_value};
+use crate::body::{BatchPayload, Lines, NDJSON, read_value};
 use crate::caller::Caller;
 use crate::channel::{ChannelBody, Part};
 use crate::dto::batch::BatchBody;
 use crate::dto::declare::read;
 use crate::dto::events::{EventBody, event_answer};
 use crate::dto::wire::written;
-use crate::kept::{self, Success};
-use crate::middleware::Facts;
-use crate::once::Once;
+use crate::idempotent_call::IdempotentCall;
+use crate::ingest::take_batch;
+use crate::middleware::RequestContext;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::query::usage::BatchParams;
-use crate::refused::{Sent, SentEvents};
-use crate::reporting::take_batch;
+use crate::refused::{SentEvents, SentPayload};
+use crate::stored_response::{self, Success};
 
-pub(crate) async fn record_batch(caller: Caller, facts: Facts, query: Query, body: SentBatch) -> Result<HttpResponse, Problem> {
+pub(crate) async fn record_batch(
+    caller: Caller,
+    facts: RequestContext,
+    query: Query,
+    body: BatchPayload,
+) -> Result<HttpResponse, Problem> {
     let BatchParams { atomic } = query.read()?;
     match body {
-        SentBatch::Whole(bytes) => {
+        BatchPayload::Whole(bytes) => {
             let body = read_value(&bytes)?;
-            let sent = SentEvents::of(&caller, Sent::Whole(bytes));
+            let sent = SentEvents::of(&caller, SentPayload::Whole(bytes));
             let read: BatchBody = read(&body)?;
             let events = read.events.into_iter().map(|event| event.map_err(Problem::from));
             let batch = Batch::new(events, read.atomic || atomic, facts, sent)?;
@@ -43,17 +48,17 @@ pub(crate) async fn record_batch(caller: Caller, facts: Facts, query: Query, bod
             let render = |results: &[String]| Success::json(format!("{{\"results\":[{}]}}", results.join(",")));
             once.batch(batch, render).await
         }
-        SentBatch::Lines(lines) if atomic || caller.is_keyed() => {
+        BatchPayload::Lines(lines) if atomic || caller.is_keyed() => {
             let lines = all(lines).await?;
             let values: Vec<Result<Value, Problem>> = lines.iter().map(|line| read_value(line)).collect();
             let lines: Arc<[Bytes]> = lines.into();
-            let sent = SentEvents::of(&caller, Sent::Lines(Arc::clone(&lines)));
+            let sent = SentEvents::of(&caller, SentPayload::Lines(Arc::clone(&lines)));
             let batch = Batch::new(values.iter().map(read_event), atomic, facts, sent)?;
             let said = values.into_iter().zip(lines.iter()).map(|(value, line)| value.unwrap_or_else(|_| text(line)));
             let body = Value::from_iter([("events", Value::from_iter(said)), ("atomic", Value::Bool(atomic))]);
             caller.once(Some(&body)).batch(batch, |results| Success::of(NDJSON, lines_of(results))).await
         }
-        SentBatch::Lines(lines) => {
+        BatchPayload::Lines(lines) => {
             let (answers, body) = mpsc::unbounded_channel();
             actix_web::rt::spawn(answer_lines(caller, facts, lines, answers).in_current_span());
             Ok(HttpResponse::Ok().insert_header((CONTENT_TYPE, NDJSON)).body(ChannelBody(body)))
@@ -61,12 +66,12 @@ pub(crate) async fn record_batch(caller: Caller, facts: Facts, query: Query, bod
     }
 }
 
-impl Once {
+impl IdempotentCall {
     /// Takes a batch and presents what became of each event.
     async fn batch(self, batch: Batch, render: fn(&[String]) -> Success) -> Result<HttpResponse, Problem> {
         let Batch { readable, places } = batch;
         let facts = places.facts.clone();
-        if self.keyed.is_some() || readable.neighbours == Neighbours::AllOrNone {
+        if self.keyed.is_some() || readable.neighbours == Atomicity::Atomic {
             let size = (readable.events.len(), readable.events.iter().map(NewUsageEvent::bytes).sum());
             let sent = places.sent.clone();
             let taken = self.in_turn(&facts, size, move |services, principal, request| {
@@ -79,7 +84,7 @@ impl Once {
         let taken = take_batch((&self.state, self.principal), &facts, readable.events, false).await?;
         // Ten thousand answers are some work.
         let rendered = web::block(move || render(&places.results(taken)).kept());
-        kept::respond(rendered.await.map_err(|_| Problem::internal())?, None)
+        stored_response::respond(rendered.await.map_err(|_| Problem::internal())?, None)
     }
 }
 
@@ -92,7 +97,7 @@ struct Batch {
 /// What is wrong with each event of a batch: nothing with a readable one.
 struct Places {
     problems: Vec<Option<Problem>>,
-    facts: Facts,
+    facts: RequestContext,
     sent: SentEvents,
 }
 
@@ -102,7 +107,7 @@ impl Batch {
     fn new(
         events: impl Iterator<Item = Result<NewUsageEvent, Problem>>,
         atomic: bool,
-        facts: Facts,
+        facts: RequestContext,
         sent: SentEvents,
     ) -> Result<Self, Problem> {
         let (mut readable, mut problems) = (Vec::new(), Vec::new());
@@ -115,14 +120,14 @@ impl Batch {
             sent.count_whole(&problem);
             return Err(problem);
         }
-        let neighbours = if atomic { Neighbours::AllOrNone } else { Neighbours::Unaffected };
+        let neighbours = if atomic { Atomicity::Atomic } else { Atomicity::PerEvent };
         Ok(Self { readable: UsageBatch { events: readable, neighbours }, places: Places { problems, facts, sent } })
     }
 }
 
 impl Places {
     /// What became of the events: a JSON text for each, in its place. Those that are refused are counted.
-    fn results(&self, taken: TakenBatch) -> Vec<String> {
+    fn results(&self, taken: BatchOutcome) -> Vec<String> {
         let mut taken_of = taken.results.into_iter();
         let untaken = taken.stopped_by.map_or_else(Problem::internal, Problem::from);
         let mut refused = Vec::new();
@@ -130,8 +135,8 @@ impl Places {
             let problem = match unreadable {
                 Some(problem) => problem.clone(),
                 None => match taken_of.next() {
-                    Some(Ok(TakenUsage::Now(view))) => return event_answer(&view),
-                    Some(Ok(TakenUsage::Before(answer))) => return answer,
+                    Some(Ok(IngestOutcome::Recorded(view))) => return event_answer(&view),
+                    Some(Ok(IngestOutcome::Replayed(answer))) => return answer,
                     Some(Err(refusal)) => Problem::from(refusal),
                     None => untaken.clone(),
                 },
@@ -146,7 +151,7 @@ impl Places {
     }
 }
 
-impl Facts {
+impl RequestContext {
     fn problem(&self, problem: &Problem) -> String {
         written(&problem.document(&self.path, &self.request_id))
     }
@@ -178,7 +183,7 @@ async fn all(mut lines: Lines) -> Result<Vec<Bytes>, Problem> {
 }
 
 /// Takes lines while they arrive, and answers those of a transaction when it is stored.
-async fn answer_lines(caller: Caller, facts: Facts, mut lines: Lines, answers: mpsc::UnboundedSender<Part>) {
+async fn answer_lines(caller: Caller, facts: RequestContext, mut lines: Lines, answers: mpsc::UnboundedSender<Part>) {
     let mut taken = 0;
     loop {
         let arrived = match lines.next(EVENTS_PER_TRANSACTION).await {
@@ -210,9 +215,9 @@ async fn answer_lines(caller: Caller, facts: Facts, mut lines: Lines, answers: m
 }
 
 /// Takes lines; what refuses all of them is said of each.
-async fn take_lines(caller: Caller, facts: Facts, lines: &[Bytes], goes_on: bool) -> Vec<String> {
+async fn take_lines(caller: Caller, facts: RequestContext, lines: &[Bytes], goes_on: bool) -> Vec<String> {
     let events = lines.iter().map(|line| read_event(&read_value(line)));
-    let sent = SentEvents::of(&caller, Sent::Lines(lines.into()));
+    let sent = SentEvents::of(&caller, SentPayload::Lines(lines.into()));
     let taken = match Batch::new(events, false, facts.clone(), sent) {
         Ok(Batch { readable, places }) => {
             let taken = take_batch((&caller.state, caller.principal), &facts, readable.events, goes_on).await;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};
-use billing_application::billing_run::{self, BillingRun};
-use billing_application::error::Thing;
+use billing_application::billing_run::{self, BillingRunRequest};
+use billing_application::error::ResourceKind;
 use billing_application::run_history;
 use billing_domain::page::Page;
 use billing_domain::refs::BillingRunRef;
@@ -16,7 +16,7 @@ use crate::body::OptionalBody;
 use crate::caller::Caller;
 use crate::dto::billing::{BillingReportJson, BillingRunBody, BillingRunJson};
 use crate::dto::declare::read_optional;
-use crate::middleware::Facts;
+use crate::middleware::RequestContext;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::query::billing::RunParams;
@@ -24,14 +24,14 @@ use crate::query::billing::RunParams;
 /// What one contract and the answer may still need at the end of the time that a request has.
 const TIME_TO_ANSWER: Duration = Duration::from_secs(10);
 
-pub(crate) async fn run_billing(caller: Caller, facts: Facts, OptionalBody(body): OptionalBody) -> OnceAnswer {
+pub(crate) async fn run_billing(caller: Caller, facts: RequestContext, OptionalBody(body): OptionalBody) -> OnceAnswer {
     let BillingRunBody { dry_run, after } = read_optional(body.as_ref())?;
     let until = facts.deadline.into_std().checked_sub(TIME_TO_ANSWER);
     let report = caller.once(body.as_ref()).answer::<BillingReportJson, _>(move |services, principal| {
         let is_first = Cell::new(true);
         // One contract at least, however little time there is: a run always goes on.
         let may_go_on = || is_first.replace(false) || until.is_some_and(|until| Instant::now() < until);
-        billing_run::run_billing(services, principal, BillingRun { dry_run, after, may_go_on: &may_go_on })
+        billing_run::run_billing(services, principal, BillingRunRequest { dry_run, after, may_go_on: &may_go_on })
     });
     report.await
 }
@@ -45,7 +45,7 @@ pub(crate) async fn list_billing_runs(caller: Caller, query: Query) -> Result<Ht
 }
 
 pub(crate) async fn get_billing_run(caller: Caller, path: Path<String>) -> Answer<BillingRunJson> {
-    let run_ref = in_path(BillingRunRef::parse, &path, Thing::BillingRun)?;
+    let run_ref = in_path(BillingRunRef::parse, &path, ResourceKind::BillingRun)?;
     let run = caller.run(move |services, principal| run_history::get_billing_run(services, principal, run_ref)).await?;
     Ok(Json(BillingRunJson::from(&(run.head.clone(), Some(run)))))
 }

@@ -4,7 +4,7 @@
 use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};
 use billing_application::catalog::CustomerView;
-use billing_application::error::Thing;
+use billing_application::error::ResourceKind;
 use billing_application::{catalog, formats};
 use billing_domain::page::Order;
 use billing_domain::refs::{BankAccountRef, CustomerRef, EntityRef, FormatRef, PricingRef, UsageProductRef};
@@ -27,7 +27,7 @@ use crate::query::{DEFAULT_PAGE_SIZE, Paged, Query};
 
 /// The handlers of things, by what each has a use case for: `makes handler: Body { reference, content } => use case`,
 /// `edits handler: EditBody => use case`, `reads handler => use case`, `lists handler: answer => use case`.
-macro_rules! things {
+macro_rules! resource_handlers {
     ($($reference:ident, $thing:ident as $answer:ty {
         makes $make:ident: $body:ty { $own:ident, $content:ident } => $makes:path;
         edits $edit:ident: $edit_body:ty => $edits:path;
@@ -43,7 +43,7 @@ macro_rules! things {
         }
 
         pub(crate) async fn $edit(caller: Caller, path: Path<String>, Body(body): Body) -> OnceAnswer {
-            let reference = in_path($reference::parse, &path, Thing::$thing)?;
+            let reference = in_path($reference::parse, &path, ResourceKind::$thing)?;
             let changes = <$edit_body>::read(&body, &reference)?;
             let edited = caller
                 .once(Some(&body))
@@ -52,7 +52,7 @@ macro_rules! things {
         }
 
         $(pub(crate) async fn $get(caller: Caller, path: Path<String>) -> Answer<$answer> {
-            let reference = in_path($reference::parse, &path, Thing::$thing)?;
+            let reference = in_path($reference::parse, &path, ResourceKind::$thing)?;
             let found = caller.run(move |services, principal| $reads(services, principal, &reference)).await?;
             Ok(Json(<$answer>::from(&found)))
         })?
@@ -65,7 +65,7 @@ macro_rules! things {
     )+};
 }
 
-things! {
+resource_handlers! {
     CustomerRef, Customer as CustomerJson {
         makes create_customer: CustomerBody { customer_ref, wanted } => catalog::create_customer;
         edits edit_customer: CustomerEditBody => catalog::edit_customer;
@@ -104,7 +104,7 @@ things! {
 }
 
 pub(crate) async fn rate_pricing(caller: Caller, path: Path<String>, query: Query) -> Answer<Vec<PricingRateJson>> {
-    let reference = in_path(PricingRef::parse, &path, Thing::Pricing)?;
+    let reference = in_path(PricingRef::parse, &path, ResourceKind::Pricing)?;
     let PricingRateParams { quantity } = query.read()?;
     let rates = caller.run(move |services, principal| catalog::rate_pricing(services, principal, &reference, &quantity)).await?;
     Ok(Json(rates.iter().map(PricingRateJson::from).collect()))
@@ -127,7 +127,7 @@ async fn customers<J: for<'c> From<&'c CustomerView> + Serialize>(caller: Caller
 }
 
 pub(crate) async fn get_usage_format(caller: Caller, path: Path<String>, query: Query) -> Answer<FormatJson> {
-    let reference = in_path(FormatRef::parse, &path, Thing::Format)?;
+    let reference = in_path(FormatRef::parse, &path, ResourceKind::Format)?;
     let FormatParams { version } = query.read()?;
     let found = caller.run(move |services, principal| formats::get_format(services, principal, &reference, version)).await?;
     Ok(Json(FormatJson::from(&found)))

@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};
 use billing_application::charges;
-use billing_application::error::Thing;
+use billing_application::error::ResourceKind;
 use billing_domain::page::Page;
 use billing_domain::refs::ChargeRef;
 
@@ -25,7 +25,7 @@ pub(crate) async fn record_charge(caller: Caller, Body(body): Body) -> OnceAnswe
 }
 
 pub(crate) async fn edit_charge(caller: Caller, path: Path<String>, Body(body): Body) -> OnceAnswer {
-    let reference = in_path(ChargeRef::parse, &path, Thing::Charge)?;
+    let reference = in_path(ChargeRef::parse, &path, ResourceKind::Charge)?;
     let ChargeEditBody { edit, issue } = ChargeEditBody::read(&body, &reference)?;
     let edited = caller
         .once(Some(&body))
@@ -44,13 +44,13 @@ pub(crate) async fn list_charges(caller: Caller, query: Query) -> Result<HttpRes
 }
 
 pub(crate) async fn get_charge(caller: Caller, path: Path<String>) -> Answer<ChargeJson> {
-    let reference = in_path(ChargeRef::parse, &path, Thing::Charge)?;
+    let reference = in_path(ChargeRef::parse, &path, ResourceKind::Charge)?;
     let found = caller.run(move |services, principal| charges::get_charge(services, principal, &reference)).await?;
     Ok(Json(ChargeJson::from(&found)))
 }
 
 pub(crate) async fn delete_charge(caller: Caller, path: Path<String>) -> Result<HttpResponse, Problem> {
-    let reference = in_path(ChargeRef::parse, &path, Thing::Charge)?;
+    let reference = in_path(ChargeRef::parse, &path, ResourceKind::Charge)?;
     if caller.rehearses {
         return caller
             .rehearse(Box::new(move |services, principal| charges::delete_charge(services, principal, &reference)))

@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};
 use billing_application::contracts;
-use billing_application::error::Thing;
+use billing_application::error::ResourceKind;
 use billing_domain::page::Page;
 use billing_domain::refs::ContractRef;
 
@@ -28,7 +28,7 @@ pub(crate) async fn create_contract(caller: Caller, Body(body): Body) -> OnceAns
 }
 
 pub(crate) async fn edit_contract(caller: Caller, path: Path<String>, Body(body): Body) -> OnceAnswer {
-    let contract_ref = in_path(ContractRef::parse, &path, Thing::Contract)?;
+    let contract_ref = in_path(ContractRef::parse, &path, ResourceKind::Contract)?;
     let wanted: ContractEditBody = read(&body)?;
     let (edit, options) = (wanted.edit(), wanted.options);
     let edited = caller.once(Some(&body)).answer::<AmendedContractJson, _>(move |services, principal| {
@@ -38,7 +38,7 @@ pub(crate) async fn edit_contract(caller: Caller, path: Path<String>, Body(body)
 }
 
 pub(crate) async fn cancel_contract(caller: Caller, path: Path<String>, OptionalBody(body): OptionalBody) -> OnceAnswer {
-    let contract_ref = in_path(ContractRef::parse, &path, Thing::Contract)?;
+    let contract_ref = in_path(ContractRef::parse, &path, ResourceKind::Contract)?;
     let wanted: ContractCancelBody = read_optional(body.as_ref())?;
     let (last_day, options) = (wanted.ends(), wanted.options);
     let cancelled = caller.once(body.as_ref()).answer::<AmendedContractJson, _>(move |services, principal| {
@@ -48,7 +48,7 @@ pub(crate) async fn cancel_contract(caller: Caller, path: Path<String>, Optional
 }
 
 pub(crate) async fn resume_contract(caller: Caller, path: Path<String>, OptionalBody(body): OptionalBody) -> OnceAnswer {
-    let contract_ref = in_path(ContractRef::parse, &path, Thing::Contract)?;
+    let contract_ref = in_path(ContractRef::parse, &path, ResourceKind::Contract)?;
     let ContractResumeBody { options } = read_optional(body.as_ref())?;
     let resumed = caller.once(body.as_ref()).answer::<AmendedContractJson, _>(move |services, principal| {
         contracts::resume_contract(services, principal, contract_ref, options)
@@ -57,7 +57,7 @@ pub(crate) async fn resume_contract(caller: Caller, path: Path<String>, Optional
 }
 
 pub(crate) async fn change_quantity(caller: Caller, path: Path<String>, Body(body): Body) -> OnceAnswer {
-    let contract_ref = in_path(ContractRef::parse, &path, Thing::Contract)?;
+    let contract_ref = in_path(ContractRef::parse, &path, ResourceKind::Contract)?;
     let ContractQuantityBody { change, options } = read(&body)?;
     let changed = caller.once(Some(&body)).answer::<AmendedContractJson, _>(move |services, principal| {
         contracts::change_quantity(services, principal, contract_ref, &change, options)
@@ -66,7 +66,7 @@ pub(crate) async fn change_quantity(caller: Caller, path: Path<String>, Body(bod
 }
 
 pub(crate) async fn get_contract(caller: Caller, path: Path<String>) -> Answer<ContractJson> {
-    let contract_ref = in_path(ContractRef::parse, &path, Thing::Contract)?;
+    let contract_ref = in_path(ContractRef::parse, &path, ResourceKind::Contract)?;
     let found = caller.run(move |services, principal| contracts::get_contract(services, principal, contract_ref)).await?;
     Ok(Json(ContractJson::from(&found)))
 }
@@ -91,13 +91,13 @@ pub(crate) async fn search_contracts(caller: Caller, query: Query) -> Result<Htt
 }
 
 pub(crate) async fn current_invoices(caller: Caller, path: Path<String>) -> Answer<Vec<DocumentJson>> {
-    let contract_ref = in_path(ContractRef::parse, &path, Thing::Contract)?;
+    let contract_ref = in_path(ContractRef::parse, &path, ResourceKind::Contract)?;
     let found = caller.run(move |services, principal| contracts::current_invoices(services, principal, contract_ref)).await?;
     Ok(Json(found.iter().map(DocumentJson::from).collect()))
 }
 
 pub(crate) async fn next_invoices(caller: Caller, path: Path<String>) -> Answer<Vec<DocumentJson>> {
-    let contract_ref = in_path(ContractRef::parse, &path, Thing::Contract)?;
+    let contract_ref = in_path(ContractRef::parse, &path, ResourceKind::Contract)?;
     let found = caller.run(move |services, principal| contracts::next_invoices(services, principal, contract_ref)).await?;
     Ok(Json(found.iter().map(DocumentJson::from).collect()))
 }

@@ -6,7 +6,7 @@ use actix_web::http::header::{
 use actix_web::web::{Json, Path};
 use actix_web::{HttpRequest, HttpResponse};
 use billing_application::documents::{self, DocumentList, PrintedDocument, WantedPrint};
-use billing_application::error::Thing;
+use billing_application::error::ResourceKind;
 use billing_domain::refs::DocumentRef;
 
 use super::{Answer, OnceAnswer, in_path};
@@ -16,16 +16,16 @@ use crate::operation::PDF;
 use crate::preference;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::query::documents::Asked;
+use crate::query::documents::DocumentListRequest;
 
 pub(crate) async fn get_document(caller: Caller, path: Path<String>) -> Answer<DocumentJson> {
-    let document_ref = in_path(DocumentRef::parse, &path, Thing::Document)?;
+    let document_ref = in_path(DocumentRef::parse, &path, ResourceKind::Document)?;
     let found = caller.run(move |services, principal| documents::get_document(services, principal, document_ref)).await?;
     Ok(Json(DocumentJson::from(&found)))
 }
 
 pub(crate) async fn get_document_pdf(caller: Caller, request: HttpRequest, path: Path<String>) -> Result<HttpResponse, Problem> {
-    let document_ref = in_path(DocumentRef::parse, &path, Thing::Document)?;
+    let document_ref = in_path(DocumentRef::parse, &path, ResourceKind::Document)?;
     let found = caller.clone().run(move |services, principal| documents::find_print(services, principal, document_ref)).await?;
     let printed = match found {
         WantedPrint::Kept(printed) => printed,
@@ -65,10 +65,10 @@ fn answer_file(request: &HttpRequest, PrintedDocument { number, file }: PrintedD
 pub(crate) async fn list_documents(caller: Caller, request: HttpRequest, query: Query) -> Result<HttpResponse, Problem> {
     let (wanted, asked) = query.documents()?;
     let (part, page) = match asked {
-        Asked::Table(format, order) => {
+        DocumentListRequest::Table(format, order) => {
             return caller.table_of_documents(wanted, order, format, preference::wanted(&request)).await;
         }
-        Asked::Part(part, page) => (part, page),
+        DocumentListRequest::Part(part, page) => (part, page),
     };
     let found = caller.run(move |services, principal| match &wanted {
         Some(wanted) => documents::list_documents(services, principal, wanted, part),
@@ -78,7 +78,7 @@ pub(crate) async fn list_documents(caller: Caller, request: HttpRequest, query: 
 }
 
 pub(crate) async fn issue_document(caller: Caller, path: Path<String>) -> OnceAnswer {
-    let document_ref = in_path(DocumentRef::parse, &path, Thing::Document)?;
+    let document_ref = in_path(DocumentRef::parse, &path, ResourceKind::Document)?;
     let issued = caller
         .once(None)
         .answer::<DocumentJson, _>(move |services, principal| documents::issue_document(services, principal, document_ref));
@@ -86,7 +86,7 @@ pub(crate) async fn issue_document(caller: Caller, path: Path<String>) -> OnceAn
 }
 
 pub(crate) async fn void_document(caller: Caller, path: Path<String>) -> OnceAnswer {
-    let document_ref = in_path(DocumentRef::parse, &path, Thing::Document)?;
+    let document_ref = in_path(DocumentRef::parse, &path, ResourceKind::Document)?;
     let voided = caller
         .once(None)
         .answer::<DocumentJson, _>(move |services, principal| documents::void_document(services, principal, document_ref));

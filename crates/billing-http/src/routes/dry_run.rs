@@ -2,7 +2,7 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::Path;
-use billing_application::error::Thing;
+use billing_application::error::ResourceKind;
 use billing_application::usage::{self, FormattedEvent, FormattedUpdate, NO_ANSWER};
 use billing_application::{Services, UseCase};
 use billing_domain::access::Principal;
@@ -17,14 +17,14 @@ use crate::dto::declare::read;
 use crate::dto::effects::DryRunBody;
 use crate::dto::events::{EventBody, EventUpdateBody};
 use crate::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
-use crate::middleware::Facts;
-use crate::once::Rehearsed;
+use crate::idempotent_call::DryRunWork;
+use crate::ingest::IngestRequest;
+use crate::middleware::RequestContext;
 use crate::problem::Problem;
-use crate::reporting::Reporting;
 
 /// An operation that is carried out here.
 #[derive(Clone, Copy)]
-pub(crate) struct Carried {
+pub(crate) struct DryRunOperation {
     /// Its name, path and what it needs, as in the table of operations.
     pub(crate) id: &'static str,
     pub(crate) path: &'static str,
@@ -33,16 +33,16 @@ pub(crate) struct Carried {
     pub(crate) is_rehearsed: bool,
 }
 
-const fn rehearsed(id: &'static str, path: &'static str, use_case: UseCase) -> Carried {
-    Carried { id, path, use_case, is_rehearsed: true }
+const fn rehearsed(id: &'static str, path: &'static str, use_case: UseCase) -> DryRunOperation {
+    DryRunOperation { id, path, use_case, is_rehearsed: true }
 }
 
-const fn carried(id: &'static str, path: &'static str, use_case: UseCase) -> Carried {
-    Carried { id, path, use_case, is_rehearsed: false }
+const fn carried(id: &'static str, path: &'static str, use_case: UseCase) -> DryRunOperation {
+    DryRunOperation { id, path, use_case, is_rehearsed: false }
 }
 
 /// Everything that is carried out here.
-pub(crate) const CARRIED: &[Carried] = &[
+pub(crate) const CARRIED: &[DryRunOperation] = &[
     rehearsed("apply", "/api/documents/apply/{source_ref}", UseCase::Apply),
     rehearsed("cancel_contract", "/api/contracts/cancel/{contract_ref}", UseCase::CancelContract),
     rehearsed("change_quantity", "/api/contracts/quantities/{contract_ref}", UseCase::ChangeQuantity),
@@ -77,7 +77,7 @@ pub(crate) const CARRIED: &[Carried] = &[
     rehearsed("write_off", "/api/documents/write-off/{document_ref}", UseCase::WriteOff),
 ];
 
-pub(crate) async fn dry_run(caller: Caller, facts: Facts, Body(sent): Body) -> OnceAnswer {
+pub(crate) async fn dry_run(caller: Caller, facts: RequestContext, Body(sent): Body) -> OnceAnswer {
     let DryRunBody { path, body } = read(&sent)?;
     // As it was sent, with all digits.
     let body = body.and_then(|_| sent.get("body").cloned());
@@ -95,7 +95,7 @@ pub(crate) fn use_case(path: &str) -> Option<UseCase> {
 }
 
 /// The operation on a path that changes something, and the reference in that.
-fn changing(path: &str) -> Option<(Carried, String)> {
+fn changing(path: &str) -> Option<(DryRunOperation, String)> {
     let asked: Vec<&str> = parts(path).collect();
     let fitting = CARRIED.iter().filter_map(|operation| {
         let template: Vec<&str> = parts(operation.path).collect();
@@ -117,12 +117,12 @@ fn parts(path: &str) -> impl Iterator<Item = &str> {
 ///
 /// # Errors
 /// What refuses it, and 422 `no_dry_run` for a path of no operation that can be rehearsed.
-pub(crate) async fn carry_out(caller: Caller, facts: Facts, path: &str, body: Option<Value>) -> OnceAnswer {
+pub(crate) async fn carry_out(caller: Caller, facts: RequestContext, path: &str, body: Option<Value>) -> OnceAnswer {
     let none = || {
         let detail = "is the path of no operation that has a dry run";
         Problem::from(Violations::one(&["path"], "no_dry_run", detail))
     };
-    let (Carried { id, use_case, is_rehearsed, .. }, reference) = changing(path).ok_or_else(none)?;
+    let (DryRunOperation { id, use_case, is_rehearsed, .. }, reference) = changing(path).ok_or_else(none)?;
     if caller.rehearses && !is_rehearsed {
         return Err(none());
     }
@@ -162,8 +162,8 @@ pub(crate) async fn carry_out(caller: Caller, facts: Facts, path: &str, body: Op
         "edit_bank_account" => catalog::edit_bank_account(caller, path, needed()?).await,
         "put_exchange_rate" => catalog::put_exchange_rate(caller, needed()?).await,
         _ if caller.rehearses => on_events(caller, id, &reference, needed).await?.ok_or_else(none),
-        "update_event" => usage_routes::update_event(Reporting::of(caller, facts), needed()?).await,
-        "delete_event" => usage_routes::delete_event(Reporting::of(caller, facts), path).await,
+        "update_event" => usage_routes::update_event(IngestRequest::of(caller, facts), needed()?).await,
+        "delete_event" => usage_routes::delete_event(IngestRequest::of(caller, facts), path).await,
         _ => Err(none()),
     }
 }
@@ -175,7 +175,7 @@ async fn on_events(
     reference: &str,
     needed: impl Fn() -> Result<Body, Problem>,
 ) -> Result<Option<HttpResponse>, Problem> {
-    let work: Rehearsed = match id {
+    let work: DryRunWork = match id {
         "record_event" => {
             let event = EventBody::read_event(&needed()?.0)?;
             Box::new(move |services, principal| usage::record_event(services, principal, event.clone(), &NO_ANSWER).map(drop))
@@ -193,12 +193,12 @@ async fn on_events(
         }
         "update_event" => {
             let wanted: EventUpdateBody = read(&needed()?.0)?;
-            let (event_ref, update) = (in_path(EventRef::parse, &wanted.event_ref, Thing::Event)?, wanted.update());
+            let (event_ref, update) = (in_path(EventRef::parse, &wanted.event_ref, ResourceKind::Event)?, wanted.update());
             Box::new(move |services, principal| usage::update_event(services, principal, event_ref, &update).map(drop))
         }
         "update_formatted_event" => {
             let FormattedUpdateBody { event_ref, format, event } = read(&needed()?.0)?;
-            let event_ref = in_path(EventRef::parse, &event_ref, Thing::Event)?;
+            let event_ref = in_path(EventRef::parse, &event_ref, ResourceKind::Event)?;
             let wanted = FormattedUpdate { event_ref, format: format.named(), event };
             let map = move |services: &Services<'_>, principal: &Principal| usage::map_update(services, principal, &wanted);
             let update = caller.clone().run(map).await?;
@@ -207,7 +207,7 @@ async fn on_events(
             })
         }
         "delete_event" => {
-            let event_ref = in_path(EventRef::parse, reference, Thing::Event)?;
+            let event_ref = in_path(EventRef::parse, reference, ResourceKind::Event)?;
             Box::new(move |services, principal| usage::delete_event(services, principal, event_ref))
         }
         _ => return Ok(None),

@@ -5,39 +5,39 @@ use std::time::{Duration, Instant};
 use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};
 use billing_application::Services;
-use billing_application::error::{Thing, UseCaseError, UseCaseResult};
-use billing_application::idempotency::carry_out;
+use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
+use billing_application::idempotency::prepare_and_execute_once;
 use billing_application::usage::{
-    self, EVENTS_PER_TRANSACTION, FileImport, MAX_BATCH_EVENTS, Neighbours, NewUsageEvent, TakenBatch, UNDONE_PER_TRANSACTION,
+    self, Atomicity, BatchOutcome, EVENTS_PER_TRANSACTION, FileImport, MAX_BATCH_EVENTS, NewUsageEvent, UNDONE_PER_TRANSACTION,
     UndoStep, map_events, record_usage,
 };
 use billing_domain::access::Principal;
-use billing_domain::idempotency::KeptAnswer;
+use billing_domain::event_input::FileEvent;
+use billing_domain::idempotency::StoredResponse;
 use billing_domain::imports::ImportedFileFacts;
 use billing_domain::page::Page;
 use billing_domain::refs::ImportRef;
-use billing_domain::reported::FileEvent;
 use billing_domain::violation::Violations;
-use billing_import::{FileError, FileKind, FileLine, FileName, Reading, UsageFile, fingerprint};
+use billing_import::{FileError, FileKind, FileLine, FileName, ReadOptions, UsageFile, fingerprint};
 use serde_json::{Value, json};
 
 use super::{Answer, OnceAnswer, in_path};
-use crate::body::SentFile;
+use crate::body::UploadedFile;
 use crate::caller::Caller;
 use crate::dto::imports::{ImportJson, ImportRejects, ImportResultJson, UndoResultJson, import_answer};
 use crate::dto::wire::written;
-use crate::kept::Success;
-use crate::middleware::Facts;
+use crate::middleware::RequestContext;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::query::imports::{ImportAsked, ImportListParams, ImportParams};
+use crate::query::imports::{ImportListParams, ImportOptions, ImportParams};
 use crate::refused;
 use crate::state::HttpState;
+use crate::stored_response::Success;
 
 /// What an answer needs at the end of the time that a request has.
 const TIME_TO_ANSWER: Duration = Duration::from_secs(5);
 
-pub(crate) async fn import_usage(caller: Caller, facts: Facts, query: Query, file: SentFile) -> OnceAnswer {
+pub(crate) async fn import_usage(caller: Caller, facts: RequestContext, query: Query, file: UploadedFile) -> OnceAnswer {
     let asked = query.read::<ImportParams>()?.asked();
     let (is_keyed, writing, deadline) = (caller.is_keyed(), caller.state.clone(), facts.deadline.into_std());
     let counting = caller.state.clone();
@@ -58,14 +58,14 @@ pub(crate) async fn import_usage(caller: Caller, facts: Facts, query: Query, fil
             // Under a key the whole file is one transaction, which nobody's turn divides.
             let mut record = |events: Vec<NewUsageEvent>| {
                 if is_keyed {
-                    let results = record_usage(services, principal, &events, Neighbours::Unaffected, &import_answer)?;
-                    return Ok(TakenBatch { results, stopped_by: None });
+                    let results = record_usage(services, principal, &events, Atomicity::PerEvent, &import_answer)?;
+                    return Ok(BatchOutcome { results, stopped_by: None });
                 }
                 writing.writer().record(principal, events, import_answer, (deadline, std::mem::replace(&mut is_begun, true)))
             };
             take((services, principal), &counting, (&file, &asked), until, &mut record)
         };
-        carry_out(services, principal, request, prepare, take, |result| Ok(answer(&result)))
+        prepare_and_execute_once(services, principal, request, prepare, take, |result| Ok(answer(&result)))
     });
     taken.await
 }
@@ -79,13 +79,13 @@ pub(crate) async fn list_imports(caller: Caller, query: Query) -> Result<HttpRes
 }
 
 pub(crate) async fn get_import(caller: Caller, path: Path<String>) -> Answer<ImportJson> {
-    let import_ref = in_path(ImportRef::parse, &path, Thing::Import)?;
+    let import_ref = in_path(ImportRef::parse, &path, ResourceKind::Import)?;
     let found = caller.run(move |services, principal| usage::get_import(services, principal, import_ref)).await?;
     Ok(Json(ImportJson::from(&(found.import, Some(found.left)))))
 }
 
-pub(crate) async fn undo_import(caller: Caller, facts: Facts, path: Path<String>) -> OnceAnswer {
-    let import_ref = in_path(ImportRef::parse, &path, Thing::Import)?;
+pub(crate) async fn undo_import(caller: Caller, facts: RequestContext, path: Path<String>) -> OnceAnswer {
+    let import_ref = in_path(ImportRef::parse, &path, ResourceKind::Import)?;
     let (is_keyed, writing, deadline) = (caller.is_keyed(), caller.state.clone(), facts.deadline.into_std());
     let until = deadline.checked_sub(TIME_TO_ANSWER);
     let undone = caller.once(None).answer::<UndoResultJson, _>(move |services, principal| {
@@ -95,26 +95,26 @@ pub(crate) async fn undo_import(caller: Caller, facts: Facts, path: Path<String>
             if is_keyed {
                 return step.carry_out(services);
             }
-            writing.writer().in_turn(principal, UNDONE_PER_TRANSACTION, deadline, move |services| step.carry_out(services))
+            writing.writer().run_queued(principal, UNDONE_PER_TRANSACTION, deadline, move |services| step.carry_out(services))
         };
         usage::undo_import(services, principal, import_ref, &may_go_on, &mut take_turn)
     });
     undone.await
 }
 
-fn answer(result: &ImportResultJson) -> KeptAnswer {
+fn answer(result: &ImportResultJson) -> StoredResponse {
     Success::json(written(result)).kept()
 }
 
 /// What the request says, by which it is known under its key: of JSON what it is as such.
-fn said(asked: &ImportAsked, file: &SentFile) -> Value {
+fn said(asked: &ImportOptions, file: &UploadedFile) -> Value {
     let value = |bytes: &[u8]| billing_json::read(bytes).unwrap_or_else(|_| String::from_utf8_lossy(bytes).into());
     let whole = match file.kind {
         FileKind::Csv => String::from_utf8_lossy(&file.bytes).into(),
         FileKind::Ndjson => file.bytes.split(|byte| *byte == b'\n').map(value).collect(),
         FileKind::Json => value(&file.bytes),
     };
-    let Reading { format_name, name, delimiter, columns } = &asked.reading;
+    let ReadOptions { format_name, name, delimiter, columns } = &asked.reading;
     let mut said = json!({
         "file": whole,
         "type": file.media_type,
@@ -131,7 +131,7 @@ fn said(asked: &ImportAsked, file: &SentFile) -> Value {
 }
 
 /// Reads the file to its end before anything of it is stored.
-fn check(file: &SentFile, asked: &ImportAsked) -> Result<(), Problem> {
+fn check(file: &UploadedFile, asked: &ImportOptions) -> Result<(), Problem> {
     let malformed = |error: FileError| Problem::malformed("malformed_file", format!("{error}; nothing was stored"));
     let mut lines = open(file, asked).map_err(malformed)?;
     while let Some(FileLine { number, event, .. }) = lines.next_line().map_err(malformed)? {
@@ -147,7 +147,7 @@ fn check(file: &SentFile, asked: &ImportAsked) -> Result<(), Problem> {
     Ok(())
 }
 
-fn open<'f>(file: &'f SentFile, asked: &ImportAsked) -> Result<UsageFile<&'f [u8]>, FileError> {
+fn open<'f>(file: &'f UploadedFile, asked: &ImportOptions) -> Result<UsageFile<&'f [u8]>, FileError> {
     UsageFile::open(file.bytes.as_ref(), file.kind, asked.reading.clone())
 }
 
@@ -155,9 +155,9 @@ fn open<'f>(file: &'f SentFile, asked: &ImportAsked) -> Result<UsageFile<&'f [u8
 fn take(
     (services, principal): (&Services<'_>, &Principal),
     state: &HttpState,
-    (sent, asked): (&SentFile, &ImportAsked),
+    (sent, asked): (&UploadedFile, &ImportOptions),
     until: Option<Instant>,
-    record: &mut dyn FnMut(Vec<NewUsageEvent>) -> UseCaseResult<TakenBatch>,
+    record: &mut dyn FnMut(Vec<NewUsageEvent>) -> UseCaseResult<BatchOutcome>,
 ) -> UseCaseResult<ImportResultJson> {
     let unreadable = |()| UseCaseError::InvariantViolation("a file that was read can't be read again");
     let mut file = open(sent, asked).map_err(|_| unreadable(()))?;
@@ -183,7 +183,7 @@ fn take(
             break;
         }
         match take_lines((services, principal), &mut import, lines, record) {
-            Ok(TakenLines { refused, stopped: stopped_at }) => {
+            Ok(ImportChunk { refused, stopped: stopped_at }) => {
                 for (line, problem, event) in refused {
                     rejects.add(line, &problem);
                     if !asked.dry_run {
@@ -200,7 +200,7 @@ fn take(
                 break;
             }
             Err(error) => {
-                if let Err(error) = import.give_up(services, principal) {
+                if let Err(error) = import.discard(services, principal) {
                     tracing::warn!(%error, "an import of nothing could not be forgotten");
                 }
                 return Err(error);
@@ -218,7 +218,7 @@ fn take(
 }
 
 /// What became of lines.
-struct TakenLines {
+struct ImportChunk {
     /// Those that are refused, in their order, each with its event.
     refused: Vec<(u64, Problem, Value)>,
     /// The first that wasn't taken, where something stopped them.
@@ -229,8 +229,8 @@ fn take_lines(
     (services, principal): (&Services<'_>, &Principal),
     import: &mut FileImport,
     lines: Vec<FileLine>,
-    record: &mut dyn FnMut(Vec<NewUsageEvent>) -> UseCaseResult<TakenBatch>,
-) -> UseCaseResult<TakenLines> {
+    record: &mut dyn FnMut(Vec<NewUsageEvent>) -> UseCaseResult<BatchOutcome>,
+) -> UseCaseResult<ImportChunk> {
     let (mut events, mut refused) = (Vec::with_capacity(lines.len()), Vec::new());
     for FileLine { number, text, event } in lines {
         match event {
@@ -238,12 +238,12 @@ fn take_lines(
             Err(violations) => refused.push((number, Problem::from(violations), refused::read(text.as_bytes()))),
         }
     }
-    let usage::TakenLines { refused: taken, stopped } = import.take(services, principal, &events, record)?;
+    let usage::ImportChunkResult { refused: taken, stopped } = import.take(services, principal, &events, record)?;
     let event = |line: u64| events.iter().find(|event: &&FileEvent| event.line == line);
     let said = |line| event(line).map_or(Value::Null, |event| refused::read(event.event.as_bytes()));
     refused.extend(taken.into_iter().map(|(line, error)| (line, Problem::from(error), said(line))));
     // What comes after is told when it is sent again.
     refused.retain(|(line, ..)| stopped.as_ref().is_none_or(|(stopped, _)| line < stopped));
     refused.sort_by_key(|(line, ..)| *line);
-    Ok(TakenLines { refused, stopped })
+    Ok(ImportChunk { refused, stopped })
 }

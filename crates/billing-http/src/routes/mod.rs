@@ -6,11 +6,11 @@ pub(crate) mod audit;
 pub(crate) mod auth;
 pub(crate) mod batches;
 pub(crate) mod billing;
-pub(crate) mod by_path;
 pub(crate) mod catalog;
 pub(crate) mod charges;
 pub(crate) mod contracts;
 pub(crate) mod documents;
+pub(crate) mod dry_run;
 pub(crate) mod imports;
 pub(crate) mod money;
 pub(crate) mod own_account;
@@ -21,7 +21,7 @@ pub(crate) mod usage;
 
 use actix_web::HttpResponse;
 use actix_web::web::Json;
-use billing_application::error::Thing;
+use billing_application::error::ResourceKind;
 
 use crate::problem::Problem;
 
@@ -37,6 +37,6 @@ pub(crate) async fn unknown_route() -> Result<String, Problem> {
 }
 
 /// A reference in a path; one that can't exist is one that doesn't.
-fn in_path<R, E>(parse: impl FnOnce(&str) -> Result<R, E>, text: &str, thing: Thing) -> Result<R, Problem> {
+fn in_path<R, E>(parse: impl FnOnce(&str) -> Result<R, E>, text: &str, thing: ResourceKind) -> Result<R, Problem> {
     parse(text).map_err(|_| Problem::unknown(thing))
 }

@@ -5,7 +5,7 @@ use actix_web::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use actix_web::web::{Json, Path};
 use billing_application::balances;
 use billing_application::documents::{self, SourceRef};
-use billing_application::error::Thing;
+use billing_application::error::ResourceKind;
 use billing_domain::page::Page;
 use billing_domain::refs::{ApplicationRef, CustomerRef, DocumentRef, PaymentRef};
 use billing_report::{ReportFormat, statement_csv};
@@ -23,7 +23,7 @@ use crate::query::Query;
 use crate::query::lists::{PaymentParams, StatementParams};
 
 pub(crate) async fn record_payment(caller: Caller, path: Path<String>, Body(body): Body) -> OnceAnswer {
-    let document_ref = in_path(DocumentRef::parse, &path, Thing::Document)?;
+    let document_ref = in_path(DocumentRef::parse, &path, ResourceKind::Document)?;
     let PaymentBody { facts, overpayment } = read(&body)?;
     let paid = caller.once(Some(&body)).answer::<DocumentJson, _>(move |services, principal| {
         documents::record_payment(services, principal, document_ref, &facts, overpayment)
@@ -32,7 +32,7 @@ pub(crate) async fn record_payment(caller: Caller, path: Path<String>, Body(body
 }
 
 pub(crate) async fn list_payments_of_document(caller: Caller, path: Path<String>) -> Answer<Vec<PaymentJson>> {
-    let document_ref = in_path(DocumentRef::parse, &path, Thing::Document)?;
+    let document_ref = in_path(DocumentRef::parse, &path, ResourceKind::Document)?;
     let found = caller.run(move |services, principal| documents::payments_of_document(services, principal, document_ref)).await?;
     Ok(Json(found.iter().map(PaymentJson::from).collect()))
 }
@@ -48,7 +48,7 @@ pub(crate) async fn list_payments(caller: Caller, query: Query) -> Result<HttpRe
 }
 
 pub(crate) async fn reverse_payment(caller: Caller, path: Path<String>, OptionalBody(body): OptionalBody) -> OnceAnswer {
-    let payment_ref = in_path(PaymentRef::parse, &path, Thing::Payment)?;
+    let payment_ref = in_path(PaymentRef::parse, &path, ResourceKind::Payment)?;
     let ReversalBody { date, reason } = read_optional(body.as_ref())?;
     let reversed = caller.once(body.as_ref()).answer::<DocumentJson, _>(move |services, principal| {
         documents::reverse_payment(services, principal, payment_ref, date, reason.as_ref())
@@ -75,7 +75,7 @@ pub(crate) async fn apply(caller: Caller, path: Path<String>, Body(body): Body) 
 }
 
 pub(crate) async fn unapply(caller: Caller, path: Path<String>) -> OnceAnswer {
-    let application_ref = in_path(ApplicationRef::parse, &path, Thing::Application)?;
+    let application_ref = in_path(ApplicationRef::parse, &path, ResourceKind::Application)?;
     let unapplied = caller
         .once(None)
         .answer::<DocumentJson, _>(move |services, principal| documents::unapply(services, principal, application_ref));
@@ -83,7 +83,7 @@ pub(crate) async fn unapply(caller: Caller, path: Path<String>) -> OnceAnswer {
 }
 
 pub(crate) async fn write_off(caller: Caller, path: Path<String>, OptionalBody(body): OptionalBody) -> OnceAnswer {
-    let document_ref = in_path(DocumentRef::parse, &path, Thing::Document)?;
+    let document_ref = in_path(DocumentRef::parse, &path, ResourceKind::Document)?;
     let WriteOffBody { reason, undo } = read_optional(body.as_ref())?;
     let given_up = caller.once(body.as_ref()).answer::<DocumentJson, _>(move |services, principal| {
         documents::write_off(services, principal, document_ref, reason.as_ref(), undo)
@@ -92,13 +92,13 @@ pub(crate) async fn write_off(caller: Caller, path: Path<String>, OptionalBody(b
 }
 
 pub(crate) async fn get_balance(caller: Caller, path: Path<String>) -> Answer<Vec<BalanceJson>> {
-    let reference = in_path(CustomerRef::parse, &path, Thing::Customer)?;
+    let reference = in_path(CustomerRef::parse, &path, ResourceKind::Customer)?;
     let found = caller.run(move |services, principal| balances::balance(services, principal, &reference)).await?;
     Ok(Json(found.iter().map(BalanceJson::from).collect()))
 }
 
 pub(crate) async fn get_statement(caller: Caller, path: Path<String>, query: Query) -> Result<HttpResponse, Problem> {
-    let reference = in_path(CustomerRef::parse, &path, Thing::Customer)?;
+    let reference = in_path(CustomerRef::parse, &path, ResourceKind::Customer)?;
     let StatementParams { from, to, format } = query.read()?;
     let name = format!("attachment; filename=\"statement-{}.csv\"", reference.as_str());
     let found =
@@ -118,7 +118,7 @@ pub(crate) async fn get_statement(caller: Caller, path: Path<String>, query: Que
 
 /// A credit's or a payment's reference: both look alike.
 fn source_in(path: &str) -> Result<SourceRef, Problem> {
-    let document_ref = in_path(DocumentRef::parse, path, Thing::Document)?;
-    let payment_ref = in_path(PaymentRef::parse, path, Thing::Payment)?;
+    let document_ref = in_path(DocumentRef::parse, path, ResourceKind::Document)?;
+    let payment_ref = in_path(PaymentRef::parse, path, ResourceKind::Payment)?;
     Ok(SourceRef { document_ref, payment_ref })
 }

@@ -3,7 +3,7 @@
 use actix_web::web::{Json, Path};
 use actix_web::{HttpRequest, HttpResponse};
 use billing_application::Services;
-use billing_application::error::{Thing, UseCaseResult};
+use billing_application::error::{ResourceKind, UseCaseResult};
 use billing_application::own_account;
 use billing_domain::access::Principal;
 use billing_domain::refs::SessionRef;
@@ -14,7 +14,7 @@ use crate::body::Body;
 use crate::caller::Caller;
 use crate::dto::declare::read;
 use crate::dto::own_account::{
-    EnrolledJson, OwnAccountJson, OwnSessionJson, PasswordChangeBody, RecoveryCodesJson, SecondFactorCodeBody,
+    OwnAccountJson, OwnSessionJson, PasswordChangeBody, RecoveryCodesJson, SecondFactorCodeBody, SecondFactorEnrollmentJson,
     SecondFactorRemovalBody,
 };
 use crate::problem::Problem;
@@ -35,9 +35,9 @@ pub(crate) async fn change_password(caller: Caller, request: HttpRequest, Body(b
     Ok(HttpResponse::NoContent().finish())
 }
 
-pub(crate) async fn enroll_second_factor(caller: Caller) -> Answer<EnrolledJson> {
+pub(crate) async fn enroll_second_factor(caller: Caller) -> Answer<SecondFactorEnrollmentJson> {
     let enrolled = caller.run(own_account::enroll_second_factor).await?;
-    Ok(Json(EnrolledJson::from(&enrolled)))
+    Ok(Json(SecondFactorEnrollmentJson::from(&enrolled)))
 }
 
 pub(crate) async fn confirm_second_factor(caller: Caller, request: HttpRequest, Body(body): Body) -> Answer<RecoveryCodesJson> {
@@ -68,7 +68,7 @@ pub(crate) async fn list_sessions(caller: Caller, request: HttpRequest) -> Answe
 }
 
 pub(crate) async fn end_session(caller: Caller, path: Path<String>) -> Result<HttpResponse, Problem> {
-    let session_ref = in_path(SessionRef::parse, &path, Thing::Session)?;
+    let session_ref = in_path(SessionRef::parse, &path, ResourceKind::Session)?;
     caller.run(move |services, principal| own_account::end_session(services, principal, session_ref)).await?;
     Ok(HttpResponse::NoContent().finish())
 }

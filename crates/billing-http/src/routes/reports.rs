@@ -8,7 +8,7 @@ use actix_web::web::{Json, Path};
 use actix_web::{HttpRequest, HttpResponse};
 use billing_application::Services;
 use billing_application::documents::{self, DocumentQuery};
-use billing_application::error::Thing;
+use billing_application::error::ResourceKind;
 use billing_application::usage::{self, ReportError, ReportOf, ReportSink};
 use billing_domain::access::Principal;
 use billing_domain::ports::DocumentOrder;
@@ -20,14 +20,14 @@ use super::{Answer, in_path};
 use crate::caller::Caller;
 use crate::dto::document_table;
 use crate::dto::summary::SummaryLineJson;
-use crate::pipe::{Patience, PipeReader, PipeWatch, PipeWriter, pipe};
+use crate::pipe::{PipeReader, PipeTimeouts, PipeWatch, PipeWriter, pipe};
 use crate::preference;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::query::usage::{ReportParams, SummaryParams};
 
 /// How long a report waits for a caller who doesn't read, and how long it may take in all.
-pub(crate) const PATIENCE: Patience = Patience { stalled: Duration::from_secs(30), total: Duration::from_secs(15 * 60) };
+pub(crate) const PATIENCE: PipeTimeouts = PipeTimeouts { stalled: Duration::from_secs(30), total: Duration::from_secs(15 * 60) };
 /// How long an answer waits for a report's first bytes, so that what goes wrong until then can still be said; less than
 /// a request may take.
 pub(crate) const FIRST_BYTES: Duration = Duration::from_secs(20);
@@ -49,7 +49,7 @@ pub(crate) async fn report_usage(caller: Caller, request: HttpRequest, query: Qu
 }
 
 pub(crate) async fn report_document_usage(caller: Caller, path: Path<String>) -> Result<HttpResponse, Problem> {
-    let document_ref = in_path(DocumentRef::parse, &path, Thing::Document)?;
+    let document_ref = in_path(DocumentRef::parse, &path, ResourceKind::Document)?;
     caller.report(ReportOf::Document(document_ref), ReportFormat::Csv, NumbersAs::Number, &format!("usage-{document_ref}")).await
 }
 

@@ -3,11 +3,11 @@
 use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};
 use billing_application::Services;
-use billing_application::error::Thing;
+use billing_application::error::ResourceKind;
 use billing_application::idempotency;
-use billing_application::usage::{self, Changed, EventChange, EventView, FormattedEvent, FormattedUpdate, NewUsageEvent};
+use billing_application::usage::{self, ChangeOutcome, EventChange, EventView, FormattedEvent, FormattedUpdate, NewUsageEvent};
 use billing_domain::access::Principal;
-use billing_domain::idempotency::KeptAnswer;
+use billing_domain::idempotency::StoredResponse;
 use billing_domain::page::Page;
 use billing_domain::refs::EventRef;
 use billing_domain::usage::EventKey;
@@ -23,19 +23,19 @@ use crate::dto::events::{EventBody, EventJson, EventRevisionJson, EventUpdateBod
 use crate::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
 use crate::dto::refused::RefusedUsageJson;
 use crate::dto::wire::written;
-use crate::kept::{self, Success};
-use crate::middleware::Facts;
-use crate::once::{REPLAYED, answer_of};
+use crate::idempotent_call::{REPLAYED, answer_of};
+use crate::ingest::IngestRequest;
+use crate::middleware::RequestContext;
 use crate::problem::Problem;
 use crate::query::usage::{EventListParams, RefusedParams};
 use crate::query::{Paged, Query};
-use crate::reporting::Reporting;
+use crate::stored_response::{self, Success};
 
-pub(crate) async fn record_event(reporting: Reporting, Body(body): Body) -> OnceAnswer {
+pub(crate) async fn record_event(reporting: IngestRequest, Body(body): Body) -> OnceAnswer {
     record(&reporting, &body).await.inspect_err(|problem| reporting.refused(&body, problem))
 }
 
-async fn record(reporting: &Reporting, body: &Value) -> OnceAnswer {
+async fn record(reporting: &IngestRequest, body: &Value) -> OnceAnswer {
     let event = EventBody::read_event(body)?;
     // Its key names the event, however the event is written.
     let sent = reporting.key.as_ref().map(|named| EventKey { key: named.key.clone(), body: hash_of_event(body) });
@@ -48,7 +48,7 @@ async fn record(reporting: &Reporting, body: &Value) -> OnceAnswer {
     let event = NewUsageEvent { sent: sent.or(event.sent), ..event };
     if reporting.key.is_none() || usage::is_known_by_its_key(&event) {
         let taken = reporting.report(event, event_answer, |refused| refused).await?;
-        return kept::respond(answer_of(&taken, event_answer), None);
+        return stored_response::respond(answer_of(&taken, event_answer), None);
     }
     let answers = (event_answer as fn(&EventView) -> String, (|taken| answer_of(taken, event_answer)) as fn(&_) -> _);
     reporting.report_once(event, answers, body, |refused| refused).await
@@ -72,14 +72,14 @@ pub(crate) async fn list_refused_usage(caller: Caller, query: Query) -> Result<H
     Ok(query.answer::<_, RefusedUsageJson>(page, &found))
 }
 
-pub(crate) async fn record_formatted_event(caller: Caller, facts: Facts, Body(body): Body) -> OnceAnswer {
+pub(crate) async fn record_formatted_event(caller: Caller, facts: RequestContext, Body(body): Body) -> OnceAnswer {
     let (state, principal) = (caller.state.clone(), caller.principal.clone());
     record_formatted(caller, facts, &body).await.inspect_err(|problem| {
         state.count_refused(principal.organization(), &body["event"], problem, principal.request_id().cloned());
     })
 }
 
-async fn record_formatted(caller: Caller, facts: Facts, body: &Value) -> OnceAnswer {
+async fn record_formatted(caller: Caller, facts: RequestContext, body: &Value) -> OnceAnswer {
     let FormattedEventBody { format, event } = read(body)?;
     let format = format.named().ok_or_else(Problem::internal)?;
     let (repeat, reporting) = repeated(caller.clone(), facts, body).await?;
@@ -97,29 +97,29 @@ async fn record_formatted(caller: Caller, facts: Facts, body: &Value) -> OnceAns
 
 /// The answer to a request that was carried out under its key already. A format isn't asked again then: it may have been edited, and
 /// name another customer now.
-async fn repeated(caller: Caller, facts: Facts, body: &Value) -> Result<(Option<HttpResponse>, Reporting), Problem> {
-    let reporting = Reporting::of(caller.clone(), facts);
+async fn repeated(caller: Caller, facts: RequestContext, body: &Value) -> Result<(Option<HttpResponse>, IngestRequest), Problem> {
+    let reporting = IngestRequest::of(caller.clone(), facts);
     let Some(request) = reporting.keyed(body) else { return Ok((None, reporting)) };
-    let kept = caller.run(move |services, principal| idempotency::repeated(services, principal, &request)).await?;
-    Ok((kept.map(|answer| kept::respond(answer, Some(REPLAYED))).transpose()?, reporting))
+    let kept = caller.run(move |services, principal| idempotency::find_stored_response(services, principal, &request)).await?;
+    Ok((kept.map(|answer| stored_response::respond(answer, Some(REPLAYED))).transpose()?, reporting))
 }
 
 pub(crate) async fn get_event(caller: Caller, path: Path<String>) -> Answer<EventJson> {
-    let event_ref = in_path(EventRef::parse, &path, Thing::Event)?;
+    let event_ref = in_path(EventRef::parse, &path, ResourceKind::Event)?;
     let found = caller.run(move |services, principal| usage::get_event(services, principal, event_ref)).await?;
     Ok(Json(EventJson::from(&found)))
 }
 
-pub(crate) async fn update_event(reporting: Reporting, Body(body): Body) -> OnceAnswer {
+pub(crate) async fn update_event(reporting: IngestRequest, Body(body): Body) -> OnceAnswer {
     let wanted: EventUpdateBody = read(&body)?;
-    let event_ref = in_path(EventRef::parse, &wanted.event_ref, Thing::Event)?;
+    let event_ref = in_path(EventRef::parse, &wanted.event_ref, ResourceKind::Event)?;
     let change = EventChange::Update(Box::new(wanted.update()));
     reporting.change((event_ref, change), changed_answer, &body, |refused| refused).await
 }
 
-pub(crate) async fn update_formatted_event(caller: Caller, facts: Facts, Body(body): Body) -> OnceAnswer {
+pub(crate) async fn update_formatted_event(caller: Caller, facts: RequestContext, Body(body): Body) -> OnceAnswer {
     let FormattedUpdateBody { event_ref, format, event } = read(&body)?;
-    let event_ref = in_path(EventRef::parse, &event_ref, Thing::Event)?;
+    let event_ref = in_path(EventRef::parse, &event_ref, ResourceKind::Event)?;
     let (repeat, reporting) = repeated(caller.clone(), facts, &body).await?;
     if let Some(repeat) = repeat {
         return Ok(repeat);
@@ -130,21 +130,21 @@ pub(crate) async fn update_formatted_event(caller: Caller, facts: Facts, Body(bo
     reporting.change((event_ref, change), changed_answer, &body, usage::of_mapped).await
 }
 
-pub(crate) async fn delete_event(reporting: Reporting, path: Path<String>) -> Result<HttpResponse, Problem> {
-    let event_ref = in_path(EventRef::parse, &path, Thing::Event)?;
+pub(crate) async fn delete_event(reporting: IngestRequest, path: Path<String>) -> Result<HttpResponse, Problem> {
+    let event_ref = in_path(EventRef::parse, &path, ResourceKind::Event)?;
     reporting.change((event_ref, EventChange::Delete), changed_answer, &Value::Null, |refused| refused).await
 }
 
 /// What a changed event is answered.
-fn changed_answer(changed: &Changed) -> KeptAnswer {
+fn changed_answer(changed: &ChangeOutcome) -> StoredResponse {
     match changed {
-        Changed::Updated(view) => Success::json(written(&EventJson::from(&**view))).kept(),
-        Changed::Deleted => Success::nothing().kept(),
+        ChangeOutcome::Updated(view) => Success::json(written(&EventJson::from(&**view))).kept(),
+        ChangeOutcome::Deleted => Success::nothing().kept(),
     }
 }
 
 pub(crate) async fn get_event_history(caller: Caller, path: Path<String>) -> Answer<Vec<EventRevisionJson>> {
-    let event_ref = in_path(EventRef::parse, &path, Thing::Event)?;
+    let event_ref = in_path(EventRef::parse, &path, ResourceKind::Event)?;
     let history = caller.run(move |services, principal| usage::event_history(services, principal, event_ref)).await?;
     Ok(Json(history.iter().map(EventRevisionJson::from).collect()))
 }

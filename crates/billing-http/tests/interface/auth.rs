@@ -2,7 +2,7 @@
 
 use crate::common::{EMAIL, PASSWORD, Server, UNKNOWN};
 use actix_web::http::Method;
-use billing_domain::access::{Need, Scope};
+use billing_domain::access::{Permission, Scope};
 use billing_http::operations::{OPERATIONS, Operation};
 use serde_json::json;
 
@@ -34,8 +34,8 @@ async fn every_operation_takes_the_credentials_its_line_in_the_table_says() {
         let by_cookie = try_out(&server, operation, &[(COOKIE, &cookie)]).await;
         let expected = match operation.need() {
             None => ["let in", "let in", "let in"],
-            Some(Need::Administrator | Need::Owner) => ["unauthenticated", "admin_session_required", "let in"],
-            Some(Need::Scope(_)) => ["unauthenticated", "let in", "let in"],
+            Some(Permission::Administrator | Permission::Owner) => ["unauthenticated", "admin_session_required", "let in"],
+            Some(Permission::Scope(_)) => ["unauthenticated", "let in", "let in"],
         };
         assert_eq!([nothing.as_str(), &by_bearer, &by_cookie], expected, "{}", operation.id);
     }
@@ -47,7 +47,7 @@ async fn a_key_gets_as_far_as_its_scopes_go() {
     for scope in Scope::ALL {
         let bearer = server.bearer(&[scope.as_str()]).await;
         for operation in OPERATIONS {
-            let Some(Need::Scope(needed)) = operation.need() else { continue };
+            let Some(Permission::Scope(needed)) = operation.need() else { continue };
             let expected = if needed == scope { "let in" } else { "insufficient_scope" };
             assert_eq!(
                 try_out(&server, operation, &[(BEARER, &bearer)]).await,

@@ -99,7 +99,7 @@ impl Server {
             tokens: Arc::new(signer),
             mapper: Arc::new(RhaiMapper::new()),
             sealer: Arc::new(AesSealer),
-            teller: Arc::new(billing_http::AuditTeller),
+            teller: Arc::new(billing_http::JsonAuditRenderer),
             printer: Arc::new(PlainPrinter),
             token_lifetime_seconds: 3600,
         };

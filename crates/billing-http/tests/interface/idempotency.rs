@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::common::{Reply, Server};
 use actix_web::http::Method;
 use billing_application::idempotency::forget_old_answers;
-use billing_domain::access::Need;
+use billing_domain::access::Permission;
 use billing_domain::ports::{Access, RollBack, Store, StoreResult, Tx};
 use billing_http::operations::OPERATIONS;
 use billing_teststore::TestStore;
@@ -105,7 +105,7 @@ async fn a_key_has_1_to_255_characters_without_control_characters_and_comes_once
     let long = "k".repeat(256);
     for operation in OPERATIONS.iter().filter(|operation| operation.takes_idempotency_key()) {
         let path = operation.path.replace(['{', '}'], "");
-        let is_persons = matches!(operation.need(), Some(Need::Administrator | Need::Owner));
+        let is_persons = matches!(operation.need(), Some(Permission::Administrator | Permission::Owner));
         let credential = if is_persons { ("cookie", session.as_str()) } else { ("authorization", bearer.as_str()) };
         for keys in [vec![""], vec![long.as_str()], vec!["a\tb"], vec!["a", "a"], vec!["\u{85}"]] {
             let mut headers = vec![credential];

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::common::{Server, UNKNOWN};
 use actix_web::http::Method;
 use actix_web::test::TestRequest;
-use billing_domain::access::Need;
+use billing_domain::access::Permission;
 use billing_domain::ports::{Access, RollBack, Store, StoreError, StoreResult, Tx};
 use billing_http::operations::OPERATIONS;
 use billing_teststore::TestStore;
@@ -90,7 +90,7 @@ async fn a_version_is_v0_or_left_out() {
             (vec![""], true),
             (vec!["V0", "V1"], true),
         ] {
-            let is_persons = matches!(operation.need(), Some(Need::Administrator | Need::Owner));
+            let is_persons = matches!(operation.need(), Some(Permission::Administrator | Permission::Owner));
             let mut headers = vec![if is_persons { ("cookie", session.as_str()) } else { ("authorization", bearer.as_str()) }];
             headers.extend(versions.iter().map(|version| ("version", *version)));
             let reply = server.send(operation.method.clone(), &path, &headers, None).await;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use billing_domain::document::DocumentKind;
+use billing_domain::document::legal_particulars::CorrectedDocument;
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::paper::Corrected;
 use billing_domain::document::printout::Printout;
 use billing_domain::party::legal::{Language, PaperSize};
 use billing_domain::ports::{DocumentPrinter as _, PrintError};
@@ -194,7 +194,7 @@ fn what_corrects_several_children_names_the_first_and_the_last() {
     let paper = credit.said.paper.as_mut().expect("a paper");
     let first = paper.corrects.clone().expect("what it corrects");
     let number = DocumentNumber { sequence: 1050, ..first.number };
-    paper.corrects_last = Some(Corrected { number, issue_date: date("2026-02-03") });
+    paper.corrects_last = Some(CorrectedDocument { number, issue_date: date("2026-02-03") });
     let text = text("children", &credit).join(" ");
     for wanted in ["MAIN-INV-1042, 1 Feb 2026 –", "MAIN-INV-1050, 3 Feb 2026"] {
         assert!(text.contains(wanted), "{wanted}: {text}");

@@ -1,10 +1,10 @@
 //! Documents to print.
 
 use billing_domain::contract::terms::QuantityStep;
-use billing_domain::document::lines::{BillWith, DocumentLine, FamilySums, LineCharge, LineUsage, Rates};
-use billing_domain::document::linking::Slot;
+use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, LegalParticularsInput};
+use billing_domain::document::lines::{BillWith, DiscountAndTax, DocumentLine, FamilySums, LineCharge, LineUsage};
+use billing_domain::document::linking::SlotKind;
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::paper::{Corrected, Paper, PaperFacts};
 use billing_domain::document::printout::{PrintedDates, Printout};
 use billing_domain::document::totals::{RatedLines, total_up};
 use billing_domain::document::{DocumentKind, DraftContent, Parties, Purpose};
@@ -159,14 +159,14 @@ pub(crate) fn printout_between(
     let rated = billed.into_iter().zip(&named).zip(0..).map(|(((_, discount, tax, treatment, lines), terms), no)| RatedLines {
         product_no: ProductNo(no),
         terms,
-        rates: Rates {
+        rates: DiscountAndTax {
             discount: percent(discount),
             tax: TaxTreatment::of(&[StatedTax { rate: Some(percent(tax)), basis: treatment }]),
         },
         lines,
     });
     let content = total_up(currency, kind, rated.collect(), &FamilySums::default()).expect("small amounts");
-    let facts = PaperFacts {
+    let facts = LegalParticularsInput {
         buyer_reference: BuyerReference::parse("04011000-12345-35").ok(),
         bank_account: Some(bank_account()),
         corrects: None,
@@ -179,11 +179,11 @@ pub(crate) fn printout_between(
     head.currency = currency;
     head.kind = kind;
     head.number = DocumentNumber { kind, sequence: 1042, ..head.number };
-    head.purpose = if kind == DocumentKind::Invoice { Purpose::Regular(Slot::Period) } else { Purpose::Adjustment };
-    let mut paper = Paper::of(customer, entity, facts);
+    head.purpose = if kind == DocumentKind::Invoice { Purpose::Regular(SlotKind::Period) } else { Purpose::Adjustment };
+    let mut paper = LegalParticulars::of(customer, entity, facts);
     if kind != DocumentKind::Invoice {
         let number = DocumentNumber { kind: DocumentKind::Invoice, ..head.number.clone() };
-        paper.corrects = Some(Corrected { number, issue_date: date("2026-02-01") });
+        paper.corrects = Some(CorrectedDocument { number, issue_date: date("2026-02-01") });
     }
     let due_date = (kind != DocumentKind::Credit).then(|| date("2026-03-03"));
     Printout {

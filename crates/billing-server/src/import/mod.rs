@@ -19,20 +19,20 @@ use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::formats::NamedFormat;
 use billing_application::organizations::organization_named;
 use billing_application::usage::{
-    ChangedTotal, EVENTS_PER_TRANSACTION, FileImport, ImportSummary, MAX_BATCH_EVENTS, Neighbours, NewUsageEvent, TakenBatch,
-    TakenLines, TouchedDocument, map_events, record_usage,
+    AffectedDocument, Atomicity, BatchOutcome, ChangedTotal, EVENTS_PER_TRANSACTION, FileImport, ImportChunkResult,
+    ImportSummary, MAX_BATCH_EVENTS, NewUsageEvent, map_events, record_usage,
 };
 use billing_domain::access::Principal;
 use billing_domain::imports::ImportedFileFacts;
 use billing_domain::ports::StoreError;
 use billing_http::import_answer;
-use billing_import::{ColumnMap, FileError, FileKind, FileLine, FileName, Reading, UsageFile, fingerprint};
+use billing_import::{ColumnMap, FileError, FileKind, FileLine, FileName, ReadOptions, UsageFile, fingerprint};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use self::rejects::Rejects;
 use crate::composition;
 use crate::environment::SystemClock;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandError, CommandResult};
 use crate::settings::ImportSettings;
 use crate::{say, text};
 
@@ -44,11 +44,11 @@ const PAUSE: Duration = Duration::from_secs(1);
 const MAX_NAMED_DOCUMENTS: usize = 100;
 
 /// Imports a file.
-pub(crate) fn import(settings: &ImportSettings) -> Outcome<()> {
+pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
     let format_name = text("--format", &settings.format)?;
     let format = NamedFormat::Name(format_name.clone());
     let name = import_name(settings)?;
-    let reading = Reading {
+    let reading = ReadOptions {
         format_name: (!format.is_built_in()).then(|| format_name.as_str().to_owned()),
         name: Some(name.clone()),
         delimiter: settings.delimiter,
@@ -56,8 +56,8 @@ pub(crate) fn import(settings: &ImportSettings) -> Outcome<()> {
     };
     let read_bytes = Arc::new(AtomicU64::new(0));
     let inner = File::open(&settings.file)
-        .map_err(|error| Failure::Setting(format!("cannot read {}: {error}", settings.file.display())))?;
-    let counted = Counted { inner, read_bytes: Arc::clone(&read_bytes) };
+        .map_err(|error| CommandError::Setting(format!("cannot read {}: {error}", settings.file.display())))?;
+    let counted = ProgressReader { inner, read_bytes: Arc::clone(&read_bytes) };
     let mut file = UsageFile::open(counted, kind(settings)?, reading).map_err(|error| unreadable(&settings.file, &error))?;
     let organization = text("--organization", &settings.organization)?;
     let services = composition::offline(composition::open_as_it_is(&settings.store)?, Arc::new(SystemClock))?;
@@ -68,7 +68,7 @@ pub(crate) fn import(settings: &ImportSettings) -> Outcome<()> {
 
     let rejects_path = settings.rejects.clone().unwrap_or_else(|| with_suffix(&settings.file, ".rejects.ndjson"));
     if is_same_file(&settings.file, &rejects_path) {
-        return Err(Failure::Setting("--rejects must name another file than the one that is imported".to_owned()));
+        return Err(CommandError::Setting("--rejects must name another file than the one that is imported".to_owned()));
     }
     let rejects = Rejects::at(rejects_path.clone())?;
     let mut whole = File::open(&settings.file).map_err(|error| unreadable(&settings.file, &error.into()))?;
@@ -108,7 +108,7 @@ pub(crate) fn import(settings: &ImportSettings) -> Outcome<()> {
     }
     match rejected {
         0 => Ok(()),
-        rejected => Err(Failure::Failed(format!("lines rejected: {rejected}; {} says why", rejects_path.display()))),
+        rejected => Err(CommandError::Failed(format!("lines rejected: {rejected}; {} says why", rejects_path.display()))),
     }
 }
 
@@ -122,7 +122,7 @@ struct Import {
 
 impl Import {
     /// Takes lines in one transaction.
-    fn take(&mut self, lines: Vec<FileLine>) -> Outcome<()> {
+    fn take(&mut self, lines: Vec<FileLine>) -> CommandResult<()> {
         let (mut events, mut texts, mut reasons) = (Vec::with_capacity(lines.len()), BTreeMap::new(), BTreeMap::new());
         for FileLine { number, text, event } in lines {
             match event {
@@ -133,10 +133,10 @@ impl Import {
         }
         let Self { services, principal, taken, .. } = &mut *self;
         let mut record = |events: Vec<NewUsageEvent>| {
-            let results = record_usage(services, principal, &events, Neighbours::Unaffected, &import_answer)?;
-            Ok(TakenBatch { results, stopped_by: None })
+            let results = record_usage(services, principal, &events, Atomicity::PerEvent, &import_answer)?;
+            Ok(BatchOutcome { results, stopped_by: None })
         };
-        let TakenLines { refused, stopped } = patiently(|| taken.take(services, principal, &events, &mut record))?;
+        let ImportChunkResult { refused, stopped } = patiently(|| taken.take(services, principal, &events, &mut record))?;
         if let Some((_, error)) = stopped {
             return Err(error.into());
         }
@@ -149,7 +149,7 @@ impl Import {
 }
 
 /// Says what became of the events.
-fn tell(summary: &ImportSummary, refused: u64, dry_run: bool) -> Outcome<()> {
+fn tell(summary: &ImportSummary, refused: u64, dry_run: bool) -> CommandResult<()> {
     let recorded = if dry_run { "Nothing is stored by a dry run. Events that would be recorded" } else { "Events recorded" };
     say(&format!("{recorded}: {}; already there: {}; refused: {refused}.", summary.recorded, summary.already_there))?;
     if summary.known_by_line > 0 {
@@ -159,7 +159,7 @@ fn tell(summary: &ImportSummary, refused: u64, dry_run: bool) -> Outcome<()> {
         ))?;
     }
     for touched in summary.documents.iter().take(MAX_NAMED_DOCUMENTS) {
-        let TouchedDocument { document, customer_ref, currency, events, total } = touched;
+        let AffectedDocument { document, customer_ref, currency, events, total } = touched;
         let number = document.as_ref().map_or_else(|| "a new document".to_owned(), |(_, number)| number.to_string());
         let total = match total {
             Some(ChangedTotal { before: Some(before), after }) => {
@@ -177,12 +177,12 @@ fn tell(summary: &ImportSummary, refused: u64, dry_run: bool) -> Outcome<()> {
 }
 
 /// A reader that tells how far it is.
-struct Counted<R> {
+struct ProgressReader<R> {
     inner: R,
     read_bytes: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for ProgressReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.read_bytes.fetch_add(read as u64, Ordering::Relaxed);
@@ -191,11 +191,11 @@ impl<R: Read> Read for Counted<R> {
 }
 
 /// What keeps a file from being read: a setting where it is another kind of file than was thought.
-fn unreadable(file: &Path, error: &FileError) -> Failure {
+fn unreadable(file: &Path, error: &FileError) -> CommandError {
     match error {
-        FileError::Malformed(reason) => Failure::Setting(format!("{}: {reason}", file.display())),
-        FileError::Broken { .. } => Failure::Failed(format!("{}: {error}", file.display())),
-        FileError::Io(error) => Failure::Failed(format!("cannot read {}: {error}", file.display())),
+        FileError::Malformed(reason) => CommandError::Setting(format!("{}: {reason}", file.display())),
+        FileError::Broken { .. } => CommandError::Failed(format!("{}: {error}", file.display())),
+        FileError::Io(error) => CommandError::Failed(format!("cannot read {}: {error}", file.display())),
     }
 }
 
@@ -214,14 +214,14 @@ fn patiently<T>(mut work: impl FnMut() -> UseCaseResult<T>) -> UseCaseResult<T> 
 }
 
 /// What the file's lines are known by: the name that was given, or the file's own.
-fn import_name(settings: &ImportSettings) -> Outcome<FileName> {
+fn import_name(settings: &ImportSettings) -> CommandResult<FileName> {
     let of_file = || settings.file.file_name().and_then(|name| name.to_str());
     let name = settings.name.as_deref().or_else(of_file);
-    let name = name.ok_or_else(|| Failure::Setting("the file's name is no text: give the import a --name".to_owned()))?;
-    FileName::parse(name).map_err(|reason| Failure::Setting(format!("--name {reason}")))
+    let name = name.ok_or_else(|| CommandError::Setting("the file's name is no text: give the import a --name".to_owned()))?;
+    FileName::parse(name).map_err(|reason| CommandError::Setting(format!("--name {reason}")))
 }
 
-fn kind(settings: &ImportSettings) -> Outcome<FileKind> {
+fn kind(settings: &ImportSettings) -> CommandResult<FileKind> {
     if let Some(kind) = settings.input {
         return Ok(kind.into());
     }
@@ -230,7 +230,7 @@ fn kind(settings: &ImportSettings) -> Outcome<FileKind> {
         Some("csv" | "tsv") => Ok(FileKind::Csv),
         Some("ndjson" | "jsonl") => Ok(FileKind::Ndjson),
         Some("json") => Ok(FileKind::Json),
-        _ => Err(Failure::Setting(
+        _ => Err(CommandError::Setting(
             "the file's name doesn't end in .csv, .tsv, .ndjson, .jsonl or .json: say --input csv, ndjson or json".to_owned(),
         )),
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandError, CommandResult};
 
 /// A file of NDJSON that is made with its first line. One that an earlier import left is in the way of nobody: it tells of
 /// lines that this import comes to again.
@@ -18,7 +18,7 @@ pub(super) struct Rejects {
 
 impl Rejects {
     /// Takes an earlier file away.
-    pub(super) fn at(path: PathBuf) -> Outcome<Self> {
+    pub(super) fn at(path: PathBuf) -> CommandResult<Self> {
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&path, &error)),
             Ok(()) | Err(_) => Ok(Self { path, file: None, count: 0 }),
@@ -26,7 +26,7 @@ impl Rejects {
     }
 
     /// Notes a line.
-    pub(super) fn add(&mut self, number: u64, reason: &str, text: &str) -> Outcome<()> {
+    pub(super) fn add(&mut self, number: u64, reason: &str, text: &str) -> CommandResult<()> {
         self.count += 1;
         let line = json!({"line": number, "reason": reason, "input": text});
         let written = self.open().and_then(|file| writeln!(file, "{line}"));
@@ -34,7 +34,7 @@ impl Rejects {
     }
 
     /// How many lines there are, once they are on disk.
-    pub(super) fn finish(mut self) -> Outcome<u64> {
+    pub(super) fn finish(mut self) -> CommandResult<u64> {
         if let Some(file) = &mut self.file {
             file.flush().and_then(|()| file.get_ref().sync_all()).map_err(|error| failed(&self.path, &error))?;
         }
@@ -50,6 +50,6 @@ impl Rejects {
     }
 }
 
-fn failed(path: &Path, error: &io::Error) -> Failure {
-    Failure::Failed(format!("cannot write {}: {error}", path.display()))
+fn failed(path: &Path, error: &io::Error) -> CommandError {
+    CommandError::Failed(format!("cannot write {}: {error}", path.display()))
 }

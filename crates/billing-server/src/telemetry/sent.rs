@@ -12,7 +12,7 @@ use tracing_opentelemetry::OpenTelemetryLayer;
 use tracing_subscriber::registry::LookupSpan;
 
 use super::{ENDPOINT, is_wanted};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandError, CommandResult};
 
 /// What the service is called where `OTEL_SERVICE_NAME` says nothing else.
 const SERVICE: &str = "usage-billing";
@@ -27,12 +27,12 @@ impl Telemetry {
     ///
     /// # Errors
     /// [`Failure::Setting`] for a collector that can't be one.
-    pub(crate) fn start() -> Outcome<Option<Self>> {
+    pub(crate) fn start() -> CommandResult<Option<Self>> {
         if !is_wanted() {
             return Ok(None);
         }
         let exporter = SpanExporter::builder().with_http().with_http_client(Sender::new()).build();
-        let exporter = exporter.map_err(|error| Failure::Setting(format!("{ENDPOINT}: {error}")))?;
+        let exporter = exporter.map_err(|error| CommandError::Setting(format!("{ENDPOINT}: {error}")))?;
         let mut provider = SdkTracerProvider::builder().with_batch_exporter(exporter);
         if std::env::var_os("OTEL_SERVICE_NAME").is_none() {
             provider = provider.with_resource(opentelemetry_sdk::Resource::builder().with_service_name(SERVICE).build());

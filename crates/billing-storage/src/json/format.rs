@@ -4,24 +4,24 @@ use billing_domain::format::{Expression, FormatMapping, MappedColumns, Naming, R
 use serde::{Deserialize, Serialize};
 
 use super::{column, list_of};
-use crate::leaf;
+use crate::text_value;
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "FormatMapping")]
 struct MappingMirror {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     timestamp: Expression,
     #[serde(with = "NamingMirror")]
     customer: Naming,
     #[serde(with = "NamingMirror")]
     usage_product: Naming,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     quantity: Expression,
     #[serde(with = "ReportMappingMirror")]
     report_data: ReportMapping,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     currency: Option<Expression>,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     entity_ref: Option<Expression>,
 }
 column!(
@@ -32,12 +32,12 @@ column!(
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Naming", rename_all = "SCREAMING_SNAKE_CASE")]
 enum NamingMirror {
-    Ref(#[serde(with = "leaf")] Expression),
-    Name(#[serde(with = "leaf")] Expression),
+    Ref(#[serde(with = "text_value")] Expression),
+    Name(#[serde(with = "text_value")] Expression),
     Either {
-        #[serde(with = "leaf")]
+        #[serde(with = "text_value")]
         reference: Expression,
-        #[serde(with = "leaf")]
+        #[serde(with = "text_value")]
         name: Expression,
     },
 }

@@ -7,10 +7,10 @@ use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::catalog::Tier;
 use billing_domain::codes::UnitCode;
 use billing_domain::contract::terms::QuantityStep;
-use billing_domain::document::lines::{BillWith, DocumentLine, LineCharge, LineUsage, Rates};
-use billing_domain::document::linking::Slot;
+use billing_domain::document::legal_particulars::LegalParticulars;
+use billing_domain::document::lines::{BillWith, DiscountAndTax, DocumentLine, LineCharge, LineUsage};
+use billing_domain::document::linking::SlotKind;
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::paper::Paper;
 use billing_domain::document::totals::{BilledProduct, DocumentContent, Tax};
 use billing_domain::document::{DocumentHead, DocumentKind, DraftContent, IssuedDocument, Parties, Purpose};
 use billing_domain::money::{Currency, Money, Percentage, Price, SignedPrice};
@@ -31,7 +31,7 @@ use super::party::PaymentMirror;
 use super::pricing::TierMirror;
 use super::terms::{QuantityStepMirror, period};
 use super::{column, list_of, option_of};
-use crate::leaf;
+use crate::text_value;
 
 /// The shape of content with a paper, and of content before there were any.
 const fn format_of(issued: &IssuedDocument) -> u32 {
@@ -66,46 +66,46 @@ pub(crate) struct Frozen {
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "DocumentHead")]
 struct HeadMirror {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     document_ref: DocumentRef,
     #[serde(with = "NumberMirror")]
     number: DocumentNumber,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     kind: DocumentKind,
     #[serde(with = "PurposeMirror")]
     purpose: Purpose,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     contract_ref: ContractRef,
     number_in_contract: u32,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     customer_id: CustomerId,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     entity_ref: EntityRef,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     currency: Currency,
     #[serde(with = "period")]
     period: Period,
     is_partial_period: bool,
     #[serde(with = "parts")]
     parts: Vec<ProductNo>,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     net_terms: NetTerms,
     #[serde(with = "PaymentMirror")]
     payment: PaymentDetails,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     parent: Option<DocumentRef>,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     replaces: Option<DocumentRef>,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     created_at: Timestamp,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "DocumentNumber")]
 pub(super) struct NumberMirror {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     prefix: NumberPrefix,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     kind: DocumentKind,
     sequence: u64,
 }
@@ -113,7 +113,7 @@ pub(super) struct NumberMirror {
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Purpose", rename_all = "SCREAMING_SNAKE_CASE")]
 enum PurposeMirror {
-    Regular(#[serde(with = "leaf")] Slot),
+    Regular(#[serde(with = "text_value")] SlotKind),
     Usage,
     Adjustment,
 }
@@ -148,22 +148,22 @@ list_of!(parts: ProductNo = "part");
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "IssuedDocument")]
 struct IssuedMirror {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     issued_at: Timestamp,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     issue_date: NaiveDate,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     due_date: NaiveDate,
     #[serde(with = "PartiesMirror")]
     parties: Parties,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     po_number: Option<OneLine>,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     note: Option<Prose>,
     #[serde(with = "ContentMirror")]
     content: DocumentContent,
     #[serde(with = "paper::boxed", default, skip_serializing_if = "Option::is_none")]
-    paper: Option<Box<Paper>>,
+    paper: Option<Box<LegalParticulars>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -171,14 +171,14 @@ struct IssuedMirror {
 struct DraftMirror {
     #[serde(with = "PartiesMirror")]
     parties: Parties,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     po_number: Option<OneLine>,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     note: Option<Prose>,
     #[serde(with = "ContentMirror")]
     content: DocumentContent,
     #[serde(with = "paper::boxed", default, skip_serializing_if = "Option::is_none")]
-    paper: Option<Box<Paper>>,
+    paper: Option<Box<LegalParticulars>>,
 }
 column!(
     /// What a draft said when it was put out of force.
@@ -188,17 +188,17 @@ column!(
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Parties")]
 struct PartiesMirror {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     customer_ref: CustomerRef,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     customer_name: OneLine,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     customer_legal_name: Option<OneLine>,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     entity_ref: EntityRef,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     entity_name: OneLine,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     entity_legal_name: Option<OneLine>,
 }
 
@@ -209,13 +209,13 @@ struct ContentMirror {
     products: Vec<BilledProduct>,
     #[serde(with = "taxes")]
     taxes: Vec<Tax>,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     sub_total: Money,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     total_discount: Money,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     total_tax: Money,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     total: Money,
 }
 
@@ -224,23 +224,23 @@ struct ContentMirror {
 struct StoredProduct {
     #[serde(with = "ProductNoMirror")]
     product_no: ProductNo,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     pricing_ref: PricingRef,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     name: OneLine,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     minimum_fee: Option<Price>,
     #[serde(with = "lines")]
     lines: Vec<DocumentLine>,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     sub_total: Money,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     discount_rate: Percentage,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     discount: Money,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     net: Money,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     tax_rate: Percentage,
     #[serde(with = "TaxBasisMirror", default, skip_serializing_if = "paper::is_unstated")]
     treatment: TaxBasis,
@@ -249,13 +249,13 @@ struct StoredProduct {
 mod product {
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
 
-    use super::{BilledProduct, Rates, StoredProduct, TaxTreatment};
+    use super::{BilledProduct, DiscountAndTax, StoredProduct, TaxTreatment};
 
     pub(super) fn serialize<S: Serializer>(product: &BilledProduct, serializer: S) -> Result<S::Ok, S::Error> {
         // Every field by name: one more doesn't compile.
         let BilledProduct { product_no, pricing_ref, name, minimum_fee, lines, sub_total, rates, discount, net } =
             product.clone();
-        let Rates { discount: discount_rate, tax: TaxTreatment { rate: tax_rate, basis: treatment } } = rates;
+        let DiscountAndTax { discount: discount_rate, tax: TaxTreatment { rate: tax_rate, basis: treatment } } = rates;
         let stored = StoredProduct {
             product_no,
             pricing_ref,
@@ -282,7 +282,7 @@ mod product {
             minimum_fee: product.minimum_fee,
             lines: product.lines,
             sub_total: product.sub_total,
-            rates: Rates { discount: product.discount_rate, tax },
+            rates: DiscountAndTax { discount: product.discount_rate, tax },
             discount: product.discount,
             net: product.net,
         })
@@ -293,29 +293,29 @@ list_of!(products: BilledProduct = "product");
 /// A line. What is an option here and none in the domain is left out where it follows from the rest.
 #[derive(Serialize, Deserialize)]
 struct StoredLine {
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     line_item_id: Option<LineItemId>,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     name: OneLine,
     /// Where it isn't the first of the days shown.
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     period_start: Option<NaiveDate>,
     #[serde(with = "period")]
     service_period: Period,
     /// Where it isn't [`usual_bill_with`].
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     bill_with: Option<BillWith>,
     #[serde(with = "line_usage")]
     usage: Option<LineUsage>,
     #[serde(with = "quantities", default, skip_serializing_if = "Vec::is_empty")]
     quantities: Vec<QuantityStep>,
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     unit_code: Option<UnitCode>,
     #[serde(with = "line_charge", default, skip_serializing_if = "Option::is_none")]
     charge: Option<LineCharge>,
     #[serde(default, skip_serializing_if = "is_false")]
     has_default_tax: bool,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     amount: Money,
 }
 list_of!(quantities: QuantityStep = "QuantityStepMirror");
@@ -395,13 +395,13 @@ list_of!(lines: DocumentLine = "line");
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "LineUsage")]
 struct LineUsageMirror {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     usage_product_ref: UsageProductRef,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     quantity: Decimal,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     unit: Option<OneLine>,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     unit_price: Option<Price>,
     #[serde(with = "rated_tiers")]
     tiers: Vec<RatedTier>,
@@ -411,13 +411,13 @@ option_of!(line_usage: LineUsage = "LineUsageMirror");
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "LineCharge")]
 struct LineChargeMirror {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     date: NaiveDate,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     quantity: Quantity,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     unit: Option<OneLine>,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     unit_price: SignedPrice,
 }
 option_of!(line_charge: LineCharge = "LineChargeMirror");
@@ -427,9 +427,9 @@ option_of!(line_charge: LineCharge = "LineChargeMirror");
 struct RatedTierMirror {
     #[serde(with = "TierMirror")]
     tier: Tier,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     quantity: Decimal,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     amount: Decimal,
 }
 list_of!(rated_tiers: RatedTier = "RatedTierMirror");
@@ -437,13 +437,13 @@ list_of!(rated_tiers: RatedTier = "RatedTierMirror");
 /// A tax, with the parts of its treatment in their places.
 #[derive(Serialize, Deserialize)]
 struct StoredTax {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     rate: Percentage,
     #[serde(with = "TaxBasisMirror", default, skip_serializing_if = "paper::is_unstated")]
     treatment: TaxBasis,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     base: Money,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     amount: Money,
 }
 

@@ -1,13 +1,13 @@
 //! What parties say of themselves for papers, and what documents say as papers. What says nothing is left out.
 
 use billing_domain::codes::{AddressScheme, ExemptionCode, IdentifierScheme, NoteSubject};
+use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, PartyDetails};
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::paper::{Corrected, Paper, PartyDetails};
 use billing_domain::money::{Currency, Money, Percentage, Price};
 use billing_domain::party::Address;
 use billing_domain::party::bank::{BankAccountProfile, Bic, Iban, RoutingNumber};
 use billing_domain::party::legal::{
-    BuyerReference, Contact, ElectronicAddress, Language, LegalNote, LegalProfile, PaperProfile, PaperSize, Registration,
+    BuyerReference, Contact, DocumentSettings, ElectronicAddress, Language, LegalNote, LegalProfile, PaperSize, Registration,
     Strictness, VatId,
 };
 use billing_domain::tax::{DatedTax, DefaultTaxes, ExchangeRate, StatedTax, TaxBasis, TaxCategory, TaxInCurrency};
@@ -18,18 +18,18 @@ use serde::{Deserialize, Serialize};
 use super::issued::NumberMirror;
 use super::party::AddressMirror;
 use super::{column, list_of, option_of};
-use crate::leaf;
+use crate::text_value;
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "LegalProfile")]
 struct LegalMirror {
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     vat_id: Option<VatId>,
     #[serde(with = "registration", default, skip_serializing_if = "Option::is_none")]
     registration: Option<Registration>,
     #[serde(with = "electronic_address", default, skip_serializing_if = "Option::is_none")]
     electronic_address: Option<ElectronicAddress>,
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     language: Option<Language>,
 }
 column!(
@@ -45,11 +45,11 @@ pub(super) fn is_unstated(basis: &TaxBasis) -> bool {
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "TaxBasis")]
 pub(super) struct TaxBasisMirror {
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     category: Option<TaxCategory>,
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     exemption_code: Option<ExemptionCode>,
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     exemption_reason: Option<OneLine>,
 }
 
@@ -61,9 +61,9 @@ column!(
 /// A default tax. What it leaves out is stated by nobody or by another.
 #[derive(Serialize, Deserialize)]
 struct StoredDatedTax {
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     from: Option<NaiveDate>,
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     rate: Option<Percentage>,
     #[serde(with = "TaxBasisMirror", default, skip_serializing_if = "is_unstated")]
     basis: TaxBasis,
@@ -96,9 +96,9 @@ column!(
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Registration")]
 struct RegistrationMirror {
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     scheme: Option<IdentifierScheme>,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     value: OneLine,
 }
 option_of!(registration: Registration = "RegistrationMirror");
@@ -106,42 +106,42 @@ option_of!(registration: Registration = "RegistrationMirror");
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "ElectronicAddress")]
 struct ElectronicAddressMirror {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     scheme: AddressScheme,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     value: OneLine,
 }
 option_of!(electronic_address: ElectronicAddress = "ElectronicAddressMirror");
 
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "PaperProfile")]
+#[serde(remote = "DocumentSettings")]
 struct PaperProfileMirror {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     strictness: Strictness,
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     size: Option<PaperSize>,
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     tax_label: Option<OneLine>,
     #[serde(with = "contact", default, skip_serializing_if = "Option::is_none")]
     contact: Option<Contact>,
     #[serde(with = "legal_notes", default, skip_serializing_if = "Vec::is_empty")]
     legal_notes: Vec<LegalNote>,
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     tax_currency: Option<Currency>,
 }
 column!(
     /// What an entity says of its documents.
-    StoredPaperProfileRef, StoredPaperProfile: PaperProfile = "PaperProfileMirror"
+    StoredPaperProfileRef, StoredPaperProfile: DocumentSettings = "PaperProfileMirror"
 );
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Contact")]
 struct ContactMirror {
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     name: Option<OneLine>,
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     phone: Option<OneLine>,
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     email: Option<OneLine>,
 }
 option_of!(contact: Contact = "ContactMirror");
@@ -149,15 +149,15 @@ option_of!(contact: Contact = "ContactMirror");
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "LegalNote")]
 struct LegalNoteMirror {
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     subject_code: Option<NoteSubject>,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     text: Prose,
 }
 list_of!(legal_notes: LegalNote = "LegalNoteMirror");
 
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "Paper")]
+#[serde(remote = "LegalParticulars")]
 pub(super) struct PaperMirror {
     #[serde(with = "PartyDetailsMirror")]
     customer: PartyDetails,
@@ -165,22 +165,22 @@ pub(super) struct PaperMirror {
     entity: PartyDetails,
     #[serde(with = "contact", default, skip_serializing_if = "Option::is_none")]
     contact: Option<Contact>,
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     buyer_reference: Option<BuyerReference>,
     #[serde(with = "bank_account", default, skip_serializing_if = "Option::is_none")]
     bank_account: Option<BankAccountProfile>,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     language: Language,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     size: PaperSize,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     tax_label: OneLine,
     #[serde(with = "legal_notes", default, skip_serializing_if = "Vec::is_empty")]
     legal_notes: Vec<LegalNote>,
     #[serde(with = "corrected", default, skip_serializing_if = "Option::is_none")]
-    corrects: Option<Corrected>,
+    corrects: Option<CorrectedDocument>,
     #[serde(with = "corrected", default, skip_serializing_if = "Option::is_none")]
-    corrects_last: Option<Corrected>,
+    corrects_last: Option<CorrectedDocument>,
     #[serde(with = "tax_in_currency", default, skip_serializing_if = "Option::is_none")]
     tax_in_currency: Option<TaxInCurrency>,
 }
@@ -190,11 +190,11 @@ pub(super) struct PaperMirror {
 struct PartyDetailsMirror {
     #[serde(with = "address", default, skip_serializing_if = "Option::is_none")]
     address: Option<Address>,
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     email: Option<OneLine>,
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     tax_id: Option<OneLine>,
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     vat_id: Option<VatId>,
     #[serde(with = "registration", default, skip_serializing_if = "Option::is_none")]
     registration: Option<Registration>,
@@ -206,39 +206,39 @@ option_of!(address: Address = "AddressMirror");
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "BankAccountProfile")]
 struct BankAccountMirror {
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     account_name: Option<OneLine>,
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     iban: Option<Iban>,
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     account_number: Option<OneLine>,
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     routing_number: Option<RoutingNumber>,
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     bic: Option<Bic>,
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     bank_name: Option<OneLine>,
 }
 option_of!(bank_account: BankAccountProfile = "BankAccountMirror");
 
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "Corrected")]
+#[serde(remote = "CorrectedDocument")]
 struct CorrectedMirror {
     #[serde(with = "NumberMirror")]
     number: DocumentNumber,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     issue_date: NaiveDate,
 }
-option_of!(corrected: Corrected = "CorrectedMirror");
+option_of!(corrected: CorrectedDocument = "CorrectedMirror");
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "TaxInCurrency")]
 struct TaxInCurrencyMirror {
     #[serde(with = "ExchangeRateMirror")]
     rate: ExchangeRate,
-    #[serde(with = "leaf::list")]
+    #[serde(with = "text_value::list")]
     amounts: Vec<Money>,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     total: Money,
 }
 option_of!(tax_in_currency: TaxInCurrency = "TaxInCurrencyMirror");
@@ -246,13 +246,13 @@ option_of!(tax_in_currency: TaxInCurrency = "TaxInCurrencyMirror");
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "ExchangeRate")]
 struct ExchangeRateMirror {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     from: Currency,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     to: Currency,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     date: NaiveDate,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     rate: Price,
 }
 
@@ -260,17 +260,22 @@ struct ExchangeRateMirror {
 pub(super) mod boxed {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use super::{Paper, PaperMirror};
+    use super::{LegalParticulars, PaperMirror};
 
-    pub(in super::super) fn serialize<S: Serializer>(paper: &Option<Box<Paper>>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in super::super) fn serialize<S: Serializer>(
+        paper: &Option<Box<LegalParticulars>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Item<'a>(#[serde(with = "PaperMirror")] &'a Paper);
+        struct Item<'a>(#[serde(with = "PaperMirror")] &'a LegalParticulars);
         paper.as_deref().map(Item).serialize(serializer)
     }
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<Paper>>, D::Error> {
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Box<LegalParticulars>>, D::Error> {
         #[derive(Deserialize)]
-        struct Item(#[serde(with = "PaperMirror")] Paper);
+        struct Item(#[serde(with = "PaperMirror")] LegalParticulars);
         Ok(Option::<Item>::deserialize(deserializer)?.map(|item| Box::new(item.0)))
     }
 }

@@ -6,25 +6,25 @@ use billing_domain::text::{OneLine, Prose};
 use serde::{Deserialize, Serialize};
 
 use super::{column, option_of};
-use crate::leaf;
+use crate::text_value;
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Address")]
 pub(super) struct AddressMirror {
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     line1: Option<Prose>,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     line2: Option<Prose>,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     city: Option<Prose>,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     state: Option<Prose>,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     zip_code: Option<Prose>,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     country: Option<Prose>,
     // Addresses kept before this was known don't have it.
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     country_code: Option<CountryCode>,
 }
 column!(
@@ -50,7 +50,7 @@ column!(
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "BankTransferDetails")]
 struct BankTransferMirror {
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     billing_account_id: Option<OneLine>,
 }
 option_of!(bank_transfer: BankTransferDetails = "BankTransferMirror");
@@ -59,9 +59,9 @@ option_of!(bank_transfer: BankTransferDetails = "BankTransferMirror");
 #[serde(remote = "OnlinePaymentDetails")]
 struct OnlineMirror {
     auto_charge: Option<bool>,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     payment_gateway_id: Option<OneLine>,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     payment_gateway_card_id: Option<OneLine>,
 }
 option_of!(online: OnlinePaymentDetails = "OnlineMirror");
@@ -69,9 +69,9 @@ option_of!(online: OnlinePaymentDetails = "OnlineMirror");
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "CryptoDetails")]
 struct CryptoMirror {
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     address: Option<OneLine>,
-    #[serde(with = "leaf::list")]
+    #[serde(with = "text_value::list")]
     tokens: Vec<OneLine>,
 }
 option_of!(crypto: CryptoDetails = "CryptoMirror");

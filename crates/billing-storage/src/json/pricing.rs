@@ -8,7 +8,7 @@ use billing_domain::text::OneLine;
 use serde::{Deserialize, Serialize};
 
 use super::{list_of, mirrored, option_of};
-use crate::leaf;
+use crate::text_value;
 
 /// A pricing's line items, to be written.
 #[derive(Serialize)]
@@ -24,9 +24,9 @@ mirrored!(StoredLineItemsRef, StoredLineItems: Vec<LineItem>);
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "LineItem")]
 struct LineItemMirror {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     id: LineItemId,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     name: OneLine,
     #[serde(with = "ChargeMirror")]
     charge: Charge,
@@ -39,7 +39,7 @@ enum ChargeMirror {
     Fixed {
         #[serde(flatten, with = "fixed_price")]
         price: FixedPrice,
-        #[serde(with = "leaf")]
+        #[serde(with = "text_value")]
         recurrence: Recurrence,
     },
     Usage(#[serde(with = "UsageChargeMirror")] UsageCharge),
@@ -48,7 +48,7 @@ enum ChargeMirror {
 /// A fixed price among its charge's keys: `amount` of a flat one, `price` of every other.
 #[derive(Serialize, Deserialize)]
 struct StoredFixedPrice {
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     amount: Option<Price>,
     #[serde(with = "metered_price", default, skip_serializing_if = "Option::is_none")]
     price: Option<UsagePrice>,
@@ -84,17 +84,17 @@ pub(super) mod fixed_price {
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "UsageCharge")]
 pub(super) struct UsageChargeMirror {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     usage_product_ref: UsageProductRef,
     #[serde(with = "UsagePriceMirror")]
     price: UsagePrice,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     included_quantity: Quantity,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     prepaid_quantity: Option<Quantity>,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     minimum_amount: Option<Price>,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     maximum_amount: Option<Price>,
 }
 
@@ -102,21 +102,21 @@ pub(super) struct UsageChargeMirror {
 #[serde(remote = "UsagePrice", rename_all = "SCREAMING_SNAKE_CASE")]
 enum UsagePriceMirror {
     PerUnit {
-        #[serde(with = "leaf")]
+        #[serde(with = "text_value")]
         unit_price: Price,
     },
     Graduated(#[serde(with = "tiers")] Tiers),
     Volume(#[serde(with = "tiers")] Tiers),
     Package {
-        #[serde(with = "leaf")]
+        #[serde(with = "text_value")]
         package_size: Quantity,
-        #[serde(with = "leaf")]
+        #[serde(with = "text_value")]
         package_price: Price,
     },
     Percentage {
-        #[serde(with = "leaf")]
+        #[serde(with = "text_value")]
         rate: Percentage,
-        #[serde(with = "leaf")]
+        #[serde(with = "text_value")]
         fixed_amount: Price,
     },
 }
@@ -124,11 +124,11 @@ enum UsagePriceMirror {
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Tier")]
 pub(super) struct TierMirror {
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     up_to: Option<Price>,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     unit_price: Price,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     flat_amount: Price,
 }
 list_of!(tier_list: Tier = "TierMirror");

@@ -21,7 +21,7 @@ use super::paper::{TaxBasisMirror, is_unstated};
 use super::party::PaymentMirror;
 use super::pricing::{UsageChargeMirror, fixed_price};
 use super::{column, list_of};
-use crate::leaf;
+use crate::text_value;
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "ProductTerms")]
@@ -35,26 +35,26 @@ struct TermsMirror {
     all_line_items: bool,
     #[serde(with = "schedule")]
     schedule: BillingSchedule,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     payment_time: PaymentTime,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     stated_entity: Option<EntityRef>,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     entity_ref: EntityRef,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     tax: Option<Percentage>,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     discount: Option<Percentage>,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     net_terms: Option<NetTerms>,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     note: Option<Prose>,
     #[serde(with = "PaymentMirror")]
     payment: PaymentDetails,
     // Left out where it says nothing: terms kept before this was known don't have it.
     #[serde(with = "TaxBasisMirror", default, skip_serializing_if = "is_unstated")]
     treatment: TaxBasis,
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     buyer_reference: Option<BuyerReference>,
 }
 column!(
@@ -65,22 +65,22 @@ column!(
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "FrozenPricing")]
 struct FrozenPricingMirror {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     pricing_ref: PricingRef,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     name: OneLine,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     currency: Currency,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     minimum_fee: Option<Price>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "SelectedLineItem")]
 struct SelectedLineItemMirror {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     id: LineItemId,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     name: OneLine,
     #[serde(with = "SelectedChargeMirror")]
     charge: SelectedCharge,
@@ -93,7 +93,7 @@ enum SelectedChargeMirror {
     Fixed {
         #[serde(flatten, with = "fixed_price")]
         price: FixedPrice,
-        #[serde(with = "leaf")]
+        #[serde(with = "text_value")]
         recurrence: Recurrence,
         #[serde(with = "quantities", default, skip_serializing_if = "is_one_throughout")]
         quantities: Quantities,
@@ -108,9 +108,9 @@ fn is_one_throughout(quantities: &Quantities) -> bool {
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "QuantityStep")]
 pub(super) struct QuantityStepMirror {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     from: NaiveDate,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     quantity: Quantity,
 }
 list_of!(quantity_steps: QuantityStep = "QuantityStepMirror");
@@ -137,28 +137,28 @@ mod quantities {
 struct MeteredChargeMirror {
     #[serde(with = "UsageChargeMirror")]
     charge: UsageCharge,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     unit: Option<OneLine>,
     // Terms kept before this was known don't have it.
-    #[serde(with = "leaf", default)]
+    #[serde(with = "text_value", default)]
     unit_code: UnitCode,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     aggregation: Aggregation,
 }
 
 #[derive(Serialize, Deserialize)]
 struct StoredSchedule {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     first_day: NaiveDate,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     last_day: NaiveDate,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     unit: CycleUnit,
     count: u16,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     issue_day: Option<NaiveDate>,
     // Left out where the other fields tell it, as in terms stored before it could be fixed.
-    #[serde(with = "leaf::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     anchor: Option<NaiveDate>,
 }
 
@@ -198,9 +198,9 @@ mod schedule {
 
 #[derive(Serialize, Deserialize)]
 struct StoredPeriod {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     first_day: NaiveDate,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     last_day: NaiveDate,
 }
 

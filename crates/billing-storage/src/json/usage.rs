@@ -6,7 +6,7 @@ use billing_domain::usage::{ReportData, ReportValue, Validations};
 use serde::{Deserialize, Serialize};
 
 use super::{column, list_of};
-use crate::leaf;
+use crate::text_value;
 
 column!(
     /// Report data as a list of pairs: order, and the text of numbers, are part of it.
@@ -69,9 +69,9 @@ mod report {
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Validations")]
 struct ValidationsMirror {
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     currency: Option<Currency>,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     entity_ref: Option<EntityRef>,
 }
 column!(

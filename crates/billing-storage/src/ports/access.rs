@@ -14,11 +14,11 @@ use diesel::prelude::*;
 use uuid::Uuid;
 
 use super::{counted, limits};
-use crate::leaf::Leaf as _;
-use crate::one_of::one_of_ids;
+use crate::in_list::one_of_ids;
 use crate::row::{Cell, Row};
 use crate::schema::{administrators, api_keys, revoked_tokens, sessions, signing_secrets};
 use crate::sql_types::Bound;
+use crate::text_value::TextValue as _;
 use crate::tx::{Transaction, load_held, with_conn};
 
 #[derive(Queryable, Selectable)]
@@ -94,7 +94,7 @@ impl Administrators for Transaction<'_> {
                 administrators::password_hash.eq(&administrator.password_hash.0),
                 administrators::created_at.eq(Bound(administrator.created_at)),
                 administrators::disabled_at.eq(administrator.disabled_at.map(Bound)),
-                administrators::role.eq(administrator.role.show()),
+                administrators::role.eq(administrator.role.to_text()),
                 administrators::one_time_until.eq(administrator.one_time_until.map(Bound)),
                 administrators::second_factor_secret.eq(secret),
                 administrators::second_factor_since.eq(since),
@@ -171,7 +171,7 @@ impl Administrators for Transaction<'_> {
         .set((
             administrators::password_hash.eq(&administrator.password_hash.0),
             administrators::disabled_at.eq(administrator.disabled_at.map(Bound)),
-            administrators::role.eq(administrator.role.show()),
+            administrators::role.eq(administrator.role.to_text()),
             administrators::one_time_until.eq(administrator.one_time_until.map(Bound)),
             administrators::second_factor_secret.eq(secret),
             administrators::second_factor_since.eq(since),
@@ -229,7 +229,7 @@ impl ApiKeys for Transaction<'_> {
                 api_keys::api_key.eq(&key.api_key),
                 api_keys::password_digest.eq(key.password_digest.0.as_slice()),
                 api_keys::name.eq(key.name.as_ref().map(OneLine::as_str)),
-                api_keys::scopes.eq(key.scopes.show()),
+                api_keys::scopes.eq(key.scopes.to_text()),
                 api_keys::created_at.eq(Bound(key.created_at)),
                 api_keys::last_used_at.eq(key.last_used_at.map(Bound)),
                 api_keys::expires_at.eq(key.expires_at.map(Bound)),
@@ -480,7 +480,7 @@ impl SigningSecrets for Transaction<'_> {
         let inserted = with_conn!(self, "signing_secrets", |conn| diesel::insert_into(signing_secrets::table)
             .values((
                 signing_secrets::kid.eq(&secret.kid),
-                signing_secrets::purpose.eq(secret.purpose.show()),
+                signing_secrets::purpose.eq(secret.purpose.to_text()),
                 signing_secrets::secret.eq(&secret.secret),
                 signing_secrets::created_at.eq(Bound(secret.created_at)),
             ))
@@ -496,7 +496,7 @@ impl SigningSecrets for Transaction<'_> {
 
     fn signing_secrets(&mut self, purpose: SecretPurpose) -> StoreResult<Vec<SigningSecret>> {
         let rows: Vec<SigningSecretRow> = with_conn!(self, "signing_secrets", |conn| signing_secrets::table
-            .filter(signing_secrets::purpose.eq(purpose.show()))
+            .filter(signing_secrets::purpose.eq(purpose.to_text()))
             .order((signing_secrets::created_at.desc(), signing_secrets::kid.desc()))
             .select(SigningSecretRow::as_select())
             .load(conn))?;

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::account::{AccountKey, Application, Payment, PaymentKind, Source};
 use billing_domain::calendar::Timestamp;
-use billing_domain::document::{BookDocument, Standing};
-use billing_domain::ledger::receive::AccountEntry;
+use billing_domain::document::{BookDocument, LifecycleStatus};
+use billing_domain::ledger::receivables::AccountEntry;
 use billing_domain::money::{Money, MoneySum};
 use billing_domain::ports::{Accounts, ApplicationsOf, DocumentsOf, PaymentsOf, StoreResult};
+use billing_domain::receivables::{AccountKey, Application, ApplicationSource, Payment, PaymentKind};
 use billing_domain::refs::{CustomerId, OrganizationId};
 use billing_domain::text::OneLine;
 use diesel::dsl::sql;
@@ -19,7 +19,7 @@ use super::balances::{key_of, unapplied_columns, unapplied_sum};
 use super::document_rows::{ISSUED, UNCOLLECTIBLE, WithParts};
 use super::payments::{ApplicationRow, PAYMENT, PaymentRow, REFUND, read_applications, read_payments};
 use crate::arrays::{InsertRows, Returning, column};
-use crate::one_of::one_of_ids;
+use crate::in_list::one_of_ids;
 use crate::row::{Cell, Row};
 use crate::schema::{accounts, applications, documents, payments, write_offs};
 use crate::sql_types::{Bound, Id};
@@ -34,11 +34,11 @@ impl Accounts for Transaction<'_> {
         organization: OrganizationId,
         keys: &BTreeSet<AccountKey>,
     ) -> StoreResult<BTreeMap<AccountKey, MoneySum>> {
-        type Kept = (Cell<Uuid>, String, String, i64, i64);
+        type AccountRow = (Cell<Uuid>, String, String, i64, i64);
         let keys: Vec<&AccountKey> = keys.iter().collect();
         keys.iter().try_for_each(|key| self.note_account(key))?;
         // A row is held by writing what it has.
-        let held: Vec<Kept> = if let Some(connection) = self.with_arrays() {
+        let held: Vec<AccountRow> = if let Some(connection) = self.with_arrays() {
             let columns = vec![
                 ("customer_id", column(&keys, |key| key.customer_id.as_uuid())),
                 ("entity_ref", column(&keys, |key| key.entity_ref.as_str().to_owned())),
@@ -215,10 +215,10 @@ impl Accounts for Transaction<'_> {
                     let ids: Vec<_> = refs.iter().map(|application| application.as_uuid()).collect();
                     of_account().filter(one_of_ids(applications::application_id, ids)).load(conn)
                 }
-                ApplicationsOf::From(Source::Credit(credit)) => {
+                ApplicationsOf::From(ApplicationSource::Credit(credit)) => {
                     of_account().filter(applications::from_document_id.eq(Bound(credit.as_uuid()))).load(conn)
                 }
-                ApplicationsOf::From(Source::Payment(payment)) => {
+                ApplicationsOf::From(ApplicationSource::Payment(payment)) => {
                     of_account().filter(applications::from_payment_id.eq(Bound(payment.as_uuid()))).load(conn)
                 }
                 ApplicationsOf::All => of_account().load(conn),
@@ -341,9 +341,9 @@ impl Transaction<'_> {
                     documents::updated_at.eq(Bound(at)),
                 );
                 let lifecycle = match standing {
-                    Standing::Issued => Some(ISSUED),
-                    Standing::Uncollectible => Some(UNCOLLECTIBLE),
-                    Standing::Draft | Standing::Void | Standing::Discarded => None,
+                    LifecycleStatus::Issued => Some(ISSUED),
+                    LifecycleStatus::Uncollectible => Some(UNCOLLECTIBLE),
+                    LifecycleStatus::Draft | LifecycleStatus::Void | LifecycleStatus::Discarded => None,
                 };
                 let changed = with_conn!(self, "documents", |conn| {
                     let row = diesel::update(documents::table.find(id)).filter(documents::organization_id.eq(owner));
@@ -396,9 +396,9 @@ impl Transaction<'_> {
 }
 
 /// A credit's or a payment's identifier.
-fn source_ids(source: Source) -> (Option<uuid::Uuid>, Option<uuid::Uuid>) {
+fn source_ids(source: ApplicationSource) -> (Option<uuid::Uuid>, Option<uuid::Uuid>) {
     match source {
-        Source::Credit(credit) => (Some(credit.as_uuid()), None),
-        Source::Payment(payment) => (None, Some(payment.as_uuid())),
+        ApplicationSource::Credit(credit) => (Some(credit.as_uuid()), None),
+        ApplicationSource::Payment(payment) => (None, Some(payment.as_uuid())),
     }
 }

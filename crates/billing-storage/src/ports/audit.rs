@@ -10,11 +10,11 @@ use diesel::sql_types::{BigInt, Nullable, Text};
 use uuid::Uuid;
 
 use super::counted;
-use crate::leaf::Leaf as _;
 use crate::row::{Cell, Row};
 use crate::schema::audit_log;
 use crate::sql_types::{Bound, Id, Ts};
 use crate::statement::Statement;
+use crate::text_value::TextValue as _;
 use crate::tx::{Transaction, with_conn};
 
 /// What is read of an entry, in the order of [`Fields`].
@@ -51,8 +51,8 @@ fn narrowed<R>(organization: OrganizationId, filter: &AuditFilter) -> Statement<
     s.id(organization.as_uuid());
     let AuditFilter { author, action, kind, reference, from, to, request_id, without_access } = filter;
     let texts = [
-        (" AND actor = ", author.map(|author| author.show())),
-        (" AND action = ", action.map(|action| action.show())),
+        (" AND actor = ", author.map(|author| author.to_text())),
+        (" AND action = ", action.map(|action| action.to_text())),
         (" AND request_id = ", request_id.as_ref().map(|id| id.as_str().to_owned())),
     ];
     for (condition, text) in texts {
@@ -92,7 +92,7 @@ impl AuditLog for Transaction<'_> {
                 audit_log::audit_id.eq(Bound(entry.audit_ref.as_uuid())),
                 audit_log::organization_id.eq(Bound(organization.as_uuid())),
                 audit_log::at.eq(Bound(entry.at)),
-                audit_log::actor.eq(entry.author.show()),
+                audit_log::actor.eq(entry.author.to_text()),
                 audit_log::action.eq(entry.action.as_str()),
                 audit_log::subject.eq(subject(entry.kind, &entry.reference)),
                 audit_log::before.eq(entry.before.as_deref()),

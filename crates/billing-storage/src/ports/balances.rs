@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use billing_domain::account::{AccountKey, StatementEntry, StatementKind};
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentKind;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::money::{Currency, Money, MoneySum};
 use billing_domain::ports::{Balances, StoreError, StoreResult};
+use billing_domain::receivables::{AccountKey, StatementEntry, StatementKind};
 use billing_domain::refs::{CustomerId, DocumentRef, EntityRef, OrganizationId, PaymentRef};
 use chrono::NaiveDate;
 use diesel::dsl::sql;

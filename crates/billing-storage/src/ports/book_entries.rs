@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::document::lines::{LedgerLine, Sum, SumKey};
+use billing_domain::document::lines::{BaseAndAmount, LedgerLine, SumKey};
 use billing_domain::document::{DocumentHead, DocumentKind, DraftContent, IssuedDocument};
 use billing_domain::money::Percentage;
-use billing_domain::ports::{BookEntries, FamilySum, StoreError, StoreResult};
+use billing_domain::ports::{BookWriter, FamilySum, StoreError, StoreResult};
 use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, OrganizationId};
 use billing_domain::text::OneLine;
 use chrono::NaiveDate;
@@ -143,7 +143,7 @@ impl Transaction<'_> {
     }
 }
 
-impl BookEntries for Transaction<'_> {
+impl BookWriter for Transaction<'_> {
     fn open_documents(&mut self, organization: OrganizationId, drafts: &[(&DocumentHead, DocumentRef)]) -> StoreResult<()> {
         if let Some((head, _)) = drafts.iter().find(|(head, _)| head.kind != head.number.kind) {
             return self.refuse(format!("documents {}: its number is of another kind", head.document_ref));
@@ -218,14 +218,14 @@ impl BookEntries for Transaction<'_> {
 
     fn add_sums_of_families(&mut self, organization: OrganizationId, added: &[(CustomerId, FamilySum)]) -> StoreResult<()> {
         // One row a key: PostgreSQL refuses to add to a row twice in one statement.
-        let mut sums: BTreeMap<(CustomerId, DocumentRef, SumKey), Sum> = BTreeMap::new();
+        let mut sums: BTreeMap<(CustomerId, DocumentRef, SumKey), BaseAndAmount> = BTreeMap::new();
         for (customer_id, FamilySum { family, key, sum }) in added {
             let total = sums.entry((*customer_id, *family, key.clone())).or_default();
             let added = total.base.checked_add(sum.base).zip(total.amount.checked_add(sum.amount));
             let Some((base, amount)) = added else {
                 return Err(StoreError::Corrupt(format!("family_sums {family}: a sum is out of range")));
             };
-            *total = Sum { base, amount };
+            *total = BaseAndAmount { base, amount };
         }
         if sums.is_empty() {
             return Ok(());
@@ -287,7 +287,7 @@ impl NewSum {
     fn of(
         organization: OrganizationId,
         (customer_id, family, key): (CustomerId, DocumentRef, SumKey),
-        sum: Sum,
+        sum: BaseAndAmount,
     ) -> StoreResult<Self> {
         let (product_no, discount_rate, tax) = match key {
             SumKey::Discount(product_no, rates) => (i32::from(product_no.0), rate_key(rates.discount), rates.tax),

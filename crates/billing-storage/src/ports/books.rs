@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::document::BookDocument;
-use billing_domain::document::lines::{FamilySums, Rates, Sum, SumKey};
-use billing_domain::document::linking::{Place, Slot};
-use billing_domain::document::totals::UsageFacts;
-use billing_domain::ledger::{Agreement, BookRows};
-use billing_domain::ports::{Books, Lock, StoreResult};
+use billing_domain::document::lines::{BaseAndAmount, DiscountAndTax, FamilySums, SumKey};
+use billing_domain::document::linking::{BillingSlot, SlotKind};
+use billing_domain::document::totals::UsageTotals;
+use billing_domain::ledger::{BookRows, ContractHeader};
+use billing_domain::ports::{BookReader, Lock, StoreResult};
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
 use billing_domain::tax::TaxTreatment;
 use chrono::NaiveDate;
@@ -21,12 +21,12 @@ use super::contracts::Found;
 use super::document_rows::{DRAFT, USAGE, WithParts};
 use super::ledger::read_basis;
 use super::running_totals::{TotalRow, read_totals};
-use crate::one_of::{Value, also_one_of_ids, one_of_days, one_of_ids, one_of_numbers, one_of_rows};
+use crate::in_list::{Value, also_one_of_ids, one_of_days, one_of_ids, one_of_numbers, one_of_rows};
+use crate::nested_rows::{ChargesOfContract, DocumentsOfTotal, SumsOfFamily, VersionBefore};
 use crate::row::{Cell, Row};
 use crate::schema::{contracts, document_parts, documents, usage_totals};
 use crate::sql_types::{Bound, JsonText};
 use crate::tx::{Transaction, load_contract, with_conn};
-use crate::under::{ChargesOfContract, DocumentsOfTotal, SumsOfFamily, VersionBefore};
 
 /// What a sum of tax has in the place of a product, because a key has no NULL.
 pub(super) const NO_PRODUCT: i32 = -1;
@@ -48,16 +48,16 @@ struct SumRow {
 }
 
 impl SumRow {
-    fn read(self, family: Uuid) -> StoreResult<(SumKey, Sum)> {
+    fn read(self, family: Uuid) -> StoreResult<(SumKey, BaseAndAmount)> {
         let row = Row::new("family_sums", family);
         let tax = TaxTreatment { rate: row.leaf("tax_rate", &self.tax_rate)?, basis: read_basis(&row, &self.tax_basis)? };
         let key = if self.product_no == NO_PRODUCT {
             SumKey::Tax(tax)
         } else {
             let product_no = ProductNo(row.checked("product_no", u16::try_from(self.product_no))?);
-            SumKey::Discount(product_no, Rates { discount: row.leaf("discount_rate", &self.discount_rate)?, tax })
+            SumKey::Discount(product_no, DiscountAndTax { discount: row.leaf("discount_rate", &self.discount_rate)?, tax })
         };
-        Ok((key, Sum { base: self.base_minor, amount: self.amount_minor }))
+        Ok((key, BaseAndAmount { base: self.base_minor, amount: self.amount_minor }))
     }
 }
 
@@ -155,17 +155,17 @@ impl Transaction<'_> {
             totals.entry(key).or_default().push(total);
         }
         for (key, totals) in totals {
-            books.entry(key).or_default().usage = UsageFacts::new(read_totals(totals)?);
+            books.entry(key).or_default().usage = UsageTotals::new(read_totals(totals)?);
         }
         Ok(())
     }
 }
 
 /// A document in force, and where a product of it stands: customer, contract, product, first day, slot; and whose it is.
-type Standing = (WithParts, Cell<Uuid>, Cell<Uuid>, i32, Cell<NaiveDate>, Option<String>, Cell<Uuid>);
+type OccupiedSlotRow = (WithParts, Cell<Uuid>, Cell<Uuid>, i32, Cell<NaiveDate>, Option<String>, Cell<Uuid>);
 
 /// What stands in documents, as [`Standing`] has it.
-macro_rules! standing {
+macro_rules! occupied_slots {
     () => {
         document_parts::table
             .inner_join(
@@ -190,18 +190,18 @@ macro_rules! standing {
 
 impl Transaction<'_> {
     /// What stands in places or near them, of whomever: few stand where nobody asked.
-    fn parts_around(&mut self, places: &BTreeSet<(ContractKey, Place)>) -> StoreResult<Vec<Standing>> {
-        let mut contracts: BTreeMap<ContractKey, Vec<Place>> = BTreeMap::new();
+    fn parts_around(&mut self, places: &BTreeSet<(ContractKey, BillingSlot)>) -> StoreResult<Vec<OccupiedSlotRow>> {
+        let mut contracts: BTreeMap<ContractKey, Vec<BillingSlot>> = BTreeMap::new();
         for (contract, place) in places {
             contracts.entry(*contract).or_default().push(*place);
         }
-        let mut found: Vec<Standing> = Vec::new();
+        let mut found: Vec<OccupiedSlotRow> = Vec::new();
         // SQLite is asked in the same process, and finds a list of rows by no index.
         if self.is_sqlite() || contracts.len() == 1 {
             for (contract, places) in contracts {
                 let products: BTreeSet<i32> = places.iter().map(|place| i32::from(place.product_no.0)).collect();
                 let days: BTreeSet<NaiveDate> = places.iter().map(|place| place.period_start).collect();
-                let rows: Vec<Standing> = with_conn!(self, "document_parts", |conn| standing!()
+                let rows: Vec<OccupiedSlotRow> = with_conn!(self, "document_parts", |conn| occupied_slots!()
                     .filter(document_parts::customer_id.eq(Bound(contract.customer.as_uuid())))
                     .filter(document_parts::contract_id.eq(Bound(contract.contract.as_uuid())))
                     .filter(one_of_numbers(document_parts::product_no, products))
@@ -213,7 +213,7 @@ impl Transaction<'_> {
         }
         let all = Vec::from_iter(places);
         for places in all.chunks(MAX_BINDS / PLACE_COLUMNS) {
-            let of_place = |(contract, place): &&(ContractKey, Place)| {
+            let of_place = |(contract, place): &&(ContractKey, BillingSlot)| {
                 vec![
                     Value::Id(contract.customer.as_uuid()),
                     Value::Id(contract.contract.as_uuid()),
@@ -221,8 +221,8 @@ impl Transaction<'_> {
                     Value::Day(place.period_start),
                 ]
             };
-            let rows: Vec<Standing> = with_conn!(self, "document_parts", |conn| {
-                standing!()
+            let rows: Vec<OccupiedSlotRow> = with_conn!(self, "document_parts", |conn| {
+                occupied_slots!()
                 .filter(one_of_rows(
                     "document_parts.customer_id, document_parts.contract_id, document_parts.product_no, document_parts.period_start",
                     places.iter().map(of_place),
@@ -235,8 +235,8 @@ impl Transaction<'_> {
     }
 }
 
-impl Books for Transaction<'_> {
-    fn agreement(&mut self, key: ContractKey, lock: Option<Lock>) -> StoreResult<Option<Agreement>> {
+impl BookReader for Transaction<'_> {
+    fn agreement(&mut self, key: ContractKey, lock: Option<Lock>) -> StoreResult<Option<ContractHeader>> {
         if let Some(lock) = lock {
             self.note_contract(key.contract, lock)?;
         }
@@ -251,7 +251,7 @@ impl Books for Transaction<'_> {
         found.into_iter().next().map(|found| self.unchanged(found)).transpose()
     }
 
-    fn agreement_of(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<Agreement>> {
+    fn agreement_of(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<ContractHeader>> {
         let found: Vec<Found> = with_conn!(self, "contracts", |conn| contracts::table
             .filter(contracts::contract_id.eq(Bound(contract_ref.as_uuid())))
             .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
@@ -260,7 +260,7 @@ impl Books for Transaction<'_> {
         found.into_iter().next().map(Found::read).transpose()
     }
 
-    fn agreements(&mut self, contracts: &[ContractKey]) -> StoreResult<Vec<Agreement>> {
+    fn agreements(&mut self, contracts: &[ContractKey]) -> StoreResult<Vec<ContractHeader>> {
         let ids = contracts.iter().map(|key| key.contract.as_uuid());
         let customers: BTreeSet<Uuid> = contracts.iter().map(|key| key.customer.as_uuid()).collect();
         let wanted: BTreeSet<&ContractKey> = contracts.iter().collect();
@@ -296,8 +296,8 @@ impl Books for Transaction<'_> {
         Ok(books)
     }
 
-    fn documents_in_places(&mut self, places: &[(ContractKey, Place)]) -> StoreResult<Vec<BookDocument>> {
-        let wanted: BTreeSet<(ContractKey, Place)> = places.iter().copied().collect();
+    fn documents_in_places(&mut self, places: &[(ContractKey, BillingSlot)]) -> StoreResult<Vec<BookDocument>> {
+        let wanted: BTreeSet<(ContractKey, BillingSlot)> = places.iter().copied().collect();
         let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
         for (document, customer_id, contract_id, product_no, period_start, slot, owner) in self.parts_around(&wanted)? {
             let id = document.id()?;
@@ -307,10 +307,10 @@ impl Books for Transaction<'_> {
                 customer: CustomerId::from_uuid(row.cell("customer_id", customer_id)?),
                 contract: ContractRef::from_uuid(row.cell("contract_id", contract_id)?),
             };
-            let slot: Option<Slot> = row.optional_leaf("slot", slot.as_deref())?;
+            let slot: Option<SlotKind> = row.optional_leaf("slot", slot.as_deref())?;
             let product_no = ProductNo(row.checked("product_no", u16::try_from(product_no))?);
             let period_start = row.cell("period_start", period_start)?;
-            let is_wanted = slot.is_some_and(|slot| wanted.contains(&(contract, Place { product_no, period_start, slot })));
+            let is_wanted = slot.is_some_and(|slot| wanted.contains(&(contract, BillingSlot { product_no, period_start, slot })));
             // One of several products stands in several places.
             if is_wanted && seen.insert(id) {
                 found.push(document);
@@ -339,11 +339,11 @@ pub(super) fn by_creation(rows: Vec<WithParts>) -> StoreResult<Vec<BookDocument>
 
 #[cfg(test)]
 mod tests {
-    use billing_domain::ports::Books as _;
+    use billing_domain::ports::BookReader as _;
     use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId};
     use uuid::Uuid;
 
-    use crate::plans::plans_of;
+    use crate::query_plans::plans_of;
 
     #[test]
     fn contracts_and_documents_are_found_by_their_references_without_a_walk_through_others() {

@@ -9,8 +9,8 @@ use billing_domain::text::OneLine;
 use diesel::prelude::*;
 
 use super::{counted, limits};
-use crate::columns::Columns as _;
-use crate::one_of::one_of_texts;
+use crate::column_values::Columns as _;
+use crate::in_list::one_of_texts;
 use crate::row::{Cell, Row};
 use crate::schema::{PricingColumns, UsageProductColumns, pricings, usage_products};
 use crate::sql_types::Bound;

@@ -14,12 +14,12 @@ use serde::{Deserialize, Deserializer};
 use uuid::Uuid;
 
 use super::{counted, limits, stored};
-use crate::failure::Failure;
-use crate::leaf::Leaf as _;
-use crate::one_of::{also_one_of_ids, one_of_texts};
+use crate::failure::StatementError;
+use crate::in_list::{also_one_of_ids, one_of_texts};
 use crate::row::{Cell, Row};
 use crate::schema::{charge_revisions, charges};
 use crate::sql_types::Bound;
+use crate::text_value::TextValue as _;
 use crate::tx::{Transaction, with_conn};
 
 /// A truth as JSON has it: SQLite has numbers.
@@ -131,14 +131,14 @@ macro_rules! charge_rows {
                     unit_price: Bound(charge.unit_price.as_decimal()),
                     unit: charge.unit.as_ref().map(OneLine::as_str),
                     currency: charge.currency.code(),
-                    bill_with: charge.bill_with.show(),
+                    bill_with: charge.bill_with.to_text(),
                     discountable: charge.discountable,
                     note: charge.note.as_ref().map(Prose::as_str),
                     reason: charge.reason.as_ref().map(Prose::as_str),
                     recorded_at: Bound(charge.recorded_at),
                     revision: stored(charge.revision)?,
                     revised_at: Bound(charge.revised_at),
-                    revised_by: charge.revised_by.show(),
+                    revised_by: charge.revised_by.to_text(),
                     deleted: charge.deleted,
                 })
             }
@@ -178,7 +178,7 @@ impl Charges for Transaction<'_> {
             .set(row)
             .execute(conn))?;
         if changed == 0 {
-            return Err(self.remember(Failure::Contended));
+            return Err(self.remember(StatementError::Contended));
         }
         with_conn!(self, "charge_revisions", |conn| diesel::insert_into(charge_revisions::table)
             .values((charge_revisions::organization_id.eq(Bound(organization.as_uuid())), kept))

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
-use billing_domain::contract::{Agreed, Contract, ContractProduct, Segment};
-use billing_domain::ledger::Agreement;
+use billing_domain::contract::{Contract, ContractProduct, Segment, SegmentTerms};
+use billing_domain::ledger::ContractHeader;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Books as _, Contracts, Lock, StoreResult};
+use billing_domain::ports::{BookReader as _, Contracts, Lock, StoreResult};
 use billing_domain::refs::{
     ContractKey, ContractRef, CustomerId, CustomerRef, EntityRef, OrganizationId, ProductNo, UsageProductRef,
 };
@@ -21,16 +21,16 @@ use uuid::Uuid;
 use super::document_rows::DRAFT;
 use super::parties::CustomerRow;
 use super::{MAX_BINDS, counted, limits, stored};
-use crate::failure::Failure;
+use crate::failure::StatementError;
+use crate::in_list::{Value, one_of_ids, one_of_rows};
 use crate::json::{StoredTerms, StoredTermsRef};
-use crate::leaf::Leaf as _;
-use crate::one_of::{Value, one_of_ids, one_of_rows};
+use crate::lock_gate::{LockContracts, pass_gate};
+use crate::nested_rows::{CustomerOfContract, SegmentsOfContract};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{contract_products, contract_usage_products, contract_versions, contracts, customers, documents};
 use crate::sql_types::{Bound, JsonText};
-use crate::turnstile::{HoldContracts, walked_through};
+use crate::text_value::TextValue as _;
 use crate::tx::{Connection, Transaction, load_contract, load_held, with_conn};
-use crate::under::{CustomerOfContract, SegmentsOfContract};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = contracts)]
@@ -131,8 +131,8 @@ struct Outlined {
 impl SegmentRow {
     fn read(self, row: &Row<Uuid>) -> StoreResult<(ProductNo, Segment)> {
         let agreed = match (self.terms, self.end_reason) {
-            (Some(terms), None) => Agreed::Billed(Box::new(row.json::<StoredTerms>("terms", &terms)?.0)),
-            (None, Some(reason)) => Agreed::Ended(row.leaf("end_reason", &reason)?),
+            (Some(terms), None) => SegmentTerms::Billed(Box::new(row.json::<StoredTerms>("terms", &terms)?.0)),
+            (None, Some(reason)) => SegmentTerms::Ended(row.leaf("end_reason", &reason)?),
             (Some(_), Some(_)) | (None, None) => return Err(row.corrupt("terms", "neither billed nor ended")),
         };
         let segment = Segment {
@@ -150,7 +150,7 @@ impl Found {
         Row::new("contracts", "").cell("contract_id", self.contract.contract_id.clone())
     }
 
-    pub(super) fn read(self) -> StoreResult<Agreement> {
+    pub(super) fn read(self) -> StoreResult<ContractHeader> {
         let contract_id = self.id()?;
         let row = Row::new("contracts", contract_id);
         let Self { contract, segments, customer } = self;
@@ -159,7 +159,7 @@ impl Found {
         let (products, _) = products_of(contract_id, row.under("products", segments.as_ref())?)?;
         let next_due_at = row.optional("next_due_at", contract.next_due_at.clone())?;
         let contract = contract.read(contract_id, customer.id, customer.customer_ref.clone(), products)?;
-        Ok(Agreement { contract, customer, next_due_at })
+        Ok(ContractHeader { contract, customer, next_due_at })
     }
 }
 
@@ -257,12 +257,12 @@ macro_rules! segments {
 
 impl Transaction<'_> {
     /// A contract that was held, if it is still as it was when the statement began that held it.
-    pub(super) fn unchanged(&mut self, (found, before): (Found, Option<JsonText>)) -> StoreResult<Agreement> {
+    pub(super) fn unchanged(&mut self, (found, before): (Found, Option<JsonText>)) -> StoreResult<ContractHeader> {
         let row = Row::new("contracts", found.id()?);
         let before: Option<(u32,)> = row.under("version", before.as_ref())?.pop();
         let agreement = found.read()?;
         if before.is_some_and(|(before,)| before != agreement.contract.version) {
-            return Err(self.remember(Failure::Contended));
+            return Err(self.remember(StatementError::Contended));
         }
         Ok(agreement)
     }
@@ -319,8 +319,8 @@ impl Transaction<'_> {
             metered.extend(product.terms().flat_map(|terms| terms.metered_products()).map(|metered| (product.no, metered)));
             for segment in product.segments.iter().filter(|segment| brought_by.is_none_or(|version| version == segment.version)) {
                 let (terms, end_reason) = match &segment.agreed {
-                    Agreed::Billed(terms) => (Some(to_json(&StoredTermsRef(terms))?), None),
-                    Agreed::Ended(reason) => (None, Some(reason.show())),
+                    SegmentTerms::Billed(terms) => (Some(to_json(&StoredTermsRef(terms))?), None),
+                    SegmentTerms::Ended(reason) => (None, Some(reason.to_text())),
                 };
                 segments.push(NewSegment {
                     contract_id,
@@ -456,7 +456,7 @@ impl Contracts for Transaction<'_> {
         }
         for pairs in pairs.chunks(at_once) {
             let customers = || pairs.iter().map(|(customer_id, _)| customer_id.as_uuid());
-            let walked = || walked_through(customers(), lock);
+            let walked = || pass_gate(customers(), lock);
             let rows: Vec<(Outline, Option<String>)> = if let [(customer_id, product)] = pairs {
                 let metering = contract_usage_products::table
                     .filter(contract_usage_products::customer_id.eq(Bound(customer_id.as_uuid())))
@@ -533,7 +533,7 @@ impl Contracts for Transaction<'_> {
         self.holds_contracts |= !contracts.is_empty();
         // SQLite's only writer holds every row already.
         let Connection::Postgres(connection) = &mut self.connection else { return Ok(()) };
-        let hold = HoldContracts::new(contracts, is_first);
+        let hold = LockContracts::new(contracts, is_first);
         if hold.is_empty() {
             return Ok(());
         }

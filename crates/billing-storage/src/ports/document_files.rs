@@ -1,17 +1,17 @@
 //! Files that are kept of issued documents.
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::document::files::{DocumentFile, FileForm, MadeFile};
+use billing_domain::document::files::{DocumentFile, FileForm, RenderedFile};
 use billing_domain::ports::{DocumentFiles, StoreResult};
 use billing_domain::refs::{DocumentKey, OrganizationId};
 use diesel::prelude::*;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use crate::leaf::Leaf as _;
 use crate::row::{Cell, Row};
 use crate::schema::{document_files, issued_documents};
 use crate::sql_types::Bound;
+use crate::text_value::TextValue as _;
 use crate::tx::{Transaction, with_conn};
 
 /// Files looked at per query.
@@ -41,7 +41,7 @@ impl FileRow {
         let sha256 = self.sha256.try_into().map_err(|_| row.corrupt("sha256", "hasn't 32 bytes"))?;
         Ok(DocumentFile {
             form: row.leaf("file", &self.file)?,
-            made: MadeFile { bytes: self.bytes, sha256, maker: self.maker },
+            made: RenderedFile { bytes: self.bytes, sha256, maker: self.maker },
             made_at: row.cell("made_at", self.made_at)?,
         })
     }
@@ -57,7 +57,7 @@ impl DocumentFiles for Transaction<'_> {
             )
             .filter(document_files::document_id.eq(Bound(key.document.as_uuid())))
             .filter(document_files::customer_id.eq(Bound(key.customer.as_uuid())))
-            .filter(document_files::file.eq(form.show()))
+            .filter(document_files::file.eq(form.to_text()))
             .filter(issued_documents::organization_id.eq(Bound(key.organization.as_uuid())))
             .select(FileRow::as_select())
             .first(conn)
@@ -80,7 +80,7 @@ impl DocumentFiles for Transaction<'_> {
             .values((
                 document_files::document_id.eq(own.0),
                 document_files::customer_id.eq(own.1),
-                document_files::file.eq(file.form.show()),
+                document_files::file.eq(file.form.to_text()),
                 document_files::bytes.eq(&file.made.bytes),
                 document_files::sha256.eq(file.made.sha256.as_slice()),
                 document_files::maker.eq(&file.made.maker),

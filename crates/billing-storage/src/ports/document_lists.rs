@@ -2,12 +2,12 @@
 
 use billing_domain::document::{DocumentKind, DocumentState};
 use billing_domain::ports::{
-    DocumentFilter, DocumentOrder, DocumentPosition, DocumentSortKey, ListPart, OrderedBy, PurposeKind, Todays,
+    DocumentFilter, DocumentOrder, DocumentPosition, DocumentSortKey, ListWindow, LocalDates, OrderedBy, PurposeKind,
 };
 use billing_domain::refs::{CustomerId, OrganizationId};
 
-use crate::leaf::Leaf as _;
 use crate::statement::Statement;
+use crate::text_value::TextValue as _;
 
 /// What payments and credits settled.
 const SETTLED: &str = "paid_minor + credits_minor";
@@ -36,7 +36,7 @@ pub(super) fn narrowed<R>(
         s.sql(" AND entity_ref = ").text(entity_ref.as_str());
     }
     if let Some(kind) = filter.kind {
-        s.sql(" AND kind = ").text(kind.show());
+        s.sql(" AND kind = ").text(kind.to_text());
         if kind != DocumentKind::Invoice {
             s.sql(" AND kind <> 'INVOICE'");
         }
@@ -52,7 +52,7 @@ pub(super) fn narrowed<R>(
         s.sql(" AND currency = ").text(currency.code());
     }
     if let Some(number) = &filter.number {
-        s.sql(" AND number_prefix = ").text(number.prefix.as_str()).sql(" AND kind = ").text(number.kind.show());
+        s.sql(" AND number_prefix = ").text(number.prefix.as_str()).sql(" AND kind = ").text(number.kind.to_text());
         s.sql(" AND sequence = ").number(i64::try_from(number.sequence).unwrap_or(i64::MAX));
     }
     if let Some(po_number) = &filter.po_number {
@@ -121,7 +121,7 @@ fn push_state<R>(s: &mut Statement<R>, filter: &DocumentFilter) {
 }
 
 /// Today, where the entity of a row is.
-pub(super) fn push_today<R>(s: &mut Statement<R>, todays: &Todays, some_have_none: bool) {
+pub(super) fn push_today<R>(s: &mut Statement<R>, todays: &LocalDates, some_have_none: bool) {
     // The most entities by the rest.
     let most = todays.of_entities().max_by_key(|(_, entities)| entities.len()).map_or(todays.elsewhere(), |(day, _)| day);
     let elsewhere_differs = some_have_none && todays.elsewhere() != most;
@@ -199,7 +199,7 @@ pub(super) fn push_order<R>(
     filter: &DocumentFilter,
     order: DocumentOrder,
     segment: Segment,
-    part: ListPart,
+    part: ListWindow,
 ) {
     let columns: &[&str] = match segment {
         Segment::Keyed => columns_of(order.by),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{
-    BookDocument, Document, DocumentHead, DocumentKind, DraftContent, Lifecycle, Purpose, Settlement, Standing,
+    BookDocument, Document, DocumentHead, DocumentKind, DraftContent, Lifecycle, LifecycleStatus, Purpose, Settlement,
 };
 use billing_domain::money::Money;
 use billing_domain::ports::{Lock, StoreResult};
@@ -16,15 +16,15 @@ use uuid::Uuid;
 
 use super::stored;
 use crate::arrays::{Columns, InsertRows, column, optional_column};
-use crate::failure::Failure;
+use crate::failure::StatementError;
+use crate::in_list::{also_one_of_ids, one_of_ids};
 use crate::json::{Frozen, StoredDraft, StoredPayment, StoredPaymentRef};
-use crate::leaf::Leaf as _;
-use crate::one_of::{also_one_of_ids, one_of_ids};
+use crate::nested_rows::PartsOfDocument;
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{contracts, document_parts, documents, entities, issued_documents};
 use crate::sql_types::{Bound, JsonText};
+use crate::text_value::TextValue as _;
 use crate::tx::{Connection, Transaction, load_held, with_conn};
-use crate::under::PartsOfDocument;
 
 pub(super) const DRAFT: &str = "DRAFT";
 pub(super) const ISSUED: &str = "ISSUED";
@@ -130,7 +130,7 @@ impl DocumentRow {
     }
 
     fn number(&self) -> String {
-        let kind = DocumentKind::read(&self.kind).map_or_else(|| self.kind.clone(), |kind| kind.abbreviation().to_owned());
+        let kind = DocumentKind::parse_text(&self.kind).map_or_else(|| self.kind.clone(), |kind| kind.abbreviation().to_owned());
         format!("{}-{kind}-{}", self.number_prefix, self.sequence)
     }
 
@@ -170,16 +170,16 @@ impl DocumentRow {
     fn read_for_book(self, parts: Vec<ProductNo>) -> StoreResult<BookDocument> {
         let row = Row::new("documents", self.id()?);
         let standing = match self.lifecycle.as_str() {
-            DRAFT => Standing::Draft,
-            ISSUED => Standing::Issued,
-            UNCOLLECTIBLE => Standing::Uncollectible,
-            VOID if self.is_discarded() => Standing::Discarded,
-            VOID => Standing::Void,
+            DRAFT => LifecycleStatus::Draft,
+            ISSUED => LifecycleStatus::Issued,
+            UNCOLLECTIBLE => LifecycleStatus::Uncollectible,
+            VOID if self.is_discarded() => LifecycleStatus::Discarded,
+            VOID => LifecycleStatus::Void,
             other => return Err(row.corrupt("lifecycle", format_args!("{other:?} is no lifecycle"))),
         };
         let currency = row.leaf("currency", &self.currency)?;
         let total = match (standing, self.total_minor) {
-            (Standing::Draft | Standing::Discarded, _) => None,
+            (LifecycleStatus::Draft | LifecycleStatus::Discarded, _) => None,
             (_, Some(minor)) => Some(Money::from_minor(minor, currency)),
             (_, None) => return Err(row.corrupt("total_minor", "issued without a total")),
         };
@@ -189,7 +189,7 @@ impl DocumentRow {
             Some(_) => (row.optional("issue_date", self.issue_date.clone())?, row.optional("due_date", self.due_date.clone())?),
         };
         let head = self.head(parts)?;
-        Ok(BookDocument { head, family, standing, total, issue_date, due_date, settlement })
+        Ok(BookDocument { head, family, status: standing, total, issue_date, due_date, settlement })
     }
 
     fn family(&self) -> StoreResult<DocumentRef> {
@@ -320,7 +320,7 @@ impl<'h> NewHead<'h> {
             ("organization_id", column(rows, |_| organization.as_uuid())),
             ("contract_id", column(rows, |row| row.head.contract_ref.as_uuid())),
             ("entity_ref", column(rows, |row| row.head.entity_ref.as_str().to_owned())),
-            ("kind", column(rows, |row| row.head.kind.show())),
+            ("kind", column(rows, |row| row.head.kind.to_text())),
             ("number_prefix", column(rows, |row| row.head.number.prefix.as_str().to_owned())),
             ("sequence", column(rows, |row| row.sequence)),
             ("purpose", column(rows, |row| purpose_of(row.head.purpose).to_owned())),
@@ -330,7 +330,7 @@ impl<'h> NewHead<'h> {
             ("period_start", column(rows, |row| row.head.period.start())),
             ("period_end", column(rows, |row| row.head.period.end())),
             ("is_partial_period", column(rows, |row| row.head.is_partial_period)),
-            ("net_terms", column(rows, |row| row.head.net_terms.show())),
+            ("net_terms", column(rows, |row| row.head.net_terms.to_text())),
             ("payment", column(rows, |row| row.payment.clone())),
             ("parent_document_id", optional_column(rows, |row| row.head.parent.map(|parent| parent.as_uuid()))),
             ("replaces_document_id", optional_column(rows, |row| row.head.replaces.map(|replaced| replaced.as_uuid()))),
@@ -355,7 +355,7 @@ const fn purpose_of(purpose: Purpose) -> &'static str {
 
 pub(super) fn slot_of(purpose: Purpose) -> Option<String> {
     match purpose {
-        Purpose::Regular(slot) => Some(slot.show()),
+        Purpose::Regular(slot) => Some(slot.to_text()),
         Purpose::Usage | Purpose::Adjustment => None,
     }
 }
@@ -461,7 +461,7 @@ impl Transaction<'_> {
                 entities::table.find((Bound(organization.as_uuid()), entity_ref.as_str())).select(entities::number_prefix)
             )?;
             if prefixes.iter().any(|prefix| wanted.iter().any(|wanted| prefix != wanted)) {
-                return Err(self.remember(Failure::Contended));
+                return Err(self.remember(StatementError::Contended));
             }
         }
         Ok(())
@@ -505,7 +505,7 @@ impl Transaction<'_> {
                 documents::organization_id.eq(Bound(organization.as_uuid())),
                 documents::contract_id.eq(Bound(head.contract_ref.as_uuid())),
                 documents::entity_ref.eq(head.entity_ref.as_str()),
-                documents::kind.eq(head.kind.show()),
+                documents::kind.eq(head.kind.to_text()),
                 documents::number_prefix.eq(head.number.prefix.as_str()),
                 documents::sequence.eq(sequence),
                 documents::purpose.eq(purpose),
@@ -515,7 +515,7 @@ impl Transaction<'_> {
                 documents::period_start.eq(Bound(head.period.start())),
                 documents::period_end.eq(Bound(head.period.end())),
                 documents::is_partial_period.eq(head.is_partial_period),
-                documents::net_terms.eq(head.net_terms.show()),
+                documents::net_terms.eq(head.net_terms.to_text()),
                 documents::payment.eq(payment),
                 documents::parent_document_id.eq(head.parent.map(|parent| Bound(parent.as_uuid()))),
                 documents::replaces_document_id.eq(head.replaces.map(|replaced| Bound(replaced.as_uuid()))),

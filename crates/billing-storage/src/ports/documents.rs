@@ -4,7 +4,7 @@
 use billing_domain::document::lines::LedgerLine;
 use billing_domain::document::{BookDocument, Document};
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{DocumentFilter, DocumentOrder, Documents, Lists as _, StoreResult};
+use billing_domain::ports::{DocumentFilter, DocumentOrder, Documents, ListQueries as _, StoreResult};
 use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, OrganizationId};
 use diesel::prelude::*;
 use uuid::Uuid;
@@ -13,7 +13,7 @@ use super::books::by_creation;
 use super::document_rows::WithParts;
 use super::ledger::{LineRow, currency_of};
 use super::owned;
-use crate::one_of::{also_one_of_ids, one_of_ids};
+use crate::in_list::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
 use crate::schema::{document_lines, documents};
 use crate::sql_types::Bound;
@@ -115,7 +115,7 @@ mod tests {
     use billing_domain::refs::{CustomerId, DocumentRef, OrganizationId};
     use uuid::Uuid;
 
-    use crate::plans::plans_of;
+    use crate::query_plans::plans_of;
 
     #[test]
     fn documents_are_found_by_their_references_without_a_walk_through_the_organizations() {

@@ -11,7 +11,7 @@ use diesel::sql_types::{Bool, Nullable, Text};
 use uuid::Uuid;
 
 use crate::arrays::{UpdateRows, column, optional_column};
-use crate::one_of::{also_one_of_ids, one_of_ids};
+use crate::in_list::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
 use crate::schema::{contract_products, contracts};
 use crate::sql_types::{Bound, Ts};
@@ -66,7 +66,7 @@ impl DueContracts for Transaction<'_> {
         rows.into_iter().map(read).collect()
     }
 
-    fn look_again(&mut self, organization: OrganizationId, entity_ref: &EntityRef, at: Timestamp) -> StoreResult<()> {
+    fn advance_due_instants(&mut self, organization: OrganizationId, entity_ref: &EntityRef, at: Timestamp) -> StoreResult<()> {
         let naming = sql::<Bool>("CAST(contract_products.terms AS TEXT) LIKE ")
             .bind::<Text, _>(format!("%\"entity_ref\":\"{}\"%", escaped(entity_ref.as_str())))
             .sql(&format!(" ESCAPE '{ESCAPE}'"));

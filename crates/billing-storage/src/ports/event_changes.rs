@@ -13,9 +13,9 @@ use super::event_keys::answered_document;
 use super::event_rows::{NewEvent, NewRevision, RevisionRow};
 use super::owned;
 use crate::arrays::column;
-use crate::failure::Failure;
-use crate::on_document::PeriodsOnDocument;
-use crate::one_of::{also_one_of_ids, one_of_ids};
+use crate::document_periods::DocumentPeriodsQuery;
+use crate::failure::StatementError;
+use crate::in_list::{also_one_of_ids, one_of_ids};
 use crate::revisions::{ReplaceEvents, SUPERSEDED, keep_revisions};
 use crate::row::{Cell, Row};
 use crate::schema::{customers, documents, usage_event_revisions, usage_events};
@@ -81,7 +81,7 @@ impl EventChanges for Transaction<'_> {
             }
         };
         if replaced.map_err(|error| self.failed("usage_events", &error))? < revisions.len() {
-            return Err(self.remember(Failure::Contended));
+            return Err(self.remember(StatementError::Contended));
         }
         let stored = match &mut self.connection {
             Connection::Sqlite(connection) => kept.into_iter().try_for_each(|superseded| keep(connection, superseded)),
@@ -108,7 +108,7 @@ impl EventChanges for Transaction<'_> {
     }
 
     fn move_events(&mut self, from: DocumentKey, to: DocumentRef) -> StoreResult<()> {
-        let query = PeriodsOnDocument::new(from);
+        let query = DocumentPeriodsQuery::new(from);
         let periods: Vec<PeriodRow> = with_conn!(self, "usage_events", |conn| query.load(conn))?;
         for (product_no, period_start) in periods {
             let row = Row::new("usage_events", from.document);

@@ -7,7 +7,7 @@ use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::idempotency::{BodyDigest, IdempotencyKey};
 use billing_domain::ports::{EventKeys, StoreResult};
 use billing_domain::refs::{CustomerId, DocumentRef, EventRef, OrganizationId};
-use billing_domain::usage::{KeptEvent, TakenEvent};
+use billing_domain::usage::{EventKeyRecord, NewEventKeyRecord};
 use diesel::prelude::*;
 use diesel::sql_types::Nullable;
 use sha2::{Digest as _, Sha256};
@@ -15,9 +15,9 @@ use uuid::Uuid;
 
 use super::{MAX_BINDS, owned};
 use crate::arrays::{Column, InsertRows, column, optional_column};
-use crate::failure::Failure;
+use crate::failure::StatementError;
+use crate::in_list::{Value, one_of_rows};
 use crate::json::answer_of_place;
-use crate::one_of::{Value, one_of_rows};
 use crate::row::{Cell, Row};
 use crate::schema::{customers, documents, usage_event_keys, usage_events};
 use crate::sql_types::{Bound, Id};
@@ -124,11 +124,11 @@ impl Transaction<'_> {
 const MAX_KEYS: usize = MAX_BINDS / 4;
 
 impl EventKeys for Transaction<'_> {
-    fn kept_events(
+    fn event_key_records(
         &mut self,
         organization: OrganizationId,
         keys: &[(CustomerId, IdempotencyKey)],
-    ) -> StoreResult<Vec<(CustomerId, KeptEvent)>> {
+    ) -> StoreResult<Vec<(CustomerId, EventKeyRecord)>> {
         let digested = keys.iter().map(|(customer_id, key)| ((customer_id.as_uuid(), key_digest(key.as_str())), key));
         let asked: BTreeMap<(Uuid, Uuid), &IdempotencyKey> = digested.collect();
         let mut rows: Vec<KeyRow> = Vec::new();
@@ -162,16 +162,16 @@ impl EventKeys for Transaction<'_> {
             let row = Row::new("usage_event_keys", key_digest(key.as_str()));
             let answer = answer.or_else(|| made.remove(&event));
             let answer = answer.ok_or_else(|| row.corrupt("event_id", "the event or its document is not there"))?;
-            kept.push((customer_id, KeptEvent { key, body, event_ref: EventRef::from_uuid(event), answer }));
+            kept.push((customer_id, EventKeyRecord { key, body, event_ref: EventRef::from_uuid(event), answer }));
         }
         kept.sort_by(|(a, kept), (b, other)| (a, &kept.key).cmp(&(b, &other.key)));
         Ok(kept)
     }
 
-    fn keep_events(&mut self, _organization: OrganizationId, taken: &[(CustomerId, TakenEvent)]) -> StoreResult<()> {
+    fn save_event_keys(&mut self, _organization: OrganizationId, taken: &[(CustomerId, NewEventKeyRecord)]) -> StoreResult<()> {
         let mut rows: Vec<NewKey<'_>> = taken
             .iter()
-            .map(|(customer_id, TakenEvent { kept, document_ref, document_number })| {
+            .map(|(customer_id, NewEventKeyRecord { kept, document_ref, document_number })| {
                 let is_made_again = answer_of_place(kept.event_ref, *document_ref, document_number) == kept.answer;
                 NewKey {
                     customer_id: Bound(customer_id.as_uuid()),
@@ -191,7 +191,7 @@ impl EventKeys for Transaction<'_> {
             Connection::Postgres(connection) => InsertRows::new("usage_event_keys", NewKey::columns(&rows)).execute(*connection),
         };
         if stored.map_err(|error| self.failed("usage_event_keys", &error))? < many {
-            return Err(self.remember(Failure::Contended));
+            return Err(self.remember(StatementError::Contended));
         }
         Ok(())
     }

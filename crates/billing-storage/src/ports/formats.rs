@@ -11,7 +11,7 @@ use diesel::result::{DatabaseErrorKind, Error};
 use uuid::Uuid;
 
 use super::{counted, stored};
-use crate::failure::Failure;
+use crate::failure::StatementError;
 use crate::json::{StoredMapping, StoredMappingRef};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{usage_format_versions, usage_formats};
@@ -140,7 +140,7 @@ impl UsageFormats for Transaction<'_> {
             }
         })?;
         if changed == 0 {
-            return Err(self.remember(Failure::Contended));
+            return Err(self.remember(StatementError::Contended));
         }
         self.insert_version(organization, next)?;
         Ok(Update::Done)

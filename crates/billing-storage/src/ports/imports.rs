@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::access::RequestId;
-use billing_domain::audit::Author;
+use billing_domain::audit::AuditActor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::imports::{ImportedDocument, ImportedFileFacts, KeptImport, MadeEvent, Undone};
+use billing_domain::imports::{ImportRecord, ImportUndo, ImportedDocument, ImportedEvent, ImportedFileFacts};
 use billing_domain::money::Currency;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{ImportFilter, Lock, MadePart, StoreResult, UsageImports};
@@ -19,11 +19,11 @@ use uuid::Uuid;
 
 use super::event_keys::digest_16;
 use super::{MAX_BINDS, counted, limits, stored};
-use crate::leaf::{self, Leaf as _};
-use crate::one_of::{Value, one_of_rows};
+use crate::in_list::{Value, one_of_rows};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{usage_event_keys, usage_import_events, usage_imports};
 use crate::sql_types::{Bound, JsonText};
+use crate::text_value::{self, TextValue as _};
 use crate::tx::{Transaction, load_held, with_conn};
 
 /// Stands for the key of an event that has none.
@@ -77,32 +77,32 @@ struct ImportColumns {
 /// A document, in one column with the others.
 #[derive(Serialize, Deserialize)]
 struct DocumentJson {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     document: DocumentRef,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     number: DocumentNumber,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     customer: CustomerRef,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     currency: Currency,
     events: u64,
 }
 
 /// How far it is undone, in one column.
 #[derive(Serialize, Deserialize)]
-struct UndoneJson {
-    #[serde(with = "leaf")]
-    by: Author,
-    #[serde(with = "leaf")]
+struct ImportUndoJson {
+    #[serde(with = "text_value")]
+    by: AuditActor,
+    #[serde(with = "text_value")]
     begun_at: Timestamp,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     ended_at: Option<Timestamp>,
     deleted: u64,
     already_deleted: u64,
 }
 
 impl ImportRow {
-    fn read(self) -> StoreResult<KeptImport> {
+    fn read(self) -> StoreResult<ImportRecord> {
         let import_id = Row::new("usage_imports", "").cell("import_id", self.import_id)?;
         let row = Row::new("usage_imports", import_id);
         let documents: Vec<DocumentJson> = row.json("documents", &self.documents)?;
@@ -113,15 +113,15 @@ impl ImportRow {
             currency,
             events,
         };
-        let undone: Option<UndoneJson> = self.undone.map(|undone| row.json("undone", &undone)).transpose()?;
-        let undone = undone.map(|UndoneJson { by, begun_at, ended_at, deleted, already_deleted }| Undone {
+        let undone: Option<ImportUndoJson> = self.undone.map(|undone| row.json("undone", &undone)).transpose()?;
+        let undone = undone.map(|ImportUndoJson { by, begun_at, ended_at, deleted, already_deleted }| ImportUndo {
             author: by,
             begun_at,
             ended_at,
             deleted,
             already_deleted,
         });
-        Ok(KeptImport {
+        Ok(ImportRecord {
             import_ref: ImportRef::from_uuid(import_id),
             file: ImportedFileFacts {
                 name: self.file_name,
@@ -144,7 +144,7 @@ impl ImportRow {
 }
 
 impl ImportColumns {
-    fn of(import: &KeptImport) -> StoreResult<Self> {
+    fn of(import: &ImportRecord) -> StoreResult<Self> {
         let document =
             |ImportedDocument { document_ref, number, customer_ref, currency, events }: &ImportedDocument| DocumentJson {
                 document: *document_ref,
@@ -153,15 +153,15 @@ impl ImportColumns {
                 currency: *currency,
                 events: *events,
             };
-        let undone = |undone: &Undone| {
-            let Undone { author, begun_at, ended_at, deleted, already_deleted } = *undone;
-            to_json(&UndoneJson { by: author, begun_at, ended_at, deleted, already_deleted })
+        let undone = |undone: &ImportUndo| {
+            let ImportUndo { author, begun_at, ended_at, deleted, already_deleted } = *undone;
+            to_json(&ImportUndoJson { by: author, begun_at, ended_at, deleted, already_deleted })
         };
         Ok(Self {
             file_name: import.file.name.clone(),
             bytes: stored(import.file.bytes)?,
             sha256: import.file.sha256.to_vec(),
-            actor: import.author.show(),
+            actor: import.author.to_text(),
             request_id: import.request_id.as_ref().map(RequestId::to_string),
             begun_at: Bound(import.begun_at),
             ended_at: import.ended_at.map(Bound),
@@ -193,7 +193,7 @@ fn bytes_of(events: impl Iterator<Item = (Uuid, Uuid)>) -> Vec<u8> {
 }
 
 impl UsageImports for Transaction<'_> {
-    fn put_import(&mut self, organization: OrganizationId, import: &KeptImport) -> StoreResult<()> {
+    fn put_import(&mut self, organization: OrganizationId, import: &ImportRecord) -> StoreResult<()> {
         let columns = ImportColumns::of(import)?;
         with_conn!(self, "usage_imports", |conn| diesel::insert_into(usage_imports::table)
             .values((
@@ -208,7 +208,7 @@ impl UsageImports for Transaction<'_> {
         Ok(())
     }
 
-    fn import(&mut self, organization: OrganizationId, import_ref: ImportRef) -> StoreResult<Option<KeptImport>> {
+    fn import(&mut self, organization: OrganizationId, import_ref: ImportRef) -> StoreResult<Option<ImportRecord>> {
         let found: Option<ImportRow> = with_conn!(self, "usage_imports", |conn| usage_imports::table
             .find((Bound(organization.as_uuid()), Bound(import_ref.as_uuid())))
             .select(ImportRow::as_select())
@@ -217,7 +217,7 @@ impl UsageImports for Transaction<'_> {
         found.map(ImportRow::read).transpose()
     }
 
-    fn hold_import(&mut self, organization: OrganizationId, import_ref: ImportRef) -> StoreResult<Option<KeptImport>> {
+    fn hold_import(&mut self, organization: OrganizationId, import_ref: ImportRef) -> StoreResult<Option<ImportRecord>> {
         let found: Vec<ImportRow> = load_held!(
             self,
             "usage_imports",
@@ -234,7 +234,7 @@ impl UsageImports for Transaction<'_> {
         organization: OrganizationId,
         filter: &ImportFilter,
         page: PageRequest,
-    ) -> StoreResult<Page<KeptImport>> {
+    ) -> StoreResult<Page<ImportRecord>> {
         let (limit, offset) = limits(page);
         let (rows, total): (Vec<ImportRow>, i64) = with_conn!(self, "usage_imports", |conn| {
             let narrowed = || {
@@ -259,14 +259,14 @@ impl UsageImports for Transaction<'_> {
         Ok(Page { items, total: counted(total)? })
     }
 
-    fn add_made_events(
+    fn add_imported_events(
         &mut self,
         organization: OrganizationId,
         import_ref: ImportRef,
         part: ImportPartRef,
-        events: &[MadeEvent],
+        events: &[ImportedEvent],
     ) -> StoreResult<()> {
-        let digest = |event: &MadeEvent| event.key.as_ref().map_or(NO_KEY, |key| Uuid::from_bytes(digest_16(key.as_str())));
+        let digest = |event: &ImportedEvent| event.key.as_ref().map_or(NO_KEY, |key| Uuid::from_bytes(digest_16(key.as_str())));
         let bytes = bytes_of(events.iter().map(|event| (event.event_ref.as_uuid(), digest(event))));
         with_conn!(self, "usage_import_events", |conn| diesel::insert_into(usage_import_events::table)
             .values((
@@ -279,7 +279,7 @@ impl UsageImports for Transaction<'_> {
         Ok(())
     }
 
-    fn made_events(
+    fn imported_events(
         &mut self,
         organization: OrganizationId,
         import_ref: ImportRef,
@@ -299,7 +299,7 @@ impl UsageImports for Transaction<'_> {
         Ok(Some(MadePart { part, events }))
     }
 
-    fn count_made_events(&mut self, organization: OrganizationId, import_ref: ImportRef) -> StoreResult<u64> {
+    fn count_imported_events(&mut self, organization: OrganizationId, import_ref: ImportRef) -> StoreResult<u64> {
         let count: i64 = with_conn!(self, "usage_import_events", |conn| usage_import_events::table
             .filter(usage_import_events::organization_id.eq(Bound(organization.as_uuid())))
             .filter(usage_import_events::import_id.eq(Bound(import_ref.as_uuid())))
@@ -308,7 +308,7 @@ impl UsageImports for Transaction<'_> {
         counted(count)
     }
 
-    fn forget_made_events(
+    fn forget_imported_events(
         &mut self,
         organization: OrganizationId,
         import_ref: ImportRef,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentKind;
-use billing_domain::ports::{Inspection, StoreResult};
+use billing_domain::ports::{IntegrityQueries, StoreResult};
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, OrganizationId};
 use billing_domain::usage::{UsageKey, UsageTotal};
 use billing_domain::verification::RecordedVerification;
@@ -23,7 +23,7 @@ type SeriesKey = (String, String);
 /// How many numbers there are, how many different ones, the first and the last.
 type Numbers = (i64, i64, Option<i64>, Option<i64>);
 
-impl Inspection for Transaction<'_> {
+impl IntegrityQueries for Transaction<'_> {
     fn all_organizations(&mut self) -> StoreResult<Vec<OrganizationId>> {
         let ids: Vec<Cell<Uuid>> = with_conn!(self, "organizations", |conn| organizations::table
             .order((organizations::created_at, organizations::organization_id))

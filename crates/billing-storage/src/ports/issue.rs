@@ -14,10 +14,10 @@ use super::numbers::CHAIN_START;
 use super::stored;
 use crate::arrays::{Columns, InsertRows, column};
 use crate::json::FrozenRef;
-use crate::leaf::Leaf as _;
 use crate::row::to_json;
 use crate::schema::{issued_documents, number_series};
 use crate::sql_types::{Bound, JsonText};
+use crate::text_value::TextValue as _;
 use crate::tx::{Connection, Transaction, with_conn};
 
 /// What is frozen of a document, and its place in its series' chain.
@@ -63,7 +63,7 @@ impl Transaction<'_> {
         }
         let mut seals: Vec<NewSeal<'_>> = Vec::with_capacity(issued.len());
         for ((entity_ref, kind), issued) in of_series {
-            let kind = kind.show();
+            let kind = kind.to_text();
             let series = (Bound(organization.as_uuid()), entity_ref.as_str(), kind.as_str());
             let many: i64 = stored(issued.len())?;
             // Counting the documents holds the series, so that the head that comes back stays until it is replaced.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use billing_domain::calendar::Period;
-use billing_domain::document::lines::{DocumentedLine, LedgerLine, LedgerUsage, LineKey, Rates};
+use billing_domain::document::lines::{DiscountAndTax, DocumentLedgerLine, LedgerLine, LedgerUsage, LineKey};
 use billing_domain::ledger::BookRows;
 use billing_domain::money::{Currency, Money, Percentage};
 use billing_domain::ports::StoreResult;
@@ -21,12 +21,12 @@ use super::books::load_of_contracts;
 use super::document_rows::VOID;
 use super::stored;
 use crate::arrays::{Columns, InsertRows, column, optional_column};
+use crate::in_list::{Value, also_one_of_ids, one_of_ids, one_of_rows};
 use crate::json::{StoredTaxBasis, StoredTaxBasisRef};
-use crate::leaf::Leaf as _;
-use crate::one_of::{Value, also_one_of_ids, one_of_ids, one_of_rows};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{document_lines, documents};
 use crate::sql_types::{Bound, JsonText};
+use crate::text_value::TextValue as _;
 use crate::tx::{Connection, Transaction, with_conn};
 
 /// The text of a treatment that states neither category nor reason.
@@ -65,7 +65,7 @@ impl<'a> NewLine<'a> {
             contract_id: Bound(contract_ref.as_uuid()),
             product_no: i32::from(line.key.product_no.0),
             line_item_id: line.key.line_item_id.as_ref().map(LineItemId::as_str),
-            bill_with: line.key.bill_with.show(),
+            bill_with: line.key.bill_with.to_text(),
             billed_period_start: Bound(line.key.period_start),
             discount_rate: Bound(line.rates.discount.as_decimal()),
             tax_rate: Bound(line.rates.tax.rate.as_decimal()),
@@ -164,7 +164,7 @@ impl LineRow {
                 line_item_id: row.optional_leaf("line_item_id", self.line_item_id.as_deref())?,
                 bill_with: row.leaf("bill_with", &self.bill_with)?,
             },
-            rates: Rates {
+            rates: DiscountAndTax {
                 discount: rate("discount_rate", self.discount_rate)?,
                 tax: TaxTreatment { rate: rate("tax_rate", self.tax_rate)?, basis: read_basis(&row, &self.tax_basis)? },
             },
@@ -269,7 +269,7 @@ impl Transaction<'_> {
                 contract: ContractRef::from_uuid(row.cell("contract_id", contract_id)?),
             };
             let family = DocumentRef::from_uuid(row.cell("family_document_id", family)?);
-            let line = DocumentedLine { document_ref, family, kind: row.leaf("kind", &kind)?, line };
+            let line = DocumentLedgerLine { document_ref, family, kind: row.leaf("kind", &kind)?, line };
             books.entry(key).or_default().lines.push(line);
         }
         Ok(())

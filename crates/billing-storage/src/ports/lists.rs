@@ -9,7 +9,7 @@ use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::Customer;
 use billing_domain::ports::{
     ContractFilter, ContractSortKey, Contracts as _, CustomerFilter, CustomerSortKey, Customers as _, DocumentAmounts,
-    DocumentFilter, DocumentOrder, DocumentSums, Found, ListPart, Lists, Sought, StoreResult, Todays,
+    DocumentFilter, DocumentOrder, DocumentSums, ListQueries, ListWindow, LocalDates, SearchHit, SearchTerms, StoreResult,
 };
 use billing_domain::refs::{ContractRef, CustomerId, OrganizationId};
 use diesel::prelude::*;
@@ -21,7 +21,7 @@ use super::document_lists::{Segment, narrowed, push_order, push_segment, push_to
 use super::document_rows::WithParts;
 use super::owned;
 use super::{counted, limits};
-use crate::one_of::{also_one_of_ids, one_of_ids};
+use crate::in_list::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
 use crate::schema::{contracts, documents};
 use crate::sql_types::Id;
@@ -67,13 +67,13 @@ fn in_order<T>(ids: &[Uuid], things: impl IntoIterator<Item = T>, id: impl Fn(&T
     ids.iter().filter_map(|id| by_id.remove(id)).collect()
 }
 
-impl Lists for Transaction<'_> {
+impl ListQueries for Transaction<'_> {
     fn listed_documents(
         &mut self,
         organization: OrganizationId,
         filter: &DocumentFilter,
         order: DocumentOrder,
-        part: ListPart,
+        part: ListWindow,
     ) -> StoreResult<Vec<Document>> {
         let Some(customer_id) = self.customer_of(organization, filter)? else { return Ok(Vec::new()) };
         let of_segment = |segment| {
@@ -88,7 +88,7 @@ impl Lists for Transaction<'_> {
                 break;
             }
             let mut s = of_segment(*segment).after("SELECT document_id, customer_id");
-            push_order(&mut s, filter, order, *segment, ListPart { skip, limit: left, ..part });
+            push_order(&mut s, filter, order, *segment, ListWindow { skip, limit: left, ..part });
             let found = self.keys(s)?;
             if !found.is_empty() {
                 skip = 0;
@@ -258,7 +258,7 @@ impl Lists for Transaction<'_> {
         Ok(Page { items: in_order(&ids, found, |customer| customer.id.as_uuid()), total })
     }
 
-    fn search(&mut self, organization: OrganizationId, sought: &Sought, limit: u32) -> StoreResult<Vec<Found>> {
+    fn search(&mut self, organization: OrganizationId, sought: &SearchTerms, limit: u32) -> StoreResult<Vec<SearchHit>> {
         self.found(organization, sought, limit)
     }
 }
@@ -290,7 +290,7 @@ fn after_all_beginning(text: &str) -> Option<String> {
 }
 
 /// As [`Contract::state`] tells from the same days.
-fn push_contract_state<R>(s: &mut Statement<R>, state: ContractState, todays: &Todays) {
+fn push_contract_state<R>(s: &mut Statement<R>, state: ContractState, todays: &LocalDates) {
     let today = |s: &mut Statement<R>| push_today(s, todays, true);
     // Without a billed day a cancelled contract is over; one that never had products isn't.
     match state {
@@ -335,7 +335,7 @@ mod tests {
     use chrono::NaiveDate;
 
     use super::*;
-    use crate::plans::plans_of;
+    use crate::query_plans::plans_of;
 
     #[test]
     fn what_begins_with_a_text_ends_before_the_next_text() {
@@ -370,7 +370,7 @@ mod tests {
         let any = DocumentFilter::default;
         let number =
             DocumentNumber { prefix: NumberPrefix::parse("UB").expect("a prefix"), kind: DocumentKind::Invoice, sequence: 1 };
-        let todays = Todays::at(Timestamp::from_micros(0).expect("an instant"), &[]);
+        let todays = LocalDates::at(Timestamp::from_micros(0).expect("an instant"), &[]);
         let id = Uuid::from_u128(7);
         for (filter, index) in [
             (any(), "documents_of_organization (organization_id=?)"),
@@ -448,7 +448,7 @@ mod tests {
             for descending in [false, true] {
                 let plans = plans(|tx| {
                     let order = DocumentOrder { by, descending };
-                    let part = ListPart { after: Some(DocumentPosition { key, document_ref }), skip: 0, limit: 20 };
+                    let part = ListWindow { after: Some(DocumentPosition { key, document_ref }), skip: 0, limit: 20 };
                     assert_eq!(tx.listed_documents(organization(), &DocumentFilter::default(), order, part).expect("a look"), []);
                 });
                 assert!(plans[0].contains(index) && plans[0].contains(is_bound), "{by:?}: {plans:?}");
@@ -467,7 +467,7 @@ mod tests {
 
     #[test]
     fn contracts_and_customers_are_found_by_their_indexes_on_sqlite() {
-        let todays = Todays::at(Timestamp::from_micros(0).expect("an instant"), &[]);
+        let todays = LocalDates::at(Timestamp::from_micros(0).expect("an instant"), &[]);
         let in_state = |state| ContractFilter { state: Some((state, todays.clone())), ..ContractFilter::default() };
         for (filter, index) in [
             (ContractFilter::default(), "contracts_by_creation"),

@@ -11,10 +11,10 @@ use uuid::Uuid;
 
 use super::{counted, stored};
 use crate::arrays::{Returning, UpdateRows, column};
-use crate::leaf::Leaf as _;
 use crate::row::{Cell, Row};
 use crate::schema::{contracts, number_series};
 use crate::sql_types::{Bound, Id};
+use crate::text_value::TextValue as _;
 use crate::tx::{Transaction, with_conn};
 
 /// The kind of the series that counts an organization's contracts, for no entity.
@@ -52,7 +52,7 @@ impl NumberSeries for Transaction<'_> {
         many: u32,
     ) -> StoreResult<u64> {
         self.note_number_series()?;
-        self.take_of_series(organization, entity_ref.as_str(), &kind.show(), many)
+        self.take_of_series(organization, entity_ref.as_str(), &kind.to_text(), many)
     }
 
     fn has_given_numbers(&mut self, organization: OrganizationId, entity_ref: &EntityRef) -> StoreResult<bool> {

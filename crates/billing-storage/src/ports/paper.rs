@@ -12,8 +12,8 @@ use diesel::prelude::*;
 use rust_decimal::Decimal;
 
 use super::{counted, limits};
-use crate::columns::Columns as _;
-use crate::one_of::one_of_texts;
+use crate::column_values::Columns as _;
+use crate::in_list::one_of_texts;
 use crate::row::{Cell, Row};
 use crate::schema::{BankAccountColumns, bank_accounts, exchange_rates};
 use crate::sql_types::Bound;

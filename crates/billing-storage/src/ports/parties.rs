@@ -11,9 +11,9 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::{counted, limits};
-use crate::columns::Columns as _;
-use crate::failure::Failure;
-use crate::one_of::{one_of_ids, one_of_texts};
+use crate::column_values::Columns as _;
+use crate::failure::StatementError;
+use crate::in_list::{one_of_ids, one_of_texts};
 use crate::row::{Cell, Row};
 use crate::schema::{CustomerColumns, EntityColumns, customers, documents, entities};
 use crate::sql_types::Bound;
@@ -92,7 +92,7 @@ impl Entities for Transaction<'_> {
         )?;
         match rows.pop().map(EntityRow::read).transpose()? {
             Some(present) if present == *read => Ok(()),
-            Some(_) | None => Err(self.remember(Failure::Contended)),
+            Some(_) | None => Err(self.remember(StatementError::Contended)),
         }
     }
 
@@ -116,7 +116,7 @@ impl Entities for Transaction<'_> {
             }
         })?;
         match updated {
-            None => Err(self.remember(Failure::Contended)),
+            None => Err(self.remember(StatementError::Contended)),
             Some(0) => Ok(Update::Unknown),
             Some(_) => Ok(Update::Done),
         }
@@ -257,7 +257,7 @@ mod tests {
     use billing_domain::refs::{CustomerId, CustomerRef, OrganizationId};
     use uuid::Uuid;
 
-    use crate::plans::plans_of;
+    use crate::query_plans::plans_of;
 
     #[test]
     fn customers_are_found_by_what_events_call_them_without_a_walk_through_all() {

@@ -1,17 +1,17 @@
 //! Payments, applications and write-offs as rows, and payments as they are shown.
 
-use billing_domain::account::{AccountKey, Application, Payment, PaymentKind, Reversal, Source, WriteOff};
 use billing_domain::calendar::Timestamp;
 use billing_domain::money::{Currency, Money};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{PaymentFilter, PaymentSortKey, Payments, StoreResult};
+use billing_domain::receivables::{AccountKey, Application, ApplicationSource, Payment, PaymentKind, Reversal, WriteOff};
 use billing_domain::refs::{ApplicationRef, CustomerId, DocumentKey, DocumentRef, OrganizationId, PaymentRef, WriteOffRef};
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use uuid::Uuid;
 
 use super::{counted, limits};
-use crate::one_of::one_of_ids;
+use crate::in_list::one_of_ids;
 use crate::row::{Cell, Row};
 use crate::schema::{applications, payments, write_offs};
 use crate::sql_types::Bound;
@@ -58,8 +58,8 @@ impl PaymentRow {
         let of_payment = row.optional("of_payment_id", self.of_payment_id)?;
         let kind = match (self.kind.as_str(), of_document, of_payment) {
             (PAYMENT, None, None) => PaymentKind::Payment,
-            (REFUND, Some(credit), None) => PaymentKind::Refund(Source::Credit(DocumentRef::from_uuid(credit))),
-            (REFUND, None, Some(payment)) => PaymentKind::Refund(Source::Payment(PaymentRef::from_uuid(payment))),
+            (REFUND, Some(credit), None) => PaymentKind::Refund(ApplicationSource::Credit(DocumentRef::from_uuid(credit))),
+            (REFUND, None, Some(payment)) => PaymentKind::Refund(ApplicationSource::Payment(PaymentRef::from_uuid(payment))),
             (other, ..) => return Err(row.corrupt("kind", format_args!("{other:?} of what can't be"))),
         };
         let reversal = match (self.reversed_on, self.reversed_at, self.reversed_by) {
@@ -123,8 +123,8 @@ impl ApplicationRow {
         let from_document = row.optional("from_document_id", self.from_document_id)?;
         let from_payment = row.optional("from_payment_id", self.from_payment_id)?;
         let from = match (from_document, from_payment) {
-            (Some(credit), None) => Source::Credit(DocumentRef::from_uuid(credit)),
-            (None, Some(payment)) => Source::Payment(PaymentRef::from_uuid(payment)),
+            (Some(credit), None) => ApplicationSource::Credit(DocumentRef::from_uuid(credit)),
+            (None, Some(payment)) => ApplicationSource::Payment(PaymentRef::from_uuid(payment)),
             _ => return Err(row.corrupt("from_document_id", "neither a credit nor a payment, or both")),
         };
         let application = Application {

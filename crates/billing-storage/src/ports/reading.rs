@@ -6,11 +6,11 @@ use std::ops::ControlFlow;
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::numbering::{DocumentNumber, DocumentNumbers};
 use billing_domain::page::PageRequest;
-use billing_domain::ports::{EventFilter, EventScope, EventSortKey, StoreResult, UsageReading, Visit};
+use billing_domain::ports::{EventFilter, EventScope, EventSortKey, RowVisitor, StoreResult, UsageQueries};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerId, EventRef, OrganizationId};
 use billing_domain::report::ReportedEvent;
-use billing_domain::summary::Metered;
+use billing_domain::summary::MeteredEvent;
 use billing_domain::usage::{ReportData, UsageEvent};
 use diesel::connection::SimpleConnection as _;
 use diesel::prelude::*;
@@ -22,8 +22,8 @@ use super::counted;
 use super::event_rows::EventRow;
 use crate::connect::LONG_READ_TIMEOUT;
 use crate::events_query::EventsQuery;
+use crate::in_list::{also_one_of_ids, one_of_ids};
 use crate::json::StoredReport;
-use crate::one_of::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
 use crate::schema::usage_events;
 use crate::sql_types::{Dec, Id, JsonText, Ts};
@@ -40,9 +40,9 @@ struct MeteredRow {
 type MeteredColumns = (Id, Id, Text, Ts, Dec);
 
 impl MeteredRow {
-    fn read(self) -> StoreResult<Metered> {
+    fn read(self) -> StoreResult<MeteredEvent> {
         let row = Row::new("usage_events", self.event_id);
-        Ok(Metered {
+        Ok(MeteredEvent {
             customer_id: CustomerId::from_uuid(row.cell("customer_id", self.customer_id)?),
             usage_product_ref: row.leaf("usage_product_ref", &self.usage_product_ref)?,
             occurred_at: row.cell("occurred_at", self.occurred_at)?,
@@ -160,7 +160,7 @@ impl Together {
 type Step = ControlFlow<StoreResult<()>>;
 
 /// Shows a row to a visitor.
-fn show<T>(row: StoreResult<T>, visit: &mut Visit<'_, T>) -> Step {
+fn show<T>(row: StoreResult<T>, visit: &mut RowVisitor<'_, T>) -> Step {
     match row {
         Ok(row) => visit(row).map_break(Ok),
         Err(error) => ControlFlow::Break(Err(error)),
@@ -201,7 +201,7 @@ impl Transaction<'_> {
     }
 }
 
-impl UsageReading for Transaction<'_> {
+impl UsageQueries for Transaction<'_> {
     fn events(
         &mut self,
         organization: OrganizationId,
@@ -245,7 +245,7 @@ impl UsageReading for Transaction<'_> {
         &mut self,
         organization: OrganizationId,
         filter: &EventFilter,
-        visit: &mut Visit<'v, Metered>,
+        visit: &mut RowVisitor<'v, MeteredEvent>,
     ) -> StoreResult<()> {
         let query = EventsQuery::<MeteredColumns>::metered(organization, filter);
         visit_rows!(self, query, MeteredRow, |row| show(row.read(), visit))
@@ -255,7 +255,7 @@ impl UsageReading for Transaction<'_> {
         &mut self,
         organization: OrganizationId,
         scope: &EventScope,
-        visit: &mut Visit<'v, ReportData>,
+        visit: &mut RowVisitor<'v, ReportData>,
     ) -> StoreResult<()> {
         self.allow_long_reads()?;
         let query = EventsQuery::<(Id, Text)>::report_data(organization, scope);
@@ -266,7 +266,7 @@ impl UsageReading for Transaction<'_> {
         &mut self,
         organization: OrganizationId,
         scope: &EventScope,
-        visit: &mut Visit<'v, ReportedEvent>,
+        visit: &mut RowVisitor<'v, ReportedEvent>,
     ) -> StoreResult<()> {
         self.allow_long_reads()?;
         let query = EventsQuery::<ReportedColumns>::reported(organization, scope);

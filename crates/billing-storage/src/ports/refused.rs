@@ -11,11 +11,11 @@ use diesel::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{counted, limits, stored};
-use crate::leaf;
 use crate::row::{Cell, Row, to_json};
 use crate::schema::refused_usage;
 use crate::sql_types::{Bound, JsonText};
 use crate::statement::Statement;
+use crate::text_value;
 use crate::tx::{Transaction, with_conn};
 
 /// Adds to the row that is there.
@@ -44,7 +44,7 @@ struct ExampleJson {
     event: String,
     pointer: Option<String>,
     detail: String,
-    #[serde(with = "leaf::option")]
+    #[serde(with = "text_value::option")]
     request_id: Option<RequestId>,
 }
 

@@ -4,8 +4,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::idempotency::{BodyHash, KeptAnswer, KeptRequest, RequestKey};
-use billing_domain::ports::{ReplayLog, StoreResult};
+use billing_domain::idempotency::{BodyHash, IdempotencyRecord, ScopedIdempotencyKey, StoredResponse};
+use billing_domain::ports::{IdempotencyStore, StoreResult};
 use billing_domain::refs::OrganizationId;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
@@ -45,18 +45,18 @@ struct KeptColumns<'a> {
 }
 
 impl KeptRow {
-    fn read(self, request: &RequestKey) -> StoreResult<KeptRequest> {
+    fn read(self, request: &ScopedIdempotencyKey) -> StoreResult<IdempotencyRecord> {
         let row = Row::new("replay_log", format!("{} {:?}", request.path, request.key.as_str()));
-        Ok(KeptRequest {
+        Ok(IdempotencyRecord {
             body: BodyHash(row.checked("body_hash", self.body_hash.as_slice().try_into())?),
-            answer: KeptAnswer(self.answer),
+            answer: StoredResponse(self.answer),
             kept_at: row.cell("kept_at", self.kept_at)?,
         })
     }
 }
 
-impl ReplayLog for Transaction<'_> {
-    fn hold_key(&mut self, organization: OrganizationId, request: &RequestKey, wait: Duration) -> StoreResult<bool> {
+impl IdempotencyStore for Transaction<'_> {
+    fn hold_key(&mut self, organization: OrganizationId, request: &ScopedIdempotencyKey, wait: Duration) -> StoreResult<bool> {
         self.note_request_key(organization, request)?;
         // The only writer of SQLite holds every key already.
         let Connection::Postgres(connection) = &mut self.connection else { return Ok(true) };
@@ -64,12 +64,12 @@ impl ReplayLog for Transaction<'_> {
         held.map_err(|error| self.failed("replay_log", &error))
     }
 
-    fn kept_request(
+    fn idempotency_record(
         &mut self,
         organization: OrganizationId,
-        request: &RequestKey,
+        request: &ScopedIdempotencyKey,
         since: Timestamp,
-    ) -> StoreResult<Option<KeptRequest>> {
+    ) -> StoreResult<Option<IdempotencyRecord>> {
         let row: Option<KeptRow> = with_conn!(self, "replay_log", |conn| replay_log::table
             .find((Bound(organization.as_uuid()), request.path.as_str(), request.key.as_str()))
             .filter(replay_log::kept_at.ge(Bound(since)))
@@ -79,7 +79,12 @@ impl ReplayLog for Transaction<'_> {
         row.map(|row| row.read(request)).transpose()
     }
 
-    fn keep_request(&mut self, organization: OrganizationId, request: &RequestKey, kept: &KeptRequest) -> StoreResult<()> {
+    fn save_idempotency_record(
+        &mut self,
+        organization: OrganizationId,
+        request: &ScopedIdempotencyKey,
+        kept: &IdempotencyRecord,
+    ) -> StoreResult<()> {
         self.require_request_key(organization, request)?;
         with_conn!(self, "replay_log", |conn| {
             let columns = || KeptColumns { body_hash: &kept.body.0, answer: &kept.answer.0, kept_at: Bound(kept.kept_at) };
@@ -134,7 +139,7 @@ fn hold(connection: &mut PgConnection, key: i64, wait: Duration) -> QueryResult<
 }
 
 /// A number for a key, of 64 of its SHA-256's bits. Two keys with one number only wait for each other.
-fn lock_key(organization: OrganizationId, request: &RequestKey) -> i64 {
+fn lock_key(organization: OrganizationId, request: &ScopedIdempotencyKey) -> i64 {
     let mut hash = Sha256::new();
     hash.update(organization.as_uuid());
     // A control character is in neither.

@@ -12,7 +12,7 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::{MAX_BINDS, counted, stored};
-use crate::one_of::{OneOfRows, Value, one_of_rows};
+use crate::in_list::{InRows, Value, one_of_rows};
 use crate::row::{Cell, Row};
 use crate::schema::usage_totals;
 use crate::sql_types::Bound;
@@ -107,7 +107,7 @@ const MAX_KEYS: usize = MAX_BINDS / KEY_COLUMNS;
 const KEY_COLUMNS: usize = 5;
 
 /// Where running totals have one of these keys.
-fn one_of_keys(keys: &[(CustomerId, UsageKey)]) -> OneOfRows {
+fn one_of_keys(keys: &[(CustomerId, UsageKey)]) -> InRows {
     let of_key = |(customer_id, key): &(CustomerId, UsageKey)| {
         vec![
             Value::Id(customer_id.as_uuid()),

@@ -7,16 +7,16 @@ use billing_domain::money::Money;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{BillingRuns, RunFilter, StoreResult};
 use billing_domain::refs::{BillingRunRef, ContractRef, DocumentRef, OrganizationId};
-use billing_domain::runs::{FailedDocument, KeptRun, RunDocument, RunFailure, RunHead};
+use billing_domain::runs::{BillingRunRecord, FailedDocument, RunDocument, RunFailure, RunHead};
 use diesel::prelude::*;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{counted, limits, stored};
-use crate::leaf::{self, Leaf as _};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::billing_runs;
 use crate::sql_types::{Bound, JsonText};
+use crate::text_value::{self, TextValue as _};
 use crate::tx::{Transaction, with_conn};
 
 #[derive(Queryable, Selectable)]
@@ -53,11 +53,11 @@ struct RunColumns {
 /// A document, in one column with the others.
 #[derive(Serialize, Deserialize)]
 struct DocumentJson {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     document: DocumentRef,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     number: DocumentNumber,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     total: Money,
     voided: bool,
 }
@@ -65,7 +65,7 @@ struct DocumentJson {
 /// What couldn't be billed, likewise; rows of early releases name no document.
 #[derive(Serialize, Deserialize)]
 struct FailureJson {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     contract: ContractRef,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failed: Option<FailedDocumentJson>,
@@ -75,9 +75,9 @@ struct FailureJson {
 
 #[derive(Serialize, Deserialize)]
 struct FailedDocumentJson {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     period_start: Date,
-    #[serde(default, with = "leaf::option", skip_serializing_if = "Option::is_none")]
+    #[serde(default, with = "text_value::option", skip_serializing_if = "Option::is_none")]
     document: Option<DocumentRef>,
 }
 
@@ -102,7 +102,7 @@ impl HeadRow {
 }
 
 impl RunColumns {
-    fn of(KeptRun { head, documents, failures }: &KeptRun) -> StoreResult<Self> {
+    fn of(BillingRunRecord { head, documents, failures }: &BillingRunRecord) -> StoreResult<Self> {
         let document = |RunDocument { document_ref, number, total, voided }: &RunDocument| DocumentJson {
             document: *document_ref,
             number: number.clone(),
@@ -120,7 +120,7 @@ impl RunColumns {
             detail: detail.clone(),
         };
         Ok(Self {
-            actor: head.author.show(),
+            actor: head.author.to_text(),
             request_id: head.request_id.as_ref().map(RequestId::to_string),
             begun_at: Bound(head.begun_at),
             ended_at: head.ended_at.map(Bound),
@@ -136,7 +136,7 @@ impl RunColumns {
 }
 
 impl BillingRuns for Transaction<'_> {
-    fn put_billing_run(&mut self, organization: OrganizationId, run: &KeptRun) -> StoreResult<()> {
+    fn put_billing_run(&mut self, organization: OrganizationId, run: &BillingRunRecord) -> StoreResult<()> {
         let columns = RunColumns::of(run)?;
         with_conn!(self, "billing_runs", |conn| diesel::insert_into(billing_runs::table)
             .values((
@@ -151,7 +151,7 @@ impl BillingRuns for Transaction<'_> {
         Ok(())
     }
 
-    fn billing_run(&mut self, organization: OrganizationId, run_ref: BillingRunRef) -> StoreResult<Option<KeptRun>> {
+    fn billing_run(&mut self, organization: OrganizationId, run_ref: BillingRunRef) -> StoreResult<Option<BillingRunRecord>> {
         let found: Option<(HeadRow, JsonText, JsonText)> = with_conn!(self, "billing_runs", |conn| billing_runs::table
             .find((Bound(organization.as_uuid()), Bound(run_ref.as_uuid())))
             .select((HeadRow::as_select(), billing_runs::documents, billing_runs::failures))
@@ -170,7 +170,7 @@ impl BillingRuns for Transaction<'_> {
             code,
             detail,
         };
-        Ok(Some(KeptRun {
+        Ok(Some(BillingRunRecord {
             head: head.read()?,
             documents: documents.into_iter().map(document).collect(),
             failures: failures.into_iter().map(failure).collect(),

@@ -17,10 +17,10 @@ use super::issue::chained;
 use super::ledger::LineRow;
 use super::numbers::{CHAIN_START, CONTRACT_KIND};
 use crate::json::Frozen;
-use crate::leaf::Leaf as _;
 use crate::row::{Cell, Row};
 use crate::schema::{documents, issued_documents, number_series};
 use crate::sql_types::{Bound, JsonText};
+use crate::text_value::TextValue as _;
 use crate::tx::{Transaction, with_conn};
 
 /// Documents looked at per query: each may have thousands of lines.
@@ -159,7 +159,7 @@ impl Transaction<'_> {
             seal.check_link(chain, &mut find);
             match Row::new("issued_documents", id).json::<Frozen>("content", &seal.content) {
                 Ok(said) => {
-                    let kept = Kept { series, lines: lines.remove(&id).unwrap_or_default(), repeated };
+                    let kept = SealedColumns { series, lines: lines.remove(&id).unwrap_or_default(), repeated };
                     let different = kept.differs_from(&seal, document, &said)?;
                     if !different.is_empty() {
                         find(format!("{} differ from what was issued", different.join(", ")));
@@ -189,20 +189,20 @@ impl SealRow {
 }
 
 /// What the tables keep of a document beside its content.
-struct Kept<'a> {
+struct SealedColumns<'a> {
     series: &'a Series,
     lines: Vec<LineRow>,
     repeated: Repeated,
 }
 
-impl Kept<'_> {
+impl SealedColumns<'_> {
     /// What isn't as the content says.
     fn differs_from(self, seal: &SealRow, document: WithParts, said: &Frozen) -> StoreResult<Vec<String>> {
         let row = Row::new("documents", said.document.document_ref);
         let (issue_date, due_date, total) = self.repeated;
         let issued = &said.issued;
         let of_series =
-            said.document.entity_ref.as_str() == self.series.entity_ref && said.document.kind.show() == self.series.kind;
+            said.document.entity_ref.as_str() == self.series.entity_ref && said.document.kind.to_text() == self.series.kind;
         let repeated = [
             ("state", !document.is_draft()),
             ("series", of_series),

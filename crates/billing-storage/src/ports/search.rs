@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use billing_domain::ports::{Found, FoundKind, Sought, StoreResult};
+use billing_domain::ports::{SearchHit, SearchHitKind, SearchTerms, StoreResult};
 use billing_domain::refs::{CustomerRef, DocumentRef, OrganizationId};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text};
@@ -10,10 +10,10 @@ use uuid::Uuid;
 
 use super::event_keys::key_digest;
 use super::lists::push_begins;
-use crate::leaf::Leaf as _;
 use crate::row::{Cell, Row};
 use crate::sql_types::Id;
 use crate::statement::Statement;
+use crate::text_value::TextValue as _;
 use crate::tx::{Transaction, with_conn};
 
 type DocumentColumns = (Id, Text, Text, BigInt, Nullable<Text>);
@@ -29,19 +29,19 @@ type ApiKeyColumns = (Id, Text, Nullable<Text>);
 
 /// What was found, each thing once: by whether it is exactly what was searched for, then by kind and reference.
 struct Finds {
-    found: BTreeMap<(FoundKind, String), (bool, Found)>,
+    found: BTreeMap<(SearchHitKind, String), (bool, SearchHit)>,
 }
 
 impl Finds {
-    fn add(&mut self, is_exact: bool, found: Found) {
+    fn add(&mut self, is_exact: bool, found: SearchHit) {
         let key = (found.kind, found.reference.clone());
         let known = self.found.entry(key).or_insert((is_exact, found));
         known.0 |= is_exact;
     }
 }
 
-fn plain(kind: FoundKind, reference: impl ToString) -> Found {
-    Found { kind, reference: reference.to_string(), number: None, name: None, customer_ref: None, document_ref: None }
+fn plain(kind: SearchHitKind, reference: impl ToString) -> SearchHit {
+    SearchHit { kind, reference: reference.to_string(), number: None, name: None, customer_ref: None, document_ref: None }
 }
 
 fn customer(row: &Row<Uuid>, text: Option<&str>) -> StoreResult<Option<CustomerRef>> {
@@ -53,23 +53,28 @@ const CUSTOMER_REF: &str = "(SELECT c.customer_ref FROM customers c WHERE c.cust
 
 /// A small table of things with a reference and a name.
 struct Named {
-    kind: FoundKind,
+    kind: SearchHitKind,
     table: &'static str,
     reference: &'static str,
     name: &'static str,
 }
 
 const NAMED: [Named; 5] = [
-    Named { kind: FoundKind::Customer, table: "customers", reference: "customer_ref", name: "name" },
-    Named { kind: FoundKind::Entity, table: "entities", reference: "entity_ref", name: "name" },
-    Named { kind: FoundKind::Pricing, table: "pricings", reference: "pricing_ref", name: "name" },
-    Named { kind: FoundKind::UsageProduct, table: "usage_products", reference: "usage_product_ref", name: "name" },
-    Named { kind: FoundKind::Format, table: "usage_formats", reference: "format_ref", name: "name" },
+    Named { kind: SearchHitKind::Customer, table: "customers", reference: "customer_ref", name: "name" },
+    Named { kind: SearchHitKind::Entity, table: "entities", reference: "entity_ref", name: "name" },
+    Named { kind: SearchHitKind::Pricing, table: "pricings", reference: "pricing_ref", name: "name" },
+    Named { kind: SearchHitKind::UsageProduct, table: "usage_products", reference: "usage_product_ref", name: "name" },
+    Named { kind: SearchHitKind::Format, table: "usage_formats", reference: "format_ref", name: "name" },
 ];
 
 impl Transaction<'_> {
     /// What is exactly as it was searched for comes first.
-    pub(super) fn found(&mut self, organization: OrganizationId, sought: &Sought, limit: u32) -> StoreResult<Vec<Found>> {
+    pub(super) fn found(
+        &mut self,
+        organization: OrganizationId,
+        sought: &SearchTerms,
+        limit: u32,
+    ) -> StoreResult<Vec<SearchHit>> {
         let mut finds = Finds { found: BTreeMap::new() };
         self.find_documents(organization, sought, limit, &mut finds)?;
         self.find_contracts(organization, sought, limit, &mut finds)?;
@@ -83,7 +88,7 @@ impl Transaction<'_> {
         if sought.with_api_keys {
             self.find_api_keys(organization, sought, limit, &mut finds)?;
         }
-        let mut found: Vec<(bool, Found)> = finds.found.into_values().collect();
+        let mut found: Vec<(bool, SearchHit)> = finds.found.into_values().collect();
         // The order of kinds and references stays among equals.
         found.sort_by_key(|(is_exact, _)| !is_exact);
         Ok(found.into_iter().map(|(_, found)| found).take(usize::try_from(limit).unwrap_or(usize::MAX)).collect())
@@ -92,7 +97,7 @@ impl Transaction<'_> {
     fn find_documents(
         &mut self,
         organization: OrganizationId,
-        sought: &Sought,
+        sought: &SearchTerms,
         limit: u32,
         finds: &mut Finds,
     ) -> StoreResult<()> {
@@ -104,7 +109,7 @@ impl Transaction<'_> {
         }
         if let Some(number) = &sought.document_number {
             let mut s = Statement::new(" AND t.number_prefix = ");
-            s.text(number.prefix.as_str()).sql(" AND t.kind = ").text(number.kind.show()).sql(" AND t.sequence = ");
+            s.text(number.prefix.as_str()).sql(" AND t.kind = ").text(number.kind.to_text()).sql(" AND t.sequence = ");
             s.number(i64::try_from(number.sequence).unwrap_or(i64::MAX));
             conditions.push(s);
         }
@@ -122,7 +127,7 @@ impl Transaction<'_> {
                 let kind: billing_domain::document::DocumentKind = row.leaf("kind", &kind)?;
                 let number = format!("{prefix}-{}-{sequence}", kind.abbreviation());
                 let customer_ref = customer(&row, customer_ref.as_deref())?;
-                finds.add(true, Found { number: Some(number), customer_ref, ..plain(FoundKind::Document, id) });
+                finds.add(true, SearchHit { number: Some(number), customer_ref, ..plain(SearchHitKind::Document, id) });
             }
         }
         Ok(())
@@ -131,7 +136,7 @@ impl Transaction<'_> {
     fn find_contracts(
         &mut self,
         organization: OrganizationId,
-        sought: &Sought,
+        sought: &SearchTerms,
         limit: u32,
         finds: &mut Finds,
     ) -> StoreResult<()> {
@@ -157,7 +162,10 @@ impl Transaction<'_> {
             for (id, number, customer_ref) in rows {
                 let id = Row::new("contracts", "").cell("contract_id", id)?;
                 let customer_ref = customer(&Row::new("contracts", id), customer_ref.as_deref())?;
-                finds.add(true, Found { number: Some(format!("C-{number}")), customer_ref, ..plain(FoundKind::Contract, id) });
+                finds.add(
+                    true,
+                    SearchHit { number: Some(format!("C-{number}")), customer_ref, ..plain(SearchHitKind::Contract, id) },
+                );
             }
         }
         Ok(())
@@ -167,7 +175,7 @@ impl Transaction<'_> {
         &mut self,
         organization: OrganizationId,
         named: &Named,
-        sought: &Sought,
+        sought: &SearchTerms,
         limit: u32,
         finds: &mut Finds,
     ) -> StoreResult<()> {
@@ -190,17 +198,23 @@ impl Transaction<'_> {
             for (reference, name) in rows {
                 let is_exact = by_reference || name.eq_ignore_ascii_case(text);
                 let customer_ref = match kind {
-                    FoundKind::Customer => Some(Row::new("customers", &reference).leaf("customer_ref", &reference)?),
+                    SearchHitKind::Customer => Some(Row::new("customers", &reference).leaf("customer_ref", &reference)?),
                     _ => None,
                 };
-                finds.add(is_exact, Found { name: Some(name), customer_ref, ..plain(*kind, &reference) });
+                finds.add(is_exact, SearchHit { name: Some(name), customer_ref, ..plain(*kind, &reference) });
             }
         }
         Ok(())
     }
 
     /// Events have no index by key alone, which would cost each of them: every customer is asked for the key, by its own.
-    fn find_events(&mut self, organization: OrganizationId, sought: &Sought, limit: u32, finds: &mut Finds) -> StoreResult<()> {
+    fn find_events(
+        &mut self,
+        organization: OrganizationId,
+        sought: &SearchTerms,
+        limit: u32,
+        finds: &mut Finds,
+    ) -> StoreResult<()> {
         let mut statements: Vec<Statement<KeyedColumns>> = Vec::new();
         if let Some(id) = sought.id {
             let mut s = Statement::new(
@@ -226,13 +240,19 @@ impl Transaction<'_> {
             for (id, number, customer_ref) in rows {
                 let id = Row::new("usage_events", "").cell("event_id", id)?;
                 let customer_ref = customer(&Row::new("usage_events", id), customer_ref.as_deref())?;
-                finds.add(true, Found { number, customer_ref, ..plain(FoundKind::UsageEvent, id) });
+                finds.add(true, SearchHit { number, customer_ref, ..plain(SearchHitKind::UsageEvent, id) });
             }
         }
         Ok(())
     }
 
-    fn find_payments(&mut self, organization: OrganizationId, sought: &Sought, limit: u32, finds: &mut Finds) -> StoreResult<()> {
+    fn find_payments(
+        &mut self,
+        organization: OrganizationId,
+        sought: &SearchTerms,
+        limit: u32,
+        finds: &mut Finds,
+    ) -> StoreResult<()> {
         let mut conditions: Vec<Statement<()>> = Vec::new();
         if let Some(id) = sought.id {
             let mut s = Statement::new(" AND t.payment_id = ");
@@ -252,14 +272,14 @@ impl Transaction<'_> {
                 let row = Row::new("payments", id);
                 let customer_ref = customer(&row, customer_ref.as_deref())?;
                 let document_ref = Some(DocumentRef::from_uuid(row.cell("document_id", document_id)?));
-                finds.add(true, Found { number, customer_ref, document_ref, ..plain(FoundKind::Payment, id) });
+                finds.add(true, SearchHit { number, customer_ref, document_ref, ..plain(SearchHitKind::Payment, id) });
             }
         }
         Ok(())
     }
 
     /// By their references alone: a charge's name is no index's.
-    fn find_charges(&mut self, organization: OrganizationId, sought: &Sought, finds: &mut Finds) -> StoreResult<()> {
+    fn find_charges(&mut self, organization: OrganizationId, sought: &SearchTerms, finds: &mut Finds) -> StoreResult<()> {
         let mut s: Statement<ReferredColumns> = Statement::new("SELECT t.charge_ref, t.name, ");
         s.sql(CUSTOMER_REF).sql(" FROM charges t WHERE t.organization_id = ").id(organization.as_uuid());
         s.sql(" AND t.charge_ref = ").text(sought.text.as_str()).sql(" AND NOT t.deleted");
@@ -267,23 +287,29 @@ impl Transaction<'_> {
         for (reference, name, customer_ref) in rows {
             let customer_ref =
                 customer_ref.map(|text| Row::new("charges", &reference).leaf("customer_ref", &text)).transpose()?;
-            finds.add(true, Found { name, customer_ref, ..plain(FoundKind::Charge, &reference) });
+            finds.add(true, SearchHit { name, customer_ref, ..plain(SearchHitKind::Charge, &reference) });
         }
         Ok(())
     }
 
-    fn find_bank_accounts(&mut self, organization: OrganizationId, sought: &Sought, finds: &mut Finds) -> StoreResult<()> {
+    fn find_bank_accounts(&mut self, organization: OrganizationId, sought: &SearchTerms, finds: &mut Finds) -> StoreResult<()> {
         let mut s: Statement<ReferredColumns> =
             Statement::new("SELECT account_ref, account_name, NULL FROM bank_accounts WHERE organization_id = ");
         s.id(organization.as_uuid()).sql(" AND account_ref = ").text(sought.text.as_str());
         let rows: Vec<ReferredFields> = with_conn!(self, "bank_accounts", |conn| s.load(conn))?;
         for (reference, name, _) in rows {
-            finds.add(true, Found { name, ..plain(FoundKind::BankAccount, &reference) });
+            finds.add(true, SearchHit { name, ..plain(SearchHitKind::BankAccount, &reference) });
         }
         Ok(())
     }
 
-    fn find_api_keys(&mut self, organization: OrganizationId, sought: &Sought, limit: u32, finds: &mut Finds) -> StoreResult<()> {
+    fn find_api_keys(
+        &mut self,
+        organization: OrganizationId,
+        sought: &SearchTerms,
+        limit: u32,
+        finds: &mut Finds,
+    ) -> StoreResult<()> {
         let text = sought.text.as_str();
         let mut s: Statement<ApiKeyColumns> =
             Statement::new("SELECT api_key_id, api_key, name FROM api_keys WHERE organization_id = ");
@@ -298,7 +324,7 @@ impl Transaction<'_> {
             let id = Row::new("api_keys", "").cell("api_key_id", id)?;
             let has_name = name.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(text));
             let is_exact = has_name || api_key == text || sought.id == Some(id);
-            finds.add(is_exact, Found { number: Some(api_key), name, ..plain(FoundKind::ApiKey, id) });
+            finds.add(is_exact, SearchHit { number: Some(api_key), name, ..plain(SearchHitKind::ApiKey, id) });
         }
         Ok(())
     }

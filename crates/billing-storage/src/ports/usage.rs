@@ -16,7 +16,7 @@ use super::event_rows::{EventRow, NewEvent};
 use super::owned;
 use super::parties::CustomerRow;
 use crate::arrays::InsertRows;
-use crate::one_of::{also_one_of_ids, one_of_ids};
+use crate::in_list::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
 use crate::schema::{customers, usage_events, usage_products};
 use crate::sql_types::Bound;
@@ -117,7 +117,7 @@ mod tests {
     use billing_domain::refs::{CustomerId, EventRef, OrganizationId};
     use uuid::Uuid;
 
-    use crate::plans::plans_of;
+    use crate::query_plans::plans_of;
 
     #[test]
     fn events_are_found_by_their_references_and_keys_without_a_walk_through_the_customers() {
@@ -130,7 +130,7 @@ mod tests {
             let customers = [3, 4].map(|id| CustomerId::from_uuid(Uuid::from_u128(id)));
             assert_eq!(tx.events_of_customers(organization, &customers, &[event]).expect("a look-up"), []);
             assert!(tx.superseded_revisions(organization, &customers, &[event]).expect("a look-up").is_empty());
-            assert!(tx.kept_events(organization, &[key(3), key(4), key(5)]).expect("a look-up").is_empty());
+            assert!(tx.event_key_records(organization, &[key(3), key(4), key(5)]).expect("a look-up").is_empty());
         });
         assert_eq!(plans.len(), 5);
         for plan in plans {

@@ -7,17 +7,17 @@ use billing_domain::verification::{Finding, RecordedVerification, Verification};
 use diesel::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::leaf;
 use crate::row::{Row, to_json};
 use crate::schema::organizations;
 use crate::sql_types::{Bound, JsonText};
+use crate::text_value;
 use crate::tx::{Transaction, with_conn};
 
 #[derive(Serialize, Deserialize)]
 struct VerificationJson {
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     begun_at: Timestamp,
-    #[serde(with = "leaf")]
+    #[serde(with = "text_value")]
     ended_at: Timestamp,
     contracts: u64,
     documents: u64,

@@ -2,7 +2,7 @@
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentHead;
-use billing_domain::document::files::{DocumentFile, FileForm, MadeFile};
+use billing_domain::document::files::{DocumentFile, FileForm, RenderedFile};
 use billing_domain::ports::{Access, DocumentFilter, Lock, Store, StoreError, transact};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Text};
@@ -57,7 +57,7 @@ fn an_issued_document_and_its_lines_refuse_every_change(test: &TestDatabase) {
     let head = w.open(test, 1);
     assert!(issue(test, &w, &head, 1000));
     let before = read(test, |tx| tx.document(w.organization, head.document_ref)).expect("a document");
-    let made = MadeFile { bytes: Vec::new(), sha256: Sha256::digest([]).into(), maker: "a test".to_owned() };
+    let made = RenderedFile { bytes: Vec::new(), sha256: Sha256::digest([]).into(), maker: "a test".to_owned() };
     let file = DocumentFile { form: FileForm::Pdf, made, made_at: Timestamp::MIN };
     assert_eq!(write(test, |tx| tx.keep_document_file(head.key(w.organization), &file)).as_ref(), Some(&file));
     let attempts = [

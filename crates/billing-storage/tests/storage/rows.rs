@@ -2,7 +2,7 @@
 
 use billing_domain::calendar::Period;
 use billing_domain::contract::Contract;
-use billing_domain::document::lines::{Rates, Sum, SumKey};
+use billing_domain::document::lines::{BaseAndAmount, DiscountAndTax, SumKey};
 use billing_domain::document::{DocumentHead, IssuedDocument};
 use billing_domain::page::PageRequest;
 use billing_domain::party::{Customer, Entity};
@@ -90,9 +90,9 @@ fn a_row_that_cannot_be_is_corrupt_and_named(test: &TestDatabase) {
         tx.insert_events(w.organization, std::slice::from_ref(&event))?;
         tx.lock_contract(w.contract.key(w.organization), Lock::Exclusive)?;
         tx.put_ledger_lines(head.key(w.organization), &w.frozen(&head, 1).content.ledger_lines())?;
-        let rates = Rates { discount: fixtures::percent("10"), tax: fixtures::taxed("7") };
+        let rates = DiscountAndTax { discount: fixtures::percent("10"), tax: fixtures::taxed("7") };
         let key = SumKey::Discount(ProductNo(0), rates);
-        let sum = FamilySum { family: head.document_ref, key, sum: Sum { base: 1, amount: 1 } };
+        let sum = FamilySum { family: head.document_ref, key, sum: BaseAndAmount { base: 1, amount: 1 } };
         tx.add_family_sums(w.organization, w.customer.id, &[sum])?;
         tx.lock_usage(w.organization, &[(w.customer.id, w.key.clone())])
     });

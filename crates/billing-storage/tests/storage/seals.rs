@@ -2,7 +2,7 @@
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentHead;
-use billing_domain::document::files::{DocumentFile, FileForm, MadeFile};
+use billing_domain::document::files::{DocumentFile, FileForm, RenderedFile};
 use billing_domain::ports::{Lock, StoreError};
 use sha2::{Digest as _, Sha256};
 
@@ -226,7 +226,7 @@ fn more_documents_than_a_page_have_their_seals(test: &TestDatabase) {
 
 fn pdf_of(head: &DocumentHead) -> DocumentFile {
     let bytes = head.document_ref.to_string().into_bytes();
-    let made = MadeFile { sha256: Sha256::digest(&bytes).into(), bytes, maker: "a test".to_owned() };
+    let made = RenderedFile { sha256: Sha256::digest(&bytes).into(), bytes, maker: "a test".to_owned() };
     DocumentFile { form: FileForm::Pdf, made, made_at: Timestamp::MIN }
 }
 

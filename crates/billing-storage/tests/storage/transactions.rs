@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use billing_domain::access::Actor;
 use billing_domain::contract::Contract;
 use billing_domain::document::DocumentKind;
-use billing_domain::document::lines::{Sum, SumKey};
+use billing_domain::document::lines::{BaseAndAmount, SumKey};
 use billing_domain::ports::{Access, FamilySum, Lock, RollBack, Store, StoreError, StoreResult, Tx, attempt, transact};
 use billing_domain::refs::ContractRef;
 use billing_domain::usage::UsageTotal;
@@ -137,7 +137,7 @@ fn what_needs_a_lock_is_refused_without_it(test: &TestDatabase) {
     let w = world(test);
     let (head, key) = (w.head(1), w.contract.key(w.organization));
     let draft = w.open(test, 2);
-    let sum = FamilySum { family: draft.document_ref, key: SumKey::Tax(fixtures::taxed("7")), sum: Sum::default() };
+    let sum = FamilySum { family: draft.document_ref, key: SumKey::Tax(fixtures::taxed("7")), sum: BaseAndAmount::default() };
     let said = fixtures::draft_content(&draft, &w.contract, &w.customer, &w.entity, fixtures::cents(1));
     let next = Contract { version: 2, ..w.contract.clone() };
     let at = fixtures::at("2026-02-01T00:00:00Z");

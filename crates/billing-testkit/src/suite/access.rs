@@ -189,7 +189,7 @@ pub fn a_key_that_gives_way_keeps_the_rest(store: &dyn Store) {
     let (key, successor) = (fixtures::api_key(&FreshIds, w.org), fixtures::api_key(&FreshIds, w.org));
     write(store, |tx| [&key, &successor].into_iter().try_for_each(|key| done(tx.insert_api_key(key))));
     let mut old = key.clone();
-    old.give_way(successor.api_key_ref, later(9));
+    old.rotate_to(successor.api_key_ref, later(9));
     write(store, |tx| {
         assert_eq!(tx.hold_api_key(w.org, key.api_key_ref)?.as_ref(), Some(&key));
         tx.update_api_key(&ApiKey { name: Some(fixtures::line("another")), ..old.clone() })

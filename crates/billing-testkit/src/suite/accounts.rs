@@ -1,12 +1,14 @@
 //! What is owed: accounts, payments, applications, write-offs.
 
 use billing_domain::access::Actor;
-use billing_domain::account::{AccountKey, Application, Payment, PaymentKind, Reversal, Source, StatementKind, WriteOff};
-use billing_domain::document::{DocumentHead, DocumentKind, IssuedDocument, Settlement, Standing};
-use billing_domain::ledger::receive::AccountEntry;
+use billing_domain::document::{DocumentHead, DocumentKind, IssuedDocument, LifecycleStatus, Settlement};
+use billing_domain::ledger::receivables::AccountEntry;
 use billing_domain::money::MoneySum;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{ApplicationsOf, DocumentsOf, Lock, PaymentFilter, PaymentSortKey, PaymentsOf, Store, StoreError};
+use billing_domain::receivables::{
+    AccountKey, Application, ApplicationSource, Payment, PaymentKind, Reversal, StatementKind, WriteOff,
+};
 use billing_domain::refs::{ApplicationRef, CustomerId, DocumentRef, PaymentRef, WriteOffRef};
 use uuid::Uuid;
 
@@ -46,7 +48,7 @@ fn recorded(payment: &Payment) -> AccountEntry {
     AccountEntry::Recorded(Box::new(payment.clone()))
 }
 
-fn application(from: Source, to: &DocumentHead, minor: i64) -> Application {
+fn application(from: ApplicationSource, to: &DocumentHead, minor: i64) -> Application {
     Application {
         application_ref: ApplicationRef::from_uuid(Uuid::now_v7()),
         from,
@@ -58,7 +60,7 @@ fn application(from: Source, to: &DocumentHead, minor: i64) -> Application {
     }
 }
 
-fn settled(head: &DocumentHead, total: i64, standing: Standing, settlement: Settlement) -> AccountEntry {
+fn settled(head: &DocumentHead, total: i64, standing: LifecycleStatus, settlement: Settlement) -> AccountEntry {
     let owed = settlement.owed(head.kind, standing, cents(total)).expect("small amounts");
     AccountEntry::Settled { document_ref: head.document_ref, standing, settlement, owed }
 }
@@ -124,15 +126,15 @@ pub fn documents_of_an_account_are_found_by_what_is_left_of_them(store: &dyn Sto
         store,
         &w,
         &[
-            settled(&open, 1000, Standing::Issued, Settlement { credits: cents(200), ..none() }),
+            settled(&open, 1000, LifecycleStatus::Issued, Settlement { credits: cents(200), ..none() }),
             settled(
                 &paid,
                 1000,
-                Standing::Issued,
+                LifecycleStatus::Issued,
                 Settlement { paid: cents(1000), paid_date: Some(date("2026-02-03")), ..none() },
             ),
-            settled(&given_up, 1000, Standing::Uncollectible, none()),
-            settled(&used, 200, Standing::Issued, Settlement { used: cents(200), ..none() }),
+            settled(&given_up, 1000, LifecycleStatus::Uncollectible, none()),
+            settled(&used, 200, LifecycleStatus::Issued, Settlement { used: cents(200), ..none() }),
         ],
     );
     let sorted = |heads: &[&DocumentHead]| {
@@ -152,11 +154,11 @@ pub fn documents_of_an_account_are_found_by_what_is_left_of_them(store: &dyn Sto
     assert_eq!(found(DocumentsOf::These(&[draft.document_ref, void.document_ref])), sorted(&[&draft, &void]));
     let of_book = read(store, |tx| tx.account_documents(w.org, &key(&w), DocumentsOf::These(&[given_up.document_ref])));
     let [known] = of_book.as_slice() else { panic!("one document: {of_book:?}") };
-    assert_eq!((known.standing, known.total), (Standing::Uncollectible, Some(cents(1000))));
+    assert_eq!((known.status, known.total), (LifecycleStatus::Uncollectible, Some(cents(1000))));
     let said = w.frozen(&given_up, cents(1000));
     assert_eq!((known.issue_date, known.due_date), (Some(said.issue_date), Some(said.due_date)));
     // Back again, and out of force.
-    put(store, &w, &[settled(&given_up, 1000, Standing::Issued, none())]);
+    put(store, &w, &[settled(&given_up, 1000, LifecycleStatus::Issued, none())]);
     assert_eq!(found(DocumentsOf::OpenUpTo(sum_of_cents(1_000_000))), sorted(&[&open, &given_up]));
     assert!(void_issued(store, &w, &given_up));
     assert_eq!(found(DocumentsOf::OpenUpTo(sum_of_cents(1_000_000))), sorted(&[&open]));
@@ -178,8 +180,8 @@ pub fn payments_and_refunds_come_back_with_every_field(store: &dyn Store) {
     let invoice = w.issue(store, w.head(1), cents(1000));
     let credit = w.issue(store, adjustment(&w, DocumentKind::Credit, &invoice, 1), cents(5));
     let (plain, full) = (payment(&invoice, 1), payment(&invoice, 600));
-    let of_credit = Payment { kind: PaymentKind::Refund(Source::Credit(credit.document_ref)), ..payment(&credit, 5) };
-    let of_payment = Payment { kind: PaymentKind::Refund(Source::Payment(full.payment_ref)), ..payment(&invoice, 7) };
+    let of_credit = Payment { kind: PaymentKind::Refund(ApplicationSource::Credit(credit.document_ref)), ..payment(&credit, 5) };
+    let of_payment = Payment { kind: PaymentKind::Refund(ApplicationSource::Payment(full.payment_ref)), ..payment(&invoice, 7) };
     put(store, &w, &[recorded(&plain), recorded(&full), recorded(&of_credit), recorded(&of_payment)]);
     for kept in [&plain, &full, &of_credit, &of_payment] {
         assert_eq!(read(store, |tx| tx.payment(w.org, kept.payment_ref)), Some((key(&w), kept.clone())));
@@ -236,8 +238,8 @@ pub fn applications_come_and_go(store: &dyn Store) {
     let invoice = w.issue(store, w.head(1), cents(1000));
     let credit = w.issue(store, adjustment(&w, DocumentKind::Credit, &invoice, 1), cents(50));
     let paid = payment(&invoice, 600);
-    let of_credit = application(Source::Credit(credit.document_ref), &invoice, 50);
-    let of_payment = application(Source::Payment(paid.payment_ref), &invoice, 600);
+    let of_credit = application(ApplicationSource::Credit(credit.document_ref), &invoice, 50);
+    let of_payment = application(ApplicationSource::Payment(paid.payment_ref), &invoice, 600);
     let entries = [recorded(&paid), AccountEntry::Applied(of_credit.clone()), AccountEntry::Applied(of_payment.clone())];
     put(store, &w, &entries);
     let mut both = vec![of_credit.clone(), of_payment.clone()];
@@ -301,7 +303,7 @@ pub fn what_is_due_is_summed_up_by_day(store: &dyn Store) {
         issue_due(store, &w, w.head(number), minor, due);
     }
     let paid = w.issue(store, w.head(4), cents(1000));
-    put(store, &w, &[settled(&paid, 1000, Standing::Issued, Settlement { paid: cents(1000), ..none() })]);
+    put(store, &w, &[settled(&paid, 1000, LifecycleStatus::Issued, Settlement { paid: cents(1000), ..none() })]);
     let expected = [(key(&w), date("2026-03-01"), sum_of_cents(120)), (key(&w), date("2026-04-01"), sum_of_cents(3))];
     assert_eq!(read(store, |tx| tx.due_by_day(w.org, w.customer.id)), expected);
     issue_due(store, &w, w.head(5), i64::MAX, "2026-04-01");
@@ -325,7 +327,7 @@ pub fn a_statement_has_everything_that_changed_what_is_owed(store: &dyn Store) {
     w.void(store, &discarded);
     let paid = Payment { recorded_at: later(40), ..payment(&invoice, 600) };
     let refund = Payment {
-        kind: PaymentKind::Refund(Source::Credit(credit.document_ref)),
+        kind: PaymentKind::Refund(ApplicationSource::Credit(credit.document_ref)),
         recorded_at: later(50),
         paid_date: date("2026-02-02"),
         ..payment(&credit, 5)
@@ -388,7 +390,7 @@ pub fn another_organization_or_account_has_none_of_it(store: &dyn Store) {
     let (w, stranger) = (world(store), world(store));
     let invoice = w.issue(store, w.head(1), cents(1000));
     let paid = payment(&invoice, 600);
-    let applied = application(Source::Payment(paid.payment_ref), &invoice, 600);
+    let applied = application(ApplicationSource::Payment(paid.payment_ref), &invoice, 600);
     put(store, &w, &[recorded(&paid), AccountEntry::Applied(applied.clone()), write_off(&invoice, 1, "2026-03-01")]);
     let yen = AccountKey { currency: fixtures::currency("JPY"), ..key(&w) };
     let customer = w.customer.id;
@@ -416,7 +418,7 @@ pub fn another_organization_or_account_has_none_of_it(store: &dyn Store) {
         Ok(())
     });
     let used = AccountEntry::Used { payment_ref: paid.payment_ref, used: cents(1), unapplied: cents(0) };
-    for entry in [used, settled(&invoice, 1000, Standing::Issued, none())] {
+    for entry in [used, settled(&invoice, 1000, LifecycleStatus::Issued, none())] {
         let answer = transact_answer(store, |tx| {
             tx.hold_account(stranger.org, &key(&stranger))?;
             tx.put_account(stranger.org, &key(&stranger), std::slice::from_ref(&entry), sum_of_cents(0), later(1))

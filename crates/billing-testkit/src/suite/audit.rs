@@ -1,7 +1,7 @@
 //! The audit log.
 
 use billing_domain::access::RequestId;
-use billing_domain::audit::{AuditAction, AuditEntry, AuditedKind, Author};
+use billing_domain::audit::{AuditAction, AuditActor, AuditEntry, AuditedKind};
 use billing_domain::ports::{Access, AuditFilter, AuditPart, IdSource as _, Store, StoreError, transact};
 use billing_domain::refs::{AdminRef, ApiKeyRef, AuditRef, OrganizationId};
 
@@ -15,7 +15,7 @@ fn entry(seconds: i64) -> AuditEntry {
     AuditEntry {
         audit_ref: AuditRef::from_uuid(FreshIds.new_id()),
         at: later(seconds),
-        author: Author::CommandLine,
+        author: AuditActor::CommandLine,
         action: AuditAction::Edit,
         kind: AuditedKind::Customer,
         reference: "acme".to_owned(),
@@ -39,7 +39,7 @@ pub fn an_entry_comes_back_with_every_field(store: &dyn Store) {
     let w = world(store);
     let plain = AuditEntry { before: None, after: None, ..entry(1) };
     let full = AuditEntry {
-        author: Author::Admin(AdminRef::from_uuid(FreshIds.new_id())),
+        author: AuditActor::Admin(AdminRef::from_uuid(FreshIds.new_id())),
         kind: AuditedKind::UsageFile,
         reference: "a file, of 2026.csv".to_owned(),
         // As it was written, digits and spaces too.
@@ -72,7 +72,7 @@ pub fn entries_come_newest_first_in_parts(store: &dyn Store) {
 
 pub fn each_field_of_a_filter_narrows_the_entries(store: &dyn Store) {
     let w = world(store);
-    let key = Author::ApiKey(ApiKeyRef::from_uuid(FreshIds.new_id()));
+    let key = AuditActor::ApiKey(ApiKeyRef::from_uuid(FreshIds.new_id()));
     let plain = entry(1);
     let other = AuditEntry {
         author: key,
@@ -87,8 +87,8 @@ pub fn each_field_of_a_filter_narrows_the_entries(store: &dyn Store) {
     let none = AuditFilter::default;
     for (filter, expected) in [
         (AuditFilter { author: Some(key), ..none() }, vec![&other]),
-        (AuditFilter { author: Some(Author::CommandLine), ..none() }, vec![&third, &plain]),
-        (AuditFilter { author: Some(Author::Nobody), ..none() }, vec![]),
+        (AuditFilter { author: Some(AuditActor::CommandLine), ..none() }, vec![&third, &plain]),
+        (AuditFilter { author: Some(AuditActor::Nobody), ..none() }, vec![]),
         (AuditFilter { action: Some(AuditAction::Delete), ..none() }, vec![&other]),
         (AuditFilter { kind: Some(AuditedKind::ApiKey), ..none() }, vec![&other]),
         (AuditFilter { kind: Some(AuditedKind::Customer), ..none() }, vec![&plain]),
@@ -103,7 +103,7 @@ pub fn each_field_of_a_filter_narrows_the_entries(store: &dyn Store) {
         (AuditFilter { request_id: RequestId::parse("r-2"), ..none() }, vec![&third]),
         (AuditFilter { request_id: RequestId::parse("r"), ..none() }, vec![]),
         (AuditFilter { without_access: true, ..none() }, vec![&third, &plain]),
-        (AuditFilter { author: Some(Author::CommandLine), from: Some(later(2)), ..none() }, vec![&third]),
+        (AuditFilter { author: Some(AuditActor::CommandLine), from: Some(later(2)), ..none() }, vec![&third]),
     ] {
         let expected: Vec<AuditEntry> = expected.into_iter().cloned().collect();
         assert_eq!(found(store, w.org, &filter), expected, "{filter:?}");

@@ -1,9 +1,9 @@
 //! What a contract's book is read from, and what decisions write to it.
 
 use billing_domain::contract::Contract;
-use billing_domain::document::lines::{Rates, Sum, SumKey};
-use billing_domain::document::linking::{Place, Slot};
-use billing_domain::document::{DocumentHead, DocumentKind, Lifecycle, Purpose, Settlement, Standing};
+use billing_domain::document::lines::{BaseAndAmount, DiscountAndTax, SumKey};
+use billing_domain::document::linking::{BillingSlot, SlotKind};
+use billing_domain::document::{DocumentHead, DocumentKind, Lifecycle, LifecycleStatus, Purpose, Settlement};
 use billing_domain::ports::{FamilySum, Store, StoreError};
 use billing_domain::refs::{DocumentRef, ProductNo};
 use billing_domain::usage::UsageEvent;
@@ -55,17 +55,17 @@ pub fn documents_of_a_book_say_how_far_they_have_come(store: &dyn Store) {
     w.void(store, &discarded);
     let none = Settlement::none(fixtures::eur());
     let settlement = Settlement { paid: cents(40), credits: cents(60), paid_date: Some(date("2026-02-03")), ..none };
-    write(store, |tx| settle(tx, w.org, &invoice, cents(100), Standing::Issued, settlement));
+    write(store, |tx| settle(tx, w.org, &invoice, cents(100), LifecycleStatus::Issued, settlement));
     let shown: Vec<_> = book(store, &w)
         .into_iter()
-        .map(|known| (known.head.document_ref, known.family, known.standing, known.total, known.settlement))
+        .map(|known| (known.head.document_ref, known.family, known.status, known.total, known.settlement))
         .collect();
     let (first, second) = (invoice.document_ref, void.document_ref);
     let expected = [
-        (first, first, Standing::Issued, Some(cents(100)), settlement),
-        (debit.document_ref, first, Standing::Draft, None, none),
-        (second, second, Standing::Void, Some(cents(7)), none),
-        (discarded.document_ref, discarded.document_ref, Standing::Discarded, None, none),
+        (first, first, LifecycleStatus::Issued, Some(cents(100)), settlement),
+        (debit.document_ref, first, LifecycleStatus::Draft, None, none),
+        (second, second, LifecycleStatus::Void, Some(cents(7)), none),
+        (discarded.document_ref, discarded.document_ref, LifecycleStatus::Discarded, None, none),
     ];
     assert_eq!(shown, expected);
     // A family is what was said: an adjustment of a child belongs to the child's invoice.
@@ -86,8 +86,8 @@ pub fn documents_in_force_are_found_by_their_places(store: &dyn Store) {
     let of_first = w.open(store, one_part(w.head(2), 0));
     let of_second = w.open(store, one_part(w.head(2), 1));
     let in_slot = |slot| fixtures::document_in_slot(&FreshIds, &w.contract, &w.entity, month(1), slot);
-    let debit = w.open(store, in_slot(Slot::UsageDebit));
-    let closing = w.open(store, DocumentHead { created_at: later(-1), ..in_slot(Slot::Closing) });
+    let debit = w.open(store, in_slot(SlotKind::UsageDebit));
+    let closing = w.open(store, DocumentHead { created_at: later(-1), ..in_slot(SlotKind::Closing) });
     // Neither children nor adjustments stand in a place, and void documents no more.
     w.open(store, DocumentHead { purpose: Purpose::Usage, parent: Some(shared.document_ref), ..w.head(3) });
     w.open(store, DocumentHead { purpose: Purpose::Adjustment, parent: Some(shared.document_ref), ..w.head(3) });
@@ -95,29 +95,32 @@ pub fn documents_in_force_are_found_by_their_places(store: &dyn Store) {
     w.void(store, &discarded);
     assert!(void_issued(store, &w, &void));
     let rows = [
-        (0, "2026-01-01", Slot::Period, Some(&shared)),
-        (1, "2026-01-01", Slot::Period, Some(&shared)),
-        (2, "2026-01-01", Slot::Period, None),
-        (0, "2026-02-01", Slot::Period, Some(&of_first)),
-        (1, "2026-02-01", Slot::Period, Some(&of_second)),
-        (0, "2026-01-01", Slot::UsageDebit, Some(&debit)),
-        (1, "2026-01-01", Slot::Closing, Some(&closing)),
-        (0, "2026-02-01", Slot::Closing, None),
-        (0, "2026-01-02", Slot::Period, None),
-        (0, "2026-03-01", Slot::Period, None),
-        (0, "2026-04-01", Slot::Period, None),
-        (0, "2026-05-01", Slot::Period, None),
+        (0, "2026-01-01", SlotKind::Period, Some(&shared)),
+        (1, "2026-01-01", SlotKind::Period, Some(&shared)),
+        (2, "2026-01-01", SlotKind::Period, None),
+        (0, "2026-02-01", SlotKind::Period, Some(&of_first)),
+        (1, "2026-02-01", SlotKind::Period, Some(&of_second)),
+        (0, "2026-01-01", SlotKind::UsageDebit, Some(&debit)),
+        (1, "2026-01-01", SlotKind::Closing, Some(&closing)),
+        (0, "2026-02-01", SlotKind::Closing, None),
+        (0, "2026-01-02", SlotKind::Period, None),
+        (0, "2026-03-01", SlotKind::Period, None),
+        (0, "2026-04-01", SlotKind::Period, None),
+        (0, "2026-05-01", SlotKind::Period, None),
     ];
     for (no, start, slot, expected) in rows {
         let expected: Vec<DocumentRef> = expected.iter().map(|head| head.document_ref).collect();
         assert_eq!(w.in_place(store, no, start, slot), expected, "{no} {start} {slot:?}");
     }
-    let places = |rows: &[(u16, &str, Slot)]| -> Vec<Place> {
-        let of =
-            |(no, start, slot): &(u16, &str, Slot)| Place { product_no: ProductNo(*no), period_start: date(start), slot: *slot };
+    let places = |rows: &[(u16, &str, SlotKind)]| -> Vec<BillingSlot> {
+        let of = |(no, start, slot): &(u16, &str, SlotKind)| BillingSlot {
+            product_no: ProductNo(*no),
+            period_start: date(start),
+            slot: *slot,
+        };
         rows.iter().map(of).collect()
     };
-    let find = |places: &[Place]| {
+    let find = |places: &[BillingSlot]| {
         let found = read(store, |tx| {
             tx.documents_in_places(&places.iter().map(|place| (w.contract.key(w.org), *place)).collect::<Vec<_>>())
         });
@@ -125,11 +128,12 @@ pub fn documents_in_force_are_found_by_their_places(store: &dyn Store) {
     };
     assert_eq!(find(&[]), []);
     // By creation, each once, and nothing that stands where one product meets another's day.
-    let several = places(&[(1, "2026-02-01", Slot::Period), (0, "2026-01-01", Slot::Period), (1, "2026-01-01", Slot::Period)]);
+    let several =
+        places(&[(1, "2026-02-01", SlotKind::Period), (0, "2026-01-01", SlotKind::Period), (1, "2026-01-01", SlotKind::Period)]);
     let mut expected = vec![shared.clone(), of_second];
     expected.sort_by_key(|head| (head.created_at, head.document_ref));
     assert_eq!(find(&several), expected);
-    let by_creation = places(&[(0, "2026-01-01", Slot::Period), (0, "2026-01-01", Slot::Closing)]);
+    let by_creation = places(&[(0, "2026-01-01", SlotKind::Period), (0, "2026-01-01", SlotKind::Closing)]);
     assert_eq!(find(&by_creation), [closing, shared]);
 }
 
@@ -142,12 +146,15 @@ pub fn documents_of_a_book_are_found_by_reference_children_too(store: &dyn Store
     w.open(store, w.head(3));
     let find = |refs: &[DocumentRef]| {
         let found = read(store, |tx| tx.book_documents_by_refs(w.org, &[w.customer.id], refs));
-        found.into_iter().map(|known| (known.head, known.standing)).collect::<Vec<_>>()
+        found.into_iter().map(|known| (known.head, known.status)).collect::<Vec<_>>()
     };
     assert_eq!(find(&[]), []);
     let unknown = w.head(9).document_ref;
     let asked = [child.document_ref, unknown, void.document_ref, invoice.document_ref, child.document_ref];
-    assert_eq!(find(&asked), [(invoice, Standing::Issued), (void, Standing::Discarded), (child, Standing::Draft)]);
+    assert_eq!(
+        find(&asked),
+        [(invoice, LifecycleStatus::Issued), (void, LifecycleStatus::Discarded), (child, LifecycleStatus::Draft)]
+    );
 }
 
 pub fn documents_with_events_are_those_with_one_that_is_not_deleted(store: &dyn Store) {
@@ -206,7 +213,11 @@ pub fn books_read_together_are_as_those_read_alone(store: &dyn Store) {
         let event = UsageEvent { customer_id: w.customer.id, ..event };
         write(store, |tx| {
             w.hold(tx)?;
-            let sum = FamilySum { family: issued.document_ref, key: SumKey::Tax(taxed("7")), sum: Sum { base: 1, amount: 1 } };
+            let sum = FamilySum {
+                family: issued.document_ref,
+                key: SumKey::Tax(taxed("7")),
+                sum: BaseAndAmount { base: 1, amount: 1 },
+            };
             tx.add_family_sums(w.org, w.customer.id, &[sum])?;
             done(tx.insert_charge(w.org, &charge))?;
             w.insert_events(tx, std::slice::from_ref(&event))
@@ -252,8 +263,8 @@ pub fn sums_of_families_begin_at_zero_and_are_added_to(store: &dyn Store) {
     let w = world(store);
     let (one, other) = (w.issue(store, w.head(1), cents(1)), w.issue(store, w.head(2), cents(1)));
     let (one, other) = (one.document_ref, other.document_ref);
-    let rates = |discount: &str, tax: &str| Rates { discount: percent(discount), tax: taxed(tax) };
-    let of = |family, key, base, amount| FamilySum { family, key, sum: Sum { base, amount } };
+    let rates = |discount: &str, tax: &str| DiscountAndTax { discount: percent(discount), tax: taxed(tax) };
+    let of = |family, key, base, amount| FamilySum { family, key, sum: BaseAndAmount { base, amount } };
     let add = |added: &[FamilySum]| {
         write(store, |tx| {
             w.hold(tx)?;
@@ -265,7 +276,7 @@ pub fn sums_of_families_begin_at_zero_and_are_added_to(store: &dyn Store) {
         SumKey::Discount(ProductNo(0), rates("10.50", "7")),
         SumKey::Discount(ProductNo(0), rates("10.50", "19")),
         SumKey::Discount(ProductNo(1), rates("0", "0.00")),
-        SumKey::Discount(ProductNo(1), Rates { tax: fixtures::untaxed(), ..rates("10.50", "0") }),
+        SumKey::Discount(ProductNo(1), DiscountAndTax { tax: fixtures::untaxed(), ..rates("10.50", "0") }),
         SumKey::Discount(ProductNo(1), rates("10.50", "19")),
         SumKey::Tax(taxed("0")),
         SumKey::Tax(fixtures::untaxed()),
@@ -283,7 +294,7 @@ pub fn sums_of_families_begin_at_zero_and_are_added_to(store: &dyn Store) {
         of(one, keys[5].clone(), 0, 1),
     ]);
     let mut expected = first.clone();
-    expected[1].sum = Sum { base: 700, amount: -2 };
+    expected[1].sum = BaseAndAmount { base: 700, amount: -2 };
     expected[5].sum.amount += 1;
     assert_eq!(sums(store, &w, &[one]), expected);
     assert_eq!(sums(store, &w, &[other]), [of(other, keys[7].clone(), i64::MAX, i64::MIN)]);
@@ -300,7 +311,11 @@ pub fn sums_of_a_family_that_is_not_there_are_corrupt(store: &dyn Store) {
     let family = w.head(1).document_ref;
     let answer = transact_answer(store, |tx| {
         w.hold(tx)?;
-        tx.add_family_sums(w.org, w.customer.id, &[FamilySum { family, key: SumKey::Tax(taxed("7")), sum: Sum::default() }])
+        tx.add_family_sums(
+            w.org,
+            w.customer.id,
+            &[FamilySum { family, key: SumKey::Tax(taxed("7")), sum: BaseAndAmount::default() }],
+        )
     });
     assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
 }

@@ -3,7 +3,7 @@
 use billing_domain::access::Actor;
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::{PaymentTime, ProductTerms, Quantities, QuantityStep, SelectedCharge};
-use billing_domain::contract::{Agreed, Contract, ContractProduct, EndReason, Segment};
+use billing_domain::contract::{Contract, ContractProduct, EndReason, Segment, SegmentTerms};
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{DueContract, Lock, Store, StoreError, StoreResult};
 use billing_domain::refs::{ContractKey, ContractRef, ProductNo};
@@ -75,7 +75,7 @@ fn store_full_catalog(store: &dyn Store, w: &World) {
 pub fn a_contract_comes_back_with_every_field_and_segment(store: &dyn Store) {
     let w = world(store);
     store_full_catalog(store, &w);
-    let billed = |terms: ProductTerms| Agreed::Billed(Box::new(terms));
+    let billed = |terms: ProductTerms| SegmentTerms::Billed(Box::new(terms));
     let mut changed = full_terms();
     changed.line_items.truncate(2);
     changed.payment_time = PaymentTime::DuringUse;
@@ -86,9 +86,9 @@ pub fn a_contract_comes_back_with_every_field_and_segment(store: &dyn Store) {
         // One version from several dates, and the next from an earlier one.
         Segment { version: 2, in_force_from: date("2025-07-01"), agreed: billed(full_terms()) },
         Segment { version: 2, in_force_from: date("2026-03-01"), agreed: billed(changed) },
-        Segment { version: 4, in_force_from: date("2026-01-01"), agreed: Agreed::Ended(EndReason::Removed) },
+        Segment { version: 4, in_force_from: date("2026-01-01"), agreed: SegmentTerms::Ended(EndReason::Removed) },
     ];
-    let ended = Segment { version: 5, in_force_from: date("2026-07-01"), agreed: Agreed::Ended(EndReason::Cancelled) };
+    let ended = Segment { version: 5, in_force_from: date("2026-07-01"), agreed: SegmentTerms::Ended(EndReason::Cancelled) };
     let mut second = ContractProduct::new(ProductNo(1), agreed(&w.pricing, "2026-01-01", "2026-12-31"));
     second.segments.push(ended);
     // More than ten, so that an order by text would show.
@@ -172,7 +172,7 @@ pub fn contracts_metering_looks_at_every_version_of_every_product(store: &dyn St
     let newer = made(2, 9, vec![fixed_only.clone(), metering.clone()]);
     // Metered by its first version alone.
     let mut by_an_old_version = made(3, 5, vec![metering.clone()]);
-    let changed = Agreed::Billed(Box::new(fixed_only.clone()));
+    let changed = SegmentTerms::Billed(Box::new(fixed_only.clone()));
     by_an_old_version.products[0].segments.push(Segment { version: 2, in_force_from: date("2027-06-01"), agreed: changed });
     by_an_old_version.version = 2;
     let without = made(4, 6, vec![fixed_only]);
@@ -210,7 +210,7 @@ pub fn contracts_metering_have_the_terms_that_stand_whatever_was_read_of_others(
     let key = w.contract.key(w.org);
     let ending = |on: &str| {
         let mut next = Contract { version: 2, ..w.contract.clone() };
-        let ended = Segment { version: 2, in_force_from: date(on), agreed: Agreed::Ended(EndReason::Cancelled) };
+        let ended = Segment { version: 2, in_force_from: date(on), agreed: SegmentTerms::Ended(EndReason::Cancelled) };
         next.products[0].segments.push(ended);
         next
     };
@@ -301,7 +301,7 @@ pub fn contracts_that_ever_named_an_entity_are_looked_at_again(store: &dyn Store
         .map(|(number, terms)| Contract { number, ..fixtures::contract(&FreshIds, &w.customer, vec![terms]) })
         .collect();
     // Named by an earlier version, or by a later product, is named.
-    let changed = Segment { version: 2, in_force_from: date("2026-06-01"), agreed: Agreed::Billed(Box::new(of("a_b"))) };
+    let changed = Segment { version: 2, in_force_from: date("2026-06-01"), agreed: SegmentTerms::Billed(Box::new(of("a_b"))) };
     contracts[0].products[0].segments.push(changed.clone());
     contracts[0].version = 2;
     contracts[2].products.push(ContractProduct::new(ProductNo(1), of("main")));
@@ -309,7 +309,7 @@ pub fn contracts_that_ever_named_an_entity_are_looked_at_again(store: &dyn Store
     write(store, |tx| {
         contracts.iter().zip(due).try_for_each(|(contract, due)| tx.insert_contract(w.org, contract, due))?;
         tx.set_next_due(elsewhere.contract.key(elsewhere.org), Some(later(50)))?;
-        tx.look_again(w.org, &w.entity.entity_ref, later(20))
+        tx.advance_due_instants(w.org, &w.entity.entity_ref, later(20))
     });
     let seen = |w: &World| {
         let due = read(store, |tx| tx.contracts_due(Some(w.org), later(100), None, 10));
@@ -320,7 +320,7 @@ pub fn contracts_that_ever_named_an_entity_are_looked_at_again(store: &dyn Store
     let [changed, never, other, without] = &contracts[..] else { unreachable!("four were made") };
     assert_eq!(seen(&w), named(&[(&w.contract, 20), (changed, 20), (never, 20), (other, 10), (without, 50)]));
     assert_eq!(seen(&elsewhere), named(&[(&elsewhere.contract, 50)]));
-    write(store, |tx| tx.look_again(w.org, &fixtures::entity_ref("a_b"), later(5)));
+    write(store, |tx| tx.advance_due_instants(w.org, &fixtures::entity_ref("a_b"), later(5)));
     assert_eq!(seen(&w), named(&[(&w.contract, 20), (changed, 5), (never, 20), (other, 5), (without, 5)]));
 }
 
@@ -352,7 +352,7 @@ fn amended(w: &World, contract: &Contract) -> Contract {
     let mut next = Contract { version, po_number: Some(fixtures::line("PO-2")), ..contract.clone() };
     let mut changed = full_terms();
     changed.note = Some(fixtures::prose(&format!("version {version}")));
-    let billed = |terms| Agreed::Billed(Box::new(terms));
+    let billed = |terms| SegmentTerms::Billed(Box::new(terms));
     // From the day of the version before, and from an earlier one: later versions rule.
     next.products[0].segments.push(Segment { version, in_force_from: date("2026-01-01"), agreed: billed(changed) });
     next.products.push(ContractProduct {
@@ -381,7 +381,7 @@ pub fn a_version_adds_to_the_one_before(store: &dyn Store) {
     append(store, &w, &second).expect("the next version");
     let mut third = Contract { version: 3, po_number: None, cancelled_at: Some(later(9)), ..second.clone() };
     for (product, from) in third.products.iter_mut().zip(["2026-01-01", "2026-03-01"]) {
-        let agreed = Agreed::Ended(EndReason::Cancelled);
+        let agreed = SegmentTerms::Ended(EndReason::Cancelled);
         product.segments.push(Segment { version: 3, in_force_from: date(from), agreed });
     }
     append(store, &w, &third).expect("the next version");

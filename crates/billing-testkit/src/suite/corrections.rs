@@ -1,9 +1,9 @@
 //! What happens to documents after they were opened: amended, voided, adjusted, paid.
 
-use billing_domain::document::linking::Slot;
+use billing_domain::document::linking::SlotKind;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{
-    DocumentHead, DocumentKind, DocumentState, IssuedDocument, Lifecycle, Purpose, Settlement, Standing,
+    DocumentHead, DocumentKind, DocumentState, IssuedDocument, Lifecycle, LifecycleStatus, Purpose, Settlement,
 };
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{DocumentFilter, Lock, Store, StoreError};
@@ -16,7 +16,7 @@ use crate::fixtures::{self, cents, date};
 
 /// What stands in a place of the months' own invoices.
 fn in_place(store: &dyn Store, w: &World, no: u16, start: &str) -> Option<DocumentRef> {
-    let found = w.in_place(store, no, start, Slot::Period);
+    let found = w.in_place(store, no, start, SlotKind::Period);
     assert!(found.len() < 2, "a place is taken once");
     found.first().copied()
 }
@@ -161,7 +161,7 @@ pub fn documents_that_name_a_parent_come_by_creation_void_ones_too(store: &dyn S
     assert_eq!(named(&first), []);
     let stored = read(store, |tx| tx.documents_of_parents(w.org, w.customer.id, &[invoice.document_ref]));
     assert_eq!(stored[1].head, child);
-    assert_eq!((stored[0].standing, stored[1].standing), (Standing::Issued, Standing::Discarded));
+    assert_eq!((stored[0].status, stored[1].status), (LifecycleStatus::Issued, LifecycleStatus::Discarded));
     let of_both = read(store, |tx| {
         tx.documents_of_parents(w.org, w.customer.id, &[other.document_ref, invoice.document_ref, w.head(9).document_ref])
     });
@@ -188,11 +188,11 @@ pub fn what_payments_and_credits_say_is_replaced_and_read_back(store: &dyn Store
         (none, DocumentState::Issued),
     ];
     for (settlement, state) in rows {
-        write(store, |tx| settle(tx, w.org, &head, amount(1000), Standing::Issued, settlement));
+        write(store, |tx| settle(tx, w.org, &head, amount(1000), LifecycleStatus::Issued, settlement));
         assert_eq!((stored(&head).settlement, stored(&head).state()), (settlement, Ok(state)));
     }
     assert_eq!(stored(&untouched).settlement, Settlement::none(fixtures::eur()));
-    undo(store, |tx| settle(tx, w.org, &head, amount(1000), Standing::Issued, rows[2].0));
+    undo(store, |tx| settle(tx, w.org, &head, amount(1000), LifecycleStatus::Issued, rows[2].0));
     assert_eq!(stored(&head).settlement, none);
 }
 
@@ -200,7 +200,7 @@ pub fn a_document_that_is_not_there_cannot_be_settled(store: &dyn Store) {
     let w = world(store);
     let unknown = w.head(1);
     let settlement = Settlement::none(fixtures::eur());
-    let answer = transact_answer(store, |tx| settle(tx, w.org, &unknown, cents(1), Standing::Issued, settlement));
+    let answer = transact_answer(store, |tx| settle(tx, w.org, &unknown, cents(1), LifecycleStatus::Issued, settlement));
     assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
 }
 

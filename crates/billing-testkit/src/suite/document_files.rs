@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::thread;
 
-use billing_domain::document::files::{DocumentFile, FileForm, MadeFile};
+use billing_domain::document::files::{DocumentFile, FileForm, RenderedFile};
 use billing_domain::ports::{IdSource as _, Store};
 use billing_domain::refs::{CustomerId, DocumentKey};
 
@@ -13,7 +13,7 @@ use crate::FreshIds;
 use crate::fixtures::{self, cents};
 
 fn file(form: FileForm, text: &[u8], sha256: [u8; 32], seconds: i64) -> DocumentFile {
-    let made = MadeFile { bytes: text.to_vec(), sha256, maker: "a test 1".to_owned() };
+    let made = RenderedFile { bytes: text.to_vec(), sha256, maker: "a test 1".to_owned() };
     DocumentFile { form, made, made_at: later(seconds) }
 }
 

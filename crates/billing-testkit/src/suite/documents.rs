@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::account::AccountKey;
 use billing_domain::contract::terms::QuantityStep;
-use billing_domain::document::lines::{BillWith, DocumentLine, LedgerLine, LineCharge, LineUsage, Rates};
-use billing_domain::document::linking::Slot;
+use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, LegalParticularsInput};
+use billing_domain::document::lines::{BillWith, DiscountAndTax, DocumentLine, LedgerLine, LineCharge, LineUsage};
+use billing_domain::document::linking::SlotKind;
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::paper::{Corrected, Paper, PaperFacts};
 use billing_domain::document::totals::{BilledProduct, DocumentContent, Tax};
 use billing_domain::document::{DocumentHead, DocumentKind, IssuedDocument, Lifecycle, Purpose};
 use billing_domain::money::{Money, SignedPrice};
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{Access, DocumentFilter, DocumentsOf, Lock, RollBack, Store, StoreError, Tx};
 use billing_domain::rating::RatedTier;
+use billing_domain::receivables::AccountKey;
 use billing_domain::refs::ProductNo;
 use billing_domain::tax::{ExchangeRate, TaxInCurrency};
 use rust_decimal::Decimal;
@@ -51,7 +51,7 @@ pub fn a_draft_comes_back_with_every_field(store: &dyn Store) {
     let replaced = two.open(store, two.head(2));
     two.void(store, &replaced);
     let full = DocumentHead {
-        purpose: Purpose::Regular(Slot::UsageDebit),
+        purpose: Purpose::Regular(SlotKind::UsageDebit),
         kind: DocumentKind::Debit,
         number: DocumentNumber { kind: DocumentKind::Debit, ..parent.number.clone() },
         currency: fixtures::currency("KWD"),
@@ -73,7 +73,7 @@ pub fn a_draft_comes_back_with_every_field(store: &dyn Store) {
         ..two.head(1)
     };
     let child = DocumentHead { purpose: Purpose::Usage, parent: Some(parent.document_ref), ..two.head(1) };
-    let closing = DocumentHead { purpose: Purpose::Regular(Slot::Closing), ..two.head(1) };
+    let closing = DocumentHead { purpose: Purpose::Regular(SlotKind::Closing), ..two.head(1) };
     let opened = [full, adjustment, child, closing].map(|head| two.open(store, head));
     // What a number began with when it was taken stays.
     let mut renamed = w.entity.clone();
@@ -90,7 +90,7 @@ pub fn a_draft_comes_back_with_every_field(store: &dyn Store) {
 
 pub fn a_void_document_leaves_its_slot(store: &dyn Store) {
     let w = world(store);
-    let find = || w.in_place(store, 0, "2026-01-01", Slot::Period);
+    let find = || w.in_place(store, 0, "2026-01-01", SlotKind::Period);
     let first = w.open(store, w.head(1));
     assert_eq!(find(), [first.document_ref]);
     w.void(store, &first);
@@ -218,7 +218,7 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
             minimum_fee: (no == 0).then(|| price("12.50")),
             lines,
             sub_total: cents(sub_total),
-            rates: Rates { discount: percent(discount_rate), tax: of(tax_rate) },
+            rates: DiscountAndTax { discount: percent(discount_rate), tax: of(tax_rate) },
             discount: cents(discount),
             net: cents(sub_total - discount),
         }
@@ -249,7 +249,7 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
 }
 
 /// What a document says as a paper, with every part.
-fn full_paper(head: &DocumentHead) -> Paper {
+fn full_paper(head: &DocumentHead) -> LegalParticulars {
     let rate =
         ExchangeRate { from: head.currency, to: fixtures::currency("JPY"), date: date("2026-01-30"), rate: price("163.250") };
     let (mut customer, mut entity) = (fixtures::customer(&FreshIds, "full"), fixtures::entity("full"));
@@ -260,20 +260,20 @@ fn full_paper(head: &DocumentHead) -> Paper {
     entity.profile.address = Some(fixtures::full_address());
     entity.profile.legal = fixtures::full_legal("DE123456789");
     entity.profile.paper = fixtures::full_paper();
-    let facts = PaperFacts {
+    let facts = LegalParticularsInput {
         buyer_reference: Some(fixtures::buyer_reference("04011000-12345-35")),
         bank_account: Some(fixtures::bank_account("main").profile),
-        corrects: Some(Corrected {
+        corrects: Some(CorrectedDocument {
             number: DocumentNumber { sequence: 7, ..head.number.clone() },
             issue_date: date("2025-12-31"),
         }),
-        corrects_last: Some(Corrected {
+        corrects_last: Some(CorrectedDocument {
             number: DocumentNumber { sequence: 9, ..head.number.clone() },
             issue_date: date("2026-01-03"),
         }),
         tax_in_currency: TaxInCurrency::of([cents(0), cents(105), cents(700)], rate).ok(),
     };
-    Paper::of(&customer, &entity, facts)
+    LegalParticulars::of(&customer, &entity, facts)
 }
 
 pub fn documents_written_together_are_as_those_written_alone(store: &dyn Store) {

@@ -7,7 +7,7 @@ use billing_domain::document::DocumentHead;
 use billing_domain::idempotency::{BodyDigest, IdempotencyKey};
 use billing_domain::ports::{Access, RollBack, Store, StoreError, Tx};
 use billing_domain::refs::CustomerId;
-use billing_domain::usage::{KeptEvent, Placement, TakenEvent, UsageEvent};
+use billing_domain::usage::{EventKeyRecord, NewEventKeyRecord, Placement, UsageEvent};
 
 use super::{World, done, keep_events, kept_events, later, read, world, write};
 use crate::{FreshIds, fixtures};
@@ -23,17 +23,17 @@ fn event(w: &World, head: &DocumentHead) -> UsageEvent {
     fixtures::event(&FreshIds, head, &w.product.usage_product_ref, later(1), fixtures::quantity("2"))
 }
 
-fn kept(event: &UsageEvent, text: &str) -> KeptEvent {
+fn kept(event: &UsageEvent, text: &str) -> EventKeyRecord {
     let body = BodyDigest(std::array::from_fn(|i| u8::try_from(i * 7).expect("a byte")));
     let answer = format!("{{\"event_ref\":\"{}\"}}\n ✓", event.event_ref);
-    KeptEvent { key: key(text), body, event_ref: event.event_ref, answer }
+    EventKeyRecord { key: key(text), body, event_ref: event.event_ref, answer }
 }
 
-fn taken(kept: &KeptEvent, head: &DocumentHead) -> TakenEvent {
-    TakenEvent { kept: kept.clone(), document_ref: head.document_ref, document_number: head.number.clone() }
+fn taken(kept: &EventKeyRecord, head: &DocumentHead) -> NewEventKeyRecord {
+    NewEventKeyRecord { kept: kept.clone(), document_ref: head.document_ref, document_number: head.number.clone() }
 }
 
-fn keep(tx: &mut dyn Tx, w: &World, event: &UsageEvent, taken: &TakenEvent) -> Result<(), StoreError> {
+fn keep(tx: &mut dyn Tx, w: &World, event: &UsageEvent, taken: &NewEventKeyRecord) -> Result<(), StoreError> {
     tx.insert_events(w.org, std::slice::from_ref(event))?;
     keep_events(tx, w.org, w.customer.id, std::slice::from_ref(taken))
 }
@@ -81,12 +81,12 @@ pub fn a_key_outlives_its_event(store: &dyn Store) {
 }
 
 /// The answer of nearly all events, which says no more than where the event was put.
-fn kept_of_place(event: &UsageEvent, head: &DocumentHead, text: &str) -> KeptEvent {
+fn kept_of_place(event: &UsageEvent, head: &DocumentHead, text: &str) -> EventKeyRecord {
     let (event_ref, document_ref, number) = (event.event_ref, head.document_ref, &head.number);
     let answer = format!(
         "{{\"event_ref\":\"{event_ref}\",\"related_document_ref\":\"{document_ref}\",\"related_document_numbers\":\"{number}\"}}"
     );
-    KeptEvent { answer, ..kept(event, text) }
+    EventKeyRecord { answer, ..kept(event, text) }
 }
 
 pub fn an_answer_stays_the_same_wherever_its_event_goes(store: &dyn Store) {
@@ -94,7 +94,7 @@ pub fn an_answer_stays_the_same_wherever_its_event_goes(store: &dyn Store) {
     let (first, second, third) = (w.open(store, w.head(1)), w.open(store, w.head(2)), w.open(store, w.head(3)));
     let events = [event(&w, &first), event(&w, &first), event(&w, &first)];
     let keys = ["moved", "revised", "as if elsewhere"];
-    let mut kept: Vec<KeptEvent> = events.iter().zip(keys).map(|(event, text)| kept_of_place(event, &first, text)).collect();
+    let mut kept: Vec<EventKeyRecord> = events.iter().zip(keys).map(|(event, text)| kept_of_place(event, &first, text)).collect();
     // What names another document than the one the event was put on isn't made of that one.
     kept[2].answer = kept_of_place(&events[2], &third, keys[2]).answer;
     write(store, |tx| {

@@ -1,7 +1,7 @@
 //! Lists of documents.
 
-use billing_domain::document::linking::Slot;
-use billing_domain::document::{DocumentHead, DocumentKind, DocumentState, Settlement, Standing};
+use billing_domain::document::linking::SlotKind;
+use billing_domain::document::{DocumentHead, DocumentKind, DocumentState, LifecycleStatus, Settlement};
 use billing_domain::ports::{DocumentFilter, Store};
 use billing_domain::refs::DocumentRef;
 
@@ -39,7 +39,7 @@ pub fn each_field_of_a_filter_narrows_the_list(store: &dyn Store) {
     let made = |seconds, head: DocumentHead| DocumentHead { created_at: later(seconds), ..head };
     let january = w.open(store, made(1, w.head(1)));
     let february = w.open(store, made(2, w.head(2)));
-    let debit = fixtures::document_in_slot(&FreshIds, &w.contract, &w.entity, month(3), Slot::UsageDebit);
+    let debit = fixtures::document_in_slot(&FreshIds, &w.contract, &w.entity, month(3), SlotKind::UsageDebit);
     let debit = w.open(store, made(3, DocumentHead { parent: Some(february.document_ref), ..debit }));
     let elsewhere = fixtures::document_head(&FreshIds, &second_contract, &second_entity, month(4));
     let elsewhere = w.open(store, made(4, elsewhere));
@@ -122,7 +122,7 @@ pub fn what_is_settled_counts_towards_the_state(store: &dyn Store) {
         (none, DocumentState::Issued),
     ];
     for (settlement, expected) in rows {
-        write(store, |tx| settle(tx, w.org, &invoice, cents(1000), Standing::Issued, settlement));
+        write(store, |tx| settle(tx, w.org, &invoice, cents(1000), LifecycleStatus::Issued, settlement));
         for state in [DocumentState::PartiallyPaid, DocumentState::Paid] {
             let found = if state == expected { vec![invoice.document_ref] } else { vec![] };
             assert_eq!(in_state(store, &w, state), found, "{settlement:?}");

@@ -4,13 +4,13 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use billing_domain::access::RequestId;
-use billing_domain::audit::Author;
+use billing_domain::audit::AuditActor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::idempotency::{BodyDigest, IdempotencyKey};
-use billing_domain::imports::{ImportedDocument, ImportedFileFacts, KeptImport, MadeEvent, Undone};
+use billing_domain::imports::{ImportRecord, ImportUndo, ImportedDocument, ImportedEvent, ImportedFileFacts};
 use billing_domain::ports::{ImportFilter, MadePart, Store};
 use billing_domain::refs::{ApiKeyRef, EventRef, ImportPartRef, ImportRef};
-use billing_domain::usage::{KeptEvent, TakenEvent, UsageEvent};
+use billing_domain::usage::{EventKeyRecord, NewEventKeyRecord, UsageEvent};
 use uuid::Uuid;
 
 use super::{World, all, done, keep_events, kept_events, later, long_ago, page, read, world, write};
@@ -19,16 +19,16 @@ use crate::{FreshIds, fixtures};
 /// How long one may take that waits for another.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-fn import(at: Timestamp) -> KeptImport {
+fn import(at: Timestamp) -> ImportRecord {
     let file = ImportedFileFacts { name: Some("a.csv".to_owned()), bytes: 12, sha256: std::array::from_fn(|i| i as u8) };
-    KeptImport::begun(ImportRef::from_uuid(Uuid::now_v7()), file, Author::CommandLine, None, at)
+    ImportRecord::begun(ImportRef::from_uuid(Uuid::now_v7()), file, AuditActor::CommandLine, None, at)
 }
 
-fn put(store: &dyn Store, w: &World, import: &KeptImport) {
+fn put(store: &dyn Store, w: &World, import: &ImportRecord) {
     write(store, |tx| tx.put_import(w.org, import));
 }
 
-fn found(store: &dyn Store, w: &World, filter: &ImportFilter) -> Vec<KeptImport> {
+fn found(store: &dyn Store, w: &World, filter: &ImportFilter) -> Vec<ImportRecord> {
     read(store, |tx| tx.imports(w.org, filter, all())).items
 }
 
@@ -40,8 +40,8 @@ fn part() -> ImportPartRef {
     ImportPartRef::from_uuid(Uuid::now_v7())
 }
 
-fn made(event_ref: EventRef, sent: Option<&str>) -> MadeEvent {
-    MadeEvent { event_ref, key: sent.map(key) }
+fn made(event_ref: EventRef, sent: Option<&str>) -> ImportedEvent {
+    ImportedEvent { event_ref, key: sent.map(key) }
 }
 
 fn fresh_event() -> EventRef {
@@ -55,7 +55,7 @@ pub fn an_import_comes_back_as_it_was_kept_last(store: &dyn Store) {
     assert_eq!(read(store, |tx| tx.import(w.org, kept.import_ref)), Some(kept.clone()));
 
     let head = w.head(1);
-    kept.author = Author::ApiKey(ApiKeyRef::from_uuid(Uuid::now_v7()));
+    kept.author = AuditActor::ApiKey(ApiKeyRef::from_uuid(Uuid::now_v7()));
     kept.request_id = RequestId::parse("r-1");
     (kept.ended_at, kept.stopped_at) = (Some(later(9)), Some(1002));
     (kept.recorded, kept.already_there, kept.refused, kept.more_documents) = (1000, 1, 2, 3);
@@ -66,8 +66,9 @@ pub fn an_import_comes_back_as_it_was_kept_last(store: &dyn Store) {
         currency: fixtures::eur(),
         events: 1000,
     }];
-    let undone = Undone { author: Author::CommandLine, begun_at: later(10), ended_at: None, deleted: 5, already_deleted: 6 };
-    for undone in [Some(undone.clone()), Some(Undone { ended_at: Some(later(11)), ..undone }), None] {
+    let undone =
+        ImportUndo { author: AuditActor::CommandLine, begun_at: later(10), ended_at: None, deleted: 5, already_deleted: 6 };
+    for undone in [Some(undone.clone()), Some(ImportUndo { ended_at: Some(later(11)), ..undone }), None] {
         kept.undone = undone;
         put(store, &w, &kept);
         assert_eq!(read(store, |tx| tx.import(w.org, kept.import_ref)), Some(kept.clone()));
@@ -82,7 +83,7 @@ pub fn imports_come_newest_first_narrowed_and_in_pages(store: &dyn Store) {
     let mut imports = [import(later(20)), import(later(10)), import(later(10)), import(later(0))];
     imports[3].file.name = Some("b.csv".to_owned());
     // Of two at one instant, the later reference first.
-    let expected: Vec<KeptImport> = [0, 2, 1, 3].map(|index: usize| imports[index].clone()).to_vec();
+    let expected: Vec<ImportRecord> = [0, 2, 1, 3].map(|index: usize| imports[index].clone()).to_vec();
     for index in [2, 0, 3, 1] {
         put(store, &w, &imports[index]);
     }
@@ -107,20 +108,20 @@ pub fn what_an_import_made_comes_part_by_part(store: &dyn Store) {
     let parts = [part(), part(), part()];
     let events: [EventRef; 4] = std::array::from_fn(|_| fresh_event());
     write(store, |tx| {
-        tx.add_made_events(w.org, one.import_ref, parts[2], &[made(events[3], None)])?;
-        tx.add_made_events(w.org, one.import_ref, parts[0], &[made(events[1], Some("k")), made(events[0], None)])?;
-        tx.add_made_events(w.org, other.import_ref, parts[1], &[made(events[2], None)])
+        tx.add_imported_events(w.org, one.import_ref, parts[2], &[made(events[3], None)])?;
+        tx.add_imported_events(w.org, one.import_ref, parts[0], &[made(events[1], Some("k")), made(events[0], None)])?;
+        tx.add_imported_events(w.org, other.import_ref, parts[1], &[made(events[2], None)])
     });
-    let next = |import: &KeptImport, after| read(store, |tx| tx.made_events(w.org, import.import_ref, after));
+    let next = |import: &ImportRecord, after| read(store, |tx| tx.imported_events(w.org, import.import_ref, after));
     let first = next(&one, None);
     assert_eq!(first, Some(MadePart { part: parts[0], events: vec![events[1], events[0]] }));
     assert_eq!(next(&one, Some(parts[0])), Some(MadePart { part: parts[2], events: vec![events[3]] }));
     assert_eq!(next(&one, Some(parts[2])), None);
-    let count = |import: &KeptImport| read(store, |tx| tx.count_made_events(w.org, import.import_ref));
+    let count = |import: &ImportRecord| read(store, |tx| tx.count_imported_events(w.org, import.import_ref));
     assert_eq!((count(&one), count(&other)), (3, 1));
     let stranger = world(store);
-    assert_eq!(read(store, |tx| tx.count_made_events(stranger.org, one.import_ref)), 0);
-    assert_eq!(read(store, |tx| tx.made_events(stranger.org, one.import_ref, None)), None);
+    assert_eq!(read(store, |tx| tx.count_imported_events(stranger.org, one.import_ref)), 0);
+    assert_eq!(read(store, |tx| tx.imported_events(stranger.org, one.import_ref, None)), None);
 }
 
 pub fn who_sends_the_key_of_a_forgotten_event_sends_a_new_one(store: &dyn Store) {
@@ -131,8 +132,8 @@ pub fn who_sends_the_key_of_a_forgotten_event_sends_a_new_one(store: &dyn Store)
     let keys = [key("a"), key("b"), key("c")];
     let taken = |index: usize| {
         let (key, event_ref) = (keys[index].clone(), events[index].event_ref);
-        let kept = KeptEvent { key, body: BodyDigest([7; 16]), event_ref, answer: "{}".to_owned() };
-        TakenEvent { kept, document_ref: head.document_ref, document_number: head.number.clone() }
+        let kept = EventKeyRecord { key, body: BodyDigest([7; 16]), event_ref, answer: "{}".to_owned() };
+        NewEventKeyRecord { kept, document_ref: head.document_ref, document_number: head.number.clone() }
     };
     let (kept, part) = (import(later(0)), part());
     put(store, &w, &kept);
@@ -140,26 +141,26 @@ pub fn who_sends_the_key_of_a_forgotten_event_sends_a_new_one(store: &dyn Store)
         tx.insert_events(w.org, &events)?;
         keep_events(tx, w.org, w.customer.id, &[taken(0), taken(1), taken(2)])?;
         let noted = [made(events[0].event_ref, Some("a")), made(events[1].event_ref, Some("b")), made(fresh_event(), None)];
-        tx.add_made_events(w.org, kept.import_ref, part, &noted)
+        tx.add_imported_events(w.org, kept.import_ref, part, &noted)
     });
     let known = || -> Vec<IdempotencyKey> {
         read(store, |tx| kept_events(tx, w.org, w.customer.id, &keys)).into_iter().map(|kept| kept.key).collect()
     };
     let forget = |events: &[EventRef]| {
         let events: Vec<_> = events.iter().map(|event_ref| (w.customer.id, *event_ref)).collect();
-        write(store, |tx| tx.forget_made_events(w.org, kept.import_ref, part, &events));
+        write(store, |tx| tx.forget_imported_events(w.org, kept.import_ref, part, &events));
     };
     forget(&[events[1].event_ref]);
     assert_eq!(known(), [key("a"), key("c")]);
-    let left = read(store, |tx| tx.made_events(w.org, kept.import_ref, None)).expect("a part");
+    let left = read(store, |tx| tx.imported_events(w.org, kept.import_ref, None)).expect("a part");
     assert_eq!((left.events.len(), left.events[0]), (2, events[0].event_ref));
     // An event that it didn't make keeps its key.
     forget(&[events[2].event_ref]);
     assert_eq!(known(), [key("a"), key("c")]);
     forget(&left.events);
     assert_eq!(known(), [key("c")]);
-    assert_eq!(read(store, |tx| tx.made_events(w.org, kept.import_ref, None)), None);
-    assert_eq!(read(store, |tx| tx.count_made_events(w.org, kept.import_ref)), 0);
+    assert_eq!(read(store, |tx| tx.imported_events(w.org, kept.import_ref, None)), None);
+    assert_eq!(read(store, |tx| tx.count_imported_events(w.org, kept.import_ref)), 0);
     forget(&left.events);
 }
 
@@ -199,10 +200,10 @@ pub fn imports_are_forgotten_with_what_they_made(store: &dyn Store) {
     let imports = [import(began.plus_seconds(-2)), import(began.plus_seconds(-1)), import(began), import(later(0))];
     for import in &imports {
         put(store, &w, import);
-        write(store, |tx| tx.add_made_events(w.org, import.import_ref, part(), &[made(fresh_event(), None)]));
+        write(store, |tx| tx.add_imported_events(w.org, import.import_ref, part(), &[made(fresh_event(), None)]));
     }
-    let is_there = |import: &KeptImport| {
-        let left = read(store, |tx| tx.count_made_events(w.org, import.import_ref));
+    let is_there = |import: &ImportRecord| {
+        let left = read(store, |tx| tx.count_imported_events(w.org, import.import_ref));
         let kept = read(store, |tx| tx.import(w.org, import.import_ref)).is_some();
         assert_eq!(left == 1, kept);
         kept

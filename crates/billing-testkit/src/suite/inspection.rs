@@ -145,7 +145,7 @@ pub fn what_nobody_touched_has_its_seals(store: &dyn Store) {
     assert!(void_issued(store, &w, &second));
     let settlement =
         billing_domain::document::Settlement { paid: cents(100), ..billing_domain::document::Settlement::none(fixtures::eur()) };
-    write(store, |tx| settle(tx, w.org, &invoice, cents(100), billing_domain::document::Standing::Issued, settlement));
+    write(store, |tx| settle(tx, w.org, &invoice, cents(100), billing_domain::document::LifecycleStatus::Issued, settlement));
     assert_eq!(read(store, |tx| tx.broken_seals(w.org)), [""; 0]);
 }
 

@@ -3,9 +3,9 @@
 
 use billing_domain::access::{Actor, ApiKey};
 use billing_domain::contract::Contract;
-use billing_domain::document::lines::{Sum, SumKey};
-use billing_domain::document::linking::{Place, Slot};
-use billing_domain::document::{DocumentHead, DocumentKind, Lifecycle, Settlement, Standing};
+use billing_domain::document::lines::{BaseAndAmount, SumKey};
+use billing_domain::document::linking::{BillingSlot, SlotKind};
+use billing_domain::document::{DocumentHead, DocumentKind, Lifecycle, LifecycleStatus, Settlement};
 use billing_domain::ledger::BookRows;
 use billing_domain::page::Page;
 use billing_domain::ports::{DocumentFilter, FamilySum, KeyUse, Lock, Store, StoreError, Update};
@@ -158,8 +158,8 @@ pub fn another_organization_sees_no_usage(store: &dyn Store) {
 }
 
 /// Where the first product's invoice of January stands.
-fn january() -> Place {
-    Place { product_no: ProductNo(0), period_start: month(1).start(), slot: Slot::Period }
+fn january() -> BillingSlot {
+    BillingSlot { product_no: ProductNo(0), period_start: month(1).start(), slot: SlotKind::Period }
 }
 
 pub fn another_organization_sees_no_documents(store: &dyn Store) {
@@ -247,8 +247,11 @@ pub fn another_organization_corrects_no_documents(store: &dyn Store) {
     assert!(void_issued(store, &w, &void));
     let lines = w.frozen(&debit, cents(1)).content.ledger_lines();
     let (customer, contract) = (w.customer.id, w.contract.contract_ref);
-    let sum =
-        FamilySum { family: invoice.document_ref, key: SumKey::Tax(fixtures::taxed("19")), sum: Sum { base: 100, amount: 19 } };
+    let sum = FamilySum {
+        family: invoice.document_ref,
+        key: SumKey::Tax(fixtures::taxed("19")),
+        sum: BaseAndAmount { base: 100, amount: 19 },
+    };
     write(store, |tx| {
         w.hold(tx)?;
         tx.add_family_sums(w.org, customer, std::slice::from_ref(&sum))?;
@@ -267,7 +270,7 @@ pub fn another_organization_corrects_no_documents(store: &dyn Store) {
     let next = Contract { version: 2, ..w.contract.clone() };
     let refused = [
         transact_answer(store, |tx| tx.put_ledger_lines(debit.key(stranger), &[])),
-        transact_answer(store, |tx| settle(tx, stranger, &invoice, cents(100), Standing::Issued, settlement)),
+        transact_answer(store, |tx| settle(tx, stranger, &invoice, cents(100), LifecycleStatus::Issued, settlement)),
         transact_answer(store, |tx| {
             tx.lock_contract(w.contract.key(stranger), Lock::Exclusive)?;
             tx.append_contract_version(stranger, &next, later(1), Actor::Service)
@@ -335,7 +338,7 @@ pub fn another_customer_corrects_nothing(store: &dyn Store) {
     });
     let answer = transact_answer(store, |tx| {
         let from = DocumentHead { customer_id: other.id, ..from.clone() };
-        settle(tx, w.org, &from, cents(100), Standing::Issued, Settlement::none(fixtures::eur()))
+        settle(tx, w.org, &from, cents(100), LifecycleStatus::Issued, Settlement::none(fixtures::eur()))
     });
     assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
     assert_eq!(read(store, |tx| tx.event(w.org, event.event_ref)), Some(event));

@@ -1,7 +1,7 @@
 //! Ledger lines: of draft adjustments and of issued documents.
 
-use billing_domain::document::lines::{BillWith, DocumentedLine, LedgerLine, LedgerUsage, LineKey, Rates};
-use billing_domain::document::linking::Slot;
+use billing_domain::document::lines::{BillWith, DiscountAndTax, DocumentLedgerLine, LedgerLine, LedgerUsage, LineKey};
+use billing_domain::document::linking::SlotKind;
 use billing_domain::document::{DocumentHead, DocumentKind, Purpose};
 use billing_domain::money::Money;
 use billing_domain::ports::{Lock, Store, StoreError, StoreResult, Tx};
@@ -24,7 +24,7 @@ fn line(no: u16, item: Option<&str>, n: u32, quantity: Option<&str>, amount: Mon
             bill_with: if item.is_some() && quantity.is_none() { BillWith::Fixed } else { BillWith::Usage },
         },
         service_period: month(n),
-        rates: Rates { discount: fixtures::percent("0"), tax: fixtures::taxed("0") },
+        rates: DiscountAndTax { discount: fixtures::percent("0"), tax: fixtures::taxed("0") },
         has_default_tax: false,
         usage: quantity.map(|quantity| LedgerUsage {
             usage_product_ref: fixtures::usage_product_ref("calls"),
@@ -42,7 +42,7 @@ fn every_shape() -> Vec<LedgerLine> {
         line(0, None, 1, None, cents(i64::MIN)),
         line(0, Some("calls"), 1, Some("0"), cents(0)),
         LedgerLine {
-            rates: Rates { discount: fixtures::percent("10.123456"), tax: fixtures::taxed("19.00") },
+            rates: DiscountAndTax { discount: fixtures::percent("10.123456"), tax: fixtures::taxed("19.00") },
             ..line(0, Some("calls"), 3, Some("1.50"), cents(7))
         },
         // Days of February that are part of January's price, and usage that is prepaid.
@@ -52,7 +52,7 @@ fn every_shape() -> Vec<LedgerLine> {
             ..line(1, Some("calls"), 5, Some("100"), cents(9))
         },
         LedgerLine {
-            rates: Rates { discount: fixtures::percent("0"), tax: fixtures::untaxed() },
+            rates: DiscountAndTax { discount: fixtures::percent("0"), tax: fixtures::untaxed() },
             has_default_tax: true,
             ..line(0, Some("untaxed"), 4, None, cents(7))
         },
@@ -156,14 +156,14 @@ pub fn lines_of_what_is_no_draft_refuse_every_change(store: &dyn Store) {
 }
 
 /// What is documented for some periods, in any order.
-fn documented(store: &dyn Store, w: &World, periods: &[(u16, &str)]) -> Vec<DocumentedLine> {
+fn documented(store: &dyn Store, w: &World, periods: &[(u16, &str)]) -> Vec<DocumentLedgerLine> {
     let periods: Vec<_> = periods.iter().map(|(no, start)| (ProductNo(*no), date(start))).collect();
     let mut found = read(store, |tx| w.rows(tx)).lines;
     found.retain(|documented| periods.contains(&(documented.line.key.product_no, documented.line.key.period_start)));
     sorted(found)
 }
 
-fn sorted(mut lines: Vec<DocumentedLine>) -> Vec<DocumentedLine> {
+fn sorted(mut lines: Vec<DocumentLedgerLine>) -> Vec<DocumentLedgerLine> {
     lines.sort_by_key(|documented| (documented.document_ref, documented.line.key.clone(), documented.line.amount.minor()));
     lines
 }
@@ -171,7 +171,7 @@ fn sorted(mut lines: Vec<DocumentedLine>) -> Vec<DocumentedLine> {
 pub fn what_documents_in_force_bill_of_a_period_is_documented(store: &dyn Store) {
     let w = world(store);
     let invoice_of = |head: &DocumentHead| head.parent.unwrap_or(head.document_ref);
-    let on = |head: &DocumentHead, line: &LedgerLine| DocumentedLine {
+    let on = |head: &DocumentHead, line: &LedgerLine| DocumentLedgerLine {
         document_ref: head.document_ref,
         family: invoice_of(head),
         kind: head.kind,
@@ -222,7 +222,7 @@ pub fn void_documents_document_nothing(store: &dyn Store) {
     assert_eq!(count(), 0);
     // What it says of itself stays.
     assert_eq!(lines_of(store, &w, invoice.document_ref).len(), 1);
-    let again = fixtures::document_in_slot(&FreshIds, &w.contract, &w.entity, month(1), Slot::Period);
+    let again = fixtures::document_in_slot(&FreshIds, &w.contract, &w.entity, month(1), SlotKind::Period);
     w.issue(store, again, cents(8));
     assert_eq!(count(), 1);
 }

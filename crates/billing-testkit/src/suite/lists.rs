@@ -1,21 +1,21 @@
 //! Lists for finance, and search.
 
-use billing_domain::account::{AccountKey, Payment, PaymentKind};
 use billing_domain::charge::Charge;
 use billing_domain::contract::{Contract, ContractState};
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::{DocumentHead, DocumentKind, DocumentState, IssuedDocument, Purpose, Settlement, Standing};
+use billing_domain::document::{DocumentHead, DocumentKind, DocumentState, IssuedDocument, LifecycleStatus, Purpose, Settlement};
 use billing_domain::idempotency::{BodyDigest, IdempotencyKey};
-use billing_domain::ledger::receive::AccountEntry;
+use billing_domain::ledger::receivables::AccountEntry;
 use billing_domain::money::{Money, MoneySum};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::Customer;
 use billing_domain::ports::{
     ContractFilter, ContractSortKey, CustomerFilter, CustomerSortKey, DocumentAmounts, DocumentFilter, DocumentOrder,
-    DocumentSortKey, FoundKind, ListPart, PurposeKind, Sought, Store, Todays,
+    DocumentSortKey, ListWindow, LocalDates, PurposeKind, SearchHitKind, SearchTerms, Store,
 };
+use billing_domain::receivables::{AccountKey, Payment, PaymentKind};
 use billing_domain::refs::{ContractRef, DocumentRef, PaymentRef, PricingRef};
-use billing_domain::usage::{KeptEvent, TakenEvent};
+use billing_domain::usage::{EventKeyRecord, NewEventKeyRecord};
 use chrono::NaiveDate;
 
 use super::corrections::{adjustment, void_issued};
@@ -35,7 +35,7 @@ fn any() -> DocumentFilter {
 }
 
 fn listed(store: &dyn Store, w: &World, filter: &DocumentFilter) -> Vec<DocumentRef> {
-    let part = ListPart { after: None, skip: 0, limit: 1000 };
+    let part = ListWindow { after: None, skip: 0, limit: 1000 };
     refs_of(&read(store, |tx| tx.listed_documents(w.org, filter, DocumentOrder::default(), part)))
 }
 
@@ -107,7 +107,7 @@ pub fn documents_come_in_every_order_from_any_place(store: &dyn Store) {
         for descending in [false, true] {
             let order = DocumentOrder { by, descending };
             let list = |part| read(store, |tx| tx.listed_documents(w.org, &any(), order, part));
-            let whole = list(ListPart { after: None, skip: 0, limit: 1000 });
+            let whole = list(ListWindow { after: None, skip: 0, limit: 1000 });
             assert_eq!(whole.len(), expected_of_all, "{order:?}");
             let in_order = whole.windows(2).all(|two| order.compare(&order.position(&two[0]), &order.position(&two[1])).is_lt());
             assert!(in_order, "{order:?}: {:?}", whole.iter().map(|row| order.position(row)).collect::<Vec<_>>());
@@ -115,7 +115,7 @@ pub fn documents_come_in_every_order_from_any_place(store: &dyn Store) {
                 // From page to page, by place and by number.
                 let (mut by_place, mut by_number, mut after) = (Vec::new(), Vec::new(), None);
                 for number in 0.. {
-                    let part = list(ListPart { after, skip: 0, limit });
+                    let part = list(ListWindow { after, skip: 0, limit });
                     let Some(last) = part.last() else { break };
                     after = Some(order.position(last));
                     by_place.extend(refs_of(&part));
@@ -123,7 +123,7 @@ pub fn documents_come_in_every_order_from_any_place(store: &dyn Store) {
                 }
                 assert_eq!((&by_place, &by_number), (&refs_of(&whole), &refs_of(&whole)), "{order:?}, {limit} at a time");
             }
-            let second = list(ListPart { after: Some(order.position(&whole[2])), skip: 2, limit: 3 });
+            let second = list(ListWindow { after: Some(order.position(&whole[2])), skip: 2, limit: 3 });
             assert_eq!(refs_of(&second), refs_of(&whole[5..8]), "{order:?}");
         }
     }
@@ -133,7 +133,7 @@ pub fn documents_are_ordered_by_what_issued_ones_have(store: &dyn Store) {
     let w = world(store);
     let heads = many(store, &w);
     let shown = |by, descending| {
-        let part = ListPart { after: None, skip: 0, limit: 5 };
+        let part = ListWindow { after: None, skip: 0, limit: 5 };
         let found = read(store, |tx| tx.listed_documents(w.org, &any(), DocumentOrder { by, descending }, part));
         let place = |document: &billing_domain::document::Document| {
             heads.iter().position(|head| head.document_ref == document.head.document_ref).expect("one of them")
@@ -153,10 +153,10 @@ pub fn documents_are_found_by_what_finance_asks_for(store: &dyn Store) {
     let yen = Money::from_minor(20_000, heads[3].currency);
     write(store, |tx| {
         let paid = Settlement { paid: cents(70), ..Settlement::none(fixtures::eur()) };
-        settle_at(tx, w.org, &heads[1], cents(70), Standing::Issued, paid, later(10_000_000))?;
-        settle(tx, w.org, &heads[3], yen, Standing::Uncollectible, Settlement::none(yen.currency()))?;
+        settle_at(tx, w.org, &heads[1], cents(70), LifecycleStatus::Issued, paid, later(10_000_000))?;
+        settle(tx, w.org, &heads[3], yen, LifecycleStatus::Uncollectible, Settlement::none(yen.currency()))?;
         let used = Settlement { used: cents(300), ..Settlement::none(fixtures::eur()) };
-        settle(tx, w.org, &heads[4], cents(300), Standing::Issued, used)
+        settle(tx, w.org, &heads[4], cents(300), LifecycleStatus::Issued, used)
     });
     let with_po = |issued: IssuedDocument| IssuedDocument { po_number: Some(fixtures::line("PO 1")), ..issued };
     let po = issue(store, &w, made(&w, 11, 3), 5, with_po);
@@ -209,7 +209,7 @@ pub fn a_change_of_a_document_is_found_by_its_instant(store: &dyn Store) {
     assert_eq!((since(at), since(at.plus_seconds(1))), (vec![issued.document_ref], vec![]));
     let later_still = at.plus_seconds(7);
     let none = Settlement::none(fixtures::eur());
-    write(store, |tx| settle_at(tx, w.org, &issued, cents(10), Standing::Issued, none, later_still));
+    write(store, |tx| settle_at(tx, w.org, &issued, cents(10), LifecycleStatus::Issued, none, later_still));
     assert_eq!((since(later_still), since(later_still.plus_seconds(1))), (vec![issued.document_ref], vec![]));
 }
 
@@ -244,11 +244,11 @@ pub fn what_is_overdue_follows_from_each_entitys_day(store: &dyn Store) {
     issue(store, &w, credit(&w, 1, 4, &here), 10, due("2026-03-01"));
     write(store, |tx| {
         let credited = Settlement { credits: cents(10), ..Settlement::none(fixtures::eur()) };
-        settle(tx, w.org, &paid, cents(10), Standing::Issued, credited)
+        settle(tx, w.org, &paid, cents(10), LifecycleStatus::Issued, credited)
     });
     let entities = [w.entity.clone(), east.clone()];
     let overdue = |wanted, at: &str| {
-        let todays = Todays::at(fixtures::at(at), &entities);
+        let todays = LocalDates::at(fixtures::at(at), &entities);
         let filter = DocumentFilter { overdue: Some((wanted, todays)), ..any() };
         (listed(store, &w, &filter), read(store, |tx| tx.document_sums(w.org, &filter)).count)
     };
@@ -259,7 +259,7 @@ pub fn what_is_overdue_follows_from_each_entitys_day(store: &dyn Store) {
     assert_eq!(overdue(false, "2026-03-01T15:00:00Z").1, 3);
     assert_eq!(overdue(true, "2026-03-03T00:00:00Z"), (vec![here.document_ref, east_head.document_ref], 2));
     let of_here = DocumentFilter {
-        overdue: Some((true, Todays::at(fixtures::at("2026-03-03T00:00:00Z"), &entities))),
+        overdue: Some((true, LocalDates::at(fixtures::at("2026-03-03T00:00:00Z"), &entities))),
         entity_ref: Some(east.entity_ref),
         ..any()
     };
@@ -273,9 +273,9 @@ pub fn documents_add_up_by_currency(store: &dyn Store) {
     let heads = many(store, &w);
     write(store, |tx| {
         let settlement = Settlement { paid: cents(400), ..Settlement::none(fixtures::eur()) };
-        settle(tx, w.org, &heads[0], cents(1000), Standing::Issued, settlement)?;
+        settle(tx, w.org, &heads[0], cents(1000), LifecycleStatus::Issued, settlement)?;
         let yen = Money::from_minor(20_000, heads[3].currency);
-        settle(tx, w.org, &heads[3], yen, Standing::Uncollectible, Settlement::none(yen.currency()))
+        settle(tx, w.org, &heads[3], yen, LifecycleStatus::Uncollectible, Settlement::none(yen.currency()))
     });
     let money = |minor, currency| MoneySum::from_minor(minor, fixtures::currency(currency)).expect("a sum");
     let of = |total, due, currency| DocumentAmounts { total: money(total, currency), due: money(due, currency) };
@@ -325,7 +325,7 @@ pub fn contracts_are_found_without_a_customer(store: &dyn Store) {
     let of = |contracts: &[&Contract]| contracts.iter().map(|contract| contract.contract_ref).collect::<Vec<_>>();
     let (own, theirs) = (&w.contract, &other.contract);
     let entities = [w.entity.clone()];
-    let todays = Todays::at(fixtures::at("2026-02-01T12:00:00Z"), &entities);
+    let todays = LocalDates::at(fixtures::at("2026-02-01T12:00:00Z"), &entities);
     let in_state = |state| find(&ContractFilter { state: Some((state, todays.clone())), ..any() });
     let mut whole = [own, theirs, &past, &future, &cancelled, &cancelling, &empty];
     whole.sort_by_key(|contract| (contract.created_at, contract.contract_ref));
@@ -354,7 +354,7 @@ pub fn contracts_are_found_without_a_customer(store: &dyn Store) {
     for at in
         ["2024-12-31T12:00:00Z", "2025-12-31T23:59:59Z", "2026-01-01T00:00:00Z", "2027-12-31T12:00:00Z", "2028-01-01T12:00:00Z"]
     {
-        let todays = Todays::at(fixtures::at(at), &entities);
+        let todays = LocalDates::at(fixtures::at(at), &entities);
         for state in every {
             let found = find(&ContractFilter { state: Some((state, todays.clone())), ..any() });
             let expected = whole.iter().filter(|contract| contract.state_on(todays.of(contract.stating_entity())) == state);
@@ -420,7 +420,7 @@ pub fn contracts_are_in_their_state_by_their_entitys_day(store: &dyn Store) {
     let entities = [w.entity.clone(), east];
     let in_state = |state, at: &str| {
         let filter =
-            ContractFilter { state: Some((state, Todays::at(fixtures::at(at), &entities))), ..ContractFilter::default() };
+            ContractFilter { state: Some((state, LocalDates::at(fixtures::at(at), &entities))), ..ContractFilter::default() };
         let mut found: Vec<u64> = read(store, |tx| tx.contracts(w.org, &filter, ContractSortKey::Created, all()))
             .items
             .iter()
@@ -512,11 +512,11 @@ fn taxed(text: &str) -> CustomerFilter {
     CustomerFilter { tax_id: Some(text.to_owned()), ..CustomerFilter::default() }
 }
 
-fn sought(text: &str) -> Sought {
-    Sought { text: fixtures::line(text), document_number: None, contract_number: None, id: None, with_api_keys: true }
+fn sought(text: &str) -> SearchTerms {
+    SearchTerms { text: fixtures::line(text), document_number: None, contract_number: None, id: None, with_api_keys: true }
 }
 
-fn found(store: &dyn Store, w: &World, sought: &Sought) -> Vec<(FoundKind, String)> {
+fn found(store: &dyn Store, w: &World, sought: &SearchTerms) -> Vec<(SearchHitKind, String)> {
     let found = read(store, |tx| tx.search(w.org, sought, 20));
     found.into_iter().map(|found| (found.kind, found.number.or(found.name).unwrap_or(found.reference))).collect()
 }
@@ -529,8 +529,8 @@ pub fn everything_is_found_by_what_it_is_told_by(store: &dyn Store) {
     let with_po = Contract { po_number: Some(fixtures::line("PO-4711")), ..w.another_contract(12) };
     let event = fixtures::event(&FreshIds, &draft, &w.product.usage_product_ref, later(1), fixtures::quantity("2"));
     let key = IdempotencyKey::parse("batch-7").expect("a key");
-    let kept = KeptEvent { key, body: BodyDigest([0; 16]), event_ref: event.event_ref, answer: "{}".to_owned() };
-    let taken = TakenEvent { kept, document_ref: draft.document_ref, document_number: draft.number.clone() };
+    let kept = EventKeyRecord { key, body: BodyDigest([0; 16]), event_ref: event.event_ref, answer: "{}".to_owned() };
+    let taken = NewEventKeyRecord { kept, document_ref: draft.document_ref, document_number: draft.number.clone() };
     let payment = Payment {
         payment_ref: PaymentRef::from_uuid(uuid::Uuid::now_v7()),
         kind: PaymentKind::Payment,
@@ -562,32 +562,32 @@ pub fn everything_is_found_by_what_it_is_told_by(store: &dyn Store) {
         done(tx.insert_api_key(&api_key))
     });
     let number = head.number.to_string();
-    let document = (FoundKind::Document, number.clone());
-    let by_number = Sought { document_number: Some(head.number.clone()), ..sought(&number) };
+    let document = (SearchHitKind::Document, number.clone());
+    let by_number = SearchTerms { document_number: Some(head.number.clone()), ..sought(&number) };
     assert_eq!(found(store, &w, &by_number), std::slice::from_ref(&document));
-    let by_id = |id: uuid::Uuid| Sought { id: Some(id), ..sought(&id.to_string()) };
+    let by_id = |id: uuid::Uuid| SearchTerms { id: Some(id), ..sought(&id.to_string()) };
     assert_eq!(found(store, &w, &by_id(head.document_ref.as_uuid())), std::slice::from_ref(&document));
-    let contract = |number: &str| (FoundKind::Contract, number.to_owned());
-    assert_eq!(found(store, &w, &Sought { contract_number: Some(12), ..sought("C-12") }), [contract("C-12")]);
+    let contract = |number: &str| (SearchHitKind::Contract, number.to_owned());
+    assert_eq!(found(store, &w, &SearchTerms { contract_number: Some(12), ..sought("C-12") }), [contract("C-12")]);
     assert_eq!(found(store, &w, &by_id(w.contract.contract_ref.as_uuid())), [contract("C-1")]);
     assert_eq!(found(store, &w, &sought("PO-4711")), [document, contract("C-12")]);
-    let of_event = (FoundKind::UsageEvent, "batch-7".to_owned());
+    let of_event = (SearchHitKind::UsageEvent, "batch-7".to_owned());
     assert_eq!(found(store, &w, &sought("batch-7")), std::slice::from_ref(&of_event));
     // Of its key no more is kept than what it is known by.
-    let by_itself = (FoundKind::UsageEvent, event.event_ref.to_string());
+    let by_itself = (SearchHitKind::UsageEvent, event.event_ref.to_string());
     assert_eq!(found(store, &w, &by_id(event.event_ref.as_uuid())), [by_itself]);
-    let of_payment = (FoundKind::Payment, "bank 4711".to_owned());
+    let of_payment = (SearchHitKind::Payment, "bank 4711".to_owned());
     assert_eq!(found(store, &w, &sought("bank 4711")), std::slice::from_ref(&of_payment));
     assert_eq!(found(store, &w, &by_id(payment.payment_ref.as_uuid())), [of_payment]);
-    let of_charge = (FoundKind::Charge, "Setup".to_owned());
+    let of_charge = (SearchHitKind::Charge, "Setup".to_owned());
     assert_eq!(found(store, &w, &sought(charge.charge_ref.as_str())), [of_charge]);
     assert_eq!(found(store, &w, &sought(taken_back.charge_ref.as_str())), []);
-    let of_account: Vec<FoundKind> = found(store, &w, &sought("giro-1")).into_iter().map(|(kind, _)| kind).collect();
-    assert_eq!(of_account, [FoundKind::BankAccount]);
-    let of_key = (FoundKind::ApiKey, api_key.api_key.clone());
+    let of_account: Vec<SearchHitKind> = found(store, &w, &sought("giro-1")).into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(of_account, [SearchHitKind::BankAccount]);
+    let of_key = (SearchHitKind::ApiKey, api_key.api_key.clone());
     for text in [api_key.api_key.as_str(), "metering"] {
         assert_eq!(found(store, &w, &sought(text)), std::slice::from_ref(&of_key), "{text}");
-        assert_eq!(found(store, &w, &Sought { with_api_keys: false, ..sought(text) }), []);
+        assert_eq!(found(store, &w, &SearchTerms { with_api_keys: false, ..sought(text) }), []);
     }
     let whole = read(store, |tx| tx.search(w.org, &by_id(payment.payment_ref.as_uuid()), 20)).remove(0);
     assert_eq!((whole.document_ref, whole.customer_ref), (Some(head.document_ref), Some(w.customer.customer_ref.clone())));

@@ -5,7 +5,7 @@ use std::sync::{Barrier, mpsc};
 use std::time::Duration;
 
 use billing_domain::document::DocumentHead;
-use billing_domain::document::linking::{Place, Slot};
+use billing_domain::document::linking::{BillingSlot, SlotKind};
 use billing_domain::ports::{DocumentFilter, Lock, Store, Tx};
 use billing_domain::refs::{EventRef, ProductNo};
 use billing_domain::usage::{CountedEvent, UsageKey};
@@ -32,7 +32,8 @@ pub fn a_held_contract_makes_check_then_open_safe(store: &dyn Store) {
                         let contract = w.contract.key(w.org);
                         let version = tx.lock_contract(contract, Lock::Exclusive)?;
                         assert_eq!(version, Some(1));
-                        let place = Place { product_no: ProductNo(0), period_start: month(n).start(), slot: Slot::Period };
+                        let place =
+                            BillingSlot { product_no: ProductNo(0), period_start: month(n).start(), slot: SlotKind::Period };
                         if tx.documents_in_places(&[(contract, place)])?.is_empty() {
                             w.open_in(tx, w.head(n))?;
                         }
@@ -101,7 +102,8 @@ pub fn contracts_held_together_in_any_order_end_in_no_deadlock(store: &dyn Store
                     write_contended(store, |tx| {
                         tx.hold_contracts(mine)?;
                         // Everybody holds the second one alone.
-                        let place = Place { product_no: ProductNo(0), period_start: month(n).start(), slot: Slot::Period };
+                        let place =
+                            BillingSlot { product_no: ProductNo(0), period_start: month(n).start(), slot: SlotKind::Period };
                         if tx.documents_in_places(&[(second, place)])?.is_empty() {
                             let head = DocumentHead { contract_ref: second.contract, customer_id: second.customer, ..w.head(n) };
                             w.open_held(tx, head)?;

@@ -22,7 +22,6 @@ pub mod formats;
 pub mod imports;
 pub mod inspection;
 pub mod isolation;
-pub mod keeping;
 pub mod ledger;
 pub mod lists;
 pub mod locks;
@@ -32,25 +31,26 @@ pub mod reading;
 pub mod refused;
 pub mod replay_log;
 pub mod revisions;
+pub mod round_trip;
 pub mod runs;
 pub mod transactions;
 pub mod usage;
 
 use billing_domain::access::{ApiKey, TokenClaims};
-use billing_domain::account::AccountKey;
 use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::contract::Contract;
-use billing_domain::document::linking::{Place, Slot};
-use billing_domain::document::{DocumentHead, DraftContent, IssuedDocument, Settlement, Standing};
+use billing_domain::document::linking::{BillingSlot, SlotKind};
+use billing_domain::document::{DocumentHead, DraftContent, IssuedDocument, LifecycleStatus, Settlement};
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::ledger::BookRows;
-use billing_domain::ledger::receive::AccountEntry;
+use billing_domain::ledger::receivables::AccountEntry;
 use billing_domain::money::Money;
 use billing_domain::page::{Direction, Page, PageRequest};
 use billing_domain::party::{Customer, Entity, Organization};
 use billing_domain::ports::{Access, Insertion, Lock, RollBack, Store, StoreError, StoreResult, Tx, Update, transact};
+use billing_domain::receivables::AccountKey;
 use billing_domain::refs::{ApiKeyRef, ContractKey, ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
-use billing_domain::usage::{KeptEvent, TakenEvent, UsageEvent, UsageKey, UsageTotal};
+use billing_domain::usage::{EventKeyRecord, NewEventKeyRecord, UsageEvent, UsageKey, UsageTotal};
 use chrono::{DateTime, SecondsFormat};
 use uuid::Uuid;
 
@@ -254,7 +254,7 @@ macro_rules! store_contract {
                 another_customer_corrects_nothing
                 another_customer_reaches_neither_contract_nor_document
             }
-            keeping {
+            round_trip {
                 quantities_keep_their_digits
                 amounts_keep_every_minor_unit
                 instants_keep_their_microseconds
@@ -479,15 +479,20 @@ fn kept_events(
     organization: OrganizationId,
     customer_id: CustomerId,
     keys: &[IdempotencyKey],
-) -> StoreResult<Vec<KeptEvent>> {
+) -> StoreResult<Vec<EventKeyRecord>> {
     let keys: Vec<(CustomerId, IdempotencyKey)> = keys.iter().map(|key| (customer_id, key.clone())).collect();
-    Ok(tx.kept_events(organization, &keys)?.into_iter().map(|(_, kept)| kept).collect())
+    Ok(tx.event_key_records(organization, &keys)?.into_iter().map(|(_, kept)| kept).collect())
 }
 
 /// Keeps the keys of one customer's events.
-fn keep_events(tx: &mut dyn Tx, organization: OrganizationId, customer_id: CustomerId, taken: &[TakenEvent]) -> StoreResult<()> {
-    let taken: Vec<(CustomerId, TakenEvent)> = taken.iter().map(|taken| (customer_id, taken.clone())).collect();
-    tx.keep_events(organization, &taken)
+fn keep_events(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    customer_id: CustomerId,
+    taken: &[NewEventKeyRecord],
+) -> StoreResult<()> {
+    let taken: Vec<(CustomerId, NewEventKeyRecord)> = taken.iter().map(|taken| (customer_id, taken.clone())).collect();
+    tx.save_event_keys(organization, &taken)
 }
 
 fn done(insertion: StoreResult<Insertion>) -> StoreResult<()> {
@@ -584,7 +589,7 @@ fn settle(
     organization: OrganizationId,
     head: &DocumentHead,
     total: Money,
-    standing: Standing,
+    standing: LifecycleStatus,
     settlement: Settlement,
 ) -> StoreResult<()> {
     settle_at(tx, organization, head, total, standing, settlement, later(1))
@@ -596,7 +601,7 @@ fn settle_at(
     organization: OrganizationId,
     head: &DocumentHead,
     total: Money,
-    standing: Standing,
+    standing: LifecycleStatus,
     settlement: Settlement,
     at: billing_domain::calendar::Timestamp,
 ) -> StoreResult<()> {
@@ -699,8 +704,8 @@ impl World {
     }
 
     /// The documents in force in a place, by reference.
-    fn in_place(&self, store: &dyn Store, product_no: u16, start: &str, slot: Slot) -> Vec<DocumentRef> {
-        let place = Place { product_no: ProductNo(product_no), period_start: fixtures::date(start), slot };
+    fn in_place(&self, store: &dyn Store, product_no: u16, start: &str, slot: SlotKind) -> Vec<DocumentRef> {
+        let place = BillingSlot { product_no: ProductNo(product_no), period_start: fixtures::date(start), slot };
         let found = read(store, |tx| tx.documents_in_places(&[(self.contract.key(self.org), place)]));
         found.into_iter().map(|document| document.head.document_ref).collect()
     }
@@ -761,7 +766,7 @@ mod tests {
             include_str!("imports.rs"),
             include_str!("inspection.rs"),
             include_str!("isolation.rs"),
-            include_str!("keeping.rs"),
+            include_str!("round_trip.rs"),
             include_str!("ledger.rs"),
             include_str!("lists.rs"),
             include_str!("locks.rs"),

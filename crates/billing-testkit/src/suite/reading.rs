@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{DocumentHead, DocumentKind, Purpose};
-use billing_domain::ports::{Billed, EventFilter, EventScope, EventSortKey, Lock, Store};
+use billing_domain::ports::{BilledDocumentKey, EventFilter, EventScope, EventSortKey, Lock, Store};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId};
 use billing_domain::report::ReportedEvent;
-use billing_domain::summary::Metered;
+use billing_domain::summary::MeteredEvent;
 use billing_domain::usage::{Placement, ReportData, ReportValue, UsageEvent};
 use uuid::Uuid;
 
@@ -50,7 +50,7 @@ fn listed(store: &dyn Store, w: &World, filter: &EventFilter) -> Vec<EventRef> {
     refs(&found)
 }
 
-fn metered(store: &dyn Store, organization: OrganizationId, filter: &EventFilter) -> Vec<Metered> {
+fn metered(store: &dyn Store, organization: OrganizationId, filter: &EventFilter) -> Vec<MeteredEvent> {
     let mut visited = Vec::new();
     read(store, |tx| {
         visited.clear();
@@ -92,7 +92,7 @@ fn everything() -> EventScope {
 
 fn billed(head: &DocumentHead) -> EventScope {
     let DocumentHead { customer_id, contract_ref, document_ref, .. } = *head;
-    EventScope::Billed(Billed { customer_id, contract_ref, document_ref })
+    EventScope::Billed(BilledDocumentKey { customer_id, contract_ref, document_ref })
 }
 
 pub fn events_come_by_timestamp_then_reference_in_pages(store: &dyn Store) {
@@ -225,7 +225,7 @@ pub fn what_counts_is_visited_until_the_visitor_has_enough(store: &dyn Store) {
     insert(store, &w, &events);
     let mut found = metered(store, w.org, &EventFilter::default());
     found.sort_by_key(|metered| metered.occurred_at);
-    let expected = events.map(|event| Metered {
+    let expected = events.map(|event| MeteredEvent {
         customer_id: w.customer.id,
         usage_product_ref: event.usage_product_ref,
         occurred_at: event.occurred_at,

@@ -5,7 +5,9 @@ use std::sync::{Barrier, mpsc};
 use std::time::Duration;
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::idempotency::{BodyHash, IdempotencyKey, KeptAnswer, KeptRequest, MAX_KEY_CHARS, RequestKey};
+use billing_domain::idempotency::{
+    BodyHash, IdempotencyKey, IdempotencyRecord, MAX_KEY_CHARS, ScopedIdempotencyKey, StoredResponse,
+};
 use billing_domain::ports::{Store, StoreResult, Tx};
 use billing_domain::refs::OrganizationId;
 
@@ -15,21 +17,26 @@ const THREADS: u32 = 4;
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn request(path: &str, key: &str) -> RequestKey {
-    RequestKey { path: path.to_owned(), key: IdempotencyKey::parse(key).expect(key) }
+fn request(path: &str, key: &str) -> ScopedIdempotencyKey {
+    ScopedIdempotencyKey { path: path.to_owned(), key: IdempotencyKey::parse(key).expect(key) }
 }
 
-fn kept(body: &str, kept_at: Timestamp) -> KeptRequest {
-    KeptRequest { body: BodyHash([7; 32]), answer: KeptAnswer(body.as_bytes().to_vec()), kept_at }
+fn kept(body: &str, kept_at: Timestamp) -> IdempotencyRecord {
+    IdempotencyRecord { body: BodyHash([7; 32]), answer: StoredResponse(body.as_bytes().to_vec()), kept_at }
 }
 
-fn keep(tx: &mut dyn Tx, organization: OrganizationId, request: &RequestKey, kept: &KeptRequest) -> StoreResult<()> {
+fn keep(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    request: &ScopedIdempotencyKey,
+    kept: &IdempotencyRecord,
+) -> StoreResult<()> {
     assert!(tx.hold_key(organization, request, PATIENCE)?);
-    tx.keep_request(organization, request, kept)
+    tx.save_idempotency_record(organization, request, kept)
 }
 
-fn find(store: &dyn Store, organization: OrganizationId, request: &RequestKey) -> Option<KeptRequest> {
-    read(store, |tx| tx.kept_request(organization, request, later(0)))
+fn find(store: &dyn Store, organization: OrganizationId, request: &ScopedIdempotencyKey) -> Option<IdempotencyRecord> {
+    read(store, |tx| tx.idempotency_record(organization, request, later(0)))
 }
 
 pub fn a_kept_request_comes_back_to_the_byte(store: &dyn Store) {
@@ -39,7 +46,7 @@ pub fn a_kept_request_comes_back_to_the_byte(store: &dyn Store) {
     {
         let request = request("/api/customers/edit/a:b", key);
         let mut wanted = kept("", later(1).plus_seconds(i64::try_from(n).expect("small")));
-        wanted.answer = KeptAnswer(body.to_vec());
+        wanted.answer = StoredResponse(body.to_vec());
         write(store, |tx| keep(tx, w.org, &request, &wanted));
         assert_eq!(find(store, w.org, &request), Some(wanted));
     }
@@ -67,7 +74,7 @@ pub fn what_was_kept_before_an_instant_does_not_come_back(store: &dyn Store) {
     let request = request("/api/customers", "k");
     write(store, |tx| keep(tx, w.org, &request, &kept("x", later(5))));
     for (since, found) in [(4, true), (5, true), (6, false)] {
-        let answered = read(store, |tx| tx.kept_request(w.org, &request, later(since)));
+        let answered = read(store, |tx| tx.idempotency_record(w.org, &request, later(since)));
         assert_eq!(answered.is_some(), found, "since {since}");
     }
 }
@@ -76,7 +83,7 @@ pub fn a_request_kept_again_takes_the_place_of_the_older_one(store: &dyn Store) 
     let w = world(store);
     let request = request("/api/customers", "k");
     write(store, |tx| keep(tx, w.org, &request, &kept("older", later(1))));
-    let newer = KeptRequest { body: BodyHash([8; 32]), ..kept("newer", later(2)) };
+    let newer = IdempotencyRecord { body: BodyHash([8; 32]), ..kept("newer", later(2)) };
     write(store, |tx| keep(tx, w.org, &request, &newer));
     assert_eq!(find(store, w.org, &request), Some(newer));
 }
@@ -123,11 +130,11 @@ pub fn who_held_a_key_after_another_sees_what_was_kept(store: &dyn Store) {
                 start.wait();
                 let first = write_contended(store, |tx| {
                     assert!(tx.hold_key(w.org, &request, PATIENCE)?);
-                    if tx.kept_request(w.org, &request, later(0))?.is_some() {
+                    if tx.idempotency_record(w.org, &request, later(0))?.is_some() {
                         return Ok(false);
                     }
                     std::thread::sleep(Duration::from_millis(5));
-                    tx.keep_request(w.org, &request, &kept("x", later(1))).map(|()| true)
+                    tx.save_idempotency_record(w.org, &request, &kept("x", later(1))).map(|()| true)
                 });
                 firsts.fetch_add(u32::from(first), Ordering::Relaxed);
             });
@@ -191,7 +198,7 @@ pub fn purging_forgets_the_oldest_first_and_about_as_many_as_asked(store: &dyn S
         let since = limit.plus_seconds(-60);
         let found = |n: &usize| {
             let (organization, request, _) = &requests[*n];
-            read(store, |tx| tx.kept_request(*organization, request, since)).is_some()
+            read(store, |tx| tx.idempotency_record(*organization, request, since)).is_some()
         };
         (0..requests.len()).filter(found).collect::<Vec<_>>()
     };

@@ -1,21 +1,21 @@
 //! Billing runs, as they are told afterwards.
 
 use billing_domain::access::RequestId;
-use billing_domain::audit::Author;
+use billing_domain::audit::AuditActor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{RunFilter, Store};
 use billing_domain::refs::{ApiKeyRef, BillingRunRef};
-use billing_domain::runs::{FailedDocument, KeptRun, RunDocument, RunFailure, RunHead};
+use billing_domain::runs::{BillingRunRecord, FailedDocument, RunDocument, RunFailure, RunHead};
 use uuid::Uuid;
 
 use super::{World, all, done, later, long_ago, page, read, world, write};
 use crate::{FreshIds, fixtures};
 
-fn run(at: Timestamp) -> KeptRun {
-    KeptRun::begun(RunHead::begun(BillingRunRef::from_uuid(Uuid::now_v7()), Author::Scheduler, None, at))
+fn run(at: Timestamp) -> BillingRunRecord {
+    BillingRunRecord::begun(RunHead::begun(BillingRunRef::from_uuid(Uuid::now_v7()), AuditActor::Scheduler, None, at))
 }
 
-fn put(store: &dyn Store, w: &World, run: &KeptRun) {
+fn put(store: &dyn Store, w: &World, run: &BillingRunRecord) {
     write(store, |tx| tx.put_billing_run(w.org, run));
 }
 
@@ -29,7 +29,7 @@ pub fn a_run_comes_back_as_it_was_kept_last(store: &dyn Store) {
     put(store, &w, &kept);
     assert_eq!(read(store, |tx| tx.billing_run(w.org, kept.head.run_ref)), Some(kept.clone()));
 
-    kept.head.author = Author::ApiKey(ApiKeyRef::from_uuid(Uuid::now_v7()));
+    kept.head.author = AuditActor::ApiKey(ApiKeyRef::from_uuid(Uuid::now_v7()));
     kept.head.request_id = RequestId::parse("r-1");
     kept.head.ended_at = Some(later(7));
     kept.head.cut_short = true;

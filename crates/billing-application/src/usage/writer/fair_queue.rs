@@ -12,7 +12,7 @@ use billing_domain::refs::OrganizationId;
 
 use super::WriterLimits;
 use super::figures::Load;
-use super::waiting::{Batch, ChangeRow, EventRow, Reporter, To, Waiting, WaitingEvent, WaitingWhole, Work};
+use super::queued::{Batch, ChangeRow, EventRow, QueuedEvent, QueuedRequest, QueuedTransaction, ReplyTarget, Requester, Work};
 use crate::usage::batch::EVENTS_PER_TRANSACTION;
 
 /// The most events of a group: enough that each costs little, few enough that the next ones don't wait long.
@@ -29,8 +29,8 @@ const ALWAYS_LET_IN: usize = 32;
 
 /// What waits.
 #[derive(Default)]
-pub(super) struct Turns {
-    lines: HashMap<OrganizationId, Line>,
+pub(super) struct FairQueue {
+    lines: HashMap<OrganizationId, OrganizationQueue>,
     /// Organizations that have something waiting; whose turn is next comes first.
     order: VecDeque<OrganizationId>,
     load: Load,
@@ -40,14 +40,14 @@ pub(super) struct Turns {
 
 /// What an organization has waiting.
 #[derive(Default)]
-struct Line {
-    waiting: VecDeque<InLine>,
+struct OrganizationQueue {
+    waiting: VecDeque<QueueItem>,
     singles: usize,
 }
 
 /// A request, or what is left of one.
-pub(super) enum InLine {
-    New(Waiting),
+pub(super) enum QueueItem {
+    New(QueuedRequest),
     /// What is left of a batch.
     Rest(Batch),
 }
@@ -57,16 +57,16 @@ pub(super) enum InLine {
 pub(super) struct Group {
     pub(super) events: Vec<EventRow>,
     pub(super) changes: Vec<ChangeRow>,
-    pub(super) whole: Option<WaitingWhole>,
+    pub(super) whole: Option<QueuedTransaction>,
     /// Of which events are in the group.
     pub(super) batches: Vec<Batch>,
     /// Whether nobody waits or came lately but batches: what is in it may be written in large steps.
     pub(super) is_of_batches: bool,
     /// What nobody waits for any more.
-    pub(super) expired: Vec<InLine>,
+    pub(super) expired: Vec<QueueItem>,
 }
 
-impl InLine {
+impl QueueItem {
     fn until(&self) -> Instant {
         match self {
             Self::New(waiting) => waiting.until,
@@ -75,7 +75,7 @@ impl InLine {
     }
 
     const fn is_single(&self) -> bool {
-        matches!(self, Self::New(Waiting { work: Work::Event(_) | Work::Change(_), .. }))
+        matches!(self, Self::New(QueuedRequest { work: Work::Event(_) | Work::Change(_), .. }))
     }
 
     fn organization(&self) -> OrganizationId {
@@ -92,8 +92,8 @@ impl InLine {
         };
         let load = Load { bytes, ..Load::default() };
         match self {
-            Self::New(Waiting { work: Work::Event(_), .. }) => Load { events: 1, ..load },
-            Self::New(Waiting { work: Work::Change(_), .. }) => Load { changes: 1, ..load },
+            Self::New(QueuedRequest { work: Work::Event(_), .. }) => Load { events: 1, ..load },
+            Self::New(QueuedRequest { work: Work::Change(_), .. }) => Load { changes: 1, ..load },
             Self::New(_) | Self::Rest(_) => Load { batches: 1, ..load },
         }
     }
@@ -120,7 +120,7 @@ impl Load {
     }
 }
 
-impl Turns {
+impl FairQueue {
     pub(super) const fn load(&self) -> Load {
         self.load
     }
@@ -130,7 +130,7 @@ impl Turns {
     }
 
     /// Whether something may wait, too. Where nothing does, anything may.
-    pub(super) fn has_room_for(&self, limits: &WriterLimits, waiting: &Waiting) -> bool {
+    pub(super) fn has_room_for(&self, limits: &WriterLimits, waiting: &QueuedRequest) -> bool {
         let has_bytes = self.load.bytes.saturating_add(waiting.bytes()) <= limits.bytes;
         let has_place = match &waiting.work {
             Work::Event(_) | Work::Change(_) => {
@@ -144,8 +144,8 @@ impl Turns {
     }
 
     /// Lets something wait.
-    pub(super) fn push(&mut self, waiting: Waiting, now: Instant) {
-        let waiting = InLine::New(waiting);
+    pub(super) fn push(&mut self, waiting: QueuedRequest, now: Instant) {
+        let waiting = QueueItem::New(waiting);
         if waiting.is_single() {
             self.single_came = Some(now);
         }
@@ -154,10 +154,10 @@ impl Turns {
 
     /// Lets what is left of a batch wait, behind all else of its organization.
     pub(super) fn push_rest(&mut self, batch: Batch) {
-        self.push_in_line(InLine::Rest(batch));
+        self.push_in_line(QueueItem::Rest(batch));
     }
 
-    fn push_in_line(&mut self, waiting: InLine) {
+    fn push_in_line(&mut self, waiting: QueueItem) {
         let organization = waiting.organization();
         self.load.add(waiting.load());
         let line = self.lines.entry(organization).or_default();
@@ -186,7 +186,7 @@ impl Turns {
             while left > 0
                 && let Some(waiting) = line.waiting.pop_front()
             {
-                if group.whole.is_some() && matches!(waiting, InLine::New(Waiting { work: Work::Whole(_), .. })) {
+                if group.whole.is_some() && matches!(waiting, QueueItem::New(QueuedRequest { work: Work::Whole(_), .. })) {
                     line.waiting.push_front(waiting);
                     is_set_aside = true;
                     break;
@@ -218,12 +218,12 @@ impl Turns {
 
 impl Group {
     /// Takes something up, of a batch so many events at most; answers as how many events it counts.
-    fn add(&mut self, waiting: InLine, left: usize) -> usize {
+    fn add(&mut self, waiting: QueueItem, left: usize) -> usize {
         let batch = match waiting {
-            InLine::Rest(batch) => batch,
-            InLine::New(waiting) => {
+            QueueItem::Rest(batch) => batch,
+            QueueItem::New(waiting) => {
                 let bytes = waiting.bytes();
-                let Waiting { reporter, until, work } = waiting;
+                let QueuedRequest { reporter, until, work } = waiting;
                 match work {
                     Work::Event(event) => {
                         self.add_event(reporter, *event);
@@ -246,9 +246,9 @@ impl Group {
         self.add_part(self.batches.len() - 1, left)
     }
 
-    fn add_event(&mut self, reporter: Reporter, event: WaitingEvent) {
-        let WaitingEvent { event, answer, keyed, reply } = event;
-        let (request, reporter, to) = (self.events.len(), Arc::new(reporter), To::One(reply));
+    fn add_event(&mut self, reporter: Requester, event: QueuedEvent) {
+        let QueuedEvent { event, answer, keyed, reply } = event;
+        let (request, reporter, to) = (self.events.len(), Arc::new(reporter), ReplyTarget::One(reply));
         self.events.push(EventRow { request, reporter, event, answer, keyed, to });
     }
 

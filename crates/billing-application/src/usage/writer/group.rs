@@ -11,15 +11,17 @@ use billing_domain::ports::{Access, StoreError, Tx, transact};
 use billing_domain::refs::OrganizationId;
 
 use super::Queue;
+use super::fair_queue::Group;
 use super::figures::Times;
-use super::turns::Group;
-use super::waiting::{Batch, Carried, ChangeRow, EventRow, Keyed, Reply, Reporter, To, WaitingWhole, WorkKind};
+use super::queued::{
+    Batch, ChangeRow, EventRow, Execution, IdempotentWork, QueuedTransaction, ReplyCallback, ReplyTarget, Requester, WorkKind,
+};
 use crate::access::principals_of;
 use crate::error::{UseCaseError, UseCaseResult};
-use crate::idempotency::{self, Keys};
+use crate::idempotency::{self, IdempotencyKeyLocks};
 use crate::usage::batch::EVENTS_PER_TRANSACTION;
-use crate::usage::change::{Asked, Changed, Changing, EventChange};
-use crate::usage::slice::{Lane, MAX_HOLD_ATTEMPTS, Reported, Slice, TakenUsage};
+use crate::usage::change::{ChangeBatch, ChangeOutcome, ChangeRequest, EventChange};
+use crate::usage::ingest::{IngestBatch, IngestItem, IngestOutcome, IngestPath, MAX_HOLD_ATTEMPTS};
 use crate::{Services, UseCase, allow};
 
 /// The most events that open or correct documents in a transaction while single requests wait: each costs many times what
@@ -27,64 +29,65 @@ use crate::{Services, UseCase, allow};
 const MAX_OFF_DRAFTS: usize = 32;
 
 /// What a thread does.
-pub(super) struct Writing<'q> {
+pub(super) struct WriterThread<'q> {
     pub(super) services: &'q Services<'static>,
     pub(super) queue: &'q Queue,
 }
 
 /// What became of something in a group: who asked, and what they are told; no outcome where that isn't for this transaction.
-type Outcome<T> = (Option<Principal>, Option<UseCaseResult<Carried<T>>>);
+type Outcome<T> = (Option<Principal>, Option<UseCaseResult<Execution<T>>>);
 
 /// What is done with a group: what became of each of it.
-type GroupWork<'w, R> = dyn Fn(&[R]) -> UseCaseResult<Vec<Outcome<<R as InGroup>::Done>>> + 'w;
+type GroupWork<'w, R> = dyn Fn(&[R]) -> UseCaseResult<Vec<Outcome<<R as GroupItem>::Done>>> + 'w;
 
 /// What becomes of something that is allowed, by its place in the group.
 type Decided<T> = Vec<(usize, Option<UseCaseResult<T>>)>;
 
 /// Decides about what an organization's principals are allowed.
-type Decide<'w, R> = &'w dyn Fn(&mut dyn Tx, OrganizationId, &[Allowed<'_, R>]) -> UseCaseResult<Decided<<R as InGroup>::Done>>;
+type Decide<'w, R> =
+    &'w dyn Fn(&mut dyn Tx, OrganizationId, &[AuthorizedItem<'_, R>]) -> UseCaseResult<Decided<<R as GroupItem>::Done>>;
 
 /// Something in a group that whoever asks is allowed.
-struct Allowed<'g, R> {
+struct AuthorizedItem<'g, R> {
     index: usize,
     by: Actor,
     row: &'g R,
 }
 
 /// Why the transaction of a group isn't committed.
-enum Stop<T> {
+enum GroupAbort<T> {
     /// There is nothing to store.
     Undone(Vec<Outcome<T>>),
     Failed(UseCaseError),
 }
 
-impl<T> From<StoreError> for Stop<T> {
+impl<T> From<StoreError> for GroupAbort<T> {
     fn from(error: StoreError) -> Self {
         Self::Failed(error.into())
     }
 }
 
 /// Something in a group.
-trait InGroup {
+trait GroupItem {
     /// What the figures tell apart.
     const KIND: WorkKind;
     /// What is done.
     type Done;
 
-    fn reporter(&self) -> &Reporter;
+    fn reporter(&self) -> &Requester;
     /// What is refused together where books show to be wrong.
     fn request(&self) -> usize;
     fn use_case(&self) -> UseCase;
-    fn keyed(&self) -> Option<&Keyed<Self::Done>>;
+    fn keyed(&self) -> Option<&IdempotentWork<Self::Done>>;
     /// Whether it was done now.
     fn is_written(done: &Self::Done) -> bool;
 }
 
-impl InGroup for EventRow {
+impl GroupItem for EventRow {
     const KIND: WorkKind = WorkKind::Events;
-    type Done = TakenUsage;
+    type Done = IngestOutcome;
 
-    fn reporter(&self) -> &Reporter {
+    fn reporter(&self) -> &Requester {
         &self.reporter
     }
 
@@ -96,20 +99,20 @@ impl InGroup for EventRow {
         UseCase::RecordUsage
     }
 
-    fn keyed(&self) -> Option<&Keyed<TakenUsage>> {
+    fn keyed(&self) -> Option<&IdempotentWork<IngestOutcome>> {
         self.keyed.as_ref()
     }
 
-    fn is_written(done: &TakenUsage) -> bool {
-        matches!(done, TakenUsage::Now(_))
+    fn is_written(done: &IngestOutcome) -> bool {
+        matches!(done, IngestOutcome::Recorded(_))
     }
 }
 
-impl InGroup for ChangeRow {
+impl GroupItem for ChangeRow {
     const KIND: WorkKind = WorkKind::Changes;
-    type Done = Changed;
+    type Done = ChangeOutcome;
 
-    fn reporter(&self) -> &Reporter {
+    fn reporter(&self) -> &Requester {
         &self.reporter
     }
 
@@ -124,16 +127,16 @@ impl InGroup for ChangeRow {
         }
     }
 
-    fn keyed(&self) -> Option<&Keyed<Changed>> {
+    fn keyed(&self) -> Option<&IdempotentWork<ChangeOutcome>> {
         self.change.keyed.as_ref()
     }
 
-    fn is_written(_: &Changed) -> bool {
+    fn is_written(_: &ChangeOutcome) -> bool {
         true
     }
 }
 
-impl Writing<'_> {
+impl WriterThread<'_> {
     /// Writes one group after the other, until the writer stops.
     pub(super) fn run(&self) {
         while let Some(Group { events, changes, whole, batches, is_of_batches, expired: _ }) = self.queue.next_group() {
@@ -151,13 +154,15 @@ impl Writing<'_> {
     /// Takes events: first, together, what goes on drafts that are there, then the others. Answers the batches that go on.
     fn take(&self, events: Vec<EventRow>, mut batches: Vec<Batch>, step: usize) -> Vec<Batch> {
         let mut others: BTreeMap<OrganizationId, Vec<(Actor, EventRow)>> = BTreeMap::new();
-        self.divided(events, &|events| self.attempt_events(events, Lane::Drafts), &mut |row, outcome| match outcome {
-            (Some(principal), None) => {
-                let (organization, by) = (principal.organization(), principal.actor());
-                let reporter = Arc::new(Reporter::Known(principal));
-                others.entry(organization).or_default().push((by, EventRow { reporter, ..row }));
+        self.bisect_on_failure(events, &|events| self.attempt_events(events, IngestPath::DraftsOnly), &mut |row, outcome| {
+            match outcome {
+                (Some(principal), None) => {
+                    let (organization, by) = (principal.organization(), principal.actor());
+                    let reporter = Arc::new(Requester::Known(principal));
+                    others.entry(organization).or_default().push((by, EventRow { reporter, ..row }));
+                }
+                outcome => row.tell(outcome, &mut batches),
             }
-            outcome => row.tell(outcome, &mut batches),
         });
         for mut others in others.into_values() {
             while let Some((by, _)) = others.first() {
@@ -167,8 +172,8 @@ impl Writing<'_> {
                 let mut of_one = of_one.into_iter().map(|(_, row)| row).peekable();
                 while of_one.peek().is_some() {
                     let part: Vec<EventRow> = of_one.by_ref().take(step).collect();
-                    let attempt = |events: &[EventRow]| self.attempt_events(events, Lane::Any);
-                    self.divided(part, &attempt, &mut |row, outcome| row.tell(outcome, &mut batches));
+                    let attempt = |events: &[EventRow]| self.attempt_events(events, IngestPath::General);
+                    self.bisect_on_failure(part, &attempt, &mut |row, outcome| row.tell(outcome, &mut batches));
                 }
             }
         }
@@ -182,8 +187,8 @@ impl Writing<'_> {
         while !changes.is_empty() && in_vain < MAX_HOLD_ATTEMPTS {
             let before = changes.len();
             let mut left = Vec::new();
-            self.divided(changes, &|changes| self.attempt_changes(changes), &mut |row, outcome| match outcome {
-                (Some(principal), None) => left.push(ChangeRow { reporter: Reporter::Known(principal), ..row }),
+            self.bisect_on_failure(changes, &|changes| self.attempt_changes(changes), &mut |row, outcome| match outcome {
+                (Some(principal), None) => left.push(ChangeRow { reporter: Requester::Known(principal), ..row }),
                 outcome => row.tell(outcome),
             });
             in_vain = if left.len() < before { 0 } else { in_vain + 1 };
@@ -194,9 +199,9 @@ impl Writing<'_> {
     }
 
     /// Does what is a transaction of its own.
-    fn whole(&self, whole: WaitingWhole) {
+    fn whole(&self, whole: QueuedTransaction) {
         let began = Instant::now();
-        let WaitingWhole { events, bytes: _, work } = whole;
+        let QueuedTransaction { events, bytes: _, work } = whole;
         // Whoever isn't told anything knows by that; the panic hook has printed why.
         if catch_unwind(AssertUnwindSafe(|| work(self.services))).is_ok() {
             self.queue.wrote(WorkKind::Whole, events, Times { writing: began.elapsed(), committing: None });
@@ -205,7 +210,7 @@ impl Writing<'_> {
 
     /// Runs a group's work and tells what became of each of it. What shows that books are wrong, or panics, is one request's:
     /// the others are done without it.
-    fn divided<R: InGroup>(&self, group: Vec<R>, work: &GroupWork<'_, R>, tell: &mut dyn FnMut(R, Outcome<R::Done>)) {
+    fn bisect_on_failure<R: GroupItem>(&self, group: Vec<R>, work: &GroupWork<'_, R>, tell: &mut dyn FnMut(R, Outcome<R::Done>)) {
         if group.is_empty() {
             return;
         }
@@ -215,7 +220,7 @@ impl Writing<'_> {
             Ok(outcomes) => return group.into_iter().zip(outcomes).for_each(|(row, outcome)| tell(row, outcome)),
             Err(error) => error,
         };
-        let requests: BTreeSet<usize> = group.iter().map(InGroup::request).collect();
+        let requests: BTreeSet<usize> = group.iter().map(GroupItem::request).collect();
         let is_of_one = matches!(error, UseCaseError::Store(StoreError::Corrupt(_)) | UseCaseError::InvariantViolation(_));
         if !is_of_one || requests.len() == 1 {
             for row in group {
@@ -226,79 +231,79 @@ impl Writing<'_> {
         }
         let first: BTreeSet<usize> = requests.iter().take(requests.len() / 2).copied().collect();
         let (first, second): (Vec<R>, Vec<R>) = group.into_iter().partition(|row| first.contains(&row.request()));
-        self.divided(first, work, tell);
-        self.divided(second, work, tell);
+        self.bisect_on_failure(first, work, tell);
+        self.bisect_on_failure(second, work, tell);
     }
 
     /// A transaction of events, as far as the lane is for them.
-    fn attempt_events(&self, events: &[EventRow], lane: Lane) -> UseCaseResult<Vec<Outcome<TakenUsage>>> {
+    fn attempt_events(&self, events: &[EventRow], lane: IngestPath) -> UseCaseResult<Vec<Outcome<IngestOutcome>>> {
         self.attempt(events, &|tx, organization, events| {
-            let reported: Vec<Reported<'_>> = events.iter().map(|event| event.row.by(event.by)).collect();
+            let reported: Vec<IngestItem<'_>> = events.iter().map(|event| event.row.by(event.by)).collect();
             let Some(by) = reported.first().map(|first| first.by) else { return Ok(Vec::new()) };
-            let slice = Slice { services: self.services, organization, events: &reported, by, now: self.services.now() };
-            Ok(events.iter().map(|event| event.index).zip(slice.take(tx, lane)?).collect())
+            let slice = IngestBatch { services: self.services, organization, events: &reported, by, now: self.services.now() };
+            Ok(events.iter().map(|event| event.index).zip(slice.ingest(tx, lane)?).collect())
         })
     }
 
     /// A transaction of changes, of an organization those of one who asks: the others are left.
-    fn attempt_changes(&self, changes: &[ChangeRow]) -> UseCaseResult<Vec<Outcome<Changed>>> {
+    fn attempt_changes(&self, changes: &[ChangeRow]) -> UseCaseResult<Vec<Outcome<ChangeOutcome>>> {
         self.attempt(changes, &|tx, organization, changes| {
             let Some(by) = changes.first().map(|first| first.by) else { return Ok(Vec::new()) };
-            let now: Vec<&Allowed<'_, ChangeRow>> = changes.iter().filter(|change| change.by == by).collect();
-            let asked: Vec<Asked<'_>> = now.iter().map(|change| change.row.asked()).collect();
-            let changing = Changing { services: self.services, organization, by, now: self.services.now(), asked: &asked };
+            let now: Vec<&AuthorizedItem<'_, ChangeRow>> = changes.iter().filter(|change| change.by == by).collect();
+            let asked: Vec<ChangeRequest<'_>> = now.iter().map(|change| change.row.asked()).collect();
+            let changing = ChangeBatch { services: self.services, organization, by, now: self.services.now(), asked: &asked };
             Ok(now.iter().map(|change| change.index).zip(changing.decide(tx)?).collect())
         })
     }
 
     /// A transaction of what is in a group, which is committed if anything of it is to be stored.
-    fn attempt<R: InGroup>(&self, group: &[R], decide: Decide<'_, R>) -> UseCaseResult<Vec<Outcome<R::Done>>> {
+    fn attempt<R: GroupItem>(&self, group: &[R], decide: Decide<'_, R>) -> UseCaseResult<Vec<Outcome<R::Done>>> {
         let began = Instant::now();
         let decided_at = Cell::new(began);
         let committed = transact(&*self.services.store, Access::Write, |tx| {
-            let (outcomes, is_stored) = self.outcomes(tx, group, decide).map_err(Stop::Failed)?;
+            let (outcomes, is_stored) = self.outcomes(tx, group, decide).map_err(GroupAbort::Failed)?;
             decided_at.set(Instant::now());
-            if is_stored { Ok(outcomes) } else { Err(Stop::Undone(outcomes)) }
+            if is_stored { Ok(outcomes) } else { Err(GroupAbort::Undone(outcomes)) }
         });
         match committed {
             Ok(outcomes) => {
                 let times = Times { writing: began.elapsed(), committing: Some(decided_at.get().elapsed()) };
                 let is_written = |(_, outcome): &&Outcome<R::Done>| match outcome {
-                    Some(Ok(Carried::Now(done))) => R::is_written(done),
+                    Some(Ok(Execution::Executed(done))) => R::is_written(done),
                     _ => false,
                 };
                 self.queue.wrote(R::KIND, outcomes.iter().filter(is_written).count(), times);
                 Ok(outcomes)
             }
-            Err(Stop::Undone(outcomes)) => Ok(outcomes),
-            Err(Stop::Failed(error)) => Err(error),
+            Err(GroupAbort::Undone(outcomes)) => Ok(outcomes),
+            Err(GroupAbort::Failed(error)) => Err(error),
         }
     }
 
     /// What becomes of a group, and whether anything of it is to be stored.
-    fn outcomes<R: InGroup>(
+    fn outcomes<R: GroupItem>(
         &self,
         tx: &mut dyn Tx,
         group: &[R],
         decide: Decide<'_, R>,
     ) -> UseCaseResult<(Vec<Outcome<R::Done>>, bool)> {
         let mut outcomes: Vec<Outcome<R::Done>> = Vec::with_capacity(group.len());
-        let mut allowed: BTreeMap<OrganizationId, Vec<Allowed<'_, R>>> = BTreeMap::new();
-        let mut keys = Keys::default();
+        let mut allowed: BTreeMap<OrganizationId, Vec<AuthorizedItem<'_, R>>> = BTreeMap::new();
+        let mut keys = IdempotencyKeyLocks::default();
         for (index, (row, principal)) in group.iter().zip(self.principals(tx, group)?).enumerate() {
             let outcome = match principal.as_ref().ok_or(UseCaseError::Unauthenticated).and_then(|principal| {
                 let organization = allow(principal, row.use_case())?;
                 let Some(keyed) = row.keyed() else { return Ok(None) };
-                keys.hold(tx, self.services, organization, &keyed.request)
+                keys.lock_key(tx, self.services, organization, &keyed.request)
             }) {
-                Ok(Some(kept)) => Some(Ok(Carried::Before(kept))),
+                Ok(Some(kept)) => Some(Ok(Execution::Replayed(kept))),
                 Ok(None) => None,
                 Err(error) if is_fatal(&error) => return Err(error),
                 Err(refusal) => Some(Err(refusal)),
             };
             if let (Some(principal), None) = (&principal, &outcome) {
                 let by = principal.actor();
-                allowed.entry(principal.organization()).or_default().push(Allowed { index, by, row });
+                allowed.entry(principal.organization()).or_default().push(AuthorizedItem { index, by, row });
             }
             outcomes.push((principal, outcome));
         }
@@ -309,21 +314,21 @@ impl Writing<'_> {
                     is_stored |= R::is_written(done);
                     if let Some(keyed) = group[index].keyed() {
                         let answer = (keyed.render)(done);
-                        idempotency::keep(tx, self.services, organization, &keyed.request, answer)?;
+                        idempotency::save_response(tx, self.services, organization, &keyed.request, answer)?;
                         is_stored = true;
                     }
                 }
-                outcomes[index].1 = outcome.map(|outcome| outcome.map(Carried::Now));
+                outcomes[index].1 = outcome.map(|outcome| outcome.map(Execution::Executed));
             }
         }
         Ok((outcomes, is_stored))
     }
 
     /// Who asks: nobody where a token works no more.
-    fn principals<R: InGroup>(&self, tx: &mut dyn Tx, group: &[R]) -> UseCaseResult<Vec<Option<Principal>>> {
+    fn principals<R: GroupItem>(&self, tx: &mut dyn Tx, group: &[R]) -> UseCaseResult<Vec<Option<Principal>>> {
         let mut tokens: Vec<TokenClaims> = Vec::new();
         for row in group {
-            if let Reporter::Bearer(claims) = row.reporter()
+            if let Requester::Bearer(claims) = row.reporter()
                 && !tokens.contains(claims)
             {
                 tokens.push(claims.clone());
@@ -334,28 +339,28 @@ impl Writing<'_> {
             tokens.iter().position(|token| token == claims).and_then(|index| principals.get(index)?.clone())
         };
         let principal_of = |row: &R| match row.reporter() {
-            Reporter::Known(principal) => Some(principal.clone()),
-            Reporter::Bearer(claims) => of_token(claims),
+            Requester::Known(principal) => Some(principal.clone()),
+            Requester::Bearer(claims) => of_token(claims),
         };
         Ok(group.iter().map(principal_of).collect())
     }
 }
 
 impl EventRow {
-    fn by(&self, by: Actor) -> Reported<'_> {
-        Reported { event: &self.event, by, answer: &self.answer }
+    fn by(&self, by: Actor) -> IngestItem<'_> {
+        IngestItem { event: &self.event, by, answer: &self.answer }
     }
 
     /// Tells whoever waits, or notes it for its batch.
-    fn tell(self, (principal, outcome): Outcome<TakenUsage>, batches: &mut [Batch]) {
+    fn tell(self, (principal, outcome): Outcome<IngestOutcome>, batches: &mut [Batch]) {
         let outcome = outcome.unwrap_or(Err(UseCaseError::InvariantViolation("an event without an outcome")));
         match self.to {
-            To::One(reply) => told(reply, principal, outcome),
-            To::Batch(batch, place) => {
+            ReplyTarget::One(reply) => send_reply(reply, principal, outcome),
+            ReplyTarget::Batch(batch, place) => {
                 // What comes in a batch has no request of its own.
                 let outcome = outcome.and_then(|carried| match carried {
-                    Carried::Now(taken) => Ok(taken),
-                    Carried::Before(_) => Err(UseCaseError::InvariantViolation("an event of a batch that is a request")),
+                    Execution::Executed(taken) => Ok(taken),
+                    Execution::Replayed(_) => Err(UseCaseError::InvariantViolation("an event of a batch that is a request")),
                 });
                 if let Some(batch) = batches.get_mut(batch) {
                     batch.note(place, outcome);
@@ -366,18 +371,18 @@ impl EventRow {
 }
 
 impl ChangeRow {
-    const fn asked(&self) -> Asked<'_> {
-        Asked { event_ref: self.change.event_ref, change: &self.change.change }
+    const fn asked(&self) -> ChangeRequest<'_> {
+        ChangeRequest { event_ref: self.change.event_ref, change: &self.change.change }
     }
 
-    fn tell(self, (principal, outcome): Outcome<Changed>) {
+    fn tell(self, (principal, outcome): Outcome<ChangeOutcome>) {
         let outcome = outcome.unwrap_or(Err(UseCaseError::InvariantViolation("a change without an outcome")));
-        told(self.change.reply, principal, outcome);
+        send_reply(self.change.reply, principal, outcome);
     }
 }
 
 /// Tells whoever waits. If that panics, the panic hook has printed why, and nobody else is to suffer.
-fn told<T>(reply: Reply<T>, principal: Option<Principal>, outcome: UseCaseResult<T>) {
+fn send_reply<T>(reply: ReplyCallback<T>, principal: Option<Principal>, outcome: UseCaseResult<T>) {
     let _ = catch_unwind(AssertUnwindSafe(|| reply(principal, outcome)));
 }
 

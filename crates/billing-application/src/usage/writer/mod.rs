@@ -3,10 +3,10 @@
 //!
 //! Nobody waits for a group to fill: it is whoever came while the one before was written.
 
+mod fair_queue;
 mod figures;
 mod group;
-mod turns;
-mod waiting;
+mod queued;
 
 use std::fmt;
 use std::sync::mpsc::sync_channel;
@@ -15,21 +15,21 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use billing_domain::access::Principal;
+use billing_domain::event_input::NewUsageEvent;
 use billing_domain::refs::EventRef;
-use billing_domain::reported::NewUsageEvent;
 
+use self::fair_queue::{FairQueue, Group};
 use self::figures::Times;
-use self::group::Writing;
-use self::turns::{Group, Turns};
-use self::waiting::Batch;
-use super::batch::TakenBatch;
+use self::group::WriterThread;
+use self::queued::Batch;
+use super::batch::BatchOutcome;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 pub use self::figures::{Distribution, GroupFigures, Load, WriterFigures};
-pub use self::waiting::{
-    Carried, EventAnswer, Keyed, Reply, Reporter, Waiting, WaitingBatch, WaitingChange, WaitingEvent, WaitingWhole, Work,
-    WorkKind, WriterBusy,
+pub use self::queued::{
+    EventAnswer, Execution, IdempotentWork, QueuedBatch, QueuedChange, QueuedEvent, QueuedRequest, QueuedTransaction,
+    ReplyCallback, Requester, Work, WorkKind, WriterBusy,
 };
 
 /// How many write, and how much may wait for them.
@@ -67,7 +67,7 @@ struct Queue {
 
 #[derive(Default)]
 struct State {
-    turns: Turns,
+    turns: FairQueue,
     stopping: bool,
 }
 
@@ -85,7 +85,7 @@ impl UsageWriter {
         let mut threads = Vec::new();
         for _ in 0..limits.groups.max(1) {
             let (services, queue) = (services.clone(), Arc::clone(&queue));
-            let run = move || Writing { services: &services, queue: &queue }.run();
+            let run = move || WriterThread { services: &services, queue: &queue }.run();
             match std::thread::Builder::new().name("usage-writer".to_owned()).spawn(run) {
                 Ok(thread) => threads.push(thread),
                 Err(error) => tracing::error!(%error, "a writer of usage can't be started"),
@@ -100,7 +100,7 @@ impl UsageWriter {
     ///
     /// # Errors
     /// [`WriterBusy`], with nothing done, when too much is waiting, or when the writer is stopping.
-    pub fn submit(&self, waiting: Waiting) -> Result<(), WriterBusy> {
+    pub fn submit(&self, waiting: QueuedRequest) -> Result<(), WriterBusy> {
         let mut state = self.queue.locked();
         if state.stopping || !state.turns.has_room_for(&self.queue.limits, &waiting) {
             drop(state);
@@ -123,16 +123,16 @@ impl UsageWriter {
         events: Vec<NewUsageEvent>,
         answer: EventAnswer,
         (until, goes_on): (Instant, bool),
-    ) -> UseCaseResult<TakenBatch> {
+    ) -> UseCaseResult<BatchOutcome> {
         allow(principal, UseCase::RecordUsage)?;
         if events.is_empty() {
-            return Ok(TakenBatch::default());
+            return Ok(BatchOutcome::default());
         }
         let (reply, replied) = sync_channel(1);
         // Nobody to tell means nobody is waiting for it.
         let reply = Box::new(move |_, outcome| drop(reply.send(outcome)));
-        let work = Work::Batch(WaitingBatch { events, answer, goes_on, reply });
-        self.submit(Waiting { reporter: Reporter::Known(principal.clone()), until, work })?;
+        let work = Work::Batch(QueuedBatch { events, answer, goes_on, reply });
+        self.submit(QueuedRequest { reporter: Requester::Known(principal.clone()), until, work })?;
         // Either it was too late for it, or what took it panicked, which the panic hook has printed.
         let unanswered = Err(UseCaseError::InvariantViolation("events that nobody took"));
         replied.recv().unwrap_or(unanswered)
@@ -142,7 +142,7 @@ impl UsageWriter {
     ///
     /// # Errors
     /// The work's own; [`UseCaseError::Overloaded`] where too much waits.
-    pub fn in_turn<T: Send + 'static>(
+    pub fn run_queued<T: Send + 'static>(
         &self,
         principal: &Principal,
         events: usize,
@@ -153,8 +153,8 @@ impl UsageWriter {
         // Nobody to tell means nobody is waiting for it.
         let work = Box::new(move |services: &Services<'_>| drop(reply.send(work(services))));
         let bytes = size_of::<EventRef>().saturating_mul(events);
-        let work = Work::Whole(WaitingWhole { events, bytes, work });
-        self.submit(Waiting { reporter: Reporter::Known(principal.clone()), until, work })?;
+        let work = Work::Whole(QueuedTransaction { events, bytes, work });
+        self.submit(QueuedRequest { reporter: Requester::Known(principal.clone()), until, work })?;
         // Either it was too late for it, or it panicked, which the panic hook has printed.
         let undone = Err(UseCaseError::InvariantViolation("work that nobody did"));
         replied.recv().unwrap_or(undone)

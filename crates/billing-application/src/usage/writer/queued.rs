@@ -5,28 +5,28 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use billing_domain::access::{Principal, TokenClaims};
-use billing_domain::idempotency::KeptAnswer;
+use billing_domain::event_input::NewUsageEvent;
+use billing_domain::idempotency::StoredResponse;
 use billing_domain::refs::{EventRef, OrganizationId};
-use billing_domain::reported::NewUsageEvent;
 
 use crate::Services;
 use crate::error::{UseCaseError, UseCaseResult};
-use crate::idempotency::KeyedRequest;
-use crate::usage::batch::TakenBatch;
-use crate::usage::change::{Changed, EventChange};
+use crate::idempotency::IdempotentRequest;
+use crate::usage::batch::BatchOutcome;
+use crate::usage::change::{ChangeOutcome, EventChange};
+use crate::usage::ingest::IngestOutcome;
 use crate::usage::read::EventView;
-use crate::usage::slice::TakenUsage;
 
 /// Who asks.
 #[derive(Clone, Debug)]
-pub enum Reporter {
+pub enum Requester {
     /// Somebody whose credential was checked.
     Known(Principal),
     /// The bearer of a token. Whether its key still works is looked up with what is asked for.
     Bearer(TokenClaims),
 }
 
-impl Reporter {
+impl Requester {
     /// Whose turn it is.
     pub(super) const fn organization(&self) -> OrganizationId {
         match self {
@@ -46,15 +46,15 @@ impl Reporter {
 
 /// Is told what became of something, once that is durable, and who asked, where that is somebody. It is dropped where nothing
 /// became of it and nobody waits.
-pub type Reply<T> = Box<dyn FnOnce(Option<Principal>, UseCaseResult<T>) + Send>;
+pub type ReplyCallback<T> = Box<dyn FnOnce(Option<Principal>, UseCaseResult<T>) + Send>;
 
 /// What the repeats of an event with a key are answered.
 pub type EventAnswer = fn(&EventView) -> String;
 
 /// Something on its way to the writer.
-pub struct Waiting {
+pub struct QueuedRequest {
     /// Who asks.
-    pub reporter: Reporter,
+    pub reporter: Requester,
     /// When nobody waits for it any more: it isn't begun then, if it wasn't before.
     pub until: Instant,
     /// What is asked for.
@@ -64,41 +64,41 @@ pub struct Waiting {
 /// What is asked for.
 pub enum Work {
     /// To take an event.
-    Event(Box<WaitingEvent>),
+    Event(Box<QueuedEvent>),
     /// To change an event.
-    Change(WaitingChange),
+    Change(QueuedChange),
     /// To take events, in as many transactions as the turns of others make of it.
-    Batch(WaitingBatch),
+    Batch(QueuedBatch),
     /// To do something in one transaction of its own.
-    Whole(WaitingWhole),
+    Whole(QueuedTransaction),
 }
 
 /// An event to be taken.
-pub struct WaitingEvent {
+pub struct QueuedEvent {
     /// The event.
     pub event: NewUsageEvent,
     /// What its repeats are answered.
     pub answer: EventAnswer,
     /// The request that brings it, where that is to be known again itself.
-    pub keyed: Option<Keyed<TakenUsage>>,
+    pub keyed: Option<IdempotentWork<IngestOutcome>>,
     /// Is told what became of it.
-    pub reply: Reply<Carried<TakenUsage>>,
+    pub reply: ReplyCallback<Execution<IngestOutcome>>,
 }
 
 /// An event to be changed.
-pub struct WaitingChange {
+pub struct QueuedChange {
     /// Which.
     pub event_ref: EventRef,
     /// How.
     pub change: EventChange,
     /// The request, where that is to be known again.
-    pub keyed: Option<Keyed<Changed>>,
+    pub keyed: Option<IdempotentWork<ChangeOutcome>>,
     /// Is told what became of it.
-    pub reply: Reply<Carried<Changed>>,
+    pub reply: ReplyCallback<Execution<ChangeOutcome>>,
 }
 
 /// Events to be taken one after the other, each or not.
-pub struct WaitingBatch {
+pub struct QueuedBatch {
     /// The events.
     pub events: Vec<NewUsageEvent>,
     /// What their repeats are answered.
@@ -106,11 +106,11 @@ pub struct WaitingBatch {
     /// Whether it goes on with what was let in before, and isn't turned away.
     pub goes_on: bool,
     /// Is told what became of them.
-    pub reply: Reply<TakenBatch>,
+    pub reply: ReplyCallback<BatchOutcome>,
 }
 
 /// Something that is one transaction, or nothing at all.
-pub struct WaitingWhole {
+pub struct QueuedTransaction {
     /// As how many events it counts when turns are given.
     pub events: usize,
     /// About the bytes that it takes.
@@ -120,20 +120,20 @@ pub struct WaitingWhole {
 }
 
 /// A request that is carried out once, and what is kept of what was done.
-pub struct Keyed<T> {
+pub struct IdempotentWork<T> {
     /// The request.
-    pub request: KeyedRequest,
+    pub request: IdempotentRequest,
     /// The answer that is kept.
-    pub render: fn(&T) -> KeptAnswer,
+    pub render: fn(&T) -> StoredResponse,
 }
 
 /// What became of a request.
 #[derive(Clone, Debug)]
-pub enum Carried<T> {
+pub enum Execution<T> {
     /// It was carried out.
-    Now(T),
+    Executed(T),
     /// That was done before under its key: what was answered then.
-    Before(KeptAnswer),
+    Replayed(StoredResponse),
 }
 
 /// More waits for the writer than it will do in time.
@@ -146,7 +146,7 @@ impl From<WriterBusy> for UseCaseError {
     }
 }
 
-impl fmt::Debug for Waiting {
+impl fmt::Debug for QueuedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Waiting").field("reporter", &self.reporter).field("kind", &self.kind()).finish_non_exhaustive()
     }
@@ -163,7 +163,7 @@ pub enum WorkKind {
     Whole,
 }
 
-impl Waiting {
+impl QueuedRequest {
     pub(super) const fn kind(&self) -> WorkKind {
         match self.work {
             Work::Event(_) | Work::Batch(_) => WorkKind::Events,
@@ -176,7 +176,7 @@ impl Waiting {
     pub(super) fn bytes(&self) -> usize {
         match &self.work {
             Work::Event(event) => event.event.bytes(),
-            Work::Change(_) => size_of::<WaitingChange>(),
+            Work::Change(_) => size_of::<QueuedChange>(),
             Work::Batch(batch) => batch.events.iter().map(NewUsageEvent::bytes).sum(),
             Work::Whole(whole) => whole.bytes,
         }
@@ -187,16 +187,16 @@ impl Waiting {
 pub(super) struct EventRow {
     /// What is refused together when books show to be wrong: a request.
     pub(super) request: usize,
-    pub(super) reporter: Arc<Reporter>,
+    pub(super) reporter: Arc<Requester>,
     pub(super) event: NewUsageEvent,
     pub(super) answer: EventAnswer,
-    pub(super) keyed: Option<Keyed<TakenUsage>>,
-    pub(super) to: To,
+    pub(super) keyed: Option<IdempotentWork<IngestOutcome>>,
+    pub(super) to: ReplyTarget,
 }
 
 /// Whom to tell what became of an event.
-pub(super) enum To {
-    One(Reply<Carried<TakenUsage>>),
+pub(super) enum ReplyTarget {
+    One(ReplyCallback<Execution<IngestOutcome>>),
     /// A batch, by its place among those of the group, and the event's place in its part.
     Batch(usize, usize),
 }
@@ -205,27 +205,27 @@ pub(super) enum To {
 pub(super) struct ChangeRow {
     /// What is refused alone where books show to be wrong.
     pub(super) request: usize,
-    pub(super) reporter: Reporter,
-    pub(super) change: WaitingChange,
+    pub(super) reporter: Requester,
+    pub(super) change: QueuedChange,
 }
 
 /// A batch that is being taken.
 pub(super) struct Batch {
-    pub(super) reporter: Arc<Reporter>,
+    pub(super) reporter: Arc<Requester>,
     pub(super) until: Instant,
     pub(super) bytes: usize,
     left: std::vec::IntoIter<NewUsageEvent>,
     answer: EventAnswer,
-    taken: TakenBatch,
+    taken: BatchOutcome,
     /// What became of those that are in a group.
-    part: Vec<Option<UseCaseResult<TakenUsage>>>,
-    reply: Reply<TakenBatch>,
+    part: Vec<Option<UseCaseResult<IngestOutcome>>>,
+    reply: ReplyCallback<BatchOutcome>,
 }
 
 impl Batch {
-    pub(super) fn new(reporter: Reporter, until: Instant, bytes: usize, batch: WaitingBatch) -> Self {
-        let WaitingBatch { events, answer, goes_on: _, reply } = batch;
-        let (left, taken, part) = (events.into_iter(), TakenBatch::default(), Vec::new());
+    pub(super) fn new(reporter: Requester, until: Instant, bytes: usize, batch: QueuedBatch) -> Self {
+        let QueuedBatch { events, answer, goes_on: _, reply } = batch;
+        let (left, taken, part) = (events.into_iter(), BatchOutcome::default(), Vec::new());
         Self { reporter: Arc::new(reporter), until, bytes, left, answer, taken, part, reply }
     }
 
@@ -238,7 +238,7 @@ impl Batch {
     pub(super) fn take(&mut self, many: usize, place: usize, request: usize) -> Vec<EventRow> {
         let mut rows = Vec::with_capacity(many);
         for event in self.left.by_ref().take(many) {
-            let to = To::Batch(place, self.part.len());
+            let to = ReplyTarget::Batch(place, self.part.len());
             rows.push(EventRow { request, reporter: Arc::clone(&self.reporter), event, answer: self.answer, keyed: None, to });
             self.part.push(None);
         }
@@ -246,7 +246,7 @@ impl Batch {
     }
 
     /// Notes what became of an event of the group.
-    pub(super) fn note(&mut self, place: usize, outcome: UseCaseResult<TakenUsage>) {
+    pub(super) fn note(&mut self, place: usize, outcome: UseCaseResult<IngestOutcome>) {
         if let Some(noted) = self.part.get_mut(place) {
             *noted = Some(outcome);
         }
@@ -287,7 +287,7 @@ impl Batch {
 
     fn stop(self, error: UseCaseError) {
         let Self { taken, reply, .. } = self;
-        let outcome = if taken.results.is_empty() { Err(error) } else { Ok(TakenBatch { stopped_by: Some(error), ..taken }) };
+        let outcome = if taken.results.is_empty() { Err(error) } else { Ok(BatchOutcome { stopped_by: Some(error), ..taken }) };
         reply(None, outcome);
     }
 }

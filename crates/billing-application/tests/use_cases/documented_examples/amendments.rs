@@ -1,8 +1,8 @@
 //! Section 7: changes from any day on, and what is taken back.
 
-use billing_application::contracts::{Amended, AmendmentOptions, current_invoices};
+use billing_application::contracts::{AmendmentOptions, AmendmentOutcome, current_invoices};
 use billing_domain::catalog::{PriceModel, Pricing};
-use billing_domain::contract::amendment::{LastDay, ProductPatch, Since};
+use billing_domain::contract::amendment::{CancelAt, EffectiveFrom, ProductPatch};
 use billing_domain::contract::terms::{PaymentTime, RequestedLineItem};
 use billing_domain::patch::Patch;
 use billing_domain::refs::ContractRef;
@@ -31,7 +31,7 @@ fn too_dear() -> (Books, Pricing, ContractRef) {
 
 pub(crate) fn example_7_13_a_wrong_fee_is_put_right_from_the_past(page: &mut Page) {
     let (books, api, contract) = too_dear();
-    books.edit(contract, vec![with_fee(&api, "100.00")], Since::Day(date("2026-01-01"))).expect("an edit");
+    books.edit(contract, vec![with_fee(&api, "100.00")], EffectiveFrom::Day(date("2026-01-01"))).expect("an edit");
     books.bill("2026-04-01T02:00:00Z");
     page.shows(&books.documents());
 }
@@ -40,13 +40,13 @@ pub(crate) fn example_7_14_a_dry_run_shows_what_an_edit_would_do(page: &mut Page
     let (books, api, contract) = too_dear();
     let before = books.bench.store.contents();
     let options = AmendmentOptions { dry_run: true, ..AmendmentOptions::default() };
-    let since = Since::Day(date("2026-02-01"));
+    let since = EffectiveFrom::Day(date("2026-02-01"));
     match books.try_edit(contract, vec![with_fee(&api, "100.00")], since, None, options).expect("a dry run") {
-        Amended::DryRun(effects) => {
+        AmendmentOutcome::DryRun(effects) => {
             assert!(effects.opened.is_empty() && effects.recomputed.is_empty() && effects.voided.is_empty());
             page.shows(&format!("issued:\n{}", shown(&effects.issued)));
         }
-        Amended::Done(_) => panic!("nothing is stored"),
+        AmendmentOutcome::Done(_) => panic!("nothing is stored"),
     }
     assert_eq!(books.bench.store.contents(), before);
 }
@@ -55,9 +55,9 @@ pub(crate) fn example_7_15_what_is_planned_stays_planned(page: &mut Page) {
     let books = Books::at("2026-02-10T12:00:00Z");
     let api = books.pricing("api", vec![fixed("fee", "49.00")]);
     let contract = books.contract(vec![requested(&api, "2026-02-01", "2026-12-31")]);
-    books.edit(contract, vec![with_fee(&api, "59.00")], Since::Day(date("2026-04-01"))).expect("a price rise");
+    books.edit(contract, vec![with_fee(&api, "59.00")], EffectiveFrom::Day(date("2026-04-01"))).expect("a price rise");
     let discounted = ProductPatch { discount: Patch::Set(fixtures::percent("10")), ..same(&api) };
-    books.edit(contract, vec![discounted], Since::NextPeriod).expect("a discount");
+    books.edit(contract, vec![discounted], EffectiveFrom::NextPeriod).expect("a discount");
     for day in ["2026-03-01", "2026-04-01", "2026-05-01"] {
         books.bill(&format!("{day}T02:00:00Z"));
     }
@@ -76,15 +76,15 @@ fn two_products() -> (Books, Pricing, Pricing, ContractRef) {
 
 pub(crate) fn example_7_16_an_edit_that_changes_nothing_makes_no_version(page: &mut Page) {
     let (books, api, support, contract) = two_products();
-    books.edit(contract, vec![same(&support), same(&api)], Since::NextPeriod).expect("an edit");
+    books.edit(contract, vec![same(&support), same(&api)], EffectiveFrom::NextPeriod).expect("an edit");
     page.says(&format!("version {}", books.version(contract)));
 }
 
 pub(crate) fn example_7_17_a_product_that_is_put_back_goes_on(page: &mut Page) {
     let (books, api, support, contract) = two_products();
-    books.edit(contract, vec![same(&api)], Since::NextPeriod).expect("an edit");
+    books.edit(contract, vec![same(&api)], EffectiveFrom::NextPeriod).expect("an edit");
     books.clock("2026-02-20T12:00:00Z");
-    books.edit(contract, vec![same(&api), same(&support)], Since::NextPeriod).expect("an edit");
+    books.edit(contract, vec![same(&api), same(&support)], EffectiveFrom::NextPeriod).expect("an edit");
     books.bill("2026-03-01T02:00:00Z");
     books.bill("2026-04-01T02:00:00Z");
     page.shows(&books.documents());
@@ -99,8 +99,8 @@ pub(crate) fn example_7_18_a_product_that_has_ended_goes_on_later(page: &mut Pag
     page.says(&books.state(contract));
     let longer =
         ProductPatch { billing_start_date: Some(date("2026-01-01")), billing_end_date: Some(date("2026-12-31")), ..same(&api) };
-    page.says(&code(books.edit(contract, vec![longer.clone()], Since::NextPeriod)));
-    books.edit(contract, vec![longer], Since::Day(date("2026-03-01"))).expect("an edit");
+    page.says(&code(books.edit(contract, vec![longer.clone()], EffectiveFrom::NextPeriod)));
+    books.edit(contract, vec![longer], EffectiveFrom::Day(date("2026-03-01"))).expect("an edit");
     books.bill("2026-04-01T02:00:00Z");
     page.shows(&books.documents());
 }
@@ -119,19 +119,19 @@ fn march() -> (Books, ContractRef) {
 
 pub(crate) fn example_7_19_a_cancel_with_a_last_day_and_taken_back(page: &mut Page) {
     let (books, contract) = march();
-    page.says(&books.cancel(contract, LastDay::Day(date("2026-03-20"))));
+    page.says(&books.cancel(contract, CancelAt::Day(date("2026-03-20"))));
     page.shows(&books.documents());
     books.clock("2026-03-15T12:00:00Z");
     page.says(&books.resume(contract).expect("a resume"));
     page.shows(&books.only(&["UB-INV-1", "UB-DBT-1"]));
-    books.cancel(contract, LastDay::Day(date("2026-03-20")));
+    books.cancel(contract, CancelAt::Day(date("2026-03-20")));
     books.clock("2026-03-21T00:00:00Z");
     page.says(&code(books.resume(contract)));
 }
 
 pub(crate) fn example_7_20_a_contract_that_should_never_have_been(page: &mut Page) {
     let (books, contract) = march();
-    books.cancel(contract, LastDay::Day(date("2026-02-28")));
+    books.cancel(contract, CancelAt::Day(date("2026-02-28")));
     page.shows(&books.documents());
     books.bill("2026-05-01T02:00:00Z");
     assert_eq!(books.bench.documents().len(), 2);
@@ -160,19 +160,19 @@ pub(crate) fn example_7_22_what_an_edit_cant_do(page: &mut Page) {
     let twice =
         ProductPatch { billing_start_date: Some(date("2026-06-01")), billing_end_date: Some(date("2026-12-31")), ..same(&api) };
     let original = ProductPatch { billing_start_date: Some(date("2026-01-01")), ..same(&api) };
-    let refused = |products: Vec<ProductPatch>, since: Since| code(books.edit(contract, products, since));
+    let refused = |products: Vec<ProductPatch>, since: EffectiveFrom| code(books.edit(contract, products, since));
     let mut rows = vec![
-        format!("a discount from 15 February: {}", refused(vec![discounted()], Since::Day(date("2026-02-15")))),
-        format!("a discount from 15 December 2025: {}", refused(vec![discounted()], Since::Day(date("2025-12-15")))),
-        format!("BEFORE_USE from 1 January: {}", refused(vec![paid_ahead], Since::Day(date("2026-01-01")))),
-        format!("a start on 1 February: {}", refused(vec![begun_later], Since::NextPeriod)),
-        format!("the same pricing again from June: {}", refused(vec![original, twice], Since::NextPeriod)),
+        format!("a discount from 15 February: {}", refused(vec![discounted()], EffectiveFrom::Day(date("2026-02-15")))),
+        format!("a discount from 15 December 2025: {}", refused(vec![discounted()], EffectiveFrom::Day(date("2025-12-15")))),
+        format!("BEFORE_USE from 1 January: {}", refused(vec![paid_ahead], EffectiveFrom::Day(date("2026-01-01")))),
+        format!("a start on 1 February: {}", refused(vec![begun_later], EffectiveFrom::NextPeriod)),
+        format!("the same pricing again from June: {}", refused(vec![original, twice], EffectiveFrom::NextPeriod)),
     ];
-    books.edit(contract, vec![discounted()], Since::NextPeriod).expect("version 2");
+    books.edit(contract, vec![discounted()], EffectiveFrom::NextPeriod).expect("version 2");
     let options = AmendmentOptions::default();
-    let stale = books.try_edit(contract, vec![same(&api)], Since::NextPeriod, Some(1), options);
+    let stale = books.try_edit(contract, vec![same(&api)], EffectiveFrom::NextPeriod, Some(1), options);
     rows.push(format!("an edit of version 1, when there is version 2: {}", code(stale)));
-    books.cancel(contract, LastDay::PeriodEnd);
-    rows.push(format!("an edit after a cancel: {}", refused(vec![same(&api)], Since::NextPeriod)));
+    books.cancel(contract, CancelAt::PeriodEnd);
+    rows.push(format!("an edit after a cancel: {}", refused(vec![same(&api)], EffectiveFrom::NextPeriod)));
     page.shows(&rows.join("\n"));
 }

@@ -2,7 +2,7 @@
 
 use billing_application::contracts::{current_invoices, next_invoices};
 use billing_domain::catalog::Pricing;
-use billing_domain::contract::amendment::{LastDay, Since};
+use billing_domain::contract::amendment::{CancelAt, EffectiveFrom};
 use billing_domain::contract::terms::{PaymentTime, RequestedLineItem};
 use billing_domain::party::NetTerms;
 use billing_domain::patch::Patch;
@@ -29,9 +29,9 @@ fn monthly(payment_time: PaymentTime, tax: Option<&str>) -> (Books, Pricing, Con
 pub(crate) fn example_7_1_an_edit_starts_with_the_next_invoice(page: &mut Page) {
     let (books, api, contract) = monthly(PaymentTime::AfterUse, None);
     books.reprice(&api, vec![fixed("fee", "59.00")]);
-    books.edit(contract, vec![same(&api)], Since::NextPeriod).expect("an edit");
+    books.edit(contract, vec![same(&api)], EffectiveFrom::NextPeriod).expect("an edit");
     page.says(&format!("version {}", books.version(contract)));
-    books.edit(contract, vec![repriced(&api)], Since::NextPeriod).expect("an edit");
+    books.edit(contract, vec![repriced(&api)], EffectiveFrom::NextPeriod).expect("an edit");
     books.bill("2026-03-01T02:00:00Z");
     books.bill("2026-04-01T02:00:00Z");
     page.shows(&books.documents());
@@ -41,7 +41,7 @@ pub(crate) fn example_7_2_an_edit_of_the_current_invoice_changes_the_draft(page:
     let (books, api, contract) = monthly(PaymentTime::AfterUse, None);
     let mut patch = same(&api);
     patch.discount = Patch::Set(fixtures::percent("10"));
-    books.edit(contract, vec![patch], Since::CurrentPeriod).expect("an edit");
+    books.edit(contract, vec![patch], EffectiveFrom::CurrentPeriod).expect("an edit");
     books.bill("2026-03-01T02:00:00Z");
     page.shows(&books.documents());
 }
@@ -49,7 +49,7 @@ pub(crate) fn example_7_2_an_edit_of_the_current_invoice_changes_the_draft(page:
 pub(crate) fn example_7_3_an_edit_of_an_issued_invoice_is_a_debit(page: &mut Page) {
     let (books, api, contract) = monthly(PaymentTime::BeforeUse, None);
     books.reprice(&api, vec![fixed("fee", "59.00")]);
-    books.edit(contract, vec![repriced(&api)], Since::CurrentPeriod).expect("an edit");
+    books.edit(contract, vec![repriced(&api)], EffectiveFrom::CurrentPeriod).expect("an edit");
     books.bill("2026-03-01T02:00:00Z");
     page.shows(&books.documents());
 }
@@ -58,7 +58,7 @@ pub(crate) fn example_7_4_a_new_tax_rate_is_a_credit_and_a_debit(page: &mut Page
     let (books, api, contract) = monthly(PaymentTime::BeforeUse, Some("19"));
     let mut patch = same(&api);
     patch.tax = Patch::Set(fixtures::percent("7"));
-    books.edit(contract, vec![patch], Since::CurrentPeriod).expect("an edit");
+    books.edit(contract, vec![patch], EffectiveFrom::CurrentPeriod).expect("an edit");
     page.shows(&books.only(&["UB-INV-2", "UB-CRD-1", "UB-DBT-1"]));
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn example_7_5_an_edit_lists_all_products(page: &mut Page) {
     let mut added = same(&storage);
     added.billing_start_date = Some(fixtures::date("2026-03-01"));
     added.billing_end_date = Some(fixtures::date("2026-12-31"));
-    books.edit(contract, vec![same(&api), added], Since::NextPeriod).expect("an edit");
+    books.edit(contract, vec![same(&api), added], EffectiveFrom::NextPeriod).expect("an edit");
     books.bill("2026-03-01T02:00:00Z");
     books.bill("2026-04-01T02:00:00Z");
     page.shows(&books.documents());
@@ -85,8 +85,8 @@ pub(crate) fn example_7_6_an_edit_may_not_leave_usage_without_a_line(page: &mut 
     books.calls("2026-02-10T12:00:00Z", "100");
     let mut patch = same(&api);
     patch.line_items = Patch::Set(vec![RequestedLineItem::plain(line_item_id("fee"))]);
-    page.says(&code(books.edit(contract, vec![patch.clone()], Since::CurrentPeriod)));
-    books.edit(contract, vec![patch], Since::NextPeriod).expect("an edit");
+    page.says(&code(books.edit(contract, vec![patch.clone()], EffectiveFrom::CurrentPeriod)));
+    books.edit(contract, vec![patch], EffectiveFrom::NextPeriod).expect("an edit");
     books.bill("2026-03-01T02:00:00Z");
     books.bill("2026-04-01T02:00:00Z");
     page.shows(&books.documents());
@@ -106,7 +106,7 @@ fn march(payment_time: PaymentTime) -> (Books, ContractRef) {
 
 pub(crate) fn example_7_7_a_cancelled_contract_runs_to_the_end_of_its_period(page: &mut Page) {
     let (books, contract) = march(PaymentTime::AfterUse);
-    page.says(&books.cancel(contract, LastDay::PeriodEnd));
+    page.says(&books.cancel(contract, CancelAt::PeriodEnd));
     books.clock("2026-03-20T12:00:00Z");
     books.calls("2026-03-20T12:00:00Z", "100");
     books.bill("2026-04-01T02:00:00Z");
@@ -119,7 +119,7 @@ pub(crate) fn example_7_7_a_cancelled_contract_runs_to_the_end_of_its_period(pag
 pub(crate) fn example_7_8_a_contract_cancelled_today_is_billed_today(page: &mut Page) {
     let (books, contract) = march(PaymentTime::AfterUse);
     books.calls("2026-03-05T12:00:00Z", "100");
-    page.says(&books.cancel(contract, LastDay::Today));
+    page.says(&books.cancel(contract, CancelAt::Today));
     page.shows(&books.documents());
     books.clock("2026-03-12T12:00:00Z");
     books.calls("2026-03-09T12:00:00Z", "100");
@@ -129,7 +129,7 @@ pub(crate) fn example_7_8_a_contract_cancelled_today_is_billed_today(page: &mut 
 
 pub(crate) fn example_7_9_days_paid_in_advance_are_given_back(page: &mut Page) {
     let (books, contract) = march(PaymentTime::BeforeUse);
-    books.cancel(contract, LastDay::Today);
+    books.cancel(contract, CancelAt::Today);
     page.shows(&books.documents());
 }
 

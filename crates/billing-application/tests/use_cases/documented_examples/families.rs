@@ -1,8 +1,8 @@
 //! Section 5: discount, tax and sign over a document and everything that corrects it.
 
 use billing_application::catalog::{TaxPatch, WantedCustomer, edit_customer};
-use billing_application::usage::Neighbours;
-use billing_domain::contract::amendment::{ProductPatch, Since};
+use billing_application::usage::Atomicity;
+use billing_domain::contract::amendment::{EffectiveFrom, ProductPatch};
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::Purpose;
 use billing_domain::party::NetTerms;
@@ -19,7 +19,7 @@ pub(crate) fn example_5_9_tax_is_rounded_over_a_family(page: &mut Page) {
     (product.net_terms, product.tax) = (Some(NetTerms::DueUponUsage), Some(fixtures::percent("19")));
     books.contract(vec![product]);
     let events: Vec<_> = (0..1000).map(|_| calls("2026-01-05T10:00:00Z", "1")).collect();
-    assert!(books.slice(&events, Neighbours::Unaffected).iter().all(Result::is_ok));
+    assert!(books.slice(&events, Atomicity::PerEvent).iter().all(Result::is_ok));
     books.bill("2026-02-01T02:00:00Z");
     let documents = books.bench.documents();
     let children: Vec<_> = documents.iter().filter(|document| document.purpose == Purpose::Usage).collect();
@@ -75,7 +75,7 @@ pub(crate) fn example_5_12_everything_stands_at_the_rates_in_force(page: &mut Pa
     books.bill("2026-02-01T02:00:00Z");
     books.clock("2026-02-10T12:00:00Z");
     let patch = ProductPatch { tax: Patch::Set(fixtures::percent("7")), ..same(&api) };
-    books.edit(contract, vec![patch], Since::Day(fixtures::date("2026-01-01"))).expect("an edit");
+    books.edit(contract, vec![patch], EffectiveFrom::Day(fixtures::date("2026-01-01"))).expect("an edit");
     books.calls("2026-01-25T12:00:00Z", "500");
     page.shows(&books.documents());
 }
@@ -89,7 +89,7 @@ pub(crate) fn example_5_13_an_invoice_is_never_below_zero(page: &mut Page) {
     books.bill("2026-01-01T02:00:00Z");
     books.clock("2026-01-05T12:00:00Z");
     books.reprice(&api, vec![fixed("fee", "20.00")]);
-    books.edit(contract, vec![repriced(&api)], Since::NextPeriod).expect("an edit");
+    books.edit(contract, vec![repriced(&api)], EffectiveFrom::NextPeriod).expect("an edit");
     books.charge(contract, "2026-01-31", "Goodwill", "-50.00").expect("a charge");
     books.bill("2026-02-01T02:00:00Z");
     page.shows(&books.documents());

@@ -2,18 +2,18 @@
 
 use billing_application::balances::{balance, customer_statement};
 use billing_application::documents::{SourceRef, payments_of_document, refund, reverse_payment, write_off};
-use billing_domain::contract::amendment::LastDay;
+use billing_domain::contract::amendment::CancelAt;
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::PaymentTime;
-use billing_domain::ledger::receive::PaymentFacts;
+use billing_domain::ledger::receivables::NewPayment;
 use billing_domain::refs::{DocumentRef, PaymentRef};
 use billing_testkit::fixtures::{self, fixed, per_unit, requested};
 
 use crate::books::Books;
 use crate::documented_examples::page::Page;
 
-fn facts(amount: &str) -> PaymentFacts {
-    PaymentFacts { amount: amount.to_owned(), paid_date: None, reference: None, method: None }
+fn facts(amount: &str) -> NewPayment {
+    NewPayment { amount: amount.to_owned(), paid_date: None, reference: None, method: None }
 }
 
 /// Entries of the one account: day, kind, document, amount, balance.
@@ -67,7 +67,7 @@ pub(crate) fn example_9_2_what_is_given_back_pays_what_comes_next(page: &mut Pag
     books.pay("UB-INV-1", "1200.00").expect("a payment");
     books.contract(vec![requested(&month, "2026-06-01", "2026-07-31")]);
     books.clock("2026-07-02T12:00:00Z");
-    books.cancel(contract, LastDay::Day(fixtures::date("2026-06-30")));
+    books.cancel(contract, CancelAt::Day(fixtures::date("2026-06-30")));
     books.bill("2026-07-02T12:00:00Z");
     page.shows(&books.documents());
     let credit = books.reference("UB-CRD-1");

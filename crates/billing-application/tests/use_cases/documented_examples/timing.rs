@@ -1,6 +1,6 @@
 //! Sections 2 and 3.
 
-use billing_domain::contract::amendment::{ProductPatch, Since};
+use billing_domain::contract::amendment::{EffectiveFrom, ProductPatch};
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::party::NetTerms;
@@ -146,7 +146,7 @@ pub(crate) fn example_2_10_usage_is_billed_at_the_rates_of_its_own_period(page: 
     books.clock("2026-01-10T12:00:00Z");
     books.calls("2026-01-10T12:00:00Z", "1000");
     let patch = ProductPatch { tax: Patch::Set(fixtures::percent("7")), ..same(&api) };
-    books.edit(contract, vec![patch], Since::NextPeriod).expect("an edit");
+    books.edit(contract, vec![patch], EffectiveFrom::NextPeriod).expect("an edit");
     books.bill("2026-02-01T02:00:00Z");
     page.shows(&books.only(&["UB-INV-2"]));
 }
@@ -162,7 +162,7 @@ pub(crate) fn example_2_11_a_product_that_is_added_joins_the_draft(page: &mut Pa
         billing_end_date: Some(fixtures::date("2026-12-31")),
         ..same(&support)
     };
-    books.edit(contract, vec![same(&api), added], Since::NextPeriod).expect("an edit");
+    books.edit(contract, vec![same(&api), added], EffectiveFrom::NextPeriod).expect("an edit");
     page.shows(&books.documents());
 }
 

@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use billing_application::Services;
-use billing_application::billing_run::{BillingRun, run_billing};
+use billing_application::billing_run::{BillingRunRequest, run_billing};
 use billing_application::catalog::{
     TaxBasisPatch, WantedEntity, create_customer, create_entity, create_pricing, create_usage_product, edit_customer,
     edit_entity, edit_pricing,
@@ -44,21 +44,21 @@ use billing_application::documents::{
     DocumentQuery, DocumentView, PaymentQuery, SourceRef, apply, issue_document, list_documents, list_payments, record_payment,
     refund, reverse_payment, unapply, void_document, write_off,
 };
-use billing_application::error::{Thing, UseCaseError, UseCaseResult};
+use billing_application::dry_run::{Effects, dry_run};
+use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
 use billing_application::formats::NamedFormat;
-use billing_application::rehearsal::{Effects, rehearse};
 use billing_application::usage::{
     EventUpdate, FileImport, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, UndoStep, delete_event, record_event,
     undo_import, update_event,
 };
 use billing_application::verify::verify;
 use billing_domain::access::Actor;
-use billing_domain::audit::Author;
+use billing_domain::audit::AuditActor;
 use billing_domain::charge::Charge;
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::document::lines::LedgerLine;
 use billing_domain::document::totals::DocumentContent;
-use billing_domain::document::{Document, DocumentState, Settlement, Standing};
+use billing_domain::document::{Document, DocumentState, LifecycleStatus, Settlement};
 use billing_domain::format::UsageFormat;
 use billing_domain::imports::ImportedFileFacts;
 use billing_domain::ledger::BookRows;
@@ -93,7 +93,7 @@ struct UseCases {
 
 /// What is told of a document, by its number.
 #[derive(Clone, Debug, PartialEq)]
-struct Told {
+struct DocumentFigures {
     state: DocumentState,
     total: Money,
     due: Option<Money>,
@@ -101,7 +101,7 @@ struct Told {
     lines: Vec<String>,
 }
 
-impl Told {
+impl DocumentFigures {
     fn of(view: &DocumentView) -> (String, Self) {
         let number = view.opened.as_ref().expect("an opened document").number.to_string();
         let lines = view.content.products.iter().map(|product| format!("{product:?}")).collect();
@@ -115,21 +115,24 @@ impl Told {
 fn check_rehearsal(
     rehearsed: &UseCaseResult<Effects>,
     done: bool,
-    before: &BTreeMap<String, Told>,
-    after: &BTreeMap<String, Told>,
+    before: &BTreeMap<String, DocumentFigures>,
+    after: &BTreeMap<String, DocumentFigures>,
 ) -> Checked {
     same("whether it is refused", &rehearsed.is_ok(), &done)?;
     let Ok(effects) = rehearsed else { return Ok(()) };
     let Effects { opened, issued, recomputed, voided, settled, before: were, planned: _ } = effects;
-    let told = |views: &mut dyn Iterator<Item = &DocumentView>| -> BTreeMap<String, Told> { views.map(Told::of).collect() };
+    let told = |views: &mut dyn Iterator<Item = &DocumentView>| -> BTreeMap<String, DocumentFigures> {
+        views.map(DocumentFigures::of).collect()
+    };
     let changed = told(&mut opened.iter().chain(issued).chain(recomputed).chain(voided).chain(settled));
     let really = after.iter().filter(|(number, told)| before.get(*number) != Some(told));
     // What nobody saw is left out.
     let really = really.filter(|(number, told)| before.contains_key(*number) || told.state != DocumentState::Void);
-    let really: BTreeMap<String, Told> = really.map(|(number, told)| (number.clone(), told.clone())).collect();
+    let really: BTreeMap<String, DocumentFigures> = really.map(|(number, told)| (number.clone(), told.clone())).collect();
     // A paper may say something else where its amounts are the same.
-    let same_amounts = |number: &String, told: &Told| before.get(number) == Some(told);
-    let changed: BTreeMap<String, Told> = changed.into_iter().filter(|(number, told)| !same_amounts(number, told)).collect();
+    let same_amounts = |number: &String, told: &DocumentFigures| before.get(number) == Some(told);
+    let changed: BTreeMap<String, DocumentFigures> =
+        changed.into_iter().filter(|(number, told)| !same_amounts(number, told)).collect();
     same("the documents concerned", &changed, &really)?;
     let were = told(&mut were.iter());
     let is_so = were.iter().all(|(number, told)| before.get(number) == Some(told));
@@ -138,9 +141,9 @@ fn check_rehearsal(
 
 /// What is compared of a document, whose reference is its place among those that were opened.
 #[derive(Debug, PartialEq)]
-struct Seen {
+struct DocumentSnapshot {
     head: String,
-    standing: Standing,
+    standing: LifecycleStatus,
     parent: Option<usize>,
     replaces: Option<usize>,
     family: usize,
@@ -217,20 +220,20 @@ impl UseCases {
         let stored = || (self.views(), self.bench.audit_log().len(), self.rows());
         let before = stored();
         let mut carry_out = |services: &Services<'_>| self.carry_out(services, deed, world).map(drop);
-        let effects = rehearse(&self.bench.services, &self.bench.principal, &mut carry_out);
+        let effects = dry_run(&self.bench.services, &self.bench.principal, &mut carry_out);
         same("what is stored, after a rehearsal", &before, &stored())?;
         Ok(Some(effects))
     }
 
     /// What all documents say, by their numbers.
-    fn views(&self) -> BTreeMap<String, Told> {
+    fn views(&self) -> BTreeMap<String, DocumentFigures> {
         let mut all = BTreeMap::new();
         let mut page = PageRequest::LARGEST;
         loop {
             let query = DocumentQuery::default();
             let listed = list_documents(&self.bench.services, &self.bench.principal, &query, page.into()).expect("documents");
             let is_last = listed.items.len() < usize::try_from(page.size()).expect("a size");
-            all.extend(listed.items.iter().map(Told::of));
+            all.extend(listed.items.iter().map(DocumentFigures::of));
             if is_last {
                 return all;
             }
@@ -318,7 +321,7 @@ impl UseCases {
             Deed::Issue(place) => issue_document(services, principal, self.document(*place)).map(drop),
             Deed::Void(place) => void_document(services, principal, self.document(*place)).map(drop),
             Deed::Money(deed) => self.move_money(services, deed),
-            Deed::Run => run_billing(services, principal, BillingRun::whole(false)).map(|report| {
+            Deed::Run => run_billing(services, principal, BillingRunRequest::whole(false)).map(|report| {
                 // A document can wait for its paper, a contract can't.
                 assert!(report.failed.iter().all(|failed| failed.document.is_some()), "{report:?}");
             }),
@@ -341,7 +344,7 @@ impl UseCases {
         match (undone.refused.pop(), undone.deleted) {
             (Some((_, refusal)), _) => Err(refusal),
             (None, 1) => Ok(()),
-            (None, _) => Err(UseCaseError::Unknown(Thing::Event)),
+            (None, _) => Err(UseCaseError::Unknown(ResourceKind::Event)),
         }
     }
 
@@ -411,7 +414,9 @@ impl UseCases {
         same(&format!("entries of the audit log after {deed:?}"), &(entries + usize::from(taken && is_done)), &log.len())?;
         // By its reference: the clock may have been put back.
         match log.iter().max_by_key(|entry| entry.audit_ref).filter(|_| log.len() > entries) {
-            Some(newest) => same("who did it, and when", &(Author::CommandLine, self.bench.now()), &(newest.author, newest.at)),
+            Some(newest) => {
+                same("who did it, and when", &(AuditActor::CommandLine, self.bench.now()), &(newest.author, newest.at))
+            }
             None => Ok(()),
         }
     }
@@ -426,13 +431,13 @@ impl UseCases {
         check_numbers(&documents, world)?;
         let places: BTreeMap<DocumentRef, usize> =
             documents.iter().zip(0..).map(|(document, place)| (document.head.document_ref, place)).collect();
-        let mut stored: Vec<Seen> = documents
+        let mut stored: Vec<DocumentSnapshot> = documents
             .iter()
             .map(|document| {
                 let head = &document.head;
-                Seen {
+                DocumentSnapshot {
                     head: said_of(head),
-                    standing: document.lifecycle.standing(),
+                    standing: document.lifecycle.status(),
                     parent: head.parent.map(|parent| places[&parent]),
                     replaces: head.replaces.map(|replaced| places[&replaced]),
                     family: places[&document.family],
@@ -445,12 +450,12 @@ impl UseCases {
         for line in rows.lines {
             stored[places[&line.document_ref]].lines.push(line.line);
         }
-        let mut decided: Vec<Seen> = Vec::new();
+        let mut decided: Vec<DocumentSnapshot> = Vec::new();
         for document in world.book.documents() {
             let place = |document_ref: DocumentRef| world.place_of(document_ref).expect("a document of the book");
-            decided.push(Seen {
+            decided.push(DocumentSnapshot {
                 head: said_of(&document.head),
-                standing: document.standing,
+                standing: document.status,
                 parent: document.head.parent.map(place),
                 replaces: document.head.replaces.map(place),
                 family: place(document.family),

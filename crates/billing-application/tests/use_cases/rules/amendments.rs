@@ -1,8 +1,8 @@
 //! Section 7: changes from any day, their differences, and what is taken back.
 
-use billing_application::contracts::{Amended, AmendmentOptions, cancel_contract};
+use billing_application::contracts::{AmendmentOptions, AmendmentOutcome, cancel_contract};
 use billing_domain::catalog::{PriceModel, Pricing};
-use billing_domain::contract::amendment::{LastDay, ProductPatch, Since};
+use billing_domain::contract::amendment::{CancelAt, EffectiveFrom, ProductPatch};
 use billing_domain::contract::terms::{PaymentTime, Quantities, QuantityStep, RequestedLineItem};
 use billing_domain::patch::Patch;
 use billing_domain::refs::ContractRef;
@@ -44,7 +44,7 @@ fn a_tax_from_the_past_is_a_credit_and_a_debit_of_every_family() {
     books.clock("2026-02-10T12:00:00Z");
     books.calls("2026-02-10T12:00:00Z", "50");
     let patch = ProductPatch { tax: Patch::Set(percent("7")), ..same(&api) };
-    books.edit(contract, vec![patch], Since::Day(date("2026-01-01"))).expect("an edit");
+    books.edit(contract, vec![patch], EffectiveFrom::Day(date("2026-01-01"))).expect("an edit");
     assert_documents(
         &books,
         &[
@@ -67,7 +67,7 @@ fn an_open_adjustment_takes_up_what_an_edit_changes_and_is_issued() {
     books.bill("2026-02-01T02:00:00Z");
     books.clock("2026-02-10T12:00:00Z");
     books.calls("2026-01-11T12:00:00Z", "50");
-    books.edit(contract, vec![with_price(&api, "fee", "30.00")], Since::Day(date("2026-01-01"))).expect("an edit");
+    books.edit(contract, vec![with_price(&api, "fee", "30.00")], EffectiveFrom::Day(date("2026-01-01"))).expect("an edit");
     assert_documents(
         &books,
         &[
@@ -86,7 +86,7 @@ fn a_product_left_out_from_a_past_day_gives_back_the_days_after_it_and_can_go_on
         books.contract(vec![requested(&api, "2026-01-01", "2026-12-31"), requested(&support, "2026-01-01", "2026-12-31")]);
     books.bill("2026-03-01T02:00:00Z");
     books.clock("2026-03-10T12:00:00Z");
-    books.edit(contract, vec![same(&api)], Since::Day(date("2026-02-15"))).expect("an edit");
+    books.edit(contract, vec![same(&api)], EffectiveFrom::Day(date("2026-02-15"))).expect("an edit");
     assert_documents(
         &books,
         &[
@@ -106,7 +106,7 @@ fn a_product_left_out_from_a_past_day_gives_back_the_days_after_it_and_can_go_on
                     ..same(&support)
                 },
             ],
-            Since::Day(date("2026-03-01")),
+            EffectiveFrom::Day(date("2026-03-01")),
         )
         .expect("an edit");
     books.bill("2026-04-01T02:00:00Z");
@@ -130,11 +130,11 @@ fn an_edit_that_makes_more_than_24_documents_due_has_to_be_meant() {
     let added =
         ProductPatch { billing_start_date: Some(date("2023-01-01")), billing_end_date: Some(date("2026-12-31")), ..same(&old) };
     let before = books.bench.store.contents();
-    let refused = books.edit(contract, vec![same(&api), added.clone()], Since::NextPeriod);
+    let refused = books.edit(contract, vec![same(&api), added.clone()], EffectiveFrom::NextPeriod);
     assert_eq!(code(refused), "too_many_documents");
     assert_eq!(books.bench.store.contents(), before);
     let options = AmendmentOptions { allow_backdated: true, ..AmendmentOptions::default() };
-    books.try_edit(contract, vec![same(&api), added], Since::NextPeriod, None, options).expect("an edit");
+    books.try_edit(contract, vec![same(&api), added], EffectiveFrom::NextPeriod, None, options).expect("an edit");
     books.bill("2026-03-10T12:01:00Z");
     assert_eq!(books.bench.documents().len(), 38);
 }
@@ -164,7 +164,7 @@ fn quantities_from_a_past_day_are_debits_of_every_month_and_eat_the_minimum_fee_
         ]),
         ..same(&seats)
     };
-    books.edit(contract, vec![patch], Since::NextPeriod).expect("an edit");
+    books.edit(contract, vec![patch], EffectiveFrom::NextPeriod).expect("an edit");
     books.bill("2026-04-01T02:00:00Z");
     assert_documents(
         &books,
@@ -184,7 +184,7 @@ fn a_resume_makes_the_closing_invoice_the_next_periods_again() {
     books.bill("2026-01-01T02:00:00Z");
     books.clock("2026-01-10T12:00:00Z");
     books.calls("2026-01-10T12:00:00Z", "100");
-    books.cancel(contract, LastDay::PeriodEnd);
+    books.cancel(contract, CancelAt::PeriodEnd);
     assert_documents(
         &books,
         &[
@@ -211,7 +211,7 @@ fn a_contract_cancelled_and_resumed_today_bills_its_month_once() {
         books.bill("2026-01-01T02:00:00Z");
         books.clock("2026-01-10T12:00:00Z");
         books.calls("2026-01-10T12:00:00Z", "100");
-        books.cancel(contract, LastDay::Today);
+        books.cancel(contract, CancelAt::Today);
         // 28.00 × 10 ÷ 31.
         assert_eq!(billed(&books, "2026-01-01", "fee"), "9.03", "{payment_time:?}");
         books.clock("2026-01-10T13:00:00Z");
@@ -236,7 +236,7 @@ fn a_cancel_from_a_past_day_gives_back_the_days_after_it_but_no_usage() {
     books.clock("2026-02-10T12:00:00Z");
     let cancel = |day: &str| {
         let (services, principal) = (&books.bench.services, &books.bench.principal);
-        cancel_contract(services, principal, contract, LastDay::Day(date(day)), AmendmentOptions::default())
+        cancel_contract(services, principal, contract, CancelAt::Day(date(day)), AmendmentOptions::default())
     };
     assert_eq!(code(cancel("2026-01-19")), "usage_already_reported");
     assert_eq!(code(cancel("2025-12-30")), "out_of_range");
@@ -265,7 +265,7 @@ fn a_product_put_back_is_billed_what_was_given_back() {
     let contract = books.contract(vec![in_advance(&api), in_advance(&support)]);
     books.bill("2026-02-01T02:00:00Z");
     books.clock("2026-02-10T12:00:00Z");
-    books.edit(contract, vec![same(&api)], Since::CurrentPeriod).expect("an edit");
+    books.edit(contract, vec![same(&api)], EffectiveFrom::CurrentPeriod).expect("an edit");
     assert_documents(
         &books,
         &[
@@ -273,7 +273,7 @@ fn a_product_put_back_is_billed_what_was_given_back() {
             "UB-CRD-1 SETTLED, of UB-INV-1, issued 2026-02-10 | 2026-02-11…2026-02-28 support: 9.00 | total 9.00 EUR",
         ],
     );
-    books.edit(contract, vec![same(&support), same(&api)], Since::NextPeriod).expect("an edit");
+    books.edit(contract, vec![same(&support), same(&api)], EffectiveFrom::NextPeriod).expect("an edit");
     assert_documents(
         &books,
         &[
@@ -292,11 +292,11 @@ fn products_of_one_pricing_are_told_apart_by_their_start_in_any_order() {
     let first = ProductPatch { billing_start_date: Some(date("2026-01-01")), ..same(&api) };
     let second = ProductPatch { billing_start_date: Some(date("2026-03-01")), discount: Patch::Set(percent("50")), ..same(&api) };
     assert_eq!(
-        code(books.edit(contract, vec![same(&api), same(&api)], Since::NextPeriod)),
+        code(books.edit(contract, vec![same(&api), same(&api)], EffectiveFrom::NextPeriod)),
         "ambiguous_product, ambiguous_product"
     );
     let other = books.bench.fork();
-    books.edit(contract, vec![first.clone(), second.clone()], Since::NextPeriod).expect("an edit");
+    books.edit(contract, vec![first.clone(), second.clone()], EffectiveFrom::NextPeriod).expect("an edit");
     books.bill("2026-04-01T02:00:00Z");
     assert_documents(
         &books,
@@ -307,7 +307,7 @@ fn products_of_one_pricing_are_told_apart_by_their_start_in_any_order() {
         ],
     );
     let books = Books { bench: other };
-    books.edit(contract, vec![second, first], Since::NextPeriod).expect("an edit");
+    books.edit(contract, vec![second, first], EffectiveFrom::NextPeriod).expect("an edit");
     books.bill("2026-04-01T02:00:00Z");
     assert_documents(
         &books,
@@ -325,8 +325,9 @@ fn a_dry_run_takes_no_number() {
     books.bill("2026-01-01T02:00:00Z");
     let options = AmendmentOptions { dry_run: true, ..AmendmentOptions::default() };
     for _ in 0..2 {
-        let amended = books.try_edit(contract, vec![with_price(&api, "fee", "30.00")], Since::CurrentPeriod, None, options);
-        let Amended::DryRun(effects) = amended.expect("a dry run") else { panic!("nothing is stored") };
+        let amended =
+            books.try_edit(contract, vec![with_price(&api, "fee", "30.00")], EffectiveFrom::CurrentPeriod, None, options);
+        let AmendmentOutcome::DryRun(effects) = amended.expect("a dry run") else { panic!("nothing is stored") };
         assert_eq!(effects.issued[0].opened.as_ref().map(|opened| opened.number.to_string()).as_deref(), Some("UB-DBT-1"));
     }
     assert_documents(
@@ -339,19 +340,19 @@ fn a_dry_run_takes_no_number() {
 fn what_was_read_and_is_posted_back_with_its_version_changes_nothing() {
     let (books, api, contract) = begun(PaymentTime::AfterUse, None);
     books.clock("2026-02-10T12:00:00Z");
-    books.edit(contract, vec![with_price(&api, "fee", "40.00")], Since::Day(date("2026-06-01"))).expect("an edit");
+    books.edit(contract, vec![with_price(&api, "fee", "40.00")], EffectiveFrom::Day(date("2026-06-01"))).expect("an edit");
     let version = books.version(contract);
     let whole = ProductPatch {
         billing_start_date: Some(date("2026-01-01")),
         billing_end_date: Some(date("2026-12-31")),
         ..with_price(&api, "fee", "40.00")
     };
-    for since in [Since::NextPeriod, Since::CurrentPeriod, Since::Day(date("2026-01-01"))] {
+    for since in [EffectiveFrom::NextPeriod, EffectiveFrom::CurrentPeriod, EffectiveFrom::Day(date("2026-01-01"))] {
         books.try_edit(contract, vec![whole.clone()], since, Some(version), AmendmentOptions::default()).expect("no change");
         assert_eq!(books.version(contract), version, "{since:?}");
     }
     // Without a version but with a date it is a change: from that date on.
-    books.edit(contract, vec![whole], Since::Day(date("2026-04-01"))).expect("an edit");
+    books.edit(contract, vec![whole], EffectiveFrom::Day(date("2026-04-01"))).expect("an edit");
     assert_eq!(books.version(contract), version + 1);
     books.bill("2026-05-01T02:00:00Z");
     assert_documents(
@@ -371,9 +372,9 @@ fn a_dry_run_names_the_drafts_that_would_say_something_else_and_no_others() {
     books.clock("2026-01-10T12:00:00Z");
     books.calls("2026-01-10T12:00:00Z", "100");
     let options = AmendmentOptions { dry_run: true, ..AmendmentOptions::default() };
-    for (since, recomputed) in [(Since::NextPeriod, 0), (Since::CurrentPeriod, 1)] {
+    for (since, recomputed) in [(EffectiveFrom::NextPeriod, 0), (EffectiveFrom::CurrentPeriod, 1)] {
         let amended = books.try_edit(contract, vec![with_price(&api, "fee", "30.00")], since, None, options);
-        let Amended::DryRun(effects) = amended.expect("a dry run") else { panic!("nothing is stored") };
+        let AmendmentOutcome::DryRun(effects) = amended.expect("a dry run") else { panic!("nothing is stored") };
         assert_eq!(effects.recomputed.len(), recomputed, "{since:?}");
     }
 }

@@ -4,18 +4,18 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use billing_application::UseCase;
-use billing_application::idempotency::KeyedRequest;
+use billing_application::idempotency::IdempotentRequest;
 use billing_application::usage::{
-    EVENTS_PER_TRANSACTION, EventView, Neighbours, NewUsageEvent, TakenBatch, UsageBatch, record_batch,
+    Atomicity, BatchOutcome, EVENTS_PER_TRANSACTION, EventView, NewUsageEvent, UsageBatch, record_batch,
 };
-use billing_domain::idempotency::{BodyHash, IdempotencyKey, KeptAnswer, Reply, RequestKey};
+use billing_domain::idempotency::{BodyHash, IdempotencyKey, IdempotentResponse, ScopedIdempotencyKey, StoredResponse};
 use billing_domain::usage::EventKey;
 use billing_testkit::fixtures::{per_unit, requested};
 
 use crate::books::{Books, calls};
 
 /// Calls at 0.10 EUR in January, and one event more than a transaction takes; the first has a key of its own.
-fn one_too_many(neighbours: Neighbours) -> (Books, UsageBatch) {
+fn one_too_many(neighbours: Atomicity) -> (Books, UsageBatch) {
     let books = Books::at("2026-01-20T12:00:00Z");
     let api = books.pricing("api", vec![per_unit("calls", "0.10")]);
     books.contract(vec![requested(&api, "2026-01-01", "2026-01-31")]);
@@ -25,23 +25,28 @@ fn one_too_many(neighbours: Neighbours) -> (Books, UsageBatch) {
     (books, UsageBatch { events, neighbours })
 }
 
-fn keyed() -> KeyedRequest {
-    let key = RequestKey { path: "/batch".to_owned(), key: IdempotencyKey::parse("k").expect("a key") };
-    KeyedRequest { use_case: UseCase::RecordUsage, key, body: BodyHash([2; 32]), wait: Duration::ZERO, sealed_for: None }
+fn keyed() -> IdempotentRequest {
+    let key = ScopedIdempotencyKey { path: "/batch".to_owned(), key: IdempotencyKey::parse("k").expect("a key") };
+    IdempotentRequest { use_case: UseCase::RecordUsage, key, body: BodyHash([2; 32]), wait: Duration::ZERO, sealed_for: None }
 }
 
 /// Takes a batch from a store that fails after the transaction in which the first event is taken.
-fn take(books: &Books, request: Option<&KeyedRequest>, batch: &UsageBatch, fails: bool) -> (Reply, Option<TakenBatch>) {
+fn take(
+    books: &Books,
+    request: Option<&IdempotentRequest>,
+    batch: &UsageBatch,
+    fails: bool,
+) -> (IdempotentResponse, Option<BatchOutcome>) {
     let (services, principal) = (&books.bench.services, &books.bench.principal);
     let answer = |view: &EventView| {
         books.bench.store.set_unavailable(fails);
         view.document_numbers.to_string()
     };
     let shown = RefCell::new(None);
-    let render = |taken: TakenBatch| {
+    let render = |taken: BatchOutcome| {
         let said = format!("{} {}", taken.results.len(), taken.stopped_by.is_some());
         shown.replace(Some(taken));
-        KeptAnswer(said.into_bytes())
+        StoredResponse(said.into_bytes())
     };
     let reply = record_batch(services, principal, request, batch, &answer, render).expect("a batch that is begun");
     books.bench.store.set_unavailable(false);
@@ -50,17 +55,17 @@ fn take(books: &Books, request: Option<&KeyedRequest>, batch: &UsageBatch, fails
 
 #[test]
 fn what_is_all_or_none_and_what_comes_under_a_key_is_one_transaction() {
-    for (neighbours, request) in [(Neighbours::AllOrNone, None), (Neighbours::Unaffected, Some(keyed()))] {
+    for (neighbours, request) in [(Atomicity::Atomic, None), (Atomicity::PerEvent, Some(keyed()))] {
         let (books, batch) = one_too_many(neighbours);
         let (reply, taken) = take(&books, request.as_ref(), &batch, true);
-        assert_eq!((reply.answer, reply.is_repeat), (KeptAnswer(b"1001 false".to_vec()), false));
+        assert_eq!((reply.answer, reply.is_repeat), (StoredResponse(b"1001 false".to_vec()), false));
         assert_eq!(taken.map(|taken| taken.results.len()), Some(batch.events.len()));
     }
 }
 
 #[test]
 fn a_batch_sent_again_under_its_key_is_answered_again_and_takes_nothing() {
-    let (books, batch) = one_too_many(Neighbours::Unaffected);
+    let (books, batch) = one_too_many(Atomicity::PerEvent);
     let (first, _) = take(&books, Some(&keyed()), &batch, false);
     let before = books.bench.store.contents();
     let (again, taken) = take(&books, Some(&keyed()), &batch, false);

@@ -2,7 +2,7 @@
 
 use billing_application::contracts::AmendmentOptions;
 use billing_domain::catalog::Pricing;
-use billing_domain::contract::amendment::{LastDay, Since};
+use billing_domain::contract::amendment::{CancelAt, EffectiveFrom};
 use billing_domain::contract::terms::{PaymentTime, RequestedLineItem};
 use billing_domain::party::NetTerms;
 use billing_domain::patch::Patch;
@@ -28,7 +28,7 @@ fn february(payment_time: PaymentTime) -> (Books, Pricing, ContractRef) {
 fn an_edit_holds_from_the_next_period_by_default() {
     let (books, api, contract) = february(PaymentTime::AfterUse);
     books.reprice(&api, vec![fixed("fee", "56.00"), per_unit("calls", "0.10")]);
-    books.edit(contract, vec![repriced(&api)], Since::NextPeriod).expect("an edit");
+    books.edit(contract, vec![repriced(&api)], EffectiveFrom::NextPeriod).expect("an edit");
     books.bill("2026-04-01T02:00:00Z");
     assert_documents(
         &books,
@@ -46,7 +46,7 @@ fn an_edit_of_the_current_invoice_rates_its_draft_anew() {
     books.reprice(&api, vec![fixed("fee", "56.00"), per_unit("calls", "0.20")]);
     let mut patch = repriced(&api);
     (patch.discount, patch.net_terms) = (Patch::Set(percent("50")), Patch::Set(NetTerms::DueUponReceipt));
-    books.edit(contract, vec![patch], Since::CurrentPeriod).expect("an edit");
+    books.edit(contract, vec![patch], EffectiveFrom::CurrentPeriod).expect("an edit");
     books.bill("2026-03-01T02:00:00Z");
     assert_documents(
         &books,
@@ -62,7 +62,7 @@ fn an_edit_of_an_issued_invoice_is_a_debit_or_a_credit_issued_at_once() {
     for (price, correction) in [("30.00", "DBT-1"), ("25.00", "CRD-1")] {
         let (books, api, contract) = february(PaymentTime::BeforeUse);
         books.reprice(&api, vec![fixed("fee", price), per_unit("calls", "0.10")]);
-        books.edit(contract, vec![repriced(&api)], Since::CurrentPeriod).expect("an edit");
+        books.edit(contract, vec![repriced(&api)], EffectiveFrom::CurrentPeriod).expect("an edit");
         let shown = books.documents();
         let difference = if price == "30.00" { "2.00" } else { "3.00" };
         // A credit settles the invoice at once.
@@ -79,7 +79,7 @@ fn a_changed_tax_is_a_credit_at_the_old_rate_and_a_debit_at_the_new() {
     let (books, api, contract) = february(PaymentTime::BeforeUse);
     let mut patch = same(&api);
     patch.tax = Patch::Set(percent("25"));
-    books.edit(contract, vec![patch], Since::CurrentPeriod).expect("an edit");
+    books.edit(contract, vec![patch], EffectiveFrom::CurrentPeriod).expect("an edit");
     assert_documents(
         &books,
         &[
@@ -96,7 +96,7 @@ fn an_invoice_issued_before_its_period_is_corrected_by_a_cancel() {
     books.calls("2026-02-10T00:00:00Z", "10");
     let early = books.reference("UB-INV-2");
     billing_application::documents::issue_document(&books.bench.services, &books.bench.principal, early).expect("an issue");
-    books.cancel(contract, LastDay::PeriodEnd);
+    books.cancel(contract, CancelAt::PeriodEnd);
     // March's fee is given back; February's usage stays where it is billed.
     assert_eq!(
         books.only(&["UB-CRD-1"]),
@@ -116,19 +116,19 @@ fn an_edit_may_not_leave_usage_without_line_item_or_period() {
     let mut without_period = same(&api);
     without_period.billing_end_date = Some(date("2026-02-08"));
     for patch in [without_item.clone(), without_period] {
-        assert_eq!(code(books.edit(contract, vec![patch], Since::CurrentPeriod)), "usage_already_reported");
+        assert_eq!(code(books.edit(contract, vec![patch], EffectiveFrom::CurrentPeriod)), "usage_already_reported");
     }
     assert_eq!(books.bench.store.contents(), before);
-    books.edit(contract, vec![without_item], Since::NextPeriod).expect("an edit of later periods");
+    books.edit(contract, vec![without_item], EffectiveFrom::NextPeriod).expect("an edit of later periods");
 }
 
 #[test]
 fn only_a_contract_that_goes_on_can_be_edited() {
     let (books, api, contract) = february(PaymentTime::AfterUse);
-    books.cancel(contract, LastDay::PeriodEnd);
+    books.cancel(contract, CancelAt::PeriodEnd);
     for now in ["2026-02-10T12:00:00Z", "2026-03-01T00:00:00Z"] {
         books.clock(now);
-        assert_eq!(code(books.edit(contract, vec![same(&api)], Since::NextPeriod)), "contract_over");
+        assert_eq!(code(books.edit(contract, vec![same(&api)], EffectiveFrom::NextPeriod)), "contract_over");
     }
 }
 
@@ -138,7 +138,7 @@ fn a_product_that_an_edit_leaves_out_ends_with_its_period_and_one_it_adds_starts
     let support = books.pricing("support", vec![fixed("support", "5.00")]);
     let mut added = same(&support);
     (added.billing_start_date, added.billing_end_date) = (Some(date("2026-03-01")), Some(date("2026-12-31")));
-    books.edit(contract, vec![added], Since::NextPeriod).expect("an edit");
+    books.edit(contract, vec![added], EffectiveFrom::NextPeriod).expect("an edit");
     books.bill("2026-04-01T02:00:00Z");
     assert_documents(
         &books,
@@ -152,7 +152,7 @@ fn a_product_that_an_edit_leaves_out_ends_with_its_period_and_one_it_adds_starts
 #[test]
 fn a_cancel_lets_the_current_period_run_out() {
     let (books, _, contract) = february(PaymentTime::AfterUse);
-    assert_eq!(books.cancel(contract, LastDay::PeriodEnd), "CANCELLING");
+    assert_eq!(books.cancel(contract, CancelAt::PeriodEnd), "CANCELLING");
     books.clock("2026-02-28T23:59:59Z");
     books.calls("2026-02-28T23:59:59Z", "10");
     books.bill("2026-03-01T02:00:00Z");
@@ -172,7 +172,7 @@ fn a_cancel_of_the_current_invoice_bills_the_days_used_at_once() {
     let (books, _, contract) = february(PaymentTime::AfterUse);
     books.calls("2026-02-10T00:00:00Z", "10");
     // Until the day is over.
-    assert_eq!(books.cancel(contract, LastDay::Today), "CANCELLING");
+    assert_eq!(books.cancel(contract, CancelAt::Today), "CANCELLING");
     let invoice = "UB-INV-1 ISSUED, issued 2026-02-10, due 2026-04-11 | 2026-02-01…2026-02-10 fee: 10.00 | 2026-02-01…2026-02-10 calls × 10: 1.00 | total 11.00 EUR";
     assert_documents(&books, &[invoice]);
     books.clock("2026-02-12T12:00:00Z");
@@ -186,7 +186,7 @@ fn a_cancel_of_the_current_invoice_bills_the_days_used_at_once() {
 fn a_cancel_gives_back_what_was_billed_in_advance_and_bills_usage_on_a_closing_invoice() {
     let (books, _, contract) = february(PaymentTime::DuringUse);
     books.calls("2026-02-10T00:00:00Z", "10");
-    books.cancel(contract, LastDay::Today);
+    books.cancel(contract, CancelAt::Today);
     assert_documents(
         &books,
         &[
@@ -209,18 +209,18 @@ fn usage_dated_ahead_of_the_clock_holds_a_cancel_up() {
         services,
         principal,
         contract,
-        LastDay::Today,
+        CancelAt::Today,
         AmendmentOptions::default(),
     );
     assert_eq!(code(refused), "usage_already_reported");
     assert_eq!(books.bench.store.contents(), before);
     books.clock("2026-02-11T00:00:00Z");
-    books.cancel(contract, LastDay::Today);
+    books.cancel(contract, CancelAt::Today);
 }
 
 #[test]
 fn a_pending_contract_is_cancelled_without_documents() {
-    for last_day in [LastDay::PeriodEnd, LastDay::Today] {
+    for last_day in [CancelAt::PeriodEnd, CancelAt::Today] {
         let books = Books::at("2026-01-31T12:00:00Z");
         let api = books.pricing("api", vec![fixed("fee", "28.00")]);
         let mut product = requested(&api, "2026-02-01", "2026-12-31");
@@ -240,11 +240,11 @@ fn a_cancelling_contract_may_still_be_cancelled_at_once_and_then_never_again() {
         let (services, principal) = (&books.bench.services, &books.bench.principal);
         billing_application::contracts::cancel_contract(services, principal, contract, last_day, AmendmentOptions::default())
     };
-    assert!(cancel(LastDay::PeriodEnd).is_ok());
-    assert_eq!(code(cancel(LastDay::PeriodEnd)), "contract_over");
-    assert!(cancel(LastDay::Today).is_ok());
+    assert!(cancel(CancelAt::PeriodEnd).is_ok());
+    assert_eq!(code(cancel(CancelAt::PeriodEnd)), "contract_over");
+    assert!(cancel(CancelAt::Today).is_ok());
     assert_eq!(books.documents().lines().next(), Some("UB-INV-1 ISSUED, issued 2026-02-10, due 2026-04-11"));
-    for last_day in [LastDay::PeriodEnd, LastDay::Today] {
+    for last_day in [CancelAt::PeriodEnd, CancelAt::Today] {
         assert_eq!(code(cancel(last_day)), "contract_over");
     }
 }
@@ -258,7 +258,7 @@ fn children_keep_the_parent_of_a_period_that_a_cancel_takes_away() {
     let contract = books.contract(vec![product]);
     books.bill("2026-02-10T12:00:00Z");
     books.calls("2026-02-10T00:00:00Z", "10");
-    books.cancel(contract, LastDay::PeriodEnd);
+    books.cancel(contract, CancelAt::PeriodEnd);
     books.bill("2026-03-01T02:00:00Z");
     assert_documents(
         &books,

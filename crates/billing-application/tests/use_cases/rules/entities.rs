@@ -3,7 +3,7 @@
 use billing_application::catalog::{
     EntityView, TaxBasisPatch, WantedEntity, create_entity, edit_entity, get_entity, list_entities,
 };
-use billing_application::error::{Thing, UseCaseError, UseCaseResult};
+use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
 use billing_domain::page::PageRequest;
 use billing_domain::party::{EntityProfile, NumberPrefix};
 use billing_domain::patch::Changes;
@@ -39,7 +39,7 @@ fn named(books: &Books, name: &str, prefix: &str) -> UseCaseResult<EntityView> {
 }
 
 fn is_taken<T>(outcome: UseCaseResult<T>) -> bool {
-    matches!(outcome, Err(UseCaseError::AlreadyExists { thing: Thing::Entity, field: "number_prefix" }))
+    matches!(outcome, Err(UseCaseError::AlreadyExists { thing: ResourceKind::Entity, field: "number_prefix" }))
 }
 
 /// The default entity, by every way to read entities.

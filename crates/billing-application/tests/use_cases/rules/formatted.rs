@@ -3,7 +3,7 @@
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::formats::{FormatContent, NamedFormat, create_format};
 use billing_application::usage::{
-    EventUpdate, EventView, FormattedEvent, FormattedUpdate, TakenUsage, event_history, map_events, map_formatted, map_update,
+    EventUpdate, EventView, FormattedEvent, FormattedUpdate, IngestOutcome, event_history, map_events, map_formatted, map_update,
     of_mapped, record_event, update_event,
 };
 use billing_domain::format::FormatMapping;
@@ -37,7 +37,7 @@ fn event(at: &str, much: u32, currency: &str) -> String {
     format!(r#"{{"at": "{at}", "who": "acme", "what": "calls", "much": {much}, "currency": "{currency}"}}"#)
 }
 
-fn report(books: &Books, event: &str, sent: Option<EventKey>) -> UseCaseResult<TakenUsage> {
+fn report(books: &Books, event: &str, sent: Option<EventKey>) -> UseCaseResult<IngestOutcome> {
     let report = FormattedEvent { format: log(), event: event.to_owned(), sent };
     let answer = |view: &EventView| view.document_numbers.to_string();
     let (services, principal) = (&books.bench.services, &books.bench.principal);
@@ -97,8 +97,8 @@ fn a_repeat_under_a_key_is_answered_with_the_first_answer() {
     let key = IdempotencyKey::parse("k").expect("a key");
     let sent = |body: u8| Some(EventKey { key: key.clone(), body: BodyHash([body; 32]) });
     let text = event("2026-01-15T00:00:00Z", 100, "EUR");
-    assert!(matches!(report(&books, &text, sent(1)), Ok(TakenUsage::Now(_))));
-    assert!(matches!(report(&books, &text, sent(1)), Ok(TakenUsage::Before(answer)) if answer == "UB-INV-1"));
+    assert!(matches!(report(&books, &text, sent(1)), Ok(IngestOutcome::Recorded(_))));
+    assert!(matches!(report(&books, &text, sent(1)), Ok(IngestOutcome::Replayed(answer)) if answer == "UB-INV-1"));
     assert!(matches!(report(&books, &text, sent(2)), Err(UseCaseError::IdempotencyKeyReuse)));
     assert_documents(&books, &["UB-INV-1 DRAFT | 2026-01-01…2026-01-31 calls × 100: 10.00 | total 10.00 EUR"]);
 }

@@ -1,12 +1,13 @@
 //! Imports as they are told afterwards, and undoing them.
 
-use billing_application::error::{Thing, UseCaseError};
+use billing_application::error::{ResourceKind, UseCaseError};
 use billing_application::formats::NamedFormat;
 use billing_application::usage::{
-    ChangedTotal, FileImport, ImportView, NO_ANSWER, Neighbours, NewUsageEvent, TakenBatch, UNDONE_PER_TRANSACTION, UndoResult,
+    Atomicity, BatchOutcome, ChangedTotal, FileImport, ImportView, NO_ANSWER, NewUsageEvent, UNDONE_PER_TRANSACTION, UndoResult,
     UndoStep, delete_event, forget_old_imports, get_import, list_imports, record_usage, undo_import,
 };
 use billing_domain::audit::AuditAction;
+use billing_domain::event_input::{FileEvent, FileEventKey};
 use billing_domain::format::UsageFormat;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey};
 use billing_domain::imports::{ImportState, ImportedFileFacts};
@@ -14,7 +15,6 @@ use billing_domain::page::PageRequest;
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{EventFilter, EventSortKey, ImportFilter};
 use billing_domain::refs::{EventRef, ImportRef};
-use billing_domain::reported::{FileEvent, FileEventKey};
 use billing_domain::usage::EventKey;
 use billing_testkit::fixtures::{per_unit, requested};
 use uuid::Uuid;
@@ -54,8 +54,8 @@ fn imported(books: &Books, lines: std::ops::Range<u64>, dry_run: bool) -> FileIm
     let format = NamedFormat::Name(UsageFormat::built_in().name);
     let mut import = FileImport::begin(services, principal, format, file, dry_run).expect("an import");
     let mut record = |events: Vec<NewUsageEvent>| {
-        let results = record_usage(services, principal, &events, Neighbours::Unaffected, &NO_ANSWER)?;
-        Ok(TakenBatch { results, stopped_by: None })
+        let results = record_usage(services, principal, &events, Atomicity::PerEvent, &NO_ANSWER)?;
+        Ok(BatchOutcome { results, stopped_by: None })
     };
     let lines: Vec<FileEvent> = lines.map(line).collect();
     for lines in lines.chunks(200) {
@@ -176,8 +176,8 @@ fn an_import_that_is_broken_off_is_unfinished_and_can_be_undone() {
     let format = NamedFormat::Name(UsageFormat::built_in().name);
     let mut broken = FileImport::begin(services, principal, format, file, false).expect("an import");
     let mut record = |events: Vec<NewUsageEvent>| {
-        let results = record_usage(services, principal, &events, Neighbours::Unaffected, &NO_ANSWER)?;
-        Ok(TakenBatch { results, stopped_by: None })
+        let results = record_usage(services, principal, &events, Atomicity::PerEvent, &NO_ANSWER)?;
+        Ok(BatchOutcome { results, stopped_by: None })
     };
     broken.take(services, principal, &[line(2), line(3)], &mut record).expect("lines");
     let import_ref = broken.import_ref().expect("it is kept");
@@ -195,7 +195,7 @@ fn a_dry_run_leaves_no_import_and_an_unknown_one_can_not_be_undone() {
     assert_eq!(all.total, 0);
     let mut take_turn = |step: UndoStep| step.carry_out(services);
     let unknown = undo_import(services, principal, ImportRef::from_uuid(Uuid::nil()), &|| true, &mut take_turn);
-    assert!(matches!(unknown, Err(UseCaseError::Unknown(Thing::Import))));
+    assert!(matches!(unknown, Err(UseCaseError::Unknown(ResourceKind::Import))));
 }
 
 #[test]
@@ -219,6 +219,6 @@ fn imports_are_forgotten_after_400_days() {
     books.clock("2027-02-24T12:00:01Z");
     assert_eq!(forget_old_imports(&books.bench.services).expect("forgotten"), 1);
     let gone = get_import(&books.bench.services, &books.bench.principal, import_ref.expect("it was kept"));
-    assert!(matches!(gone, Err(UseCaseError::Unknown(Thing::Import))));
+    assert!(matches!(gone, Err(UseCaseError::Unknown(ResourceKind::Import))));
     assert_eq!(events(&books).len(), 1, "its events stay");
 }

@@ -16,7 +16,7 @@ fn use_cases_in_one_transaction_are_committed_together_and_refused_alone() {
         create_usage_product(services, &bench.principal, Some(product.usage_product_ref), product.profile)
     };
     let both = transact(&*bench.services.store, Access::Write, |tx| {
-        bench.services.joined(tx, |services| {
+        bench.services.in_transaction(tx, |services| {
             create(services, "first")?;
             assert!(matches!(create(services, "first"), Err(UseCaseError::AlreadyExists { .. })));
             create(services, "second")
@@ -28,7 +28,7 @@ fn use_cases_in_one_transaction_are_committed_together_and_refused_alone() {
     assert!(product("first").is_ok() && product("second").is_ok());
 
     let neither: Result<(), UseCaseError> = transact(&*bench.services.store, Access::Write, |tx| {
-        bench.services.joined(tx, |services| create(services, "third"))?;
+        bench.services.in_transaction(tx, |services| create(services, "third"))?;
         Err(StoreError::Contended.into())
     });
     assert!(neither.is_err());

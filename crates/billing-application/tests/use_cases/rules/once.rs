@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use billing_application::billing_run::{BillingRun, RunPlace, run_billing};
+use billing_application::billing_run::{BillingRunRequest, RunCursor, run_billing};
 use billing_application::catalog::{create_usage_product, get_usage_product};
-use billing_application::error::{Thing, UseCaseError, UseCaseResult};
-use billing_application::idempotency::{KeyedRequest, once};
+use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
+use billing_application::idempotency::{IdempotentRequest, execute_once};
 use billing_application::{Services, UseCase};
 use billing_domain::catalog::UsageProduct;
-use billing_domain::idempotency::{BodyHash, IdempotencyKey, KeptAnswer, Reply, RequestKey};
+use billing_domain::idempotency::{BodyHash, IdempotencyKey, IdempotentResponse, ScopedIdempotencyKey, StoredResponse};
 use billing_domain::ports::{Access, RollBack, Store, StoreError, StoreResult, Tx};
 use billing_testkit::fixtures::{self, fixed, per_unit, requested};
 use billing_teststore::TestStore;
@@ -21,23 +21,29 @@ use crate::support::Bench;
 
 const NOON: &str = "2026-01-20T12:00:00Z";
 
-fn keyed(key: &str) -> KeyedRequest {
-    let key = RequestKey { path: "/things".to_owned(), key: IdempotencyKey::parse(key).expect(key) };
-    KeyedRequest { use_case: UseCase::CreateUsageProduct, key, body: BodyHash([1; 32]), wait: Duration::ZERO, sealed_for: None }
+fn keyed(key: &str) -> IdempotentRequest {
+    let key = ScopedIdempotencyKey { path: "/things".to_owned(), key: IdempotencyKey::parse(key).expect(key) };
+    IdempotentRequest {
+        use_case: UseCase::CreateUsageProduct,
+        key,
+        body: BodyHash([1; 32]),
+        wait: Duration::ZERO,
+        sealed_for: None,
+    }
 }
 
-fn answer(text: &str) -> KeptAnswer {
-    KeptAnswer(text.as_bytes().to_vec())
+fn answer(text: &str) -> StoredResponse {
+    StoredResponse(text.as_bytes().to_vec())
 }
 
-fn named(product: UsageProduct) -> UseCaseResult<KeptAnswer> {
+fn named(product: UsageProduct) -> UseCaseResult<StoredResponse> {
     Ok(answer(product.profile.name.as_str()))
 }
 
 /// Makes a usage product under a key; counts how often the work was called.
-fn make(bench: &Bench, request: &KeyedRequest, reference: &str, calls: &Cell<u32>) -> UseCaseResult<Reply> {
+fn make(bench: &Bench, request: &IdempotentRequest, reference: &str, calls: &Cell<u32>) -> UseCaseResult<IdempotentResponse> {
     let product = fixtures::usage_product(reference);
-    once(&bench.services, &bench.principal, request, named, |services, principal| {
+    execute_once(&bench.services, &bench.principal, request, named, |services, principal| {
         calls.set(calls.get() + 1);
         create_usage_product(services, principal, Some(product.usage_product_ref.clone()), product.profile.clone())
     })
@@ -62,7 +68,7 @@ fn work_that_runs_again_after_a_conflict_has_one_effect_and_a_repeat_none() {
 fn a_key_that_named_another_request_is_refused_before_the_work() {
     let (bench, calls) = (Bench::at(NOON), Cell::new(0));
     make(&bench, &keyed("k"), "first", &calls).expect("the first");
-    let other = KeyedRequest { body: BodyHash([2; 32]), ..keyed("k") };
+    let other = IdempotentRequest { body: BodyHash([2; 32]), ..keyed("k") };
     assert!(matches!(make(&bench, &other, "second", &calls), Err(UseCaseError::IdempotencyKeyReuse)));
     assert_eq!(calls.get(), 1);
 }
@@ -73,7 +79,7 @@ fn what_is_refused_leaves_nothing_behind_and_its_key_free() {
     make(&bench, &keyed("a"), "first", &calls).expect("the first");
     let before = bench.store.contents();
     let taken = make(&bench, &keyed("k"), "first", &calls);
-    assert!(matches!(taken, Err(UseCaseError::AlreadyExists { thing: Thing::UsageProduct, .. })));
+    assert!(matches!(taken, Err(UseCaseError::AlreadyExists { thing: ResourceKind::UsageProduct, .. })));
     assert_eq!(bench.store.contents(), before);
     assert!(!make(&bench, &keyed("k"), "second", &calls).expect("mended").is_repeat);
 }
@@ -84,7 +90,7 @@ fn an_answer_that_cannot_be_given_undoes_the_work() {
     let before = bench.store.contents();
     let unwritable = |_: UsageProduct| Err(UseCaseError::InvariantViolation("not to be written"));
     let product = fixtures::usage_product("first");
-    let failed = once(&bench.services, &bench.principal, &keyed("k"), unwritable, |services, principal| {
+    let failed = execute_once(&bench.services, &bench.principal, &keyed("k"), unwritable, |services, principal| {
         create_usage_product(services, principal, Some(product.usage_product_ref.clone()), product.profile.clone())
     });
     assert!(matches!(failed, Err(UseCaseError::InvariantViolation(_))));
@@ -94,13 +100,14 @@ fn an_answer_that_cannot_be_given_undoes_the_work() {
 #[test]
 fn a_sealed_answer_is_given_again_to_its_own_secret_alone() {
     let (bench, calls) = (Bench::at(NOON), Cell::new(0));
-    let sealed = |secret: &str| KeyedRequest { sealed_for: Some(secret.to_owned()), ..keyed("k") };
+    let sealed = |secret: &str| IdempotentRequest { sealed_for: Some(secret.to_owned()), ..keyed("k") };
     let first = make(&bench, &sealed("mine"), "first", &calls).expect("the first");
     let again = make(&bench, &sealed("mine"), "first", &calls).expect("a repeat");
     assert_eq!((again.is_repeat, &again.answer), (true, &first.answer));
     assert!(code(make(&bench, &sealed("theirs"), "first", &calls)).starts_with("secret_shown_once"));
     let since = bench.now().plus_seconds(-1);
-    let kept = bench.read(|tx| tx.kept_request(bench.principal.organization(), &keyed("k").key, since)).expect("it is kept");
+    let kept =
+        bench.read(|tx| tx.idempotency_record(bench.principal.organization(), &keyed("k").key, since)).expect("it is kept");
     assert_ne!(kept.answer, first.answer);
     assert_eq!(calls.get(), 1);
 }
@@ -114,24 +121,24 @@ fn a_billing_run_under_a_key_bills_what_it_bills_without_one() {
     }
     books.clock("2026-04-02T00:00:00Z");
     let unkeyed = Books { bench: books.bench.fork() };
-    let run = |books: &Books, request: &KeyedRequest| {
-        once(
+    let run = |books: &Books, request: &IdempotentRequest| {
+        execute_once(
             &books.bench.services,
             &books.bench.principal,
             request,
             |_| Ok(answer("done")),
             |services, principal| {
-                let report = run_billing(services, principal, BillingRun::whole(false))?;
+                let report = run_billing(services, principal, BillingRunRequest::whole(false))?;
                 assert!(report.failed.is_empty(), "{report:?}");
                 assert_eq!(report.issued.len(), 9);
                 Ok(report)
             },
         )
     };
-    let request = KeyedRequest { use_case: UseCase::RunBilling, ..keyed("k") };
+    let request = IdempotentRequest { use_case: UseCase::RunBilling, ..keyed("k") };
     assert!(!run(&books, &request).expect("a run").is_repeat);
     assert!(run(&books, &request).expect("a repeat").is_repeat);
-    let report = run_billing(&unkeyed.bench.services, &unkeyed.bench.principal, BillingRun::whole(false)).expect("a run");
+    let report = run_billing(&unkeyed.bench.services, &unkeyed.bench.principal, BillingRunRequest::whole(false)).expect("a run");
     assert_eq!(report.issued.len(), 9);
     assert_eq!(books.documents(), unkeyed.documents());
 }
@@ -167,7 +174,7 @@ fn a_store_that_is_away_is_not_waited_for_contract_by_contract() {
         books.bench.store.set_unavailable(true);
         true
     };
-    let run = BillingRun { dry_run: false, after: None, may_go_on: &goes_away };
+    let run = BillingRunRequest { dry_run: false, after: None, may_go_on: &goes_away };
     let stopped = run_billing(&services, &books.bench.principal, run);
     assert!(matches!(stopped, Err(UseCaseError::Store(StoreError::Unavailable(_)))), "{stopped:?}");
     // That there is a run, and the one attempt to bill.
@@ -189,7 +196,7 @@ fn a_run_that_stops_says_where_to_go_on_and_all_together_they_bill_what_one_does
         loop {
             let left = Cell::new(1);
             let may_go_on = || left.replace(left.get() - 1) > 0;
-            let run = BillingRun { dry_run, after, may_go_on: &may_go_on };
+            let run = BillingRunRequest { dry_run, after, may_go_on: &may_go_on };
             let report = run_billing(&books.bench.services, &books.bench.principal, run).expect("a run");
             assert!(report.failed.is_empty() && report.issued.len() <= 50, "{report:?}");
             issued.push(report.issued.len());
@@ -201,7 +208,7 @@ fn a_run_that_stops_says_where_to_go_on_and_all_together_they_bill_what_one_does
     };
     assert_eq!(in_parts(&dry, true), [50, 50, 20]);
     assert_eq!(in_parts(&books, false), [50, 50, 20]);
-    run_billing(&whole.bench.services, &whole.bench.principal, BillingRun::whole(false)).expect("a run");
+    run_billing(&whole.bench.services, &whole.bench.principal, BillingRunRequest::whole(false)).expect("a run");
     assert_eq!(books.documents(), whole.documents());
 }
 
@@ -213,16 +220,16 @@ fn a_run_in_one_transaction_ends_after_500_contracts_and_goes_on_under_another_k
         books.contract(vec![requested(&api, "2026-01-01", "2026-01-31")]);
     }
     books.clock("2026-02-02T00:00:00Z");
-    let run = |key: &str, after: Option<RunPlace>, issued: usize| {
-        let request = KeyedRequest { use_case: UseCase::RunBilling, ..keyed(key) };
+    let run = |key: &str, after: Option<RunCursor>, issued: usize| {
+        let request = IdempotentRequest { use_case: UseCase::RunBilling, ..keyed(key) };
         let next = Cell::new(None);
-        once(
+        execute_once(
             &books.bench.services,
             &books.bench.principal,
             &request,
             |_| Ok(answer("done")),
             |services, principal| {
-                let report = run_billing(services, principal, BillingRun { after, ..BillingRun::whole(false) })?;
+                let report = run_billing(services, principal, BillingRunRequest { after, ..BillingRunRequest::whole(false) })?;
                 assert_eq!(report.issued.len(), issued);
                 next.set(report.next);
                 Ok(report)

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use billing_application::audit::{self, WantedEntries};
+use billing_application::audit::{self, AuditQuery};
 use billing_application::error::{UseCaseError, UseCaseResult};
-use billing_application::idempotency::{KeyedRequest, once};
-use billing_application::usage::{self, EventQuery, EventUpdate, NO_ANSWER, Neighbours};
+use billing_application::idempotency::{IdempotentRequest, execute_once};
+use billing_application::usage::{self, Atomicity, EventQuery, EventUpdate, NO_ANSWER};
 use billing_application::{
     Services, UseCase, administrators, billing_run, catalog, charges, contracts, documents, formats, keys, own_account,
     run_history, search, verify,
 };
-use billing_domain::access::{Administrator, ApiKey, Need, Principal, Role, Scope, Scopes};
+use billing_domain::access::{Administrator, ApiKey, Permission, Principal, Role, Scope, Scopes};
 use billing_domain::charge::ChargeEdit;
-use billing_domain::contract::amendment::LastDay;
-use billing_domain::idempotency::{BodyHash, IdempotencyKey, RequestKey};
+use billing_domain::contract::amendment::CancelAt;
+use billing_domain::idempotency::{BodyHash, IdempotencyKey, ScopedIdempotencyKey};
 use billing_domain::page::PageRequest;
 use billing_domain::patch::Changes;
 use billing_domain::ports::{
@@ -29,18 +29,18 @@ use crate::support::Bench;
 
 const ID: Uuid = Uuid::from_u128(7);
 
-type Asked = Box<dyn Fn(&Services<'_>, &Principal) -> UseCaseResult<()>>;
+type UseCaseCall = Box<dyn Fn(&Services<'_>, &Principal) -> UseCaseResult<()>>;
 
-fn asked<T>(ask: impl Fn(&Services<'_>, &Principal) -> UseCaseResult<T> + 'static) -> Asked {
+fn asked<T>(ask: impl Fn(&Services<'_>, &Principal) -> UseCaseResult<T> + 'static) -> UseCaseCall {
     Box::new(move |services, principal| ask(services, principal).map(drop))
 }
 
-fn keyed(use_case: UseCase) -> KeyedRequest {
-    let key = RequestKey { path: "/things".to_owned(), key: IdempotencyKey::parse("k").expect("a key") };
-    KeyedRequest { use_case, key, body: BodyHash([1; 32]), wait: Duration::ZERO, sealed_for: None }
+fn keyed(use_case: UseCase) -> IdempotentRequest {
+    let key = ScopedIdempotencyKey { path: "/things".to_owned(), key: IdempotencyKey::parse("k").expect("a key") };
+    IdempotentRequest { use_case, key, body: BodyHash([1; 32]), wait: Duration::ZERO, sealed_for: None }
 }
 
-fn by_need() -> Vec<(Need, Vec<Asked>)> {
+fn by_need() -> Vec<(Permission, Vec<UseCaseCall>)> {
     let (contract, document, event) = (ContractRef::from_uuid(ID), DocumentRef::from_uuid(ID), EventRef::from_uuid(ID));
     let page = PageRequest::new(10, 0).expect("a page");
     let options = contracts::AmendmentOptions::default();
@@ -49,7 +49,7 @@ fn by_need() -> Vec<(Need, Vec<Asked>)> {
     let pricing = fixtures::pricing("plan", Vec::new());
     vec![
         (
-            Need::Administrator,
+            Permission::Administrator,
             vec![
                 asked(|s, p| own_account::own_account(s, p, "session")),
                 asked(|s, p| own_account::change_password(s, p, "session", "password", "another password")),
@@ -62,7 +62,7 @@ fn by_need() -> Vec<(Need, Vec<Asked>)> {
             ],
         ),
         (
-            Need::Owner,
+            Permission::Owner,
             vec![
                 asked(|s, p| keys::generate_key(s, p, keys::KeyRequest { name: None, scopes: Scopes::all(), expires_at: None })),
                 asked(move |s, p| keys::list_keys(s, p, page)),
@@ -76,13 +76,13 @@ fn by_need() -> Vec<(Need, Vec<Asked>)> {
                     let edit = administrators::AdministratorEdit { role: Some(Role::Read), disabled: Some(true) };
                     administrators::edit_administrator(s, p, AdminRef::from_uuid(ID), edit)
                 }),
-                asked(|s, p| once(s, p, &keyed(UseCase::GenerateKey), |()| panic!("no answer"), |_, _| Ok(()))),
+                asked(|s, p| execute_once(s, p, &keyed(UseCase::GenerateKey), |()| panic!("no answer"), |_, _| Ok(()))),
             ],
         ),
         (
-            Need::Scope(Scope::UsageWrite),
+            Permission::Scope(Scope::UsageWrite),
             vec![
-                asked(|s, p| usage::record_usage(s, p, &[], Neighbours::Unaffected, &NO_ANSWER)),
+                asked(|s, p| usage::record_usage(s, p, &[], Atomicity::PerEvent, &NO_ANSWER)),
                 asked(move |s, p| usage::update_event(s, p, event, &EventUpdate::default())),
                 asked(move |s, p| usage::delete_event(s, p, event)),
                 asked(|s, p| usage::undo_import(s, p, ImportRef::from_uuid(ID), &|| true, &mut |step| step.carry_out(s))),
@@ -90,7 +90,7 @@ fn by_need() -> Vec<(Need, Vec<Asked>)> {
             ],
         ),
         (
-            Need::Scope(Scope::CatalogWrite),
+            Permission::Scope(Scope::CatalogWrite),
             vec![
                 asked(move |s, p| catalog::create_usage_product(s, p, None, usage_product.profile.clone())),
                 asked(move |s, p| catalog::create_pricing(s, p, None, pricing.content.clone())),
@@ -100,24 +100,24 @@ fn by_need() -> Vec<(Need, Vec<Asked>)> {
             ],
         ),
         (
-            Need::Scope(Scope::ContractsWrite),
+            Permission::Scope(Scope::ContractsWrite),
             vec![
-                asked(move |s, p| contracts::cancel_contract(s, p, contract, LastDay::Today, options)),
+                asked(move |s, p| contracts::cancel_contract(s, p, contract, CancelAt::Today, options)),
                 asked(move |s, p| contracts::resume_contract(s, p, contract, options)),
             ],
         ),
         (
-            Need::Scope(Scope::DocumentsWrite),
+            Permission::Scope(Scope::DocumentsWrite),
             vec![
                 asked(move |s, p| documents::issue_document(s, p, document)),
                 asked(move |s, p| documents::void_document(s, p, document)),
-                asked(|s, p| billing_run::run_billing(s, p, billing_run::BillingRun::whole(true))),
+                asked(|s, p| billing_run::run_billing(s, p, billing_run::BillingRunRequest::whole(true))),
                 asked(move |s, p| charges::edit_charge(s, p, &charge(), &ChargeEdit::default(), false)),
                 asked(move |s, p| charges::delete_charge(s, p, &charge())),
             ],
         ),
         (
-            Need::Scope(Scope::Read),
+            Permission::Scope(Scope::Read),
             vec![
                 asked(move |s, p| usage::get_event(s, p, event)),
                 asked(move |s, p| usage::event_history(s, p, event)),
@@ -135,7 +135,7 @@ fn by_need() -> Vec<(Need, Vec<Asked>)> {
                 asked(move |s, p| formats::list_formats(s, p, page)),
                 asked(move |s, p| {
                     let part = AuditPart { after: None, skip: 0, limit: 10 };
-                    audit::list_audit_entries(s, p, &AuditFilter::default(), WantedEntries { part, with_total: true })
+                    audit::list_audit_entries(s, p, &AuditFilter::default(), AuditQuery { part, with_total: true })
                 }),
                 asked(move |s, p| contracts::get_contract(s, p, contract)),
                 asked(move |s, p| contracts::search_contracts(s, p, &contracts::ContractQuery::default(), page)),
@@ -157,7 +157,7 @@ fn a_key_with_every_scope_but_the_one_that_is_needed_gets_nowhere() {
     let key = fixtures::api_key(&*bench.ids, bench.principal.organization());
     let before = bench.store.contents();
     for (need, questions) in by_need() {
-        let others: Vec<Scope> = Scope::ALL.into_iter().filter(|scope| Need::Scope(*scope) != need).collect();
+        let others: Vec<Scope> = Scope::ALL.into_iter().filter(|scope| Permission::Scope(*scope) != need).collect();
         let principal = Principal::of_key(&ApiKey { scopes: Scopes::of(&others), ..key.clone() });
         for (index, ask) in questions.iter().enumerate() {
             let refused = ask(&bench.services, &principal);
@@ -193,5 +193,5 @@ fn an_administrator_without_the_role_that_is_needed_gets_nowhere_and_is_told_whi
 fn what_is_about_oneself_is_nothing_for_the_command_line() {
     let bench = Bench::at("2026-01-20T12:00:00Z");
     let refused = own_account::list_sessions(&bench.services, &bench.principal, "session");
-    assert!(matches!(refused, Err(UseCaseError::Forbidden(Need::Administrator))), "{refused:?}");
+    assert!(matches!(refused, Err(UseCaseError::Forbidden(Permission::Administrator))), "{refused:?}");
 }

@@ -3,7 +3,7 @@
 use billing_application::catalog::{WantedCustomer, edit_customer};
 use billing_application::contracts::{current_invoices, next_invoices};
 use billing_application::documents::DocumentView;
-use billing_domain::contract::amendment::LastDay;
+use billing_domain::contract::amendment::CancelAt;
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::party::NetTerms;
 use billing_domain::patch::{Changes, Patch};
@@ -87,7 +87,7 @@ fn in_the_last_period_of_other_payment_times_nothing_is_next() {
 fn a_cancel_makes_the_current_period_the_last_in_the_preview_too() {
     let (books, contract) = quarter(PaymentTime::DuringUse);
     books.bill("2026-01-10T00:00:00Z");
-    books.cancel(contract, LastDay::PeriodEnd);
+    books.cancel(contract, CancelAt::PeriodEnd);
     let expected = format!("{UNNUMBERED}\n  2026-01-01…2026-01-31 calls × 0: 0.00\n  total 0.00 EUR");
     assert_eq!(shown(&next(&books, contract)), expected);
 }

@@ -2,18 +2,18 @@
 
 use std::cell::Cell;
 
-use billing_application::billing_run::{BillingRun, run_billing, run_billing_everywhere};
+use billing_application::billing_run::{BillingRunRequest, run_billing, run_billing_everywhere};
 use billing_application::catalog::{WantedEntity, edit_entity};
-use billing_application::error::{Thing, UseCaseError};
+use billing_application::error::{ResourceKind, UseCaseError};
 use billing_application::run_history::{forget_old_billing_runs, get_billing_run, list_billing_runs};
 use billing_application::verify::verify;
-use billing_domain::audit::Author;
+use billing_domain::audit::AuditActor;
 use billing_domain::page::PageRequest;
 use billing_domain::party::legal::Strictness;
 use billing_domain::patch::Changes;
 use billing_domain::ports::RunFilter;
 use billing_domain::refs::BillingRunRef;
-use billing_domain::runs::{KeptRun, RunFailure, RunHead, RunState};
+use billing_domain::runs::{BillingRunRecord, RunFailure, RunHead, RunState};
 use billing_testkit::fixtures::{self, fixed, requested};
 use uuid::Uuid;
 
@@ -33,7 +33,7 @@ fn runs(books: &Books) -> Vec<RunHead> {
     list_billing_runs(services, principal, &RunFilter::default(), PageRequest::LARGEST).expect("runs").items
 }
 
-fn whole(books: &Books, run_ref: BillingRunRef) -> KeptRun {
+fn whole(books: &Books, run_ref: BillingRunRef) -> BillingRunRecord {
     get_billing_run(&books.bench.services, &books.bench.principal, run_ref).expect("a run")
 }
 
@@ -42,13 +42,13 @@ fn a_run_tells_what_it_issued_and_a_dry_run_leaves_nothing() {
     let books = fees(3);
     books.clock("2026-02-02T00:00:00Z");
     let (services, principal) = (&books.bench.services, &books.bench.principal);
-    let dry = run_billing(services, principal, BillingRun::whole(true)).expect("a run");
+    let dry = run_billing(services, principal, BillingRunRequest::whole(true)).expect("a run");
     assert_eq!((dry.run_ref, runs(&books)), (None, Vec::new()));
 
-    let report = run_billing(services, principal, BillingRun::whole(false)).expect("a run");
+    let report = run_billing(services, principal, BillingRunRequest::whole(false)).expect("a run");
     let run_ref = report.run_ref.expect("it is kept");
-    let KeptRun { head, documents, failures } = whole(&books, run_ref);
-    assert_eq!((head.state(), head.author, head.contracts), (RunState::Finished, Author::CommandLine, 3));
+    let BillingRunRecord { head, documents, failures } = whole(&books, run_ref);
+    assert_eq!((head.state(), head.author, head.contracts), (RunState::Finished, AuditActor::CommandLine, 3));
     assert_eq!((head.issued, head.voided, head.failed, failures), (3, 0, 0, Vec::<RunFailure>::new()));
     let told: Vec<String> = documents.iter().map(|document| document.number.to_string()).collect();
     let issued: Vec<String> =
@@ -56,7 +56,7 @@ fn a_run_tells_what_it_issued_and_a_dry_run_leaves_nothing() {
     assert_eq!(told, issued);
     assert_eq!(runs(&books), [head]);
     let unknown = get_billing_run(services, principal, BillingRunRef::from_uuid(Uuid::nil()));
-    assert!(matches!(unknown, Err(UseCaseError::Unknown(Thing::BillingRun))));
+    assert!(matches!(unknown, Err(UseCaseError::Unknown(ResourceKind::BillingRun))));
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_run_that_is_broken_off_shows_as_unfinished_with_what_it_issued() {
         assert!(left.get() > 0, "the process ends here");
         true
     };
-    let run = BillingRun { dry_run: false, after: None, may_go_on: &breaks_off };
+    let run = BillingRunRequest { dry_run: false, after: None, may_go_on: &breaks_off };
     let broken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         run_billing(&books.bench.services, &books.bench.principal, run).map(drop)
     }));
@@ -85,7 +85,7 @@ fn a_run_without_time_is_cut_short() {
     books.clock("2026-02-02T00:00:00Z");
     let left = Cell::new(1);
     let may_go_on = || left.replace(left.get() - 1) > 0;
-    let run = BillingRun { dry_run: false, after: None, may_go_on: &may_go_on };
+    let run = BillingRunRequest { dry_run: false, after: None, may_go_on: &may_go_on };
     run_billing(&books.bench.services, &books.bench.principal, run).expect("a run");
     assert_eq!(runs(&books).pop().map(|run| (run.state(), run.issued, run.contracts)), Some((RunState::CutShort, 50, 50)));
 }
@@ -101,13 +101,13 @@ fn runs_of_the_clock_that_do_nothing_do_not_add_up() {
     books.clock("2026-02-02T00:00:00Z");
     run();
     let issued = runs(&books);
-    assert_eq!((issued.len(), issued[0].issued, issued[0].author), (1, 1, Author::Scheduler));
+    assert_eq!((issued.len(), issued[0].issued, issued[0].author), (1, 1, AuditActor::Scheduler));
     run();
     assert_eq!(runs(&books), issued);
     // Whoever asks for a run sees that there was one; of several that did nothing the last.
     for minute in 1..4 {
         books.clock(&format!("2026-02-02T00:0{minute}:00Z"));
-        let asked = run_billing(&books.bench.services, &books.bench.principal, BillingRun::whole(false)).expect("a run");
+        let asked = run_billing(&books.bench.services, &books.bench.principal, BillingRunRequest::whole(false)).expect("a run");
         let now = runs(&books);
         assert_eq!((now.len(), Some(now[0].run_ref)), (2, asked.run_ref));
         assert_eq!(now[1], issued[0]);
@@ -133,7 +133,7 @@ fn a_failure_is_recorded_when_it_changes() {
         assert_eq!(run(&format!("2026-02-01T03:0{minute}:00Z")), 1);
         assert_eq!(runs(&books), first, "it fails as before");
     }
-    let dry = run_billing(&books.bench.services, &books.bench.principal, BillingRun::whole(true)).expect("a run");
+    let dry = run_billing(&books.bench.services, &books.bench.principal, BillingRunRequest::whole(true)).expect("a run");
     assert_eq!((dry.failed.len(), runs(&books)), (1, first));
     let edit = Changes::of(|wanted: &mut WantedEntity| wanted.profile.paper.strictness = Strictness::Lenient);
     edit_entity(&books.bench.services, &books.bench.principal, &fixtures::entity_ref("main"), &edit).expect("an entity");

@@ -2,7 +2,7 @@
 
 use billing_application::catalog::{create_usage_product, edit_usage_product};
 use billing_application::error::UseCaseError;
-use billing_application::usage::{NamedCustomer, NamedUsageProduct, Neighbours, NewUsageEvent, TakenUsage, delete_event};
+use billing_application::usage::{Atomicity, IngestOutcome, NamedCustomer, NamedUsageProduct, NewUsageEvent, delete_event};
 use billing_domain::catalog::UsageProductProfile;
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::Purpose;
@@ -30,10 +30,10 @@ fn under(key: &str, body: u8, event: NewUsageEvent) -> NewUsageEvent {
 }
 
 /// The word for an outcome: the document's number, `=` before a repeated one, or what refuses it.
-fn word(outcome: &Result<TakenUsage, UseCaseError>) -> String {
+fn word(outcome: &Result<IngestOutcome, UseCaseError>) -> String {
     match outcome {
-        Ok(TakenUsage::Now(view)) => view.document_numbers.to_string(),
-        Ok(TakenUsage::Before(answer)) => format!("={answer}"),
+        Ok(IngestOutcome::Recorded(view)) => view.document_numbers.to_string(),
+        Ok(IngestOutcome::Replayed(answer)) => format!("={answer}"),
         Err(UseCaseError::NoMatch(MatchRefusal::NoMatchingContract)) => "no contract".to_owned(),
         Err(UseCaseError::Invalid(violations)) => violations.iter().map(|v| v.code).collect::<Vec<_>>().join(", "),
         Err(UseCaseError::AmountOutOfRange(_)) => "out of range".to_owned(),
@@ -43,7 +43,7 @@ fn word(outcome: &Result<TakenUsage, UseCaseError>) -> String {
     }
 }
 
-fn words(books: &Books, events: &[NewUsageEvent], neighbours: Neighbours) -> Vec<String> {
+fn words(books: &Books, events: &[NewUsageEvent], neighbours: Atomicity) -> Vec<String> {
     books.slice(events, neighbours).iter().map(word).collect()
 }
 
@@ -73,7 +73,7 @@ fn each_event_of_a_slice_has_its_own_outcome_in_its_own_place() {
         "unknown_reference, unknown_reference",
         "UB-INV-1",
     ];
-    assert_eq!(words(&books, &events, Neighbours::Unaffected), expected);
+    assert_eq!(words(&books, &events, Atomicity::PerEvent), expected);
     assert_eq!(books.documents(), "UB-INV-1 DRAFT\n  2026-01-01…2026-01-31 calls × 150: 12.50\n  total 12.50 EUR");
 }
 
@@ -94,7 +94,7 @@ fn an_event_too_large_for_its_document_is_refused_alone_and_takes_no_number() {
             ..calls(DAY, quantity)
         };
         let events = [gold("999999999999999"), gold("1"), gold("999999999999999"), gold("1"), calls(DAY, "1")];
-        let found = words(&books, &events, Neighbours::Unaffected);
+        let found = words(&books, &events, Atomicity::PerEvent);
         let expected = match net_terms {
             NetTerms::DueUponUsage => ["out of range", "UB-INV-2", "out of range", "UB-INV-3", "UB-INV-5"],
             _ => ["out of range", "UB-INV-1", "out of range", "UB-INV-1", "UB-INV-2"],
@@ -112,27 +112,27 @@ fn all_or_none_stores_nothing_when_one_is_refused() {
     let books = january(NetTerms::Days(14));
     let before = books.bench.store.contents();
     let events = [under("k", 1, calls(DAY, "60")), calls("2027-01-01T00:00:00Z", "1"), calls(DAY, "1")];
-    let refused = books.try_slice(&events, Neighbours::AllOrNone).expect_err("one is refused");
+    let refused = books.try_slice(&events, Atomicity::Atomic).expect_err("one is refused");
     let UseCaseError::EventsRefused(refused) = refused else { panic!("{refused:?}") };
     let refused: Vec<(usize, String)> = refused.into_iter().map(|(index, error)| (index, word(&Err(error)))).collect();
     assert_eq!(refused, [(1, "timestamp_in_future".to_owned())]);
     assert_eq!(books.bench.store.contents(), before);
     let taken = [under("k", 1, calls(DAY, "60")), calls(DAY, "1")];
-    assert_eq!(words(&books, &taken, Neighbours::AllOrNone), ["UB-INV-1", "UB-INV-1"]);
+    assert_eq!(words(&books, &taken, Atomicity::Atomic), ["UB-INV-1", "UB-INV-1"]);
 }
 
 #[test]
 fn an_event_is_taken_once_under_its_key_whatever_happens_to_it_later() {
     let books = january(NetTerms::Days(14));
     let event = || under("k", 1, calls(DAY, "60"));
-    let TakenUsage::Now(view) = books.slice(&[event()], Neighbours::Unaffected).remove(0).expect("taken") else {
+    let IngestOutcome::Recorded(view) = books.slice(&[event()], Atomicity::PerEvent).remove(0).expect("taken") else {
         panic!("taken now")
     };
-    assert_eq!(words(&books, &[event(), calls(DAY, "1")], Neighbours::Unaffected), ["=UB-INV-1", "UB-INV-1"]);
-    assert_eq!(words(&books, &[under("k", 2, calls(DAY, "60"))], Neighbours::Unaffected), ["reuse"]);
+    assert_eq!(words(&books, &[event(), calls(DAY, "1")], Atomicity::PerEvent), ["=UB-INV-1", "UB-INV-1"]);
+    assert_eq!(words(&books, &[under("k", 2, calls(DAY, "60"))], Atomicity::PerEvent), ["reuse"]);
     delete_event(&books.bench.services, &books.bench.principal, view.event.event_ref).expect("deleted");
     books.bill("2026-02-01T02:00:00Z");
-    assert_eq!(words(&books, &[event()], Neighbours::AllOrNone), ["=UB-INV-1"]);
+    assert_eq!(words(&books, &[event()], Atomicity::Atomic), ["=UB-INV-1"]);
     assert_eq!(
         books.documents(),
         "UB-INV-1 ISSUED, issued 2026-02-01, due 2026-02-15\n  2026-01-01…2026-01-31 calls × 1: 0.10\n  total 0.10 EUR"
@@ -146,18 +146,18 @@ fn a_repeat_is_known_though_its_usage_product_has_another_name_now() {
         let usage_product = NamedUsageProduct::Name(fixtures::usage_product("calls").profile.name);
         under("k", 1, NewUsageEvent { usage_product, ..calls(DAY, "1") })
     };
-    assert_eq!(words(&books, &[by_name()], Neighbours::Unaffected), ["UB-INV-1"]);
+    assert_eq!(words(&books, &[by_name()], Atomicity::PerEvent), ["UB-INV-1"]);
     let rename = Changes::of(|profile: &mut UsageProductProfile| profile.name = fixtures::line("Renamed"));
     let product = fixtures::usage_product_ref("calls");
     edit_usage_product(&books.bench.services, &books.bench.principal, &product, &rename).expect("a usage product");
-    assert_eq!(words(&books, &[by_name()], Neighbours::Unaffected), ["=UB-INV-1"]);
+    assert_eq!(words(&books, &[by_name()], Atomicity::PerEvent), ["=UB-INV-1"]);
 }
 
 #[test]
 fn a_refused_event_does_not_use_its_key_up() {
     let books = january(NetTerms::Days(14));
-    assert_eq!(words(&books, &[under("k", 1, calls("2025-01-01T00:00:00Z", "1"))], Neighbours::Unaffected), ["no contract"]);
-    assert_eq!(words(&books, &[under("k", 2, calls(DAY, "1"))], Neighbours::Unaffected), ["UB-INV-1"]);
+    assert_eq!(words(&books, &[under("k", 1, calls("2025-01-01T00:00:00Z", "1"))], Atomicity::PerEvent), ["no contract"]);
+    assert_eq!(words(&books, &[under("k", 2, calls(DAY, "1"))], Atomicity::PerEvent), ["UB-INV-1"]);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn repeats_within_a_slice_share_the_outcome_of_the_first() {
         under("c", 1, calls(DAY, "1")),
     ];
     let expected = ["UB-INV-1", "no contract", "=UB-INV-1", "reuse", "repeats_refused_event", "UB-INV-1"];
-    assert_eq!(words(&books, &events, Neighbours::Unaffected), expected);
+    assert_eq!(words(&books, &events, Atomicity::PerEvent), expected);
     assert!(books.documents().contains("calls × 61: 6.10"));
 }
 
@@ -186,8 +186,8 @@ fn late_events_of_a_slice_are_adjustments_like_those_that_come_alone() {
         books.bill("2026-02-01T02:00:00Z");
     }
     for event in &late {
-        alone.slice(std::slice::from_ref(event), Neighbours::Unaffected);
+        alone.slice(std::slice::from_ref(event), Atomicity::PerEvent);
     }
-    assert_eq!(words(&together, &late, Neighbours::Unaffected), ["UB-DBT-1"; 4]);
+    assert_eq!(words(&together, &late, Atomicity::PerEvent), ["UB-DBT-1"; 4]);
     assert_eq!(together.documents(), alone.documents());
 }

@@ -2,7 +2,7 @@
 
 use billing_application::catalog::{TaxBasisPatch, WantedEntity, create_entity};
 use billing_application::contracts::{AmendmentOptions, cancel_contract, current_invoices, next_invoices};
-use billing_domain::contract::amendment::{LastDay, ProductPatch, Since};
+use billing_domain::contract::amendment::{CancelAt, EffectiveFrom, ProductPatch};
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::{PaymentTime, RequestedLineItem};
 use billing_domain::patch::Patch;
@@ -31,7 +31,7 @@ fn a_payment_time_that_changes_with_the_next_period_bills_everything_once() {
         books.clock("2026-01-10T12:00:00Z");
         books.calls("2026-01-10T12:00:00Z", "100");
         let patch = ProductPatch { payment_time: Patch::Set(to), ..same(&api) };
-        books.edit(contract, vec![patch], Since::NextPeriod).expect("an edit");
+        books.edit(contract, vec![patch], EffectiveFrom::NextPeriod).expect("an edit");
         books.bill("2026-02-01T02:00:00Z");
         books.clock("2026-02-10T12:00:00Z");
         books.calls("2026-02-10T12:00:00Z", "10");
@@ -52,7 +52,7 @@ fn a_cycle_that_changes_with_the_next_period_makes_a_partial_one_first() {
     books.clock("2026-02-10T12:00:00Z");
     let patch =
         ProductPatch { billing_cycle: Patch::Set(BillingCycle::new(CycleUnit::Quarterly, 1).expect("done")), ..same(&api) };
-    books.edit(contract, vec![patch], Since::NextPeriod).expect("an edit");
+    books.edit(contract, vec![patch], EffectiveFrom::NextPeriod).expect("an edit");
     books.bill("2026-12-01T02:00:00Z");
     books.bill("2027-01-01T02:00:00Z");
     assert_documents(
@@ -77,7 +77,7 @@ fn after_a_gap_the_next_invoice_is_that_of_the_day_it_goes_on() {
     books.clock("2026-02-10T12:00:00Z");
     let longer =
         ProductPatch { billing_start_date: Some(date("2026-01-01")), billing_end_date: Some(date("2026-12-31")), ..same(&api) };
-    books.edit(contract, vec![longer], Since::Day(date("2026-04-01"))).expect("done");
+    books.edit(contract, vec![longer], EffectiveFrom::Day(date("2026-04-01"))).expect("done");
     let s = &books.bench;
     let current = current_invoices(&s.services, &s.principal, contract).expect("done");
     let next = next_invoices(&s.services, &s.principal, contract).expect("done");
@@ -103,7 +103,7 @@ fn a_reprice_from_a_past_day_bills_a_once_item_in_the_first_month() {
     books.bill("2026-02-01T02:00:00Z");
     books.clock("2026-02-10T12:00:00Z");
     books.reprice(&api, vec![fixed("fee", "28.00"), per_unit("calls", "0.05"), once("setup", "99.00")]);
-    books.edit(contract, vec![repriced(&api)], Since::Day(date("2026-01-01"))).expect("done");
+    books.edit(contract, vec![repriced(&api)], EffectiveFrom::Day(date("2026-01-01"))).expect("done");
     books.bill("2026-03-01T02:00:00Z");
     assert_documents(
         &books,
@@ -114,7 +114,7 @@ fn a_reprice_from_a_past_day_bills_a_once_item_in_the_first_month() {
         ],
     );
     let without = ProductPatch { line_items: Patch::Set(vec![RequestedLineItem::plain(line_item_id("fee"))]), ..same(&api) };
-    assert_eq!(code(books.edit(contract, vec![without], Since::Day(date("2026-01-01")))), "usage_already_reported");
+    assert_eq!(code(books.edit(contract, vec![without], EffectiveFrom::Day(date("2026-01-01")))), "usage_already_reported");
 }
 
 #[test]
@@ -127,11 +127,11 @@ fn a_cancelling_contract_may_end_earlier_and_not_later() {
     books.bill("2026-01-01T02:00:00Z");
     books.clock("2026-01-10T12:00:00Z");
     books.calls("2026-01-10T12:00:00Z", "100");
-    books.cancel(contract, LastDay::Day(date("2026-03-15")));
+    books.cancel(contract, CancelAt::Day(date("2026-03-15")));
     books.bill("2026-02-01T02:00:00Z");
     books.bill("2026-03-01T02:00:00Z");
     books.clock("2026-03-05T00:00:00Z");
-    books.cancel(contract, LastDay::Day(date("2026-03-10")));
+    books.cancel(contract, CancelAt::Day(date("2026-03-10")));
     assert_documents(
         &books,
         &[
@@ -142,7 +142,7 @@ fn a_cancelling_contract_may_end_earlier_and_not_later() {
         ],
     );
     let (services, principal) = (&books.bench.services, &books.bench.principal);
-    let later = cancel_contract(services, principal, contract, LastDay::Day(date("2026-03-12")), AmendmentOptions::default());
+    let later = cancel_contract(services, principal, contract, CancelAt::Day(date("2026-03-12")), AmendmentOptions::default());
     assert_eq!(code(later), "contract_over");
 }
 
@@ -156,7 +156,7 @@ fn a_void_invoice_is_billed_again_under_the_terms_in_force_then() {
     books.bill("2026-02-01T02:00:00Z");
     books.void("UB-INV-1").expect("done");
     let patch = ProductPatch { tax: Patch::Set(percent("19")), ..same(&api) };
-    books.edit(contract, vec![patch], Since::Day(date("2026-01-01"))).expect("done");
+    books.edit(contract, vec![patch], EffectiveFrom::Day(date("2026-01-01"))).expect("done");
     books.bill("2026-02-02T02:00:00Z");
     assert_documents(
         &books,
@@ -182,7 +182,7 @@ fn usage_stays_with_the_entity_of_its_own_period() {
     books.clock("2026-01-10T12:00:00Z");
     books.calls("2026-01-10T12:00:00Z", "100");
     let patch = ProductPatch { entity_ref: Patch::Set(us.entity_ref), ..same(&api) };
-    books.edit(contract, vec![patch], Since::NextPeriod).expect("an edit");
+    books.edit(contract, vec![patch], EffectiveFrom::NextPeriod).expect("an edit");
     // 02:00 in New York.
     books.bill("2026-02-01T07:00:00Z");
     assert_documents(
@@ -209,7 +209,7 @@ fn a_product_that_leaves_now_has_its_usage_on_a_closing_invoice() {
     books.bill("2026-01-01T02:00:00Z");
     books.clock("2026-01-10T12:00:00Z");
     books.calls("2026-01-10T12:00:00Z", "100");
-    books.edit(contract, vec![same(&support)], Since::CurrentPeriod).expect("done");
+    books.edit(contract, vec![same(&support)], EffectiveFrom::CurrentPeriod).expect("done");
     books.bill("2026-01-11T02:00:00Z");
     books.bill("2026-02-01T02:00:00Z");
     assert_documents(

@@ -6,7 +6,7 @@ use billing_application::error::UseCaseError;
 use billing_domain::catalog::LineItem;
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::{PaymentTime, RequestedLineItem, RequestedProduct};
-use billing_domain::document::linking::Slot;
+use billing_domain::document::linking::SlotKind;
 use billing_domain::document::{DocumentKind, Purpose};
 use billing_domain::party::NetTerms;
 use billing_testkit::fixtures::{self, fixed, once, per_unit, requested, volume, with_charge};
@@ -63,7 +63,7 @@ fn during_use_bills_usage_on_the_next_invoice_and_the_last_on_a_closing_one() {
     let closing = books.bench.documents().pop().expect("a closing invoice");
     assert_eq!(
         (closing.purpose, closing.period),
-        (Purpose::Regular(Slot::Closing), fixtures::period("2026-02-01", "2026-02-28"))
+        (Purpose::Regular(SlotKind::Closing), fixtures::period("2026-02-01", "2026-02-28"))
     );
 }
 
@@ -81,7 +81,7 @@ fn before_use_bills_usage_on_a_debit_of_the_periods_invoice() {
         ],
     );
     let debit = &books.bench.documents()[1];
-    assert_eq!((debit.kind, debit.purpose), (DocumentKind::Debit, Purpose::Regular(Slot::UsageDebit)));
+    assert_eq!((debit.kind, debit.purpose), (DocumentKind::Debit, Purpose::Regular(SlotKind::UsageDebit)));
 }
 
 fn prepaid(quantity: &str) -> LineItem {

@@ -2,7 +2,7 @@
 
 use billing_application::usage::get_event;
 use billing_domain::catalog::{LineItem, Pricing};
-use billing_domain::contract::amendment::Since;
+use billing_domain::contract::amendment::EffectiveFrom;
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::{DocumentState, Purpose};
 use billing_domain::party::NetTerms;
@@ -126,7 +126,7 @@ fn children_are_corrected_by_an_edit_at_once_and_the_minimum_is_the_debits() {
     let event = books.calls("2026-01-05T12:00:00Z", "100");
     let halved = with_charge(per_unit("calls", "0.50"), |charge| charge.minimum_amount = Some(fixtures::price("45.00")));
     books.reprice(&api, vec![halved]);
-    books.edit(contract, vec![repriced(&api)], Since::CurrentPeriod).expect("an edit");
+    books.edit(contract, vec![repriced(&api)], EffectiveFrom::CurrentPeriod).expect("an edit");
     books.bill("2026-02-01T02:00:00Z");
     assert_documents(
         &books,

@@ -8,16 +8,16 @@ use billing_application::Services;
 use billing_application::UseCase;
 use billing_application::catalog::edit_usage_product;
 use billing_application::error::{UseCaseError, UseCaseResult};
-use billing_application::idempotency::KeyedRequest;
+use billing_application::idempotency::IdempotentRequest;
 use billing_application::usage::{
-    Carried, Changed, EVENTS_PER_TRANSACTION, EventChange, EventUpdate, EventView, Keyed, NewUsageEvent, Reporter, TakenBatch,
-    TakenUsage, UsageWriter, Waiting, WaitingBatch, WaitingChange, WaitingEvent, WaitingWhole, Work, WriterBusy, WriterLimits,
-    delete_event, update_event,
+    BatchOutcome, ChangeOutcome, EVENTS_PER_TRANSACTION, EventChange, EventUpdate, EventView, Execution, IdempotentWork,
+    IngestOutcome, NewUsageEvent, QueuedBatch, QueuedChange, QueuedEvent, QueuedRequest, QueuedTransaction, Requester,
+    UsageWriter, Work, WriterBusy, WriterLimits, delete_event, update_event,
 };
 use billing_domain::access::{ApiKey, Principal, Scope, Scopes, TokenClaims};
 use billing_domain::catalog::{Aggregation, UsageProductProfile};
 use billing_domain::contract::terms::PaymentTime;
-use billing_domain::idempotency::{BodyHash, IdempotencyKey, KeptAnswer, RequestKey};
+use billing_domain::idempotency::{BodyHash, IdempotencyKey, ScopedIdempotencyKey, StoredResponse};
 use billing_domain::party::NetTerms;
 use billing_domain::patch::Changes;
 use billing_domain::ports::{Access, Insertion, RollBack, Store, StoreError, StoreResult, Tx, transact};
@@ -120,7 +120,7 @@ impl Store for Doored {
     }
 }
 
-type Told<T = TakenUsage> = (Option<Principal>, UseCaseResult<Carried<T>>);
+type WriterReply<T = IngestOutcome> = (Option<Principal>, UseCaseResult<Execution<T>>);
 
 /// A customer with calls in January, a writer, and the door in front of its store.
 struct Office {
@@ -149,17 +149,22 @@ impl Office {
         office
     }
 
-    fn submit_as(&self, reporter: Reporter, event: NewUsageEvent, patience: Duration) -> Result<Receiver<Told>, WriterBusy> {
+    fn submit_as(
+        &self,
+        reporter: Requester,
+        event: NewUsageEvent,
+        patience: Duration,
+    ) -> Result<Receiver<WriterReply>, WriterBusy> {
         let (reply, told) = channel();
         let reply = Box::new(move |principal, outcome| drop(reply.send((principal, outcome))));
         let answer = |view: &EventView| view.document_numbers.to_string();
-        let work = Work::Event(Box::new(WaitingEvent { event, answer, keyed: None, reply }));
-        self.writer.submit(Waiting { reporter, until: Instant::now() + patience, work })?;
+        let work = Work::Event(Box::new(QueuedEvent { event, answer, keyed: None, reply }));
+        self.writer.submit(QueuedRequest { reporter, until: Instant::now() + patience, work })?;
         Ok(told)
     }
 
-    fn submit(&self, event: NewUsageEvent) -> Receiver<Told> {
-        self.submit_as(Reporter::Known(self.books.bench.principal.clone()), event, SOON).expect("room")
+    fn submit(&self, event: NewUsageEvent) -> Receiver<WriterReply> {
+        self.submit_as(Requester::Known(self.books.bench.principal.clone()), event, SOON).expect("room")
     }
 
     /// Has events wait together: they are submitted while another one is written.
@@ -186,26 +191,31 @@ impl Office {
 
     fn submit_work<T: Send + 'static>(
         &self,
-        reporter: Reporter,
+        reporter: Requester,
         work: impl FnOnce(Box<dyn FnOnce(Option<Principal>, UseCaseResult<T>) + Send>) -> Work,
     ) -> Receiver<(Option<Principal>, UseCaseResult<T>)> {
         let (reply, told) = channel();
         let work = work(Box::new(move |principal, outcome| drop(reply.send((principal, outcome)))));
-        self.writer.submit(Waiting { reporter, until: Instant::now() + SOON, work }).expect("room");
+        self.writer.submit(QueuedRequest { reporter, until: Instant::now() + SOON, work }).expect("room");
         told
     }
 
-    fn known(&self) -> Reporter {
-        Reporter::Known(self.books.bench.principal.clone())
+    fn known(&self) -> Requester {
+        Requester::Known(self.books.bench.principal.clone())
     }
 
-    fn batch(&self, events: Vec<NewUsageEvent>) -> Receiver<(Option<Principal>, UseCaseResult<TakenBatch>)> {
+    fn batch(&self, events: Vec<NewUsageEvent>) -> Receiver<(Option<Principal>, UseCaseResult<BatchOutcome>)> {
         let answer = |view: &EventView| view.document_numbers.to_string();
-        self.submit_work(self.known(), |reply| Work::Batch(WaitingBatch { events, answer, goes_on: false, reply }))
+        self.submit_work(self.known(), |reply| Work::Batch(QueuedBatch { events, answer, goes_on: false, reply }))
     }
 
-    fn change(&self, event_ref: EventRef, change: EventChange, keyed: Option<Keyed<Changed>>) -> Receiver<Told<Changed>> {
-        self.submit_work(self.known(), |reply| Work::Change(WaitingChange { event_ref, change, keyed, reply }))
+    fn change(
+        &self,
+        event_ref: EventRef,
+        change: EventChange,
+        keyed: Option<IdempotentWork<ChangeOutcome>>,
+    ) -> Receiver<WriterReply<ChangeOutcome>> {
+        self.submit_work(self.known(), |reply| Work::Change(QueuedChange { event_ref, change, keyed, reply }))
     }
 
     /// Takes events of so many calls each, one after the other.
@@ -230,16 +240,16 @@ impl Office {
 }
 
 /// The word for what somebody was told: the document's number, `=` before a repeated one, or what refuses it.
-fn word(told: &Receiver<Told>) -> String {
+fn word(told: &Receiver<WriterReply>) -> String {
     match told.recv_timeout(SOON).expect("an answer").1 {
-        Ok(Carried::Now(TakenUsage::Now(view))) => view.document_numbers.to_string(),
-        Ok(Carried::Now(TakenUsage::Before(answer))) => format!("={answer}"),
-        Ok(Carried::Before(answer)) => format!("again {}", String::from_utf8_lossy(&answer.0)),
+        Ok(Execution::Executed(IngestOutcome::Recorded(view))) => view.document_numbers.to_string(),
+        Ok(Execution::Executed(IngestOutcome::Replayed(answer))) => format!("={answer}"),
+        Ok(Execution::Replayed(answer)) => format!("again {}", String::from_utf8_lossy(&answer.0)),
         Err(error) => error.to_string(),
     }
 }
 
-fn words(told: &[Receiver<Told>]) -> Vec<String> {
+fn words(told: &[Receiver<WriterReply>]) -> Vec<String> {
     told.iter().map(word).collect()
 }
 
@@ -288,7 +298,7 @@ fn a_token_is_looked_up_with_its_event() {
     .expect("a key that is deleted");
     let told = office.together(|| {
         [&live, &ended, &deleted, &live, &idle, &reads]
-            .map(|claims| office.submit_as(Reporter::Bearer(claims.clone()), calls(DAY, "10"), SOON).expect("room"))
+            .map(|claims| office.submit_as(Requester::Bearer(claims.clone()), calls(DAY, "10"), SOON).expect("room"))
     });
     let told = told.map(|told| told.recv_timeout(SOON).expect("an answer"));
     let taken = told.each_ref().map(|(_, outcome)| outcome.is_ok());
@@ -299,8 +309,8 @@ fn a_token_is_looked_up_with_its_event() {
     assert!(matches!(told[5].1, Err(UseCaseError::Forbidden(_))));
     let by = told.each_ref().map(|(_, outcome)| {
         outcome.as_ref().ok().map(|taken| match taken {
-            Carried::Now(TakenUsage::Now(view)) => view.event.revised_by,
-            Carried::Now(TakenUsage::Before(_)) | Carried::Before(_) => panic!("it has no key"),
+            Execution::Executed(IngestOutcome::Recorded(view)) => view.event.revised_by,
+            Execution::Executed(IngestOutcome::Replayed(_)) | Execution::Replayed(_) => panic!("it has no key"),
         })
     });
     assert_eq!(by[0], told[0].0.as_ref().map(Principal::actor));
@@ -341,7 +351,7 @@ fn events_due_upon_usage_have_a_document_each() {
 #[test]
 fn too_many_are_turned_away_with_nothing_done() {
     let office = Office::new(NetTerms::Days(14), WriterLimits { events: 2, ..WriterLimits::default() });
-    let by = || Reporter::Known(office.books.bench.principal.clone());
+    let by = || Requester::Known(office.books.bench.principal.clone());
     office.store.close();
     let first = office.submit(calls(DAY, "1"));
     office.store.wait_for_one();
@@ -363,7 +373,7 @@ fn one_larger_than_all_that_may_wait_is_taken_when_nobody_else_waits() {
 fn what_nobody_waits_for_any_more_is_not_taken() {
     let office = Office::with_a_draft();
     let told = office.together(|| {
-        let by = Reporter::Known(office.books.bench.principal.clone());
+        let by = Requester::Known(office.books.bench.principal.clone());
         [office.submit_as(by, calls(DAY, "1000"), Duration::ZERO).expect("room"), office.submit(calls(DAY, "10"))]
     });
     assert_eq!(word(&told[1]), "UB-INV-1");
@@ -388,15 +398,15 @@ fn a_group_that_shows_wrong_books_is_divided_until_the_others_are_taken() {
 #[test]
 fn a_panic_takes_nobody_else_with_it() {
     let office = Office::with_a_draft();
-    let (reply, told) = channel::<Told>();
+    let (reply, told) = channel::<WriterReply>();
     let reply = Box::new(move |_, _| {
         let _reply = &reply;
         panic!("as the test wants it")
     });
-    let reporter = Reporter::Known(office.books.bench.principal.clone());
+    let reporter = Requester::Known(office.books.bench.principal.clone());
     let answer = |_: &EventView| String::new();
-    let work = Work::Event(Box::new(WaitingEvent { event: calls(DAY, "1"), answer, keyed: None, reply }));
-    office.writer.submit(Waiting { reporter, until: Instant::now() + SOON, work }).expect("room");
+    let work = Work::Event(Box::new(QueuedEvent { event: calls(DAY, "1"), answer, keyed: None, reply }));
+    office.writer.submit(QueuedRequest { reporter, until: Instant::now() + SOON, work }).expect("room");
     assert_eq!(told.recv_timeout(SOON).err(), Some(RecvTimeoutError::Disconnected));
     assert_eq!(word(&office.submit(calls(DAY, "10"))), "UB-INV-1");
 }
@@ -407,7 +417,7 @@ fn who_waits_when_it_stops_is_taken_and_nobody_after() {
     let told = office.together(|| [office.submit(calls(DAY, "10"))]);
     office.writer.stop();
     assert_eq!(word(&told[0]), "UB-INV-1");
-    let by = Reporter::Known(office.books.bench.principal.clone());
+    let by = Requester::Known(office.books.bench.principal.clone());
     assert_eq!(office.submit_as(by, calls(DAY, "1"), SOON).err(), Some(WriterBusy));
 }
 
@@ -420,16 +430,16 @@ fn at(timestamp: &str) -> EventChange {
 }
 
 /// The word for what became of a change: the documents, `-` for a deleted event, or what refuses it.
-fn changed(told: &Receiver<Told<Changed>>) -> String {
+fn changed(told: &Receiver<WriterReply<ChangeOutcome>>) -> String {
     match told.recv_timeout(SOON).expect("an answer").1 {
-        Ok(Carried::Now(Changed::Updated(view))) => view.document_numbers.to_string(),
-        Ok(Carried::Now(Changed::Deleted)) => "-".to_owned(),
-        Ok(Carried::Before(answer)) => format!("again {}", String::from_utf8_lossy(&answer.0)),
+        Ok(Execution::Executed(ChangeOutcome::Updated(view))) => view.document_numbers.to_string(),
+        Ok(Execution::Executed(ChangeOutcome::Deleted)) => "-".to_owned(),
+        Ok(Execution::Replayed(answer)) => format!("again {}", String::from_utf8_lossy(&answer.0)),
         Err(error) => error.to_string(),
     }
 }
 
-fn taken(told: &Receiver<(Option<Principal>, UseCaseResult<TakenBatch>)>) -> TakenBatch {
+fn taken(told: &Receiver<(Option<Principal>, UseCaseResult<BatchOutcome>)>) -> BatchOutcome {
     told.recv_timeout(SOON).expect("an answer").1.expect("a batch that is taken")
 }
 
@@ -495,12 +505,12 @@ fn a_change_of_another_principal_follows() {
     let told = office.together(|| {
         let by = |reporter, event_ref| {
             let change = to("7");
-            office.submit_work(reporter, |reply| Work::Change(WaitingChange { event_ref, change, keyed: None, reply }))
+            office.submit_work(reporter, |reply| Work::Change(QueuedChange { event_ref, change, keyed: None, reply }))
         };
-        [by(office.known(), events[0]), by(Reporter::Bearer(claims), events[1]), by(Reporter::Bearer(reads), events[0])]
+        [by(office.known(), events[0]), by(Requester::Bearer(claims), events[1]), by(Requester::Bearer(reads), events[0])]
     });
     let by = told.map(|told| match told.recv_timeout(SOON).expect("an answer") {
-        (_, Ok(Carried::Now(Changed::Updated(view)))) => Some(view.event.revised_by),
+        (_, Ok(Execution::Executed(ChangeOutcome::Updated(view)))) => Some(view.event.revised_by),
         (principal, Err(UseCaseError::Forbidden(_))) => principal.map(|_| None).expect("somebody"),
         other => panic!("{other:?}"),
     });
@@ -513,14 +523,14 @@ fn a_change_under_a_key_is_carried_out_once() {
     let office = Office::with_a_draft();
     let events = office.events(&["10"]);
     let change = |quantity: &str, body: u8| {
-        let key = RequestKey { path: "/update".to_owned(), key: IdempotencyKey::parse("k").expect("a key") };
+        let key = ScopedIdempotencyKey { path: "/update".to_owned(), key: IdempotencyKey::parse("k").expect("a key") };
         let body = BodyHash([body; 32]);
-        let request = KeyedRequest { use_case: UseCase::UpdateEvent, key, body, wait: Duration::ZERO, sealed_for: None };
-        let render: fn(&Changed) -> KeptAnswer = |changed| match changed {
-            Changed::Updated(view) => KeptAnswer(view.event.quantity.as_decimal().to_string().into_bytes()),
-            Changed::Deleted => KeptAnswer(Vec::new()),
+        let request = IdempotentRequest { use_case: UseCase::UpdateEvent, key, body, wait: Duration::ZERO, sealed_for: None };
+        let render: fn(&ChangeOutcome) -> StoredResponse = |changed| match changed {
+            ChangeOutcome::Updated(view) => StoredResponse(view.event.quantity.as_decimal().to_string().into_bytes()),
+            ChangeOutcome::Deleted => StoredResponse(Vec::new()),
         };
-        office.change(events[0], to(quantity), Some(Keyed { request, render }))
+        office.change(events[0], to(quantity), Some(IdempotentWork { request, render }))
     };
     // Of twins that wait together one is carried out, and the other told to come again.
     let told = office.together(|| [change("11", 1), change("11", 1)]);
@@ -541,7 +551,7 @@ fn a_batch_takes_turns_with_single_events() {
         (batch, office.submit(calls(DAY, "1")))
     });
     assert_eq!(word(&told.1), "UB-INV-1");
-    let TakenBatch { results, stopped_by } = taken(&told.0);
+    let BatchOutcome { results, stopped_by } = taken(&told.0);
     assert!(stopped_by.is_none());
     assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 2_000);
     assert!(office.books.documents().contains("calls × 2003"), "{}", office.books.documents());
@@ -552,7 +562,7 @@ fn a_batch_takes_turns_with_single_events() {
 #[test]
 fn batches_alone_are_written_a_thousand_at_a_time() {
     let office = Office::with_a_draft();
-    let TakenBatch { results, .. } = taken(&office.batch(vec![calls(DAY, "1"); 2_001]));
+    let BatchOutcome { results, .. } = taken(&office.batch(vec![calls(DAY, "1"); 2_001]));
     assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 2_001);
     let sizes = office.writer.figures().events.sizes;
     assert_eq!((sizes.count(), sizes.largest()), (3, EVENTS_PER_TRANSACTION as u64));
@@ -569,7 +579,7 @@ fn a_batch_that_is_stopped_says_what_is_stored() {
         office.store.open();
         let outcome = told.recv_timeout(SOON).expect("an answer").1;
         let (results, error) = match outcome {
-            Ok(TakenBatch { results, stopped_by }) => (results, stopped_by),
+            Ok(BatchOutcome { results, stopped_by }) => (results, stopped_by),
             Err(error) => (Vec::new(), Some(error)),
         };
         assert_eq!(results.iter().filter(|result| result.is_ok()).count(), stored);
@@ -586,7 +596,7 @@ fn what_is_wrong_with_a_batch_leaves_single_events_alone() {
         let answer = |_: &EventView| panic!("as the test wants it");
         let events = vec![calls(DAY, "1"), under("b", calls(DAY, "1"))];
         let batch =
-            office.submit_work(office.known(), |reply| Work::Batch(WaitingBatch { events, answer, goes_on: false, reply }));
+            office.submit_work(office.known(), |reply| Work::Batch(QueuedBatch { events, answer, goes_on: false, reply }));
         (singles, batch)
     });
     assert_eq!(words(&told.0), ["UB-INV-1"; 3]);
@@ -601,8 +611,8 @@ fn what_is_one_transaction_has_its_turn() {
     let (done, did) = channel();
     office.together(|| {
         let work = Box::new(move |services: &Services<'_>| done.send(services.now()).expect("somebody waits"));
-        let work = Work::Whole(WaitingWhole { events: 10_000, bytes: 1, work });
-        office.writer.submit(Waiting { reporter: office.known(), until: Instant::now() + SOON, work }).expect("room");
+        let work = Work::Whole(QueuedTransaction { events: 10_000, bytes: 1, work });
+        office.writer.submit(QueuedRequest { reporter: office.known(), until: Instant::now() + SOON, work }).expect("room");
     });
     assert_eq!(did.recv_timeout(SOON).ok(), Some(office.books.bench.now()));
 }
@@ -619,14 +629,14 @@ fn what_an_organization_always_has_room_for_is_let_in_however_many_of_others_wai
     office.store.wait_for_one();
     let own = [(); 2].map(|()| office.submit(calls(DAY, "1")));
     assert_eq!(office.submit_as(office.known(), calls(DAY, "1"), SOON).err(), Some(WriterBusy));
-    let theirs = office.submit_as(Reporter::Bearer(stranger), calls(DAY, "1"), SOON).expect("room");
+    let theirs = office.submit_as(Requester::Bearer(stranger), calls(DAY, "1"), SOON).expect("room");
     let batch = office.batch(vec![calls(DAY, "1")]);
     let full = |goes_on| {
-        let (reply, _told) = channel::<UseCaseResult<TakenBatch>>();
+        let (reply, _told) = channel::<UseCaseResult<BatchOutcome>>();
         let reply = Box::new(move |_, outcome| drop(reply.send(outcome)));
         let answer = |view: &EventView| view.document_numbers.to_string();
-        let work = Work::Batch(WaitingBatch { events: vec![calls(DAY, "1")], answer, goes_on, reply });
-        office.writer.submit(Waiting { reporter: office.known(), until: Instant::now() + SOON, work })
+        let work = Work::Batch(QueuedBatch { events: vec![calls(DAY, "1")], answer, goes_on, reply });
+        office.writer.submit(QueuedRequest { reporter: office.known(), until: Instant::now() + SOON, work })
     };
     assert_eq!((full(false), full(true)), (Err(WriterBusy), Ok(())));
     office.store.open();

@@ -8,11 +8,11 @@ use chrono::NaiveDate;
 use super::Amendment;
 use crate::calendar::Period;
 use crate::contract::terms::{ProductTerms, SelectedCharge, SelectedLineItem};
-use crate::contract::{Agreed, Clip, Contract, ContractProduct, EndReason, Segment};
+use crate::contract::{Contract, ContractProduct, EndReason, Segment, SegmentTerms, TermsInterval};
 use crate::refs::ProductNo;
 
 /// The next version in the making.
-pub(super) struct Draft {
+pub(super) struct VersionBuilder {
     pub(super) contract: Contract,
     /// Why what ends by it ends.
     ends: EndReason,
@@ -20,7 +20,7 @@ pub(super) struct Draft {
     pub(super) restructured: BTreeMap<ProductNo, NaiveDate>,
 }
 
-impl Draft {
+impl VersionBuilder {
     pub(super) fn of(contract: &Contract, ends: EndReason) -> Self {
         let contract = Contract { version: contract.version + 1, ..contract.clone() };
         Self { contract, ends, since: BTreeMap::new(), restructured: BTreeMap::new() }
@@ -38,7 +38,7 @@ impl Draft {
         if let Some(first) = was.segments.get(same).map(|first| first.in_force_from)
             && said.first().is_none_or(|next| first < next.in_force_from)
         {
-            let nothing = Segment { version, in_force_from: first, agreed: Agreed::Ended(self.ends) };
+            let nothing = Segment { version, in_force_from: first, agreed: SegmentTerms::Ended(self.ends) };
             said.insert(0, same.checked_sub(1).map_or(nothing, |before| was.segments[before].clone()));
         }
         if said.is_empty() {
@@ -64,11 +64,11 @@ pub(super) fn present(product: &ContractProduct) -> ContractProduct {
 /// The product with what held as a version had it.
 pub(super) fn as_of(product: &ContractProduct, version: u32) -> ContractProduct {
     let mut segments: Vec<Segment> = Vec::new();
-    let end = |in_force_from| Segment { version: 0, in_force_from, agreed: Agreed::Ended(EndReason::Removed) };
+    let end = |in_force_from| Segment { version: 0, in_force_from, agreed: SegmentTerms::Ended(EndReason::Removed) };
     for segment in product.chain_of(version) {
         match (segments.last().map(|before| &before.agreed), &segment.agreed) {
-            (None | Some(Agreed::Ended(_)), Agreed::Ended(_)) => continue,
-            (Some(Agreed::Billed(before)), Agreed::Billed(terms)) => {
+            (None | Some(SegmentTerms::Ended(_)), SegmentTerms::Ended(_)) => continue,
+            (Some(SegmentTerms::Billed(before)), SegmentTerms::Billed(terms)) => {
                 if before == terms {
                     continue;
                 }
@@ -91,14 +91,14 @@ pub(super) fn cut(product: &ContractProduct, end: NaiveDate, reason: EndReason) 
     if product.billed().is_some_and(|billed| end < billed.end()) {
         next.segments.retain(|segment| segment.in_force_from < end);
         let in_force_from = take_end(&mut next).unwrap_or(end);
-        next.segments.push(Segment { version: 0, in_force_from, agreed: Agreed::Ended(reason) });
+        next.segments.push(Segment { version: 0, in_force_from, agreed: SegmentTerms::Ended(reason) });
     }
     next
 }
 
 /// Takes back that a product ends otherwise than its terms do; returns the day it ended on.
 pub(super) fn take_end(product: &mut ContractProduct) -> Option<NaiveDate> {
-    let last = product.segments.pop_if(|last| matches!(last.agreed, Agreed::Ended(_)))?;
+    let last = product.segments.pop_if(|last| matches!(last.agreed, SegmentTerms::Ended(_)))?;
     Some(last.in_force_from)
 }
 
@@ -130,7 +130,7 @@ pub(super) fn interrupted(product: &ContractProduct, end: NaiveDate, again: Naiv
     let agreed = product.segments.iter().rfind(|segment| segment.in_force_from <= again).map(|segment| segment.agreed.clone());
     let later = product.segments.iter().filter(|segment| segment.in_force_from > again).cloned();
     let mut segments: Vec<Segment> = product.segments.iter().filter(|segment| segment.in_force_from < end).cloned().collect();
-    segments.push(Segment { version: 0, in_force_from: end, agreed: Agreed::Ended(EndReason::Removed) });
+    segments.push(Segment { version: 0, in_force_from: end, agreed: SegmentTerms::Ended(EndReason::Removed) });
     segments.extend(agreed.map(|agreed| Segment { version: 0, in_force_from: again, agreed }));
     segments.extend(later);
     present(&ContractProduct { no: product.no, segments })
@@ -161,7 +161,7 @@ pub(super) fn keeping_quantities(mut now: SelectedLineItem, agreed: &SelectedLin
 }
 
 /// The first day that is billed otherwise: on other terms, in another quantity, not at all any more, or now.
-fn first_change(was: &[Clip<'_>], is: &[Clip<'_>]) -> Option<NaiveDate> {
+fn first_change(was: &[TermsInterval<'_>], is: &[TermsInterval<'_>]) -> Option<NaiveDate> {
     let (old, new) = (timed(was), timed(is));
     let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
     match (old.get(same), new.get(same)) {
@@ -172,7 +172,7 @@ fn first_change(was: &[Clip<'_>], is: &[Clip<'_>]) -> Option<NaiveDate> {
 
 /// What is billed when, without what holds for documents that aren't there yet. Days that follow each other on the same terms
 /// and in the same quantities are one.
-fn timed(plan: &[Clip<'_>]) -> Vec<(ProductTerms, Period)> {
+fn timed(plan: &[TermsInterval<'_>]) -> Vec<(ProductTerms, Period)> {
     let mut timed: Vec<(ProductTerms, Period)> = Vec::new();
     for clip in plan {
         let steps = clip.terms.line_items.iter().flat_map(SelectedLineItem::steps).map(|step| step.from);

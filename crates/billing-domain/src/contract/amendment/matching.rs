@@ -1,6 +1,6 @@
 //! Elements of an edit → the contract's products (billing rules 7).
 
-use super::{ProductPatch, Situation, start_of, still_bills};
+use super::{AmendmentContext, ProductPatch, start_of, still_bills};
 use crate::contract::{Contract, ContractProduct};
 use crate::refs::ProductNo;
 use crate::violation::Violations;
@@ -13,7 +13,7 @@ use crate::violation::Violations;
 pub(super) fn match_products(
     contract: &Contract,
     patches: &[ProductPatch],
-    now: &Situation<'_>,
+    now: &AmendmentContext<'_>,
 ) -> Result<Vec<Option<ProductNo>>, Violations> {
     let priced = |product: &&ContractProduct, patch: &ProductPatch| {
         product.newest_terms().is_some_and(|terms| terms.pricing.pricing_ref == patch.pricing_ref)

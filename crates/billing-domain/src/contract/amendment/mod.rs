@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 
-use self::chain::{Draft, as_of, cut, present};
+use self::chain::{VersionBuilder, as_of, cut, present};
 use self::matching::match_products;
-pub use self::patch::{ProductPatch, TreatmentPatch};
+pub use self::patch::{ProductPatch, TaxTreatmentPatch};
 use self::product::{add_product, amend_product};
-use super::agreement::Catalog;
+use super::resolve::Catalog;
 use super::terms::{ProductTerms, QuantityStep, SelectedCharge};
-use super::{Agreed, Contract, ContractProduct, EndReason, check_products};
+use super::{Contract, ContractProduct, EndReason, SegmentTerms, check_products};
 use crate::calendar::{Timestamp, day_after};
 use crate::patch::Patch;
 use crate::quantity::Quantity;
@@ -34,7 +34,7 @@ const EFFECTIVE_FROM: &str = "effective_from";
 
 /// From when a change holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Since {
+pub enum EffectiveFrom {
     /// From each product's next period.
     #[default]
     NextPeriod,
@@ -46,7 +46,7 @@ pub enum Since {
 
 /// When a cancelled contract ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LastDay {
+pub enum CancelAt {
     /// With each product's current period.
     #[default]
     PeriodEnd,
@@ -64,7 +64,7 @@ pub struct ContractEdit {
     /// The new full list of products; `None` keeps the present one.
     pub products: Option<Vec<ProductPatch>>,
     /// From when it holds.
-    pub since: Since,
+    pub since: EffectiveFrom,
     /// The version the edit starts from: it names only what differs from that.
     pub version: Option<u32>,
 }
@@ -98,7 +98,7 @@ pub struct Amendment {
 }
 
 /// What a decision about terms needs to know beside the contract.
-pub struct Situation<'a> {
+pub struct AmendmentContext<'a> {
     /// Today, where a product's terms bill.
     pub today: &'a dyn Fn(&ProductTerms) -> NaiveDate,
     /// Whether a product has billed or has usage: its first day stands then.
@@ -110,7 +110,12 @@ pub struct Situation<'a> {
 /// # Errors
 /// [`Refusal::Invalid`] with every violation, [`Refusal::Conflict`] `version_conflict`, `already_started` or
 /// `product_over`.
-pub fn edited(contract: &Contract, edit: &ContractEdit, catalog: &Catalog, now: &Situation<'_>) -> Result<Amendment, Refusal> {
+pub fn edited(
+    contract: &Contract,
+    edit: &ContractEdit,
+    catalog: &Catalog,
+    now: &AmendmentContext<'_>,
+) -> Result<Amendment, Refusal> {
     if let Some(version) = edit.version.filter(|version| *version != contract.version) {
         if version > contract.version {
             let detail = format!("must be the contract's newest version, {}, or be left out", contract.version);
@@ -119,13 +124,13 @@ pub fn edited(contract: &Contract, edit: &ContractEdit, catalog: &Catalog, now: 
         let detail = format!("the contract has version {} now: read it again and edit that", contract.version);
         return Err(Refusal::conflict("version_conflict", detail));
     }
-    if let (Since::Day(day), Some(first)) = (edit.since, contract.first_day())
+    if let (EffectiveFrom::Day(day), Some(first)) = (edit.since, contract.first_day())
         && day < first
     {
         let detail = format!("must not be before the contract's first day, {first}");
         return Err(Refusal::field(&[EFFECTIVE_FROM], "out_of_range", detail));
     }
-    let mut draft = Draft::of(contract, EndReason::Removed);
+    let mut draft = VersionBuilder::of(contract, EndReason::Removed);
     if edit.po_number.is_named() {
         draft.contract.po_number = edit.po_number.clone().apply(contract.po_number.clone());
     }
@@ -140,7 +145,7 @@ pub fn edited(contract: &Contract, edit: &ContractEdit, catalog: &Catalog, now: 
         }
     }
     // With a version, or with a body that says no more than what is wanted, what is said again is no change.
-    let compares = edit.version.is_some() || edit.since == Since::NextPeriod;
+    let compares = edit.version.is_some() || edit.since == EffectiveFrom::NextPeriod;
     let mut found = Violations::none();
     for (i, patch) in patches.iter().enumerate() {
         let decided = match matched[i].and_then(|no| contract.product(no)) {
@@ -166,8 +171,13 @@ pub fn edited(contract: &Contract, edit: &ContractEdit, catalog: &Catalog, now: 
 /// # Errors
 /// [`Refusal::Invalid`] for a last day outside the contract, [`Refusal::Conflict`] `contract_over` when it isn't shorter
 /// for it.
-pub fn cancelled(contract: &Contract, last_day: LastDay, at: Timestamp, now: &Situation<'_>) -> Result<Amendment, Refusal> {
-    if let (LastDay::Day(day), Some(first), Some(end)) = (last_day, contract.first_day(), contract.effective_end_date()) {
+pub fn cancelled(
+    contract: &Contract,
+    last_day: CancelAt,
+    at: Timestamp,
+    now: &AmendmentContext<'_>,
+) -> Result<Amendment, Refusal> {
+    if let (CancelAt::Day(day), Some(first), Some(end)) = (last_day, contract.first_day(), contract.effective_end_date()) {
         let earliest = first.pred_opt().unwrap_or(first);
         if contract.cancelled_at.is_some() && day >= end {
             return Err(Refusal::conflict("contract_over", ENDS_NO_EARLIER));
@@ -177,12 +187,12 @@ pub fn cancelled(contract: &Contract, last_day: LastDay, at: Timestamp, now: &Si
             return Err(Refusal::field(&["last_day"], "out_of_range", detail));
         }
     }
-    let mut draft = Draft::of(contract, EndReason::Cancelled);
+    let mut draft = VersionBuilder::of(contract, EndReason::Cancelled);
     for product in &contract.products {
         let end = match last_day {
-            LastDay::PeriodEnd => end_of(product, Since::NextPeriod, now),
-            LastDay::Today => end_of(product, Since::CurrentPeriod, now),
-            LastDay::Day(day) => product.billed().map(|billed| day_after(day).max(billed.start())),
+            CancelAt::PeriodEnd => end_of(product, EffectiveFrom::NextPeriod, now),
+            CancelAt::Today => end_of(product, EffectiveFrom::CurrentPeriod, now),
+            CancelAt::Day(day) => product.billed().map(|billed| day_after(day).max(billed.start())),
         };
         if let Some(end) = end {
             draft.put(&cut(product, end, EndReason::Cancelled), end);
@@ -198,7 +208,7 @@ pub fn cancelled(contract: &Contract, last_day: LastDay, at: Timestamp, now: &Si
 
 /// The contract after a cancel was taken back: what was planned before it goes on.
 pub fn resumed(contract: &Contract) -> Amendment {
-    let mut draft = Draft::of(contract, EndReason::Removed);
+    let mut draft = VersionBuilder::of(contract, EndReason::Removed);
     let before = before_cancel(contract);
     for product in &contract.products {
         let was = as_of(product, before);
@@ -214,7 +224,7 @@ pub fn resumed(contract: &Contract) -> Amendment {
 ///
 /// # Errors
 /// [`Refusal::Invalid`] for a product or line item that isn't there, and a day outside the product's.
-pub fn with_quantity(contract: &Contract, change: &QuantityChange, now: &Situation<'_>) -> Result<Amendment, Refusal> {
+pub fn with_quantity(contract: &Contract, change: &QuantityChange, now: &AmendmentContext<'_>) -> Result<Amendment, Refusal> {
     let is_meant = |product: &&ContractProduct| {
         product.newest_terms().is_some_and(|terms| terms.pricing.pricing_ref == change.pricing_ref)
             && change.billing_start_date.map_or_else(|| still_bills(product, now), |start| start_of(product) == Some(start))
@@ -257,7 +267,7 @@ pub fn with_quantity(contract: &Contract, change: &QuantityChange, now: &Situati
             }
         }
     }
-    let mut draft = Draft::of(contract, EndReason::Removed);
+    let mut draft = VersionBuilder::of(contract, EndReason::Removed);
     draft.put(&next, from);
     Ok(draft.done(contract))
 }
@@ -266,7 +276,7 @@ pub fn with_quantity(contract: &Contract, change: &QuantityChange, now: &Situati
 fn before_cancel(contract: &Contract) -> u32 {
     let cancels = |version: u32| {
         let of_version = contract.products.iter().flat_map(|product| &product.segments).filter(|s| s.version == version);
-        of_version.into_iter().any(|segment| matches!(segment.agreed, Agreed::Ended(EndReason::Cancelled)))
+        of_version.into_iter().any(|segment| matches!(segment.agreed, SegmentTerms::Ended(EndReason::Cancelled)))
     };
     (1..=contract.version).rev().find(|version| !cancels(*version)).unwrap_or(0)
 }
@@ -275,20 +285,20 @@ fn start_of(product: &ContractProduct) -> Option<NaiveDate> {
     product.newest_terms().map(|terms| terms.schedule.range().start())
 }
 
-fn still_bills(product: &ContractProduct, now: &Situation<'_>) -> bool {
+fn still_bills(product: &ContractProduct, now: &AmendmentContext<'_>) -> bool {
     let both = product.billed().zip(product.newest_terms());
     both.is_some_and(|(billed, terms)| (now.today)(terms) < billed.end())
 }
 
 /// The first day a product isn't billed any more when it ends; `None` of one that is over by then.
-fn end_of(product: &ContractProduct, since: Since, now: &Situation<'_>) -> Option<NaiveDate> {
+fn end_of(product: &ContractProduct, since: EffectiveFrom, now: &AmendmentContext<'_>) -> Option<NaiveDate> {
     let (terms, billed) = (product.newest_terms()?, product.billed()?);
     let today = (now.today)(terms);
     let end = match since {
-        Since::Day(day) => day.max(billed.start()),
+        EffectiveFrom::Day(day) => day.max(billed.start()),
         _ if today < billed.start() => billed.start(),
-        Since::CurrentPeriod => day_after(today),
-        Since::NextPeriod => match product.period_at(today) {
+        EffectiveFrom::CurrentPeriod => day_after(today),
+        EffectiveFrom::NextPeriod => match product.period_at(today) {
             Some(current) => current.days().end(),
             None => day_after(today),
         },

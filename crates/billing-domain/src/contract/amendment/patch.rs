@@ -5,7 +5,7 @@ use chrono::NaiveDate;
 use super::chain::keeping_quantities;
 use crate::codes::ExemptionCode;
 use crate::contract::ContractProduct;
-use crate::contract::agreement::Catalog;
+use crate::contract::resolve::Catalog;
 use crate::contract::schedule::{BillingCycle, BillingSchedule};
 use crate::contract::terms::{
     FrozenPricing, PaymentTime, ProductTerms, RequestedLineItem, SelectedCharge, SelectedLineItem, freeze, select,
@@ -59,14 +59,14 @@ pub struct ProductPatch {
     /// Crypto wallet.
     pub crypto: Patch<CryptoDetails>,
     /// How it is taxed at a rate of 0.
-    pub treatment: TreatmentPatch,
+    pub treatment: TaxTreatmentPatch,
     /// What the payer wants to find on its documents.
     pub buyer_reference: Patch<BuyerReference>,
 }
 
 /// How something is taxed, field by field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TreatmentPatch {
+pub struct TaxTreatmentPatch {
     /// The category.
     pub category: Patch<TaxCategory>,
     /// The reason, as a code.
@@ -75,7 +75,7 @@ pub struct TreatmentPatch {
     pub exemption_reason: Patch<OneLine>,
 }
 
-impl TreatmentPatch {
+impl TaxTreatmentPatch {
     /// A patch that says nothing.
     const KEEP: Self = Self { category: Patch::Keep, exemption_code: Patch::Keep, exemption_reason: Patch::Keep };
 
@@ -121,7 +121,7 @@ impl ProductPatch {
             bank_transfer: Patch::Keep,
             online: Patch::Keep,
             crypto: Patch::Keep,
-            treatment: TreatmentPatch::KEEP,
+            treatment: TaxTreatmentPatch::KEEP,
             buyer_reference: Patch::Keep,
         }
     }

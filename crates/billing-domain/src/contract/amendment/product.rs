@@ -2,13 +2,13 @@
 
 use chrono::NaiveDate;
 
-use super::chain::{Draft, before_removal, interrupted, present, take_end};
-use super::{EFFECTIVE_FROM, ProductPatch, Since, Situation, start_of};
+use super::chain::{VersionBuilder, before_removal, interrupted, present, take_end};
+use super::{AmendmentContext, EFFECTIVE_FROM, EffectiveFrom, ProductPatch, start_of};
 use crate::calendar::{Period, day_after};
-use crate::contract::agreement::Catalog;
+use crate::contract::resolve::Catalog;
 use crate::contract::schedule::CycleUnit;
 use crate::contract::terms::{ProductTerms, RequestedProduct};
-use crate::contract::{Agreed, ContractProduct, Segment};
+use crate::contract::{ContractProduct, Segment, SegmentTerms};
 use crate::party::PaymentDetails;
 use crate::refs::ProductNo;
 use crate::refusal::Refusal;
@@ -19,7 +19,7 @@ use crate::violation::Violations;
 ///
 /// # Errors
 /// Returns every violation, with paths below the element.
-pub(super) fn add_product(draft: &mut Draft, patch: &ProductPatch, catalog: &Catalog) -> Result<ProductNo, Refusal> {
+pub(super) fn add_product(draft: &mut VersionBuilder, patch: &ProductPatch, catalog: &Catalog) -> Result<ProductNo, Refusal> {
     let (Some(billing_start_date), Some(billing_end_date)) = (patch.billing_start_date, patch.billing_end_date) else {
         let mut found = Violations::none();
         for (field, day) in [("billing_start_date", patch.billing_start_date), ("billing_end_date", patch.billing_end_date)] {
@@ -30,7 +30,7 @@ pub(super) fn add_product(draft: &mut Draft, patch: &ProductPatch, catalog: &Cat
         return Err(found.into());
     };
     let patch = patch.clone();
-    let terms = catalog.agree(RequestedProduct {
+    let terms = catalog.resolve_terms(RequestedProduct {
         line_items: patch.line_items.apply(None),
         minimum_fee: patch.minimum_fee,
         entity_ref: patch.entity_ref.apply(None),
@@ -67,7 +67,7 @@ struct Change<'a> {
     patch: ProductPatch,
     /// Whether line items stay those of the terms in force.
     keeps_line_items: bool,
-    since: Since,
+    since: EffectiveFrom,
     catalog: &'a Catalog,
     today: NaiveDate,
     has_begun: bool,
@@ -78,12 +78,12 @@ struct Change<'a> {
 /// # Errors
 /// Returns every violation, with paths below the element, `already_started` and `product_over`.
 pub(super) fn amend_product(
-    draft: &mut Draft,
+    draft: &mut VersionBuilder,
     product: &ContractProduct,
     patch: &ProductPatch,
-    (since, compares): (Since, bool),
+    (since, compares): (EffectiveFrom, bool),
     catalog: &Catalog,
-    now: &Situation<'_>,
+    now: &AmendmentContext<'_>,
 ) -> Result<(), Refusal> {
     let Some(newest) = product.newest_terms() else { return Err(Refusal::Broken("a product without terms".to_owned())) };
     let keeps_line_items = compares && patch.chooses_no_line_items(newest);
@@ -102,7 +102,9 @@ pub(super) fn amend_product(
             Err(Refusal::conflict("already_started", detail))
         }
         (Some(_), _) | (None, None) => change.begin_anew(draft),
-        (None, Some(billed)) if goes_on && !matches!(since, Since::Day(day) if day < billed.end()) => change.go_on(draft, billed),
+        (None, Some(billed)) if goes_on && !matches!(since, EffectiveFrom::Day(day) if day < billed.end()) => {
+            change.go_on(draft, billed)
+        }
         (None, Some(billed)) => change.change_from_a_day(draft, billed),
     }
 }
@@ -121,7 +123,7 @@ impl Change<'_> {
     }
 
     /// Moves the first day of a product that hasn't begun, or lets one come back that was annulled before it billed a day.
-    fn begin_anew(&self, draft: &mut Draft) -> Result<(), Refusal> {
+    fn begin_anew(&self, draft: &mut VersionBuilder) -> Result<(), Refusal> {
         let next = self.dated(&self.timeless()?, NaiveDate::MIN)?;
         let first = next.billed().or(self.product.billed()).map_or(self.newest.schedule.range().start(), Period::start);
         draft.put(&next, first);
@@ -129,8 +131,8 @@ impl Change<'_> {
     }
 
     /// Lets a product that is over go on. What it billed stays, and days between aren't billed.
-    fn go_on(&self, draft: &mut Draft, billed: Period) -> Result<(), Refusal> {
-        let Since::Day(day) = self.since else {
+    fn go_on(&self, draft: &mut VersionBuilder, billed: Period) -> Result<(), Refusal> {
+        let EffectiveFrom::Day(day) = self.since else {
             let (reference, last) = (&self.patch.pricing_ref, billed.last_day());
             let detail = format!("the product of {reference} ended on {last}: say by effective_from when it goes on");
             return Err(Refusal::conflict("product_over", detail));
@@ -143,15 +145,15 @@ impl Change<'_> {
     }
 
     /// Changes the terms from the day that is asked for; ends, quantities and notes have their own.
-    fn change_from_a_day(&self, draft: &mut Draft, billed: Period) -> Result<(), Refusal> {
+    fn change_from_a_day(&self, draft: &mut VersionBuilder, billed: Period) -> Result<(), Refusal> {
         self.refuse_early_end(billed)?;
         let planned = present(&self.timeless()?);
         let days = planned.billed().unwrap_or(billed);
         let from = match self.since {
-            Since::Day(day) => day.max(days.start()),
+            EffectiveFrom::Day(day) => day.max(days.start()),
             _ if self.today < days.start() => days.start(),
-            Since::CurrentPeriod => self.next_start(&planned, |current| current.start()).unwrap_or(days.end()),
-            Since::NextPeriod => self.next_start(&planned, Period::end).unwrap_or(days.end()),
+            EffectiveFrom::CurrentPeriod => self.next_start(&planned, |current| current.start()).unwrap_or(days.end()),
+            EffectiveFrom::NextPeriod => self.next_start(&planned, Period::end).unwrap_or(days.end()),
         };
         let next = present(&self.dated(&planned, from)?);
         self.refuse_split(&planned, &next, from)?;
@@ -183,9 +185,9 @@ impl Change<'_> {
             _ => self.next_start(self.product, Period::end),
         };
         let is_asked_for = match self.since {
-            Since::CurrentPeriod => true,
-            Since::Day(day) => day <= first,
-            Since::NextPeriod => false,
+            EffectiveFrom::CurrentPeriod => true,
+            EffectiveFrom::Day(day) => day <= first,
+            EffectiveFrom::NextPeriod => false,
         };
         if day_after(last) == billed.end() || next.is_some_and(|next| next <= first) || is_asked_for {
             return Ok(());
@@ -199,7 +201,7 @@ impl Change<'_> {
     fn refuse_split(&self, planned: &ContractProduct, next: &ContractProduct, from: NaiveDate) -> Result<(), Refusal> {
         let begins = |product: &ContractProduct| product.segments.iter().any(|segment| segment.in_force_from == from);
         match planned.period_at(from).filter(|period| period.start() != from) {
-            Some(split) if matches!(self.since, Since::Day(_)) && begins(next) && !begins(planned) => {
+            Some(split) if matches!(self.since, EffectiveFrom::Day(_)) && begins(next) && !begins(planned) => {
                 let (before, after) = (split.start(), split.days().end());
                 let detail = format!("must be the first day of a period of {}: {before} or {after}", self.patch.pricing_ref);
                 Err(Refusal::field(&[EFFECTIVE_FROM], "not_a_period_start", detail))
@@ -249,7 +251,7 @@ impl Change<'_> {
             if segment.in_force_from < from {
                 segments.push(segment.clone());
             }
-            let agreed = Agreed::Billed(Box::new(terms));
+            let agreed = SegmentTerms::Billed(Box::new(terms));
             segments.push(Segment { version: 0, in_force_from: begins.max(from).max(start), agreed });
         }
         // After the last day there is nothing that it could change.

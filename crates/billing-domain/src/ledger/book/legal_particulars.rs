@@ -8,10 +8,10 @@ use super::ContractBook;
 use crate::calendar::Timestamp;
 use crate::contract::terms::ProductTerms;
 use crate::contract::{Contract, ContractProduct};
+use crate::document::legal_particulars::{CorrectedDocument, LegalParticulars, LegalParticularsInput, is_correction};
 use crate::document::lines::{BillWith, LedgerLine};
-use crate::document::paper::{Corrected, Paper, PaperFacts, is_correction};
 use crate::document::totals::DocumentContent;
-use crate::document::{BookDocument, DocumentHead, Purpose, Standing};
+use crate::document::{BookDocument, DocumentHead, LifecycleStatus, Purpose};
 use crate::money::Currency;
 use crate::party::bank::BankAccount;
 use crate::party::{BankTransferDetails, Entity};
@@ -32,13 +32,13 @@ pub struct CurrencyPair {
 
 impl ContractBook {
     /// Takes up which of the bank accounts that it asked for are there.
-    pub fn learn_bank_accounts(&mut self, asked: Vec<BankAccountRef>, found: Vec<BankAccount>) {
+    pub fn set_bank_accounts(&mut self, asked: Vec<BankAccountRef>, found: Vec<BankAccount>) {
         self.bank_accounts.extend(asked.into_iter().map(|account_ref| (account_ref, None)));
         self.bank_accounts.extend(found.into_iter().map(|account| (account.account_ref, Some(account.profile))));
     }
 
     /// Takes up what it asked for of a pair of currencies.
-    pub fn learn_exchange_rate(&mut self, pair: CurrencyPair, rate: Option<ExchangeRate>) {
+    pub fn set_exchange_rate(&mut self, pair: CurrencyPair, rate: Option<ExchangeRate>) {
         self.exchange_rates.push((pair, rate));
     }
 
@@ -46,7 +46,7 @@ impl ContractBook {
     pub(super) fn name_corrected(
         &self,
         document_ref: DocumentRef,
-        paper: Option<&mut Paper>,
+        paper: Option<&mut LegalParticulars>,
         given: &BTreeMap<DocumentRef, (u64, u32)>,
     ) {
         let parent = self.documents.get(&document_ref).and_then(|document| document.head.parent);
@@ -74,30 +74,30 @@ impl ContractBook {
         head: &DocumentHead,
         content: &DocumentContent,
         rate: Option<ExchangeRate>,
-    ) -> Result<Paper, Refusal> {
+    ) -> Result<LegalParticulars, Refusal> {
         let newest = head.parts.iter().filter_map(|no| self.contract.product(*no)?.newest_terms());
         let named = head.payment.bank_transfer.as_ref().and_then(BankTransferDetails::account_ref);
         let taxes = content.taxes.iter().map(|tax| tax.amount);
         let (corrects, corrects_last) = self.corrected_by(head).map_or((None, None), |(first, last)| (Some(first), last));
-        let facts = PaperFacts {
+        let facts = LegalParticularsInput {
             buyer_reference: newest.filter_map(|terms| terms.buyer_reference.clone()).next(),
             bank_account: named.and_then(|named| self.bank_accounts.get(&named).cloned().flatten()),
             corrects,
             corrects_last,
             tax_in_currency: rate.map(|rate| TaxInCurrency::of(taxes, rate)).transpose()?,
         };
-        Ok(Paper::of(&self.customer, self.entity(&head.entity_ref)?, facts))
+        Ok(LegalParticulars::of(&self.customer, self.entity(&head.entity_ref)?, facts))
     }
 
     /// The issued document that a document corrects; of an invoice that is open the first and the last of its children that bill the
     /// same.
-    fn corrected_by(&self, head: &DocumentHead) -> Option<(Corrected, Option<Corrected>)> {
+    fn corrected_by(&self, head: &DocumentHead) -> Option<(CorrectedDocument, Option<CorrectedDocument>)> {
         let parent = self.documents.get(&head.parent?).filter(|_| is_correction(head.kind, head.purpose))?;
         let corrected = |document: &BookDocument| {
-            let issue_date = document.issue_date.filter(|_| document.standing.is_issued())?;
-            Some(Corrected { number: document.head.number.clone(), issue_date })
+            let issue_date = document.issue_date.filter(|_| document.status.is_issued())?;
+            Some(CorrectedDocument { number: document.head.number.clone(), issue_date })
         };
-        if parent.standing.is_issued() {
+        if parent.status.is_issued() {
             return corrected(parent).map(|corrected| (corrected, None));
         }
         let (first, last) = self.children_corrected_by(head.document_ref)?;
@@ -140,10 +140,10 @@ impl ContractBook {
 
     /// The bank accounts that its drafts, its terms and its parties name, and `also` these, of which it doesn't know whether they
     /// are there.
-    pub fn unknown_bank_accounts(&self, also: impl IntoIterator<Item = BankAccountRef>) -> Vec<BankAccountRef> {
+    pub fn missing_bank_accounts(&self, also: impl IntoIterator<Item = BankAccountRef>) -> Vec<BankAccountRef> {
         let terms = self.contract.products.iter().flat_map(ContractProduct::terms).map(|terms| &terms.payment);
         let parties = self.entities.iter().map(|entity| &entity.profile.payment).chain([&self.customer.profile.payment]);
-        let drafts = self.documents().filter(|document| document.standing == Standing::Draft);
+        let drafts = self.documents().filter(|document| document.status == LifecycleStatus::Draft);
         let stated = terms.chain(parties).chain(drafts.map(|document| &document.head.payment));
         let named = stated.filter_map(|payment| payment.bank_transfer.as_ref()?.account_ref()).chain(also);
         let unknown: BTreeSet<BankAccountRef> = named.filter(|named| !self.bank_accounts.contains_key(named)).collect();
@@ -151,7 +151,7 @@ impl ContractBook {
     }
 
     /// The pairs of currencies, a document's and its entity's for tax, that it doesn't know the rate of on the day of an instant.
-    pub fn unknown_exchange_rates(&self, now: Timestamp) -> Vec<CurrencyPair> {
+    pub fn missing_exchange_rates(&self, now: Timestamp) -> Vec<CurrencyPair> {
         let terms = self.contract.products.iter().flat_map(ContractProduct::terms);
         let of_terms = terms.map(|terms| (&terms.entity_ref, terms.pricing.currency));
         let of_documents = self.documents().map(|document| (&document.head.entity_ref, document.head.currency));

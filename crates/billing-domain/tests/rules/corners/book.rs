@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::{PriceModel, Pricing, UsagePrice};
-use billing_domain::contract::amendment::{ContractEdit, ProductPatch, Since, TreatmentPatch};
+use billing_domain::contract::amendment::{ContractEdit, EffectiveFrom, ProductPatch, TaxTreatmentPatch};
 use billing_domain::contract::terms::{RequestedLineItem, RequestedProduct};
 use billing_domain::document::lines::BillWith;
-use billing_domain::document::{DocumentKind, Standing};
+use billing_domain::document::{DocumentKind, LifecycleStatus};
 use billing_domain::ledger::overdue::Overdue;
 use billing_domain::party::legal::{Strictness, VatId};
 use billing_domain::party::{Customer, Entity, EntityProfile};
@@ -38,9 +38,9 @@ pub(crate) fn treatment(category: TaxCategory) -> TaxBasis {
 }
 
 /// The same of an element of an edit.
-pub(crate) fn treatment_patch(category: TaxCategory) -> TreatmentPatch {
+pub(crate) fn treatment_patch(category: TaxCategory) -> TaxTreatmentPatch {
     let treatment = treatment(category);
-    TreatmentPatch {
+    TaxTreatmentPatch {
         category: Patch::Set(category),
         exemption_code: Patch::Clear,
         exemption_reason: treatment.exemption_reason.map_or(Patch::Clear, Patch::Set),
@@ -61,8 +61,8 @@ pub(crate) fn repriced(id: &str, unit_price: &str) -> RequestedLineItem {
 }
 
 /// A day as the day from which an edit holds.
-pub(crate) fn from(day: &str) -> Since {
-    Since::Day(date(day))
+pub(crate) fn from(day: &str) -> EffectiveFrom {
+    EffectiveFrom::Day(date(day))
 }
 
 /// What a contract is created from: entity `main` in UTC without grace, customer `acme` without defaults.
@@ -246,7 +246,7 @@ impl Book {
     }
 
     /// Edits the contract: the new full list of products.
-    pub(crate) fn edit(&mut self, since: Since, products: Vec<ProductPatch>) -> Result<(), Refusal> {
+    pub(crate) fn edit(&mut self, since: EffectiveFrom, products: Vec<ProductPatch>) -> Result<(), Refusal> {
         let edit = ContractEdit { po_number: Patch::Keep, products: Some(products), since, version: None };
         self.step(|step| step.edit_as(edit))
     }
@@ -440,12 +440,12 @@ fn previewed(document: &SimulatedDocument) -> String {
     }
 }
 
-const fn standing(standing: Standing) -> &'static str {
+const fn standing(standing: LifecycleStatus) -> &'static str {
     match standing {
-        Standing::Draft => "DRAFT",
-        Standing::Issued => "ISSUED",
-        Standing::Uncollectible => "UNCOLLECTIBLE",
-        Standing::Void | Standing::Discarded => "VOID",
+        LifecycleStatus::Draft => "DRAFT",
+        LifecycleStatus::Issued => "ISSUED",
+        LifecycleStatus::Uncollectible => "UNCOLLECTIBLE",
+        LifecycleStatus::Void | LifecycleStatus::Discarded => "VOID",
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is issued and put right: credits, debits, previews, events that move (billing rules 5, 7).
 
 use billing_domain::catalog::UsagePrice;
-use billing_domain::contract::amendment::Since;
+use billing_domain::contract::amendment::EffectiveFrom;
 use billing_domain::contract::terms::{PaymentTime, Quantities, QuantityStep, RequestedLineItem};
 use billing_domain::patch::Patch;
 use billing_domain::tax::TaxBasis;
@@ -30,9 +30,9 @@ fn a_minimum_of_a_product_left_out_is_prorated_where_it_was_billed() {
     assert_eq!(book.documents(), ["INV-1 110.00 ISSUED", "INV-2 115.00 ISSUED"]);
     let both = Patch::Set(vec![RequestedLineItem::plain(line_item_id("fee")), RequestedLineItem::plain(line_item_id("storage"))]);
     let metered = vec![element("p1", |_| {}), element("p2", |p2| p2.line_items = both)];
-    book.edit(Since::CurrentPeriod, metered).expect("an edit");
+    book.edit(EffectiveFrom::CurrentPeriod, metered).expect("an edit");
     assert_eq!(book.documents().last().map(String::as_str), Some("DBT-1 50.00 ISSUED of INV-2"));
-    book.edit(Since::CurrentPeriod, vec![element("p1", |_| {})]).expect("an edit");
+    book.edit(EffectiveFrom::CurrentPeriod, vec![element("p1", |_| {})]).expect("an edit");
     book.run("2027-01-11");
     assert_eq!(book.owed(), "224.36", "{}", book.dump());
     // The minimum and February's fee are credits of the invoice they belong to, and the DEBIT is settled first.
@@ -116,7 +116,7 @@ fn second_product_added() -> (Book, usize) {
         p2.billing_start_date = Some(date("2027-01-10"));
         p2.billing_end_date = Some(date("2027-12-31"));
     });
-    book.edit(Since::NextPeriod, vec![element("p1", |_| {}), p2]).expect("an edit");
+    book.edit(EffectiveFrom::NextPeriod, vec![element("p1", |_| {}), p2]).expect("an edit");
     (book, event)
 }
 
@@ -140,7 +140,7 @@ fn an_event_that_moves_stays_with_its_product() {
 fn an_event_that_leaves_its_products_days_is_matched_anew() {
     let (mut book, event) = second_product_added();
     let short = element("p1", |p1| p1.billing_end_date = Some(date("2027-01-31")));
-    book.edit(Since::CurrentPeriod, vec![short, element("p2", |_| {})]).expect("an edit");
+    book.edit(EffectiveFrom::CurrentPeriod, vec![short, element("p2", |_| {})]).expect("an edit");
     book.go_to("2027-02-10").update_event(event, Some("2027-02-05"), None).expect("an update");
     assert_eq!(book.billed(), "20.00");
 }

@@ -1,7 +1,7 @@
 //! Last days: by edit, leaving out, cancel, and back (billing rules 1, 7).
 
 use billing_domain::calendar::TimeZone;
-use billing_domain::contract::amendment::Since;
+use billing_domain::contract::amendment::EffectiveFrom;
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::PaymentTime;
 use billing_testkit::fixtures::{date, fixed, per_unit, pricing};
@@ -27,7 +27,7 @@ fn ends(day: &'static str) -> billing_domain::contract::amendment::ProductPatch 
 /// Finding 7, rules 1.1: a `ONE_TIME` product that has begun can't be given a later end.
 #[test]
 fn a_one_time_product_that_has_begun_is_not_extended() {
-    for since in [Since::NextPeriod, Since::CurrentPeriod, from("2027-01-01"), from("2028-01-01")] {
+    for since in [EffectiveFrom::NextPeriod, EffectiveFrom::CurrentPeriod, from("2027-01-01"), from("2028-01-01")] {
         let mut book = one_time();
         let refusal = book.edit(since, vec![ends("2028-12-31")]).expect_err("an extension");
         assert_eq!(code(&refusal), "not_retroactive", "{since:?}");
@@ -39,9 +39,9 @@ fn a_one_time_product_that_has_begun_is_not_extended() {
 #[test]
 fn an_earlier_end_of_a_one_time_product_is_prorated_and_moved_back() {
     let mut edited = one_time();
-    edited.edit(Since::CurrentPeriod, vec![ends("2027-06-30")]).expect("an edit");
+    edited.edit(EffectiveFrom::CurrentPeriod, vec![ends("2027-06-30")]).expect("an edit");
     assert_eq!(edited.owed(), "595.07", "by edit");
-    edited.go_to("2027-02-11").edit(Since::CurrentPeriod, vec![ends("2027-12-31")]).expect("an edit");
+    edited.go_to("2027-02-11").edit(EffectiveFrom::CurrentPeriod, vec![ends("2027-12-31")]).expect("an edit");
     assert_eq!(edited.billed(), "1200.00", "moved back");
 
     let mut left_out = one_time();
@@ -72,7 +72,7 @@ fn a_last_day_has_one_amount_however_it_is_agreed() {
     let ways: [Way; 5] = [
         ("cancel", |book| book.cancel_on("2027-06-20").expect("a cancel")),
         ("left out", |book| book.edit(from("2027-06-21"), Vec::new()).expect("an edit")),
-        ("end, current period", |book| book.edit(Since::CurrentPeriod, vec![ends("2027-06-20")]).expect("an edit")),
+        ("end, current period", |book| book.edit(EffectiveFrom::CurrentPeriod, vec![ends("2027-06-20")]).expect("an edit")),
         ("end, from the period", |book| book.edit(from("2027-06-01"), vec![ends("2027-06-20")]).expect("an edit")),
         ("end, from the day after", |book| book.edit(from("2027-06-21"), vec![ends("2027-06-20")]).expect("an edit")),
     ];
@@ -89,11 +89,11 @@ fn a_last_day_has_one_amount_however_it_is_agreed() {
 #[test]
 fn an_end_before_the_next_period_alone_is_refused() {
     let mut book = monthly();
-    let refusal = book.edit(Since::NextPeriod, vec![ends("2027-06-20")]).expect_err("an end in the current period");
+    let refusal = book.edit(EffectiveFrom::NextPeriod, vec![ends("2027-06-20")]).expect_err("an end in the current period");
     assert_eq!(code(&refusal), "ends_before_next_period");
     let refusal = book.edit(from("2027-07-01"), vec![ends("2027-06-20")]).expect_err("an end before the day");
     assert_eq!(code(&refusal), "ends_before_next_period");
-    book.edit(Since::NextPeriod, vec![ends("2027-07-20")]).expect("an end after the current period");
+    book.edit(EffectiveFrom::NextPeriod, vec![ends("2027-07-20")]).expect("an end after the current period");
     book.run_on(["2027-07-01", "2027-08-01"]);
     // 100.00 × 20 ÷ 31
     assert_eq!(book.documents()[5..], ["INV-6 100.00 ISSUED", "INV-7 64.52 ISSUED"]);
@@ -105,8 +105,8 @@ fn an_end_moved_and_moved_back_moves_no_boundary() {
     let setup = Setup::new().product(pricing("plan", vec![fixed("fee", "100")]), |_| {});
     let mut book = setup.create("2027-01-01");
     book.run("2027-02-01").go_to("2027-02-25");
-    book.edit(Since::CurrentPeriod, vec![ends("2028-01-20")]).expect("an edit");
-    book.edit(Since::CurrentPeriod, vec![ends("2027-12-31")]).expect("an edit");
+    book.edit(EffectiveFrom::CurrentPeriod, vec![ends("2028-01-20")]).expect("an edit");
+    book.edit(EffectiveFrom::CurrentPeriod, vec![ends("2027-12-31")]).expect("an edit");
     book.run("2027-03-01");
     assert_eq!(book.documents(), ["INV-1 100.00 ISSUED", "INV-2 100.00 ISSUED"]);
     assert_eq!(book.lines("INV-2"), ["fee 2027-02-01 100.00"]);
@@ -118,7 +118,7 @@ fn an_extension_continues_the_grid() {
     let setup = Setup::new().product(pricing("plan", vec![fixed("fee", "100")]), |_| {});
     let mut book = setup.create("2027-01-01");
     book.run("2027-02-01").go_to("2027-02-25");
-    book.edit(Since::CurrentPeriod, vec![ends("2028-01-20")]).expect("an edit");
+    book.edit(EffectiveFrom::CurrentPeriod, vec![ends("2028-01-20")]).expect("an edit");
     book.run_on(["2027-03-01", "2028-01-01", "2028-01-21"]);
     assert_eq!(book.documents().len(), 13);
     assert_eq!(book.documents().last().map(String::as_str), Some("INV-13 64.52 ISSUED"));
@@ -174,11 +174,11 @@ fn a_resumed_period_is_billed_after_use() {
 #[test]
 fn a_period_whose_end_is_moved_back_is_billed_after_use() {
     let mut book = ended_today(|book| {
-        book.edit(Since::CurrentPeriod, vec![ends("2027-02-25")]).expect("an edit");
+        book.edit(EffectiveFrom::CurrentPeriod, vec![ends("2027-02-25")]).expect("an edit");
         // What counts nothing opens the invoice.
         book.event("2027-02-20", "0");
         book.issue("INV-2").expect("an issue");
     });
-    book.edit(Since::CurrentPeriod, vec![ends("2027-12-31")]).expect("an edit");
+    book.edit(EffectiveFrom::CurrentPeriod, vec![ends("2027-12-31")]).expect("an edit");
     assert_one_debit(book);
 }

@@ -1,7 +1,7 @@
 //! How much one line and one service period may come to (billing rules 6).
 
 use billing_domain::catalog::UsagePrice;
-use billing_domain::contract::amendment::Since;
+use billing_domain::contract::amendment::EffectiveFrom;
 use billing_domain::contract::terms::{Quantities, QuantityStep, RequestedLineItem};
 use billing_domain::party::NetTerms;
 use billing_domain::patch::Patch;
@@ -86,7 +86,7 @@ fn an_edit_that_puts_a_period_above_the_limit_is_refused() {
     book.event("2027-01-10", "10000000000000");
     let items = |unit_price| Patch::Set(vec![repriced("calls", unit_price)]);
     let dearer = element("plan", |plan| plan.line_items = items("1.01"));
-    let refusal = book.edit(Since::CurrentPeriod, vec![dearer]).expect_err("above the limit");
+    let refusal = book.edit(EffectiveFrom::CurrentPeriod, vec![dearer]).expect_err("above the limit");
     assert_eq!(code(&refusal), "amount_out_of_range");
     let cheaper = element("plan", |plan| plan.line_items = items("0.5"));
     book.edit(from("2027-01-01"), vec![cheaper]).expect("it lowers");

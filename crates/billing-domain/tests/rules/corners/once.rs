@@ -47,7 +47,7 @@ fn a_renewal_added_by_an_edit_bills_no_second_setup_fee() {
     let mut book = Setup::new().product(with_setup_fee(), months("2027-01-01", "2027-03-31")).create("2027-01-01");
     book.run("2027-02-01").go_to("2027-02-10");
     let renewed = vec![element_of("2027-01-01", "2027-03-31"), element_of("2027-04-01", "2027-06-30")];
-    book.edit(billing_domain::contract::amendment::Since::NextPeriod, renewed).expect("an edit");
+    book.edit(billing_domain::contract::amendment::EffectiveFrom::NextPeriod, renewed).expect("an edit");
     run_half_a_year(&mut book);
     assert_eq!(book.owed(), "1100.00");
     assert_eq!(book.documents()[3], "INV-4 100.00 ISSUED");
@@ -76,7 +76,7 @@ fn a_setup_fee_moves_to_an_element_that_begins_earlier() {
     assert_eq!(book.documents(), ["INV-1 600.00 ISSUED", "INV-2 100.00 ISSUED"]);
     book.go_to("2027-06-02");
     let both = vec![element_of("2027-01-01", "2027-03-31"), element_of("2027-04-01", "2027-06-30")];
-    book.edit(billing_domain::contract::amendment::Since::NextPeriod, both).expect("an edit");
+    book.edit(billing_domain::contract::amendment::EffectiveFrom::NextPeriod, both).expect("an edit");
     assert!(book.documents().contains(&"CRD-1 500.00 ISSUED of INV-1".to_owned()), "{}", book.dump());
     book.run_on(["2027-06-03", "2027-07-01"]);
     assert_eq!(book.owed(), "1100.00");

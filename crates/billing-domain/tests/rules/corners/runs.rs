@@ -121,7 +121,7 @@ fn a_credit_waits_for_the_debit_beside_it() {
         })
         .create("2027-01-01");
     book.run("2027-02-01").go_to("2027-02-05");
-    let none = billing_domain::contract::amendment::TreatmentPatch {
+    let none = billing_domain::contract::amendment::TaxTreatmentPatch {
         category: Patch::Clear,
         exemption_code: Patch::Clear,
         exemption_reason: Patch::Clear,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::document::lines::BillWith;
-use billing_domain::document::{BookDocument, Purpose, Standing};
+use billing_domain::document::{BookDocument, LifecycleStatus, Purpose};
 use billing_domain::money::Percentage;
 use billing_domain::party::NetTerms;
 use billing_domain::refs::DocumentRef;
@@ -20,7 +20,7 @@ type Key = (u16, Date, Option<String>, With);
 type RateKey = (Percentage, TaxTreatment);
 
 #[derive(Default)]
-struct Seen {
+struct BilledSums {
     sums: BTreeMap<Key, i64>,
     by_rate: BTreeMap<(DocumentRef, Key, RateKey), i64>,
     /// What children bill, or their corrections.
@@ -62,12 +62,12 @@ impl World {
     /// Whether a document of a family is void: then the family's sums, each rounded when it was issued, may be a cent off until
     /// something is issued at the same rates.
     fn has_void(&self, family: DocumentRef) -> bool {
-        self.book.documents().any(|document| document.family == family && document.standing == Standing::Void)
+        self.book.documents().any(|document| document.family == family && document.status == LifecycleStatus::Void)
     }
 
-    fn seen(&self) -> Checked<Seen> {
-        let mut seen = Seen::default();
-        for document in self.book.documents().filter(|document| !document.standing.is_void()) {
+    fn seen(&self) -> Checked<BilledSums> {
+        let mut seen = BilledSums::default();
+        for document in self.book.documents().filter(|document| !document.status.is_void()) {
             let head = &document.head;
             let content = self.content(document)?;
             let sign = sign(head.kind);
@@ -118,14 +118,14 @@ impl World {
             if !adds_up {
                 return Err(format!("the totals of {} don't add up", self.told(document)));
             }
-            if document.standing.is_issued() && document.total != Some(content.total) {
+            if document.status.is_issued() && document.total != Some(content.total) {
                 return Err(format!("{} has a total of {:?}, not {}", self.told(document), document.total, content.total));
             }
         }
         Ok(seen)
     }
 
-    fn check_lines(&self, seen: &Seen, parts: &[Part]) -> Checked {
+    fn check_lines(&self, seen: &BilledSums, parts: &[Part]) -> Checked {
         let mut owed: BTreeMap<Key, i64> = BTreeMap::new();
         let mut settled: BTreeSet<(u16, Date)> = BTreeSet::new();
         for part in parts {
@@ -160,7 +160,7 @@ impl World {
         Ok(())
     }
 
-    fn check_rates(&self, seen: &Seen, parts: &[Part]) -> Checked {
+    fn check_rates(&self, seen: &BilledSums, parts: &[Part]) -> Checked {
         let terms: BTreeMap<(u16, Date), &Part> = parts.iter().map(|part| ((part.product, part.start), part)).collect();
         for ((family, key, rates), sum) in seen.by_rate.iter().filter(|(_, sum)| **sum != 0) {
             let Some(part) = terms.get(&(key.0, key.1)) else {
@@ -197,7 +197,7 @@ impl World {
     fn check_events(&self) -> Checked {
         for (kept, event) in self.events.iter().zip(&self.model.events).filter(|(_, event)| !event.deleted) {
             let document = self.book.document(kept.standing).ok_or_else(|| format!("{event:?} stands nowhere"))?;
-            if document.standing == Standing::Discarded {
+            if document.status == LifecycleStatus::Discarded {
                 return Err(format!("{event:?} stands on a discarded {}", self.told(document)));
             }
         }
@@ -211,7 +211,7 @@ impl World {
         for charge in self.book.charges().live() {
             let waits = || {
                 let is_void =
-                    |other: &BookDocument| other.standing == Standing::Void && other.head.parts.contains(&charge.product_no);
+                    |other: &BookDocument| other.status == LifecycleStatus::Void && other.head.parts.contains(&charge.product_no);
                 self.book.documents().any(is_void)
             };
             if self.book.documents_of_charge(charge).is_empty() && !waits() {

@@ -8,14 +8,14 @@ use billing_domain::catalog::{
 use billing_domain::codes::{CountryCode, UnitCode};
 use billing_domain::contract::Contract;
 use billing_domain::contract::ContractProduct;
-use billing_domain::contract::agreement;
-use billing_domain::contract::amendment::{self, ContractEdit, Since, TreatmentPatch};
+use billing_domain::contract::amendment::{self, ContractEdit, EffectiveFrom, TaxTreatmentPatch};
+use billing_domain::contract::resolve;
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::{
     MeteredCharge, ProductTerms, Quantities, QuantityStep, RequestedLineItem, RequestedProduct, SelectedCharge, SelectedLineItem,
 };
 use billing_domain::money::{Currency, Percentage};
-use billing_domain::party::legal::{PaperProfile, Strictness};
+use billing_domain::party::legal::{DocumentSettings, Strictness};
 use billing_domain::party::{Address, Customer, CustomerProfile, Entity, EntityProfile, NumberPrefix};
 use billing_domain::patch::Patch;
 use billing_domain::quantity::Quantity;
@@ -87,10 +87,10 @@ pub(crate) fn entities(catalog: &Catalog) -> Vec<Entity> {
             legal_name: Some(line("Seller")),
             tax_id: Some(line("1")),
             address: Some(address()),
-            paper: PaperProfile {
+            paper: DocumentSettings {
                 strictness: if spec.strict { Strictness::Strict } else { Strictness::Lenient },
                 tax_currency: spec.lacks_rate.then(|| Currency::from_code("PLN").expect("a currency")),
-                ..PaperProfile::default()
+                ..DocumentSettings::default()
             },
             ..EntityProfile::plain(line(&format!("E{index}")), prefix(spec))
         },
@@ -157,7 +157,7 @@ pub(crate) fn customer(catalog: &Catalog) -> Customer {
 }
 
 /// What requests name, as the catalog has it now.
-pub(crate) fn catalog(catalog: &Catalog) -> agreement::Catalog {
+pub(crate) fn catalog(catalog: &Catalog) -> resolve::Catalog {
     let created_at = at("2025-01-01T00:00:00Z");
     let usage_product = |(index, aggregation): (usize, &billing_domain::catalog::Aggregation)| UsageProduct {
         usage_product_ref: usage_ref(index),
@@ -179,7 +179,7 @@ pub(crate) fn catalog(catalog: &Catalog) -> agreement::Catalog {
         },
         created_at,
     };
-    agreement::Catalog {
+    resolve::Catalog {
         pricings: catalog.pricings.iter().enumerate().map(pricing).collect(),
         usage_products: catalog.usage.iter().enumerate().map(usage_product).collect(),
         entities: (0..catalog.entities.len()).map(entity_ref).collect(),
@@ -267,10 +267,10 @@ pub(crate) fn selected(item: &Item, usage: &[billing_domain::catalog::Aggregatio
 }
 
 /// A category with its reason, or neither.
-fn treatment_patch(category: &Patch<Category>) -> TreatmentPatch {
+fn treatment_patch(category: &Patch<Category>) -> TaxTreatmentPatch {
     let basis = map(category, |category| basis(category));
     let optional = |value: Option<OneLine>| value.map_or(Patch::Clear, Patch::Set);
-    TreatmentPatch {
+    TaxTreatmentPatch {
         category: map(category, |category| self::basis(category).category.expect("a category")),
         exemption_code: Patch::Keep,
         exemption_reason: match basis {
@@ -384,19 +384,19 @@ pub(crate) fn edit(request: &EditRequest, contract: &Contract) -> ContractEdit {
         po_number: Patch::Keep,
         products: Some(request.elements.iter().map(patch).collect()),
         since: match request.since {
-            From::Next => Since::NextPeriod,
-            From::Current => Since::CurrentPeriod,
-            From::Day(day) => Since::Day(day),
+            From::Next => EffectiveFrom::NextPeriod,
+            From::Current => EffectiveFrom::CurrentPeriod,
+            From::Day(day) => EffectiveFrom::Day(day),
         },
         version: request.version.then_some(contract.version),
     }
 }
 
-pub(crate) const fn last_day(last_day: LastDay) -> amendment::LastDay {
+pub(crate) const fn last_day(last_day: LastDay) -> amendment::CancelAt {
     match last_day {
-        LastDay::PeriodEnd => amendment::LastDay::PeriodEnd,
-        LastDay::Today => amendment::LastDay::Today,
-        LastDay::Day(day) => amendment::LastDay::Day(day),
+        LastDay::PeriodEnd => amendment::CancelAt::PeriodEnd,
+        LastDay::Today => amendment::CancelAt::Today,
+        LastDay::Day(day) => amendment::CancelAt::Day(day),
     }
 }
 

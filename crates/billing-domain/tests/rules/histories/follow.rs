@@ -3,9 +3,9 @@
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::charge::{ChargeEdit, NewCharge};
-use billing_domain::contract::amendment::{ContractEdit, LastDay, QuantityChange};
+use billing_domain::contract::amendment::{CancelAt, ContractEdit, QuantityChange};
 use billing_domain::contract::terms::RequestedProduct;
-use billing_domain::ledger::receive::PaymentFacts;
+use billing_domain::ledger::receivables::NewPayment;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ChargeRef, UsageProductRef};
 
@@ -22,7 +22,7 @@ pub(crate) enum Deed {
     Customer,
     Edit(ContractEdit),
     Quantity(QuantityChange),
-    Cancel(LastDay),
+    Cancel(CancelAt),
     Resume,
     Event {
         usage_product_ref: UsageProductRef,
@@ -51,9 +51,9 @@ pub(crate) enum Deed {
 /// theirs among those that hold.
 #[derive(Clone, Debug)]
 pub(crate) enum MoneyDeed {
-    Pay { place: usize, facts: PaymentFacts, takes_more: bool },
+    Pay { place: usize, facts: NewPayment, takes_more: bool },
     Reverse { payment: usize, date: Option<Date> },
-    Refund { source: SourceDeed, facts: PaymentFacts },
+    Refund { source: SourceDeed, facts: NewPayment },
     Apply { source: SourceDeed, place: usize, amount: String },
     Unapply(usize),
     WriteOff { place: usize, undo: bool },

@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::access::Actor;
-use billing_domain::account::{AccountKey, Payment, PaymentKind, Source};
 use billing_domain::calendar::TimeZone;
-use billing_domain::document::{BookDocument, DocumentKind, DocumentState, Purpose, Standing};
+use billing_domain::document::{BookDocument, DocumentKind, DocumentState, LifecycleStatus, Purpose};
 use billing_domain::ledger::Entry;
-use billing_domain::ledger::receive::{Account, AccountEntry, Issue, Moment, PaymentFacts, check_account};
+use billing_domain::ledger::receivables::{
+    AccountEntry, DecisionContext, Issuance, NewPayment, ReceivablesAccount, check_account,
+};
 use billing_domain::money::Money;
+use billing_domain::receivables::{AccountKey, ApplicationSource, Payment, PaymentKind};
 use billing_domain::refs::{DocumentRef, PaymentRef};
 use billing_domain::refusal::Refusal;
 use uuid::Uuid;
@@ -19,8 +21,8 @@ use crate::histories::spec::{MoneySpec, PartSpec};
 use crate::histories::world::{Checked, World, sign};
 
 /// What is kept of an account: the domain's, and what the model knows of it.
-pub(crate) struct Kept {
-    pub(crate) account: Account,
+pub(crate) struct AccountState {
+    pub(crate) account: ReceivablesAccount,
     /// Σ of what was written off, by entries.
     written_off: i64,
     /// Payments less refunds that weren't reversed.
@@ -32,19 +34,19 @@ pub(crate) struct Kept {
 /// All accounts, and all payments and refunds in the order they were recorded.
 #[derive(Default)]
 pub(crate) struct Accounts {
-    pub(crate) accounts: BTreeMap<AccountKey, Kept>,
+    pub(crate) accounts: BTreeMap<AccountKey, AccountState>,
     pub(crate) payments: Vec<(AccountKey, PaymentRef)>,
 }
 
 impl World {
-    fn moment(&self, document: &BookDocument) -> Moment {
+    fn moment(&self, document: &BookDocument) -> DecisionContext {
         let zone = TimeZone::parse(self.zone_of(document)).expect("a zone");
-        Moment { at: self.now, zone, by: Actor::Service }
+        DecisionContext { at: self.now, zone, by: Actor::Service }
     }
 
     /// What documents that are issued and voided mean for what is owed; nothing changes where it is refused.
     pub(crate) fn settle(&mut self, entries: &[Entry]) -> Checked<Result<(), Refusal>> {
-        let mut touched: BTreeMap<AccountKey, (Vec<Issue>, Vec<DocumentRef>, Moment)> = BTreeMap::new();
+        let mut touched: BTreeMap<AccountKey, (Vec<Issuance>, Vec<DocumentRef>, DecisionContext)> = BTreeMap::new();
         for entry in entries {
             let (Entry::Issued { document_ref, .. } | Entry::Voided { document_ref, .. }) = entry else { continue };
             let document = self.book.document(*document_ref).ok_or("an unknown document is issued or void")?.clone();
@@ -53,14 +55,14 @@ impl World {
                 touched.entry(AccountKey::of(&document)).or_insert_with(|| (Vec::new(), Vec::new(), moment));
             match entry {
                 Entry::Voided { .. } => voided.push(*document_ref),
-                _ => issued.push(Issue { takes_back: self.book.takes_back(*document_ref), document }),
+                _ => issued.push(Issuance { takes_back: self.book.takes_back(*document_ref), document }),
             }
         }
         for (key, (issued, voided, moment)) in touched {
             let applies = self.model.catalog.customer.applies_balance;
             let nothing = Money::zero(key.currency);
-            let kept = self.money.accounts.entry(key.clone()).or_insert_with(|| Kept {
-                account: Account::new(key.clone(), applies, nothing),
+            let kept = self.money.accounts.entry(key.clone()).or_insert_with(|| AccountState {
+                account: ReceivablesAccount::new(key.clone(), applies, nothing),
                 written_off: 0,
                 received: 0,
                 by_hand: !applies,
@@ -68,7 +70,7 @@ impl World {
             kept.by_hand |= !applies;
             let mut account = kept.account.clone();
             account.set_applies_balance(applies);
-            let credits: Vec<Issue> =
+            let credits: Vec<Issuance> =
                 issued.iter().filter(|issue| issue.document.head.kind == DocumentKind::Credit).cloned().collect();
             let supplies = &mut || {
                 self.ids += 1;
@@ -96,7 +98,7 @@ impl World {
     pub(crate) fn may_be_voided(&self, document: &BookDocument) -> bool {
         let (key, document_ref) = (AccountKey::of(document), document.head.document_ref);
         if document.head.kind == DocumentKind::Credit {
-            return self.refunded(&key, Source::Credit(document_ref)) == 0;
+            return self.refunded(&key, ApplicationSource::Credit(document_ref)) == 0;
         }
         let account = &self.money.accounts[&key].account;
         let is_paid = account.payments().any(|payment| {
@@ -106,7 +108,7 @@ impl World {
     }
 
     /// Takes up what was decided of an account.
-    fn keep(&mut self, key: &AccountKey, mut account: Account) -> Checked {
+    fn keep(&mut self, key: &AccountKey, mut account: ReceivablesAccount) -> Checked {
         let entries = account.take_entries().map_err(|error| format!("{error:?}"))?;
         let kept = self.money.accounts.get_mut(key).ok_or("an unknown account")?;
         for entry in &entries {
@@ -118,14 +120,14 @@ impl World {
         }
         kept.account = account;
         // Drafts are read to be refused: what they are now the book knows.
-        self.book.note_settled(kept.account.documents().filter(|document| document.standing != Standing::Draft));
+        self.book.note_settled(kept.account.documents().filter(|document| document.status != LifecycleStatus::Draft));
         Ok(())
     }
 
     /// A credit settles what it corrects, due or written off: the child that is its parent and the debits of that child, or what bills what
     /// it takes back, debits and children first, latest first. Then the rest of its family, latest first: what is due, then what is
     /// written off. Then anything else. Told from what documents say.
-    fn check_credit(&self, key: &AccountKey, credit: &Issue) -> Checked {
+    fn check_credit(&self, key: &AccountKey, credit: &Issuance) -> Checked {
         let account = &self.money.accounts[key].account;
         let document_ref = credit.document.head.document_ref;
         let billed = |document_ref: DocumentRef| -> BTreeSet<_> {
@@ -145,7 +147,7 @@ impl World {
         let parent = credit.document.head.parent.and_then(|parent| self.book.document(parent));
         let of_event = parent.filter(|parent| is_of_event(parent)).map(|parent| parent.head.document_ref);
         let turn = |document: &BookDocument| -> u8 {
-            let (head, is_written_off) = (&document.head, document.standing == Standing::Uncollectible);
+            let (head, is_written_off) = (&document.head, document.status == LifecycleStatus::Uncollectible);
             let rest = if is_written_off { 4 } else { 3 };
             if document.family != credit.document.family {
                 return 5;
@@ -162,11 +164,11 @@ impl World {
         let of_family: Vec<&BookDocument> = account
             .documents()
             .filter(|other| other.family == credit.document.family && other.head.kind != DocumentKind::Credit)
-            .filter(|other| other.standing.is_issued())
+            .filter(|other| other.status.is_issued())
             .collect();
         let settled: Vec<&BookDocument> = account
             .applications()
-            .filter(|application| application.from == Source::Credit(document_ref))
+            .filter(|application| application.from == ApplicationSource::Credit(document_ref))
             .filter_map(|application| account.documents().find(|other| other.head.document_ref == application.to))
             .collect();
         for to in settled {
@@ -203,19 +205,21 @@ impl World {
     }
 
     /// A credit or a payment, how it is told, and its account.
-    fn source(&self, number: usize) -> Option<(AccountKey, Source, SourceDeed)> {
+    fn source(&self, number: usize) -> Option<(AccountKey, ApplicationSource, SourceDeed)> {
         let credits = self.book.documents().filter(|document| {
-            document.head.kind == DocumentKind::Credit && document.standing.is_issued() || number.is_multiple_of(7)
+            document.head.kind == DocumentKind::Credit && document.status.is_issued() || number.is_multiple_of(7)
         });
-        let mut of: Vec<(AccountKey, Source, SourceDeed)> = credits
+        let mut of: Vec<(AccountKey, ApplicationSource, SourceDeed)> = credits
             .map(|credit| {
                 let document_ref = credit.head.document_ref;
                 let place = self.place_of(document_ref).expect("a document of the book");
-                (AccountKey::of(credit), Source::Credit(document_ref), SourceDeed::Document(place))
+                (AccountKey::of(credit), ApplicationSource::Credit(document_ref), SourceDeed::Document(place))
             })
             .collect();
         let payments = self.money.payments.iter().enumerate();
-        of.extend(payments.map(|(i, (key, payment))| (key.clone(), Source::Payment(*payment), SourceDeed::Payment(i))));
+        of.extend(
+            payments.map(|(i, (key, payment))| (key.clone(), ApplicationSource::Payment(*payment), SourceDeed::Payment(i))),
+        );
         // Mostly something with an amount left.
         let left: Vec<_> = of
             .iter()
@@ -231,10 +235,10 @@ impl World {
         account.payments().find(|payment| payment.payment_ref == payment_ref).expect("a payment of the account")
     }
 
-    fn left_of(&self, key: &AccountKey, source: Source) -> i64 {
+    fn left_of(&self, key: &AccountKey, source: ApplicationSource) -> i64 {
         match source {
-            Source::Payment(payment_ref) => self.payment(key, payment_ref).unapplied().expect("small amounts").minor(),
-            Source::Credit(credit) => {
+            ApplicationSource::Payment(payment_ref) => self.payment(key, payment_ref).unapplied().expect("small amounts").minor(),
+            ApplicationSource::Credit(credit) => {
                 let document = self.book.document(credit).expect("a document of the book");
                 document.owed().expect("small amounts").unapplied.map_or(0, Money::minor)
             }
@@ -261,7 +265,7 @@ impl World {
     fn pay(&mut self, document: usize, part: PartSpec, takes_more: bool, days: Option<i64>) -> Checked {
         // Mostly one that is owed.
         let owed = |document: &BookDocument| {
-            document.head.kind != DocumentKind::Credit && document.standing.is_issued() && Self::rest_of(document) > 0
+            document.head.kind != DocumentKind::Credit && document.status.is_issued() && Self::rest_of(document) > 0
         };
         let chosen = if document.is_multiple_of(9) { None } else { self.chosen(document, owed) };
         let Some(chosen) = chosen.or_else(|| self.chosen(document, |_| true)) else { return Ok(()) };
@@ -269,16 +273,16 @@ impl World {
         let amount = Self::part_of(part, rest);
         let today = moment.zone.service_date(self.now);
         let paid_date = days.map(|days| plus(today, days));
-        let is_owed = chosen.head.kind != DocumentKind::Credit && chosen.standing.is_issued();
+        let is_owed = chosen.head.kind != DocumentKind::Credit && chosen.status.is_issued();
         let opened = moment.zone.service_date(chosen.head.created_at);
         let date_fits = paid_date.is_none_or(|date| opened <= date && date <= plus(today, 1).max(opened));
         let expected = is_owed && amount > 0 && (takes_more || amount <= rest) && date_fits;
-        let facts = PaymentFacts { amount: Self::text(amount, key.currency), paid_date, reference: None, method: None };
+        let facts = NewPayment { amount: Self::text(amount, key.currency), paid_date, reference: None, method: None };
         let place = self.place_of(chosen.head.document_ref).ok_or("an unknown document")?;
         let deed = MoneyDeed::Pay { place, facts: facts.clone(), takes_more };
         let document_ref = chosen.head.document_ref;
         let taken = self.on_account("payment", &key, expected, |account, mut supplies| {
-            account.pay(document_ref, &facts, takes_more, &moment, &mut supplies).map(drop)
+            account.record_payment(document_ref, &facts, takes_more, &moment, &mut supplies).map(drop)
         })?;
         if taken {
             self.kept(&key).received += amount;
@@ -295,7 +299,7 @@ impl World {
         let today = moment.zone.service_date(self.now);
         let date = days.map(|days| plus(today, days));
         let date_fits = date.is_none_or(|date| payment.paid_date <= date && date <= plus(today, 1).max(payment.paid_date));
-        let is_refunded = self.refunded(&key, Source::Payment(payment_ref)) > 0;
+        let is_refunded = self.refunded(&key, ApplicationSource::Payment(payment_ref)) > 0;
         let expected = payment.reversal.is_none() && date_fits && !is_refunded;
         let taken = self.on_account("reversal", &key, expected, |account, mut supplies| {
             account.reverse(payment_ref, date, None, &moment, &mut supplies)
@@ -308,7 +312,7 @@ impl World {
     }
 
     /// What of a source was refunded and not reversed.
-    fn refunded(&self, key: &AccountKey, source: Source) -> i64 {
+    fn refunded(&self, key: &AccountKey, source: ApplicationSource) -> i64 {
         let payments = self.money.accounts[key].account.payments();
         let refunds = payments.filter(|payment| payment.kind == PaymentKind::Refund(source) && payment.reversal.is_none());
         refunds.map(|refund| refund.amount.minor()).sum()
@@ -322,11 +326,11 @@ impl World {
         let left = self.left_of(&key, source);
         let amount = Self::part_of(part, left);
         let document = match source {
-            Source::Credit(credit) => credit,
-            Source::Payment(payment_ref) => self.payment(&key, payment_ref).document_ref,
+            ApplicationSource::Credit(credit) => credit,
+            ApplicationSource::Payment(payment_ref) => self.payment(&key, payment_ref).document_ref,
         };
         let moment = self.moment(&self.book.document(document).ok_or("a source of no document")?.clone());
-        let facts = PaymentFacts { amount: Self::text(amount, key.currency), paid_date: None, reference: None, method: None };
+        let facts = NewPayment { amount: Self::text(amount, key.currency), paid_date: None, reference: None, method: None };
         let deed = MoneyDeed::Refund { source: told, facts: facts.clone() };
         let taken = self.on_account("refund", &key, amount > 0 && amount <= left, |account, mut supplies| {
             account.refund(source, &facts, &moment, &mut supplies).map(drop)
@@ -339,7 +343,7 @@ impl World {
 
     fn apply(&mut self, source: usize, document: usize, part: PartSpec) -> Checked {
         let Some((key, source, told)) = self.source(source) else { return Ok(()) };
-        let of_account = |document: &BookDocument| AccountKey::of(document) == key && document.standing.is_issued();
+        let of_account = |document: &BookDocument| AccountKey::of(document) == key && document.status.is_issued();
         let owed = |document: &BookDocument| of_account(document) && Self::rest_of(document) > 0;
         let chosen = self.chosen(document, owed).or_else(|| self.chosen(document, of_account));
         let Some(chosen) = chosen else { return Ok(()) };
@@ -375,18 +379,18 @@ impl World {
     }
 
     fn write_off(&mut self, document: usize, undo: bool) -> Checked {
-        let standing = if undo { Standing::Uncollectible } else { Standing::Issued };
-        let mostly = |document: &BookDocument| document.standing == standing && Self::rest_of(document) > 0;
+        let standing = if undo { LifecycleStatus::Uncollectible } else { LifecycleStatus::Issued };
+        let mostly = |document: &BookDocument| document.status == standing && Self::rest_of(document) > 0;
         let Some(chosen) = self.chosen(document, mostly).or_else(|| self.chosen(document, |_| true)) else { return Ok(()) };
         let (key, moment, document_ref) = (AccountKey::of(&chosen), self.moment(&chosen), chosen.head.document_ref);
         let place = self.place_of(document_ref).ok_or("an unknown document")?;
         let is_owed =
-            chosen.head.kind != DocumentKind::Credit && chosen.standing == Standing::Issued && Self::rest_of(&chosen) > 0;
-        let expected = if undo { chosen.standing == Standing::Uncollectible } else { is_owed };
+            chosen.head.kind != DocumentKind::Credit && chosen.status == LifecycleStatus::Issued && Self::rest_of(&chosen) > 0;
+        let expected = if undo { chosen.status == LifecycleStatus::Uncollectible } else { is_owed };
         let taken =
             self.on_account(if undo { "undone write-off" } else { "write-off" }, &key, expected, |account, mut supplies| {
                 if undo {
-                    account.undo_write_off(document_ref, None, &moment, &mut supplies)
+                    account.reverse_write_off(document_ref, None, &moment, &mut supplies)
                 } else {
                     account.write_off(document_ref, None, &moment, &mut supplies)
                 }
@@ -394,7 +398,7 @@ impl World {
         self.tell(Deed::Money(MoneyDeed::WriteOff { place, undo }), taken)
     }
 
-    fn kept(&mut self, key: &AccountKey) -> &mut Kept {
+    fn kept(&mut self, key: &AccountKey) -> &mut AccountState {
         self.money.accounts.get_mut(key).expect("an account")
     }
 
@@ -404,7 +408,7 @@ impl World {
         what: &str,
         key: &AccountKey,
         expected: bool,
-        decide: impl FnOnce(&mut Account, &mut dyn FnMut() -> Uuid) -> Result<(), Refusal>,
+        decide: impl FnOnce(&mut ReceivablesAccount, &mut dyn FnMut() -> Uuid) -> Result<(), Refusal>,
     ) -> Checked<bool> {
         let applies = self.model.catalog.customer.applies_balance;
         let Some(kept) = self.money.accounts.get(key) else {
@@ -414,7 +418,7 @@ impl World {
         account.set_applies_balance(applies);
         // Drafts and void documents are read with an account, too.
         let documents = self.book.documents().filter(|document| AccountKey::of(document) == *key).cloned().collect();
-        account.add(billing_domain::account::AccountRows { documents, ..Default::default() });
+        account.add(billing_domain::receivables::AccountRows { documents, ..Default::default() });
         let mut ids = self.ids;
         let mut supplies = || {
             ids += 1;
@@ -454,7 +458,7 @@ impl World {
                 let state = document.state().map_err(|error| format!("{error:?}"))?;
                 let amount = owed.amount_due.map_or(0, Money::minor);
                 let left = owed.unapplied.map_or(0, Money::minor);
-                if let Some(total) = document.total.filter(|_| document.standing.is_issued()) {
+                if let Some(total) = document.total.filter(|_| document.status.is_issued()) {
                     billed += sign(document.head.kind) * total.minor();
                     let of_it = document.settlement.paid.minor() + document.settlement.credits.minor();
                     let is_credit = document.head.kind == DocumentKind::Credit;
@@ -480,7 +484,7 @@ impl World {
                     due += amount;
                     given_up += owed.written_off.minor();
                     unapplied += left;
-                } else if owed.unapplied.is_some() || document.standing.is_void() && owed.amount_due.is_some() {
+                } else if owed.unapplied.is_some() || document.status.is_void() && owed.amount_due.is_some() {
                     return Err(format!("{} owes {owed:?}", self.told(document)));
                 }
             }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::calendar::{Period as Days, TimeZone, Timestamp};
-use billing_domain::contract::amendment::{Amendment, Situation, cancelled, edited, resumed, with_quantity};
+use billing_domain::contract::amendment::{Amendment, AmendmentContext, cancelled, edited, resumed, with_quantity};
 use billing_domain::contract::terms::ProductTerms;
 use billing_domain::contract::{Contract, ContractProduct};
 use billing_domain::refs::ProductNo;
@@ -65,7 +65,7 @@ impl World {
     fn decide(
         &self,
         facts: &Facts,
-        decide: impl FnOnce(&Situation<'_>) -> Result<Amendment, Refusal>,
+        decide: impl FnOnce(&AmendmentContext<'_>) -> Result<Amendment, Refusal>,
     ) -> Result<Contract, Refusal> {
         let zones: Vec<TimeZone> =
             self.model.catalog.entities.iter().map(|entity| TimeZone::parse(entity.zone).expect("a zone")).collect();
@@ -74,7 +74,7 @@ impl World {
             zones[index].service_date(self.now)
         };
         let has_begun = |no: ProductNo| facts.begun.contains(&no.0);
-        decide(&Situation { today: &today, has_begun: &has_begun }).map(|amendment| amendment.contract)
+        decide(&AmendmentContext { today: &today, has_begun: &has_begun }).map(|amendment| amendment.contract)
     }
 
     fn step(&mut self, step: &Step) -> Result<(), String> {
@@ -263,10 +263,10 @@ impl World {
 fn plan(contract: &Contract) -> Vec<String> {
     let of = |product: &ContractProduct| {
         let segments = product.segments.iter().map(|segment| match &segment.agreed {
-            billing_domain::contract::Agreed::Billed(terms) => {
+            billing_domain::contract::SegmentTerms::Billed(terms) => {
                 format!("v{} {}: {:?}", segment.version, segment.in_force_from, terms.schedule.range())
             }
-            billing_domain::contract::Agreed::Ended(reason) => {
+            billing_domain::contract::SegmentTerms::Ended(reason) => {
                 format!("v{} {}: {reason:?}", segment.version, segment.in_force_from)
             }
         });

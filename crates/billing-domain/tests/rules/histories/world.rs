@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::charge::{ChargeEdit, NewCharge};
-use billing_domain::contract::agreement;
+use billing_domain::contract::resolve;
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::lines::BillWith;
 use billing_domain::document::totals::DocumentContent;
-use billing_domain::document::{BookDocument, DocumentKind, Purpose, Standing};
-use billing_domain::ledger::charge::{self, Occasion};
-use billing_domain::ledger::terms::Backdated;
-use billing_domain::ledger::view::Shown;
-use billing_domain::ledger::{ContractBook, Entry, check, issue, overdue, post, terms, view};
+use billing_domain::document::{BookDocument, DocumentKind, LifecycleStatus, Purpose};
+use billing_domain::ledger::amend::BackdatingPolicy;
+use billing_domain::ledger::charge::{self, ChargeContext};
+use billing_domain::ledger::preview::DocumentPreview;
+use billing_domain::ledger::{ContractBook, Entry, amend, check, issue, overdue, post, preview};
 use billing_domain::matching::{EventFacts, match_event, match_moved_event};
 use billing_domain::refs::{ChargeRef, DocumentRef, EventRef, ProductNo};
 use billing_domain::refusal::Refusal;
@@ -34,7 +34,7 @@ use crate::histories::spec::*;
 pub(crate) type Checked<T = ()> = Result<T, String>;
 
 /// An event as the application would keep it.
-pub(crate) struct Kept {
+pub(crate) struct StoredEvent {
     pub(crate) event_ref: EventRef,
     /// The document its latest change stands on.
     pub(crate) standing: DocumentRef,
@@ -45,7 +45,7 @@ pub(crate) struct World {
     pub(crate) book: ContractBook,
     pub(crate) now: Timestamp,
     /// One for each event of the model.
-    pub(crate) events: Vec<Kept>,
+    pub(crate) events: Vec<StoredEvent>,
     /// What issued documents said when they were issued.
     pub(crate) frozen: BTreeMap<DocumentRef, DocumentContent>,
     /// Set right after a billing run.
@@ -71,7 +71,8 @@ pub(crate) fn play_before(history: &History, follower: Option<Box<dyn Follower>>
         return Ok(Reached::from([("create refused".to_owned(), 1)]));
     };
     let mut book = ContractBook::new(contract, convert::customer(&history.catalog), convert::entities(&history.catalog));
-    terms::create(&mut book, Backdated::Allowed, now).map_err(|refusal| (0, format!("a create was refused: {refusal:?}")))?;
+    amend::create(&mut book, BackdatingPolicy::Allowed, now)
+        .map_err(|refusal| (0, format!("a create was refused: {refusal:?}")))?;
     let mut world = World {
         model,
         book,
@@ -113,14 +114,14 @@ impl World {
 
     /// What users read: it is there whatever has happened.
     fn check_readable(&self) -> Checked {
-        let read = |what: &str, shown: Result<Vec<Shown>, Refusal>| {
+        let read = |what: &str, shown: Result<Vec<DocumentPreview>, Refusal>| {
             let shown = shown.map_err(|refusal| format!("{what} can't be read: {refusal:?}"))?;
             let content = shown.iter().filter_map(|shown| shown.content.as_ref());
             let odd = content.clone().find(|draft| !draft.content.adds_up());
             odd.map_or(Ok(()), |odd| Err(format!("{what} shows what doesn't add up: {odd:?}")))
         };
-        read("the current period", view::current(&self.book, self.now))?;
-        read("the next period", view::next(&self.book, self.now))?;
+        read("the current period", preview::preview_current_period(&self.book, self.now))?;
+        read("the next period", preview::preview_next_period(&self.book, self.now))?;
         overdue::overdue(&self.book, self.now, self.now).map(drop).map_err(|refusal| format!("verify refuses: {refusal:?}"))
     }
 
@@ -129,7 +130,7 @@ impl World {
         self.book.documents().position(|document| document.head.document_ref == document_ref)
     }
 
-    fn catalog(&self) -> agreement::Catalog {
+    fn catalog(&self) -> resolve::Catalog {
         convert::catalog(&self.model.catalog)
     }
 
@@ -262,7 +263,7 @@ impl World {
                 let verdict = self.model.edited(&request, &self.facts(), self.now);
                 let (edit, catalog) = (convert::edit(&request, &self.book.contract), self.catalog());
                 self.amend("edit", verdict, &request, Deed::Edit(edit.clone()), |book, now, mut ids| {
-                    terms::edit(book, &edit, &catalog, Backdated::Allowed, now, &mut ids)
+                    amend::edit(book, &edit, &catalog, BackdatingPolicy::Allowed, now, &mut ids)
                 })
                 .map(|_| ())
             }
@@ -272,7 +273,7 @@ impl World {
                 let product = self.model.product(request.product);
                 let change = convert::quantity_change(&request, product.pricing(), product.start());
                 self.amend("quantity", verdict, &request, Deed::Quantity(change.clone()), |book, now, mut ids| {
-                    terms::change_quantity(book, &change, Backdated::Allowed, now, &mut ids)
+                    amend::change_quantity(book, &change, BackdatingPolicy::Allowed, now, &mut ids)
                 })
                 .map(|_| ())
             }
@@ -283,7 +284,7 @@ impl World {
                 let todays = self.model.todays(self.now);
                 let asked = convert::last_day(last_day);
                 let taken = self.amend("cancel", verdict, &last_day, Deed::Cancel(asked), |book, now, mut ids| {
-                    terms::cancel(book, asked, Backdated::Allowed, now, &mut ids)
+                    amend::cancel(book, asked, BackdatingPolicy::Allowed, now, &mut ids)
                 })?;
                 if taken {
                     self.model.before_cancel.get_or_insert(before);
@@ -292,7 +293,7 @@ impl World {
                         LastDay::Today => true,
                         LastDay::Day(day) => todays.iter().all(|today| day <= *today),
                     };
-                    let open = self.book.documents().find(|document| document.standing == Standing::Draft);
+                    let open = self.book.documents().find(|document| document.status == LifecycleStatus::Draft);
                     if let Some(open) = open.filter(|open| is_final && !self.may_lack(open)) {
                         return Err(format!("a final cancel leaves a draft open: {}", self.told(open)));
                     }
@@ -302,7 +303,7 @@ impl World {
             Step::Resume => {
                 let verdict = self.model.resumed(self.now);
                 let taken = self.amend("resume", verdict, &(), Deed::Resume, |book, now, mut ids| {
-                    terms::resume(book, Backdated::Allowed, now, &mut ids)
+                    amend::resume(book, BackdatingPolicy::Allowed, now, &mut ids)
                 })?;
                 if taken {
                     self.model.was_resumed = true;
@@ -368,7 +369,7 @@ impl World {
                 of.extend(document.head.parts.iter().map(|no| (no.0, document.head.period.start())));
             }
             let nos = of.iter().map(|(no, _)| *no);
-            if document.standing.is_issued() {
+            if document.status.is_issued() {
                 facts.begun.extend(nos);
                 match document.head.purpose {
                     Purpose::Usage | Purpose::Adjustment => facts.issued_children.extend(of),
@@ -376,7 +377,7 @@ impl World {
                 }
             } else {
                 facts.maybe_begun.extend(nos);
-                if document.standing == Standing::Draft && document.head.purpose == Purpose::Usage {
+                if document.status == LifecycleStatus::Draft && document.head.purpose == Purpose::Usage {
                     let lines = self.book.lines().find(|(other, _)| *other == document.head.document_ref);
                     let lines = lines.into_iter().flat_map(|(_, lines)| lines);
                     facts.issued_children.extend(lines.map(|line| (line.key.product_no.0, line.key.period_start)));
@@ -511,7 +512,7 @@ impl World {
         let counted =
             CountedEvent { event_ref: EventRef::from_uuid(Uuid::from_u128(self.ids)), ..self.counted(usize::MAX, &event) };
         let made = self.decide(|book, now, mut ids| {
-            post::add(book, ProductNo(product), &convert::usage_ref(usage), &[counted], now, &mut ids)
+            post::post_usage(book, ProductNo(product), &convert::usage_ref(usage), &[counted], now, &mut ids)
         })?;
         let mut next = self.model.clone();
         next.events.push(event);
@@ -520,7 +521,7 @@ impl World {
             return self.tell(Deed::Event { usage_product_ref, at, quantity: convert::quantity(quantity) }, false);
         };
         self.model = next;
-        self.events.push(Kept { event_ref: counted.event_ref, standing });
+        self.events.push(StoredEvent { event_ref: counted.event_ref, standing });
         self.note("event taken");
         self.write(&entries)?;
         let usage_product_ref = convert::usage_ref(usage);
@@ -577,10 +578,10 @@ impl World {
         let (stays, counted) = (key == self.key(&after), self.counted(index, &after));
         let made = self.decide(|book, now, mut ids| {
             if stays {
-                return post::change(book, &key, without, Some(counted), standing, now, &mut ids);
+                return post::post_usage_change(book, &key, without, Some(counted), standing, now, &mut ids);
             }
-            post::change(book, &key, without, None, standing, now, &mut ids)?;
-            post::add(book, ProductNo(after.product), &key.usage_product_ref, &[counted], now, &mut ids)
+            post::post_usage_change(book, &key, without, None, standing, now, &mut ids)?;
+            post::post_usage(book, ProductNo(after.product), &key.usage_product_ref, &[counted], now, &mut ids)
         })?;
         let mut next = self.model.clone();
         next.events[index] = after;
@@ -600,7 +601,8 @@ impl World {
         let Some(index) = self.live(event) else { return Ok(()) };
         let (key, without) = (self.key(&self.model.events[index]), self.without(index));
         let standing = self.events[index].standing;
-        let made = self.decide(|book, now, mut ids| post::change(book, &key, without, None, standing, now, &mut ids))?;
+        let made =
+            self.decide(|book, now, mut ids| post::post_usage_change(book, &key, without, None, standing, now, &mut ids))?;
         let mut next = self.model.clone();
         next.events[index].deleted = true;
         let Some((_, entries)) = self.taken("a delete", made, &next)? else { return self.tell(Deed::Delete(index), false) };
@@ -610,8 +612,8 @@ impl World {
         self.tell(Deed::Delete(index), true)
     }
 
-    fn occasion(&self, issue: bool) -> Occasion {
-        Occasion { now: self.now, by: Actor::Service, issue }
+    fn occasion(&self, issue: bool) -> ChargeContext {
+        ChargeContext { now: self.now, by: Actor::Service, issue }
     }
 
     fn charge(&mut self, step: &Step) -> Checked {
@@ -735,13 +737,13 @@ impl World {
         self.charged("delete of a charge", made, expected, Deed::DeleteCharge(present.charge_ref))
     }
 
-    fn numbered(&self, document: usize, standing: Standing) -> Option<BookDocument> {
-        let of: Vec<&BookDocument> = self.book.documents().filter(|document| document.standing == standing).collect();
+    fn numbered(&self, document: usize, standing: LifecycleStatus) -> Option<BookDocument> {
+        let of: Vec<&BookDocument> = self.book.documents().filter(|document| document.status == standing).collect();
         (!of.is_empty()).then(|| of[document % of.len()].clone())
     }
 
     fn issue(&mut self, document: usize) -> Checked {
-        let Some(draft) = self.numbered(document, Standing::Draft) else { return Ok(()) };
+        let Some(draft) = self.numbered(document, LifecycleStatus::Draft) else { return Ok(()) };
         let made = self.decide(|book, now, mut ids| issue::issue(book, draft.head.document_ref, now, &mut ids))?;
         let place = self.place_of(draft.head.document_ref).ok_or("an unknown draft")?;
         let (_, entries) = match made {
@@ -758,10 +760,10 @@ impl World {
     }
 
     fn void(&mut self, document: usize) -> Checked {
-        let Some(issued) = self.numbered(document, Standing::Issued) else { return Ok(()) };
+        let Some(issued) = self.numbered(document, LifecycleStatus::Issued) else { return Ok(()) };
         let document_ref = issued.head.document_ref;
         let content = self.frozen[&document_ref].clone();
-        let named = |other: &BookDocument| other.head.parent == Some(document_ref) && !other.standing.is_void();
+        let named = |other: &BookDocument| other.head.parent == Some(document_ref) && !other.status.is_void();
         let is_regular = matches!(issued.head.purpose, Purpose::Regular(_));
         let is_child = |other: &BookDocument| named(other) && other.head.purpose == Purpose::Usage;
         let (has_children, is_named) = (self.book.documents().any(is_child), self.book.documents().any(named));
@@ -800,7 +802,7 @@ impl World {
     fn run(&mut self) -> Checked {
         let drafts: BTreeMap<DocumentRef, BookDocument> =
             self.book.documents().map(|document| (document.head.document_ref, document.clone())).collect();
-        let made = self.decide(|book, now, mut ids| issue::run(book, now, usize::MAX, &mut ids))?;
+        let made = self.decide(|book, now, mut ids| issue::issue_due(book, now, usize::MAX, &mut ids))?;
         let (_, entries) = made.map_err(|refusal| format!("a run was refused: {refusal:?}"))?;
         self.write(&entries)?;
         self.tell(Deed::Run, true)?;
@@ -819,7 +821,7 @@ impl World {
             }
         }
         let left = self.book.documents().find(|document| {
-            document.standing == Standing::Draft
+            document.status == LifecycleStatus::Draft
                 && !self.may_lack(document)
                 && match document.head.purpose {
                     Purpose::Regular(_) => self.due_of(document).is_some_and(|due| due <= self.now),
@@ -833,7 +835,7 @@ impl World {
             return Err(format!("a run leaves a due draft: {} due {:?}", self.told(left), self.due_of(left)));
         }
         self.has_run = true;
-        let again = self.decide(|book, now, mut ids| issue::run(book, now, usize::MAX, &mut ids))?;
+        let again = self.decide(|book, now, mut ids| issue::issue_due(book, now, usize::MAX, &mut ids))?;
         let (_, entries) = again.map_err(|refusal| format!("a second run was refused: {refusal:?}"))?;
         if entries.iter().any(|entry| !matches!(entry, Entry::Due(_))) {
             return Err(format!("a second run does {entries:?}"));
@@ -882,7 +884,7 @@ impl World {
     /// When a debit is due that bills more of an invoice after use because its period goes on (billing rules 7).
     fn period_goes_on(&self, document: &BookDocument) -> Option<Timestamp> {
         let parent = self.book.document(document.head.parent?)?;
-        if document.head.kind != DocumentKind::Debit || slot(parent) != Some(Slot::Period) || !parent.standing.is_issued() {
+        if document.head.kind != DocumentKind::Debit || slot(parent) != Some(Slot::Period) || !parent.status.is_issued() {
             return None;
         }
         let shared = parent.head.parts.iter().filter(|no| document.head.parts.contains(no));
@@ -909,16 +911,20 @@ impl World {
 
     /// A preview, then nothing but time, then the run: it issues what was shown.
     fn foreseen(&mut self, next: bool) -> Checked {
-        let shown = if next { view::next(&self.book, self.now) } else { view::current(&self.book, self.now) };
-        let shown: Vec<Shown> = shown.map_err(|refusal| format!("a preview was refused: {refusal:?}"))?;
-        let planned: Vec<Shown> = shown
+        let shown = if next {
+            preview::preview_next_period(&self.book, self.now)
+        } else {
+            preview::preview_current_period(&self.book, self.now)
+        };
+        let shown: Vec<DocumentPreview> = shown.map_err(|refusal| format!("a preview was refused: {refusal:?}"))?;
+        let planned: Vec<DocumentPreview> = shown
             .into_iter()
-            .filter(|shown| shown.document.standing == Standing::Draft && slot(&shown.document).is_some())
+            .filter(|shown| shown.document.status == LifecycleStatus::Draft && slot(&shown.document).is_some())
             .filter(|shown| !self.may_lack(&shown.document))
             .collect();
         let due = planned.iter().filter_map(|shown| self.due_of(&shown.document)).max();
         let Some(due) = due else { return Ok(()) };
-        let on = |shown: &Shown| {
+        let on = |shown: &DocumentPreview| {
             let due = self.due_of(&shown.document).unwrap_or(self.now).max(self.now);
             (shown.document.head.document_ref, service_date(self.zone_of(&shown.document), due))
         };
@@ -938,7 +944,7 @@ impl World {
             let says_nothing =
                 said.content.products.iter().flat_map(|product| &product.lines).all(|line| line.amount.minor() == 0);
             let issued = self.book.documents().find(|document| {
-                !document.standing.is_void()
+                !document.status.is_void()
                     && document.head.period == shown.document.head.period
                     && document.head.purpose == shown.document.head.purpose
                     && document.head.parts.iter().any(|no| shown.document.head.parts.contains(no))
@@ -1052,14 +1058,14 @@ impl World {
         let head = &document.head;
         format!(
             "{:?} {:?} {:?} of {:?} {:?}, opened {}",
-            head.kind, head.purpose, document.standing, head.period, head.parts, head.created_at
+            head.kind, head.purpose, document.status, head.period, head.parts, head.created_at
         )
     }
 }
 
 /// Which of a period's regular documents one is.
 pub(crate) fn slot(document: &BookDocument) -> Option<Slot> {
-    use billing_domain::document::linking::Slot as Theirs;
+    use billing_domain::document::linking::SlotKind as Theirs;
     match document.head.purpose {
         Purpose::Regular(Theirs::Period) => Some(Slot::Period),
         Purpose::Regular(Theirs::UsageDebit) => Some(Slot::UsageDebit),

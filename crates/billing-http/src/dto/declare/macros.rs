@@ -88,7 +88,7 @@ macro_rules! fields {
                     read.into_iter().all(|read| read.is_some()).then_some(changes)
                 }
 
-                fn described_in_edit(schemas: &mut Schemas) -> Vec<Described> {
+                fn described_in_edit(schemas: &mut Schemas) -> Vec<FieldSchema> {
                     let mut all = Vec::new();
                     $(<part!([$($kind)?] $of) as EditedPart>::describe_in_edit(
                         $crate::dto::declare::declared!($field [$($name)?] [$($doc)*] [$($default)?]), schemas, &mut all,
@@ -110,7 +110,7 @@ macro_rules! fields {
                     Ok(())
                 }
 
-                fn described_in_answers(schemas: &mut Schemas) -> Vec<Described> {
+                fn described_in_answers(schemas: &mut Schemas) -> Vec<FieldSchema> {
                     let mut all = Vec::new();
                     $(<part!([$($kind)?] $of) as AnsweredPart>::describe(
                         name_of!($field [$($name)?]), concat!($($doc),*), schemas, &mut all,
@@ -143,7 +143,7 @@ macro_rules! fields {
                     Some(Self { $($field: $field?),* })
                 }
 
-                fn described(schemas: &mut Schemas) -> Vec<Described> {
+                fn described(schemas: &mut Schemas) -> Vec<FieldSchema> {
                     let mut all = Vec::new();
                     $(<part!([$($kind)?] $of) as Part>::describe(
                         $crate::dto::declare::declared!($field [$($name)?] [$($doc)*] [$($default)?]), schemas, &mut all,
@@ -187,13 +187,13 @@ macro_rules! object {
         const _: () = {
             use $crate::dto::declare::made_with::*;
 
-            impl Answered for $type {
+            impl ResponseValue for $type {
                 fn answer<S: Serializer>(value: &Self, serializer: S) -> Result<S::Ok, S::Error> {
                     answer_object(value, serializer)
                 }
             }
 
-            impl Named for $type {
+            impl SharedObject for $type {
                 const NAME: &'static str = $schema;
             }
         };
@@ -239,7 +239,7 @@ macro_rules! structure {
 pub(crate) use structure;
 
 /// Of what is `with` a declaration: an answer whose fields are taken back and ignored.
-macro_rules! takes_back {
+macro_rules! ignore_response_fields {
     ($answer:ty) => {
         fn answered() -> &'static [String] {
             static NAMES: std::sync::OnceLock<Vec<String>> = std::sync::OnceLock::new();
@@ -247,7 +247,7 @@ macro_rules! takes_back {
         }
     };
 }
-pub(crate) use takes_back;
+pub(crate) use ignore_response_fields;
 
 /// Declares the parameters of a query: the struct and its reader.
 macro_rules! params {
@@ -372,7 +372,7 @@ macro_rules! choice {
 pub(crate) use choice;
 
 /// What is answered of a value, by the form that it has.
-macro_rules! shown {
+macro_rules! response_type {
     (Option [$of:ty] $value:expr) => {
         Option::map($value, <$of>::from)
     };
@@ -383,7 +383,7 @@ macro_rules! shown {
         <$of>::from($value)
     };
 }
-pub(crate) use shown;
+pub(crate) use response_type;
 
 /// Declares an answer: `answer! { /// Meaning. Name of Type { fields } }` has fields that are declared for the type, and
 /// `answer! { /// Meaning. Name of value: Type { let … = …; fields } }` those that are said of a value, each with its meaning:
@@ -442,7 +442,7 @@ macro_rules! answer {
         impl From<&$type> for $name {
             fn from($value: &$type) -> Self {
                 $(let $given = $from;)*
-                Self { $($field: $crate::dto::declare::shown!($form [$($of)?] $said)),* }
+                Self { $($field: $crate::dto::declare::response_type!($form [$($of)?] $said)),* }
             }
         }
     };

@@ -7,7 +7,7 @@ use utoipa::openapi::schema::Schema;
 
 use super::{AnsweredField, AnsweredFields, Editable, Field, Fieldset};
 use crate::dto::input::Fields;
-use crate::dto::schemas::{Described, Presence, Schemas};
+use crate::dto::schemas::{FieldSchema, Presence, Schemas};
 
 /// A set of fields that stand in the place of one.
 pub(crate) struct Flat<T>(std::marker::PhantomData<T>);
@@ -24,7 +24,7 @@ pub(crate) trait Part {
     fn read(fields: Fields<'_>, name: &str, default: Option<fn() -> Self::Value>) -> Option<Self::Value>;
 
     /// Adds how it is described.
-    fn describe(declared: Declared, schemas: &mut Schemas, all: &mut Vec<Described>);
+    fn describe(declared: Declared, schemas: &mut Schemas, all: &mut Vec<FieldSchema>);
 }
 
 /// A part that can be edited.
@@ -39,7 +39,7 @@ pub(crate) trait EditedPart: Part {
     ) -> Option<()>;
 
     /// Adds how it is described in edits.
-    fn describe_in_edit(declared: Declared, schemas: &mut Schemas, all: &mut Vec<Described>);
+    fn describe_in_edit(declared: Declared, schemas: &mut Schemas, all: &mut Vec<FieldSchema>);
 }
 
 /// A part of an answer.
@@ -51,7 +51,7 @@ pub(crate) trait AnsweredPart {
     fn answer<M: SerializeMap>(value: &Self::Value, name: &'static str, map: &mut M) -> Result<(), M::Error>;
 
     /// Adds how it is described.
-    fn describe(name: &'static str, meaning: &'static str, schemas: &mut Schemas, all: &mut Vec<Described>);
+    fn describe(name: &'static str, meaning: &'static str, schemas: &mut Schemas, all: &mut Vec<FieldSchema>);
 }
 
 /// What a declaration says of a part beside its type.
@@ -62,9 +62,9 @@ pub(crate) struct Declared {
 }
 
 impl Declared {
-    fn described(self, presence: Presence, schema: RefOr<Schema>) -> Described {
+    fn described(self, presence: Presence, schema: RefOr<Schema>) -> FieldSchema {
         let presence = if self.has_default { Presence::Nullable } else { presence };
-        Described { name: self.name, meaning: self.meaning, presence, schema }
+        FieldSchema { name: self.name, meaning: self.meaning, presence, schema }
     }
 }
 
@@ -82,7 +82,7 @@ impl<F: Field> Part for F {
         }
     }
 
-    fn describe(declared: Declared, schemas: &mut Schemas, all: &mut Vec<Described>) {
+    fn describe(declared: Declared, schemas: &mut Schemas, all: &mut Vec<FieldSchema>) {
         all.push(declared.described(F::PRESENCE, F::schema(schemas)));
     }
 }
@@ -105,7 +105,7 @@ impl<F: Field> EditedPart for F {
         Some(())
     }
 
-    fn describe_in_edit(declared: Declared, schemas: &mut Schemas, all: &mut Vec<Described>) {
+    fn describe_in_edit(declared: Declared, schemas: &mut Schemas, all: &mut Vec<FieldSchema>) {
         all.push(declared.described(F::PRESENCE_IN_EDIT, F::schema(schemas)));
     }
 }
@@ -123,7 +123,7 @@ impl<T: Fieldset> Part for Flat<T> {
         read
     }
 
-    fn describe(_: Declared, schemas: &mut Schemas, all: &mut Vec<Described>) {
+    fn describe(_: Declared, schemas: &mut Schemas, all: &mut Vec<FieldSchema>) {
         all.extend(T::described(schemas));
     }
 }
@@ -140,7 +140,7 @@ impl<P: Editable> EditedPart for Flat<P> {
         Some(())
     }
 
-    fn describe_in_edit(_: Declared, schemas: &mut Schemas, all: &mut Vec<Described>) {
+    fn describe_in_edit(_: Declared, schemas: &mut Schemas, all: &mut Vec<FieldSchema>) {
         all.extend(P::described_in_edit(schemas));
     }
 }
@@ -152,8 +152,8 @@ impl<F: AnsweredField> AnsweredPart for F {
         <F as AnsweredField>::answer(value, name, map)
     }
 
-    fn describe(name: &'static str, meaning: &'static str, schemas: &mut Schemas, all: &mut Vec<Described>) {
-        all.push(Described { name, meaning, presence: F::PRESENCE, schema: F::schema(schemas) });
+    fn describe(name: &'static str, meaning: &'static str, schemas: &mut Schemas, all: &mut Vec<FieldSchema>) {
+        all.push(FieldSchema { name, meaning, presence: F::PRESENCE, schema: F::schema(schemas) });
     }
 }
 
@@ -164,7 +164,7 @@ impl<T: AnsweredFields> AnsweredPart for Flat<T> {
         value.answer_fields(map)
     }
 
-    fn describe(_: &'static str, _: &'static str, schemas: &mut Schemas, all: &mut Vec<Described>) {
+    fn describe(_: &'static str, _: &'static str, schemas: &mut Schemas, all: &mut Vec<FieldSchema>) {
         all.extend(T::described_in_answers(schemas));
     }
 }

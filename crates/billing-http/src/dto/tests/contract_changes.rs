@@ -1,8 +1,8 @@
 //! Cancel, resume, quantities, and dry runs.
 
-use billing_application::contracts::{Amended, AmendmentOptions};
-use billing_application::rehearsal::Effects;
-use billing_domain::contract::amendment::{LastDay, QuantityChange};
+use billing_application::contracts::{AmendmentOptions, AmendmentOutcome};
+use billing_application::dry_run::Effects;
+use billing_domain::contract::amendment::{CancelAt, QuantityChange};
 use billing_testkit::fixtures;
 use serde_json::Value;
 
@@ -13,12 +13,12 @@ use super::{check, check_field, json, posted_back};
 
 #[test]
 fn a_cancelled_contract_ends_with_its_period_today_or_on_a_day() {
-    let day = LastDay::Day(fixtures::date("2026-02-28"));
+    let day = CancelAt::Day(fixtures::date("2026-02-28"));
     let rows = [
-        ("{}", LastDay::PeriodEnd),
-        (r#"{"include_current_invoice":false,"last_day":null}"#, LastDay::PeriodEnd),
-        (r#"{"include_current_invoice":true}"#, LastDay::Today),
-        (r#"{"include_current_invoice":true,"last_day":null}"#, LastDay::Today),
+        ("{}", CancelAt::PeriodEnd),
+        (r#"{"include_current_invoice":false,"last_day":null}"#, CancelAt::PeriodEnd),
+        (r#"{"include_current_invoice":true}"#, CancelAt::Today),
+        (r#"{"include_current_invoice":true,"last_day":null}"#, CancelAt::Today),
         (r#"{"last_day":"2026-02-28"}"#, day),
         (r#"{"last_day":"2026-02-28","include_current_invoice":false}"#, day),
     ];
@@ -26,7 +26,7 @@ fn a_cancelled_contract_ends_with_its_period_today_or_on_a_day() {
         let (last_day, options) = super::cancel(Some(&json(body))).expect(body);
         assert_eq!((last_day, options.dry_run, options.allow_backdated), (expected, false, false), "{body}");
     }
-    assert_eq!(super::cancel(None).expect("nothing").0, LastDay::PeriodEnd);
+    assert_eq!(super::cancel(None).expect("nothing").0, CancelAt::PeriodEnd);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn each_field_of_a_quantity_is_held_against_its_limits() {
 fn a_dry_run_answers_whole_documents() {
     let document = || preview(fixtures::eur());
     let effects = Effects { issued: vec![document(), document()], recomputed: vec![document()], ..Effects::default() };
-    let answer = AmendedContractJson::from(&Amended::DryRun(effects));
+    let answer = AmendedContractJson::from(&AmendmentOutcome::DryRun(effects));
     assert_fits(&answer);
     let shown = posted_back(&answer);
     let names: Vec<&String> = shown.as_object().expect("an object").keys().collect();

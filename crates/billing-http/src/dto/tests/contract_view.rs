@@ -2,11 +2,11 @@
 
 use billing_application::contracts::{ContractRequest, ContractView};
 use billing_domain::catalog::Pricing;
-use billing_domain::contract::agreement::Catalog;
-use billing_domain::contract::amendment::{Situation, edited};
+use billing_domain::contract::amendment::{AmendmentContext, edited};
+use billing_domain::contract::resolve::Catalog;
 use billing_domain::contract::schedule::BillingCycle;
 use billing_domain::contract::terms::{PaymentTime, ProductTerms};
-use billing_domain::contract::{Agreed, Contract, ContractState, EndReason, Segment};
+use billing_domain::contract::{Contract, ContractState, EndReason, Segment, SegmentTerms};
 use billing_domain::patch::Patch;
 use billing_testkit::{CountingIds, fixtures};
 use insta::assert_snapshot;
@@ -236,7 +236,7 @@ fn what_is_read_can_be_posted_back() {
 fn edit(contract: &Contract, body: &Value) -> Contract {
     let (_, edit, _) = super::contract_edit(body).expect("an edit");
     let today = |_: &ProductTerms| fixtures::date(TODAY);
-    let now = Situation { today: &today, has_begun: &|_| true };
+    let now = AmendmentContext { today: &today, has_begun: &|_| true };
     edited(contract, &edit, &catalog(), &now).expect("an edit that is agreed").contract
 }
 
@@ -291,7 +291,7 @@ fn a_product_shows_its_newest_terms_and_todays_where_they_are_others() {
 fn a_product_that_an_edit_removed_is_not_shown_but_one_that_was_cancelled_is() {
     for (reason, count) in [(EndReason::Removed, 1), (EndReason::Cancelled, 2)] {
         let mut view = made(super::contract(&json(FULL)).expect("a contract"));
-        let end = Segment { version: 2, in_force_from: fixtures::date("2026-02-01"), agreed: Agreed::Ended(reason) };
+        let end = Segment { version: 2, in_force_from: fixtures::date("2026-02-01"), agreed: SegmentTerms::Ended(reason) };
         view.contract.products[0].segments.push(end);
         let shown = posted_back(&ContractJson::from(&view));
         assert_eq!(shown["products"].as_array().map(Vec::len), Some(count), "{reason:?}");

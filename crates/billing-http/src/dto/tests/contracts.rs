@@ -1,6 +1,6 @@
 //! Contracts to make and to edit.
 
-use billing_domain::contract::amendment::{ProductPatch, Since};
+use billing_domain::contract::amendment::{EffectiveFrom, ProductPatch};
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::{PaymentTime, RequestedLineItem};
 use billing_domain::party::NetTerms;
@@ -209,15 +209,15 @@ fn many_documents_at_once_are_allowed_by_name() {
 
 #[test]
 fn an_edit_holds_from_a_day_the_current_period_or_the_next() {
-    let day = Since::Day(fixtures::date("2026-02-01"));
+    let day = EffectiveFrom::Day(fixtures::date("2026-02-01"));
     let rows = [
-        ("{}", Since::NextPeriod),
-        (r#"{"effective_from":null,"include_current_invoice":null}"#, Since::NextPeriod),
-        (r#"{"include_current_invoice":false}"#, Since::NextPeriod),
-        (r#"{"include_current_invoice":true}"#, Since::CurrentPeriod),
+        ("{}", EffectiveFrom::NextPeriod),
+        (r#"{"effective_from":null,"include_current_invoice":null}"#, EffectiveFrom::NextPeriod),
+        (r#"{"include_current_invoice":false}"#, EffectiveFrom::NextPeriod),
+        (r#"{"include_current_invoice":true}"#, EffectiveFrom::CurrentPeriod),
         (r#"{"effective_from":"2026-02-01"}"#, day),
         (r#"{"effective_from":"2026-02-01","include_current_invoice":false}"#, day),
-        (r#"{"effective_from":null,"include_current_invoice":true}"#, Since::CurrentPeriod),
+        (r#"{"effective_from":null,"include_current_invoice":true}"#, EffectiveFrom::CurrentPeriod),
     ];
     for (body, expected) in rows {
         let (_, edit, _) = super::contract_edit(&json(body)).expect(body);

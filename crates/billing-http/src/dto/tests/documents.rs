@@ -1,14 +1,14 @@
 //! Documents and billing runs.
 
 use billing_application::billing_run::{BilledDocument, BillingReport, FailedContract};
-use billing_application::documents::{DocumentView, IssueDates, Opened, Related};
+use billing_application::documents::{DocumentView, IssueDates, OpenedFields, RelatedDocument};
 use billing_application::error::UseCaseError;
 use billing_domain::charge::Charges;
 use billing_domain::contract::Contract;
-use billing_domain::document::lines::{FamilySums, Rates};
-use billing_domain::document::linking::Slot;
-use billing_domain::document::totals::{DocumentContent, RatedLines, UsageFacts, lines_of_period, total_up, usage_key};
-use billing_domain::document::{DocumentKind, DocumentState, Owed, Parties, Purpose, Settlement, Standing};
+use billing_domain::document::lines::{DiscountAndTax, FamilySums};
+use billing_domain::document::linking::SlotKind;
+use billing_domain::document::totals::{DocumentContent, RatedLines, UsageTotals, lines_of_period, total_up, usage_key};
+use billing_domain::document::{DocumentKind, DocumentState, LifecycleStatus, OutstandingAmounts, Parties, Purpose, Settlement};
 use billing_domain::money::{AmountOutOfRange, Currency, Money};
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{IdSource, StoreError};
@@ -66,8 +66,8 @@ fn january(currency: Currency) -> (Contract, DocumentContent) {
     };
     let used = UsageTotal::ZERO.plus(event).expect("a small sum");
     let key = |product: &str| usage_key(contract.contract_ref, &period, &fixtures::usage_product_ref(product));
-    let usage = UsageFacts::new([(key("calls"), used), (key("storage"), used)]);
-    let rates = Rates { discount: fixtures::percent("10"), tax: fixtures::taxed("19.00") };
+    let usage = UsageTotals::new([(key("calls"), used), (key("storage"), used)]);
+    let rates = DiscountAndTax { discount: fixtures::percent("10"), tax: fixtures::taxed("19.00") };
     let lines = lines_of_period(&contract, &period, &usage, &Charges::default()).expect("small amounts");
     let lines = RatedLines { product_no: product.no, terms: period.terms, rates, lines };
     let content = total_up(currency, DocumentKind::Invoice, vec![lines], &FamilySums::default()).expect("a small amount");
@@ -82,7 +82,7 @@ pub(super) fn preview(currency: Currency) -> DocumentView {
         opened: None,
         kind: DocumentKind::Invoice,
         state: DocumentState::Draft,
-        purpose: Purpose::Regular(Slot::Period),
+        purpose: Purpose::Regular(SlotKind::Period),
         contract_ref: contract.contract_ref,
         contract_number: contract.number_text(),
         parties: Parties::of(&customer, &fixtures::entity("main")),
@@ -93,7 +93,7 @@ pub(super) fn preview(currency: Currency) -> DocumentView {
         is_partial_period: false,
         issued: None,
         settlement: Settlement::none(currency),
-        owed: Owed { amount_due: Some(content.total), written_off: Money::zero(currency), unapplied: None },
+        owed: OutstandingAmounts { amount_due: Some(content.total), written_off: Money::zero(currency), unapplied: None },
         applications: Vec::new(),
         write_offs: Vec::new(),
         content,
@@ -307,16 +307,16 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
     let (ids, eur) = (CountingIds::new(), fixtures::eur());
     let mut view = preview(eur);
     let number = fixtures::document_head(&ids, &january(eur).0, &fixtures::entity("main"), view.period).number;
-    let related = |kind, purpose| Related {
+    let related = |kind, purpose| RelatedDocument {
         document_ref: DocumentRef::from_uuid(ids.new_id()),
         number: number.clone(),
         kind,
         purpose,
         state: DocumentState::Issued,
     };
-    let parent = related(DocumentKind::Invoice, Purpose::Regular(Slot::Period));
+    let parent = related(DocumentKind::Invoice, Purpose::Regular(SlotKind::Period));
     let child = related(DocumentKind::Credit, Purpose::Adjustment);
-    view.opened = Some(Opened {
+    view.opened = Some(OpenedFields {
         document_ref: DocumentRef::from_uuid(ids.new_id()),
         number: number.clone(),
         number_in_contract: 2,
@@ -335,7 +335,7 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
         overdue: true,
     });
     view.settlement = Settlement { paid: fixtures::cents(3080), credits: fixtures::cents(10), ..view.settlement };
-    view.owed = view.settlement.owed(view.kind, Standing::Issued, view.content.total).expect("a small amount");
+    view.owed = view.settlement.owed(view.kind, LifecycleStatus::Issued, view.content.total).expect("a small amount");
     view.po_number = Some(fixtures::line("PO 17"));
     view.note = Some(fixtures::prose("Thank\nyou"));
     view.payment = Default::default();

@@ -1,7 +1,7 @@
 //! What is said of parties and documents as legal papers.
 
+use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, LegalParticularsInput};
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::document::paper::{Corrected, Paper, PaperFacts};
 use billing_domain::party::Customer;
 use billing_domain::party::bank::BankAccount;
 use billing_domain::tax::{DatedTax, DefaultTaxes, ExchangeRate, StatedTax, TaxInCurrency};
@@ -173,17 +173,17 @@ fn a_document_shows_its_paper_and_format_1_says_that_it_has_none() {
         rate: fixtures::price("0.93"),
     };
     let number = DocumentNumber { prefix: entity.profile.number_prefix.clone(), kind: view.kind, sequence: 7 };
-    let facts = PaperFacts {
+    let facts = LegalParticularsInput {
         buyer_reference: Some(fixtures::buyer_reference("PO-7")),
         bank_account: Some(fixtures::bank_account("account-1").profile),
-        corrects: Some(Corrected { number: number.clone(), issue_date: fixtures::date("2025-12-31") }),
-        corrects_last: Some(Corrected {
+        corrects: Some(CorrectedDocument { number: number.clone(), issue_date: fixtures::date("2025-12-31") }),
+        corrects_last: Some(CorrectedDocument {
             number: DocumentNumber { sequence: 9, ..number },
             issue_date: fixtures::date("2026-01-02"),
         }),
         tax_in_currency: TaxInCurrency::of([fixtures::cents(100)], rate).ok(),
     };
-    view.paper = Some(Box::new(Paper::of(&customer, &entity, facts)));
+    view.paper = Some(Box::new(LegalParticulars::of(&customer, &entity, facts)));
     let shown = DocumentJson::from(&view);
     assert_fits(&shown);
     let shown = posted_back(&shown);

@@ -20,7 +20,7 @@ use billing_application::formats::{FormatContent, NamedFormat, TestedFormat};
 use billing_application::keys::KeyRequest;
 use billing_application::usage::EventUpdate;
 use billing_domain::catalog::{PricingContent, UsageProductProfile};
-use billing_domain::contract::amendment::{ContractEdit, LastDay, QuantityChange};
+use billing_domain::contract::amendment::{CancelAt, ContractEdit, QuantityChange};
 use billing_domain::contract::terms::QuantityStep;
 use billing_domain::format::UsageFormat;
 use billing_domain::party::bank::BankAccountProfile;
@@ -61,7 +61,7 @@ fn quantity_change(body: &Value) -> Read<(QuantityChange, AmendmentOptions)> {
     read::<ContractQuantityBody>(body).map(|read| (read.change, read.options))
 }
 
-fn cancel(body: Option<&Value>) -> Read<(LastDay, AmendmentOptions)> {
+fn cancel(body: Option<&Value>) -> Read<(CancelAt, AmendmentOptions)> {
     read_optional::<ContractCancelBody>(body).map(|read| (read.ends(), read.options))
 }
 
