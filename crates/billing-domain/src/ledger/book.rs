@@ -440,11 +440,54 @@ impl ContractBook {
                 }
                 Ok(rated)
             }
-            Purpose::Usage | Purpose::Adjustment => {
-                let lines = self.lines.get(&document.head.document_ref).map_or(&[][..], Vec::as_slice);
-                self.lines_of_ledger(lines)
+            Purpose::Usage if waits_as_bill(document) => self.lines_of_ledger(&self.lines_if_issued(document, issued_at)?),
+            Purpose::Usage | Purpose::Adjustment => self.lines_of_ledger(self.lines_of(document.head.document_ref)),
+        }
+    }
+
+    /// Returns the lines of a child document that waits to be issued, as they are if it is issued at an instant or, without one, now.
+    /// What the child bills has the default tax in force on the day of issue, not on the day of the event (billing rules 7). Lines
+    /// that take back an amount, and amounts that were taken back since, keep the tax at which they were billed.
+    fn lines_if_issued(&self, child: &BookDocument, issued_at: Option<Timestamp>) -> Result<Vec<LedgerLine>, Refusal> {
+        let mut issued: Vec<LedgerLine> = Vec::new();
+        for (index, line) in self.lines_of(child.head.document_ref).iter().enumerate() {
+            let period = self.product(line.key.product_no)?.period_at(line.key.period_start);
+            let mut rest = line.clone();
+            if let (Some(period), Some(at)) = (period, issued_at.or(self.as_of))
+                && line.has_default_tax
+                && line.amount.minor() > 0
+            {
+                let day = self.today(period.terms, at)?.min(period.days().last_day());
+                let tax = self.treatment_on(period.terms, day)?;
+                let moved = if tax == line.rates.tax { 0 } else { self.standing_amount(child, index, line) };
+                if moved != 0 {
+                    let amount = Money::from_minor(moved, line.amount.currency());
+                    rest = LedgerLine { amount: line.amount.checked_sub(amount)?, usage: None, ..rest };
+                    issued.push(LedgerLine { rates: DiscountAndTax { tax, ..line.rates.clone() }, amount, ..line.clone() });
+                }
+            }
+            if rest.amount.minor() != 0 || line.amount.minor() == 0 {
+                issued.push(rest);
             }
         }
+        Ok(issued)
+    }
+
+    /// Returns the part of a waiting child's line that no later document took back, in minor units. Amounts taken back reduce the
+    /// latest child first.
+    fn standing_amount(&self, child: &BookDocument, index: usize, line: &LedgerLine) -> i64 {
+        let billed = line.billed_by(child.family);
+        let of_period = self.documented.of_period(line.key.product_no, line.key.period_start);
+        let standing: i64 = of_period.filter(|(key, _)| **key == billed).map(|(_, minor)| minor).sum();
+        let mut before = 0;
+        for other in self.documents().filter(|other| waits_as_bill(other) && other.family == child.family) {
+            let order = |document: &BookDocument| (document.head.number_in_contract, document.head.document_ref);
+            let (is_same, is_earlier) = (order(other) == order(child), order(other) < order(child));
+            let lines = self.lines_of(other.head.document_ref).iter().enumerate();
+            let earlier = lines.filter(|(at, _)| is_earlier || is_same && *at < index).map(|(_, line)| line);
+            before += earlier.filter(|it| it.billed_by(child.family) == billed).map(|it| it.amount.minor().max(0)).sum::<i64>();
+        }
+        (standing - before).clamp(0, line.amount.minor())
     }
 
     /// Ledger lines as a document shows them, by product and rates.
@@ -831,4 +874,10 @@ impl ContractBook {
 /// A product of a contract that must be there.
 pub(super) fn product_of(contract: &Contract, no: ProductNo) -> Result<&ContractProduct, Refusal> {
     contract.product(no).ok_or_else(|| Refusal::Broken(format!("contract {} has no product {}", contract.contract_ref, no.0)))
+}
+
+/// Whether a document is a child that bills an amount and waits to be issued.
+fn waits_as_bill(document: &BookDocument) -> bool {
+    let is_child = document.head.purpose == Purpose::Usage && document.head.kind != DocumentKind::Credit;
+    is_child && document.status == LifecycleStatus::Draft
 }

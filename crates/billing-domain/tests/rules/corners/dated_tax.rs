@@ -1,8 +1,9 @@
 //! A default tax treatment has a date (billing rules 7).
 
 use billing_domain::contract::terms::PaymentTime;
+use billing_domain::party::NetTerms;
 use billing_domain::tax::{TaxBasis, TaxCategory};
-use billing_testkit::fixtures::{fixed, per_unit, pricing};
+use billing_testkit::fixtures::{currency, fixed, per_unit, pricing};
 
 use super::book::{Book, Setup, treatment};
 
@@ -70,4 +71,25 @@ fn an_adjustment_takes_from_several_treatments_in_proportion() {
     assert_eq!(book.documents()[2..], ["DBT-1 119.00 DRAFT of INV-2"], "as the period was billed");
     book.delete_event(late).expect("a deletion");
     assert_eq!(book.billed(), "357.00");
+}
+
+/// Rules 7: a child that waits to be issued takes the default of the day on which it is issued. Without a rate of exchange nothing is
+/// issued until 13 January; the default is 19 % until 11 January and 16 % from 12 January on.
+#[test]
+fn a_waiting_child_takes_the_default_of_its_issue() {
+    let plan = pricing("plan", vec![fixed("fee", "100"), per_unit("calls", "1")]);
+    let mut book = Setup::new()
+        .entity("main", |main| main.profile.paper.tax_currency = Some(currency("PLN")))
+        .customer_tax("19", TaxBasis::default())
+        .product(plan, |product| product.net_terms = Some(NetTerms::DueUponUsage))
+        .create("2027-01-01T00:00:00Z");
+    book.go_to("2027-01-10").event("2027-01-10", "10");
+    assert_eq!(book.taxes("INV-2"), ["19 S 10.00 1.90"]);
+    book.go_to("2027-01-12").edit_customer_tax_from("16", TaxBasis::default(), "2027-01-12");
+    book.post_exchange_rate("PLN", "2027-01-01", "4.30");
+    book.run("2027-01-13");
+    assert_eq!(book.documents()[1], "INV-2 11.60 ISSUED of INV-1");
+    // 100.00 + 10.00, all at 16 %: the fee is issued after the period.
+    book.run("2027-02-01");
+    assert_eq!(book.billed(), "127.60");
 }
