@@ -119,11 +119,11 @@ impl IdempotencyKeyLocks {
     }
 }
 
-/// Carries a request out: [`once`] under its key, where it has one. What `work` needs is made ready by `prepare`, outside of
+/// Carries a request out: [`execute_once`] under its key, where it has one. What `work` needs is made ready by `prepare`, outside of
 /// a transaction, and only for a request that wasn't carried out before.
 ///
 /// # Errors
-/// As [`once`], and what `prepare` answers.
+/// As [`execute_once`], and what `prepare` answers.
 pub fn prepare_and_execute_once<P, T>(
     services: &Services<'_>,
     principal: &Principal,
@@ -146,7 +146,7 @@ pub fn prepare_and_execute_once<P, T>(
 /// The answer to a request that was carried out under its key already, without keeping a writer busy.
 ///
 /// # Errors
-/// As [`once`].
+/// As [`execute_once`].
 pub fn find_stored_response(
     services: &Services<'_>,
     principal: &Principal,

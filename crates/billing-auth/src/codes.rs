@@ -1,6 +1,6 @@
-//! Second factors: codes of a secret and the time (RFC 6238), and codes for who has lost the device.
+//! Second factors: time-based codes (RFC 6238), and recovery codes for a lost device.
 //!
-//! SHA-1 is what the apps know. What is known against it are collisions, which HMAC doesn't mind.
+//! SHA-1 is the algorithm that authenticator apps support. Its known weakness is collisions, which do not affect HMAC.
 
 use aws_lc_rs::hmac;
 use billing_domain::access::CodeSecret;
@@ -13,16 +13,16 @@ use crate::failed;
 const STEP_SECONDS: i64 = 30;
 const DIGITS: usize = 6;
 const MODULUS: u32 = 1_000_000;
-/// How many steps a device's clock may be off, before and after.
+/// The number of steps that a device's clock may be ahead or behind.
 const TOLERATED_STEPS: i64 = 1;
-/// As many as the hash has.
+/// The size of a secret, equal to the hash size.
 const SECRET_BYTES: usize = 20;
 const RECOVERY_BYTES: usize = 10;
 const RECOVERY_GROUP: usize = 4;
 const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 const BITS_PER_LETTER: usize = 5;
 
-/// Checks codes as RFC 6238 makes them.
+/// The codes of RFC 6238.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TimedCodes;
 
@@ -41,7 +41,7 @@ impl CodeChecker for TimedCodes {
         let code: Vec<u8> = code.bytes().filter(|byte| *byte != b' ').collect();
         let present = now.as_micros().div_euclid(1_000_000 * STEP_SECONDS);
         let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, &secret.0);
-        // All are computed, whichever is the one.
+        // All codes are compared, so that the time does not depend on which one matches.
         let equal = |step: &i64| bool::from(code_of(&key, *step).as_bytes().ct_eq(&code));
         let steps: Vec<i64> = (present - TOLERATED_STEPS..=present + TOLERATED_STEPS).filter(equal).collect();
         steps.into_iter().find(|step| after.is_none_or(|after| *step > after))
@@ -57,7 +57,7 @@ impl CodeChecker for TimedCodes {
     }
 }
 
-/// The code of a step: RFC 4226, 5.3.
+/// Returns the code of a step (RFC 4226, 5.3).
 fn code_of(key: &hmac::Key, step: i64) -> String {
     let tag = hmac::sign(key, &step.to_be_bytes());
     let bytes = tag.as_ref();
@@ -66,7 +66,7 @@ fn code_of(key: &hmac::Key, step: i64) -> String {
     format!("{:0DIGITS$}", number % MODULUS)
 }
 
-/// RFC 4648, without padding.
+/// Encodes bytes in base 32 (RFC 4648) without padding.
 fn base32(bytes: &[u8]) -> String {
     let bits: Vec<u8> = bytes.iter().flat_map(|byte| (0..8).rev().map(move |place| byte >> place & 1)).collect();
     let letter = |bits: &[u8]| {
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn codes_are_those_of_rfc_6238() {
-        // Appendix B has eight digits; the last six of them are the code of six.
+        // Appendix B has eight digits; its last six are the six-digit code.
         for (seconds, code) in [
             (59, "287082"),
             (1_111_111_109, "081804"),

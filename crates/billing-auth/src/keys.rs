@@ -1,5 +1,5 @@
-//! API keys and other random secrets. They carry 256 bits of the operating system's randomness, so one
-//! SHA-256 keeps them; people's passwords are elsewhere and need a slow hash.
+//! API keys and other random secrets. They contain 256 random bits from the operating system, so one SHA-256 protects
+//! them. Passwords need a slow hash, see `passwords`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,12 +12,12 @@ use crate::failed;
 
 const KEY_CHARS: usize = 20;
 const KEY_ALPHABET: &[u8; 36] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-/// The largest multiple of 36 a byte holds. Bytes from here on are drawn again: a plain remainder would
-/// prefer the first four letters.
+/// The largest multiple of 36 that fits a byte. Bytes from this value on are drawn again, because a plain remainder
+/// would favor the first four letters.
 const UNBIASED_BELOW: u8 = 252;
 const SECRET_BYTES: usize = 32;
 
-/// Makes keys from the operating system's generator and compares them in constant time.
+/// A generator of random keys that compares keys in constant time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RandomKeys;
 
@@ -41,7 +41,7 @@ impl KeyMaker for RandomKeys {
     fn matches(&self, secret: &str, digest: Option<&SecretDigest>) -> bool {
         let known = digest.copied().unwrap_or(SecretDigest([0; 32]));
         let equal = self.digest(secret).0.ct_eq(&known.0);
-        // `&`, not `&&`: both sides are always computed.
+        // `&` instead of `&&`, so that both sides are always computed.
         bool::from(equal) & digest.is_some()
     }
 }

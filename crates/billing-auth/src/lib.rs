@@ -1,7 +1,7 @@
-//! The ports for secrets: people's passwords and codes, random keys, bearer tokens, what is sealed.
+//! The ports for secrets: passwords, second factors, random keys, bearer tokens and sealed values.
 //!
-//! It isn't where it is decided who may do what (that is the domain's `access`), and it keeps nothing: no
-//! store, no clock. What isn't here is on purpose: no algorithm to choose, no second hash, no cookie.
+//! The crate makes no authorization decisions (see the domain's `access`), and it has no store and no clock. It
+//! deliberately has no choice of algorithms, no second hash and no cookies.
 
 mod codes;
 mod keys;

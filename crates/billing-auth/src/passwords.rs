@@ -1,4 +1,4 @@
-//! People's passwords, by bcrypt. Keys of software are elsewhere: they are random enough for a fast hash.
+//! Passwords of administrators, hashed with bcrypt. Keys of software are random enough for a fast hash, see `keys`.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -9,20 +9,21 @@ use billing_domain::ports::{PasswordCheck, PasswordHasher, SecretError};
 
 use crate::failed;
 
-/// The work of one hash is 2 to this power: about a quarter of a second.
+/// The default cost. One hash takes 2 to this power rounds, about a quarter of a second.
 pub const DEFAULT_COST: u32 = 12;
 
-/// What a server may be told to hash with: less than the least is soon guessed, the most takes some four seconds.
+/// The costs that a server accepts. Hashes below the minimum can be guessed too fast; the maximum takes about four
+/// seconds.
 pub const COSTS: std::ops::RangeInclusive<u32> = 10..=16;
 
 const COSTS_OF_BCRYPT: std::ops::RangeInclusive<u32> = 4..=31;
-/// Salt and hash of nobody's password, in bcrypt's alphabet.
+/// A salt and hash that match no password, in bcrypt's alphabet.
 const NOBODY: &str = "NobodyHasThisPassword.NobodyHasThisPassword.Nobodyu.u";
 
-/// In lower case, one per line, all long enough to be taken otherwise.
+/// Common passwords in lower case, one per line, none shorter than the minimum length.
 static COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| include_str!("common_passwords.txt").lines().collect());
 
-/// Hashes with bcrypt 2b.
+/// A password hasher with bcrypt 2b.
 #[derive(Clone, Debug)]
 pub struct BcryptPasswords {
     cost: u32,
@@ -30,15 +31,15 @@ pub struct BcryptPasswords {
 }
 
 impl BcryptPasswords {
-    /// With [`DEFAULT_COST`].
+    /// Creates a hasher with [`DEFAULT_COST`].
     pub fn new() -> Self {
         Self::at(DEFAULT_COST)
     }
 
-    /// With another cost; tests take 4, the smallest.
+    /// Creates a hasher with another cost. Tests use 4, the minimum.
     ///
     /// # Errors
-    /// [`SecretError::Failed`] for a cost outside 4 to 31.
+    /// Returns [`SecretError::Failed`] for a cost outside 4 to 31.
     pub fn with_cost(cost: u32) -> Result<Self, SecretError> {
         if COSTS_OF_BCRYPT.contains(&cost) { Ok(Self::at(cost)) } else { Err(failed(format!("bcrypt has no cost {cost}"))) }
     }
@@ -62,12 +63,12 @@ impl PasswordHasher for BcryptPasswords {
         if COMMON.contains(password.to_lowercase().as_str()) {
             return Err(SecretError::CommonPassword);
         }
-        // Not `non_truncating_hash`: it also refuses 72 bytes, of which bcrypt cuts nothing but the closing NUL.
+        // Not `non_truncating_hash`: it also rejects 72 bytes, where bcrypt only drops the terminating NUL.
         behind_others(|| bcrypt::hash(password, self.cost)).map(PasswordHash).map_err(failed)
     }
 
     fn check(&self, password: &str, hash: Option<&PasswordHash>) -> PasswordCheck {
-        // Everything below is done in every case, so that the time tells nothing.
+        // All of the following runs in every case, so that the time reveals nothing.
         let known = hash.map_or(self.dummy.as_str(), |hash| hash.0.as_str());
         let equal = behind_others(|| bcrypt::verify(password, known)).unwrap_or(false);
         if equal & hash.is_some() & has_allowed_length(password) { PasswordCheck::Right } else { PasswordCheck::Wrong }
@@ -78,15 +79,15 @@ impl PasswordHasher for BcryptPasswords {
     }
 }
 
-/// How much whoever logs in gives way to whoever else wants the processor: they get about a tenth of what others do.
+/// The niceness of hashing threads: under load they get about a tenth of the processor time of other threads.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
-/// Does some work on a thread that gives way to all others of the process: hashing passwords, which strangers can have done, is to keep no usage
-/// waiting. A thread of its own, as a lowered priority can't be raised again.
+/// Runs work on a thread with lower priority than the rest of the process. Unauthenticated clients can cause password
+/// hashing, which must not delay usage. A separate thread is needed, because a lowered priority cannot be raised again.
 fn behind_others<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let given_way = || {
-        // Elsewhere than on Linux it would be the whole process's. Where it isn't allowed the work is done all the same.
+        // Outside Linux, `nice` would affect the whole process. If it is not permitted, the work still runs.
         #[cfg(target_os = "linux")]
         rustix::process::nice(NICENESS).ok();
         work()
@@ -94,8 +95,8 @@ fn behind_others<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| scope.spawn(given_way).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// bcrypt reads 72 bytes and repeats the password with a NUL behind it: a longer one would equal its own
-/// beginning, and one with a NUL its own repetition.
+/// Returns whether bcrypt can hash the password safely. bcrypt reads 72 bytes and repeats the password with a NUL after
+/// it. A longer password would equal its prefix, and a password with a NUL would equal its repetition.
 fn has_allowed_length(password: &str) -> bool {
     (MIN_PASSWORD_BYTES..=MAX_PASSWORD_BYTES).contains(&password.len()) && !password.contains('\0')
 }
@@ -197,7 +198,7 @@ mod tests {
             (0..5).map(time).min().unwrap_or(Duration::ZERO)
         };
         let (known, unknown) = (fastest(Some(&hash)), fastest(None));
-        // Wide, for busy machines: what it must catch is an answer without the work, a thousand times faster.
+        // The tolerance is wide for busy machines; a response without the work would be a thousand times faster.
         assert!(unknown * 3 > known && known * 3 > unknown, "known {known:?}, unknown {unknown:?}");
     }
 

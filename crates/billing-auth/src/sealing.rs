@@ -1,5 +1,5 @@
-//! What is kept though it is secret: AES-256-GCM under a key of another secret. Answers for their repeats, under one that the store has
-//! nothing of; what second factors are made of.
+//! Encryption of stored secrets: AES-256-GCM under a key derived from another secret. It seals stored responses under a
+//! secret that the store does not contain, and the secrets of second factors.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
@@ -7,10 +7,10 @@ use billing_domain::ports::{Sealer, SecretError};
 
 use crate::failed;
 
-/// What the derived key is for. No other key of ours is derived from the same secret.
+/// The purpose of the derived key. No other key is derived from the same secret.
 const PURPOSE: &[u8] = b"usage-billing sealed answer 1";
 
-/// Seals with AES-256-GCM. The key is derived from the secret with HKDF-SHA-256; what is sealed begins with its
+/// A sealer with AES-256-GCM. The key is derived from the secret with HKDF-SHA-256; a sealed value begins with its
 /// random nonce.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AesSealer;

@@ -1,8 +1,8 @@
-//! Bearer tokens: JWT with HMAC-SHA-256, and nothing else of what JWT allows.
+//! Bearer tokens: JWT, restricted to HMAC-SHA-256.
 //!
-//! The header chooses which of *our* secrets is tried, never how. All claims are checked here against the
-//! time that is passed in: jsonwebtoken reads the system's clock, and it misreads numbers when another crate
-//! turns serde_json's `arbitrary_precision` on.
+//! The token's header selects one of *our* secrets, never the algorithm. This module checks all claims against a given
+//! time. jsonwebtoken reads the system clock, and misreads numbers when another crate enables serde_json's
+//! `arbitrary_precision`.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
@@ -16,17 +16,17 @@ use uuid::Uuid;
 
 use crate::failed;
 
-/// How far the clocks of two servers may differ.
+/// The tolerated clock difference between two servers.
 pub const LEEWAY_SECONDS: i64 = 30;
-/// The fewest bytes of a signing secret: as many as the hash has.
+/// The minimum size of a signing secret, equal to the hash size.
 pub const MIN_SECRET_BYTES: usize = 32;
-/// The longest text that is looked at; ours have about 500 bytes.
+/// The maximum length of a token; our tokens have about 500 bytes.
 pub const MAX_TOKEN_BYTES: usize = 4096;
 
 const ALGORITHM: Algorithm = Algorithm::HS256;
 
-/// Signs with the first secret and takes what any of them signed, so that secrets can be changed while
-/// tokens are out.
+/// A signer that signs with the first secret and accepts signatures of all secrets, so that secrets can be rotated
+/// while tokens are valid.
 pub struct JwtSigner {
     ring: RwLock<Ring>,
     validation: Validation,
@@ -34,7 +34,6 @@ pub struct JwtSigner {
     audience: String,
 }
 
-/// The secrets in use.
 struct Ring {
     signing: (String, EncodingKey),
     checking: Vec<(String, DecodingKey)>,
@@ -71,13 +70,13 @@ struct Claims {
 }
 
 impl JwtSigner {
-    /// With the secrets in use, the one that signs first, and what the tokens are issued by and for.
+    /// Creates a signer with the secrets in use, the signing secret first, and the issuer and audience of the tokens.
     ///
     /// # Errors
-    /// [`SecretError::Failed`] without a secret, and for one that is too short, meant for something else, or
-    /// shares its name with another.
+    /// Returns [`SecretError::Failed`] if no secret is given. It also fails for a secret that is too short, has another
+    /// purpose, or has the same name as another secret.
     pub fn new(secrets: &[SigningSecret], issuer: impl Into<String>, audience: impl Into<String>) -> Result<Self, SecretError> {
-        // Signature and algorithm are the library's, the claims are checked by `accept`.
+        // The library checks signature and algorithm; `accept` checks the claims.
         let mut validation = Validation::new(ALGORITHM);
         validation.required_spec_claims.clear();
         validation.validate_exp = false;
@@ -85,17 +84,17 @@ impl JwtSigner {
         Ok(Self { ring: RwLock::new(Ring::of(secrets)?), validation, issuer: issuer.into(), audience: audience.into() })
     }
 
-    /// Takes up the secrets that are in use now, in the place of those before.
+    /// Replaces the secrets in use.
     ///
     /// # Errors
-    /// As [`new`](Self::new); those before stay.
+    /// Returns the errors of [`new`](Self::new); the previous secrets then stay in use.
     pub fn take_up(&self, secrets: &[SigningSecret]) -> Result<(), SecretError> {
         let ring = Ring::of(secrets)?;
         *self.ring.write().unwrap_or_else(PoisonError::into_inner) = ring;
         Ok(())
     }
 
-    /// A poisoned lock still guards a whole ring: it is replaced in one go.
+    /// Returns the ring. A poisoned lock still guards a complete ring, because the ring is replaced as a whole.
     fn ring(&self) -> RwLockReadGuard<'_, Ring> {
         self.ring.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -119,7 +118,7 @@ impl JwtSigner {
 }
 
 impl TokenSigner for JwtSigner {
-    /// Times are cut to seconds: JWT's readers expect whole ones.
+    /// Truncates times to seconds, because JWT parsers expect integers.
     fn sign(&self, claims: &TokenClaims) -> Result<String, SecretError> {
         let ring = self.ring();
         let (kid, key) = &ring.signing;
@@ -141,7 +140,7 @@ impl TokenSigner for JwtSigner {
     fn verify(&self, token: &str, now: Timestamp) -> Result<TokenClaims, SecretError> {
         let check = || {
             let short_enough = Some(token).filter(|token| token.len() <= MAX_TOKEN_BYTES)?;
-            // RFC 7515: a header that says something must be understood and isn't, makes the token invalid.
+            // RFC 7515: a token is invalid if its `crit` header names an extension that is not understood.
             let header = jsonwebtoken::decode_header(short_enough).ok().filter(|header| header.crit.is_none())?;
             let ring = self.ring();
             let (_, key) = ring.checking.iter().find(|(kid, _)| Some(kid) == header.kid.as_ref())?;

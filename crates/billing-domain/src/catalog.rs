@@ -1,5 +1,5 @@
-//! What is sold: usage products, and pricings with their line items and price models (billing rules 6).
-//! It rates nothing: that is [`rating`](crate::rating).
+//! The catalog: usage products, and pricings with their line items and price models (billing rules 6). Rating is in
+//! [`rating`](crate::rating).
 
 use crate::calendar::Timestamp;
 use crate::codes::UnitCode;
@@ -9,75 +9,75 @@ use crate::refs::{CHARGE_PREFIX, LineItemId, PricingRef, UsageProductRef};
 use crate::text::OneLine;
 use crate::violation::Violations;
 
-/// The most line items of a pricing.
+/// The maximum number of line items of a pricing.
 pub const MAX_LINE_ITEMS: usize = 200;
-/// The most tiers of a price.
+/// The maximum number of tiers of a price.
 pub const MAX_TIERS: usize = 100;
 
-/// How the quantities of a period become one: Q in the billing rules.
+/// The aggregation of a period's quantities into one quantity, Q in the billing rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Aggregation {
-    /// Their sum.
+    /// The sum of the quantities.
     #[default]
     Sum,
-    /// How many events there were.
+    /// The number of events.
     Count,
-    /// The largest.
+    /// The largest quantity.
     Max,
-    /// The one with the latest timestamp; of equals the one that arrived last.
+    /// The quantity with the latest timestamp. Among equal timestamps, the quantity that arrived last.
     Latest,
 }
 
-/// Something whose use is counted.
+/// A metered product.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageProduct {
-    /// As callers name it.
+    /// The reference, chosen by the caller.
     pub usage_product_ref: UsageProductRef,
-    /// What can be edited.
+    /// The editable fields.
     pub profile: UsageProductProfile,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Timestamp,
 }
 
-/// What can be edited of a usage product. Contracts keep what they were made with.
+/// The editable fields of a usage product. Contracts keep the values they were created with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageProductProfile {
-    /// Name; usage may be reported under it.
+    /// The name. Usage can be reported under it.
     pub name: OneLine,
-    /// What one of it is called on a document: `GB`, `call`, …
+    /// The name of the unit on documents: `GB`, `call`, …
     pub unit: Option<OneLine>,
-    /// What one of it is, for machines.
+    /// The unit as a standard code.
     pub unit_code: UnitCode,
-    /// How a period's quantities become one.
+    /// The aggregation of a period's quantities.
     pub aggregation: Aggregation,
 }
 
 /// A price list: line items in one currency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pricing {
-    /// As callers name it.
+    /// The reference, chosen by the caller.
     pub pricing_ref: PricingRef,
-    /// What can be edited. Contracts keep what they were made with.
+    /// The editable fields. Contracts keep the values they were created with.
     pub content: PricingContent,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Timestamp,
 }
 
-/// What can be edited of a pricing.
+/// The editable fields of a pricing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PricingContent {
-    /// Name, shown on documents.
+    /// The name, shown on documents.
     pub name: OneLine,
-    /// The currency of every document that bills it.
+    /// The currency of every document with this pricing.
     pub currency: Currency,
-    /// The least a period costs, usage and fixed items together.
+    /// The minimum fee of a period, for usage and fixed items together.
     pub minimum_fee: Option<Price>,
-    /// Line items with distinct identifiers.
+    /// The line items, with distinct IDs.
     pub line_items: Vec<LineItem>,
 }
 
 impl PricingContent {
-    /// The usage products that line items meter, with the line items' indices.
+    /// Returns the usage products that line items meter, with the indices of the line items.
     pub fn metered(&self) -> impl Iterator<Item = (usize, &UsageProductRef)> {
         self.line_items.iter().enumerate().filter_map(|(index, item)| match &item.charge {
             Charge::Usage(charge) => Some((index, &charge.usage_product_ref)),
@@ -85,10 +85,10 @@ impl PricingContent {
         })
     }
 
-    /// Checks what no single field shows: the number of line items and their identifiers.
+    /// Checks the number of line items and the uniqueness of their IDs.
     ///
     /// # Errors
-    /// Every violation found.
+    /// Returns every violation.
     pub fn check(&self) -> Result<(), Violations> {
         let mut found = Violations::none();
         if self.line_items.len() > MAX_LINE_ITEMS {
@@ -108,57 +108,58 @@ impl PricingContent {
     }
 }
 
-/// One thing a pricing charges for.
+/// A line item of a pricing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineItem {
-    /// Unique within its pricing.
+    /// The ID, unique within the pricing.
     pub id: LineItemId,
-    /// Shown on documents.
+    /// The name, shown on documents.
     pub name: OneLine,
-    /// What it costs.
+    /// The charge of the line item.
     pub charge: Charge,
 }
 
-/// Whether a line item depends on usage.
+/// The charge of a line item: fixed or by usage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Charge {
-    /// Priced by the quantity that a contract agrees on, whatever is used.
+    /// A fixed charge. Its quantity is agreed in the contract and does not depend on usage.
     Fixed {
         /// The price model.
         price: FixedPrice,
-        /// When it is charged.
+        /// The recurrence of the charge.
         recurrence: Recurrence,
     },
-    /// Priced by the events of one usage product.
+    /// A charge for the events of one usage product.
     Usage(UsageCharge),
 }
 
-/// How an agreed quantity becomes an amount (billing rules 6).
+/// The price model of a fixed line item (billing rules 6).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FixedPrice {
     /// `amount × Q`.
     Flat {
-        /// The amount of a whole period, of one.
+        /// The price of one unit for a whole period.
         amount: Price,
     },
-    /// A model that usage has, too; never [`UsagePrice::Percentage`].
+    /// A price model shared with usage line items. It is never [`UsagePrice::Percentage`].
     Metered(UsagePrice),
 }
 
-/// A price of either kind, as a contract overrides it.
+/// A price model of a fixed or usage line item, as a contract overrides it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PriceModel {
-    /// Price model `FLAT`: of fixed line items alone.
+    /// The price model `FLAT`, for fixed line items only.
     Flat {
-        /// The amount of a whole period, of one.
+        /// The price of one unit for a whole period.
         amount: Price,
     },
-    /// Any other; `PERCENTAGE` of usage alone.
+    /// Any other price model. `PERCENTAGE` is for usage line items only.
     Metered(UsagePrice),
 }
 
 impl FixedPrice {
-    /// A model as the price of a fixed line item; `None` of `PERCENTAGE`, which is of usage alone.
+    /// Returns a price model as the price of a fixed line item. Returns `None` for `PERCENTAGE`, which is for usage line
+    /// items only.
     pub fn of(model: PriceModel) -> Option<Self> {
         match model {
             PriceModel::Flat { amount } => Some(Self::Flat { amount }),
@@ -168,81 +169,81 @@ impl FixedPrice {
     }
 }
 
-/// When a fixed line item is charged.
+/// The recurrence of a fixed line item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Recurrence {
-    /// In every period, prorated where the period is partial.
+    /// Charged in every period, prorated in a partial period.
     #[default]
     EachPeriod,
-    /// In the first period in which a contract has it, never prorated.
+    /// Charged in the first period in which the contract has the line item, never prorated.
     Once,
 }
 
-/// What usage costs.
+/// A charge for usage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageCharge {
     /// The usage product whose events are priced.
     pub usage_product_ref: UsageProductRef,
     /// The price model.
     pub price: UsagePrice,
-    /// Comes off the period's quantity first.
+    /// The quantity that is subtracted from the period's quantity before pricing.
     pub included_quantity: Quantity,
-    /// Billed in advance (`BEFORE_USE` only).
+    /// The quantity billed in advance (`BEFORE_USE` only).
     pub prepaid_quantity: Option<Quantity>,
-    /// The least a period costs; prorated where the period is partial.
+    /// The minimum amount of a period, prorated in a partial period.
     pub minimum_amount: Option<Price>,
-    /// The most a period costs.
+    /// The maximum amount of a period.
     pub maximum_amount: Option<Price>,
 }
 
-/// How a quantity becomes an amount (billing rules 6).
+/// The price model of a usage line item (billing rules 6).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UsagePrice {
     /// `unit_price × Q`.
     PerUnit {
-        /// Price of one.
+        /// The price of one unit.
         unit_price: Price,
     },
-    /// Each unit at the price of the tier it falls in.
+    /// Each unit has the price of the tier it falls in.
     Graduated(Tiers),
-    /// All units at the price of the tier that Q falls in.
+    /// All units have the price of the tier that Q falls in.
     Volume(Tiers),
     /// `⌈Q ÷ package_size⌉ × package_price`.
     Package {
-        /// Units in a package; above zero.
+        /// The number of units in a package, above zero.
         package_size: Quantity,
-        /// Price of a package, begun or full.
+        /// The price of a package, full or partial.
         package_price: Price,
     },
-    /// `rate % × Q + fixed_amount × number of events`; Q is an amount of money.
+    /// `rate % × Q + fixed_amount × number of events`. Q is an amount of money.
     Percentage {
-        /// Percent of the amount.
+        /// The rate in percent of the amount.
         rate: Percentage,
-        /// Added for each event.
+        /// The amount added for each event.
         fixed_amount: Price,
     },
 }
 
-/// One tier: `from < Q ≤ up_to`, where `from` is the tier below's `up_to`.
+/// A price tier: `from < Q ≤ up_to`, where `from` is the `up_to` of the tier below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tier {
-    /// The largest quantity in it; `None` in the last.
+    /// The largest quantity in the tier; `None` in the last tier.
     pub up_to: Option<Price>,
-    /// Price of one.
+    /// The price of one unit.
     pub unit_price: Price,
-    /// Added once where the tier is reached.
+    /// The amount added once when the tier is reached.
     pub flat_amount: Price,
 }
 
-/// 1 to [`MAX_TIERS`] tiers with rising bounds; only the last is open.
+/// A list of 1 to [`MAX_TIERS`] tiers with increasing bounds. Only the last tier is unbounded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tiers(Vec<Tier>);
 
 impl Tiers {
-    /// Checks the tiers' bounds.
+    /// Creates a list of tiers and checks their bounds.
     ///
     /// # Errors
-    /// Every violation found, with paths below the list.
+    /// Returns every violation, with paths below the list.
     pub fn new(tiers: Vec<Tier>) -> Result<Self, Violations> {
         let mut found = Violations::none();
         if tiers.is_empty() || tiers.len() > MAX_TIERS {
@@ -269,7 +270,7 @@ impl Tiers {
         found.or(Self(tiers))
     }
 
-    /// The tiers, lowest first.
+    /// Returns the tiers, lowest first.
     pub fn as_slice(&self) -> &[Tier] {
         &self.0
     }

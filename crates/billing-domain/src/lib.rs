@@ -9,7 +9,7 @@
 //! | which document bills what, when is it issued, what does it say? | [`document`] |
 //! | what happens to documents when usage, terms or time change? | [`ledger`] |
 //! | where does an event land? | [`matching`] |
-//! | who owes what, by which document? | [`account`], [`ledger::receive`] |
+//! | who owes what, by which document? | [`receivables`], [`ledger::receivables`] |
 //!
 //! The `mocks` feature gives a `mockall` mock of each port that isn't made of others, for tests of one question to the outside.
 

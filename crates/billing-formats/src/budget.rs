@@ -1,27 +1,28 @@
-//! How many steps the expressions of one event may take together. Counted, not timed, so that a busy machine
-//! gives the same answer as an idle one.
+//! The step budget that the expressions of one event share. Steps are counted, not timed, so that the result does not
+//! depend on the machine's load.
 
 use std::cell::Cell;
 
-/// The most steps for an event of usual size.
+/// The maximum number of steps for an event of usual size.
 const MAX_STEPS: usize = 20_000;
-/// What a value costs to copy or to compare, in bytes of text that cost the same.
+/// The cost of copying or comparing a value, as an equivalent number of text bytes.
 const BYTES_PER_VALUE: usize = 32;
-/// One step can touch the whole event at most, so a large event gets fewer: about 50 ms of the worst steps.
+/// The maximum number of bytes that all steps may touch. One step touches at most the whole event, so a large event
+/// gets fewer steps: about 50 ms in the worst case.
 const MAX_TOUCHED_BYTES: usize = 32 * 1024 * 1024;
 
 thread_local! {
-    // An engine is shared by all threads and evaluates on the caller's.
+    // All threads share an engine, which evaluates on the caller's thread.
     static STEPS_LEFT: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Gives an event its steps.
+/// Sets the budget for an event.
 pub(crate) fn start(event_bytes: usize, event_values: usize) {
     let touched = event_bytes + event_values * BYTES_PER_VALUE;
     STEPS_LEFT.set(MAX_STEPS.min(MAX_TOUCHED_BYTES / touched.max(1)));
 }
 
-/// Takes a step; `false` when there is none left.
+/// Consumes a step; returns `false` if the budget is exhausted.
 pub(crate) fn step() -> bool {
     let left = STEPS_LEFT.get();
     STEPS_LEFT.set(left.saturating_sub(1));

@@ -1,4 +1,5 @@
-//! The language: what rhai may do here. Nothing is allowed that isn't registered or left on below.
+//! The expression language: the allowed subset of rhai. Only functions registered here and language features not
+//! disabled below are available.
 
 use rhai::{Dynamic, Engine, OptimizationLevel};
 
@@ -6,11 +7,11 @@ use crate::values::{LongNumber, MAX_EVENT_BYTES, MAX_EVENT_VALUES};
 use crate::{budget, functions, operators};
 
 const MAX_EXPRESSION_DEPTH: usize = 32;
-/// Without loops an expression of 2 KiB can't reach this; the budget of all expressions together is lower.
+/// Without loops, an expression of 2 KiB cannot reach this limit; the shared budget of all expressions is lower.
 const MAX_STEPS: u64 = 100_000;
 
-/// Keywords and operators that have no use in an expression, or would surprise: `switch` doesn't find the decimal
-/// 200 under the literal `200`, and bits of a decimal mean nothing.
+/// Keywords and operators that are useless or misleading in an expression. For example, `switch` does not match the
+/// decimal 200 with the literal `200`, and bit operations on decimals are meaningless.
 const DISABLED: [&str; 24] = [
     "eval",
     "print",
@@ -38,13 +39,13 @@ const DISABLED: [&str; 24] = [
     "?[",
 ];
 
-/// An engine without anything but our operators and functions.
+/// Creates an engine with only our operators and functions.
 pub(crate) fn build() -> Engine {
     let mut engine = Engine::new_raw();
     engine
         .set_max_expr_depths(MAX_EXPRESSION_DEPTH)
         .set_max_operations(MAX_STEPS)
-        // rhai adds up the texts of a list or an object, and the event is one.
+        // rhai adds up the texts in a list or an object, and the event is an object.
         .set_max_string_size(MAX_EVENT_BYTES)
         .set_max_array_size(MAX_EVENT_VALUES)
         .set_max_map_size(MAX_EVENT_VALUES)
@@ -54,7 +55,7 @@ pub(crate) fn build() -> Engine {
         .set_allow_loop_expressions(false)
         .set_allow_statement_expression(false)
         .set_allow_switch_expression(false)
-        // rhai's own operators divide whole numbers to whole numbers and round products; ours replace them.
+        // rhai's operators use integer division and round products; ours replace them.
         .set_fast_operators(false)
         .set_optimization_level(OptimizationLevel::None)
         .on_progress(|_| if budget::step() { None } else { Some(Dynamic::UNIT) });

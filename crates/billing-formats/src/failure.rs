@@ -1,9 +1,9 @@
-//! Errors of the language as people read them: what is wrong, and where in the expression.
+//! Readable error messages of the language: the cause, and the position in the expression.
 
 use billing_domain::format::SourcePosition;
 use rhai::{EvalAltResult, ParseError, ParseErrorType, Position};
 
-/// What is wrong with an expression, before it is known whose expression it is.
+/// An error in an expression, before the expression is known.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct EvaluationError {
     pub(crate) position: Option<SourcePosition>,
@@ -11,7 +11,7 @@ pub(crate) struct EvaluationError {
 }
 
 impl EvaluationError {
-    /// With nothing more to say than the reason.
+    /// Creates an error with only a reason.
     pub(crate) fn because(reason: impl Into<String>) -> Self {
         Self { position: None, reason: reason.into() }
     }
@@ -57,7 +57,7 @@ fn reason(mut error: EvalAltResult) -> String {
     }
 }
 
-/// rhai's names of types in our words.
+/// Replaces rhai's type names with readable ones.
 fn readable(names: &str) -> String {
     [
         ("&str | ImmutableString | String", "text"),

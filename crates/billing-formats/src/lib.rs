@@ -1,8 +1,8 @@
-//! The port that maps a free-form event by a usage format, on rhai.
+//! The port that maps free-form events with usage formats, implemented with rhai.
 //!
-//! What isn't here is on purpose: no statement, no variable but `event`, no loop, no function of the user's, no
-//! clock, no randomness, no float. An expression can only compute a value from an event, in bounded time and
-//! memory. Numbers are exact decimals; what can't be exact is an error, except a quotient, which has 28 digits.
+//! The language deliberately has no statements, no variable except `event`, no loops, no user functions, no clock, no
+//! randomness and no floats. An expression can only compute a value from an event, in bounded time and memory. Numbers
+//! are exact decimals; an inexact result is an error, except for a quotient, which has 28 digits.
 
 mod budget;
 mod engine;

@@ -1,4 +1,4 @@
-//! Whole mappings: compiled once, kept, and evaluated field by field.
+//! Whole mappings: compiled once, cached, and evaluated field by field.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Display};
@@ -21,14 +21,13 @@ use crate::program::{EVENT, Program};
 use crate::values::{event_value, kind, plain, read_event, submitted};
 use crate::{budget, engine};
 
-/// How many mappings are kept compiled. One more takes the place of any other.
+/// The maximum number of compiled mappings in the cache. A further one replaces an arbitrary entry.
 pub const MAX_COMPILED_FORMATS: usize = 256;
 
-/// Evaluates usage formats with rhai. One for the whole process.
+/// An evaluator of usage formats with rhai. One instance serves the whole process.
 pub struct RhaiMapper {
     engine: Engine,
-    // By the mapping itself, not by reference and version: those are an organization's, and two organizations may
-    // have chosen the same.
+    // The key is the mapping, not its reference and version: those are unique only within an organization.
     compiled: RwLock<HashMap<FormatMapping, Arc<Compiled>>>,
 }
 
@@ -40,7 +39,7 @@ struct Compiled {
     columns: Vec<(String, Program)>,
     currency: Option<Program>,
     entity_ref: Option<Program>,
-    /// The fields of the event that any of them names.
+    /// The event's fields that the expressions name.
     named: HashSet<String>,
 }
 
@@ -51,13 +50,13 @@ enum Names {
 }
 
 impl RhaiMapper {
-    /// With nothing compiled yet.
+    /// Creates a mapper with an empty cache.
     pub fn new() -> Self {
         Self { engine: engine::build(), compiled: RwLock::default() }
     }
 
     fn compiled(&self, mapping: &FormatMapping) -> Result<Arc<Compiled>, FormatError> {
-        // A poisoned lock still guards whole entries: each is put in by one call.
+        // A poisoned lock still guards complete entries, because one call inserts each.
         if let Some(found) = self.compiled.read().unwrap_or_else(PoisonError::into_inner).get(mapping) {
             return Ok(Arc::clone(found));
         }
@@ -73,7 +72,7 @@ impl RhaiMapper {
         Ok(fresh)
     }
 
-    /// The errors are never empty.
+    /// Compiles a mapping. The list of errors is never empty.
     fn compile(&self, mapping: &FormatMapping) -> Result<Compiled, Vec<FormatError>> {
         let mut errors = Vec::new();
         let mut named = HashSet::new();
@@ -152,7 +151,7 @@ impl EventMapper for RhaiMapper {
     }
 }
 
-/// The expressions' engine and the one event they see.
+/// The engine and the event of an evaluation.
 struct Run<'a, 'scope> {
     engine: &'a Engine,
     scope: &'a mut Scope<'scope>,
@@ -198,7 +197,7 @@ impl Run<'_, '_> {
             let plain =
                 plain(&value).ok_or_else(|| program.fail(format!("gives {} where a plain value is wanted", kind(&value))))?;
             let entry = vec![(key.clone(), plain)];
-            // Alone first: the whole would name the key, not the expression.
+            // Each entry is checked separately, because an error of the whole would name the key, not the expression.
             let entry = ReportData::new(entry).map_err(|error| program.fail(error.to_string()))?;
             entries.extend_from_slice(entry.entries());
         }
@@ -233,7 +232,7 @@ fn names(
         Naming::Ref(reference) => program(by_ref, reference).map(Names::Ref),
         Naming::Name(name) => program(by_name, name).map(Names::Name),
         Naming::Either { reference, name } => {
-            // Both are compiled, so that the errors of both are told.
+            // Both are compiled, so that the errors of both are reported.
             let (reference, name) = (program(by_ref, reference), program(by_name, name));
             reference.zip(name).map(|(reference, name)| Names::Either { reference, name })
         }

@@ -1,5 +1,5 @@
-//! The operators: exact on numbers, and an error where the types don't fit. rhai's own compare a text with a
-//! number to `false` without a word, which would bill by the wrong branch.
+//! The operators: exact on numbers, and an error for mismatched types. rhai's own operators evaluate the comparison of
+//! a text with a number to `false`, which would bill by the wrong branch.
 
 use std::cmp::Ordering;
 
@@ -31,7 +31,7 @@ pub(crate) fn register(engine: &mut Engine) {
         .register_fn("<=", |a: Dynamic, b: Dynamic| order(&a, &b).map(Ordering::is_le))
         .register_fn(">", |a: Dynamic, b: Dynamic| order(&a, &b).map(Ordering::is_gt))
         .register_fn(">=", |a: Dynamic, b: Dynamic| order(&a, &b).map(Ordering::is_ge))
-        // What `in` calls.
+        // The operator `in` calls these functions.
         .register_fn("contains", |object: &mut Map, key: ImmutableString| object.contains_key(key.as_str()))
         .register_fn("contains", |text: &mut ImmutableString, part: ImmutableString| text.contains(part.as_str()))
         .register_fn("contains", |list: &mut Array, item: Dynamic| contains(list, &item));
@@ -44,18 +44,19 @@ fn add(a: Dynamic, b: Dynamic) -> Fallible<Dynamic> {
     arithmetic("add", &a, &b, i64::checked_add, |a, b| exact(exact_add(a, b)))
 }
 
-/// Texts in a row, as long as that isn't too long.
+/// Joins texts, within the length limit.
 pub(crate) fn joined(parts: &[&str]) -> Fallible<ImmutableString> {
     fits(parts.iter().map(|part| part.len()).sum())?;
     Ok(parts.concat().into())
 }
 
-/// Whether a text may have so many bytes.
+/// Checks the length of a text in bytes.
 pub(crate) fn fits(bytes: usize) -> Fallible<()> {
     if bytes > MAX_TEXT_BYTES { Err(format!("a text must have at most {MAX_TEXT_BYTES} bytes").into()) } else { Ok(()) }
 }
 
-/// Whole literals stay whole, so that they can be an index; everything else is a decimal.
+/// Registers an arithmetic operator. Operations on integer literals return integers, so that the result can be an
+/// index; all others return decimals.
 fn arithmetic(
     verb: &str,
     a: &Dynamic,
@@ -82,7 +83,7 @@ fn divide(a: Decimal, b: Decimal) -> Fallible<Decimal> {
     if b.is_zero() {
         return Err("division by zero".into());
     }
-    // A quotient fills its 28 digits with zeros otherwise.
+    // A quotient would otherwise be padded with zeros to 28 digits.
     a.checked_div(b)
         .map(|quotient| quotient.normalize())
         .ok_or_else(|| "the result has more digits than exact decimals hold".into())

@@ -1,4 +1,4 @@
-//! One expression, compiled.
+//! One compiled expression.
 
 use std::fmt::Display;
 
@@ -12,13 +12,13 @@ use crate::values::{kind, shortened};
 /// The only variable of an expression.
 pub(crate) const EVENT: &str = "event";
 
-/// A compiled expression that knows what it is for.
+/// A compiled expression with its target field.
 #[derive(Debug)]
 pub(crate) struct Program {
     target: FormatTarget,
     expression: Expression,
     ast: AST,
-    /// The fields of the event it names.
+    /// The event's fields that the expression names.
     pub(crate) fields: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ impl Program {
     pub(crate) fn compile(engine: &Engine, target: FormatTarget, expression: &Expression) -> Result<Self, FormatError> {
         let parse = || {
             let fields = source::fields(expression.as_str())?;
-            // Strict variables: what isn't in this scope isn't known.
+            // In strict mode, variables outside this scope are unknown.
             let mut scope = Scope::new();
             scope.push(EVENT, Dynamic::UNIT);
             let ast = engine.compile_expression_with_scope(&scope, expression.as_str()).map_err(EvaluationError::from)?;
@@ -38,18 +38,18 @@ impl Program {
         }
     }
 
-    /// What it gives for the event in a scope.
+    /// Evaluates the expression for the event in a scope.
     pub(crate) fn evaluate(&self, engine: &Engine, scope: &mut Scope) -> Result<Dynamic, FormatError> {
         let result = engine.eval_ast_with_scope::<Dynamic>(scope, &self.ast);
         result.map_err(|failed| self.error(EvaluationError::from(failed)))
     }
 
-    /// A text, which must be there.
+    /// Evaluates to a text, and fails if the result is missing.
     pub(crate) fn text(&self, engine: &Engine, scope: &mut Scope) -> Result<String, FormatError> {
         self.optional_text(engine, scope)?.ok_or_else(|| self.fail("gives nothing where a text is wanted"))
     }
 
-    /// A text, or nothing.
+    /// Evaluates to a text or `None`.
     pub(crate) fn optional_text(&self, engine: &Engine, scope: &mut Scope) -> Result<Option<String>, FormatError> {
         let value = self.evaluate(engine, scope)?;
         if value.is_unit() {
@@ -59,7 +59,7 @@ impl Program {
         value.into_string().map(Some).map_err(|_| self.fail(format!("gives {given} where a text is wanted")))
     }
 
-    /// What a text it gave says, once a parser of the domain takes it.
+    /// Parses a resulting text with a parser of the domain.
     pub(crate) fn read<T, E: Display>(&self, text: &str, parse: impl FnOnce(&str) -> Result<T, E>) -> Result<T, FormatError> {
         parse(text).map_err(|error| self.fail(format!("gives {}, which {error}", shortened(text))))
     }

@@ -1,12 +1,12 @@
-//! What an expression's text shows without being evaluated: the fields of the event it names, and forms that the
-//! parser would take and shouldn't.
+//! Static analysis of an expression's text: the event's fields that it names, and forms that the parser accepts but
+//! must not.
 
 use crate::failure::EvaluationError;
 
-/// A decimal holds every number of as many digits; the parser would round a longer literal.
+/// A decimal holds every number with this many digits; the parser would round a longer literal.
 const MAX_LITERAL_DIGITS: usize = 28;
 
-/// The fields of the event that an expression names, each as often as it does.
+/// Returns the event's fields that an expression names, with repetitions.
 pub(crate) fn fields(source: &str) -> Result<Vec<String>, EvaluationError> {
     let mut fields = Vec::new();
     let mut rest = source;
@@ -25,7 +25,7 @@ pub(crate) fn fields(source: &str) -> Result<Vec<String>, EvaluationError> {
     Ok(fields)
 }
 
-/// The length of the name, number, text or other character a source begins with.
+/// Returns the length of the first name, number, text or other character of a source.
 fn token_len(source: &str) -> Result<usize, EvaluationError> {
     let first = source.chars().next().map_or(0, char::len_utf8);
     match source.as_bytes()[0] {
@@ -49,7 +49,7 @@ fn run(source: &str, belongs: impl Fn(char) -> bool) -> usize {
     source.find(|c| !belongs(c)).unwrap_or(source.len())
 }
 
-/// The length of a text with its quotes.
+/// Returns the length of a text literal with its quotes.
 fn text_len(source: &str) -> Option<usize> {
     let mut escaped = false;
     let end = source[1..].find(|c| {
@@ -60,7 +60,7 @@ fn text_len(source: &str) -> Option<usize> {
     Some(end + 2)
 }
 
-/// The field in `event.field`, `event["field"]` and, of a function's first argument, `event, "field"`.
+/// Returns the field in `event.field`, `event["field"]` and, for a function's first arguments, `event, "field"`.
 fn field_after_event(after: &str) -> Option<String> {
     let after = after.trim_start();
     let after = after.strip_prefix('?').unwrap_or(after);

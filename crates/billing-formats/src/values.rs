@@ -1,4 +1,4 @@
-//! Events as expressions see them: every JSON number an exact decimal, and limits on everything.
+//! Events as expressions see them: every JSON number is an exact decimal, and all sizes are limited.
 
 use billing_domain::decimal::Digits;
 use billing_domain::usage::ReportValue;
@@ -6,23 +6,23 @@ use rhai::{Array, Dynamic, ImmutableString, Map};
 use rust_decimal::Decimal;
 use serde_json::Value;
 
-/// The most bytes of an event's JSON text.
+/// The maximum size of an event's JSON text in bytes.
 pub const MAX_EVENT_BYTES: usize = 64 * 1024;
-/// The most levels of nesting in an event.
+/// The maximum nesting depth of an event.
 pub const MAX_EVENT_DEPTH: usize = 32;
-/// The most values in an event, nested ones included.
+/// The maximum number of values in an event, including nested ones.
 pub const MAX_EVENT_VALUES: usize = 2_000;
-/// The most bytes of a text, in an event or made by an expression.
+/// The maximum size in bytes of a text, in an event or created by an expression.
 pub const MAX_TEXT_BYTES: usize = 16 * 1024;
 
-/// As many as a [`Decimal`] can hold.
+/// The digits that a [`Decimal`] can hold.
 const DIGITS: Digits = Digits { integer: 28, fraction: 28 };
 
-/// A number of the event that no exact decimal holds. It may be passed through as a text, nothing else.
+/// A number in the event that no exact decimal can hold. It can only be passed through as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LongNumber(pub(crate) String);
 
-/// Reads an event. Keys keep their order; that each is there once was checked when the request was read.
+/// Parses an event. Keys keep their order; the request parser has already rejected duplicate keys.
 pub(crate) fn read_event(text: &str) -> Result<serde_json::Map<String, Value>, String> {
     if text.len() > MAX_EVENT_BYTES {
         return Err(format!("must have at most {MAX_EVENT_BYTES} bytes"));
@@ -34,7 +34,7 @@ pub(crate) fn read_event(text: &str) -> Result<serde_json::Map<String, Value>, S
     }
 }
 
-/// The event as the variable of that name, and how many values it has.
+/// Returns the event as the value of the variable, and its number of values.
 pub(crate) fn event_value(fields: &serde_json::Map<String, Value>) -> Result<(Dynamic, usize), String> {
     let mut count = 0;
     let event = object(fields, 1, &mut count)?;
@@ -51,7 +51,7 @@ fn value(value_of: &Value, depth: usize, count: &mut usize) -> Result<Dynamic, S
     if *count > MAX_EVENT_VALUES {
         return Err(format!("must have at most {MAX_EVENT_VALUES} values"));
     }
-    // A value counts as one level, so the object around it may be at the limit's level.
+    // A scalar counts as one level, so its enclosing object may be at the maximum depth.
     if depth > MAX_EVENT_DEPTH + 1 {
         return Err(format!("must have at most {MAX_EVENT_DEPTH} levels"));
     }
@@ -71,17 +71,17 @@ fn value(value_of: &Value, depth: usize, count: &mut usize) -> Result<Dynamic, S
     })
 }
 
-/// A number's text as an exact decimal, or as what can only be passed through.
+/// Converts a number's text into an exact decimal, or into a pass-through value.
 pub(crate) fn parse_number(text: &str) -> Dynamic {
     DIGITS.parse(text).map_or_else(|_| Dynamic::from(LongNumber(text.to_owned())), Dynamic::from_decimal)
 }
 
-/// The number in a value, if it is one.
+/// Returns the number in a value, if it is one.
 pub(crate) fn number(value: &Dynamic) -> Option<Decimal> {
     value.as_decimal().or_else(|_| value.as_int().map(Decimal::from)).ok()
 }
 
-/// What people call the type of a value.
+/// Returns the readable type name of a value.
 pub(crate) fn kind(value: &Dynamic) -> &'static str {
     match value {
         v if v.is_unit() => "nothing",
@@ -95,7 +95,7 @@ pub(crate) fn kind(value: &Dynamic) -> &'static str {
     }
 }
 
-/// A plain value's text: of a text itself, of a number its digits.
+/// Returns a plain value's text: the text itself, or a number's digits.
 pub(crate) fn plain_text(value: &Dynamic) -> Option<ImmutableString> {
     match plain(value)? {
         ReportValue::Text(text) | ReportValue::Number(text) => Some(text.into()),
@@ -104,7 +104,7 @@ pub(crate) fn plain_text(value: &Dynamic) -> Option<ImmutableString> {
     }
 }
 
-/// A value that has no parts.
+/// Returns a value without parts.
 pub(crate) fn plain(value: &Dynamic) -> Option<ReportValue> {
     if value.is_unit() {
         Some(ReportValue::Null)
@@ -119,7 +119,7 @@ pub(crate) fn plain(value: &Dynamic) -> Option<ReportValue> {
     }
 }
 
-/// A field as submitted; what is nested becomes its JSON text.
+/// Returns a submitted field; nested values become their JSON text.
 pub(crate) fn submitted(value: &Value) -> ReportValue {
     match value {
         Value::Null => ReportValue::Null,
@@ -130,7 +130,7 @@ pub(crate) fn submitted(value: &Value) -> ReportValue {
     }
 }
 
-/// Enough of a text to recognize it by.
+/// Shortens a text so that it stays recognizable.
 pub(crate) fn shortened(text: &str) -> String {
     const SHOWN: usize = 60;
     match text.char_indices().nth(SHOWN) {

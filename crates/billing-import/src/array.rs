@@ -1,4 +1,4 @@
-//! An array of JSON objects, read one after the other.
+//! Reads an array of JSON objects one by one.
 
 use std::io::{self, BufRead, Read as _};
 
@@ -14,7 +14,7 @@ pub(crate) struct Elements<R> {
 
 impl<R: BufRead> Elements<R> {
     /// # Errors
-    /// For what is no array.
+    /// Returns an error if the input is not an array.
     pub(crate) fn open(mut input: R) -> Result<Self, FileError> {
         match next_byte(&mut input)? {
             Some(b'[') => {
@@ -64,7 +64,7 @@ impl<R: BufRead> Elements<R> {
     }
 }
 
-/// The next byte that isn't white space, which stays where it is.
+/// Returns the next byte that is not white space, without consuming it.
 fn next_byte(input: &mut impl BufRead) -> io::Result<Option<u8>> {
     loop {
         let buffer = input.fill_buf()?;

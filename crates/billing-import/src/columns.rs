@@ -1,4 +1,4 @@
-//! What the columns of a file are called instead of their own names.
+//! Renaming of a file's columns.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use billing_json::read;
 use serde_json::Value;
 use thiserror::Error;
 
-/// What columns are called instead of their own names; those without a name are left out, and others keep theirs.
+/// The new names of columns. A column with the name null is left out; unlisted columns keep their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnMap(BTreeMap<String, Option<String>>);
 
-/// Why a text is no [`ColumnMap`].
+/// The reason why a text is not a [`ColumnMap`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ColumnMapError {
-    /// Not an object of texts and null.
+    /// The text is not an object of texts and nulls.
     #[error(
         "must be a JSON object whose names are columns of the file, and whose values are what they are called instead, or null to leave them out"
     )]
     NoObject,
-    /// A column that can't be called so.
+    /// The name is not allowed.
     #[error("the column {0:?} must be called something without control characters")]
     Name(String),
 }
@@ -26,21 +26,21 @@ pub enum ColumnMapError {
 /// A column of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSample {
-    /// Its name in the file.
+    /// The column's name in the file.
     pub name: String,
-    /// What it is called; none where it is left out.
+    /// The column's new name; `None` if the column is left out.
     pub called: Option<String>,
-    /// Whether it is report data, in the default shape.
+    /// Whether the column is report data in the default shape.
     pub is_report_data: bool,
-    /// What stands in it in the first lines.
+    /// The column's values in the first lines.
     pub samples: Vec<String>,
 }
 
 impl ColumnMap {
-    /// Reads a JSON object.
+    /// Parses a JSON object.
     ///
     /// # Errors
-    /// [`ColumnMapError`] for anything else.
+    /// Returns [`ColumnMapError`] for any other text.
     pub fn parse(text: &str) -> Result<Self, ColumnMapError> {
         let Ok(Value::Object(members)) = read(text.as_bytes()) else { return Err(ColumnMapError::NoObject) };
         let called = |(name, called): (String, Value)| match called {
@@ -52,20 +52,20 @@ impl ColumnMap {
         members.into_iter().map(called).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether every column keeps its name.
+    /// Returns whether every column keeps its name.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// As JSON, in one form.
+    /// Returns the map as JSON in canonical form.
     pub fn as_json(&self) -> Value {
         self.0.iter().map(|(name, called)| (name.clone(), called.clone().map_or(Value::Null, Value::from))).collect()
     }
 
-    /// What columns are called, in their order; `None` of those that are left out.
+    /// Returns the new names of columns in order, or `None` for columns that are left out.
     ///
     /// # Errors
-    /// For a column that isn't there, and for two that would be called the same.
+    /// Returns an error for an unknown column, and for two columns with the same new name.
     pub(crate) fn called(&self, names: &[String]) -> Result<Vec<Option<String>>, String> {
         if let Some(unknown) = self.0.keys().find(|name| !names.contains(name)) {
             return Err(format!("the file has no column {unknown:?}: its columns are {}", names.join(", ")));

@@ -1,4 +1,5 @@
-//! What a line says: an event for a usage format, which recorded one it is a copy of, and what its repeats are known by.
+//! The content of a line: an event for a usage format, the recorded event that it copies, and the identity for
+//! detecting repeats.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +15,11 @@ use sha2::{Digest as _, Sha256};
 
 use crate::ReadOptions;
 
-/// The field of a usage report that names an event.
+/// The field of a usage report that contains the event's reference.
 const EVENT_REF: &str = "event_ref";
 const QUANTITY: &str = "quantity";
 const REPORT_DATA: &str = "additional_report_data";
-/// The fields of the default shape. Texts can't be what the last two are, so the format refuses them there.
+/// The fields of the default shape. The last two cannot be texts, so the default format rejects them in CSV.
 const FIELDS: [&str; 8] = [
     "timestamp",
     "customer_ref",
@@ -30,16 +31,16 @@ const FIELDS: [&str; 8] = [
     "validations",
 ];
 
-/// A line that can't be taken as a whole.
+/// Returns an error that concerns the whole line.
 pub(crate) fn refused(code: &'static str, detail: impl Into<String>) -> Violations {
     Violations::one(&[], code, detail)
 }
 
-/// The columns of a file, and where their cells belong.
+/// The columns of a file, and the targets of their cells.
 #[derive(Debug)]
 pub(crate) struct Columns(Vec<(String, Target)>);
 
-/// Where a cell belongs in the default shape.
+/// The target of a cell in the default shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Target {
     Key,
@@ -50,10 +51,10 @@ enum Target {
 }
 
 impl Columns {
-    /// Columns by what they are called, which differs; those without a name are left out.
+    /// Creates the columns from their distinct new names; columns without a name are left out.
     ///
     /// # Errors
-    /// In the default shape, two for one key of the report data.
+    /// Returns an error if two columns have the same report data key in the default shape.
     pub(crate) fn new(names: Vec<Option<String>>, is_default_shape: bool) -> Result<Self, String> {
         let mut keys: BTreeMap<String, usize> = BTreeMap::new();
         let mut columns = Vec::with_capacity(names.len());
@@ -79,7 +80,7 @@ impl Columns {
         Ok(Self(columns))
     }
 
-    /// What each is called, unless it is left out, and whether it is report data in the default shape.
+    /// Returns each column's new name, unless it is left out, and whether it is report data in the default shape.
     pub(crate) fn called(&self) -> impl Iterator<Item = (Option<&str>, bool)> {
         self.0.iter().map(|(name, target)| {
             ((*target != Target::LeftOut).then_some(name.as_str()), matches!(target, Target::ReportData(_)))
@@ -87,7 +88,8 @@ impl Columns {
     }
 }
 
-/// The event of a record. In the default shape, columns it doesn't know are report data, and empty cells say nothing.
+/// Returns the event of a CSV record. In the default shape, unknown columns are report data and empty cells are
+/// ignored.
 pub(crate) fn of_record<'c>(
     columns: &Columns,
     cells: impl Iterator<Item = &'c [u8]>,
@@ -122,7 +124,7 @@ pub(crate) fn of_record<'c>(
     of_parts(&shaped, shaped.to_string(), &said, line, reading)
 }
 
-/// The event that a JSON value is, which is written as `text`.
+/// Returns the event in a JSON value; `text` is its source.
 pub(crate) fn of_value(value: &Value, text: String, line: u64, reading: &ReadOptions) -> Result<FileEvent, Violations> {
     let said = text.clone();
     of_parts(value, text, &said, line, reading)
@@ -137,7 +139,7 @@ fn of_parts(event: &Value, text: String, said: &str, line: u64, reading: &ReadOp
     };
     let event_ref = match (member(EVENT_REF), &reading.format_name) {
         (Ok(event_ref), _) => event_ref.map(str::to_owned),
-        // A field of somebody's own.
+        // The field belongs to the custom format.
         (Err(_), Some(_)) => None,
         (Err(name), None) => return Err(Violations::one(&[name], "wrong_type", "must be a string")),
     };
@@ -149,9 +151,9 @@ fn of_parts(event: &Value, text: String, said: &str, line: u64, reading: &ReadOp
             Some(FileEventKey::Own(EventKey { key, body: body_of(event, reading) }))
         }
         (None, Some(name)) => {
-            // That the name makes keys was checked with the greatest number.
+            // The name was validated with the largest line number, so a failure is unexpected.
             let key = name.key(line).map_err(|reason| refused("invalid_format", format!("the file's name {reason}")))?;
-            // The format says what the line means, so another one makes another event of it.
+            // The format determines the meaning of the line, so another format creates another event.
             let said = format!("{}\n{said}", reading.format_name.as_deref().unwrap_or(DEFAULT_FORMAT_NAME));
             Some(FileEventKey::Line(EventKey { key, body: BodyHash(Sha256::digest(said).into()) }))
         }
@@ -160,7 +162,8 @@ fn of_parts(event: &Value, text: String, said: &str, line: u64, reading: &ReadOp
     Ok(FileEvent { line, event: text, event_ref, known_by })
 }
 
-/// What an event with a key of its own says: the same as in a batch or, with a format, as the body of a formatted event.
+/// Returns the hash of an event with a key. It equals the hash of the event in a batch or, with a format, of the body
+/// of a formatted event.
 fn body_of(event: &Value, reading: &ReadOptions) -> BodyHash {
     match &reading.format_name {
         None => hash_of_event(event),

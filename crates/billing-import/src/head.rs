@@ -1,4 +1,4 @@
-//! How a file begins: what tells text from everything else, and what stands between the cells of CSV.
+//! The beginning of a file: distinguishes text from other files, and detects the CSV delimiter.
 
 use std::io::{BufRead, Read as _};
 
@@ -6,16 +6,16 @@ use csv::ReaderBuilder;
 
 use crate::{Delimiter, FileError};
 
-/// What some programs put at the beginning of a text.
+/// The byte order mark that some programs write at the beginning of a text.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// The most bytes of column names: an event, which has all of them, may not have more.
+/// The maximum size of the column names in bytes. An event contains all of them, so they share its limit.
 const MAX_NAMES_BYTES: u64 = 64 * 1024;
 
-/// Passes over a byte order mark, where there is one.
+/// Skips a byte order mark.
 ///
 /// # Errors
-/// For a file that shows on its first line that it is no text.
+/// Returns an error if the beginning of the file shows that it is not text.
 pub(crate) fn begin(input: &mut impl BufRead) -> Result<(), FileError> {
     let beginning = input.fill_buf()?;
     let first_line = beginning.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -32,10 +32,10 @@ pub(crate) fn begin(input: &mut impl BufRead) -> Result<(), FileError> {
     Ok(())
 }
 
-/// The bytes of CSV up to the end of its first record.
+/// Returns the bytes of CSV up to the end of the first record.
 ///
 /// # Errors
-/// For one beyond the limit.
+/// Returns an error if the record exceeds the limit.
 pub(crate) fn first_record(input: &mut impl BufRead) -> Result<Vec<u8>, FileError> {
     let (mut record, mut is_within_quotes) = (Vec::new(), false);
     loop {
@@ -53,7 +53,7 @@ pub(crate) fn first_record(input: &mut impl BufRead) -> Result<Vec<u8>, FileErro
     Ok(record)
 }
 
-/// Which of the recognised delimiters makes the most columns of a line of names.
+/// Returns the known delimiter that splits the line of names into the most columns.
 pub(crate) fn recognised(names: &[u8]) -> Delimiter {
     let columns = |delimiter: Delimiter| {
         let mut reader = ReaderBuilder::new().has_headers(false).delimiter(delimiter.0).from_reader(names);

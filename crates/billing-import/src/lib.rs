@@ -1,13 +1,13 @@
-//! Reads files of usage events, line by line: CSV with a line of column names, NDJSON, and arrays of JSON objects such as a
-//! usage report in JSON.
+//! Reads files of usage events line by line: CSV with column names, NDJSON, and JSON arrays of objects such as a JSON
+//! usage report.
 //!
-//! It says what a line says and what its event is known by, not what becomes of it. Its memory doesn't grow with the file; a
-//! line has its limit.
+//! The crate returns a line's event and its identity, and does not record the event. Its memory use does not grow with
+//! the file, and a line has a maximum size.
 //!
 //! ```
-//! use billing_import::{FileKind, Reading, UsageFile};
+//! use billing_import::{FileKind, ReadOptions, UsageFile};
 //! let file = "timestamp;customer_ref;usage_product_ref;quantity;idempotency_key\n2026-01-20T10:15:30Z;acme;calls;12;k-1\n";
-//! let mut file = UsageFile::open(file.as_bytes(), FileKind::Csv, Reading::default())?;
+//! let mut file = UsageFile::open(file.as_bytes(), FileKind::Csv, ReadOptions::default())?;
 //! let line = file.next_line()?.expect("an event");
 //! assert_eq!(line.number, 2);
 //! assert!(line.event.expect("readable").event.contains("\"quantity\":12"));
@@ -34,10 +34,10 @@ pub use crate::columns::{ColumnMap, ColumnMapError, ColumnSample};
 use crate::lines::Lines;
 use crate::records::Records;
 
-/// A file's size in bytes and SHA-256.
+/// Returns a file's size in bytes and its SHA-256.
 ///
 /// # Errors
-/// When it can't be read.
+/// Returns an error if the file cannot be read.
 pub fn fingerprint(mut input: impl Read) -> io::Result<(u64, [u8; 32])> {
     let (mut hash, mut bytes, mut part) = (Sha256::new(), 0_u64, vec![0; READ_BYTES]);
     loop {
@@ -48,45 +48,45 @@ pub fn fingerprint(mut input: impl Read) -> io::Result<(u64, [u8; 32])> {
     }
 }
 
-/// Bytes that are read at a time where a file is looked at as a whole.
+/// The size of a read when a file is hashed.
 const READ_BYTES: usize = 64 * 1024;
-/// The most bytes of a line, a record or an element.
+/// The maximum size of a line, a record or an element in bytes.
 pub const MAX_LINE_BYTES: u64 = 1024 * 1024;
 
-/// What a file is.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// RFC 4180 with a line of column names.
     Csv,
-    /// A JSON object on each line.
+    /// One JSON object per line.
     Ndjson,
     /// An array of JSON objects.
     Json,
 }
 
-/// What lines without a key of their own are known by when they come again, with their numbers.
+/// The import name. With their line number, it identifies lines without a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileName(String);
 
-/// Why a text is no [`FileName`].
+/// The reason why a text is not a [`FileName`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FileNameError {
-    /// More than [`FileName::MAX_CHARS`].
+    /// The name is longer than [`FileName::MAX_CHARS`].
     #[error("must be at most {} characters", FileName::MAX_CHARS)]
     TooLong,
-    /// What no key may be either.
+    /// The name is not allowed in an idempotency key.
     #[error(transparent)]
     Key(#[from] IdempotencyKeyError),
 }
 
 impl FileName {
-    /// The most characters of a name: a key holds it and the number of any line.
+    /// The maximum length of a name: a key contains the name and any line number.
     pub const MAX_CHARS: usize = 227;
 
-    /// Checks a name.
+    /// Validates a name.
     ///
     /// # Errors
-    /// When it is empty or too long, or has a control character.
+    /// Returns an error if the name is empty or too long, or contains a control character.
     pub fn parse(name: &str) -> Result<Self, FileNameError> {
         if name.is_empty() {
             return Err(IdempotencyKeyError::Empty.into());
@@ -99,7 +99,7 @@ impl FileName {
         Ok(name)
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -109,28 +109,28 @@ impl FileName {
     }
 }
 
-/// What stands between two cells of CSV: one ASCII character that is no letter, digit, quote or line break.
+/// The CSV delimiter: one ASCII character that is not a letter, digit, quote or line break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delimiter(u8);
 
-/// Not a [`Delimiter`].
+/// The error for a text that is not a [`Delimiter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("must be one character that is no letter, digit or quote")]
 pub struct DelimiterError;
 
 impl Delimiter {
-    /// The character.
+    /// Returns the character.
     pub const fn as_char(self) -> char {
         self.0 as char
     }
 
-    /// Those that are recognised; the first also where there is nothing to tell them by.
+    /// The delimiters that are detected. The first one is the default.
     pub const RECOGNISED: [Self; 3] = [Self(b','), Self(b';'), Self(b'\t')];
 
-    /// Checks a text.
+    /// Parses a delimiter.
     ///
     /// # Errors
-    /// [`DelimiterError`].
+    /// Returns [`DelimiterError`] for any other text.
     pub fn parse(text: &str) -> Result<Self, DelimiterError> {
         match text.as_bytes() {
             [byte] if *byte == b'\t' || matches!(byte, b' '..=b'~') && !byte.is_ascii_alphanumeric() && *byte != b'"' => {
@@ -141,35 +141,34 @@ impl Delimiter {
     }
 }
 
-/// How a file is read.
+/// The options for reading a file.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// The name of the usage format that its lines are for; none for the default shape, in which columns of CSV that it doesn't
-    /// know are report data.
+    /// The name of the lines' usage format. `None` is the default shape, in which unknown CSV columns are report data.
     pub format_name: Option<String>,
-    /// What lines without a key are known by; without it, by nothing.
+    /// The import name. Without it, lines without a key have no identity.
     pub name: Option<FileName>,
-    /// What stands between two cells of CSV; recognised by the column names when not given.
+    /// The CSV delimiter; detected from the column names by default.
     pub delimiter: Option<Delimiter>,
-    /// What columns of CSV are called instead.
+    /// The new names of CSV columns.
     pub columns: ColumnMap,
 }
 
-/// Why a file can't be read, or not any further.
+/// The reason why reading a file fails or stops.
 #[derive(Debug, Error)]
 pub enum FileError {
-    /// It isn't what it is said to be.
+    /// The file does not have the given format.
     #[error("{0}")]
     Malformed(String),
-    /// What stands somewhere keeps from telling where the next event begins.
+    /// An error after which the next event cannot be found.
     #[error("{place}: {reason}; what comes behind it isn't read")]
     Broken {
         /// The line, or the element of an array.
         place: String,
-        /// What is wrong and what would be right.
+        /// The cause and the remedy.
         reason: String,
     },
-    /// It can't be read from where it is.
+    /// The input cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -177,15 +176,15 @@ pub enum FileError {
 /// A line of a file.
 #[derive(Debug)]
 pub struct FileLine {
-    /// Counts from 1; a record of several lines has its first, an element of an array its place.
+    /// The number from 1: the first line of a record with several lines, or the position of an array element.
     pub number: u64,
-    /// What stands there.
+    /// The source text.
     pub text: String,
-    /// The event, or why it can't be read.
+    /// The event, or the reason why it cannot be parsed.
     pub event: Result<FileEvent, Violations>,
 }
 
-/// A file that is being read.
+/// A file of usage events that is being read.
 #[derive(Debug)]
 pub struct UsageFile<R: Read> {
     lines: Kind<R>,
@@ -201,10 +200,10 @@ enum Kind<R: Read> {
 }
 
 impl<R: Read> UsageFile<R> {
-    /// Begins to read a file.
+    /// Opens a file.
     ///
     /// # Errors
-    /// [`FileError`] for one that isn't of the kind, or has no proper column names.
+    /// Returns [`FileError`] if the file has another format or invalid column names.
     pub fn open(input: R, kind: FileKind, reading: ReadOptions) -> Result<Self, FileError> {
         if kind != FileKind::Csv && !reading.columns.is_empty() {
             return Err(FileError::Malformed(
@@ -221,7 +220,7 @@ impl<R: Read> UsageFile<R> {
         Ok(Self { lines, reading, is_empty: true })
     }
 
-    /// The columns of CSV, each with what stands in it in the first lines that were read.
+    /// Returns the columns of a CSV file, with their values in the first lines read.
     pub fn columns(&self) -> Vec<ColumnSample> {
         match &self.lines {
             Kind::Csv(records) => records.seen(),
@@ -229,10 +228,10 @@ impl<R: Read> UsageFile<R> {
         }
     }
 
-    /// The next line that isn't empty; none at the end.
+    /// Returns the next line that is not empty, or `None` at the end.
     ///
     /// # Errors
-    /// [`FileError`] where the file can't be read any further, and at the end of one without a line.
+    /// Returns [`FileError`] if the file cannot be read further, and at the end of a file without lines.
     pub fn next_line(&mut self) -> Result<Option<FileLine>, FileError> {
         let line = match &mut self.lines {
             Kind::Csv(records) => records.next(&self.reading)?,

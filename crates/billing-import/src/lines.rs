@@ -1,4 +1,4 @@
-//! NDJSON: a JSON object on each line.
+//! Reads NDJSON: one JSON object per line.
 
 use std::io::{self, BufRead, Read as _};
 
@@ -50,7 +50,7 @@ fn event_of(line: &[u8], number: u64, reading: &ReadOptions) -> Result<FileEvent
     event::of_value(&value, text.to_owned(), number, reading)
 }
 
-/// Reads up to the end of a line that is too long.
+/// Skips to the end of a line that is too long.
 fn skip_line(reader: &mut impl BufRead) -> io::Result<()> {
     loop {
         let buffer = reader.fill_buf()?;

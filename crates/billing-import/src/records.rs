@@ -1,4 +1,4 @@
-//! CSV: a line of column names, then a record for each event.
+//! Reads CSV: a line of column names, then one record per event.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufReader, Chain, Cursor, Read};
@@ -8,11 +8,11 @@ use csv::{ByteRecord, Position, ReaderBuilder, Terminator, WriterBuilder};
 use crate::event::{self, Columns, refused};
 use crate::{ColumnSample, FileError, FileLine, MAX_LINE_BYTES, ReadOptions, head};
 
-/// The most columns: an event has no more values.
+/// The maximum number of columns, equal to the maximum number of an event's values.
 const MAX_COLUMNS: usize = 2_000;
-/// Lines whose cells are kept to show what stands in columns…
+/// The number of lines with samples of column values.
 const MAX_SAMPLES: usize = 3;
-/// …and the characters of each.
+/// The maximum length of a sample.
 const MAX_SAMPLE_CHARS: usize = 80;
 
 #[derive(Debug)]
@@ -21,14 +21,14 @@ pub(crate) struct Records<R: Read> {
     columns: Columns,
     /// The names in the file.
     names: Vec<String>,
-    /// What stands in the columns in the first lines.
+    /// The column values of the first lines.
     samples: Vec<Vec<String>>,
 }
 
-/// The column names, which were read to recognise the delimiter, and what comes behind them.
+/// The column names, which were read to detect the delimiter, followed by the rest.
 type Whole<R> = Chain<Cursor<Vec<u8>>, BufReader<R>>;
 
-/// A reader that gives no more than a record may have: one with a quote that is never closed would fill the memory.
+/// A reader that stops at the maximum size of a record, because an unclosed quote would fill the memory.
 #[derive(Debug)]
 struct BoundedReader<R> {
     input: R,
@@ -48,12 +48,12 @@ impl<R: Read> Read for BoundedReader<R> {
 
 impl<R: Read> Records<R> {
     /// # Errors
-    /// For column names that can't be taken.
+    /// Returns an error for invalid column names.
     pub(crate) fn open(mut input: BufReader<R>, reading: &ReadOptions) -> Result<Self, FileError> {
         let names = head::first_record(&mut input)?;
         let delimiter = reading.delimiter.unwrap_or_else(|| head::recognised(&names));
         let input = BoundedReader { input: Cursor::new(names).chain(input), left: MAX_LINE_BYTES };
-        // With CR LF as the end of a record, the next one is said to be on the line before its own.
+        // With CR LF as the terminator, the csv crate reports the next record one line too early.
         let ends = Terminator::Any(b'\n');
         let mut reader = ReaderBuilder::new().delimiter(delimiter.0).terminator(ends).from_reader(input);
         let names = names_of(reader.byte_headers().map_err(broken)?).map_err(FileError::Malformed)?;
@@ -62,7 +62,7 @@ impl<R: Read> Records<R> {
         Ok(Self { reader, columns, names, samples: Vec::new() })
     }
 
-    /// The columns, as far as lines were read.
+    /// Returns the columns, with samples from the lines read so far.
     pub(crate) fn seen(&self) -> Vec<ColumnSample> {
         let of_column = |index: usize| self.samples.iter().filter_map(|line| line.get(index).cloned()).collect();
         let seen = |((index, name), (called, is_report_data)): ((usize, &String), (Option<&str>, bool))| ColumnSample {
@@ -125,7 +125,7 @@ fn broken_kind(kind: csv::ErrorKind) -> FileError {
     }
 }
 
-/// The names in the first record.
+/// Returns the names in the first record.
 fn names_of(record: &ByteRecord) -> Result<Vec<String>, String> {
     if record.len() > MAX_COLUMNS {
         return Err(format!("the file has {} columns, and may have {MAX_COLUMNS}", record.len()));
@@ -149,7 +149,7 @@ fn names_of(record: &ByteRecord) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// A record's cells without the CR that may stand before its end.
+/// Returns a record's cells without the CR before the line end.
 fn cells(record: &ByteRecord) -> impl Iterator<Item = &[u8]> {
     let last = record.len().saturating_sub(1);
     record
@@ -158,7 +158,7 @@ fn cells(record: &ByteRecord) -> impl Iterator<Item = &[u8]> {
         .map(move |(index, cell)| if index == last { cell.strip_suffix(b"\r").unwrap_or(cell) } else { cell })
 }
 
-/// A record as a line of CSV.
+/// Returns a record as a line of CSV.
 fn shown(record: &ByteRecord) -> String {
     let mut writer = WriterBuilder::new().from_writer(Vec::new());
     let written =

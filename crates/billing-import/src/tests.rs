@@ -1,4 +1,4 @@
-//! Files as they come, and what of them is refused.
+//! Files in all formats, and the errors of invalid ones.
 
 use billing_domain::event_input::FileEventKey;
 use billing_domain::idempotency::MAX_KEY_CHARS;

@@ -1,11 +1,11 @@
-//! What a body says, in 256 bits: the same for bodies that are the same as JSON. White space, the order of keys, the
-//! way a character is escaped and how a number is written make no difference; an array's order does.
+//! The 256-bit hash of a body, equal for equivalent JSON. White space, the order of keys, character escapes and the
+//! notation of numbers make no difference; the order of arrays does.
 
 use billing_domain::idempotency::BodyHash;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-/// The hash of a body; no body has one, too, that no other has.
+/// Returns the hash of a body. A missing body has a distinct hash.
 pub fn hash(body: Option<&Value>) -> BodyHash {
     let mut text = String::new();
     if let Some(value) = body {
@@ -14,10 +14,10 @@ pub fn hash(body: Option<&Value>) -> BodyHash {
     BodyHash(Sha256::digest(text.as_bytes()).into())
 }
 
-/// The member of a batch's event that names its key: it says nothing about the event.
+/// The key member of an event in a batch, which is not part of the event's content.
 pub const KEY_MEMBER: &str = "idempotency_key";
 
-/// The hash of an event: the same alone and in a batch.
+/// Returns the hash of an event: the same alone and in a batch.
 pub fn hash_of_event(event: &Value) -> BodyHash {
     match event {
         Value::Object(members) if members.contains_key(KEY_MEMBER) => {
@@ -29,7 +29,7 @@ pub fn hash_of_event(event: &Value) -> BodyHash {
     }
 }
 
-/// Writes a value in its one form. The reader of bodies has bounded its depth.
+/// Writes a value in canonical form. The parser has limited the depth.
 fn write(value: &Value, out: &mut String) {
     match value {
         Value::Null | Value::Bool(_) | Value::String(_) => out.push_str(&value.to_string()),
@@ -59,7 +59,8 @@ fn write_object(members: &Map<String, Value>, out: &mut String) {
     out.push('}');
 }
 
-/// Writes a number as sign, digits without zeros around them, and exponent: `-12.50` is `-125e-1`, and so is `-0.125e2`.
+/// Writes a number as sign, digits without leading and trailing zeros, and exponent: `-12.50` and `-0.125e2` are
+/// `-125e-1`.
 fn write_number(text: &str, out: &mut String) {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
@@ -77,7 +78,7 @@ fn write_number(text: &str, out: &mut String) {
         .and_then(|((zeros, point), exponent)| exponent.checked_add(zeros).and_then(|exponent| exponent.checked_sub(point)));
     match shifted {
         Some(exponent) => out.push_str(&format!("{sign}{significant}e{exponent}")),
-        // No field takes an exponent of forty digits: that it is told from its other spellings does no harm.
+        // No field accepts an exponent of forty digits, so it is harmless that its notations differ.
         None => out.push_str(text),
     }
 }

@@ -1,5 +1,4 @@
-//! JSON as somebody sent it, in a request or in a file: read strictly, and what it says in a hash, by which repeats are known
-//! whichever way they come.
+//! JSON from requests and files: a strict parser, and a content hash that detects repeats from either source.
 
 mod hash;
 mod read;

@@ -1,5 +1,5 @@
-//! JSON, read more strictly than usual: numbers keep their text, keys keep their order and appear once, and nesting is
-//! bounded. Lone surrogates are refused by the parser itself; control characters in strings are the fields' business.
+//! A strict JSON parser: numbers keep their text, keys keep their order and must be unique, and nesting is limited. The
+//! parser rejects lone surrogates; control characters in strings are checked per field.
 
 use std::cell::Cell;
 use std::fmt;
@@ -9,31 +9,32 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 use serde_json::{Map, Number, Value};
 use thiserror::Error;
 
-/// How deep objects and arrays may be nested.
+/// The maximum nesting depth of objects and arrays.
 const MAX_DEPTH: u32 = 32;
-/// The most values of a body, nested ones included: each takes far more room in memory than the two bytes it may have.
+/// The maximum number of values in a body, including nested ones. In memory, a value takes far more than its minimum of
+/// two bytes.
 const MAX_VALUES: usize = 500_000;
-/// The most characters of a key that an error repeats.
+/// The maximum number of characters of a key in an error message.
 const MAX_SHOWN_CHARS: usize = 64;
-/// How serde_json hands a number over that is no 64-bit integer and keeps its text: as an object with this key. An object that spells the key
-/// itself, with the text of a number, is read as that number and gains nothing by it; with anything else it is refused, as serde_json couldn't read
-/// what is kept of it.
+/// serde_json passes a number that is not a 64-bit integer, with its text, as an object with this key. An input object
+/// with this key and a number's text is read as that number, which is harmless. With any other content the object is
+/// rejected, because serde_json could not read its stored form.
 const NUMBER: &str = "$serde_json::private::Number";
 
-/// Why something isn't taken for JSON.
+/// The reason why a text is rejected as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{detail}")]
 pub struct JsonError {
-    /// A stable word for machines: `malformed_json`, `duplicate_json_key`, `json_too_deep` or `json_too_many_values`.
+    /// A stable code: `malformed_json`, `duplicate_json_key`, `json_too_deep` or `json_too_many_values`.
     pub code: &'static str,
-    /// What is wrong, and where.
+    /// The cause and the position.
     pub detail: String,
 }
 
-/// Reads one JSON value that fills the bytes.
+/// Parses one JSON value that fills the bytes.
 ///
 /// # Errors
-/// [`JsonError`] when they are no such value, or one with a key that appears twice, or beyond a limit.
+/// Returns [`JsonError`] if the bytes are not one JSON value, if a key is duplicated, or if a limit is exceeded.
 pub fn read(bytes: &[u8]) -> Result<Value, JsonError> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     strictly(|strict| {
@@ -42,10 +43,10 @@ pub fn read(bytes: &[u8]) -> Result<Value, JsonError> {
     })
 }
 
-/// Reads the object that comes next, and not a byte behind its end. What stands before it must be white space.
+/// Parses the next object and reads no byte after its end. Only white space may precede the object.
 ///
 /// # Errors
-/// As [`read`]; of the reader's own errors their text.
+/// Returns the errors of [`read`], and the text of the reader's errors.
 pub fn read_next(reader: impl io::Read) -> Result<Value, JsonError> {
     let mut reader = serde_json::Deserializer::from_reader(reader);
     strictly(|strict| strict.deserialize(&mut reader))
@@ -57,12 +58,12 @@ fn strictly(read: impl FnOnce(Strict<'_>) -> serde_json::Result<Value>) -> Resul
     value.map_err(|error| JsonError { code: code.get(), detail: error.to_string() })
 }
 
-/// Reads a value at a depth; `code` says what the error is about.
+/// The parser of a value at a depth; `code` receives the code of an error.
 #[derive(Clone, Copy)]
 struct Strict<'c> {
     depth: u32,
     code: &'c Cell<&'static str>,
-    /// Values read so far.
+    /// The number of values read so far.
     values: &'c Cell<usize>,
 }
 
@@ -71,7 +72,6 @@ impl Strict<'_> {
         Self { depth: self.depth + 1, ..self }
     }
 
-    /// Counts a value.
     fn count<E: serde::de::Error>(self) -> Result<(), E> {
         self.values.set(self.values.get() + 1);
         if self.values.get() <= MAX_VALUES {
@@ -81,7 +81,7 @@ impl Strict<'_> {
         Err(E::custom(format_args!("more than {MAX_VALUES} values")))
     }
 
-    /// Whether an object or array may stand here.
+    /// Checks that the depth allows an object or array.
     fn check_depth<E: serde::de::Error>(self) -> Result<(), E> {
         if self.depth < MAX_DEPTH {
             return Ok(());
@@ -143,7 +143,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         while let Some(key) = members.next_key::<String>()? {
-            // A number is no level of its own; whether this is one shows at its end.
+            // A number is not a nesting level; the end of the object shows whether it is a number.
             if key != NUMBER {
                 self.check_depth()?;
             }
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(read(spelled(r#""5""#).as_bytes()).expect("a number").to_string(), "5");
         let beside = [format!(r#"{{"{NUMBER}":"5","a":1}}"#), format!(r#"{{"a":1,"{NUMBER}":"5"}}"#)];
         for text in [spelled(r#""five""#), spelled("[]"), spelled("7")].into_iter().chain(beside) {
-            // serde_json itself couldn't read what is kept of it.
+            // serde_json could not read the stored form of such an object.
             let (code, detail) = refused(text.as_bytes());
             assert!(code == "malformed_json" && detail.contains("can't be taken"), "{text}: {code}, {detail}");
         }

@@ -1,4 +1,4 @@
-//! Numbers and dates, as a language writes them.
+//! Localized numbers and dates.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use icu_decimal::DecimalFormatter;
 use icu_locale_core::{Locale, locale};
 use rust_decimal::Decimal;
 
-/// Writes figures in one language.
+/// A formatter for one language.
 pub(crate) struct Figures {
     decimals: DecimalFormatter,
     dates: FixedCalendarDateTimeFormatter<Gregorian, YMD>,
@@ -26,7 +26,7 @@ fn failed(error: impl fmt::Display) -> PrintError {
     PrintError::Failed(format!("a figure: {error}"))
 }
 
-/// Whose habits a language is written with. English is that of the paper's readers: on letter paper American.
+/// Returns the locale of a language. For English it depends on the paper size: American on letter paper.
 const fn locale_of(language: Language, size: PaperSize) -> Locale {
     match (language, size) {
         (Language::En, PaperSize::Letter) => locale!("en-US"),
@@ -42,7 +42,7 @@ const fn locale_of(language: Language, size: PaperSize) -> Locale {
 }
 
 impl Figures {
-    /// Those of a language on a paper.
+    /// Creates the formatter for a language and a paper size.
     pub(crate) fn of(language: Language, size: PaperSize) -> Result<Self, PrintError> {
         let locale = locale_of(language, size);
         Ok(Self {
@@ -53,18 +53,18 @@ impl Figures {
         })
     }
 
-    /// With all digits that are there.
+    /// Formats all existing digits.
     fn digits(&self, decimal: Decimal) -> Result<String, PrintError> {
         let fixed = FixedDecimal::try_from_str(&decimal.to_string()).map_err(failed)?;
         Ok(self.decimals.format(&fixed).to_string())
     }
 
-    /// An exact number, without zeros at its end.
+    /// Formats an exact number without trailing zeros.
     pub(crate) fn number(&self, number: Decimal) -> Result<String, PrintError> {
         self.digits(number.normalize())
     }
 
-    /// An exact number of money, with at least the digits of its currency.
+    /// Formats an exact price with at least the digits of its currency.
     pub(crate) fn price(&self, price: Decimal, currency: Currency) -> Result<String, PrintError> {
         let mut price = price.normalize();
         if price.scale() < currency.exponent() {
@@ -73,24 +73,23 @@ impl Figures {
         self.digits(price)
     }
 
-    /// An amount, without its currency.
+    /// Formats an amount without its currency.
     pub(crate) fn amount(&self, amount: Money) -> Result<String, PrintError> {
         self.digits(amount.to_decimal())
     }
 
-    /// An amount and its currency.
+    /// Formats an amount with its currency.
     pub(crate) fn money(&self, amount: Money) -> Result<String, PrintError> {
         Ok(format!("{}\u{a0}{}", self.amount(amount)?, amount.currency()))
     }
 
-    /// A date.
     pub(crate) fn date(&self, date: Date) -> Result<String, PrintError> {
         let (month, day) = (u8::try_from(date.month()).map_err(failed)?, u8::try_from(date.day()).map_err(failed)?);
         let date = icu_calendar::Date::<Iso>::try_new_iso(date.year(), month, day).map_err(failed)?;
         Ok(self.dates.format(&date.to_calendar(Gregorian)).to_string())
     }
 
-    /// The first and the last day of a period.
+    /// Formats the first and the last day of a period.
     pub(crate) fn period(&self, period: Period) -> Result<String, PrintError> {
         let (first, last) = (self.date(period.start())?, self.date(period.last_day())?);
         Ok(if first == last { first } else { format!("{first} – {last}") })

@@ -1,4 +1,4 @@
-//! The fonts that documents are set in.
+//! The fonts of documents.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use typst::utils::LazyHash;
 /// Noto Sans, under the SIL Open Font License: `fonts/OFL.txt`.
 const BUILT_IN: [&[u8]; 2] = [include_bytes!("../fonts/NotoSans-Regular.ttf"), include_bytes!("../fonts/NotoSans-SemiBold.ttf")];
 
-/// Fonts, and what is known of them.
+/// The fonts and their metadata.
 #[derive(Debug)]
 pub(crate) struct Fonts {
     pub(crate) book: LazyHash<FontBook>,
@@ -18,10 +18,11 @@ pub(crate) struct Fonts {
 }
 
 impl Fonts {
-    /// The built-in ones, and then those of a folder, in the order of their paths: it decides which of several is taken.
+    /// Loads the built-in fonts and then those of a folder, in the order of their paths. The order decides between
+    /// several fonts with a character.
     ///
     /// # Errors
-    /// [`PrintError::Failed`] for what can't be read.
+    /// Returns [`PrintError::Failed`] if a file or folder cannot be read.
     pub(crate) fn load(dir: Option<&Path>) -> Result<Self, PrintError> {
         let mut fonts: Vec<Font> = BUILT_IN.iter().flat_map(|font| Font::iter(Bytes::new(*font))).collect();
         let mut paths = Vec::new();
@@ -36,7 +37,7 @@ impl Fonts {
     }
 }
 
-/// Font files in a folder and those below it.
+/// Finds the font files in a folder and its subfolders.
 fn files_below(dir: &Path, paths: &mut Vec<PathBuf>) -> Result<(), PrintError> {
     let entries = std::fs::read_dir(dir).map_err(|error| unreadable(dir, &error))?;
     let mut found: Vec<PathBuf> = Vec::new();

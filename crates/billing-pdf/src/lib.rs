@@ -1,7 +1,8 @@
-//! Documents as PDF files: a pure function of what was frozen of a document. [`Printer`] is the port's implementation, on typst.
+//! Renders documents as PDF files, as a pure function of a document's frozen content. [`Printer`] implements the port
+//! with typst.
 //!
-//! What a document says in which words is `sheet`'s; the template only says how it looks, and is given data, never source text.
-//! A template that is changed gets a new name: what printed a file is noted beside it.
+//! The module `template_data` determines the texts of a document. The template determines only the layout and receives
+//! data, never source text. A changed template gets a new name, because the name is stored with each file.
 
 mod figures;
 mod fonts;
@@ -21,7 +22,7 @@ use sha2::{Digest as _, Sha256};
 use fonts::Fonts;
 use template_data::TemplateData;
 
-/// Prints documents. Fonts are read when the first one is printed.
+/// A renderer of documents. It loads the fonts with the first document.
 #[derive(Debug, Default)]
 pub struct Printer {
     fonts_dir: Option<PathBuf>,
@@ -29,8 +30,8 @@ pub struct Printer {
 }
 
 impl Printer {
-    /// With the fonts in a folder and those below it, for characters that the built-in ones lack: those have Latin, Greek and
-    /// Cyrillic.
+    /// Creates a printer with the fonts in a folder and its subfolders, for characters that the built-in fonts lack.
+    /// The built-in fonts contain Latin, Greek and Cyrillic.
     pub const fn new(fonts_dir: Option<PathBuf>) -> Self {
         Self { fonts_dir, fonts: OnceLock::new() }
     }

@@ -1,5 +1,5 @@
-//! A document as its template gets it: texts in its language, in the places where they stand. What a document says is decided
-//! here, how it looks by the template.
+//! The data of a document's template: texts in the document's language, by position. This module determines the content
+//! of a document, the template its layout.
 
 use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, PartyDetails};
 use billing_domain::document::lines::DocumentLine;
@@ -19,23 +19,23 @@ use serde::Serialize;
 use crate::figures::Figures;
 use crate::translations::Translations;
 
-/// The most lines that are shown one by one.
+/// The maximum number of lines that are printed individually.
 pub(crate) const MOST_LINES: usize = 500;
-/// The most characters of a name at the foot of a page, where there is no room for a second line.
+/// The maximum length of a name in the footer, which has space for one line only.
 const FOOT_CHARS: usize = 60;
 
 type PrintResult<T> = Result<T, PrintError>;
 
-/// What the template gets.
+/// The data of the template.
 #[derive(Debug, Serialize)]
 pub(crate) struct TemplateData {
     language: &'static str,
     paper: &'static str,
-    /// For who reads the file's properties.
+    /// The title in the file's metadata.
     title: String,
     heading: &'static str,
     number: String,
-    /// Across each page.
+    /// The watermark on each page.
     stamp: Option<&'static str>,
     letterhead: Text,
     seller: Party,
@@ -44,9 +44,9 @@ pub(crate) struct TemplateData {
     columns: [String; 4],
     products: Vec<Product>,
     sums: Vec<Entry>,
-    /// The last of the sums.
+    /// The last entry of the totals.
     total: Entry,
-    /// Why something isn't taxed.
+    /// The reasons for tax exemptions.
     reasons: Vec<Text>,
     payment: Option<Block>,
     notes: Option<Notes>,
@@ -54,7 +54,7 @@ pub(crate) struct TemplateData {
     page: [&'static str; 2],
 }
 
-/// Something with its name.
+/// A labeled value.
 #[derive(Debug, Serialize)]
 struct Entry {
     label: String,
@@ -72,7 +72,7 @@ struct Party {
 #[derive(Debug, Serialize)]
 struct Product {
     name: Text,
-    /// How it is taxed, where not everything is taxed alike.
+    /// The tax of the product, if the document has several taxes.
     tax: Option<String>,
     lines: Vec<Line>,
     sums: Vec<Entry>,
@@ -85,7 +85,7 @@ struct Line {
     quantity: Option<String>,
     price: Option<String>,
     amount: String,
-    /// How the amount came about: what, and its part.
+    /// The calculation of the amount: each quantity step or tier with its part.
     details: Vec<Detail>,
 }
 
@@ -107,14 +107,14 @@ struct Notes {
     paragraphs: Vec<Vec<Text>>,
 }
 
-/// A text of somebody else's, which may be broken where it would be wider than its place.
+/// A user's text, which may be broken if it is wider than its space.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 struct Text(String);
 
-/// Characters without a place to break that half a page has room for.
+/// The number of unbreakable characters that fit into half a page.
 const WIDE: usize = 40;
-/// Characters without a place to break that a third of a page has room for.
+/// The number of unbreakable characters that fit into a third of a page.
 const NARROW: usize = 20;
 
 impl Text {
@@ -125,7 +125,7 @@ impl Text {
     fn within(room: usize, text: &str) -> Self {
         let mut broken = String::with_capacity(text.len());
         let mut unbroken = 0;
-        // What nobody sees and no archive takes.
+        // The byte order mark is invisible and not allowed in archival PDF.
         for c in text.chars().filter(|c| *c != '\u{feff}') {
             unbroken = if c.is_whitespace() || c == '-' { 0 } else { unbroken + 1 };
             if unbroken > room && c.is_alphanumeric() {
@@ -137,7 +137,7 @@ impl Text {
         Self(broken)
     }
 
-    /// Its lines that aren't empty.
+    /// Returns the lines of a text that are not empty.
     fn lines(text: &str) -> impl Iterator<Item = Self> {
         text.lines().map(str::trim).filter(|line| !line.is_empty()).map(Self::new)
     }
@@ -148,12 +148,12 @@ impl Entry {
         Self { label: label.into(), value: Text::new(value) }
     }
 
-    /// Of a figure, which is never broken.
+    /// Creates an entry for a formatted number or date, which is never broken.
     fn figure(label: impl Into<String>, value: String) -> Self {
         Self { label: label.into(), value: Text(value) }
     }
 
-    /// Where there is little room.
+    /// Creates an entry for a narrow space.
     fn narrow(label: &str, value: &str) -> Self {
         Self { label: label.to_owned(), value: Text::within(NARROW, value) }
     }
@@ -163,7 +163,7 @@ impl Entry {
     }
 }
 
-/// Writes a document down.
+/// The builder of a document's template data.
 struct Writer<'p> {
     printout: &'p Printout,
     paper: Option<&'p LegalParticulars>,
@@ -174,10 +174,10 @@ struct Writer<'p> {
 }
 
 impl TemplateData {
-    /// Of a document.
+    /// Creates the template data of a document.
     ///
     /// # Errors
-    /// [`PrintError::Failed`] where a library fails.
+    /// Returns [`PrintError::Failed`] if a library fails.
     pub(crate) fn of(printout: &Printout) -> PrintResult<Self> {
         let paper = printout.said.paper.as_deref();
         let language = paper.map(|paper| paper.language).unwrap_or_default();
@@ -249,11 +249,11 @@ impl Writer<'_> {
         Party { label, name: Text::new(name), lines: address.map(address_lines).unwrap_or_default(), numbers }
     }
 
-    /// Whom of the seller a payer asks.
+    /// Returns the seller's contact for payers.
     fn contact(&self) -> Vec<Entry> {
         let Some(contact) = self.paper.and_then(|paper| paper.contact.as_ref()) else { return Vec::new() };
         let said = [&contact.name, &contact.phone, &contact.email].into_iter().flatten();
-        // What they are shows, but for the first.
+        // Only the first entry has a label, because the others are self-explanatory.
         said.zip([self.words.contact, "", ""]).map(|(said, label)| Entry::new(label, said.as_str())).collect()
     }
 
@@ -308,7 +308,7 @@ impl Writer<'_> {
         content.products.iter().map(product).collect()
     }
 
-    /// One line for all of a product's.
+    /// Returns one line that replaces all lines of a product.
     fn all_lines(&self, product: &BilledProduct) -> PrintResult<Option<Line>> {
         let Some(first) = product.lines.iter().map(|line| line.service_period.start()).min() else { return Ok(None) };
         let last = product.lines.iter().map(|line| line.service_period.last_day()).max().unwrap_or(first);
@@ -344,7 +344,7 @@ impl Writer<'_> {
                 let price = figures.price(charge.unit_price.as_decimal(), self.currency)?;
                 (Some(counted(charge.quantity.as_decimal(), unit)?), Some(price))
             }
-            // A part of a price that another document has the rest of isn't one of it.
+            // A part of a price is not one unit, because another document has the rest.
             (None, None, []) if line.line_item_id.is_none() || !self.is_regular() => (None, None),
             (None, None, []) => (Some(figures.number(Decimal::ONE)?), None),
             (None, None, [step]) => (Some(counted(step.quantity.as_decimal(), None)?), None),
@@ -411,7 +411,7 @@ impl Writer<'_> {
         Ok(sums)
     }
 
-    /// What it amounts to; nothing has been paid of it when it is issued.
+    /// Returns the total. A newly issued document has no payments yet.
     fn total(&self, content: &DocumentContent) -> PrintResult<Entry> {
         let label = match self.printout.head.kind {
             DocumentKind::Credit => self.words.credited,
@@ -420,7 +420,7 @@ impl Writer<'_> {
         Ok(Entry::figure(label, self.figures.money(content.total)?))
     }
 
-    /// Why something isn't taxed, each reason once.
+    /// Returns the distinct reasons for tax exemptions.
     fn reasons(&self, content: &DocumentContent) -> Vec<Text> {
         let mut reasons: Vec<String> = Vec::new();
         let mut add = |reason: String| {
@@ -485,20 +485,20 @@ fn unsummed(error: MoneyError) -> PrintError {
     PrintError::Failed(error.to_string())
 }
 
-/// Whether a tax is stated: not where nothing is subject to it, nor where nobody says whether something is.
+/// Returns whether a tax is printed. It is omitted if nothing is subject to tax or if nothing is stated about the tax.
 fn is_shown(tax: &Tax) -> bool {
     let TaxTreatment { rate, basis } = &tax.treatment;
     *rate != Percentage::ZERO || basis.category.is_some_and(|category| category != TaxCategory::O)
 }
 
-/// In words, or else as a code.
+/// Returns the exemption reason as text, or else its code.
 fn reason_of(basis: &TaxBasis) -> Option<&str> {
     let code = basis.exemption_code.as_ref().map(|code| code.as_str());
     basis.exemption_reason.as_ref().map(|reason| reason.as_str()).or(code)
 }
 
-/// An address from its first line to its country, as letters have it: the postal code before the city, but after it where a state
-/// is named.
+/// Returns an address from its first line to its country in postal order. The postal code precedes the city, but
+/// follows it if a state is given.
 fn address_lines(address: &Address) -> Vec<Text> {
     let Address { line1, line2, city, state, zip_code, country, country_code } = address;
     let text = |part: &Option<billing_domain::text::Prose>| part.as_ref().map(|part| part.as_str().trim().to_owned());
@@ -514,13 +514,13 @@ fn address_lines(address: &Address) -> Vec<Text> {
     lines.into_iter().flatten().flat_map(|line| Text::lines(&line).collect::<Vec<_>>()).collect()
 }
 
-/// An IBAN as people read it.
+/// Returns an IBAN in groups of four.
 fn in_groups(iban: &str) -> String {
     let groups: Vec<&str> = iban.as_bytes().chunks(4).filter_map(|group| std::str::from_utf8(group).ok()).collect();
     groups.join("\u{a0}")
 }
 
-/// A name as far as a line has room for it.
+/// Shortens a name to the length of a line.
 fn shortened(name: &str) -> String {
     if name.chars().count() <= FOOT_CHARS {
         return name.to_owned();

@@ -1,9 +1,9 @@
-//! What documents say beside what they are told: one table per language. A word that a language lacks doesn't compile.
+//! The fixed texts of documents: one table per language. A missing translation does not compile.
 
 use billing_domain::document::DocumentKind;
 use billing_domain::party::legal::Language;
 
-/// The words of one language. Where a word has `{}`, what it is about stands there.
+/// The texts of one language. The placeholder `{}` stands for a value.
 #[derive(Debug)]
 pub(crate) struct Translations {
     /// BCP 47.
@@ -11,7 +11,7 @@ pub(crate) struct Translations {
     pub(crate) invoice: &'static str,
     pub(crate) credit: &'static str,
     pub(crate) debit: &'static str,
-    /// Across a draft.
+    /// The watermark of a draft.
     pub(crate) draft: &'static str,
     pub(crate) number: &'static str,
     pub(crate) issue_date: &'static str,
@@ -19,7 +19,7 @@ pub(crate) struct Translations {
     pub(crate) service_period: &'static str,
     pub(crate) po_number: &'static str,
     pub(crate) buyer_reference: &'static str,
-    /// Before the number of the document that is corrected.
+    /// The text before the number of the corrected document.
     pub(crate) corrects: &'static str,
     pub(crate) seller: &'static str,
     pub(crate) customer: &'static str,
@@ -31,25 +31,25 @@ pub(crate) struct Translations {
     pub(crate) quantity: &'static str,
     pub(crate) unit_price: &'static str,
     pub(crate) amount: &'static str,
-    /// From which day a quantity counts.
+    /// The text before the day from which a quantity applies.
     pub(crate) from: &'static str,
     pub(crate) minimum_fee: &'static str,
-    /// In the place of the lines of a long document: how many they are.
+    /// The number of lines, which replaces the lines of a long document.
     pub(crate) lines: &'static str,
     pub(crate) discount: &'static str,
     pub(crate) sub_total: &'static str,
     pub(crate) net: &'static str,
-    /// Between a tax and the amount that it is taken of.
+    /// The text between a tax and its base amount.
     pub(crate) tax_on: &'static str,
-    /// Between a tax and the currency that it is stated in.
+    /// The text between a tax and the currency of its amount.
     pub(crate) tax_in: &'static str,
-    /// After a rate.
+    /// The text after a rate.
     pub(crate) percent: &'static str,
-    /// What the law wants to be said where the customer owes the tax.
+    /// The legally required text for reverse charge.
     pub(crate) reverse_charge: &'static str,
     pub(crate) total: &'static str,
     pub(crate) amount_due: &'static str,
-    /// What a credit amounts to.
+    /// The total of a credit.
     pub(crate) credited: &'static str,
     pub(crate) payment: &'static str,
     pub(crate) account_name: &'static str,
@@ -58,12 +58,12 @@ pub(crate) struct Translations {
     pub(crate) bank: &'static str,
     pub(crate) payment_reference: &'static str,
     pub(crate) notes: &'static str,
-    /// Around the number of a page and of all pages.
+    /// The texts around the page number and the number of pages.
     pub(crate) page: [&'static str; 2],
 }
 
 impl Translations {
-    /// The table of a language.
+    /// Returns the texts of a language.
     pub(crate) const fn of(language: Language) -> &'static Self {
         match language {
             Language::En => &EN,
@@ -77,7 +77,7 @@ impl Translations {
         }
     }
 
-    /// What a document of a kind is called.
+    /// Returns the title of a document of a kind.
     pub(crate) const fn title(&self, kind: DocumentKind) -> &'static str {
         match kind {
             DocumentKind::Invoice => self.invoice,
@@ -461,7 +461,7 @@ mod tests {
 
     const ALL: [&Translations; 8] = [&EN, &DE, &FR, &ES, &IT, &NL, &PT, &PL];
 
-    /// The words of a table, each after its field's name.
+    /// Returns the texts of a table with their field names.
     fn words(table: &Translations) -> Vec<String> {
         let shown = format!("{table:#?}");
         shown.lines().map(|line| line.trim().trim_end_matches(',').to_owned()).filter(|line| line.contains('"')).collect()

@@ -1,4 +1,4 @@
-//! Typesetting: a template and data → a PDF file. Nothing else goes in: no other file, no clock.
+//! Typesetting: compiles a template and data into a PDF file. It has no other input: no other files and no clock.
 
 use std::sync::LazyLock;
 
@@ -18,10 +18,10 @@ use typst_pdf::{PdfOptions, PdfStandard, PdfStandards, Timestamp};
 
 use crate::fonts::Fonts;
 
-/// The template's name. Another look gets another one.
+/// The template's name. A changed template gets a new name.
 pub(crate) const TEMPLATE: &str = "invoice-1";
 
-/// What is the same for all documents. typst never forgets a file's name, so there are two for ever.
+/// The data that all documents share. typst never frees a file id, so the two ids are created once.
 struct Constants {
     library: LazyHash<Library>,
     template: Source,
@@ -40,7 +40,7 @@ static CONSTANTS: LazyLock<Constants> = LazyLock::new(|| {
     }
 });
 
-/// What a document is set from.
+/// The inputs of a compilation.
 struct Input<'f> {
     constants: &'static Constants,
     fonts: &'f Fonts,
@@ -77,19 +77,19 @@ impl World for Input<'_> {
     }
 }
 
-/// The day that a file is dated: that of the document's issue, or of a draft that on which it was opened.
+/// Returns the date of a file: the document's issue date, or the day on which a draft was opened.
 pub(crate) fn day_of(printout: &Printout) -> Date {
     printout.issued.map_or_else(|| TimeZone::UTC.service_date(printout.head.created_at), |issued| issued.issue_date)
 }
 
-/// Sets a document that an identifier names, of a day.
+/// Typesets a document with an identifier and a date.
 ///
 /// # Errors
-/// [`PrintError`].
+/// Returns [`PrintError`] if typesetting fails.
 pub(crate) fn typeset(fonts: &Fonts, data: Vec<u8>, identifier: &str, day: Date) -> Result<Vec<u8>, PrintError> {
     let input = Input { constants: &CONSTANTS, fonts, data: Bytes::new(data) };
     let made = make(&input, identifier, day);
-    // typst keeps what it has worked out, in case it is asked again. It won't be.
+    // typst caches results, but they are never used again.
     comemo::evict(0);
     made
 }
@@ -120,12 +120,12 @@ fn told<T>(result: SourceResult<T>) -> Result<T, PrintError> {
     })
 }
 
-/// The first characters of a frame that no font has.
+/// Returns the first characters of a frame that no font contains.
 fn missing_glyph(frame: &Frame) -> Option<String> {
     frame.items().find_map(|(_, item)| match item {
         FrameItem::Group(group) => missing_glyph(&group.frame),
         FrameItem::Text(TextItem { text, glyphs, .. }) => {
-            // As it is written, not as it is set: from right to left the last comes first.
+            // The minimum is in source order: in right-to-left text the glyphs are in reverse order.
             let missing = glyphs.iter().filter(|glyph| glyph.id == 0).min_by_key(|glyph| glyph.range().start);
             missing.map(|glyph| text[glyph.range()].to_owned())
         }

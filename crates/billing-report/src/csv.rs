@@ -1,4 +1,4 @@
-//! Comma-separated values: RFC 4180, UTF-8 without a byte order mark, lines that end with CR LF, a line of headings.
+//! Comma-separated values: RFC 4180, UTF-8 without a byte order mark, CR LF line ends, and a header line.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -7,9 +7,9 @@ use csv::{Terminator, Writer, WriterBuilder};
 
 use crate::Cell;
 
-/// What stands before a text that a spreadsheet would take for a formula.
+/// The prefix of a text that a spreadsheet would interpret as a formula.
 const GUARD: char = '\'';
-/// What stands between cells where the decimal sign is a comma.
+/// The delimiter in locales with a decimal comma.
 const SEPARATOR: char = ';';
 
 pub(crate) struct CsvTable<W: Write> {
@@ -41,15 +41,15 @@ fn text_of<'c>(cell: &'c Cell<'_>) -> Cow<'c, str> {
         Cell::Missing | Cell::Null => Cow::Borrowed(""),
         Cell::Bool(true) => Cow::Borrowed("true"),
         Cell::Bool(false) => Cow::Borrowed("false"),
-        // A number is no formula, also with its sign, nor is a text of ours.
+        // Numbers, even with a sign, and constant texts are not formulas.
         Cell::Number(text) | Cell::Plain(text) => Cow::Borrowed(text),
         Cell::Text(text) => guarded(text),
     }
 }
 
-/// A text with `'` before it where a spreadsheet would calculate it, and where it begins with `'` itself. The same after
-/// each `;`, where spreadsheets of many languages begin a cell, whatever the quotes. Taking one `'` away in each of these places
-/// gives every text back.
+/// Prefixes `'` to a text that a spreadsheet would evaluate, or that begins with `'`. The same applies after each `;`,
+/// where spreadsheets of many locales begin a cell regardless of quotes. Removing one `'` in each of these places
+/// restores the text.
 fn guarded(text: &str) -> Cow<'_, str> {
     let begins_badly = |part: &str| part.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠', GUARD]);
     if !text.split(SEPARATOR).any(begins_badly) {

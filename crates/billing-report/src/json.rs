@@ -1,10 +1,10 @@
-//! An array of objects, one to a line, numbers with their exact digits. What a row doesn't have is left out.
+//! A JSON array with one object per line and exact numbers. Missing values are omitted.
 
 use std::io::{self, BufWriter, Write};
 
 use crate::{Cell, NumbersAs};
 
-/// Bytes that are handed on together.
+/// The size of the output buffer.
 const BUFFER_BYTES: usize = 8 * 1024;
 
 pub(crate) struct JsonTable<W: Write> {

@@ -1,7 +1,7 @@
-//! Writes tables, the usage report among them, as CSV, JSON or XLSX, row by row, in memory that doesn't grow with the number of
-//! rows.
+//! Writes tables, including the usage report, as CSV, JSON or XLSX. Rows are streamed, so memory use does not grow with
+//! their number.
 //!
-//! It knows bytes and nothing of where they go: no header, no status, no file name.
+//! The crate only produces bytes. Headers, status codes and file names belong to the callers.
 
 mod csv;
 mod json;
@@ -20,7 +20,7 @@ use crate::csv::CsvTable;
 use crate::json::JsonTable;
 use crate::xlsx::XlsxTable;
 
-/// How a report is written.
+/// The format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum ReportFormat {
     /// Comma-separated values (RFC 4180) in UTF-8.
@@ -33,10 +33,10 @@ pub enum ReportFormat {
 }
 
 impl ReportFormat {
-    /// Every format.
+    /// All formats.
     pub const ALL: [Self; 3] = [Self::Csv, Self::Json, Self::Xlsx];
 
-    /// Its word, which is also the extension of files.
+    /// Returns the format's enum word, which is also the file extension.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Csv => "csv",
@@ -45,40 +45,40 @@ impl ReportFormat {
         }
     }
 
-    /// Reads a word.
+    /// Parses an enum word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.as_str() == word)
     }
 }
 
-/// How JSON has decimals.
+/// The representation of decimals in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum NumbersAs {
-    /// As JSON numbers, with all their digits.
+    /// JSON numbers with all digits.
     #[default]
     Number,
-    /// As strings, for readers whose JSON numbers are binary fractions.
+    /// Strings, for clients that parse JSON numbers as binary floating point.
     String,
 }
 
-/// What stands in a column of a row.
+/// The value of a column in a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell<'c> {
-    /// Nothing: JSON leaves the key out.
+    /// No value; JSON omits the key.
     Missing,
-    /// Nothing, said so.
+    /// An explicit null.
     Null,
-    /// Yes or no.
+    /// A boolean.
     Bool(bool),
     /// A JSON number.
     Number(Cow<'c, str>),
-    /// A text of ours, which no spreadsheet takes for a formula.
+    /// A constant text, which is never a formula.
     Plain(Cow<'c, str>),
-    /// A text of somebody's.
+    /// A user's text.
     Text(Cow<'c, str>),
 }
 
-/// Writes one table: [`start`](Self::start), then rows, then [`finish`](Self::finish). What isn't finished is no table.
+/// A table writer: [`start`](Self::start), then rows, then [`finish`](Self::finish). An unfinished table is invalid.
 pub struct TableWriter<W: Write> {
     format: ReportFormat,
     numbers: NumbersAs,
@@ -91,26 +91,26 @@ enum Table<W: Write> {
     Csv(Box<CsvTable<W>>),
     Json(JsonTable<W>),
     Xlsx(Box<XlsxTable<W>>),
-    /// A start that failed.
+    /// A start failed.
     Gone,
 }
 
 impl<W: Write> TableWriter<W> {
-    /// A table that goes to `out`. Sheets of a workbook have its title.
+    /// Creates a writer to `out`. The sheets of a workbook have the given title.
     pub const fn new(format: ReportFormat, title: &'static str, out: W) -> Self {
         Self { format, numbers: NumbersAs::Number, title, table: Table::Waiting(out) }
     }
 
-    /// The same, with numbers of JSON in another way.
+    /// Sets the representation of JSON numbers.
     #[must_use]
     pub fn with_numbers(self, numbers: NumbersAs) -> Self {
         Self { numbers, ..self }
     }
 
-    /// Writes what stands before all rows.
+    /// Writes the beginning of the table.
     ///
     /// # Errors
-    /// Those of `out` and of temporary files; `InvalidInput` when it has started already.
+    /// Returns the errors of `out` and of temporary files, and `InvalidInput` if the table was already started.
     pub fn start(&mut self, headings: Vec<String>) -> io::Result<()> {
         let Table::Waiting(out) = std::mem::replace(&mut self.table, Table::Gone) else {
             return Err(misused("a report starts once"));
@@ -123,10 +123,10 @@ impl<W: Write> TableWriter<W> {
         Ok(())
     }
 
-    /// Writes a row: a cell for each heading.
+    /// Writes a row with one cell per heading.
     ///
     /// # Errors
-    /// Those of `out` and of temporary files; `InvalidInput` before the start.
+    /// Returns the errors of `out` and of temporary files, and `InvalidInput` before the start.
     pub fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         match &mut self.table {
             Table::Csv(table) => table.row(cells),
@@ -136,10 +136,10 @@ impl<W: Write> TableWriter<W> {
         }
     }
 
-    /// Writes what stands after all rows, and gives `out` back.
+    /// Writes the end of the table and returns `out`.
     ///
     /// # Errors
-    /// Those of `out` and of temporary files; `InvalidInput` before the start.
+    /// Returns the errors of `out` and of temporary files, and `InvalidInput` before the start.
     pub fn finish(self) -> io::Result<W> {
         match self.table {
             Table::Csv(table) => table.finish(),
@@ -150,28 +150,28 @@ impl<W: Write> TableWriter<W> {
     }
 }
 
-/// Writes one usage report: a table of events.
+/// A writer of a usage report: a table of events.
 pub struct ReportWriter<W: Write> {
     columns: Option<ReportColumns>,
     table: TableWriter<W>,
 }
 
 impl<W: Write> ReportWriter<W> {
-    /// A report that goes to `out`.
+    /// Creates a writer to `out`.
     pub const fn new(format: ReportFormat, out: W) -> Self {
         Self { columns: None, table: TableWriter::new(format, TITLE, out) }
     }
 
-    /// The same, with numbers of JSON in another way.
+    /// Sets the representation of JSON numbers.
     #[must_use]
     pub fn with_numbers(self, numbers: NumbersAs) -> Self {
         Self { table: self.table.with_numbers(numbers), ..self }
     }
 
-    /// Writes what stands before all rows.
+    /// Writes the beginning of the report.
     ///
     /// # Errors
-    /// As [`TableWriter::start`].
+    /// Returns the errors of [`TableWriter::start`].
     pub fn start(&mut self, columns: ReportColumns) -> io::Result<()> {
         self.table.start(headings(&columns))?;
         self.columns = Some(columns);
@@ -181,22 +181,22 @@ impl<W: Write> ReportWriter<W> {
     /// Writes a row.
     ///
     /// # Errors
-    /// As [`TableWriter::row`]; `InvalidInput` for a key without a column.
+    /// Returns the errors of [`TableWriter::row`], and `InvalidInput` for a key without a column.
     pub fn row(&mut self, event: &ReportedEvent) -> io::Result<()> {
         let columns = self.columns.as_ref().ok_or_else(|| misused("a row before the start"))?;
         self.table.row(&cells(columns, event)?)
     }
 
-    /// Writes what stands after all rows, and gives `out` back.
+    /// Writes the end of the report and returns `out`.
     ///
     /// # Errors
-    /// As [`TableWriter::finish`].
+    /// Returns the errors of [`TableWriter::finish`].
     pub fn finish(self) -> io::Result<W> {
         self.table.finish()
     }
 }
 
-/// What the usage report's sheets are called.
+/// The title of the usage report's sheets.
 const TITLE: &str = "Usage";
 
 fn misused(how: &str) -> io::Error {

@@ -8,16 +8,14 @@ use billing_domain::receivables::{AccountStatement, StatementEntry, StatementKin
 
 use crate::{Cell, ReportFormat, TableWriter};
 
-/// The columns.
 const HEADINGS: [&str; 9] =
     ["entity_ref", "currency", "date", "kind", "document_number", "document_ref", "payment_ref", "amount", "balance"];
-/// What the table is called.
 const TITLE: &str = "Statement";
 
-/// A customer's statement as comma-separated values: for each account its opening balance, its entries and its closing balance.
+/// Returns a customer's statement as CSV: for each account its opening balance, its entries and its closing balance.
 ///
 /// # Errors
-/// What can't be written, which doesn't happen in memory.
+/// Returns write errors, which do not occur in memory.
 pub fn statement_csv(accounts: &[AccountStatement]) -> io::Result<Vec<u8>> {
     let mut table = TableWriter::new(ReportFormat::Csv, TITLE, Vec::new());
     table.start(HEADINGS.map(str::to_owned).to_vec())?;
@@ -63,7 +61,7 @@ fn plain(value: impl ToString) -> Cell<'static> {
     Cell::Plain(Cow::Owned(value.to_string()))
 }
 
-/// With exactly the digits that the currency has.
+/// Returns an amount with exactly the digits of the currency.
 fn amount(amount: MoneySum) -> Cell<'static> {
     Cell::Number(Cow::Owned(amount.to_decimal().to_string()))
 }

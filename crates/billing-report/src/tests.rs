@@ -1,4 +1,4 @@
-//! Each format, written and read back.
+//! Writes each format and reads it back.
 
 use std::io::{Cursor, Read as _};
 

@@ -1,7 +1,7 @@
-//! A workbook. Rows go to temporary files, without names, in the system's directory for them; the workbook is put
-//! together at the end and then handed on.
+//! An XLSX workbook. Rows are written to unnamed temporary files in the system's directory. The workbook is assembled
+//! at the end and then copied to the output.
 //!
-//! A cell's number is a double: one with more digits than that holds is written as text. Texts are never formulas.
+//! A numeric cell is a double; a number with more digits is written as text. Texts are never formulas.
 
 use std::io::{self, Seek as _, SeekFrom, Write};
 
@@ -9,11 +9,11 @@ use rust_xlsxwriter::{Workbook, Worksheet, XlsxError};
 
 use crate::Cell;
 
-/// Rows of a sheet, the headings included: what spreadsheets hold.
+/// The maximum number of rows of a sheet in spreadsheet programs, including the headings.
 const SHEET_ROWS: u32 = 1_048_576;
-/// Decimal digits that any double keeps.
+/// The number of decimal digits that every normal double preserves.
 const DOUBLE_DIGITS: usize = 15;
-/// The smallest number that a double holds with all those digits, or nearly: below come those with fewer.
+/// The smallest number accepted as a double; doubles near the lower limit of the format have fewer digits.
 const SMALLEST_DOUBLE: f64 = 1e-300;
 
 pub(crate) struct XlsxTable<W: Write> {
@@ -34,14 +34,14 @@ impl<W: Write> XlsxTable<W> {
 
     pub(crate) fn with_sheets_of(sheet_rows: u32, title: &'static str, headings: Vec<String>, out: W) -> io::Result<Self> {
         let mut workbook = Workbook::new();
-        // A sheet's XML may have more than 4 GiB.
+        // A sheet's XML can exceed 4 GiB.
         workbook.use_zip_large_file(true);
         let mut table = Self { title, headings, workbook, sheets: 0, next_row: 0, sheet_rows, out };
         table.add_sheet()?;
         Ok(table)
     }
 
-    /// The first sheet has the title `Usage`, say, the next `Usage 2`, each with the headings.
+    /// Adds a sheet with the headings. The first sheet's name is the title, such as `Usage`; the next one is `Usage 2`.
     fn add_sheet(&mut self) -> io::Result<()> {
         self.sheets += 1;
         let name = if self.sheets == 1 { self.title.to_owned() } else { format!("{} {}", self.title, self.sheets) };
@@ -96,7 +96,7 @@ fn write_number(sheet: &mut Worksheet, row: u32, column: u16, text: &str) -> Res
     Ok(())
 }
 
-/// A JSON number as a double with all its digits; `None` when a double would lose some.
+/// Returns a JSON number as a double, or `None` if a double would lose digits.
 fn as_double(text: &str) -> Option<f64> {
     let mantissa = text.split(['e', 'E']).next()?;
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();

@@ -1,4 +1,4 @@
-//! `admin`: who administers organizations, for whoever has the database.
+//! `admin`: manages administrators, for operators with access to the database.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::failure::{CommandError, CommandResult};
 use crate::say;
 use crate::settings::{AdminCommand, AdminSelector, StoreSettings};
 
-/// Carries out one of the commands. Only the first one makes a database where there is none.
+/// Runs an `admin` command. Only `create` creates a missing database.
 pub(crate) fn admin(command: AdminCommand) -> CommandResult<()> {
     match command {
         AdminCommand::Create { email, organization, password, role, store } => {
@@ -56,7 +56,7 @@ fn present(store: &StoreSettings) -> CommandResult<Services<'static>> {
     composition::offline(composition::open_as_it_is(store)?, Arc::new(SystemClock))
 }
 
-/// Does something with the password that is given, or else with a new one, and prints that one once.
+/// Runs work with the given password, or with a generated password, which is printed once.
 fn with_password(
     services: &Services,
     given: Option<SecretString>,
@@ -72,7 +72,7 @@ fn with_password(
     }
 }
 
-/// E-mail, reference, role, since when, and whether they may.
+/// Formats an administrator: e-mail, reference, role, creation instant and status.
 fn shown(administrator: &Administrator) -> String {
     let Administrator { email, admin_ref, role, created_at, disabled_at, second_factor, .. } = administrator;
     let state = disabled_at.map_or("enabled".to_owned(), |since| format!("disabled since {since}"));

@@ -1,4 +1,4 @@
-//! `backup`: a copy of a SQLite database, while a server writes it.
+//! `backup`: copies a SQLite database, also while a server writes.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,8 @@ use crate::failure::{CommandError, CommandResult};
 use crate::say;
 use crate::settings::BackupSettings;
 
-/// Writes the copy under another name until it is whole and on disk, so that a part of one never has the name of one.
+/// Writes the backup. The file gets its name only when it is complete and on disk, so that an incomplete copy never
+/// looks like a backup.
 pub(crate) fn back_up(settings: &BackupSettings) -> CommandResult<()> {
     let file = &settings.file;
     if DatabaseUrl::parse(settings.store.database_url.expose_secret())?.file().is_none() {
@@ -24,7 +25,7 @@ pub(crate) fn back_up(settings: &BackupSettings) -> CommandResult<()> {
     let failed = |error: io::Error| CommandError::Failed(format!("cannot write {}: {error}", file.display()));
     let database = composition::open_existing(&settings.store)?;
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // For its owner alone, as the database is; removed again unless it gets its name.
+    // Only its owner can read the file, as with the database. The file is deleted unless it gets its name.
     let copy = tempfile::Builder::new().prefix(".usage-billing-backup").tempfile_in(directory).map_err(failed)?;
     database.copy_into(copy.path()).map_err(CommandError::store)?;
     copy.as_file().sync_all().map_err(failed)?;

@@ -1,4 +1,4 @@
-//! Puts the adapters behind the ports.
+//! Connects the adapters with the ports.
 
 use std::sync::Arc;
 
@@ -17,31 +17,31 @@ use crate::environment::{SystemClock, UuidV7};
 use crate::failure::{CommandError, CommandResult};
 use crate::settings::StoreSettings;
 
-/// Who issues our tokens, and whom they are for.
+/// The issuer and audience of bearer tokens.
 const TOKEN_ISSUER: &str = "usage-billing";
-/// How long a bearer token works where nothing else is set, in seconds.
+/// The default lifetime of a bearer token in seconds.
 const DEFAULT_TOKEN_LIFETIME_SECONDS: i64 = 3600;
-/// The fewest bytes of a configured signing secret.
+/// The minimum size of a configured signing secret in bytes.
 const MIN_SECRET_BYTES: usize = 32;
 
-/// The use cases with everything they need.
+/// The use cases with all their dependencies.
 pub(crate) struct Composition {
-    /// What the services keep everything in.
+    /// The database of the services.
     pub(crate) database: Arc<Database>,
     pub(crate) services: Services<'static>,
-    /// Encrypts session cookies; the same on every replica.
+    /// The encryption key of session cookies; all replicas share it.
     pub(crate) cookie_key: CookieKey,
-    /// What signs bearer tokens, where its secrets are those of the database: they may be others later.
+    /// The signer of bearer tokens if its secrets are stored in the database, where they can be rotated.
     pub(crate) renewed_signer: Option<Arc<JwtSigner>>,
 }
 
-/// What bearer tokens are signed with.
+/// The configuration of bearer token signatures.
 pub(crate) struct SignerSettings {
     pub(crate) secrets: Vec<SecretString>,
     pub(crate) lifetime_seconds: i64,
 }
 
-/// Opens the database that the settings name, beside a server that may have it.
+/// Opens the configured database, also while a server uses it.
 pub(crate) fn open(store: &StoreSettings) -> CommandResult<Database> {
     open_with(store, false)
 }
@@ -52,7 +52,7 @@ fn open_with(store: &StoreSettings, to_serve: bool) -> CommandResult<Database> {
     Ok(Database::open(&url, options)?)
 }
 
-/// Opens a database that has to be there already, whatever its schema.
+/// Opens an existing database with any schema version.
 pub(crate) fn open_existing(store: &StoreSettings) -> CommandResult<Database> {
     let url = DatabaseUrl::parse(store.database_url.expose_secret())?;
     if let Some(file) = url.file().filter(|file| !file.exists()) {
@@ -61,7 +61,7 @@ pub(crate) fn open_existing(store: &StoreSettings) -> CommandResult<Database> {
     open(store)
 }
 
-/// The same, with its schema up to date; changes nothing.
+/// Opens an existing database with a current schema; changes nothing.
 pub(crate) fn open_as_it_is(store: &StoreSettings) -> CommandResult<Database> {
     let database = open_existing(store)?;
     if !database.pending_migrations().map_err(CommandError::store)?.is_empty() {
@@ -70,12 +70,12 @@ pub(crate) fn open_as_it_is(store: &StoreSettings) -> CommandResult<Database> {
     Ok(database)
 }
 
-/// Opens the database and brings its schema up to date.
+/// Opens the database and migrates its schema.
 pub(crate) fn open_migrated(store: &StoreSettings) -> CommandResult<Database> {
     migrated(open(store)?)
 }
 
-/// The same for a server, which has a SQLite file alone.
+/// Opens and migrates the database for a server, which uses a SQLite file exclusively.
 pub(crate) fn open_to_serve(store: &StoreSettings) -> CommandResult<Database> {
     migrated(open_with(store, true)?)
 }
@@ -89,7 +89,7 @@ fn migrated(database: Database) -> CommandResult<Database> {
 }
 
 impl Composition {
-    /// What a server needs: secrets that all replicas share, made where there are none.
+    /// Creates the composition of a server. Creates missing shared secrets of the replicas.
     pub(crate) fn new(
         database: Database,
         signer: SignerSettings,
@@ -115,7 +115,7 @@ impl Composition {
     }
 }
 
-/// What a command needs that serves nobody: it signs no token that anyone is given, and leaves no secret behind.
+/// Creates the services of a command without a server. It issues no tokens to clients and stores no secret.
 pub(crate) fn offline(database: Database, clock: Arc<dyn Clock>) -> CommandResult<Services<'static>> {
     let secret = RandomKeys.new_secret().map_err(|error| CommandError::Failed(error.to_string()))?;
     let bearer = configured_secret(&SecretString::from(secret), &RandomKeys, clock.now())?;
@@ -143,7 +143,7 @@ fn services(database: &Arc<Database>, clock: Arc<dyn Clock>, tokens: Arc<JwtSign
     }
 }
 
-/// The newest shared secret, cut to what the key takes.
+/// Returns the newest shared secret, truncated to the key's size.
 fn cookie_key(secrets: &[SigningSecret]) -> CommandResult<CookieKey> {
     let bytes = secrets.first().and_then(|secret| secret.secret.get(..COOKIE_KEY_BYTES)).unwrap_or_default();
     CookieKey::try_from(bytes).map_err(|error| CommandError::Failed(format!("the stored cookie secret can't be used: {error}")))
@@ -158,7 +158,7 @@ fn configured_secret(
     if text.len() < MIN_SECRET_BYTES {
         return Err(CommandError::Setting(format!("every secret of --jwt-secrets must have at least {MIN_SECRET_BYTES} bytes")));
     }
-    // Named by its digest, so that replicas with the same configuration agree.
+    // The name is a digest, so that replicas with the same configuration agree.
     let digest = keys.digest(text);
     let kid = digest.0.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
     Ok(SigningSecret { kid, purpose: SecretPurpose::BearerToken, secret: text.as_bytes().to_vec(), created_at: now })

@@ -1,5 +1,5 @@
-//! `demo`: bills three customers' last month from the first event to the issued documents, and shows where
-//! every number comes from. Real store, real use cases; only the clock is turned.
+//! `demo`: bills last month for three customers, from the first event to the issued documents, and explains every
+//! amount. It uses the real store and use cases, and only sets the clock.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ use crate::sample::{call_tiers, contract, customer, fixed, line, month_of, price
 use crate::say;
 use crate::settings::DemoSettings;
 
-/// Hours after the month's end at which the demo runs the billing: beyond the entity's grace.
+/// The number of hours after the end of the month when the demo runs billing: later than the entity's grace period.
 const RUN_AFTER_HOURS: i64 = 3;
 
-/// A clock that goes where it is set.
+/// A clock that the demo sets.
 struct ManualClock(AtomicI64);
 
 impl ManualClock {
@@ -44,11 +44,11 @@ impl Clock for ManualClock {
     }
 }
 
-/// One customer's use of one product: how much on each day of the month.
+/// A customer's usage of a product: the quantity on each day of the month.
 struct UsagePattern {
     customer: &'static str,
     product: &'static str,
-    /// Quantity of a day, counted from 0.
+    /// The quantity of a day, counted from 0.
     of_day: fn(u32) -> String,
 }
 
@@ -59,7 +59,6 @@ const HABITS: [UsagePattern; 4] = [
     UsagePattern { customer: "initech", product: "storage-gb", of_day: |day| format!("0.{:03}", 125 + day) },
 ];
 
-/// Runs the demo.
 pub(crate) fn demo(settings: DemoSettings) -> CommandResult<()> {
     let clock = Arc::new(ManualClock(AtomicI64::new(chrono::Utc::now().timestamp_micros())));
     let temporary = std::env::temp_dir().join(format!("usage-billing-demo-{}", uuid::Uuid::now_v7()));
@@ -110,7 +109,7 @@ fn bill_a_month(url: &DatabaseUrl, clock: &Arc<ManualClock>) -> CommandResult<()
     Ok(())
 }
 
-/// The demo's catalog and contracts.
+/// Creates the demo's catalog and contracts.
 fn prepare(services: &Services, start: Date) -> CommandResult<Principal> {
     let password = services.keys.new_secret().map_err(|error| CommandError::Failed(error.to_string()))?;
     let first = first_start(services, &line("demo@example.com")?, &password)?;
@@ -141,7 +140,7 @@ fn prepare(services: &Services, start: Date) -> CommandResult<Principal> {
     Ok(principal)
 }
 
-/// Reports one day of every habit; answers how many events that were.
+/// Reports one day of every usage pattern and returns the number of events.
 fn report_day(services: &Services, principal: &Principal, day: u32) -> CommandResult<usize> {
     let broken = |reason: &dyn std::fmt::Display| CommandError::Failed(format!("the demo's data is broken: {reason}"));
     let event = |habit: &UsagePattern| {
@@ -188,13 +187,13 @@ fn write_document(text: &mut String, document: &DocumentView) -> std::fmt::Resul
     writeln!(text, "  {:<16} {:>14}", "Total", document.content.total.to_string())
 }
 
-/// Where a line's amount comes from.
+/// Explains a line's amount.
 fn origin(line: &DocumentLine) -> String {
     let Some(usage) = &line.usage else {
         return if line.line_item_id.is_some() { "fixed".to_owned() } else { "what is missing to the minimum fee".to_owned() };
     };
     let unit = usage.unit.as_ref().map_or("", |unit| unit.as_str());
-    // What is added up has as many places as the longest of its parts; zeros at its end say nothing.
+    // A sum has as many decimal places as its longest part, so trailing zeros are removed.
     let quantity = usage.quantity.normalize();
     match usage.unit_price {
         Some(unit_price) => format!("{quantity} {unit} x {}", unit_price.as_decimal()),

@@ -1,33 +1,33 @@
-//! Whether the machine's clock can be believed: who bills by a clock that is put forward by mistake issues what isn't due, and can't
-//! take it back.
+//! Checks the plausibility of the machine's clock. If the clock is set forward by mistake, billing issues documents too
+//! early, which cannot be undone.
 
 use std::time::{Duration, Instant};
 
 use billing_domain::calendar::Timestamp;
 
-/// The most that a clock may be put forward or back at once. Clocks that are kept right are not put, they are made faster or slower.
+/// The maximum accepted step of the clock. Synchronized clocks are slewed, not stepped.
 const MAX_STEP: Duration = Duration::from_secs(5 * 60);
-/// How long a clock that was put must go on from there until it is believed.
+/// The time that a stepped clock must run steadily until it is trusted.
 const BELIEVED_AFTER: Duration = Duration::from_secs(10 * 60);
 
-/// The clock, as it goes beside one that nobody can put.
+/// The system clock, compared with the monotonic clock.
 #[derive(Debug)]
 pub(crate) struct DriftCheckedClock {
     start: Instant,
-    /// What the clock showed at the start, by the way it goes that is believed; microseconds since 1970.
+    /// The trusted time at the start, in microseconds since 1970.
     origin: i64,
-    /// Where it started by another way, and since when it goes so.
+    /// The time at the start according to a stepped clock, and the instant of the step.
     put: Option<(i64, Instant)>,
 }
 
 impl DriftCheckedClock {
-    /// A clock that is believed as it is now.
+    /// Creates a clock that trusts the current time.
     pub(crate) fn new(now: Timestamp, at: Instant) -> Self {
         Self { start: at, origin: now.as_micros(), put: None }
     }
 
-    /// Whether what it shows now is believed. One that was put isn't, until it has gone on from there for long enough; one that was put back
-    /// right is at once.
+    /// Returns whether the current time is trusted. After a step, the clock must first run steadily for long enough. A
+    /// clock that was set back correctly is trusted at once.
     pub(crate) fn is_believed(&mut self, now: Timestamp, at: Instant) -> bool {
         let gone = i64::try_from(at.saturating_duration_since(self.start).as_micros()).unwrap_or(i64::MAX);
         let origin = now.as_micros().saturating_sub(gone);
@@ -61,7 +61,7 @@ mod tests {
     const MINUTE: i64 = 60;
     const DAY: i64 = 24 * 60 * MINUTE;
 
-    /// Whether a clock is believed at each of these: seconds that went by, and how far it was put by then.
+    /// Returns whether a clock is trusted at each check: the seconds elapsed, and the total step of the clock by then.
     fn believed(looks: &[(i64, i64)]) -> Vec<bool> {
         let (noon, at) = (1_800_000_000_000_000, Instant::now());
         let shows = |seconds: i64| Timestamp::from_micros(noon + seconds * 1_000_000).expect("a time");

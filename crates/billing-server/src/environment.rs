@@ -1,4 +1,4 @@
-//! The machine's clock and identifiers.
+//! The system clock and the generator of identifiers.
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{Clock, IdSource};
@@ -14,7 +14,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// UUIDs of version 7, rising within the process.
+/// UUIDs of version 7, increasing within the process.
 pub(crate) struct UuidV7;
 
 impl IdSource for UuidV7 {

@@ -1,22 +1,22 @@
-//! How a command ends badly: one clear sentence, and exit code 2 for a wrong setting, 1 for the rest.
+//! Errors of commands: one clear sentence, and exit code 2 for an invalid setting or 1 for all other errors.
 
 use billing_application::error::UseCaseError;
 use billing_domain::ports::{SecretError, StoreError};
 use billing_storage::{DatabaseUrlError, OpenError};
 use thiserror::Error;
 
-/// Why a command failed.
+/// The reason why a command failed.
 #[derive(Debug, Error)]
 pub(crate) enum CommandError {
-    /// Something the operator set.
+    /// An invalid setting.
     #[error("{0}")]
     Setting(String),
-    /// Anything else.
+    /// Any other error.
     #[error("{0}")]
     Failed(String),
 }
 
-/// What a command answers.
+/// The result of a command.
 pub(crate) type CommandResult<T> = Result<T, CommandError>;
 
 impl CommandError {
@@ -27,7 +27,7 @@ impl CommandError {
         }
     }
 
-    /// A failure of the store, with its causes in one sentence.
+    /// Converts a store error into one sentence with its causes.
     pub(crate) fn store(error: StoreError) -> Self {
         let mut sentence = error.to_string();
         let mut cause = std::error::Error::source(&error);

@@ -1,4 +1,4 @@
-//! `key`: API keys, for whoever has the database.
+//! `key`: manages API keys, for operators with access to the database.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::failure::{CommandError, CommandResult};
 use crate::say;
 use crate::settings::{KeyCommand, StoreSettings};
 
-/// Carries out one of the commands.
+/// Runs a `key` command.
 pub(crate) fn keys(command: KeyCommand) -> CommandResult<()> {
     match command {
         KeyCommand::List { organization, store } => {
@@ -59,7 +59,7 @@ fn all(services: &Services, principal: &Principal) -> CommandResult<Vec<ApiKey>>
     }
 }
 
-/// Log-in name, reference, name, scopes, when it was used last, when it ends.
+/// Formats a key: log-in name, reference, name, scopes, last use and end.
 fn shown(key: &ApiKey) -> String {
     let name = key.name.as_ref().map_or("-", OneLine::as_str);
     let scopes = key.scopes.iter().map(Scope::as_str).collect::<Vec<_>>().join(",");

@@ -1,4 +1,4 @@
-//! Addresses that are listened on.
+//! Listening sockets.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// Connections that wait to be taken up; more are tried again by their own side.
+/// The maximum number of connections that wait to be accepted. Clients retry further ones.
 const BACKLOG: i32 = 1024;
-/// How long nothing of what was sent is taken until the system ends a connection: who reads nothing, or went away without a word,
-/// keeps none.
+/// The time without acknowledged data after which the system ends a connection. It closes connections of clients that
+/// read nothing or disappear.
 const NOTHING_TAKEN: Duration = Duration::from_secs(30);
 
-/// Listens on an address. Its connections end when nothing is taken of what is sent on them.
+/// Listens on an address. Its connections end when sent data stays unacknowledged.
 ///
 /// # Errors
-/// Those of the system, of an address in use above all.
+/// Returns the errors of the operating system, most often for an address in use.
 pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    // A server that is started again needn't wait until its former connections are forgotten.
+    // A restarted server need not wait until the system forgets its previous connections.
     socket.set_reuse_address(true)?;
-    // Connections have it from the socket that took them up.
+    // Accepted connections inherit the option from the listening socket.
     #[cfg(target_os = "linux")]
     socket.set_tcp_user_timeout(Some(NOTHING_TAKEN))?;
     socket.bind(&address.into())?;

@@ -1,5 +1,5 @@
-//! The `usage-billing` binary: configuration, composition, scheduler, command line. Thin: no rule, no SQL, no
-//! status code is made here.
+//! The `usage-billing` binary: configuration, composition, scheduler and command line. It contains no billing rules, no
+//! SQL and no status codes.
 
 mod admin;
 mod backup;
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A value that was refused, without the value: it may be a secret, or several lines.
+/// Returns the error for an invalid value without the value, which may be a secret or have several lines.
 fn refused_value(error: &clap::Error) -> Option<CommandError> {
     let reason = std::error::Error::source(error).filter(|_| error.kind() == ErrorKind::ValueValidation)?;
     let argument = error.get(ContextKind::InvalidArg)?;
@@ -77,7 +77,7 @@ fn run(cli: Cli) -> CommandResult<()> {
     }
 }
 
-/// Prints for whoever started the command; a closed pipe is theirs to close.
+/// Prints to standard output. A closed pipe is not an error.
 fn say(text: &str) -> CommandResult<()> {
     match writeln!(std::io::stdout(), "{text}") {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {

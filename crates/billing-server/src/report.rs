@@ -1,4 +1,4 @@
-//! `report`: the usage report from the database, without a server.
+//! `report`: writes the usage report from the database, without a server.
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal as _, Seek as _, Write};
@@ -33,7 +33,7 @@ pub(crate) fn report(settings: &ReportSettings) -> CommandResult<()> {
             Err(CommandError::Setting("a workbook is no text: name a file with --output".to_owned()))
         }
         None => {
-            // Whoever reads a pipe may be slow, and the database's transaction isn't to wait for them.
+            // The reader of a pipe can be slow and must not block the database transaction.
             let failed = |error: io::Error| CommandError::Failed(format!("cannot print: {error}"));
             let file = tempfile::tempfile().map_err(failed)?;
             let mut file = write(&services, &principal, &of, settings.format, file)?;
@@ -64,7 +64,8 @@ fn parsed<T, E: std::fmt::Display>(
     value.map(parse).transpose().map_err(|reason| CommandError::Setting(format!("{flag} {reason}")))
 }
 
-/// Under another name until it is whole, so that a part of a report never has the name of one.
+/// Writes the report to a file. The file gets its name only when it is complete, so that an incomplete report never
+/// looks complete.
 fn to_file(services: &Services, principal: &Principal, of: &ReportOf, format: ReportFormat, path: &Path) -> CommandResult<()> {
     let failed = |error: io::Error| CommandError::Failed(format!("cannot write {}: {error}", path.display()));
     let mut unfinished = path.as_os_str().to_owned();
@@ -74,7 +75,7 @@ fn to_file(services: &Services, principal: &Principal, of: &ReportOf, format: Re
     let written = write(services, principal, of, format, file)
         .and_then(|file| file.sync_all().and_then(|()| fs::rename(&unfinished, path)).map_err(failed));
     if written.is_err() {
-        // What failed is told; that a part stays behind is less than that.
+        // The original error is more important than the leftover file.
         let _ = fs::remove_file(&unfinished);
     }
     written
@@ -89,7 +90,7 @@ fn write<W: Write>(services: &Services, principal: &Principal, of: &ReportOf, fo
     })
 }
 
-/// A report on its way out; who started the command waits for it.
+/// The output of a report; the user of the command waits for it.
 struct Sink<W: Write>(ReportWriter<W>);
 
 impl<W: Write> ReportSink for Sink<W> {

@@ -1,4 +1,4 @@
-//! Sample data: a small catalog for the first start, and the parts the demo's is made of.
+//! Sample data: a small catalog for the first start, and the components of the demo's catalog.
 
 use billing_application::Services;
 use billing_application::catalog::{create_customer, create_pricing, create_usage_product};
@@ -22,7 +22,7 @@ use chrono::Datelike;
 
 use crate::failure::{CommandError, CommandResult};
 
-/// What a caller needs to use the sample.
+/// The credentials and references for using the sample.
 pub(crate) struct SampleAccess {
     pub(crate) api_key: String,
     pub(crate) password: String,
@@ -31,7 +31,7 @@ pub(crate) struct SampleAccess {
     pub(crate) usage_product_ref: String,
 }
 
-/// Makes a customer with a contract over one year from this month on, and an API key.
+/// Creates a customer with a contract over one year from the current month, and an API key.
 pub(crate) fn make(services: &Services, organization: OrganizationId) -> CommandResult<SampleAccess> {
     let principal = Principal::of_command_line(organization);
     let start = month_of(services);
@@ -52,7 +52,7 @@ pub(crate) fn make(services: &Services, organization: OrganizationId) -> Command
     })
 }
 
-/// The first day of the current month, in UTC.
+/// Returns the first day of the current month, in UTC.
 pub(crate) fn month_of(services: &Services) -> Date {
     let today = TimeZone::UTC.service_date(services.now());
     today.with_day(1).unwrap_or(today)
@@ -66,7 +66,7 @@ pub(crate) fn price(text: &str) -> CommandResult<Price> {
     Price::parse(text).map_err(broken)
 }
 
-/// Sample data is ours: when it doesn't parse, the binary is broken, not a setting.
+/// Creates the error for invalid sample data. The data is built in, so the binary is wrong, not a setting.
 fn broken(reason: impl std::fmt::Display) -> CommandError {
     CommandError::Failed(format!("the sample data is broken: {reason}"))
 }
@@ -106,7 +106,7 @@ pub(crate) fn usage(id: &str, name: &str, usage_product_ref: &str, price: UsageP
     Ok(LineItem { id: LineItemId::parse(id).map_err(broken)?, name: line(name)?, charge })
 }
 
-/// The graduated tiers of billing rules 6.
+/// Returns the graduated tiers of billing rules 6.
 pub(crate) fn call_tiers() -> CommandResult<UsagePrice> {
     let tier = |up_to: Option<&str>, unit_price: &str| {
         let up_to = up_to.map(price).transpose()?;
@@ -149,7 +149,7 @@ pub(crate) fn customer(
     Ok(())
 }
 
-/// A contract for one pricing over twelve months, billed monthly; answers its reference.
+/// Creates a contract with one pricing over twelve months, billed monthly, and returns its reference.
 pub(crate) fn contract(
     services: &Services,
     principal: &Principal,

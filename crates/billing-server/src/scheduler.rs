@@ -1,5 +1,8 @@
-//! What is done once in a while without being asked: the billing run, the same use case as on request, forgetting the answers that
-//! are no longer given again, writing what was counted of refused usage, and taking up other secrets.
+//! Periodic tasks:
+//! - the billing run, with the same use case as on request
+//! - deletion of expired idempotency records
+//! - writing counts of rejected usage
+//! - loading rotated secrets
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -18,7 +21,7 @@ use billing_http::HttpState;
 
 use crate::drift_checked_clock::DriftCheckedClock;
 
-/// A thread that does something again and again until it is stopped.
+/// A thread that runs a task periodically until it is stopped.
 struct PeriodicTask {
     stop: Sender<()>,
     thread: JoinHandle<()>,
@@ -47,11 +50,10 @@ impl PeriodicTask {
     }
 }
 
-/// Bills, and forgets what is kept no longer.
+/// A periodic task that runs billing and deletes expired data.
 pub(crate) struct Scheduler(PeriodicTask);
 
 impl Scheduler {
-    /// Starts it.
     pub(crate) fn start(services: Services<'static>, every: Duration) -> Self {
         let mut clock = DriftCheckedClock::new(services.now(), Instant::now());
         Self(PeriodicTask::start(every, move || {
@@ -62,22 +64,21 @@ impl Scheduler {
         }))
     }
 
-    /// Lets the run that is going finish, and ends.
+    /// Waits for the current run and stops.
     pub(crate) fn stop(self) {
         self.0.stop();
     }
 }
 
-/// How often counts of refused usage are written…
+/// The interval for writing counts of rejected usage.
 const COUNTS_WRITTEN_EVERY: Duration = Duration::from_secs(2);
-/// …and after how many times those that are too old are forgotten: once an hour.
+/// The number of intervals after which expired counts are deleted: once an hour.
 const FORGOTTEN_EVERY: u32 = 1800;
 
-/// Writes what is counted of refused usage and when keys were used, and forgets what is too old.
+/// A periodic task that writes counts of rejected usage and the last use of keys, and deletes expired counts.
 pub(crate) struct CountsWriter(PeriodicTask);
 
 impl CountsWriter {
-    /// Starts it.
     pub(crate) fn start(state: HttpState, services: Services<'static>) -> Self {
         let mut times = 0_u32;
         Self(PeriodicTask::start(COUNTS_WRITTEN_EVERY, move || {
@@ -96,20 +97,19 @@ impl CountsWriter {
         }))
     }
 
-    /// Ends. What is counted then is written by whoever ends the server.
+    /// Stops. The server's shutdown writes the remaining counts.
     pub(crate) fn stop(self) {
         self.0.stop();
     }
 }
 
-/// How often a server looks which secrets are in use: several times while a new one doesn't sign yet.
+/// The interval for reading the secrets in use. It is several times shorter than the delay before a new secret signs.
 const SECRETS_READ_EVERY: Duration = Duration::from_secs(10);
 
-/// Takes up the secrets that sign bearer tokens, as they are in the database.
+/// A periodic task that loads the signing secrets of bearer tokens from the database.
 pub(crate) struct SecretsReader(PeriodicTask);
 
 impl SecretsReader {
-    /// Starts it.
     pub(crate) fn start(services: Services<'static>, signer: Arc<JwtSigner>) -> Self {
         Self(PeriodicTask::start(SECRETS_READ_EVERY, move || {
             let taken_up = shared_secrets_in_use(&*services.store, services.now(), SecretPurpose::BearerToken)
@@ -121,7 +121,6 @@ impl SecretsReader {
         }))
     }
 
-    /// Ends.
     pub(crate) fn stop(self) {
         self.0.stop();
     }

@@ -1,4 +1,4 @@
-//! `secret`: what all servers and organizations share, for whoever has the database.
+//! `secret`: manages secrets that all servers and organizations share, for operators with access to the database.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::failure::CommandResult;
 use crate::say;
 use crate::settings::{SecretCommand, StoreSettings};
 
-/// Carries out one of the commands.
+/// Runs a `secret` command.
 pub(crate) fn secrets(command: SecretCommand) -> CommandResult<()> {
     match command {
         SecretCommand::List(store) => {

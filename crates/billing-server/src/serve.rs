@@ -1,4 +1,4 @@
-//! `serve`: first start, HTTP server, scheduler, orderly end.
+//! `serve`: first start, HTTP server, scheduler and graceful shutdown.
 
 use std::io::IsTerminal;
 use std::net::{SocketAddr, TcpListener};
@@ -26,17 +26,17 @@ use crate::scheduler::{CountsWriter, Scheduler, SecretsReader};
 use crate::settings::ServeSettings;
 use crate::telemetry::Telemetry;
 
-/// How long requests that were accepted may take to finish after SIGTERM, in seconds.
+/// The time for accepted requests to finish after SIGTERM, in seconds.
 const SHUTDOWN_SECONDS: u64 = 8;
 
-/// How long a connection is kept open for another request. Longer than proxies and clients keep theirs, most of them a minute: who closes first
-/// must be who sends, or else a request meets a closed connection now and then.
+/// The keep-alive time of a connection. It is longer than the time of proxies and clients, which is mostly one minute.
+/// The client must close first, or else a request occasionally meets a closed connection.
 const KEPT_OPEN: Duration = Duration::from_secs(75);
 
-/// How long the server goes on taking requests while it says that it isn't ready any more.
+/// The time that the server still accepts requests while it already reports that it is not ready.
 const NOTICE: Duration = Duration::from_millis(500);
 
-/// Serves until it is told to stop.
+/// Serves until a signal stops the server.
 pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
     let telemetry = start_logging(settings.log_json)?;
     let database = open_to_serve(&settings.store)?;
@@ -74,7 +74,7 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
         .listen(listen_on(settings.listen, "")?)
         .map_err(|error| CommandError::Failed(format!("cannot listen: {error}")))?;
     let metrics = settings.metrics_listen.map(|address| listen_on(address, " for metrics")).transpose()?;
-    // After the address is ours: a password that is shown once must not be lost to a port in use.
+    // This follows the bind, because a password that is printed once must not be lost to a port in use.
     for line in first(&settings, &composition, &public_url)? {
         say(&line)?;
     }
@@ -89,7 +89,7 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
         if let Some(listener) = metrics {
             let state = state.clone();
             let metrics = HttpServer::new(move || billing_http::metrics_app(state.clone())).disable_signals().workers(1);
-            // It ends with the process.
+            // The server for metrics ends with the process.
             actix_web::rt::spawn(metrics.listen(listener)?.run());
         }
         actix_web::rt::spawn(stop_on_signal(state, running.handle()));
@@ -116,13 +116,14 @@ fn listen_on(address: SocketAddr, what_for: &str) -> CommandResult<TcpListener> 
     listen(address).map_err(|error| CommandError::Setting(format!("cannot listen on {address}{what_for}: {error}")))
 }
 
-/// A report keeps a connection while it is sent: most of them stay for reporting usage.
+/// Returns the limit of concurrent reports. A report uses a connection while it is sent, and most connections must stay
+/// available for usage.
 fn reports_at_once(connections: u32) -> usize {
     usize::try_from(connections / 4).unwrap_or(DEFAULT_REPORTS_AT_ONCE).clamp(1, DEFAULT_REPORTS_AT_ONCE)
 }
 
-/// On SIGTERM or SIGINT: says that it isn't ready, so that no new requests are sent here, then finishes what
-/// was accepted.
+/// Waits for SIGTERM or SIGINT. It then reports that the server is not ready, so that load balancers send no new
+/// requests, and finishes accepted requests.
 async fn stop_on_signal(state: HttpState, server: ServerHandle) {
     let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
         tracing::error!("signals can't be waited for; the server stops without finishing its requests");
@@ -143,7 +144,7 @@ fn listened_on(settings: &ServeSettings) -> CommandResult<PublicUrl> {
     url.parse().map_err(|error| CommandError::Setting(format!("--listen {}: {error}", settings.listen)))
 }
 
-/// Makes the first administrator, and the sample where it is asked for; answers what to print.
+/// Creates the first administrator and, if requested, the sample. Returns the lines to print.
 fn first(settings: &ServeSettings, composition: &Composition, public_url: &PublicUrl) -> CommandResult<Vec<String>> {
     let services = &composition.services;
     let generated = services.keys.new_secret().map_err(|error| CommandError::Failed(error.to_string()))?;
@@ -153,7 +154,7 @@ fn first(settings: &ServeSettings, composition: &Composition, public_url: &Publi
     };
     let mut lines = vec![format!("Made organization {} and its administrator {}.", organization.name, administrator.email)];
     if settings.admin_password.is_none() {
-        // What isn't a terminal may be a journal, which many read and nobody empties.
+        // If standard output is not a terminal, it may be a log with many readers.
         lines.push(if std::io::stdout().is_terminal() {
             format!("Administrator's password, shown this once: {password}")
         } else {
@@ -169,7 +170,7 @@ fn first(settings: &ServeSettings, composition: &Composition, public_url: &Publi
     Ok(lines)
 }
 
-/// How an administrator makes an API key.
+/// Returns the calls with which an administrator creates an API key.
 fn way_to_a_key(public_url: &PublicUrl, email: &OneLine) -> Vec<String> {
     let [log_in, generate] = key_calls(public_url, email.as_str()).map(|call| format!("  {}", call.replace('\n', "\n  ")));
     vec![
@@ -188,7 +189,7 @@ fn reset_command(email: &str) -> String {
     format!("{program} admin reset-password --email {email}")
 }
 
-/// The three calls that report a first event and show its invoice.
+/// Returns the three calls that report a first event and show its invoice.
 fn calls(listen: &str, access: &SampleAccess) -> Vec<String> {
     let SampleAccess { api_key, password, contract_ref, customer_ref, usage_product_ref } = access;
     vec![
@@ -214,11 +215,11 @@ fn calls(listen: &str, access: &SampleAccess) -> Vec<String> {
     ]
 }
 
-/// Starts the log, and with the feature `telemetry` what tells of traces.
+/// Starts logging and, with the feature `telemetry`, tracing.
 fn start_logging(json: bool) -> CommandResult<Option<Telemetry>> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,actix_http::h1::dispatcher=off"));
     let colours = std::io::stderr().is_terminal();
-    // A line that can't be written, as behind a closed terminal, must not end what wrote it: telling of it there panics.
+    // A failed write, as to a closed terminal, must not be reported: reporting it there panics.
     let lines = tracing_subscriber::fmt::layer().log_internal_errors(false).with_writer(std::io::stderr).with_ansi(colours);
     let lines = if json { lines.json().boxed() } else { lines.boxed() };
     let telemetry = Telemetry::start()?;

@@ -1,4 +1,4 @@
-//! Flags and environment: every setting has both, and says the same in both.
+//! Flags and environment variables. Every setting has both, with the same syntax.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -32,7 +32,7 @@ pub(crate) struct Cli {
     pub(crate) serve: ServeSettings,
 }
 
-/// What somebody types first.
+/// The commands for a first try.
 const FIRST_COMMANDS: &str = "First commands:
   usage-billing demo             bills three customers for a month, in a temporary database
   usage-billing serve --sample   serves, with sample data in a new database, and prints calls that use it
@@ -306,7 +306,7 @@ pub(crate) struct ServeSettings {
     pub(crate) log_json: bool,
 }
 
-/// Reads a whole number of a range; whatever else is refused with the range.
+/// Parses an integer within a range; the error for any other text contains the range.
 fn within<N: FromStr + PartialOrd + Display + Clone>(range: RangeInclusive<N>) -> impl Fn(&str) -> Result<N, String> + Clone {
     move |text| {
         let number = text.parse().ok().filter(|number| range.contains(number));

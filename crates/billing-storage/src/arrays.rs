@@ -1,5 +1,5 @@
-//! Rows given to PostgreSQL as an array for each column: the statement is the same for any number of rows, and stays prepared.
-//! SQLite, which is asked in the same process, is given row after row.
+//! Bulk inserts and updates. PostgreSQL receives one array per column, so the statement is the same for any number of
+//! rows and stays prepared. SQLite runs in the same process and receives one row at a time.
 
 use billing_domain::calendar::Timestamp;
 use chrono::NaiveDate;
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::sql_types::{Day, Dec, Id, Json, JsonText, Ts};
 
-/// The values of a column, one for each row.
+/// The values of a column, one per row.
 #[derive(Debug)]
 pub(crate) enum Column {
     Ids(Vec<Option<Uuid>>),
@@ -28,9 +28,9 @@ pub(crate) enum Column {
     Bytes(Vec<Option<Vec<u8>>>),
 }
 
-/// A value that may stand in a column.
+/// A value that a [`Column`] can contain.
 pub(crate) trait InColumn: Sized {
-    /// The column of such values.
+    /// Returns the column of these values.
     fn column(values: Vec<Option<Self>>) -> Column;
 }
 
@@ -64,20 +64,20 @@ in_column! {
     Vec<u8> => Bytes: Binary;
 }
 
-/// A column of rows, each of which has a value there.
+/// Returns a column in which every row has a value.
 pub(crate) fn column<R, V: InColumn>(rows: &[R], value: impl Fn(&R) -> V) -> Column {
     optional_column(rows, |row| Some(value(row)))
 }
 
-/// A column of rows, some of which may have none there.
+/// Returns a column in which a row's value can be missing.
 pub(crate) fn optional_column<R, V: InColumn>(rows: &[R], value: impl Fn(&R) -> Option<V>) -> Column {
     V::column(rows.iter().map(value).collect())
 }
 
-/// Columns of rows, by their names.
+/// Columns with their names.
 pub(crate) type Columns = Vec<(&'static str, Column)>;
 
-/// The rows, as `n`.
+/// Writes the rows as the table `n`.
 pub(crate) fn push_rows<'b>(columns: &'b [(&'static str, Column)], out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
     for (i, (_, column)) in columns.iter().enumerate() {
         out.push_sql(if i > 0 { ", " } else { "unnest(" });
@@ -91,12 +91,12 @@ pub(crate) fn push_rows<'b>(columns: &'b [(&'static str, Column)], out: &mut Ast
     Ok(())
 }
 
-/// Inserts any number of rows; those that are there already are passed over.
+/// A statement that inserts any number of rows and skips existing ones.
 #[derive(Debug)]
 pub(crate) struct InsertRows {
     table: &'static str,
     columns: Columns,
-    /// One more column, and what a row `n` has there.
+    /// An additional column, and the expression over row `n` that yields its value.
     looked_up: Option<(&'static str, &'static str)>,
     conflict: &'static str,
 }
@@ -106,18 +106,18 @@ impl InsertRows {
         Self { table, columns, looked_up: None, conflict: " ON CONFLICT DO NOTHING" }
     }
 
-    /// With one more column, by an expression over the row `n`.
+    /// Adds a column whose value is an expression over the row `n`.
     pub(crate) fn with(self, column: &'static str, expression: &'static str) -> Self {
         Self { looked_up: Some((column, expression)), ..self }
     }
 
-    /// With another `ON CONFLICT`.
+    /// Replaces the `ON CONFLICT` clause.
     pub(crate) fn on_conflict(self, conflict: &'static str) -> Self {
         Self { conflict, ..self }
     }
 }
 
-// Without a fixed identity a statement is found again by its text.
+// Without a static query id, diesel caches the statement by its text.
 impl QueryId for InsertRows {
     type QueryId = ();
     const HAS_STATIC_QUERY_ID: bool = false;
@@ -146,26 +146,26 @@ impl QueryFragment<Pg> for InsertRows {
     }
 }
 
-/// Updates any number of rows, each found by its key.
+/// A statement that updates any number of rows, each found by its key.
 #[derive(Debug)]
 pub(crate) struct UpdateRows {
     table: &'static str,
-    /// What is set, over the row `n`.
+    /// The assignments, over the row `n`.
     set: &'static str,
-    /// The first of them are the key.
+    /// All columns; the key columns come first.
     columns: Columns,
     keys: usize,
-    /// What else a row must be, so that it is updated.
+    /// An additional condition that a row must meet to be updated.
     condition: &'static str,
 }
 
 impl UpdateRows {
-    /// Of those columns of the rows, so many of the first are the key.
+    /// Creates the statement; the first `keys` columns are the key.
     pub(crate) const fn new(table: &'static str, set: &'static str, columns: Columns, keys: usize) -> Self {
         Self { table, set, columns, keys, condition: "" }
     }
 
-    /// Where this is so, too.
+    /// Adds a condition that rows must meet.
     pub(crate) fn only(self, condition: &'static str) -> Self {
         Self { condition, ..self }
     }
@@ -199,7 +199,7 @@ impl QueryFragment<Pg> for UpdateRows {
     }
 }
 
-/// A statement that answers columns of the rows that it wrote.
+/// A statement that returns columns of the rows that it wrote.
 #[derive(Debug)]
 pub(crate) struct Returning<Q, ST> {
     statement: Q,

@@ -1,4 +1,4 @@
-//! A copy of a SQLite file that is as the file was at one moment, whoever writes meanwhile.
+//! Online backup of a SQLite file: a consistent snapshot, also while others write.
 
 use std::path::Path;
 
@@ -10,21 +10,21 @@ use crate::database::{Database, Pools};
 use crate::failure::{StatementError, unavailable};
 
 impl Database {
-    /// Copies everything of a SQLite database into a file that is there and empty: what was committed before, and nothing of what
-    /// is committed after it began. Nobody waits for it; meanwhile the write-ahead log isn't begun anew. On disk is the
-    /// copy once the caller has it written there.
+    /// Copies a SQLite database into an existing, empty file. The copy contains every transaction committed before the
+    /// call and nothing committed after it began. The copy blocks no reader or writer, but the write-ahead log cannot
+    /// restart while it runs. The caller must flush the file to disk.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`](billing_domain::ports::StoreError::Unavailable) when there is no room, when the file has something
-    /// in it, or when the database is PostgreSQL's, which has programs of its own for it.
+    /// Returns [`StoreError::Unavailable`](billing_domain::ports::StoreError::Unavailable) when the disk is full, when
+    /// the file is not empty, or when the database is PostgreSQL, which has backup tools of its own.
     pub fn copy_into(&self, file: &Path) -> StoreResult<()> {
         let Pools::Sqlite { manager, .. } = &self.pools else {
             return Err(unavailable("only the file of a SQLite database can be copied"));
         };
-        // Absolute, so that SQLite never takes a relative name for one of its own URIs.
+        // An absolute path, so that SQLite never interprets a relative name as a URI.
         let file = std::path::absolute(file).map_err(unavailable)?;
         let file = file.to_str().ok_or_else(|| unavailable("the path of the copy is not UTF-8"))?;
-        // A reader's connection is told to write nothing at all.
+        // Connections for reading are set to reject every write, including `VACUUM INTO`.
         let mut connection = manager.bare().map_err(unavailable)?;
         let copied = diesel::sql_query("VACUUM INTO ?").bind::<Text, _>(file).execute(&mut connection);
         copied.map(drop).map_err(|error| StatementError::of("a copy", &error).into())

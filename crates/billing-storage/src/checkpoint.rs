@@ -1,4 +1,4 @@
-//! Moves what SQLite's write-ahead log holds into the file, beside the transactions and not in them, and keeps the log bounded.
+//! Moves SQLite's write-ahead log into the database file, outside the transactions, and keeps the log bounded.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -12,21 +12,22 @@ use r2d2::ManageConnection as _;
 
 use crate::connect::{ConnectError, Link, SqliteManager, SqlitePool};
 
-/// Pages that are moved together, beside those who read and write: 4 MiB.
+/// The number of log pages that starts a checkpoint beside readers and writers: 4 MiB.
 const MOVED_FROM: i64 = 1_000;
-/// Pages of the log from which on it is begun anew: 32 MiB. Moving alone doesn't end it while there is always somebody who
-/// reads it: writers wait for them then, for a moment.
+/// The number of log pages that restarts the log: 32 MiB. A checkpoint alone does not restart the log while readers
+/// overlap; for a restart, writers wait briefly until the readers are done.
 const BEGUN_ANEW_FROM: i64 = 8_000;
-/// The least time between two looks at the log.
+/// The shortest interval between two checks of the log.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long writers wait for a log of [`BEGUN_ANEW_FROM`] pages to be begun anew; for a larger one in proportion.
+/// The time that writers wait for the restart of a log of [`BEGUN_ANEW_FROM`] pages; a larger log gets proportionally
+/// more.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
-/// The longest they wait.
+/// The longest time that writers wait for a restart.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
-/// Between two vain attempts to begin it anew at least so many times what writers waited.
+/// After a failed restart, the next attempt waits at least this multiple of the time that writers waited.
 const REST: u32 = 20;
 
-/// The thread that does it.
+/// The handle of the checkpoint thread.
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
     signal: Arc<Signal>,
@@ -43,17 +44,17 @@ struct Signal {
 struct State {
     is_written: bool,
     is_over: bool,
-    /// Whether those who write wait until the log is begun anew.
+    /// Whether writers wait until the log is restarted.
     holds_back: bool,
 }
 
 impl Signal {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing in here panics halfway through a change.
+        // No code panics halfway through a change of the state.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until something was written; false when it is over.
+    /// Waits for a write. Returns false when the thread must stop.
     fn wait(&self) -> bool {
         let waited = self.changed.wait_while(self.lock(), |state| !state.is_written && !state.is_over);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner);
@@ -61,14 +62,14 @@ impl Signal {
         !state.is_over
     }
 
-    /// Waits for so long, or until it is over.
+    /// Waits for `pause`, or until the thread must stop.
     fn rest(&self, pause: Duration) {
-        // Whether the time is over or the work, the next wait tells.
+        // The next wait finds out whether the pause or the thread has ended.
         drop(self.changed.wait_timeout_while(self.lock(), pause, |state| !state.is_over));
     }
 
-    /// Holds back who comes to write until what is answered is dropped: a pool gives its connection to who is there, not to who
-    /// has waited.
+    /// Blocks new writers until the guard is dropped. The pool alone does not suffice: it gives a connection to the
+    /// first requester, not to the longest-waiting one.
     fn hold_back(&self) -> HeldBack<'_> {
         self.lock().holds_back = true;
         HeldBack(self)
@@ -85,10 +86,10 @@ impl Drop for HeldBack<'_> {
 }
 
 impl Checkpoints {
-    /// Starts it.
+    /// Starts the thread.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// Returns an error when the operating system cannot create a thread.
     pub(crate) fn start(manager: SqliteManager, writer: SqlitePool) -> std::io::Result<Self> {
         let signal = Arc::new(Signal::default());
         let mut work = Work { manager, writer, signal: Arc::clone(&signal), own: None, next: Instant::now(), is_failing: false };
@@ -101,12 +102,12 @@ impl Checkpoints {
         Ok(Self { signal, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Lets through who is about to write.
+    /// Waits while writers are blocked.
     pub(crate) fn let_through(&self) {
         drop(self.signal.changed.wait_while(self.signal.lock(), |state| state.holds_back));
     }
 
-    /// Something was written.
+    /// Records that a transaction was written.
     pub(crate) fn written(&self) {
         let mut state = self.signal.lock();
         if !std::mem::replace(&mut state.is_written, true) {
@@ -114,7 +115,7 @@ impl Checkpoints {
         }
     }
 
-    /// Ends it, and waits for what it is at.
+    /// Stops the thread and waits for its current work.
     pub(crate) fn stop(&self) {
         self.signal.lock().is_over = true;
         self.signal.changed.notify_all();
@@ -135,9 +136,9 @@ struct Work {
     manager: SqliteManager,
     writer: SqlitePool,
     signal: Arc<Signal>,
-    /// Its own connection, once it is needed.
+    /// The thread's own connection, opened when first needed.
     own: Option<Link<SqliteConnection>>,
-    /// When the log may be begun anew.
+    /// The earliest time of the next restart of the log.
     next: Instant,
     is_failing: bool,
 }
@@ -169,13 +170,13 @@ impl Work {
         Ok(())
     }
 
-    /// Waits for all who read the log to be done, on the one connection that writes.
+    /// Restarts the log on the connection for writing, after waiting for all its readers.
     fn begin_anew(&mut self, pages: i64) -> Result<(), ConnectError> {
         let wait = FIRST_WAIT.saturating_mul(u32::try_from(pages / BEGUN_ANEW_FROM).unwrap_or(u32::MAX)).min(LONGEST_WAIT);
         let _held_back = self.signal.hold_back();
-        // Somebody writes for long: there is another time.
+        // A long write is in progress; a later attempt restarts the log.
         let Ok(mut link) = self.writer.get_timeout(LONGEST_WAIT) else { return Ok(()) };
-        // Unless it is made whole again, it isn't used again.
+        // The pool discards the connection unless its settings are restored below.
         link.lost = true;
         let log = waiting(&mut link.connection, wait).and_then(|()| checkpoint(&mut link.connection, "RESTART"))?;
         waiting(&mut link.connection, self.manager.busy_timeout())?;
@@ -189,7 +190,7 @@ impl Work {
     }
 }
 
-/// Leaves nothing in the write-ahead log. Waits so long for those who read.
+/// Empties the write-ahead log, waiting up to `wait` for readers.
 pub(crate) fn empty(connection: &mut SqliteConnection, wait: Duration) -> Result<(), ConnectError> {
     waiting(connection, wait)?;
     let done = checkpoint(connection, "TRUNCATE")?;
@@ -228,7 +229,7 @@ mod tests {
     const MIB: u64 = 1024 * 1024;
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// A file with its two kinds of connections.
+    /// A database file with both kinds of connections.
     struct TestFile {
         _directory: TempDir,
         path: PathBuf,
@@ -248,7 +249,7 @@ mod tests {
             Self { path, _directory: directory, readers, writer, checkpoints }
         }
 
-        /// A transaction that writes a little more than a MiB.
+        /// Runs a transaction that writes slightly more than 1 MiB.
         fn write(&self) {
             self.checkpoints.let_through();
             let mut link = self.writer.get().expect("the connection that writes");
@@ -282,7 +283,7 @@ mod tests {
                     }
                 });
             }
-            // A machine that has much else to do takes longer to begin it anew.
+            // A busy machine takes longer to restart the log.
             let is_bounded = (1..1_000).any(|written| {
                 file.write();
                 written > 200 && file.log_mib() * 2 < written

@@ -1,5 +1,5 @@
-//! The columns of what can be edited, each said once ([`edited!`](crate::columns::edited)): from its SQL type follows how it
-//! keeps a value of the domain, and from the columns the table, what a statement inserts and changes, and how a row is read.
+//! The columns of editable resources, each declared once in `editable_tables!`. The SQL type determines how a column
+//! stores a domain value. The columns determine the table, the inserted and updated values, and how a row is read.
 
 use std::fmt;
 
@@ -15,15 +15,15 @@ use crate::row::{Cell, Row};
 use crate::sql_types::{Dec, Json, JsonText};
 use crate::text_value::TextValue;
 
-/// How a column of an SQL type keeps values.
+/// The storage of values in columns of one SQL type.
 pub(crate) trait ColumnType {
-    /// A value on its way into a statement, or out of a row.
+    /// A value as bound to a statement or read from a row.
     type Stored;
-    /// How it is told [under](crate::under) a row.
+    /// The text encoding of the value in [nested rows](crate::nested_rows).
     const FORM: TextEncoding;
 }
 
-/// `SQL type: what is kept, how it is told`.
+/// `SQL type: stored type, text encoding`.
 macro_rules! kinds {
     ($($sql:ty: $kept:ty, $form:ident;)+) => {$(
         impl ColumnType for $sql {
@@ -46,12 +46,12 @@ impl<C: ColumnType> ColumnType for Nullable<C> {
     const FORM: TextEncoding = C::FORM;
 }
 
-/// How a column keeps values of this type.
+/// The conversion between a domain type and a column type.
 pub(crate) trait ColumnValue<T>: ColumnType {
-    /// What is kept of one.
+    /// Converts a value for storage.
     fn keep(value: &T) -> StoreResult<Self::Stored>;
 
-    /// Reads what was kept.
+    /// Parses a stored value.
     fn read<K: fmt::Display>(row: &Row<K>, column: &str, kept: &Self::Stored) -> StoreResult<T>;
 }
 
@@ -85,7 +85,7 @@ impl<T: Mirrored> ColumnValue<T> for Json {
     }
 }
 
-/// Sets of fields that may all be left out: none is kept where nothing is said.
+/// Implements storage for sets of optional fields: an empty set is stored as NULL.
 macro_rules! where_stated {
     ($($set:ty),+) => {$(
         impl ColumnValue<$set> for Nullable<Json> {
@@ -133,20 +133,21 @@ impl ColumnValue<bool> for Bool {
 
 /// The columns of a profile.
 pub(crate) trait Columns: Sized {
-    /// What can be edited.
+    /// The editable values.
     type Profile;
-    /// How they are told [under](crate::under) a row.
+    /// The columns' text encodings in [nested rows](crate::nested_rows).
     const TOLD: &'static [NestedColumn];
 
-    /// What is kept of a profile.
+    /// Converts a profile for storage.
     fn of(profile: &Self::Profile) -> StoreResult<Self>;
 
-    /// Reads the profile that is kept.
+    /// Parses a stored profile.
     fn read<K: fmt::Display>(&self, row: &Row<K>) -> StoreResult<Self::Profile>;
 }
 
-/// Makes the tables of what can be edited, and of each a struct of the columns that hold what an edit may change:
-/// `table (key) { columns of the key } Columns of Profile { column -> type }`. Its columns are called as the profile's fields.
+/// Declares the tables of editable resources, and for each table a struct of the editable columns. The syntax is
+/// `table (key) { columns of the key } Columns of Profile { column -> type }`. The columns have the names of the
+/// profile's fields.
 macro_rules! editable_tables {
     ($(
         $(#[doc = $doc:literal])+

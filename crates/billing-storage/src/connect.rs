@@ -1,4 +1,4 @@
-//! Connections and their pools: each connection is set up when it is made, and what was set is read back.
+//! Connections and their pools. Each new connection is configured, and the settings are read back.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,24 +14,24 @@ use r2d2::{ManageConnection, Pool, PooledConnection};
 use crate::distribute::has_extension;
 use crate::url::DatabaseUrl;
 
-/// Pages of the write-ahead log from which on a commit also moves them into the file: 64 MiB. A backstop, behind
+/// The number of log pages at which a commit also runs a checkpoint: 64 MiB. This is a fallback for
 /// [`checkpoint`](crate::checkpoint).
 const WAL_AUTOCHECKPOINT_PAGES: u32 = 16_000;
-/// What a write-ahead log that is begun anew keeps of its room: 64 MiB.
+/// The size to which SQLite truncates the write-ahead log at a restart: 64 MiB.
 const WAL_KEPT_BYTES: u32 = 64 * 1024 * 1024;
-/// KiB of the file that the one connection that writes keeps in memory, at most.
+/// The maximum page cache of the connection for writing, in KiB.
 const WRITER_CACHE_KIB: u32 = 24 * 1024;
-/// The same, of each connection that reads.
+/// The maximum page cache of each connection for reading, in KiB.
 const READER_CACHE_KIB: u32 = 2 * 1024;
-/// Statements a connection keeps waiting for a lock, on PostgreSQL, before it counts as contended.
+/// The time that a PostgreSQL statement waits for a lock before it fails as contended.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a statement may take on PostgreSQL, unless it is a long read.
+/// The maximum duration of a PostgreSQL statement that is not a long read.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a read may take whose rows go to a reader as fast as it takes them. A last bound: who reads for others has
-/// a shorter one.
+/// The maximum duration of a read that streams its rows to a consumer. This is a fallback: callers that read for
+/// clients set a shorter limit.
 pub(crate) const LONG_READ_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// Why a connection can't be made or used.
+/// The reason why a connection cannot be opened or used.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct ConnectError(pub(crate) String);
@@ -48,15 +48,15 @@ impl From<diesel::result::Error> for ConnectError {
     }
 }
 
-/// A pooled connection; one that was lost isn't used again.
+/// A pooled connection. The pool discards a lost connection.
 pub(crate) struct Link<C> {
     pub(crate) connection: C,
     pub(crate) lost: bool,
-    /// Whether its database may be [spread](crate::distribute) over nodes.
+    /// Whether the database may be [distributed](crate::distribute) over nodes.
     pub(crate) is_spread: bool,
 }
 
-/// Makes connections to a SQLite file.
+/// Opens connections to a SQLite file.
 #[derive(Clone, Debug)]
 pub(crate) struct SqliteManager {
     path: PathBuf,
@@ -64,7 +64,7 @@ pub(crate) struct SqliteManager {
     read_only: bool,
 }
 
-/// Makes connections to a PostgreSQL server.
+/// Opens connections to a PostgreSQL server.
 #[derive(Clone, Debug)]
 pub(crate) struct PgManager {
     url: DatabaseUrl,
@@ -76,16 +76,16 @@ pub(crate) type Pooled<M> = PooledConnection<M>;
 
 impl SqliteManager {
     pub(crate) fn new(path: &Path, busy_timeout: Duration, read_only: bool) -> std::io::Result<Self> {
-        // Absolute, so that SQLite never takes a relative name for one of its own URIs.
+        // An absolute path, so that SQLite never interprets a relative name as a URI.
         Ok(Self { path: std::path::absolute(path)?, busy_timeout, read_only })
     }
 
-    /// How long its connections wait for others.
+    /// Returns the time that its connections wait for locks.
     pub(crate) const fn busy_timeout(&self) -> Duration {
         self.busy_timeout
     }
 
-    /// A connection that nothing was set on but how long it waits for others.
+    /// Opens a connection on which only the busy timeout is set.
     pub(crate) fn bare(&self) -> Result<SqliteConnection, ConnectError> {
         let path = self.path.to_str().ok_or_else(|| ConnectError("the path of the database file is not UTF-8".to_owned()))?;
         let mut connection = SqliteConnection::establish(path)?;
@@ -99,7 +99,7 @@ impl ManageConnection for SqliteManager {
     type Error = ConnectError;
 
     fn connect(&self) -> Result<Self::Connection, ConnectError> {
-        // It waits for others from the beginning: everything after may meet another connection's lock.
+        // The busy timeout comes first, because every later statement can meet another connection's lock.
         let mut connection = self.bare()?;
         let (cache, query_only) = if self.read_only { (READER_CACHE_KIB, "ON") } else { (WRITER_CACHE_KIB, "OFF") };
         connection.batch_execute(&format!(
@@ -132,10 +132,11 @@ struct Pragmas {
     timeout: i64,
 }
 
-/// `PRAGMA synchronous` shows FULL as this.
+/// The value of `PRAGMA synchronous` for FULL.
 const SYNCHRONOUS_FULL: i64 = 2;
 
-/// What makes an acknowledged row stay. A pragma that can't be set says nothing, so each is read back.
+/// Checks the settings that make acknowledged rows durable. A pragma that cannot be set reports no error, so each one
+/// is read back.
 pub(crate) fn check_pragmas(connection: &mut SqliteConnection) -> Result<(), ConnectError> {
     let pragmas: Pragmas = diesel::sql_query(
         "SELECT journal_mode, synchronous, foreign_keys, timeout \
@@ -170,7 +171,7 @@ impl ManageConnection for PgManager {
         let server = self.url.server().ok_or_else(|| ConnectError("not a server's address".to_owned()))?;
         let redacted = |error: String| ConnectError(self.url.redact(&error));
         let mut connection = PgConnection::establish(server).map_err(|error| redacted(error.to_string()))?;
-        // Only a superuser may choose the language of messages; see `failure` for why it is asked for.
+        // Only a superuser may set the language of messages; `failure` explains why the setting is needed.
         connection.batch_execute(&format!(
             "SET lock_timeout = {}; SET statement_timeout = {}; SET idle_in_transaction_session_timeout = {}; \
              SET client_min_messages = warning; \
@@ -201,7 +202,7 @@ struct Setting {
     setting: String,
 }
 
-/// Whether the server keeps what it acknowledges.
+/// Checks that the server's settings make acknowledged rows durable.
 pub(crate) fn check_settings(connection: &mut PgConnection) -> Result<(), ConnectError> {
     let off: Vec<Setting> = diesel::sql_query(
         "SELECT name, setting FROM pg_settings \
@@ -215,7 +216,7 @@ pub(crate) fn check_settings(connection: &mut PgConnection) -> Result<(), Connec
     Err(ConnectError(format!("PostgreSQL doesn't keep what it is given: {}", named.join(", "))))
 }
 
-/// A pool that makes its connections when they are needed.
+/// Creates a pool that opens its connections on demand.
 pub(crate) fn pool<M>(manager: M, size: u32, wait: Duration) -> Pool<M>
 where
     M: ManageConnection<Error = ConnectError>,
@@ -250,7 +251,8 @@ mod tests {
         compile_options: String,
     }
 
-    /// `.cargo/config.toml` says what each is for. That `HAVE_FDATASYNC` is, only the system's calls show.
+    /// `.cargo/config.toml` explains each option. `HAVE_FDATASYNC` is missing here because it is visible only in system
+    /// calls.
     #[test]
     fn sqlite_is_compiled_as_the_workspace_says() {
         let mut connection = SqliteConnection::establish(":memory:").expect("a database");

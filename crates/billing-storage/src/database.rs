@@ -1,4 +1,4 @@
-//! The store: pools, transactions, and what happens when one meets others.
+//! The store: pools, transactions, and retries after conflicts.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher as _, Hasher as _};
@@ -25,26 +25,27 @@ use crate::terms_cache::TermsCache;
 use crate::tx::{Connection, Transaction};
 use crate::url::DatabaseUrl;
 
-/// How often a transaction is tried before it is [`StoreError::Contended`].
+/// The number of attempts before a transaction fails with [`StoreError::Contended`].
 const MAX_ATTEMPTS: u32 = 8;
-/// The wait before the second attempt is at most this; it doubles with every other.
+/// The longest wait before the second attempt; it doubles with each further attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(4);
 
-/// How long closing waits for the transactions of others, in all.
+/// The total time that closing waits for open transactions.
 const CLOSING_WAIT: Duration = Duration::from_secs(1);
-/// The least that is left of it for those that read.
+/// The minimum part of that time for readers.
 const SHORTEST_WAIT: Duration = Duration::from_millis(100);
 
-/// How a database is used.
+/// The options for opening a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatabaseOptions {
-    /// The most connections at once: to a PostgreSQL server, or that read a SQLite file (one more writes it).
+    /// The maximum number of connections to a PostgreSQL server, or for reading a SQLite file. SQLite uses one more
+    /// connection for writing.
     pub connections: u32,
-    /// How long a transaction waits for a free connection, on SQLite for another process's lock, and in all for
-    /// others that it meets again and again.
+    /// The time that a transaction waits for a free connection, and on SQLite for another process's lock. It is also
+    /// the total time for retries after conflicts.
     pub wait: Duration,
-    /// Whether it is opened to serve. A SQLite file has one server at a time, for as long as its [`Database`] lives; others
-    /// may be at work on the file beside it.
+    /// Whether the database is opened by a server. A SQLite file has one server at a time, for the lifetime of its
+    /// [`Database`]. Other processes may use the file at the same time.
     pub to_serve: bool,
 }
 
@@ -54,7 +55,7 @@ impl Default for DatabaseOptions {
     }
 }
 
-/// Why a database can't be opened.
+/// The reason why a database cannot be opened.
 #[derive(Debug, Error)]
 #[error("the database {url} can't be opened: {reason}")]
 pub struct OpenError {
@@ -62,24 +63,25 @@ pub struct OpenError {
     reason: String,
 }
 
-/// A database that keeps everything the ports are given.
+/// A database that implements the storage ports.
 pub struct Database {
     pub(crate) pools: Pools,
     pub(crate) terms: TermsCache,
-    /// After this long, a transaction that met others isn't tried again.
+    /// The time after which a transaction is not retried.
     patience: Duration,
 }
 
 pub(crate) enum Pools {
-    /// One connection writes: SQLite has one writer anyway, and several only wait for each other without order.
+    /// One connection writes: SQLite allows one writer at a time, and several would only compete for its lock without
+    /// order.
     Sqlite {
         writer: SqlitePool,
         readers: SqlitePool,
         checkpoints: Checkpoints,
-        /// For who reads the file as a whole.
+        /// Opens connections for operations on the whole file.
         manager: SqliteManager,
         file: DatabaseFile,
-        /// Held by the one that serves.
+        /// The server's lock on the file.
         _turn: Option<File>,
     },
     Postgres(PgPool),
@@ -95,19 +97,21 @@ impl std::fmt::Debug for Database {
 }
 
 impl Database {
-    /// Opens a database. A SQLite file, and the directory it is in, are made where they are missing, the file for its owner
-    /// alone; tables are not: that is [`migrate`](Self::migrate).
+    /// Opens a database. Creates a missing SQLite file, readable by its owner only, and its missing directories.
+    /// [`migrate`](Self::migrate) creates the tables.
     ///
     /// # Errors
-    /// [`OpenError`] when no connection can be made, when the database doesn't keep what it is given, when another program, a newer
-    /// release or a development version created it, or when another server has the file that is opened to serve. Nothing in the
-    /// database is changed then.
+    /// Returns [`OpenError`] and changes nothing in the database when:
+    /// - the connection fails
+    /// - the database's settings do not guarantee durability
+    /// - another program, a newer release or a development version created the database
+    /// - the file is opened to serve and another server already uses it
     pub fn open(url: &DatabaseUrl, options: DatabaseOptions) -> Result<Self, OpenError> {
         let failed = |reason: String| OpenError { url: url.clone(), reason: url.redact(&reason) };
         let connections = options.connections.max(1);
         let Some(path) = url.file() else {
             let manager = PgManager::new(url.clone());
-            // A pool would hide the reason behind a time-out.
+            // A pool would hide the reason behind a timeout.
             let mut first = manager.connect().map_err(|error| failed(error.0))?;
             check_postgres(&mut first.connection).map_err(|error| failed(error.0))?;
             let pools = Pools::Postgres(pool(manager, connections, options.wait));
@@ -122,7 +126,7 @@ impl Database {
         let turn = if options.to_serve { Some(take_turn(path).map_err(failed)?) } else { None };
         private_file(path).map_err(|error| failed(error.to_string()))?;
         let file = DatabaseFile::of(path).map_err(|error| failed(error.to_string()))?;
-        // Before a connection is set up, which changes the file.
+        // This check precedes the setup of a connection, which changes the file.
         writer.bare().and_then(|mut connection| check_sqlite(&mut connection)).map_err(|error| failed(error.0))?;
         writer.connect().map_err(|error| failed(error.0))?;
         let manager = writer.clone();
@@ -132,13 +136,13 @@ impl Database {
         Ok(Self { pools, terms: TermsCache::default(), patience: options.wait })
     }
 
-    /// Leaves everything that was written in the one file of a SQLite database, so that it can be copied alone, and takes no more
-    /// writes. For the end of a process: its threads may hold connections then that nobody closes. On PostgreSQL there is
-    /// nothing to do.
+    /// Moves all written data into the one file of a SQLite database, so that the file can be copied alone, and blocks
+    /// further writes. Call it at the end of a process, whose threads may still have open connections. It does nothing
+    /// on PostgreSQL.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] when a transaction goes on for longer than a second: the `-wal` file is still
-    /// needed then.
+    /// Returns [`StoreError::Unavailable`] when a transaction runs for longer than a second. The `-wal` file is then
+    /// still needed.
     pub fn close(&self) -> StoreResult<()> {
         let Pools::Sqlite { writer, checkpoints, .. } = &self.pools else { return Ok(()) };
         let began = Instant::now();
@@ -146,12 +150,12 @@ impl Database {
         let mut link = writer.get_timeout(CLOSING_WAIT).map_err(unavailable)?;
         let left = CLOSING_WAIT.saturating_sub(began.elapsed()).max(SHORTEST_WAIT);
         let emptied = checkpoint::empty(&mut link.connection, left).map_err(unavailable);
-        // Never given back: what came after would stand in the other file again.
+        // The connection is never returned to the pool: a later write would fill the `-wal` file again.
         std::mem::forget(link);
         emptied
     }
 
-    /// Whether another attempt may not meet a failure. SQLite speaks English alone.
+    /// Returns whether a retry can succeed after this failure. SQLite's messages are always in English.
     const fn may_pass(&self, failure: &StatementError) -> bool {
         match failure {
             StatementError::Contended => true,
@@ -160,8 +164,8 @@ impl Database {
         }
     }
 
-    /// How many groups of events are worth writing at a time: SQLite has one writer, and PostgreSQL works on one group while
-    /// another one is read and decided.
+    /// Returns how many groups of events are worth writing in parallel. SQLite has one writer; PostgreSQL works on one
+    /// group while another one is parsed and decided.
     pub const fn groups_at_once(&self) -> usize {
         match self.pools {
             Pools::Sqlite { .. } => 1,
@@ -174,7 +178,7 @@ impl Database {
             file.check()?;
         }
         match (&self.pools, access) {
-            // A plain BEGIN takes the read lock with the first read, and an upgrade to a write lock can fail.
+            // A plain BEGIN takes the read lock at the first read, and the upgrade to a write lock can fail.
             (Pools::Sqlite { writer, checkpoints, file, .. }, Access::Write) => {
                 checkpoints.let_through();
                 let done = run_on(writer, "BEGIN IMMEDIATE", |c| Connection::Sqlite(c), &self.terms, work);
@@ -222,7 +226,7 @@ impl Store for Database {
             Pools::Sqlite { readers, writer, file, .. } => {
                 file.check()?;
                 file.check_writing(writer).map_err(unavailable)?;
-                // The writer may be busy for long; its pragmas were checked when it was made.
+                // The connection for writing can be busy for long; its pragmas were checked when it was opened.
                 take(readers)?.connection_checked(check_pragmas)
             }
             Pools::Postgres(pool) => take(pool)?.connection_checked(|connection| {
@@ -241,8 +245,8 @@ impl Store for Database {
     }
 }
 
-/// Takes a server's turn on a file, by a lock of the system on a file beside it, which ends with the process. Never on the file
-/// itself: closing that would end SQLite's own locks on it.
+/// Takes the server's lock on a database file. It is an operating system lock on a separate file and ends with the
+/// process. A lock on the database file itself would be wrong: closing that file releases SQLite's own locks.
 fn take_turn(path: &Path) -> Result<File, String> {
     let turn = beside(path, "-server");
     let failed = |error: io::Error| format!("{}: {error}", turn.display());
@@ -257,8 +261,8 @@ fn take_turn(path: &Path) -> Result<File, String> {
     }
 }
 
-/// Makes a missing database file that only its owner can read; SQLite gives `-wal` and `-shm` the same permissions. Those of
-/// a file that is there are whose it is to decide.
+/// Creates a missing database file that only its owner can read. SQLite gives `-wal` and `-shm` the same permissions.
+/// The permissions of an existing file stay unchanged.
 fn private_file(path: &Path) -> io::Result<()> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -273,13 +277,13 @@ fn private_file(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A connection from a pool; without one in time, the store is unavailable.
+/// Takes a connection from a pool, or fails as unavailable after the pool's timeout.
 pub(crate) fn take<M: ManageConnection>(pool: &Pool<M>) -> Result<Pooled<M>, StatementError> {
     pool.get().map_err(|error| StatementError::Unavailable { reason: error.to_string(), lost: false })
 }
 
 impl<C> Link<C> {
-    /// Runs a check; a connection that fails it isn't used again.
+    /// Runs a check. The pool discards a connection that fails it.
     fn connection_checked(&mut self, check: impl FnOnce(&mut C) -> Result<(), ConnectError>) -> Result<(), ConnectError> {
         let outcome = check(&mut self.connection);
         self.lost |= outcome.is_err();
@@ -305,12 +309,12 @@ where
     let decision = work(&mut tx);
     let leaves_turnstiles = tx.leaves_turnstiles;
     let failure = tx.into_failure();
-    // Turnstiles are left open with the connection that closed them.
+    // Closing the connection opens the gates that it may have left closed.
     link.lost |= leaves_turnstiles || failure.as_ref().is_some_and(StatementError::is_lost);
     if decision.is_ok() && failure.is_none() {
         return AnsiTransactionManager::commit_transaction(&mut link.connection).map_err(|error| {
             let failure = match StatementError::of("commit", &error) {
-                // It may have been kept.
+                // The commit may have succeeded.
                 StatementError::Unknown(reason) => StatementError::Unavailable { reason, lost: true },
                 known => known,
             };
@@ -322,15 +326,15 @@ where
         link.lost = undo(&mut link.connection).is_err();
     }
     match (decision, failure) {
-        // Whatever the work made of it: another attempt may not meet it.
+        // These failures apply regardless of the work's result: a retry can succeed.
         (_, Some(failure @ (StatementError::Contended | StatementError::Unknown(_)))) => Err(failure),
         (Ok(()), Some(failure)) => Err(failure),
         (Err(RollBack) | Ok(()), _) => Ok(()),
     }
 }
 
-/// Runs one statement that reads on a connection from a pool. As where a transaction is [begun](begin_on), one may have died
-/// since it was last used.
+/// Runs one read statement on a connection from a pool. As in [`begin_on`], the connection may have died since its last
+/// use.
 fn glance_on<M, C>(
     pool: &Pool<M>,
     connection: impl Fn(&mut C) -> Connection<'_>,
@@ -345,7 +349,7 @@ where
         let mut link = take(pool)?;
         let is_spread = link.is_spread;
         let mut tx = Transaction::new(connection(&mut link.connection), terms, is_spread);
-        // Whether it is to be kept makes no difference: nothing was written.
+        // Commit and rollback are the same here, because nothing was written.
         let (Ok(()) | Err(RollBack)) = work(&mut tx);
         let Some(failure) = tx.into_failure() else { return Ok(()) };
         link.lost = failure.is_lost();
@@ -356,7 +360,7 @@ where
     }
 }
 
-/// Undoes a transaction and the savepoints that were left open in it by a failure.
+/// Rolls back a transaction and the savepoints that a failure left open in it.
 fn undo<C>(connection: &mut C) -> QueryResult<()>
 where
     C: DieselConnection<TransactionManager = AnsiTransactionManager>,
@@ -367,8 +371,8 @@ where
     Ok(())
 }
 
-/// Begins a transaction. A pooled connection may have died since it was last used, and beginning shows it: then
-/// the next one is tried, at most as many as the pool holds and one new one.
+/// Begins a transaction. BEGIN detects a pooled connection that died since its last use. The next connection is then
+/// tried, up to the pool's size plus one.
 fn begin_on<M, C>(pool: &Pool<M>, begin: &str) -> Result<Pooled<M>, StatementError>
 where
     M: ManageConnection<Connection = Link<C>>,
@@ -387,11 +391,11 @@ where
     }
 }
 
-/// A random wait that grows with every attempt, so that those who met don't meet again.
+/// Sleeps for a random time that grows with each attempt, so that conflicting transactions do not meet again.
 fn pause(attempt: u32) -> Duration {
     let most = FIRST_PAUSE * 2u32.pow(attempt.min(MAX_ATTEMPTS));
     let micros = u64::try_from(most.as_micros()).unwrap_or(u64::MAX).max(1);
-    // The standard library's only source of randomness: enough to spread waits.
+    // This is the standard library's only source of randomness, and sufficient to spread waits.
     let random = std::hash::RandomState::new().build_hasher().finish();
     Duration::from_micros(random % micros)
 }

@@ -1,4 +1,4 @@
-//! Whether the file of a SQLite database keeps what it is given.
+//! Checks that the file of a SQLite database is still in place and writable.
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -14,34 +14,34 @@ use diesel::sql_types::BigInt;
 use crate::connect::{ConnectError, SqlitePool};
 use crate::failure::StatementError;
 
-/// How long a trial waits for who writes. They tell by themselves whether it can be written.
+/// The time that a write test waits for other writers. Their own results show whether the file is writable.
 const TRIAL_WAIT: Duration = Duration::from_secs(1);
 
-/// A database file as it was opened.
+/// A database file, as it was when opened.
 #[derive(Debug)]
 pub(crate) struct DatabaseFile {
     path: PathBuf,
     /// Device and inode.
     identity: (u64, u64),
-    /// Whether writing failed, and wasn't seen to work since.
+    /// Whether a write failed and none has succeeded since.
     is_failing: AtomicBool,
 }
 
 impl DatabaseFile {
-    /// The file that is there.
+    /// Reads the identity of the existing file.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Returns the errors of the operating system.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         let path = std::path::absolute(path)?;
         Ok(Self { identity: identity(&path)?, path, is_failing: AtomicBool::new(false) })
     }
 
-    /// That it is where it was: what is written into a file that was deleted goes with the process, and who opens its name anew has
-    /// another one.
+    /// Checks that the path still names the opened file. Data written to a deleted file is lost when the process ends,
+    /// and a process that opens the path anew gets another file.
     ///
     /// # Errors
-    /// It isn't.
+    /// Returns an error when the file was moved, deleted or replaced.
     pub(crate) fn check(&self) -> Result<(), StatementError> {
         if identity(&self.path).is_ok_and(|identity| identity == self.identity) {
             return Ok(());
@@ -51,18 +51,18 @@ impl DatabaseFile {
         Err(StatementError::Unavailable { reason, lost: false })
     }
 
-    /// Notes what came of writing.
+    /// Records the result of a write.
     pub(crate) fn note(&self, outcome: &Result<(), StatementError>) {
         if matches!(outcome, Err(StatementError::Unknown(_) | StatementError::Unavailable { lost: true, .. })) {
             self.is_failing.store(true, Ordering::Relaxed);
         }
     }
 
-    /// That it can be written. Once that failed nobody may send what would show that it works again: it is tried, on the connection
-    /// that writes.
+    /// Checks that the file is writable. After a failed write, clients may stop sending the writes that would show
+    /// recovery, so this runs a test write on the connection for writing.
     ///
     /// # Errors
-    /// Why it can't.
+    /// Returns the reason why the write fails.
     pub(crate) fn check_writing(&self, writer: &SqlitePool) -> Result<(), ConnectError> {
         if !self.is_failing.load(Ordering::Relaxed) {
             return Ok(());
@@ -70,7 +70,7 @@ impl DatabaseFile {
         let mut link = writer.get_timeout(TRIAL_WAIT).map_err(|error| ConnectError(error.to_string()))?;
         let tried = link.connection.immediate_transaction(|connection| {
             let Id { id } = diesel::sql_query("SELECT application_id AS id FROM pragma_application_id").get_result(connection)?;
-            // What is there is written again.
+            // This writes the current value again.
             connection.batch_execute(&format!("PRAGMA application_id = {id}"))
         });
         link.lost |= tried.is_err();
@@ -79,15 +79,15 @@ impl DatabaseFile {
         Ok(())
     }
 
-    /// What it takes of its disk, and what that has left.
+    /// Returns the size of the database and the free space of its disk.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Returns the errors of the operating system.
     pub(crate) fn disk_use(&self) -> io::Result<DiskUse> {
         let disk = rustix::fs::statvfs(&self.path)?;
         Ok(DiskUse {
             database: std::fs::metadata(&self.path)?.len(),
-            // Before the first write there is none.
+            // The log does not exist before the first write.
             log: std::fs::metadata(beside(&self.path, "-wal")).map_or(0, |log| log.len()),
             free: disk.f_bavail.saturating_mul(disk.f_frsize),
         })
@@ -100,7 +100,7 @@ struct Id {
     id: i64,
 }
 
-/// A file next to the database's, named as that and `suffix`.
+/// Returns the path of a file next to the database, with `suffix` appended to the name.
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

@@ -1,8 +1,8 @@
-//! Spreading a PostgreSQL database over the nodes of a cluster, by the extension Citus
-//! ([decision 0039](../../../docs/decisions/0039-customers-are-spread-by-a-command.md)).
+//! Distribution of a PostgreSQL database over the nodes of a cluster, with the extension Citus ([decision
+//! 0039](../../../docs/decisions/0039-customers-are-spread-by-a-command.md)).
 //!
-//! A customer's rows lie together on one node, found by `customer_id`. What belongs to no customer is small and lies on every node,
-//! but for what is written by every request.
+//! All rows of a customer are on one node, found by `customer_id`. Tables without customers are small and copied to
+//! every node, except for the tables that every request writes.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use diesel::prelude::*;
 use diesel::result::QueryResult;
 use diesel::sql_types::{Bool, Text};
 
-/// Tables of which every node has a copy. That of the migrations is one of them, because servers may be connected to any node.
+/// Tables with a copy on every node. The migrations table is one of them, because servers may connect to any node.
 const COPIED: [&str; 15] = [
     "__diesel_schema_migrations",
     "organizations",
@@ -31,7 +31,7 @@ const COPIED: [&str; 15] = [
     "exchange_rates",
 ];
 
-/// The customer's tables. The others lie where the first has the same customer.
+/// The customers' tables. Each is colocated with the first one by customer.
 const OF_CUSTOMERS: [&str; 20] = [
     "contracts",
     "contract_versions",
@@ -55,7 +55,7 @@ const OF_CUSTOMERS: [&str; 20] = [
     "usage_event_keys",
 ];
 
-/// Tables of no customer that are written too often to have copies, each by itself, and what tells the node.
+/// Tables without customers that are written too often to have copies, each with its distribution column.
 const BY_THEMSELVES: [(&str, &str); 7] = [
     ("number_series", "entity_ref"),
     ("replay_log", "idempotency_key"),
@@ -66,8 +66,8 @@ const BY_THEMSELVES: [(&str, &str); 7] = [
     ("billing_runs", "run_id"),
 ];
 
-/// Indexes that make unique what has no customer, which no node can tell alone. In their place there is one that is only looked
-/// up in. What they hold is held by what gives the value, too: numbers by their series, references by the use case.
+/// Unique indexes without a customer, which no single node can enforce. A plain index replaces each one for lookups.
+/// Uniqueness is also enforced where values are assigned: numbers by their series, references by the use case.
 const NOT_UNIQUE: [(&str, &str, &str); 2] = [
     (
         "documents",
@@ -81,14 +81,14 @@ const NOT_UNIQUE: [(&str, &str, &str); 2] = [
     ),
 ];
 
-/// What spreading a database came to.
+/// The result of distributing a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Distribution {
-    /// A file is on one machine.
+    /// The database is a SQLite file on one machine.
     File,
-    /// The server hasn't the extension, or the database wasn't given it.
+    /// The server does not have the extension, or the extension is not created in the database.
     WithoutExtension,
-    /// The tables that were spread or copied now; none when all were before.
+    /// The tables that were distributed or copied now; empty when all were before.
     Done(Vec<String>),
 }
 
@@ -116,14 +116,14 @@ struct ForeignKey {
     definition: String,
 }
 
-/// Whether a database was given the extension: it keeps what it has spread in a table of its own.
+/// Returns whether the extension is created in the database: it records distributed tables in a table of its own.
 pub(crate) fn has_extension(connection: &mut PgConnection) -> QueryResult<bool> {
     let told: FlagRow =
         diesel::sql_query("SELECT to_regclass('pg_dist_partition') IS NOT NULL AS told").get_result(connection)?;
     Ok(told.told)
 }
 
-/// Our tables that aren't spread or copied yet, in the order in which they are to be.
+/// Returns our tables that are not yet distributed or copied, in the required order.
 fn missing(connection: &mut PgConnection) -> QueryResult<Vec<&'static str>> {
     let known: Vec<Named> =
         diesel::sql_query("SELECT c.relname::text AS name FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid")
@@ -136,7 +136,7 @@ fn tables() -> impl Iterator<Item = &'static str> {
     COPIED.into_iter().chain(OF_CUSTOMERS).chain(BY_THEMSELVES.map(|(table, _)| table))
 }
 
-/// What hands a table to the extension.
+/// Returns the statement that distributes or copies a table.
 fn statement_for(table: &str) -> String {
     let first = OF_CUSTOMERS[0];
     if COPIED.contains(&table) {
@@ -150,8 +150,8 @@ fn statement_for(table: &str) -> String {
     }
 }
 
-/// Spreads the tables of a migrated database, in the transaction that is open. Foreign keys are dropped before and made again
-/// after: a key can't begin at a table that is spread and end at one that isn't yet, nor the other way round.
+/// Distributes the tables of a migrated database, in the open transaction. It drops foreign keys before and creates
+/// them after, because a key cannot connect a distributed table with a table that is not yet distributed.
 pub(crate) fn distribute(connection: &mut PgConnection) -> QueryResult<Distribution> {
     if !has_extension(connection)? {
         return Ok(Distribution::WithoutExtension);
@@ -160,8 +160,8 @@ pub(crate) fn distribute(connection: &mut PgConnection) -> QueryResult<Distribut
     if missing.is_empty() {
         return Ok(Distribution::Done(Vec::new()));
     }
-    // One connection to each node, so that all of it is one transaction there, too; and triggers, which look at nothing but
-    // their row.
+    // The sequential mode uses one connection per node, so that each node also has one transaction. Triggers are safe
+    // because they read nothing but their row.
     connection
         .batch_execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'; SET LOCAL citus.enable_unsafe_triggers = on")?;
     let keys: Vec<ForeignKey> = diesel::sql_query(
@@ -191,7 +191,8 @@ pub(crate) fn distribute(connection: &mut PgConnection) -> QueryResult<Distribut
     Ok(Distribution::Done(missing.into_iter().map(ToOwned::to_owned).collect()))
 }
 
-/// What a database with the extension lacks to be served, with the remedy; nothing of one without it.
+/// Returns what a database with the extension lacks to be served, with the remedy. Returns `None` without the
+/// extension.
 pub(crate) fn lacks(connection: &mut PgConnection) -> QueryResult<Option<String>> {
     if !has_extension(connection)? {
         return Ok(None);

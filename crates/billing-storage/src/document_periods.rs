@@ -1,9 +1,9 @@
-//! Which events stand on a document: a query that diesel can't write.
+//! Finds the service periods that have events on a document, with a query that diesel cannot express.
 //!
-//! There is no index of events by document. The one there is, by period and then document, is walked from period to
-//! period, whatever the number of events between them, and in each period it tells whether a document is there.
-//! Every step is the first row of an order that only the index has: PostgreSQL would go through the table for a
-//! first row without one, where it takes the document for a common one, and a document without events has none.
+//! No index contains events by document. The query walks the index by period and then document from period to period,
+//! independent of the number of events between them. In each period it checks whether the document occurs. Every step
+//! reads the first row in an order that only this index has. Otherwise PostgreSQL could scan the table for the first
+//! row when it estimates that the document is common, and a document without events has no such row.
 
 use billing_domain::refs::DocumentKey;
 use diesel::backend::Backend;
@@ -18,11 +18,11 @@ use uuid::Uuid;
 use crate::in_list::Ids;
 use crate::sql_types::{Day, Id};
 
-/// Products and first days of the service periods that have events on a document, deleted ones too.
+/// A query for the products and first days of the service periods with events on a document, including deleted events.
 #[derive(Debug)]
 pub(crate) struct DocumentPeriodsQuery(RequestedDocuments);
 
-/// The documents asked for.
+/// The requested documents.
 #[derive(Debug)]
 struct RequestedDocuments {
     organization: Uuid,
@@ -57,7 +57,7 @@ impl Query for DocumentPeriodsQuery {
 
 impl<C> diesel::RunQueryDsl<C> for DocumentPeriodsQuery {}
 
-/// The events of a row's contract, as the walk's tables call it.
+/// Writes the events of a row's contract, under the names of the walk's tables.
 fn events<'b, DB>(of: &'b RequestedDocuments, row: &str, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
 where
     DB: Backend + HasSqlType<Id>,
@@ -71,7 +71,7 @@ where
     Ok(())
 }
 
-/// The walk: the documents as `wanted`, and the periods of their contracts as `periods`.
+/// Writes the walk: the documents as `wanted`, and the periods of their contracts as `periods`.
 fn walk<'b, DB>(of: &'b RequestedDocuments, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
 where
     DB: Backend + HasSqlType<Id>,
@@ -93,7 +93,7 @@ where
     out.push_sql(
         " AND e.product_no > p.product_no ORDER BY e.product_no LIMIT 1) FROM products p WHERE p.product_no IS NOT NULL",
     );
-    // From period to period of each.
+    // From period to period of each product.
     out.push_sql(
         "), periods (contract_id, product_no, service_start) AS (SELECT p.contract_id, p.product_no, (SELECT e.service_start",
     );
@@ -106,7 +106,7 @@ where
     Ok(())
 }
 
-/// The periods that a document is in.
+/// Writes the condition that a document has events in a period.
 fn of_periods<'b, DB>(of: &'b RequestedDocuments, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
 where
     DB: Backend + HasSqlType<Id>,

@@ -1,5 +1,6 @@
-//! Usage events for lists, sums and reports: one source of rows, narrowed by one filter, with the columns each needs.
-//! diesel can't write it: the source is two tables where a document's events are meant, and documents are joined twice.
+//! Usage events for lists, totals and reports: one row source and one filter, with the columns that each query needs.
+//! diesel cannot express it: the source consists of two tables when a document's events are requested, and documents
+//! are joined twice.
 
 use std::marker::PhantomData;
 
@@ -19,8 +20,8 @@ use crate::sql_types::{Id, Ts};
 
 /// A query for events whose rows have the SQL type `R`.
 ///
-/// There is no index by timestamp: it would cost a third of the events per second on SQLite. Rows in its order are sorted by the database,
-/// on its disk where they are many; those in the order of `created` come in the order of their keys.
+/// No index exists by timestamp, because it would cost a third of the events per second on SQLite. The database sorts
+/// rows in timestamp order, on disk if there are many; rows in `created` order are read in key order.
 #[derive(Debug)]
 pub(crate) struct EventsQuery<'a, R> {
     narrowed: Narrowed<'a>,
@@ -28,11 +29,11 @@ pub(crate) struct EventsQuery<'a, R> {
     row: PhantomData<R>,
 }
 
-/// What every event of a query is like.
+/// The filter of a query.
 #[derive(Debug)]
 struct Narrowed<'a> {
     organization: Uuid,
-    /// Whether the revisions belong to it that an issued document bills.
+    /// Whether the result includes revisions that an issued document bills.
     with_billed: bool,
     customer_id: Option<Uuid>,
     usage_product_ref: Option<&'a str>,
@@ -56,28 +57,28 @@ impl<'a, R> EventsQuery<'a, R> {
         Self { narrowed, columns, row: PhantomData }
     }
 
-    /// Whether its first rows are found by reading events in the order of their keys, and not by what they are narrowed to.
+    /// Returns whether the query finds its first rows by reading events in key order, not by its filter.
     const fn is_read_in_order(&self) -> bool {
         matches!(self.columns, Columns::Page { by: EventSortKey::Created, .. }) && self.narrowed.customer_id.is_none()
     }
 
-    /// Their number.
+    /// Counts the events.
     pub(crate) fn count(organization: OrganizationId, filter: &'a EventFilter) -> Self {
         Self::new(Narrowed::by(organization, filter), Columns::Count)
     }
 
-    /// The events and customers of a page.
+    /// Returns the events and customers of a page.
     pub(crate) fn page(organization: OrganizationId, filter: &'a EventFilter, by: EventSortKey, page: PageRequest) -> Self {
         let (size, offset) = crate::ports::limits(page);
         let narrowed = Narrowed::by(organization, filter);
         Self::new(narrowed, Columns::Page { by, size, offset, backward: page.is_backward(), among_first: None })
     }
 
-    /// The same page as far as it is among the first events of all in its order; a whole page of a list is the page of the list. None where
-    /// that isn't sooner found than by what events are narrowed to.
+    /// Returns the same page, restricted to the first events of all in the list's order. A full page is identical to
+    /// the page of the list. Returns `None` when the filter finds the rows sooner.
     ///
-    /// Of whoever has many events the latest are found without a look at the others, of whom has few it costs what reading [`AMONG_FIRST`]
-    /// events does.
+    /// This finds the latest events of a customer with many events without reading the others. For a customer with few
+    /// events it costs the reading of [`AMONG_FIRST`] events.
     pub(crate) fn page_among_first(organization: OrganizationId, filter: &'a EventFilter, page: PageRequest) -> Option<Self> {
         let mut query = Self::page(organization, filter, EventSortKey::Created, page);
         query.narrowed.customer_id?;
@@ -87,18 +88,18 @@ impl<'a, R> EventsQuery<'a, R> {
         Some(query)
     }
 
-    /// What counts of them, in any order.
+    /// Returns the measured values of the events, in any order.
     pub(crate) fn metered(organization: OrganizationId, filter: &'a EventFilter) -> Self {
         Self::new(Narrowed::by(organization, filter), Columns::Metered)
     }
 
-    /// Identifiers and report data of those that have any, in any order.
+    /// Returns identifiers and report data of events that have any, in any order.
     pub(crate) fn report_data(organization: OrganizationId, scope: &'a EventScope) -> Self {
         Self::new(Narrowed::to(organization, scope), Columns::ReportData)
     }
 
-    /// What a report shows of them, in order: a row for each event and earlier revision in the same service period,
-    /// with the documents of both, the earlier one's only when it isn't void.
+    /// Returns the rows of a report in order: one for each event and each earlier revision in the same service period.
+    /// A row has the documents of both; the earlier document is left out when it is void.
     pub(crate) fn reported(organization: OrganizationId, scope: &'a EventScope) -> Self {
         Self::new(Narrowed::to(organization, scope), Columns::Reported)
     }
@@ -140,10 +141,10 @@ const NOT_BILLED_BEFORE: &str = "usage_events n WHERE NOT deleted AND NOT EXISTS
                                  WHERE b.event_id = n.event_id AND b.customer_id = n.customer_id \
                                  AND b.document_id = n.document_id AND b.billed)";
 
-/// Events that are looked at for a page of somebody's.
+/// The number of events that are searched first for a filtered page.
 const AMONG_FIRST: i64 = 5000;
 
-/// What of an event any query needs.
+/// The event columns that queries need.
 const SOURCE_COLUMNS: &str = "event_id, customer_id, contract_id, product_no, usage_product_ref, service_start, document_id, \
                               occurred_at, quantity, report_data, revision";
 
@@ -188,7 +189,7 @@ impl Columns {
     }
 }
 
-// Without a fixed identity a statement is found again by its text.
+// Without a static query id, diesel caches the statement by its text.
 impl<R> QueryId for EventsQuery<'_, R> {
     type QueryId = ();
     const HAS_STATIC_QUERY_ID: bool = false;
@@ -274,14 +275,14 @@ macro_rules! fragments {
         }
     )+};
 }
-// PostgreSQL sees from its statistics that the first rows of an order are found by going through it. SQLite has to be told to.
+// PostgreSQL's statistics show that reading in order finds the first rows. SQLite needs `CROSS JOIN` for that.
 fragments!(Pg: ") e JOIN ", Sqlite: ") e CROSS JOIN ");
 
 /// The events of one table.
 trait WalkOf<DB: Backend> {
     fn walk_ast_of<'b>(&'b self, rows: &str, out: AstPass<'_, 'b, DB>) -> QueryResult<()>;
 
-    /// Those among the first of all events.
+    /// Writes the events that are among the first of all.
     fn walk_ast_among_first<'b>(&'b self, first: i64, backward: bool, out: AstPass<'_, 'b, DB>) -> QueryResult<()>;
 
     fn walk_conditions<'b>(&'b self, out: AstPass<'_, 'b, DB>) -> QueryResult<()>;
@@ -314,7 +315,7 @@ mod tests {
                 let plans = plans_of(|tx| {
                     assert_eq!(tx.events(organization, &filter, EventSortKey::Created, page).expect("a look"), []);
                 });
-                // The last one reads the events that were found.
+                // The last step reads the events found.
                 assert_eq!(plans.len(), expected.len() + 1);
                 for (plan, (first, sorts)) in plans.iter().zip(&expected) {
                     let steps = plan.steps.join("; ");

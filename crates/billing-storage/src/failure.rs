@@ -1,25 +1,25 @@
-//! What can go wrong in a statement, folded into the three errors a store has.
+//! Statement failures, mapped to the three errors of a store.
 
 use billing_domain::ports::StoreError;
 use diesel::result::{DatabaseErrorKind, Error};
 
-/// A statement that failed: what its transaction remembers, whatever the work makes of the error.
+/// The failure of a statement. The transaction remembers it, even if the work ignores the error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StatementError {
-    /// Others were faster: the work may run again.
+    /// A conflict with another transaction; the work can be retried.
     Contended,
-    /// A statement was refused, and nothing but a text says why. It may be a deadlock in the language of a PostgreSQL server
-    /// ([decision 0036](../../../docs/decisions/0036-an-error-without-a-kind-is-tried-again.md)).
+    /// A statement failed with an error that only its message describes. It can be a deadlock in the language of a
+    /// PostgreSQL server ([decision 0036](../../../docs/decisions/0036-an-error-without-a-kind-is-tried-again.md)).
     Unknown(String),
-    /// The database can't be reached, has no room, or took too long.
+    /// The database cannot be reached, has no space, or took too long.
     Unavailable { reason: String, lost: bool },
-    /// A row says something that can't be, or a constraint refused what the work wrote.
+    /// A row has an invalid value, or a constraint rejected a write.
     Corrupt(String),
 }
 
-/// Words of errors that another attempt may not meet. diesel keeps no SQLSTATE: 40P01, 55P03 and SQLite's codes
-/// can only be told by their messages. Connections to PostgreSQL ask for English ones, which not every user may; where
-/// they get others, the error is [`Failure::Unknown`].
+/// Message parts of errors after which a retry can succeed. diesel drops the SQLSTATE, so 40P01, 55P03 and SQLite's
+/// codes are visible only in messages. Connections to PostgreSQL request English messages, but not every user may;
+/// messages in other languages become [`StatementError::Unknown`].
 const CONTENDED: [&str; 5] = [
     "deadlock detected",
     "canceling statement due to lock timeout",
@@ -27,7 +27,7 @@ const CONTENDED: [&str; 5] = [
     "database is locked",
     "database table is locked",
 ];
-/// Words of errors after which a connection is of no use. libpq has no code for these.
+/// Message parts of errors after which a connection is unusable. libpq has no code for these.
 const LOST: [&str; 5] = [
     "server closed the connection",
     "connection to server",
@@ -37,7 +37,7 @@ const LOST: [&str; 5] = [
 ];
 
 impl StatementError {
-    /// Of a statement on a table.
+    /// Classifies the error of a statement on a table.
     pub(crate) fn of(table: &str, error: &Error) -> Self {
         let Error::DatabaseError(kind, information) = error else {
             return match error {
@@ -64,7 +64,7 @@ impl StatementError {
         }
     }
 
-    /// Whether its connection is of no use any more.
+    /// Returns whether the connection is unusable.
     pub(crate) const fn is_lost(&self) -> bool {
         matches!(self, Self::Unavailable { lost: true, .. })
     }
@@ -80,12 +80,12 @@ impl From<StatementError> for StoreError {
     }
 }
 
-/// An unavailable store, with the reason.
+/// Returns an unavailable store, with the reason.
 pub(crate) fn unavailable(reason: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
     StoreError::Unavailable(reason.into())
 }
 
-/// An error with its causes.
+/// Returns an error's message with its causes.
 fn chain(error: &dyn std::error::Error) -> String {
     std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -1,6 +1,6 @@
-//! Which locks a transaction has, checked in debug builds alone: whether callers lock what the ports say they must, and in the
-//! one order that keeps databases from deadlocks. Without a lock SQLite misses nothing, and PostgreSQL loses a change only when
-//! two transactions meet.
+//! The locks of a transaction, tracked in debug builds only. They check that callers take the locks that the ports
+//! require, in the one order that avoids deadlocks. Without this check, missing locks have no effect on SQLite, and
+//! lose changes on PostgreSQL only when two transactions conflict.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +12,8 @@ use billing_domain::usage::UsageKey;
 
 use crate::tx::Transaction;
 
-/// Keys of requests are locked before contracts, contracts before totals, accounts and number series. Documents are locked with
-/// their contract.
+/// The lock order: request keys, then contracts, then totals, accounts and number series. A document is locked with its
+/// contract.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     #[default]
@@ -26,7 +26,7 @@ enum Stage {
 #[derive(Debug, Default)]
 pub(crate) struct HeldLocks {
     stage: Stage,
-    /// Whether each is locked exclusively.
+    /// The locked contracts, with whether each lock is exclusive.
     contracts: BTreeMap<ContractRef, bool>,
     totals: BTreeSet<(CustomerId, UsageKey)>,
     accounts: BTreeSet<AccountKey>,
@@ -34,7 +34,6 @@ pub(crate) struct HeldLocks {
 }
 
 impl Transaction<'_> {
-    /// Notes that a contract is locked.
     pub(crate) fn note_contract(&mut self, contract_ref: ContractRef, lock: Lock) -> StoreResult<()> {
         if !cfg!(debug_assertions) {
             return Ok(());
@@ -46,14 +45,13 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Notes that this transaction created a contract, which nobody else can lock yet.
+    /// Records a contract that this transaction created; no other transaction can lock it yet.
     pub(crate) fn note_own_contract(&mut self, contract_ref: ContractRef) {
         if cfg!(debug_assertions) {
             self.held.contracts.insert(contract_ref, true);
         }
     }
 
-    /// Notes that a running total is locked.
     pub(crate) fn note_total(&mut self, customer_id: CustomerId, key: &UsageKey) -> StoreResult<()> {
         if !cfg!(debug_assertions) {
             return Ok(());
@@ -62,7 +60,6 @@ impl Transaction<'_> {
         self.reach(Stage::TotalsAndNumbers)
     }
 
-    /// Notes that an account is locked.
     pub(crate) fn note_account(&mut self, key: &AccountKey) -> StoreResult<()> {
         if !cfg!(debug_assertions) {
             return Ok(());
@@ -71,12 +68,10 @@ impl Transaction<'_> {
         self.reach(Stage::TotalsAndNumbers)
     }
 
-    /// Notes that a number series is locked.
     pub(crate) fn note_number_series(&mut self) -> StoreResult<()> {
         if cfg!(debug_assertions) { self.reach(Stage::TotalsAndNumbers) } else { Ok(()) }
     }
 
-    /// Notes that the key of a request is locked.
     pub(crate) fn note_request_key(&mut self, organization: OrganizationId, request: &ScopedIdempotencyKey) -> StoreResult<()> {
         if !cfg!(debug_assertions) || !self.held.request_keys.insert((organization, request.clone())) {
             return Ok(());
@@ -84,19 +79,21 @@ impl Transaction<'_> {
         self.reach(Stage::RequestKeys)
     }
 
-    /// Refuses what needs an exclusive lock on a contract without it.
+    /// Rejects an operation without the exclusive lock on the contract that it needs.
     pub(crate) fn require_contract(&mut self, contract_ref: ContractRef, operation: &str) -> StoreResult<()> {
         let is_locked = self.held.contracts.get(&contract_ref) == Some(&true);
         self.require(is_locked, || format!("{operation} without an exclusive lock on contract {contract_ref}"))
     }
 
-    /// Refuses what needs an exclusive lock on a contract that isn't named, without any.
+    /// Rejects an operation that needs an exclusive lock on an unspecified contract when no contract is locked
+    /// exclusively.
     pub(crate) fn require_some_contract(&mut self, operation: &str) -> StoreResult<()> {
         let is_locked = self.held.contracts.values().any(|is_exclusive| *is_exclusive);
         self.require(is_locked, || format!("{operation} without an exclusive lock on a contract"))
     }
 
-    /// Refuses what needs a lock on a running total without it. An exclusive lock on a contract locks its totals.
+    /// Rejects an operation without the lock on the running total that it needs. An exclusive lock on a contract locks
+    /// its totals.
     pub(crate) fn require_total(&mut self, customer_id: CustomerId, key: &UsageKey) -> StoreResult<()> {
         let is_locked = !cfg!(debug_assertions)
             || self.held.contracts.get(&key.contract_ref) == Some(&true)
@@ -104,13 +101,13 @@ impl Transaction<'_> {
         self.require(is_locked, || format!("put_usage without a lock on {key:?}"))
     }
 
-    /// Refuses what needs a lock on an account without it.
+    /// Rejects an operation without the lock on the account that it needs.
     pub(crate) fn require_account(&mut self, key: &AccountKey) -> StoreResult<()> {
         let is_locked = self.held.accounts.contains(key);
         self.require(is_locked, || format!("put_account without a lock on {key:?}"))
     }
 
-    /// Refuses what needs a lock on the key of a request without it.
+    /// Rejects an operation without the lock on the request key that it needs.
     pub(crate) fn require_request_key(
         &mut self,
         organization: OrganizationId,

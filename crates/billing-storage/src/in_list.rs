@@ -1,6 +1,7 @@
-//! `column = any of these`, as one statement for any number of values, so that it is prepared once.
+//! `column = any of these` as one statement for any number of values, so that it is prepared once.
 //!
-//! diesel's `eq_any` does that on PostgreSQL; on SQLite it writes a placeholder per value and caches nothing.
+//! diesel's `eq_any` does that on PostgreSQL. On SQLite, `eq_any` writes a placeholder per value, and the statement is
+//! not cached.
 
 use chrono::NaiveDate;
 use diesel::backend::Backend;
@@ -14,26 +15,26 @@ use uuid::Uuid;
 
 use crate::sql_types::{Day, Id, days_since_1970};
 
-/// `column` is one of `values`.
+/// The condition that `column` is one of `values`.
 #[derive(Debug, QueryId)]
 pub(crate) struct InList<C, V> {
     column: C,
     values: V,
 }
 
-/// A column that SQLite uses no index of.
+/// A column for which SQLite uses no index.
 #[derive(Debug, QueryId)]
 pub(crate) struct Unindexed<C>(C);
 
-/// Identifiers to look for.
+/// Identifiers to match.
 #[derive(Debug)]
 pub(crate) struct Ids {
     array: Vec<Uuid>,
-    /// A JSON array of hexadecimal texts.
+    /// A JSON array of hexadecimal strings.
     json: String,
 }
 
-/// Texts to look for.
+/// Texts to match.
 #[derive(Debug)]
 pub(crate) struct Texts {
     array: Vec<String>,
@@ -41,7 +42,7 @@ pub(crate) struct Texts {
     json: String,
 }
 
-/// Small numbers to look for.
+/// Small numbers to match.
 #[derive(Debug)]
 pub(crate) struct Numbers {
     array: Vec<i32>,
@@ -49,7 +50,7 @@ pub(crate) struct Numbers {
     json: String,
 }
 
-/// Days to look for.
+/// Days to match.
 #[derive(Debug)]
 pub(crate) struct Days {
     array: Vec<NaiveDate>,
@@ -58,7 +59,6 @@ pub(crate) struct Days {
 }
 
 impl Ids {
-    /// These.
     pub(crate) fn new(ids: impl IntoIterator<Item = Uuid>) -> Self {
         let array: Vec<Uuid> = ids.into_iter().collect();
         let hex: Vec<String> = array.iter().map(|id| format!("\"{}\"", id.simple())).collect();
@@ -66,31 +66,32 @@ impl Ids {
     }
 }
 
-/// Where a column has one of these identifiers.
+/// Matches rows whose column is one of these identifiers.
 pub(crate) fn one_of_ids<C>(column: C, ids: impl IntoIterator<Item = Uuid>) -> InList<C, Ids> {
     InList { column, values: Ids::new(ids) }
 }
 
-/// As [`one_of_ids`], beside a condition that finds the rows. SQLite would look by an index for each pair of what both name.
+/// Adds an identifier condition to another condition that finds the rows. With an index on both, SQLite would look up
+/// every pair of their values.
 pub(crate) fn also_one_of_ids<C>(column: C, ids: impl IntoIterator<Item = Uuid>) -> InList<Unindexed<C>, Ids> {
     InList { column: Unindexed(column), values: Ids::new(ids) }
 }
 
-/// Where a column has one of these texts.
+/// Matches rows whose column is one of these texts.
 pub(crate) fn one_of_texts<C, T: AsRef<str>>(column: C, texts: impl IntoIterator<Item = T>) -> InList<C, Texts> {
     let array: Vec<String> = texts.into_iter().map(|text| text.as_ref().to_owned()).collect();
     let json = serde_json::Value::from(array.clone()).to_string();
     InList { column, values: Texts { array, json } }
 }
 
-/// Where a column has one of these numbers.
+/// Matches rows whose column is one of these numbers.
 pub(crate) fn one_of_numbers<C>(column: C, numbers: impl IntoIterator<Item = i32>) -> InList<C, Numbers> {
     let array: Vec<i32> = numbers.into_iter().collect();
     let json = serde_json::Value::from(array.clone()).to_string();
     InList { column, values: Numbers { array, json } }
 }
 
-/// Where a column has one of these days.
+/// Matches rows whose column is one of these days.
 pub(crate) fn one_of_days<C>(column: C, days: impl IntoIterator<Item = NaiveDate>) -> InList<C, Days> {
     let array: Vec<NaiveDate> = days.into_iter().collect();
     let json = array.iter().map(|day| days_since_1970(*day)).collect::<serde_json::Value>().to_string();
@@ -193,11 +194,12 @@ pub(crate) enum Value {
     Text(String),
 }
 
-/// Some columns together are one of these rows of values, of which there is at least one. A list of rows, because SQLite finds
-/// each by an index where the columns are a table's whole primary key; of conditions joined by OR it makes a scan. Where they
-/// are only part of an index, SQLite needs a statement for each row.
+/// The condition that several columns together equal one of these rows of values. The list must not be empty. It
+/// is a list of rows, because SQLite finds each row by an index when the columns are a whole primary key. SQLite would
+/// scan the table for conditions joined by OR. If the columns are only part of an index, SQLite needs one statement per
+/// row.
 ///
-/// PostgreSQL is given an array for each column, so that the statement is the same for any number of rows.
+/// PostgreSQL receives one array per column, so the statement is the same for any number of rows.
 #[derive(Debug)]
 pub(crate) struct InRows {
     columns: &'static str,
@@ -214,10 +216,11 @@ enum Values {
     Texts(Vec<String>),
 }
 
-/// More rows than this are rare, and a prepared statement for each number of rows would fill SQLite's cache.
+/// Larger lists are rare, and a prepared statement for each length would fill SQLite's cache.
 const MAX_PREPARED_ROWS: usize = 256;
 
-/// Where columns, with the table's name where another has such a column, are one of these rows.
+/// Matches rows whose columns equal one of these rows. Qualify a column with its table if another table has the same
+/// column.
 pub(crate) fn one_of_rows(columns: &'static str, rows: impl IntoIterator<Item = Vec<Value>>) -> InRows {
     let rows: Vec<Vec<Value>> = rows.into_iter().collect();
     let mut arrays: Vec<Values> = Vec::new();
@@ -236,7 +239,7 @@ pub(crate) fn one_of_rows(columns: &'static str, rows: impl IntoIterator<Item = 
                 (Values::Numbers(numbers), Value::Number(number)) => numbers.push(*number),
                 (Values::Days(days), Value::Day(day)) => days.push(*day),
                 (Values::Texts(texts), Value::Text(text)) => texts.push(text.clone()),
-                // Rows of one list have the same columns.
+                // All rows of a list have the same columns.
                 (Values::Ids(_) | Values::Numbers(_) | Values::Days(_) | Values::Texts(_), _) => {}
             }
         }
@@ -244,7 +247,7 @@ pub(crate) fn one_of_rows(columns: &'static str, rows: impl IntoIterator<Item = 
     InRows { columns, rows, arrays }
 }
 
-// Without a fixed identity a statement is found again by its text.
+// Without a static query id, diesel caches the statement by its text.
 impl QueryId for InRows {
     type QueryId = ();
     const HAS_STATIC_QUERY_ID: bool = false;
@@ -284,7 +287,7 @@ impl QueryFragment<Pg> for InRows {
 
 impl QueryFragment<Sqlite> for InRows {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
-        // Filled up with the last row to one of a few lengths, each of which stays prepared.
+        // The last row is repeated up to one of a few lengths, so that each length stays prepared.
         let length = self.rows.len().next_power_of_two();
         if length > MAX_PREPARED_ROWS {
             out.unsafe_to_cache_prepared();

@@ -1,4 +1,4 @@
-//! The storage ports on diesel: one adapter for SQLite and PostgreSQL, and the only crate that knows SQL.
+//! The storage ports, implemented with diesel: one adapter for SQLite and PostgreSQL, and the only crate with SQL.
 //!
 //! ```no_run
 //! use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
@@ -11,10 +11,10 @@
 //! # }
 //! ```
 //!
-//! Queries are written once (`with_conn!`) and checked by the compiler against both databases; where a dialect
-//! differs, the reason stands beside it. Rows are private: reading one is parsing, and a value that can't be is
-//! [`StoreError::Corrupt`](billing_domain::ports::StoreError::Corrupt), never a default. There is no rule of
-//! billing here.
+//! Queries are written once (`with_conn!`), and the compiler checks them against both databases. Where the dialects
+//! differ, a comment states the reason. Row types are private: reading a row parses it, and an invalid value is
+//! [`StoreError::Corrupt`](billing_domain::ports::StoreError::Corrupt), never a default. This crate contains no billing
+//! rules.
 
 mod arrays;
 mod backup;

@@ -1,9 +1,9 @@
-//! The turnstile in front of a customer's contracts, on PostgreSQL.
+//! The lock gate in front of a customer's contracts, on PostgreSQL.
 //!
-//! Its row locks let those who share a row pass whoever waits for it alone, as long as there is always one who shares it: an
-//! edit would never reach a contract that events pour in on. So whoever wants a contract alone and doesn't get it at once
-//! closes the turnstile until its transaction ends, and whoever wants to share one walks through the turnstile first, without
-//! holding any contract yet.
+//! PostgreSQL's row locks let new shared locks pass a waiting exclusive lock. An edit would never get an exclusive lock
+//! on a contract that constantly receives events. A transaction that does not get its exclusive lock at once therefore
+//! closes the customer's gate until it ends. A transaction that needs a shared lock first passes the gate, before it
+//! locks any contract.
 
 use std::collections::BTreeMap;
 
@@ -21,17 +21,17 @@ use uuid::Uuid;
 use crate::sql_types::Id;
 
 diesel::define_sql_function! {
-    /// Waits for an advisory lock that is held until the transaction ends.
+    /// Waits for an advisory lock that lasts until the transaction ends.
     fn pg_advisory_xact_lock(key: BigInt);
 }
 
-/// True once the turnstiles have been walked through.
+/// A condition that is true once the gates are passed.
 #[derive(Debug)]
 pub(crate) struct GatePassed {
     keys: Vec<i64>,
 }
 
-/// Walks through the turnstiles of customers whose contracts are to be shared; for any other lock through none.
+/// Passes the gates of customers whose contracts are to be locked shared. Any other lock passes no gate.
 pub(crate) fn pass_gate(customers: impl IntoIterator<Item = Uuid>, lock: Option<Lock>) -> GatePassed {
     let mut keys: Vec<i64> = match lock {
         Some(Lock::Shared) => customers.into_iter().map(key).collect(),
@@ -42,12 +42,12 @@ pub(crate) fn pass_gate(customers: impl IntoIterator<Item = Uuid>, lock: Option<
     GatePassed { keys }
 }
 
-/// Closes a customer's turnstile until the transaction ends.
+/// Closes a customer's gate until the transaction ends.
 pub(crate) fn close(connection: &mut PgConnection, customer: Uuid) -> QueryResult<()> {
     diesel::select(pg_advisory_xact_lock(key(customer))).execute(connection).map(drop)
 }
 
-/// A number for a customer. Two with one number only wait for each other.
+/// Returns a number for a customer. Customers with the same number only wait for each other.
 fn key(customer: Uuid) -> i64 {
     customer.as_u64_pair().1.cast_signed()
 }
@@ -70,8 +70,8 @@ impl<QS> SelectableExpression<QS> for GatePassed {}
 
 impl QueryFragment<Pg> for GatePassed {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        // Nothing of it depends on a row, so it is done once, before the first is held; and each is left as soon as it was
-        // entered, because a slice may have as many customers as events.
+        // The query does not depend on rows, so that it runs once, before the first row lock. Each gate lock is
+        // released at once, because an ingest batch can have as many customers as events.
         out.push_sql(
             "(SELECT count(CASE WHEN pg_advisory_lock_shared(walked.key)::text = '' \
              THEN pg_advisory_unlock_shared(walked.key) END) FROM unnest(",
@@ -84,32 +84,33 @@ impl QueryFragment<Pg> for GatePassed {
 
 impl QueryFragment<Sqlite> for GatePassed {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
-        // Its only writer holds every row already.
+        // SQLite's only writer already locks every row.
         out.push_sql("1 = 1");
         Ok(())
     }
 }
 
-/// The most turnstiles that are closed at a time. Their locks are in memory that all connections share.
+/// The maximum number of gates closed at a time. Advisory locks use memory that all connections share.
 const MAX_CLOSED: usize = 256;
 
-/// Holds contracts, each as it says, in the order of their references, with one statement: the turnstiles of those who are to be
-/// had alone are closed before the first contract is held and open again once the last one is; through those of the others it
-/// walks. A lateral subquery a contract, because a statement has one kind of lock for all rows of a table.
+/// Locks contracts in the order of their references, each shared or exclusively, with one statement. The statement
+/// closes the gates for exclusive locks before the first contract lock and opens them after the last one. For shared
+/// locks it only passes the gates. A lateral subquery per contract is necessary, because a statement has one lock mode
+/// for all rows of a table.
 #[derive(Debug)]
 pub(crate) struct LockContracts {
     organizations: Vec<Uuid>,
     customers: Vec<Uuid>,
     contracts: Vec<Uuid>,
     alone: Vec<bool>,
-    /// In one order, so that who closes some waits for whoever closed others.
+    /// The gates' keys, sorted, so that transactions that close several gates do not deadlock.
     turnstiles: Vec<i64>,
-    /// Whether a turnstile is closed, or only walked through.
+    /// Whether each gate is closed or only passed.
     closed: Vec<bool>,
 }
 
 impl LockContracts {
-    /// Of contracts; who holds one already leaves turnstiles alone.
+    /// Creates the statement. A transaction that already locks a contract uses no gates.
     pub(crate) fn new(contracts: &[(ContractKey, Lock)], is_first: bool) -> Self {
         let mut locks: BTreeMap<Uuid, (ContractKey, bool)> = BTreeMap::new();
         let mut turnstiles: BTreeMap<i64, bool> = BTreeMap::new();
@@ -138,7 +139,6 @@ impl LockContracts {
         Self { organizations, customers, contracts, alone: all_alone, turnstiles, closed }
     }
 
-    /// Whether there is nothing to hold.
     pub(crate) const fn is_empty(&self) -> bool {
         self.contracts.is_empty()
     }
@@ -161,7 +161,7 @@ impl QueryFragment<Pg> for LockContracts {
         out.push_bind_param::<Array<Id>, _>(&self.contracts)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Bool>, _>(&self.alone)?;
-        // As for who walks through, nothing of it depends on a row.
+        // As when passing gates, the query does not depend on rows.
         out.push_sql(
             ") AS w (organization_id, customer_id, contract_id, alone) WHERE (SELECT count(CASE \
              WHEN t.closed THEN pg_advisory_lock(t.key)::text = '' \

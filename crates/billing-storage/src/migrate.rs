@@ -1,4 +1,4 @@
-//! Migrations: embedded in the binary, run under a lock of ours, all or none.
+//! Migrations: embedded in the binary, run under a lock of their own, all or none.
 
 use billing_domain::ports::{StoreError, StoreResult};
 use diesel::connection::{Connection as _, SimpleConnection as _};
@@ -14,10 +14,10 @@ use crate::failure::{StatementError, unavailable};
 pub(crate) const SQLITE: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
 pub(crate) const POSTGRES: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
 
-/// Names our lock among a server's advisory locks.
+/// The key of the migration lock among the server's advisory locks.
 const LOCK_KEY: i64 = 0x7573_6167_6562_696c;
 
-/// What a step of migrating fails with: diesel_migrations gives boxed errors alone.
+/// The failure of a migration step; diesel_migrations returns only boxed errors.
 #[derive(Debug, thiserror::Error)]
 enum StepError {
     #[error(transparent)]
@@ -35,13 +35,13 @@ impl From<StepError> for StoreError {
     }
 }
 
-/// Runs a step in one transaction that no other server's step overlaps.
+/// Runs a step in one transaction that excludes the steps of other servers.
 macro_rules! alone {
     ($database:expr, |$connection:ident, $source:ident| $body:expr) => {
         match &$database.pools {
             Pools::Sqlite { writer, .. } => {
                 let mut link = take(writer)?;
-                // The write lock of the file is the lock.
+                // The file's write lock excludes other servers.
                 link.connection.immediate_transaction(|$connection: &mut SqliteConnection| {
                     let $source = &SQLITE;
                     $body
@@ -59,7 +59,7 @@ macro_rules! alone {
     };
 }
 
-/// Runs a step in one transaction on a server. It waits for as long as another server's takes.
+/// Runs a step in one transaction on a server. It waits without limit for the step of another server.
 fn alone_on<T>(
     connection: &mut PgConnection,
     step: impl FnOnce(&mut PgConnection) -> Result<T, StepError>,
@@ -73,10 +73,10 @@ fn alone_on<T>(
 }
 
 impl Database {
-    /// Brings the tables up to date: all missing migrations or none. Servers that start together wait for each other.
+    /// Applies all pending migrations or none. Servers that start at the same time wait for each other.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`](billing_domain::ports::StoreError::Unavailable) with the reason.
+    /// Returns [`StoreError::Unavailable`](billing_domain::ports::StoreError::Unavailable) with the reason.
     pub fn migrate(&self) -> StoreResult<Vec<String>> {
         alone!(self, |connection, source| {
             let done = connection.run_pending_migrations(Borrowed(source)).map_err(StepError::Migration)?;
@@ -84,10 +84,10 @@ impl Database {
         })
     }
 
-    /// Takes all tables away again, newest first, with everything in them.
+    /// Drops all tables with their contents, newest migration first.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`](billing_domain::ports::StoreError::Unavailable) with the reason.
+    /// Returns [`StoreError::Unavailable`](billing_domain::ports::StoreError::Unavailable) with the reason.
     pub fn revert_migrations(&self) -> StoreResult<Vec<String>> {
         alone!(self, |connection, source| {
             let done = connection.revert_all_migrations(Borrowed(source)).map_err(StepError::Migration)?;
@@ -95,21 +95,21 @@ impl Database {
         })
     }
 
-    /// Spreads a migrated database over the nodes of its cluster, where it was given the extension for that: all of its tables or
-    /// none. Work on them waits meanwhile.
+    /// Distributes all tables of a migrated database, or none, over the nodes of its cluster. It does nothing without
+    /// the extension. Other work on the tables waits.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] with the reason.
+    /// Returns [`StoreError::Unavailable`] with the reason.
     pub fn distribute(&self) -> StoreResult<Distribution> {
         let Pools::Postgres(pool) = &self.pools else { return Ok(Distribution::File) };
         let mut link = take(pool)?;
         Ok(alone_on(&mut link.connection, |connection| Ok(distribute::distribute(connection)?))?)
     }
 
-    /// The migrations this binary has and the database hasn't.
+    /// Returns the migrations of this binary that the database lacks.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`](billing_domain::ports::StoreError::Unavailable) with the reason.
+    /// Returns [`StoreError::Unavailable`](billing_domain::ports::StoreError::Unavailable) with the reason.
     pub fn pending_migrations(&self) -> StoreResult<Vec<String>> {
         alone!(self, |connection, source| {
             let pending = connection.pending_migrations(Borrowed(source)).map_err(StepError::Migration)?;
@@ -118,7 +118,7 @@ impl Database {
     }
 }
 
-/// diesel_migrations takes its source by value.
+/// A wrapper for diesel_migrations, which takes its source by value.
 struct Borrowed(&'static EmbeddedMigrations);
 
 impl<DB: diesel::backend::Backend> MigrationSource<DB> for Borrowed {

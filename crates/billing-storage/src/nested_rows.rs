@@ -1,5 +1,5 @@
-//! What stands under a row, as one more column of it: a JSON array with an array of columns for each row there. One statement
-//! reads a thing and its parts, however many there are of either.
+//! Related rows as one more column of a row: a JSON array with an array of columns per related row. One statement reads
+//! resources and their parts, regardless of their number.
 
 use diesel::backend::Backend;
 use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping, is_aggregate};
@@ -13,7 +13,7 @@ use crate::column_values::Columns;
 use crate::schema::CustomerColumns;
 use crate::sql_types::Json;
 
-/// How a column is told, as both databases can tell it exactly and alike: what stands before and after it.
+/// The text before and after a column that converts it to exact JSON, identical on both databases.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TextEncoding {
     postgres: [&'static str; 2],
@@ -21,17 +21,17 @@ pub(crate) struct TextEncoding {
 }
 
 impl TextEncoding {
-    /// A number or a text as it is.
+    /// A number or a text, unchanged.
     pub(crate) const PLAIN: Self = Self { postgres: ["", ""], sqlite: ["", ""] };
     /// An identifier in hexadecimal.
     pub(crate) const ID: Self = Self { postgres: ["", "::text"], sqlite: ["hex(", ")"] };
-    /// A decimal or a JSON column as a text.
+    /// A decimal or a JSON column as text.
     pub(crate) const TEXT: Self = Self { postgres: ["", "::text"], sqlite: ["", ""] };
     /// An instant in microseconds since 1970.
     pub(crate) const MICROS: Self = Self { postgres: ["(extract(epoch FROM ", ") * 1000000)::bigint"], sqlite: ["", ""] };
     /// A day counted from 1970.
     pub(crate) const DAY: Self = Self { postgres: ["(", " - DATE '1970-01-01')"], sqlite: ["", ""] };
-    /// Yes or no.
+    /// A boolean.
     pub(crate) const FLAG: Self = Self { postgres: ["", ""], sqlite: ["json(iif(", ", 'true', 'false'))"] };
 }
 
@@ -44,14 +44,14 @@ pub(crate) enum NestedColumn {
     All(&'static [NestedColumn]),
 }
 
-/// A database that tells what stands under a row.
+/// A database's JSON functions.
 trait JsonAggregation: Backend {
-    /// What makes an array of rows.
+    /// The function that aggregates an array of rows.
     const ROWS: &'static str;
-    /// What makes an array of columns.
+    /// The function that builds an array of columns.
     const COLUMNS: &'static str;
 
-    /// What stands before and after a column.
+    /// Returns the text before and after a column.
     fn around(form: TextEncoding) -> [&'static str; 2];
 }
 
@@ -131,18 +131,18 @@ macro_rules! nested_rows {
 }
 
 nested_rows! {
-    /// Under a document: its products, in their order.
+    /// A document's products, in their order.
     PartsOfDocument: [PLAIN "p.product_no"]
         "document_parts p WHERE p.document_id = documents.document_id AND p.customer_id = documents.customer_id"
         by "p.position";
-    /// Under a document: the sums of its family, where it is the one without a parent.
+    /// The sums of a family, read with its root document.
     SumsOfFamily: [
         PLAIN "s.product_no", PLAIN "s.discount_rate", PLAIN "s.tax_rate", PLAIN "s.tax_basis",
         PLAIN "s.base_minor", PLAIN "s.amount_minor"
     ]
         "family_sums s WHERE s.family_document_id = documents.document_id AND s.customer_id = documents.customer_id"
         by "s.product_no, s.discount_rate, s.tax_rate, s.tax_basis";
-    /// Under a contract's first document: the contract's charges. One is never without a document.
+    /// The contract's charges, read with the contract's first document. A charge always has a document.
     ChargesOfContract: [
         PLAIN "s.charge_ref", ID "s.customer_id", ID "s.contract_id", PLAIN "s.product_no", DAY "s.charged_on", PLAIN "s.name",
         TEXT "s.quantity", TEXT "s.unit_price", PLAIN "s.unit", PLAIN "s.currency", PLAIN "s.bill_with", PLAIN "s.discountable",
@@ -152,24 +152,24 @@ nested_rows! {
         "charges s WHERE documents.number_in_contract = 1 AND s.contract_id = documents.contract_id \
          AND s.customer_id = documents.customer_id"
         by "s.charge_ref";
-    /// Under a contract: what was agreed of its products, in the order in which it is put together.
+    /// The terms of a contract's products, in the order in which they are assembled.
     SegmentsOfContract: [PLAIN "s.product_no", DAY "s.in_force_from", PLAIN "s.version", PLAIN "s.end_reason", TEXT "s.terms"]
         "contract_products s WHERE s.contract_id = contracts.contract_id AND s.customer_id = contracts.customer_id"
         by "s.product_no, s.version, s.in_force_from";
-    /// Above a contract: its customer.
+    /// A contract's customer.
     CustomerOfContract: [
         ID "customers.customer_id", PLAIN "customers.customer_ref", all CustomerColumns, MICROS "customers.created_at"
     ]
         "customers WHERE customers.customer_id = contracts.customer_id"
         by "customers.customer_id";
-    /// Beside a contract that is held: its version when the statement began. Whoever held it before may have changed it since.
+    /// A locked contract's version when the statement began. A previous lock holder may have changed it since.
     VersionBefore: [PLAIN "v.version"]
         "contracts v WHERE v.contract_id = contracts.contract_id AND v.customer_id = contracts.customer_id"
         by "v.version";
-    /// Under a running total: the contract's drafts and void documents on which events of its period stand that aren't
-    /// deleted. There is no index of events by document. The one there is, by period and then document, tells whether a
-    /// document is there, whatever the number of events, by the first row of an order that only the index has: PostgreSQL
-    /// would go through the table for a first row without one, where it takes the document for a common one.
+    /// A running total's drafts and void documents that have events of its period which are not deleted. No index
+    /// contains events by document. The index by period and then document finds a document with one row, regardless of
+    /// the number of events. The query reads the first row in an order that only this index has. Otherwise PostgreSQL
+    /// could scan the table for the first row when it estimates that the document is common.
     DocumentsOfTotal: [ID "d.document_id"]
         "documents d WHERE d.customer_id = usage_totals.customer_id AND d.contract_id = usage_totals.contract_id \
          AND d.organization_id = usage_totals.organization_id AND d.lifecycle IN ('DRAFT', 'VOID') \

@@ -1,4 +1,4 @@
-//! How SQLite finds what it is asked for, for tests.
+//! SQLite's query plans, for tests.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,14 +16,14 @@ struct Step {
     detail: String,
 }
 
-/// A statement, and the steps of its plan by SQLite's own words.
+/// A statement, and the steps of its plan as SQLite reports them.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) statement: String,
     pub(crate) steps: Vec<String>,
 }
 
-/// The plan of each statement that is sent to an empty database.
+/// Returns the plan of each statement that `ask` sends to an empty database.
 pub(crate) fn plans_of(ask: impl FnOnce(&mut Transaction<'_>)) -> Vec<Plan> {
     let directory = tempfile::TempDir::new().expect("a directory");
     let url = format!("sqlite://{}/usage.sqlite3", directory.path().display());

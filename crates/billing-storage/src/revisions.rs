@@ -1,4 +1,4 @@
-//! Next revisions of events given to PostgreSQL as an array for each column.
+//! Next revisions of events, sent to PostgreSQL as one array per column.
 
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
@@ -8,15 +8,15 @@ use uuid::Uuid;
 use crate::arrays::{Columns, InsertRows, push_rows};
 use crate::sql_types::Id;
 
-/// What events are found by; it never changes.
+/// The immutable key of events.
 const KEY: [&str; 2] = ["event_id", "customer_id"];
-/// What a row of next revisions says besides its columns: the revision before it.
+/// The additional column of a next revision: the revision that it replaces.
 pub(crate) const SUPERSEDED: &str = "superseded";
 
-/// Puts next revisions in the place of events that have the revision before, each once.
+/// A statement that replaces events with their next revisions, if they have the expected previous revision.
 #[derive(Debug)]
 pub(crate) struct ReplaceEvents {
-    /// Those of events, then [`SUPERSEDED`].
+    /// The columns of events, then [`SUPERSEDED`].
     columns: Columns,
     organization: Uuid,
 }
@@ -27,10 +27,10 @@ impl ReplaceEvents {
     }
 }
 
-/// Keeps superseded revisions, and whether each is the one that its document was issued with: later ones that make no difference to
-/// the total stay on it, too.
+/// Saves superseded revisions, and for each whether its document was issued with it. Later revisions that do not change
+/// the total also stay on that document.
 pub(crate) fn keep_revisions(columns: Columns) -> InsertRows {
-    // Scalar queries: of EXISTS PostgreSQL may make one that reads all documents, to look each one up in that.
+    // Scalar queries, because PostgreSQL can turn EXISTS into a scan of all documents.
     let billed = "coalesce((SELECT documents.lifecycle IN ('ISSUED', 'UNCOLLECTIBLE') FROM documents \
         WHERE documents.document_id = n.document_id AND documents.customer_id = n.customer_id), FALSE) \
         AND (SELECT 1 FROM usage_event_revisions earlier WHERE earlier.event_id = n.event_id \
@@ -38,7 +38,7 @@ pub(crate) fn keep_revisions(columns: Columns) -> InsertRows {
     InsertRows::new("usage_event_revisions", columns).with("billed", billed).on_conflict("")
 }
 
-// Without a fixed identity a statement is found again by its text.
+// Without a static query id, diesel caches the statement by its text.
 impl QueryId for ReplaceEvents {
     type QueryId = ();
     const HAS_STATIC_QUERY_ID: bool = false;

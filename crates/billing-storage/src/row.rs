@@ -1,4 +1,4 @@
-//! Reading a row is parsing: a value that can't be is [`StoreError::Corrupt`], with table, key and column.
+//! Row parsing: an invalid value is [`StoreError::Corrupt`], with table, key and column.
 
 use std::fmt;
 
@@ -17,19 +17,19 @@ use uuid::Uuid;
 use crate::sql_types::{Dec, JsonText, date_from_days};
 use crate::text_value::TextValue;
 
-/// A column's value, readable or not: the query succeeds, and the row's reader says which row it was.
+/// A column's value, readable or not. The query succeeds either way, and the reader of the row reports the row.
 #[derive(Clone, Debug, PartialEq, Eq, AsExpression, FromSqlRow)]
 #[diesel(sql_type = Dec)]
 pub(crate) struct Cell<T>(Result<T, String>);
 
 impl Cell<Decimal> {
-    /// A decimal with the digits of a text.
+    /// Parses a decimal with exactly the digits of the text.
     pub(crate) fn exact(text: &str) -> Self {
         Self(Decimal::from_str_exact(text).map_err(|error| error.to_string()))
     }
 }
 
-/// On its way into a statement again.
+/// Binds the value to another statement.
 impl<T, DB> ToSql<Dec, DB> for Cell<T>
 where
     DB: Backend,
@@ -53,7 +53,7 @@ where
     }
 }
 
-/// A value in an array of what stands [`under`](crate::under) a row: a text that its type reads.
+/// Reads a value in an array of [nested rows](crate::nested_rows) from its text.
 impl<'de> Deserialize<'de> for Cell<Uuid> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
@@ -61,7 +61,7 @@ impl<'de> Deserialize<'de> for Cell<Uuid> {
     }
 }
 
-/// As for an identifier.
+/// Reads a decimal from its text.
 impl<'de> Deserialize<'de> for Cell<Decimal> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
@@ -69,7 +69,7 @@ impl<'de> Deserialize<'de> for Cell<Decimal> {
     }
 }
 
-/// As for an identifier: microseconds since 1970.
+/// Reads microseconds since 1970.
 impl<'de> Deserialize<'de> for Cell<Timestamp> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let micros = i64::deserialize(deserializer)?;
@@ -77,7 +77,7 @@ impl<'de> Deserialize<'de> for Cell<Timestamp> {
     }
 }
 
-/// As for an identifier: days since 1970.
+/// Reads days since 1970.
 impl<'de> Deserialize<'de> for Cell<NaiveDate> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let days = i64::deserialize(deserializer)?;
@@ -85,7 +85,7 @@ impl<'de> Deserialize<'de> for Cell<NaiveDate> {
     }
 }
 
-/// Where a row is: for the message of what can't be read in it.
+/// The location of a row, for error messages.
 pub(crate) struct Row<K> {
     table: &'static str,
     key: K,
@@ -96,53 +96,53 @@ impl<K: fmt::Display> Row<K> {
         Self { table, key }
     }
 
-    /// Names what is wrong with a column.
+    /// Returns the error for an invalid column.
     pub(crate) fn corrupt(&self, column: &str, why: impl fmt::Display) -> StoreError {
         StoreError::Corrupt(format!("{} {}, {column}: {why}", self.table, self.key))
     }
 
-    /// A value of one of our SQL types.
+    /// Returns a value of one of our SQL types.
     pub(crate) fn cell<T>(&self, column: &str, cell: Cell<T>) -> StoreResult<T> {
         cell.0.map_err(|why| self.corrupt(column, why))
     }
 
-    /// As [`cell`](Self::cell), where there may be none.
+    /// Returns an optional value, as [`cell`](Self::cell).
     pub(crate) fn optional<T>(&self, column: &str, cell: Option<Cell<T>>) -> StoreResult<Option<T>> {
         cell.map(|cell| self.cell(column, cell)).transpose()
     }
 
-    /// A text with a meaning: a name, a reference, a word.
+    /// Parses a text into its domain type, such as a name, a reference or an enum word.
     pub(crate) fn leaf<T: TextValue>(&self, column: &str, text: &str) -> StoreResult<T> {
         T::parse_text(text).ok_or_else(|| self.corrupt(column, format_args!("{text:?} is not {}", T::WHAT)))
     }
 
-    /// As [`leaf`](Self::leaf), where there may be none.
+    /// Parses an optional text, as [`leaf`](Self::leaf).
     pub(crate) fn optional_leaf<T: TextValue>(&self, column: &str, text: Option<&str>) -> StoreResult<Option<T>> {
         text.map(|text| self.leaf(column, text)).transpose()
     }
 
-    /// What a conversion from the column's own type gives.
+    /// Returns the result of a conversion from the column's type.
     pub(crate) fn checked<T, E: fmt::Display>(&self, column: &str, value: Result<T, E>) -> StoreResult<T> {
         value.map_err(|why| self.corrupt(column, why))
     }
 
-    /// The rows that stand [`under`](crate::under) it.
+    /// Parses the [nested rows](crate::nested_rows) of this row.
     pub(crate) fn under<T: DeserializeOwned>(&self, what: &str, text: Option<&JsonText>) -> StoreResult<Vec<T>> {
         text.map_or_else(|| Ok(Vec::new()), |text| self.json(what, text))
     }
 
-    /// A JSON column.
+    /// Parses a JSON column.
     pub(crate) fn json<T: DeserializeOwned>(&self, column: &str, text: &JsonText) -> StoreResult<T> {
         self.checked(column, serde_json::from_str(&text.0))
     }
 }
 
-/// Writes a value of ours as JSON text.
+/// Serializes a value as JSON text.
 pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> StoreResult<JsonText> {
     serde_json::to_string(value).map(JsonText).map_err(|error| StoreError::Corrupt(format!("not to be written as JSON: {error}")))
 }
 
-/// A readable cell of an identifier that was just compared with: the key of messages.
+/// Shows a readable identifier, which is the key in error messages.
 impl fmt::Display for Cell<Uuid> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {

@@ -1,4 +1,4 @@
-//! The tables that have code. Columns are as the migrations make them, on both databases.
+//! The tables that the code uses. The columns match the migrations on both databases.
 
 use billing_domain::catalog::{PricingContent, UsageProductProfile};
 use billing_domain::party::bank::BankAccountProfile;
@@ -25,7 +25,7 @@ macro_rules! tables {
 }
 
 editable_tables! {
-    /// What can be edited of an entity.
+    /// The editable columns of an entity.
     entities (organization_id, entity_ref) { organization_id -> Id, entity_ref -> Text }
         EntityColumns of EntityProfile {
             name -> Text,
@@ -42,7 +42,7 @@ editable_tables! {
             taxes -> Nullable<Json>,
             paper -> Nullable<Json>,
         }
-    /// What can be edited of a customer.
+    /// The editable columns of a customer.
     customers (customer_id) { customer_id -> Id, organization_id -> Id, customer_ref -> Text }
         CustomerColumns of CustomerProfile {
             name -> Text,
@@ -59,7 +59,7 @@ editable_tables! {
             legal -> Nullable<Json>,
             buyer_reference -> Nullable<Text>,
         }
-    /// What can be edited of a usage product.
+    /// The editable columns of a usage product.
     usage_products (organization_id, usage_product_ref) { organization_id -> Id, usage_product_ref -> Text }
         UsageProductColumns of UsageProductProfile {
             name -> Text,
@@ -67,7 +67,7 @@ editable_tables! {
             unit_code -> Text,
             aggregation -> Text,
         }
-    /// What can be edited of a pricing.
+    /// The editable columns of a pricing.
     pricings (organization_id, pricing_ref) { organization_id -> Id, pricing_ref -> Text }
         PricingColumns of PricingContent {
             name -> Text,
@@ -75,7 +75,7 @@ editable_tables! {
             minimum_fee -> Nullable<Dec>,
             line_items -> Json,
         }
-    /// What can be edited of a bank account.
+    /// The editable columns of a bank account.
     bank_accounts (organization_id, account_ref) { organization_id -> Id, account_ref -> Text }
         BankAccountColumns of BankAccountProfile {
             account_name -> Nullable<Text>,

@@ -1,4 +1,4 @@
-//! Whether a database is one of ours that this release knows, found out before anything in it is changed.
+//! Checks that a database belongs to this program and that this release supports it, before any change to the database.
 
 use std::collections::BTreeSet;
 
@@ -13,18 +13,18 @@ use diesel_migrations::EmbeddedMigrations;
 use crate::connect::ConnectError;
 use crate::migrate::{POSTGRES, SQLITE};
 
-/// Versions of migrations before 0.1.0 begin so: `00000000000001` and those after it.
+/// The prefix of migration versions before 0.1.0: `00000000000001` and later.
 const DEVELOPMENT: &str = "0000000000";
 
-/// Which migrations were run; diesel_migrations makes and keeps this table.
+/// The applied migrations; diesel_migrations creates and maintains this table.
 const VERSIONS: &str = "SELECT version FROM __diesel_schema_migrations";
 
 #[derive(QueryableByName)]
 struct TablesPresent {
-    /// Whether there are tables at all.
+    /// Whether any tables exist.
     #[diesel(sql_type = Bool)]
     tables: bool,
-    /// Whether there is the table of migrations.
+    /// Whether the table of migrations exists.
     #[diesel(sql_type = Bool)]
     migrations: bool,
 }
@@ -35,8 +35,8 @@ struct Version {
     version: String,
 }
 
-/// Rejects a SQLite file that has the tables of another program, of a development version or of a newer release. A file belongs to
-/// one program.
+/// Rejects a SQLite file with the tables of another program, of a development version or of a newer release. A file
+/// belongs to one program.
 pub(crate) fn check_sqlite(connection: &mut SqliteConnection) -> Result<(), ConnectError> {
     let held: TablesPresent = diesel::sql_query(
         "SELECT count(*) > 0 AS tables, coalesce(max(name = '__diesel_schema_migrations'), 0) AS migrations FROM sqlite_master",
@@ -54,8 +54,8 @@ pub(crate) fn check_sqlite(connection: &mut SqliteConnection) -> Result<(), Conn
     }
 }
 
-/// Rejects a PostgreSQL schema of a development version or of a newer release, or with another program's migrations. Other tables are
-/// accepted: extensions create some.
+/// Rejects a PostgreSQL schema of a development version or of a newer release, or with another program's migrations.
+/// Other tables are accepted, because extensions create some.
 pub(crate) fn check_postgres(connection: &mut PgConnection) -> Result<(), ConnectError> {
     let held: TablesPresent =
         diesel::sql_query("SELECT true AS tables, to_regclass('__diesel_schema_migrations') IS NOT NULL AS migrations")

@@ -1,16 +1,17 @@
-//! Our own SQL types: one column type per meaning, with the representation each database keeps it in.
+//! Custom SQL types: one column type per meaning, with its representation in each database.
 //!
 //! | type | PostgreSQL | SQLite |
 //! |---|---|---|
 //! | [`Id`] | `UUID` | `BLOB`, 16 bytes |
 //! | [`Ts`] | `TIMESTAMPTZ` | `INTEGER`, microseconds since 1970 in UTC |
-//! | [`Day`] | `DATE` | `INTEGER`, days since 1970: text stops sorting after the year 9999 |
-//! | [`Dec`] | `NUMERIC` | `TEXT`: exact, but never to be compared or summed in SQL |
+//! | [`Day`] | `DATE` | `INTEGER`, days since 1970: text does not sort after the year 9999 |
+//! | [`Dec`] | `NUMERIC` | `TEXT`: exact, but never compared or summed in SQL |
 //! | [`Json`] | `JSON` | `TEXT` |
 //!
-//! What must keep its bytes is text on both: not every database that speaks as PostgreSQL does keeps what JSON is given.
+//! Byte-exact values are text on both databases: some PostgreSQL-compatible databases do not preserve the bytes of
+//! JSON.
 //!
-//! On both sides a decimal keeps its scale: 1.50 stays 1.50. A float never comes near.
+//! A decimal keeps its scale on both databases: 1.50 stays 1.50. Floats are never used.
 
 use std::io::Write as _;
 
@@ -52,13 +53,13 @@ pub struct Day;
 #[allow(unreachable_pub, reason = "diesel's tables are public inside their private module")]
 pub struct Dec;
 
-/// JSON text, kept as it is written.
+/// JSON text that is stored unchanged.
 #[derive(SqlType, QueryId)]
 #[diesel(postgres_type(oid = 114, array_oid = 199), sqlite_type(name = "Text"))]
 #[allow(unreachable_pub, reason = "diesel's tables are public inside their private module")]
 pub struct Json;
 
-/// A value on its way into a statement: a foreign type can't be an expression of diesel's by itself.
+/// A value bound to a statement. The wrapper is needed because a foreign type cannot implement diesel's `Expression`.
 #[derive(Clone, Copy, Debug, AsExpression)]
 #[diesel(sql_type = Id, sql_type = Ts, sql_type = Day, sql_type = Dec)]
 pub(crate) struct Bound<T>(pub(crate) T);
@@ -78,7 +79,7 @@ macro_rules! bound {
 }
 bound!(Id, Ts, Day, Dec);
 
-/// The text of a JSON column, or of one of text where it must keep its bytes on every database.
+/// The text of a JSON column, or of a text column for JSON that must stay byte-exact.
 #[derive(Clone, Debug, PartialEq, Eq, AsExpression, FromSqlRow, serde::Deserialize)]
 #[diesel(sql_type = Json, sql_type = Text)]
 pub(crate) struct JsonText(pub(crate) String);
@@ -207,13 +208,13 @@ impl FromSql<Dec, Sqlite> for Decimal {
     }
 }
 
-/// Digits of a [`PgNumeric`] are groups of four, counted from the point.
+/// The digits of a [`PgNumeric`] are groups of four, counted from the decimal point.
 const GROUP: i128 = 10_000;
 
 fn numeric(value: Decimal) -> Result<PgNumeric, std::num::TryFromIntError> {
     let scale = u16::try_from(value.scale())?;
     let groups_after_point = scale.div_ceil(4);
-    // At most 96 bits and three more digits: far from the end of an i128.
+    // The product has at most 96 bits and three more digits, which fits an i128.
     let mut rest = value.mantissa().abs() * 10i128.pow(u32::from(groups_after_point * 4 - scale));
     let mut digits = Vec::new();
     while rest > 0 {
@@ -239,7 +240,7 @@ fn decimal(weight: i16, scale: u16, digits: &[i16]) -> deserialize::Result<Decim
     for digit in digits {
         mantissa = mantissa.checked_mul(GROUP).and_then(|m| m.checked_add(i128::from(*digit))).ok_or_else(beyond)?;
     }
-    // The last group stands for 10000^last; bring the mantissa to the column's scale.
+    // The last group stands for 10000^last; this brings the mantissa to the column's scale.
     let last = i32::from(weight) + 1 - i32::try_from(digits.len())?;
     let shift = last * 4 + i32::from(scale);
     let power = 10i128.checked_pow(shift.unsigned_abs()).ok_or_else(beyond)?;

@@ -1,5 +1,5 @@
-//! A statement put together from texts and values: for lists whose conditions and order depend on what is asked. diesel's boxed
-//! queries can't compare rows of columns, and don't let an index be chosen.
+//! A statement composed of texts and values, for lists whose conditions and order depend on the request. diesel's boxed
+//! queries cannot compare rows of columns and cannot select an index.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::sql_types::{Day, Id, Ts};
 
-/// More values than this are rare, and a prepared statement for each number of values would fill the cache.
+/// Longer lists are rare, and a prepared statement for each length would fill the cache.
 const MAX_PREPARED_VALUES: usize = 32;
 
 /// A statement whose rows have the SQL type `R`.
@@ -28,7 +28,7 @@ pub(crate) struct Statement<R> {
 #[derive(Clone, Debug)]
 enum Part {
     Sql(Cow<'static, str>),
-    /// On one of the databases alone.
+    /// Text for one database only.
     OnSqlite(&'static str),
     OnPostgres(&'static str),
     Id(Uuid),
@@ -39,12 +39,12 @@ enum Part {
 }
 
 impl<R> Statement<R> {
-    /// One that begins so.
+    /// Creates a statement that begins with `sql`.
     pub(crate) fn new(sql: impl Into<Cow<'static, str>>) -> Self {
         Self { parts: vec![Part::Sql(sql.into())], row: PhantomData }
     }
 
-    /// The same with rows of another type after another beginning.
+    /// Returns a copy with another beginning and another row type.
     pub(crate) fn after<S>(&self, sql: impl Into<Cow<'static, str>>) -> Statement<S> {
         let mut parts = vec![Part::Sql(sql.into())];
         parts.extend(self.parts.iter().cloned());
@@ -55,12 +55,12 @@ impl<R> Statement<R> {
         self.push(Part::Sql(sql.into()))
     }
 
-    /// A text on SQLite alone.
+    /// Adds text for SQLite only.
     pub(crate) fn on_sqlite(&mut self, sql: &'static str) -> &mut Self {
         self.push(Part::OnSqlite(sql))
     }
 
-    /// A text on PostgreSQL alone.
+    /// Adds text for PostgreSQL only.
     pub(crate) fn on_postgres(&mut self, sql: &'static str) -> &mut Self {
         self.push(Part::OnPostgres(sql))
     }
@@ -85,7 +85,7 @@ impl<R> Statement<R> {
         self.push(Part::Number(number))
     }
 
-    /// Another at the end.
+    /// Appends another statement.
     pub(crate) fn append<S>(&mut self, other: Statement<S>) -> &mut Self {
         self.parts.extend(other.parts);
         self
@@ -97,7 +97,7 @@ impl<R> Statement<R> {
     }
 }
 
-// Without a fixed identity a statement is found again by its text.
+// Without a static query id, diesel caches the statement by its text.
 impl<R> QueryId for Statement<R> {
     type QueryId = ();
     const HAS_STATIC_QUERY_ID: bool = false;

@@ -1,5 +1,5 @@
-//! What contracts agree on, kept in memory: it takes longer to read than all else that an event on a draft asks for, and is the
-//! same for as long as nobody edits the contract.
+//! A cache of contract terms. Reading the terms would take longer than all other work for an event on a draft, and they
+//! change only when the contract is edited.
 
 use std::sync::Arc;
 
@@ -8,16 +8,17 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-/// What is kept at most, in bytes, about.
+/// The approximate maximum size in bytes.
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
-/// What terms take in memory for each byte that they are written in, and for themselves, about.
+/// The approximate memory use of terms: per stored byte, and per entry.
 const FOR_A_BYTE: u64 = 3;
 const FOR_ITSELF: u64 = 256;
-/// Contracts of a usual size that there is room for.
+/// The number of typical contracts that fit into the cache.
 const CONTRACTS: usize = 10_000;
 
-/// The newest terms of contracts by `contracts.terms_id`, which each version of a contract has another of. So what is kept is
-/// never out of date, whatever other servers do, and what was read in a transaction that is undone is never asked for again.
+/// The newest terms of contracts by `contracts.terms_id`, which differs for each version of a contract. Entries are
+/// therefore never stale, even if other servers change contracts. Terms read in a rolled-back transaction are never
+/// requested again.
 pub(crate) struct TermsCache {
     kept: Cache<Uuid, CacheEntries, ByBytes>,
 }
@@ -44,12 +45,12 @@ impl Default for TermsCache {
 }
 
 impl TermsCache {
-    /// The products of a contract with these terms, if they were read before.
+    /// Returns the products of a contract with these terms, if they are cached.
     pub(crate) fn get(&self, terms_id: Uuid) -> Option<Arc<[ContractProduct]>> {
         self.kept.get(&terms_id).map(|kept| kept.products)
     }
 
-    /// Keeps what was read, which is `written` in so many bytes.
+    /// Caches the terms; `written` is their stored length in bytes.
     pub(crate) fn keep(&self, terms_id: Uuid, products: &[ContractProduct], written: usize) {
         let written = u64::try_from(written).unwrap_or(MAX_BYTES);
         let bytes = written.saturating_mul(FOR_A_BYTE).saturating_add(FOR_ITSELF);

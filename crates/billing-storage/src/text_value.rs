@@ -1,4 +1,4 @@
-//! Values that are one text each, in a column or inside JSON: names, references, words, exact numbers.
+//! Values that are stored as one text, in a column or in JSON: names, references, enum words and exact numbers.
 
 use std::fmt;
 
@@ -31,15 +31,15 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
 
-/// One text, there and back.
+/// A value that converts to a text and back.
 pub(crate) trait TextValue: Sized {
-    /// What it is, for messages.
+    /// The name of the type in messages.
     const WHAT: &'static str;
 
-    /// As it is stored.
+    /// Returns the stored text.
     fn to_text(&self) -> String;
 
-    /// Reads what [`show`](Self::show) wrote; `None` for anything else.
+    /// Parses the output of [`to_text`](Self::to_text); returns `None` for any other text.
     fn parse_text(text: &str) -> Option<Self>;
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn deserialize<'de, T: TextValue, D: Deserializer<'de>>(deserializer:
     T::parse_text(&text).ok_or_else(|| D::Error::custom(format_args!("{text:?} is not {}", T::WHAT)))
 }
 
-/// The same for what may be absent.
+/// The serde functions for optional values.
 pub(crate) mod option {
     use super::{Deserializer, Serializer, TextValue};
     use serde::Deserialize;
@@ -75,7 +75,7 @@ pub(crate) mod option {
     }
 }
 
-/// The same for lists.
+/// The serde functions for lists.
 pub(crate) mod list {
     use super::{Deserializer, Serializer, TextValue};
     use serde::Deserialize as _;
@@ -127,14 +127,14 @@ macro_rules! words {
     )+};
 }
 
-/// As text by its own [`Display`](fmt::Display).
+/// Converts a value with its [`Display`](fmt::Display) implementation.
 fn shown<T: fmt::Display>(value: &T) -> String {
     value.to_string()
 }
 
 leaves! {
     OneLine, "one line of text", shown, |text| Self::parse(text).ok();
-    // Several notes joined may be longer than one may be.
+    // Joined notes can be longer than the limit for a single one.
     Prose, "text", shown, |text| if text.is_empty() { None } else { Self::joined(&[text]) };
     CustomerRef, "a reference", shown, |text| Self::parse(text).ok();
     EntityRef, "a reference", shown, |text| Self::parse(text).ok();
@@ -215,7 +215,7 @@ words! {
     Role, "a role" { Role::Read = "read", Role::Finance = "finance", Role::Operator = "operator", Role::Owner = "owner" }
 }
 
-/// `30.86 EUR`, with exactly the digits the currency has.
+/// Parses `30.86 EUR`, with exactly the digits of the currency.
 fn read_money(text: &str) -> Option<Money> {
     let (amount, currency) = text.split_once(' ')?;
     let money = Money::round(Decimal::from_str_exact(amount).ok()?, Currency::from_code(currency).ok()?).ok()?;

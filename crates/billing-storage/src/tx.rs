@@ -1,4 +1,4 @@
-//! One transaction, on either database.
+//! A transaction on either database.
 
 use billing_domain::ports::{RollBack, Savepoints, StoreError, StoreResult, Tx};
 use diesel::connection::{AnsiTransactionManager, TransactionManager as _};
@@ -16,24 +16,24 @@ pub(crate) enum Connection<'a> {
     Postgres(&'a mut PgConnection),
 }
 
-/// A transaction, as the ports see it.
+/// A transaction that implements the ports.
 pub(crate) struct Transaction<'a> {
     pub(crate) connection: Connection<'a>,
-    /// The first statement that failed. It undoes the transaction even if the work ignores its error: on
-    /// PostgreSQL nothing after it would be stored anyway.
+    /// The first failed statement. It rolls back the transaction even if the work ignores its error. PostgreSQL would
+    /// discard all later statements anyway.
     failure: Option<StatementError>,
-    /// Whether a contract was held. Who holds one waits for another without a [turnstile](crate::lock_gate): whoever closed it
-    /// may wait for the one that is held.
+    /// Whether a contract is locked. A transaction with a lock waits for another contract without a [lock
+    /// gate](crate::lock_gate). The transaction that closed the gate may wait for the locked contract.
     pub(crate) holds_contracts: bool,
-    /// Whether its connection may have left turnstiles closed: it failed while it waited behind them.
+    /// Whether the connection may still keep lock gates closed, because it failed while waiting behind them.
     pub(crate) leaves_turnstiles: bool,
-    /// What was locked, in debug builds.
+    /// The locks of the transaction, tracked in debug builds.
     pub(crate) held: HeldLocks,
-    /// What contracts agree on that was read before.
+    /// Contract terms that were read before.
     pub(crate) terms: &'a TermsCache,
-    /// Whether its statements may take as long as a reader takes their rows.
+    /// Whether statements may take as long as a consumer needs for the rows.
     pub(crate) reads_long: bool,
-    /// Whether customers may be [spread](crate::distribute) over nodes: what holds rows goes to one of them then.
+    /// Whether customers may be [distributed](crate::distribute) over nodes. A locking statement then goes to one node.
     pub(crate) is_spread: bool,
 }
 
@@ -51,13 +51,13 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Whether it runs in this process, on a file.
+    /// Returns whether the database is a SQLite file in this process.
     pub(crate) const fn is_sqlite(&self) -> bool {
         matches!(self.connection, Connection::Sqlite(_))
     }
 
-    /// The connection where one statement writes any number of rows: SQLite is asked in the same process, and where customers are
-    /// spread a statement goes to one node.
+    /// Returns the connection if one statement should write many rows. Returns `None` on SQLite, which runs in the same
+    /// process, and on a distributed database, where a statement goes to one node.
     pub(crate) fn with_arrays(&mut self) -> Option<&mut PgConnection> {
         match &mut self.connection {
             Connection::Postgres(connection) if !self.is_spread => Some(connection),
@@ -65,23 +65,23 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// What failed, if anything did.
+    /// Returns the failure, if any.
     pub(crate) fn into_failure(self) -> Option<StatementError> {
         self.failure
     }
 
-    /// Remembers a failed statement.
+    /// Records a failed statement.
     pub(crate) fn failed(&mut self, table: &'static str, error: &Error) -> StoreError {
         self.remember(StatementError::of(table, error))
     }
 
-    /// Remembers that the transaction must not be kept.
+    /// Records a failure, so that the transaction is rolled back.
     pub(crate) fn remember(&mut self, failure: StatementError) -> StoreError {
         self.failure.get_or_insert_with(|| failure.clone());
         failure.into()
     }
 
-    /// A rule of the tables that the caller broke.
+    /// Rejects a call that violates a rule of the tables.
     pub(crate) fn refuse<T>(&mut self, what: String) -> StoreResult<T> {
         Err(self.remember(StatementError::Corrupt(what)))
     }
@@ -89,11 +89,12 @@ impl<'a> Transaction<'a> {
 
 impl Savepoints for Transaction<'_> {
     fn attempt(&mut self, part: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {
-        // Inside a transaction the manager begins, keeps and undoes savepoints.
+        // Inside a transaction, the transaction manager creates, releases and rolls back savepoints.
         with_conn!(self, "savepoint", |conn| AnsiTransactionManager::begin_transaction(conn))?;
         let decision = part(self);
         match (decision, &self.failure) {
-            // After a failed statement the whole transaction goes; on PostgreSQL no other would be taken.
+            // After a failed statement the whole transaction is rolled back; PostgreSQL would reject further
+            // statements.
             (_, Some(failure)) => Err(failure.clone().into()),
             (Ok(()), None) => with_conn!(self, "savepoint", |conn| AnsiTransactionManager::commit_transaction(conn)),
             (Err(RollBack), None) => {
@@ -103,8 +104,8 @@ impl Savepoints for Transaction<'_> {
     }
 }
 
-/// Runs a query body on the transaction's connection. The body is written once and pasted for each database, so
-/// that the compiler checks it against both, and everything diesel offers on one works on it.
+/// Runs a query body on the transaction's connection. The body is expanded for each database, so that the compiler
+/// checks it against both, and database-specific features of diesel also work.
 macro_rules! with_conn {
     ($tx:expr, $table:literal, |$connection:ident| $body:expr) => {{
         let outcome = match &mut $tx.connection {
@@ -130,8 +131,8 @@ macro_rules! with_conn {
 }
 pub(crate) use with_conn;
 
-/// Loads a query's rows and holds them until the transaction ends. The only writer of SQLite holds every row
-/// already, and it has no row locks.
+/// Loads a query's rows and locks them until the transaction ends. SQLite has no row locks, and its only writer already
+/// locks every row.
 macro_rules! load_held {
     ($tx:expr, $table:literal, $lock:expr, $query:expr) => {{
         let outcome: diesel::QueryResult<Vec<_>> = match (&mut $tx.connection, $lock) {
@@ -149,8 +150,8 @@ macro_rules! load_held {
 }
 pub(crate) use load_held;
 
-/// Loads columns of the one contract that a condition names, and holds it like [`load_held`]. Whoever doesn't get its first
-/// contract alone at once closes the customer's [turnstile](crate::lock_gate) before it waits.
+/// Loads columns of the one contract that a condition names, and locks it as [`load_held`]. If the exclusive lock on
+/// the first contract is not free, the transaction closes the customer's [lock gate](crate::lock_gate) before it waits.
 macro_rules! load_contract {
     ($tx:expr, $lock:expr, $contract:expr, $columns:expr) => {{
         let is_first = !$tx.holds_contracts;

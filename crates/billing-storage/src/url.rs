@@ -1,11 +1,11 @@
-//! Where the database is. Our own parser: what isn't clearly an address must never create a file.
+//! The database address. A custom parser ensures that an ambiguous address never creates a file.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// The address of a database: `sqlite://PATH` or `postgres://…`. Shown without its password.
+/// The address of a database: `sqlite://PATH` or `postgres://…`. Displayed without its password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DatabaseUrl(Address);
 
@@ -15,23 +15,23 @@ enum Address {
     Postgres(String),
 }
 
-/// Why a text is no database address. Never repeats the text, which may hold a password.
+/// The reason why a text is not a database address. Messages never repeat the text, because it may contain a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DatabaseUrlError {
-    /// Another scheme, or none.
+    /// The scheme is missing or unknown.
     #[error(
         "the database address must begin with sqlite://, postgres:// or postgresql://, such as sqlite://data/usage-billing.sqlite3"
     )]
     Scheme,
-    /// `sqlite://` without a file.
+    /// `sqlite://` has no path.
     #[error(
         "a database address that begins with sqlite:// must go on with the path of a file, such as sqlite://data/usage-billing.sqlite3"
     )]
     Path,
-    /// `sqlite://` with something that isn't part of a path.
+    /// `sqlite://` has parameters after the path.
     #[error("a database address that begins with sqlite:// takes a path alone, without ? # or control characters")]
     Parameters,
-    /// `postgres://` without a server, or with characters no address has.
+    /// `postgres://` has no server, or invalid characters.
     #[error(
         "a database address that begins with postgres:// must go on with a server and a database, such as postgres://user@host/database"
     )]
@@ -39,10 +39,10 @@ pub enum DatabaseUrlError {
 }
 
 impl DatabaseUrl {
-    /// Reads an address.
+    /// Parses an address.
     ///
     /// # Errors
-    /// [`DatabaseUrlError`] says what is wrong with it.
+    /// Returns [`DatabaseUrlError`] if the address is invalid.
     pub fn parse(text: &str) -> Result<Self, DatabaseUrlError> {
         let Some((scheme, rest)) = text.split_once("://") else { return Err(DatabaseUrlError::Scheme) };
         match scheme {
@@ -59,7 +59,7 @@ impl DatabaseUrl {
         }
     }
 
-    /// The file, of a SQLite database.
+    /// Returns the file of a SQLite database.
     pub fn file(&self) -> Option<&Path> {
         match &self.0 {
             Address::Sqlite(path) => Some(path),
@@ -67,7 +67,7 @@ impl DatabaseUrl {
         }
     }
 
-    /// What libpq takes, of a PostgreSQL database.
+    /// Returns the address of a PostgreSQL database, as libpq expects it.
     pub(crate) fn server(&self) -> Option<&str> {
         match &self.0 {
             Address::Sqlite(_) => None,
@@ -75,7 +75,7 @@ impl DatabaseUrl {
         }
     }
 
-    /// A message about this address without its password.
+    /// Returns a message about this address without its password.
     pub(crate) fn redact(&self, message: &str) -> String {
         match self.password() {
             Some(password) if !password.is_empty() => message.replace(password, "***"),
@@ -100,7 +100,7 @@ impl fmt::Display for DatabaseUrl {
         match &self.0 {
             Address::Sqlite(path) => write!(f, "sqlite://{}", path.display()),
             Address::Postgres(url) => match self.password() {
-                // The whole part is replaced, not the text: a password may be part of another word.
+                // The password is replaced by position, not by text, because the same text may occur elsewhere.
                 Some(password) => {
                     let at = password.as_ptr() as usize - url.as_ptr() as usize;
                     write!(f, "{}***{}", &url[..at], &url[at + password.len()..])

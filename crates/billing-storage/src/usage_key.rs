@@ -1,4 +1,4 @@
-//! Statements on running totals that diesel can't write so that they stay prepared.
+//! Statements on running totals that diesel cannot write as prepared statements.
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::usage::{UsageKey, UsageTotal};
@@ -33,7 +33,7 @@ impl<'a> KeyColumns<'a> {
     }
 }
 
-/// Replaces one running total: an UPDATE that stays prepared.
+/// Replaces one running total with a prepared UPDATE.
 #[derive(Debug)]
 pub(crate) struct PutTotal<'a> {
     organization: Uuid,
@@ -127,7 +127,7 @@ macro_rules! fragments {
 }
 fragments!(Pg, Sqlite);
 
-/// Replaces any number of running totals in one statement that stays prepared.
+/// Replaces any number of running totals in one prepared statement.
 #[derive(Debug, Default)]
 pub(crate) struct PutTotals {
     organization: Uuid,

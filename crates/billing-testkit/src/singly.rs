@@ -14,7 +14,7 @@ pub trait Singly: Tx {
     /// The rows of one contract's book; none where it isn't there.
     ///
     /// # Errors
-    /// Those of [`rows_of_books`](billing_domain::ports::Books::rows_of_books).
+    /// Those of [`rows_of_books`](billing_domain::ports::BookReader::rows_of_books).
     fn book_rows(&mut self, key: ContractKey) -> StoreResult<BookRows> {
         Ok(self.rows_of_books(&[key])?.remove(&key).unwrap_or_default())
     }
@@ -32,7 +32,7 @@ pub trait Singly: Tx {
     /// Stores one draft.
     ///
     /// # Errors
-    /// Those of [`open_documents`](billing_domain::ports::BookEntries::open_documents).
+    /// Those of [`open_documents`](billing_domain::ports::BookWriter::open_documents).
     fn open_document(&mut self, organization: OrganizationId, head: &DocumentHead, family: DocumentRef) -> StoreResult<()> {
         self.open_documents(organization, &[(head, family)])
     }
@@ -40,7 +40,7 @@ pub trait Singly: Tx {
     /// Replaces the ledger lines of one draft adjustment.
     ///
     /// # Errors
-    /// Those of [`put_lines_of_drafts`](billing_domain::ports::BookEntries::put_lines_of_drafts).
+    /// Those of [`put_lines_of_drafts`](billing_domain::ports::BookWriter::put_lines_of_drafts).
     fn put_ledger_lines(&mut self, key: DocumentKey, lines: &[LedgerLine]) -> StoreResult<()> {
         self.put_lines_of_drafts(key.organization, &[(key, lines)])
     }
@@ -48,7 +48,7 @@ pub trait Singly: Tx {
     /// Freezes one draft; `false` when it is a draft no more.
     ///
     /// # Errors
-    /// Those of [`issue_documents`](billing_domain::ports::BookEntries::issue_documents).
+    /// Those of [`issue_documents`](billing_domain::ports::BookWriter::issue_documents).
     fn issue_document(&mut self, key: DocumentKey, issued: &IssuedDocument) -> StoreResult<bool> {
         self.issue_documents(key.organization, &[(key, issued)])
     }
@@ -56,7 +56,7 @@ pub trait Singly: Tx {
     /// Adds to the sums of one customer's families.
     ///
     /// # Errors
-    /// Those of [`add_sums_of_families`](billing_domain::ports::BookEntries::add_sums_of_families).
+    /// Those of [`add_sums_of_families`](billing_domain::ports::BookWriter::add_sums_of_families).
     fn add_family_sums(&mut self, organization: OrganizationId, customer_id: CustomerId, added: &[FamilySum]) -> StoreResult<()> {
         self.add_sums_of_families(organization, &added.iter().map(|sum| (customer_id, sum.clone())).collect::<Vec<_>>())
     }

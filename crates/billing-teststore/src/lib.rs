@@ -1,5 +1,5 @@
-//! A real store for tests of use cases and of the interface: SQLite in a file that lies in memory, where the system has a
-//! file system for that.
+//! A real store for tests of use cases and of the HTTP API: a SQLite file, in memory if the system has an in-memory
+//! file system.
 //!
 //! ```
 //! use billing_domain::ports::{Access, Insertion, StoreError, transact};
@@ -25,9 +25,9 @@ use diesel::sql_types::Text;
 use diesel::sqlite::SqliteConnection;
 use tempfile::TempDir;
 
-/// Linux's file system in memory. Nothing else in this crate depends on it.
+/// Linux's in-memory file system. No other part of this crate depends on Linux.
 const IN_MEMORY: &str = "/dev/shm";
-/// Patient enough for a machine that compiles beside the tests.
+/// The wait is long enough for a machine that compiles during the tests.
 const OPTIONS: DatabaseOptions = DatabaseOptions { connections: 8, wait: Duration::from_secs(20), to_serve: false };
 
 /// A migrated and empty SQLite file. Migrating takes longer than most tests, so each process migrates once.
@@ -40,10 +40,10 @@ static TEMPLATE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     std::fs::read(&file).expect("the closed database is one file")
 });
 
-/// A SQLite store of its own, deleted when it is dropped. It fails on request.
+/// A separate SQLite store that is deleted when dropped. It can simulate failures.
 #[derive(Debug)]
 pub struct TestStore {
-    // Closed before its directory is deleted.
+    // The field order closes the database before the directory is deleted.
     database: Database,
     extra_runs: AtomicU32,
     is_unavailable: AtomicBool,
@@ -72,18 +72,18 @@ impl TestStore {
         Self { database, extra_runs: AtomicU32::new(0), is_unavailable: AtomicBool::new(false), directory }
     }
 
-    /// Runs the work of every later write this many times in vain before the run that counts, as a database does after
+    /// Runs and rolls back the work of every later write this many times before the final run, as a database does after
     /// conflicts.
     pub fn run_in_vain(&self, times: u32) {
         self.extra_runs.store(times, Ordering::Relaxed);
     }
 
-    /// Lets every later transaction fail with [`StoreError::Unavailable`], or succeed again.
+    /// Makes every later transaction fail with [`StoreError::Unavailable`], or succeed again.
     pub fn set_unavailable(&self, is_unavailable: bool) {
         self.is_unavailable.store(is_unavailable, Ordering::Relaxed);
     }
 
-    /// Returns every row of every table as text, in one order: two stores with equal contents are equal.
+    /// Returns every row of every table as text in a fixed order, so that stores with equal contents compare equal.
     pub fn contents(&self) -> Vec<String> {
         let path = file_in(&self.directory);
         let mut connection = SqliteConnection::establish(path.to_str().expect("UTF-8")).expect("the store's file");
@@ -103,7 +103,7 @@ impl TestStore {
             .expect("the store can be read")
     }
 
-    /// Returns the directory that holds the store's files, for a process that never drops the store.
+    /// Returns the directory of the store's files, for a process that never drops the store.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }

@@ -28,7 +28,7 @@ pub struct BatchOutcome {
 /// nothing else is. Any other is the [writer](super::UsageWriter)'s.
 ///
 /// # Errors
-/// As [`record_usage`], and [`once`](crate::idempotency::once) under a key.
+/// As [`record_usage`], and [`execute_once`](crate::idempotency::execute_once) under a key.
 pub fn record_batch(
     services: &Services<'_>,
     principal: &Principal,

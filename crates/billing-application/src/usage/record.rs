@@ -20,7 +20,7 @@ pub const NO_ANSWER: fn(&EventView) -> String = |_| String::new();
 /// get, in the transaction that stores it.
 ///
 /// # Errors
-/// [`UseCaseError::Store`] for the call, and [`UseCaseError::EventsRefused`] where [`Neighbours::AllOrNone`] was asked for;
+/// [`UseCaseError::Store`] for the call, and [`UseCaseError::EventsRefused`] where [`Atomicity::Atomic`] was asked for;
 /// for each event what refuses it.
 pub fn record_usage(
     services: &Services,

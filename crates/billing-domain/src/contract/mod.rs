@@ -1,5 +1,6 @@
-//! Contracts: a chain of immutable versions, each in force from a date (billing rules 7).
-//! What they cost is [`rating`](crate::rating)'s and [`document`](crate::document)'s business.
+//! Contracts: chains of immutable versions, each in force from a date (billing rules 7).
+//!
+//! Prices are applied in [`rating`](crate::rating), documents are in [`document`](crate::document).
 
 pub mod amendment;
 pub mod resolve;
@@ -17,64 +18,64 @@ use crate::violation::Violations;
 use schedule::BillingPeriod;
 use terms::ProductTerms;
 
-/// The most products of a contract.
+/// The maximum number of products of a contract.
 pub const MAX_PRODUCTS: usize = 100;
 
-/// A contract: what a customer is billed for, and everything it was ever agreed to be.
+/// A contract with all its versions. It states the products that a customer is billed for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contract {
-    /// Assigned by the service.
+    /// The reference, assigned by the service.
     pub contract_ref: ContractRef,
-    /// Counts the organization's contracts from 1.
+    /// The contract number, counted per organization from 1.
     pub number: u64,
-    /// The customer, for the store.
+    /// The customer's ID in the store.
     pub customer_id: CustomerId,
-    /// The customer, for people.
+    /// The customer's reference, chosen by the caller.
     pub customer_ref: CustomerRef,
-    /// Purchase order number.
+    /// The purchase order number.
     pub po_number: Option<OneLine>,
     /// The newest version, counted from 1.
     pub version: u32,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Timestamp,
-    /// When it was cancelled.
+    /// The time of cancellation.
     pub cancelled_at: Option<Timestamp>,
-    /// Its products in their order, ended ones included.
+    /// The products in their order, including ended products.
     pub products: Vec<ContractProduct>,
 }
 
-/// One product of a contract through all versions.
+/// One product of a contract with all its versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContractProduct {
-    /// Kept for the contract's whole life.
+    /// The product number. It never changes.
     pub no: ProductNo,
-    /// Versions of its terms, oldest first, of one version by date. From its date on, a segment takes the place of all
-    /// before it.
+    /// The segments of all versions, oldest version first, by date within a version. From its date on, a segment replaces
+    /// all earlier elements of the list.
     pub segments: Vec<Segment>,
 }
 
-/// What holds for a product from a date on, until the next segment's date.
+/// The terms of a product from a date until the date of the next segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The contract version that brought it.
+    /// The contract version that added the segment.
     pub version: u32,
-    /// The first day it is in force.
+    /// The first day in force.
     pub in_force_from: NaiveDate,
-    /// What is agreed.
+    /// The agreed terms.
     pub agreed: SegmentTerms,
 }
 
-/// What a segment says.
+/// The content of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SegmentTerms {
     /// The product is billed on these terms.
     Billed(Box<ProductTerms>),
-    /// Nothing is billed any more, because the contract was cancelled or an edit left the product out.
+    /// The product is no longer billed, because the contract was canceled or an edit removed the product.
     Ended(EndReason),
 }
 
 impl SegmentTerms {
-    /// The terms, of days that are billed.
+    /// Returns the terms, or `None` if the product is not billed.
     pub fn terms(&self) -> Option<&ProductTerms> {
         match self {
             Self::Billed(terms) => Some(terms),
@@ -90,56 +91,56 @@ impl SegmentTerms {
     }
 }
 
-/// Why a product is billed no more.
+/// The reason why a product is no longer billed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndReason {
-    /// The contract was cancelled.
+    /// The contract was canceled.
     Cancelled,
-    /// An edit left the product out.
+    /// An edit removed the product.
     Removed,
 }
 
-/// A contract's state on a day (billing rules 7).
+/// The state of a contract on a day (billing rules 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContractState {
-    /// Not started.
+    /// The first day is in the future.
     Pending,
-    /// Billing.
+    /// The contract bills.
     Active,
-    /// Cancelled, its last period still bills.
+    /// The contract is canceled, but its last period still bills.
     Cancelling,
-    /// Cancelled and over.
+    /// The contract is canceled and its last day has passed.
     Cancelled,
-    /// Over.
+    /// The last day has passed without a cancellation.
     Completed,
 }
 
-/// Days on which one set of terms holds: what a version's plan for a product is made of.
+/// An interval of a product's plan in which one set of terms is in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TermsInterval<'c> {
     /// The terms.
     pub terms: &'c ProductTerms,
-    /// The days.
+    /// The days of the interval.
     pub days: Period,
-    /// Why it ends before its terms do, where no other terms follow.
+    /// The reason why the interval ends before its terms do, if no other terms follow.
     pub cut: Option<EndReason>,
 }
 
-/// A billing period together with the terms in force in it.
+/// A billing period with the terms in force.
 #[derive(Clone, Copy, Debug)]
 pub struct ProductPeriod<'c> {
-    /// The product's number.
+    /// The product number.
     pub product_no: ProductNo,
     /// The product.
     pub product: &'c ContractProduct,
     /// The terms in force.
     pub terms: &'c ProductTerms,
-    /// The days.
+    /// The days of the period.
     pub period: BillingPeriod,
 }
 
 impl PartialEq for ProductPeriod<'_> {
-    /// Of one contract: a product's period with the same terms.
+    /// Compares periods of the same contract by product, days and terms.
     fn eq(&self, other: &Self) -> bool {
         self.product_no == other.product_no && self.period == other.period && self.terms == other.terms
     }
@@ -148,45 +149,45 @@ impl PartialEq for ProductPeriod<'_> {
 impl Eq for ProductPeriod<'_> {}
 
 impl ProductPeriod<'_> {
-    /// The days billed.
+    /// Returns the billed days.
     pub const fn days(&self) -> Period {
         self.period.span()
     }
 
-    /// The first day billed, which names the period within its product.
+    /// Returns the first billed day. It identifies the period within its product.
     pub const fn start(&self) -> NaiveDate {
         self.period.span().start()
     }
 }
 
 impl Contract {
-    /// What names it in a store, as an organization's.
+    /// Returns the key of the contract in an organization.
     pub const fn key(&self, organization: OrganizationId) -> ContractKey {
         ContractKey { organization, customer: self.customer_id, contract: self.contract_ref }
     }
 
-    /// Its number as people read it.
+    /// Returns the display form of the contract number.
     pub fn number_text(&self) -> String {
         format!("C-{}", self.number)
     }
 
-    /// Reads a number as people read it; `None` for anything else.
+    /// Parses the display form of a contract number. Returns `None` for any other text.
     pub fn read_number(text: &str) -> Option<u64> {
         let number: u64 = text.strip_prefix("C-")?.parse().ok()?;
         (number > 0 && format!("C-{number}") == text).then_some(number)
     }
 
-    /// Its state at an instant, by a zone's calendar.
+    /// Returns the state at an instant in a time zone.
     pub fn state(&self, zone: TimeZone, now: Timestamp) -> ContractState {
         self.state_on(zone.service_date(now))
     }
 
-    /// Its state on a day of the calendar that tells it.
+    /// Returns the state on a day.
     pub fn state_on(&self, today: NaiveDate) -> ContractState {
         let start = self.starts_on();
         let over = match self.effective_end_date() {
             Some(last) => today > last,
-            // Without a billed day a cancelled contract is over; one that never had products isn't.
+            // A canceled contract without a billed day is over. A contract that never had products is not.
             None => self.cancelled_at.is_some(),
         };
         match (self.cancelled_at, over) {
@@ -198,29 +199,29 @@ impl Contract {
         }
     }
 
-    /// The earliest first day of its products.
+    /// Returns the earliest first day of the products.
     pub fn starts_on(&self) -> Option<NaiveDate> {
         self.products.iter().filter_map(|product| product.billed().map(Period::start)).min()
     }
 
-    /// The entity whose calendar tells its state: that of its first product.
+    /// Returns the entity whose time zone determines the state: the entity of the first product.
     pub fn stating_entity(&self) -> Option<&EntityRef> {
         self.products.first().and_then(|product| product.newest_terms()).map(|terms| &terms.entity_ref)
     }
 
-    /// The latest last day of its products.
+    /// Returns the latest last day of the products.
     pub fn effective_end_date(&self) -> Option<NaiveDate> {
         self.products.iter().filter_map(|product| product.billed().map(Period::last_day)).max()
     }
 
-    /// The first day any of its products was ever to bill, in any version.
+    /// Returns the earliest first day of any product in any version.
     pub fn first_day(&self) -> Option<NaiveDate> {
         let starts = self.products.iter().flat_map(|product| &product.segments).map(|segment| segment.in_force_from);
         starts.min()
     }
 
-    /// The product and the first day of the period that bills a `ONCE` line item of a pricing: the first in which the contract has
-    /// it, whichever product that is of (billing rules 6).
+    /// Returns the product and the first day of the period that bills a `ONCE` line item of a pricing. This is the first
+    /// period in which any product of the contract has the line item (billing rules 6).
     pub fn once_billed_in(&self, pricing: &PricingRef, item: &LineItemId) -> Option<(NaiveDate, ProductNo)> {
         let has_item =
             |clip: &TermsInterval<'_>| clip.terms.pricing.pricing_ref == *pricing && clip.terms.line_item(item).is_some();
@@ -229,58 +230,58 @@ impl Contract {
         self.products.iter().filter_map(first).min()
     }
 
-    /// A product by its number.
+    /// Returns a product by number.
     pub fn product(&self, no: ProductNo) -> Option<&ContractProduct> {
         self.products.iter().find(|product| product.no == no)
     }
 
-    /// The entities its products are billed by, in any version.
+    /// Returns the entities that bill the products in any version.
     pub fn entity_refs(&self) -> impl Iterator<Item = &EntityRef> {
         self.products.iter().flat_map(|product| product.terms()).map(|terms| &terms.entity_ref)
     }
 }
 
 impl ContractProduct {
-    /// A product as a new contract has it: in force from its first day.
+    /// Creates a product of a new contract, in force from its first day.
     pub fn new(no: ProductNo, terms: ProductTerms) -> Self {
         let in_force_from = terms.schedule.range().start();
         Self { no, segments: vec![Segment { version: 1, in_force_from, agreed: SegmentTerms::Billed(Box::new(terms)) }] }
     }
 
-    /// The newest terms; those of a product that has ended are its last.
+    /// Returns the newest terms. For an ended product, these are its last terms.
     pub fn newest_terms(&self) -> Option<&ProductTerms> {
         self.terms().last()
     }
 
-    /// Whether an edit left it out.
+    /// Returns whether an edit removed the product.
     pub fn is_removed(&self) -> bool {
         matches!(self.segments.last(), Some(Segment { agreed: SegmentTerms::Ended(EndReason::Removed), .. }))
     }
 
-    /// The terms in force on a day; of a day without any, the next ones, or else the last.
+    /// Returns the terms in force on a day. For a day without terms, returns the next terms, or else the last terms.
     pub fn terms_on(&self, date: NaiveDate) -> Option<&ProductTerms> {
         let plan = self.plan();
         let next = plan.iter().find(|clip| date < clip.days.end()).or(plan.last());
         next.map(|clip| clip.terms).or_else(|| self.newest_terms())
     }
 
-    /// All terms, oldest first.
+    /// Returns all terms, oldest first.
     pub fn terms(&self) -> impl Iterator<Item = &ProductTerms> {
         self.segments.iter().filter_map(|segment| segment.agreed.terms())
     }
 
-    /// From the first day billed to the last; `None` when no day is.
+    /// Returns the range from the first to the last billed day, or `None` without a billed day.
     pub fn billed(&self) -> Option<Period> {
         let plan = self.plan();
         Period::new(plan.first()?.days.start(), plan.last()?.days.end())
     }
 
-    /// The period a day is billed in.
+    /// Returns the period that bills a day.
     pub fn period_at(&self, date: NaiveDate) -> Option<ProductPeriod<'_>> {
         self.period_in(&self.plan(), date)
     }
 
-    /// The period that starts on a day.
+    /// Returns the period that starts on a day.
     pub fn period_from(&self, start: NaiveDate) -> Option<ProductPeriod<'_>> {
         self.period_at(start).filter(|period| period.start() == start)
     }
@@ -291,12 +292,12 @@ impl ContractProduct {
         Some(ProductPeriod { product_no: self.no, product: self, terms: clip.terms, period })
     }
 
-    /// The first period.
+    /// Returns the first period.
     pub fn first_period(&self) -> Option<ProductPeriod<'_>> {
         self.billed().and_then(|billed| self.period_at(billed.start()))
     }
 
-    /// The period that follows a day, over a gap where there is one.
+    /// Returns the next period after a day, across a gap if necessary.
     pub fn period_after(&self, end: NaiveDate) -> Option<ProductPeriod<'_>> {
         self.period_after_in(&self.plan(), end)
     }
@@ -306,26 +307,26 @@ impl ContractProduct {
         self.period_in(plan, next.days.start().max(end))
     }
 
-    /// The period that ends where a day begins or before it.
+    /// Returns the last period that ends on or before the start of a day.
     pub fn period_before(&self, start: NaiveDate) -> Option<ProductPeriod<'_>> {
         let plan = self.plan();
         let last = plan.iter().rfind(|clip| clip.days.start() < start)?;
         self.period_in(&plan, last.days.end().min(start).pred_opt()?)
     }
 
-    /// All periods, first to last, each worked out when it is asked for.
+    /// Returns all periods, first to last. Each period is computed lazily.
     pub fn periods(&self) -> impl Iterator<Item = ProductPeriod<'_>> {
         let plan = self.plan();
         let first = plan.first().and_then(|clip| self.period_in(&plan, clip.days.start()));
         std::iter::successors(first, move |period| self.period_after_in(&plan, period.days().end()))
     }
 
-    /// What is billed when, as the newest version has it.
+    /// Returns the plan of the newest version: the terms of each interval.
     pub fn plan(&self) -> Vec<TermsInterval<'_>> {
         self.plan_of(u32::MAX)
     }
 
-    /// What was to be billed when, as a version had it.
+    /// Returns the plan of a version: the terms of each interval.
     pub fn plan_of(&self, version: u32) -> Vec<TermsInterval<'_>> {
         let chain = self.chain_of(version);
         let until = chain.iter().skip(1).map(|next| next.in_force_from).chain([NaiveDate::MAX]);
@@ -348,11 +349,11 @@ impl ContractProduct {
         plan
     }
 
-    /// The segments that hold as a version has them, each until the next one's date. Those after the last day billed say what
-    /// was planned for a later end.
+    /// Returns the segments in force as of a version, each until the date of the next segment. Segments after the last
+    /// billed day belong to a plan with a later end.
     fn chain_of(&self, version: u32) -> Vec<&Segment> {
         let mut chain: Vec<&Segment> = Vec::with_capacity(self.segments.len());
-        // From its date on, a segment takes the place of all before it, also where it begins before them.
+        // From its date on, a newer segment replaces all older segments, including segments that start later.
         for segment in self.segments.iter().rev().filter(|segment| segment.version <= version) {
             if chain.last().is_none_or(|next| segment.in_force_from < next.in_force_from) {
                 chain.push(segment);
@@ -363,11 +364,13 @@ impl ContractProduct {
     }
 }
 
-/// Checks what no single product shows: how many bill, and that no pricing comes twice over the same days, billed or to
-/// be billed (billing rules 7). `named` tells a product's place in the request.
+/// Checks rules across products: the number of products, and that no pricing occurs twice on the same days, past or
+/// future (billing rules 7).
+///
+/// `named` returns the position of a product in the request.
 ///
 /// # Errors
-/// Every violation found, with paths below the contract.
+/// Returns every violation, with paths below the contract.
 pub fn check_products(products: &[ContractProduct], named: impl Fn(ProductNo) -> Option<usize>) -> Result<(), Violations> {
     let mut found = Violations::none();
     if products.iter().filter(|product| !product.is_removed()).count() > MAX_PRODUCTS {

@@ -1,38 +1,39 @@
-//! Requests + catalog → agreed terms (billing rules 7). It looks nothing up: what requests name comes in as values.
+//! Resolution of requests to agreed terms (billing rules 7). This module performs no lookups: referenced objects are
+//! passed in as values.
 
 use super::terms::{ProductTerms, RequestedProduct};
 use crate::catalog::{Pricing, UsageProduct};
 use crate::refs::{EntityRef, PricingRef};
 use crate::violation::Violations;
 
-/// What the catalog says about the references of a request.
+/// The catalog objects that a request refers to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Catalog {
-    /// The pricings it names, as they are now.
+    /// The current pricings of the request.
     pub pricings: Vec<Pricing>,
-    /// The usage products their line items name.
+    /// The usage products of the line items of these pricings.
     pub usage_products: Vec<UsageProduct>,
-    /// Those entities that it names and that exist.
+    /// The existing entities among those of the request.
     pub entities: Vec<EntityRef>,
-    /// The entity that bills where a product names none: the customer's, or else the organization's.
+    /// The billing entity of products that state no entity: the default of the customer, or else of the organization.
     pub default_entity: Option<EntityRef>,
 }
 
 impl Catalog {
-    /// A pricing.
+    /// Returns a pricing.
     ///
     /// # Errors
-    /// `unknown_reference`, with a path below the product.
+    /// Returns `unknown_reference`, with a path below the product.
     pub fn pricing(&self, pricing_ref: &PricingRef) -> Result<&Pricing, Violations> {
         let found = self.pricings.iter().find(|pricing| pricing.pricing_ref == *pricing_ref);
         let detail = "must be the reference of an existing pricing";
         found.ok_or_else(|| Violations::one(&["product_pricing_ref"], "unknown_reference", detail))
     }
 
-    /// The entity that bills a product: the one it states, or the default.
+    /// Returns the billing entity of a product: the stated entity, or else the default.
     ///
     /// # Errors
-    /// `unknown_reference` or `entity_required`, with a path below the product.
+    /// Returns `unknown_reference` or `entity_required`, with a path below the product.
     pub fn entity(&self, stated: Option<&EntityRef>) -> Result<EntityRef, Violations> {
         match (stated, &self.default_entity) {
             (Some(stated), _) if self.entities.contains(stated) => Ok(stated.clone()),
@@ -47,10 +48,10 @@ impl Catalog {
         }
     }
 
-    /// Agrees on the terms of one product.
+    /// Resolves the terms of one product.
     ///
     /// # Errors
-    /// Every violation, with paths below the product.
+    /// Returns every violation, with paths below the product.
     pub fn resolve_terms(&self, request: RequestedProduct) -> Result<ProductTerms, Violations> {
         match (self.pricing(&request.pricing_ref), self.entity(request.entity_ref.as_ref())) {
             (Ok(pricing), Ok(entity_ref)) => ProductTerms::agree(request, pricing, &self.usage_products, entity_ref),
@@ -64,10 +65,10 @@ impl Catalog {
         }
     }
 
-    /// Agrees on the terms of every product.
+    /// Resolves the terms of every product.
     ///
     /// # Errors
-    /// Every violation of every product, with paths below the contract.
+    /// Returns every violation of every product, with paths below the contract.
     pub fn agree_all(&self, requests: &[RequestedProduct]) -> Result<Vec<ProductTerms>, Violations> {
         let mut found = Violations::none();
         let mut agreed = Vec::new();

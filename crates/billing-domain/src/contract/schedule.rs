@@ -1,4 +1,4 @@
-//! Terms → billing periods (billing rules 1). Days only: no money, no usage, no clock.
+//! Billing periods of a product (billing rules 1). This module handles only days: no money, no usage and no clock.
 
 use chrono::{Datelike, NaiveDate};
 
@@ -6,7 +6,7 @@ use crate::calendar::{Period, plus_months};
 use crate::money::DayShare;
 use crate::violation::Violations;
 
-/// The most units of a billing cycle.
+/// The maximum number of units of a billing cycle.
 pub const MAX_CYCLE: u16 = 1200;
 
 /// The unit of a billing cycle.
@@ -14,7 +14,7 @@ pub const MAX_CYCLE: u16 = 1200;
 pub enum CycleUnit {
     /// One period over the whole range.
     OneTime,
-    /// Months.
+    /// One month.
     #[default]
     Monthly,
     /// Three months.
@@ -23,7 +23,7 @@ pub enum CycleUnit {
     Yearly,
 }
 
-/// `unit × cycle`: the length of a billing period.
+/// The length of a billing period: `unit × cycle`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BillingCycle {
     unit: CycleUnit,
@@ -37,22 +37,22 @@ impl Default for BillingCycle {
 }
 
 impl BillingCycle {
-    /// A cycle of 1 to [`MAX_CYCLE`] units; `None` outside that.
+    /// Creates a cycle of 1 to [`MAX_CYCLE`] units. Returns `None` for any other count.
     pub fn new(unit: CycleUnit, count: u16) -> Option<Self> {
         (1..=MAX_CYCLE).contains(&count).then_some(Self { unit, count })
     }
 
-    /// The unit.
+    /// Returns the unit.
     pub const fn unit(self) -> CycleUnit {
         self.unit
     }
 
-    /// How many of them.
+    /// Returns the number of units.
     pub const fn count(self) -> u16 {
         self.count
     }
 
-    /// Its length in months; `None` for `ONE_TIME`.
+    /// Returns the length in months, or `None` for `ONE_TIME`.
     fn months(self) -> Option<i64> {
         let of_unit = match self.unit {
             CycleUnit::OneTime => return None,
@@ -70,11 +70,11 @@ pub struct BillingSchedule {
     range: Period,
     cycle: BillingCycle,
     issue_day: Option<NaiveDate>,
-    /// Only where the other fields don't say the same.
+    /// The anchor, only if the other fields do not determine it.
     fixed_anchor: Option<NaiveDate>,
 }
 
-/// One billing period: the days it bills, and the whole period they are part of.
+/// A billing period: its billed days and the whole period that contains them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BillingPeriod {
     span: Period,
@@ -82,37 +82,37 @@ pub struct BillingPeriod {
 }
 
 impl BillingPeriod {
-    /// The days billed.
+    /// Returns the billed days.
     pub const fn span(self) -> Period {
         self.span
     }
 
-    /// The whole period between two boundaries of the schedule.
+    /// Returns the whole period between two boundaries of the schedule.
     pub const fn nominal(self) -> Period {
         self.nominal
     }
 
-    /// Whether fewer days are billed than the whole period has.
+    /// Returns whether the billed days are fewer than the days of the whole period.
     pub fn is_partial(self) -> bool {
         self.span != self.nominal
     }
 
-    /// What part of a whole period's price it costs (billing rules 1.5).
+    /// Returns the billed share of a whole period's price (billing rules 1.5).
     pub fn share(self) -> DayShare {
         DayShare { days: self.span.days(), of: self.nominal.days() }
     }
 
-    /// The same period with only the days that lie in a range; `None` when there are none.
+    /// Restricts the period to the days within a range. Returns `None` if no day is left.
     pub fn clip(self, range: Period) -> Option<Self> {
         self.span.intersection(range).map(|span| Self { span, ..self })
     }
 }
 
 impl BillingSchedule {
-    /// From the first and last day billed.
+    /// Creates a schedule from the first and last billed day.
     ///
     /// # Errors
-    /// Violations of `billing_end_date` and `issue_day` (billing rules 1.4).
+    /// Returns violations of `billing_end_date` and `issue_day` (billing rules 1.4).
     pub fn new(first: NaiveDate, last: NaiveDate, cycle: BillingCycle, issue_day: Option<NaiveDate>) -> Result<Self, Violations> {
         let Some(range) = Period::inclusive(first, last) else {
             return Err(Violations::one(
@@ -126,11 +126,11 @@ impl BillingSchedule {
         Ok(schedule)
     }
 
-    /// The schedule with a fixed anchor: its boundaries are counted from there, wherever its last day and its `issue_day`
-    /// are (billing rules 1.3).
+    /// Creates a schedule with a fixed anchor. Boundaries are counted from the anchor, independent of the last day and
+    /// `issue_day` (billing rules 1.3).
     ///
     /// # Errors
-    /// Returns a violation of `billing_end_date` if the last day is before the first.
+    /// Returns a violation of `billing_end_date` if the last day is before the first day.
     pub fn anchored(
         (first, last): (NaiveDate, NaiveDate),
         cycle: BillingCycle,
@@ -150,8 +150,10 @@ impl BillingSchedule {
         }
     }
 
-    /// The schedule with another last day. `keeps_anchor`: no boundary moves; otherwise the anchor is computed anew (billing
-    /// rules 1.3). The one period of a `ONE_TIME` schedule that keeps its anchor never ends later than it did first.
+    /// Returns the schedule with another last day. With `keeps_anchor`, no boundary moves; otherwise the anchor is
+    /// recomputed (billing rules 1.3).
+    ///
+    /// A `ONE_TIME` schedule that keeps its anchor never ends later than its original period.
     ///
     /// # Errors
     /// Returns violations of `billing_end_date` and `issue_day`.
@@ -167,10 +169,11 @@ impl BillingSchedule {
         }
     }
 
-    /// The schedule with another cycle or `issue_day`, which moves the anchor; the cycle doesn't (billing rules 1.3).
+    /// Returns the schedule with another cycle or `issue_day`. A new `issue_day` moves the anchor, a new cycle does not
+    /// (billing rules 1.3).
     ///
     /// # Errors
-    /// Returns a violation of an `issue_day` that moves out of the range.
+    /// Returns a violation if the new `issue_day` is outside the range.
     pub fn rescheduled(self, cycle: BillingCycle, issue_day: Option<NaiveDate>) -> Result<Self, Violations> {
         let days = (self.range.start(), self.range.last_day());
         let is_one_time = cycle.months().is_none();
@@ -184,39 +187,40 @@ impl BillingSchedule {
         Self::anchored(days, cycle, issue_day, if becomes_one_time { self.range.end() } else { self.anchor() })
     }
 
-    /// The schedule without its end: what its periods are counted by.
+    /// Returns the schedule without its end. The result determines the period boundaries.
     pub(super) fn endless(self) -> Self {
         let range = Period::new(self.range.start(), NaiveDate::MAX).unwrap_or(self.range);
         Self { range, fixed_anchor: Some(self.anchor()), ..self }
     }
 
-    /// All days billed.
+    /// Returns all billed days.
     pub const fn range(&self) -> Period {
         self.range
     }
 
-    /// The cycle.
+    /// Returns the cycle.
     pub const fn cycle(&self) -> BillingCycle {
         self.cycle
     }
 
-    /// The date of the first invoice, where one is stated.
+    /// Returns the date of the first invoice, if stated.
     pub const fn issue_day(&self) -> Option<NaiveDate> {
         self.issue_day
     }
 
-    /// The day from which boundaries are counted; of a `ONE_TIME` schedule the day after its whole period.
+    /// Returns the day from which boundaries are counted. For a `ONE_TIME` schedule, this is the day after its whole
+    /// period.
     pub fn anchor(&self) -> NaiveDate {
         let issue_day = self.issue_day.filter(|_| self.cycle.months().is_some());
         self.fixed_anchor.or(issue_day).unwrap_or(self.range.end())
     }
 
-    /// The anchor, where range, cycle and `issue_day` alone don't tell it.
+    /// Returns the anchor if range, cycle and `issue_day` do not determine it.
     pub const fn fixed_anchor(&self) -> Option<NaiveDate> {
         self.fixed_anchor
     }
 
-    /// The period a day lies in; `None` outside the range.
+    /// Returns the period that contains a day, or `None` outside the range.
     pub fn period_at(&self, date: NaiveDate) -> Option<BillingPeriod> {
         if !self.range.contains(date) {
             return None;
@@ -228,12 +232,13 @@ impl BillingSchedule {
         BillingPeriod { span: nominal, nominal }.clip(self.range)
     }
 
-    /// All periods, first to last. They partition the range (billing rules 1.2).
+    /// Returns all periods, first to last. They partition the range (billing rules 1.2).
     pub fn periods(&self) -> impl Iterator<Item = BillingPeriod> + '_ {
         std::iter::successors(self.period_at(self.range.start()), |period| self.period_at(period.span().end()))
     }
 
-    /// Boundaries are counted from the anchor, never from their neighbour (billing rules 1.3).
+    /// Returns the whole period that contains a day. Boundaries are counted from the anchor, never from the previous
+    /// boundary (billing rules 1.3).
     fn nominal_at(&self, date: NaiveDate, months: i64) -> Option<Period> {
         let anchor = self.anchor();
         let boundary = |k: i64| plus_months(anchor, k * months);
@@ -265,7 +270,7 @@ mod tests {
         BillingSchedule::new(date(first), date(last), cycle, issue_day.map(date)).expect("a schedule")
     }
 
-    /// As the rules write them: `first…last`, and the share where the period is partial.
+    /// Formats periods as in the billing rules: `first…last`, followed by the share of a partial period.
     fn shown(schedule: &BillingSchedule) -> Vec<String> {
         let show = |p: BillingPeriod| {
             let share = p.share();
@@ -342,7 +347,7 @@ mod tests {
             for period in &periods {
                 prop_assert_eq!(period.span().start(), next);
                 next = period.span().end();
-                // A boundary inside the range has the anchor's day of the month, or is the month's last.
+                // A boundary inside the range has the anchor's day of the month, or is the last day of the month.
                 if schedule.cycle().unit() != CycleUnit::OneTime && next != schedule.range().end() {
                     let month_end = plus_days(next, 1).month() != next.month();
                     prop_assert!(next.day() == anchor.day() || (month_end && next.day() < anchor.day()));

@@ -1,4 +1,4 @@
-//! What a contract says about one product: frozen pricing, schedule, and the terms a document is made with.
+//! The terms of one product of a contract: frozen pricing, schedule and document settings.
 
 use chrono::NaiveDate;
 use thiserror::Error;
@@ -17,39 +17,40 @@ use crate::tax::{StatedTax, TaxBasis};
 use crate::text::{OneLine, Prose};
 use crate::violation::Violations;
 
-/// The most quantity steps of a line item.
+/// The maximum number of quantity steps of a line item.
 pub const MAX_QUANTITY_STEPS: usize = 1000;
 
-/// When documents are issued, relative to the period they bill (billing rules 2).
+/// The issue time of documents relative to the period they bill (billing rules 2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PaymentTime {
-    /// Fixed items in advance, usage on a debit after the period.
+    /// Fixed items are billed in advance. Usage is billed on a debit after the period.
     BeforeUse,
-    /// Fixed items on the period's first day, usage on the next period's invoice.
+    /// Fixed items are billed on the first day of the period. Usage is billed on the invoice of the next period.
     DuringUse,
-    /// Everything on one invoice, the day after the period.
+    /// All items are billed on one invoice on the day after the period.
     #[default]
     AfterUse,
 }
 
-/// How many of a fixed line item are agreed from a day on.
+/// The agreed quantity of a fixed line item from a day on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct QuantityStep {
     /// The first day.
     pub from: NaiveDate,
-    /// How many.
+    /// The agreed quantity.
     pub quantity: Quantity,
 }
 
-/// The quantities of a fixed line item: rising dates; 1 before the first and without any (billing rules 6).
+/// The quantity steps of a fixed line item, with increasing dates. The quantity is 1 before the first step (billing rules
+/// 6).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quantities(Vec<QuantityStep>);
 
 impl Quantities {
-    /// Checks the steps' order and number.
+    /// Creates a list of steps and checks their order and number.
     ///
     /// # Errors
-    /// Every violation found, with paths below the list.
+    /// Returns every violation, with paths below the list.
     pub fn new(steps: Vec<QuantityStep>) -> Result<Self, Violations> {
         let mut found = Violations::none();
         if steps.len() > MAX_QUANTITY_STEPS {
@@ -64,17 +65,17 @@ impl Quantities {
         found.or(Self(steps))
     }
 
-    /// The steps, oldest first.
+    /// Returns the steps, oldest first.
     pub fn as_slice(&self) -> &[QuantityStep] {
         &self.0
     }
 
-    /// How many are agreed on a day.
+    /// Returns the agreed quantity on a day.
     pub fn on(&self, day: NaiveDate) -> Quantity {
         self.0.iter().take_while(|step| step.from <= day).last().map_or(Quantity::ONE, |step| step.quantity)
     }
 
-    /// The quantities of a range of days, each with how many days it was agreed for.
+    /// Returns the quantities within a range of days, each with the number of days it was agreed for.
     pub fn within(&self, days: Period) -> Vec<(Quantity, u32)> {
         let mut parts = Vec::new();
         let mut from = days.start();
@@ -88,13 +89,13 @@ impl Quantities {
         parts
     }
 
-    /// With the steps from another list's first date on replaced by that list.
+    /// Returns the steps with all steps from another list's first date on replaced by that list.
     pub fn replaced_by(&self, list: &Self) -> Self {
         let Some(first) = list.0.first() else { return Self::default() };
         Self(self.0.iter().filter(|step| step.from < first.from).chain(&list.0).copied().collect())
     }
 
-    /// With one step put in, in the place of one on the same day.
+    /// Returns the steps with one step added. The step replaces a step on the same day.
     pub fn with(&self, step: QuantityStep) -> Self {
         let mut steps: Vec<QuantityStep> = self.0.iter().filter(|other| other.from != step.from).copied().collect();
         steps.push(step);
@@ -103,30 +104,32 @@ impl Quantities {
     }
 }
 
-/// A selected line item of a request: which, and what of it is agreed differently from the pricing. What is kept is as
-/// agreed before, or else as the pricing has it; what is cleared is as the pricing has it (billing rules 7).
+/// A requested line item, with its differences from the pricing. A kept field has its previously agreed value, or else
+/// the value of the pricing.
+///
+/// A cleared field has the value of the pricing (billing rules 7).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestedLineItem {
-    /// Line item of the pricing.
+    /// The ID of the line item in the pricing.
     pub id: LineItemId,
-    /// Quantity steps of a fixed line item; they replace those from their first date on.
+    /// The quantity steps of a fixed line item. They replace agreed steps from their first date on.
     pub quantities: Option<Quantities>,
-    /// Shown on documents.
+    /// The name, shown on documents.
     pub name: Patch<OneLine>,
     /// The price model.
     pub price: Patch<PriceModel>,
-    /// Comes off a period's usage first.
+    /// The quantity that is subtracted from a period's usage before pricing.
     pub included_quantity: Patch<Quantity>,
-    /// Billed in advance.
+    /// The quantity billed in advance.
     pub prepaid_quantity: Patch<Quantity>,
-    /// The least a period's usage costs.
+    /// The minimum amount of a period's usage.
     pub minimum_amount: Patch<Price>,
-    /// The most a period's usage costs.
+    /// The maximum amount of a period's usage.
     pub maximum_amount: Patch<Price>,
 }
 
 impl RequestedLineItem {
-    /// A line item as the pricing has it.
+    /// Returns a request for a line item without differences from the pricing.
     pub const fn plain(id: LineItemId) -> Self {
         Self {
             id,
@@ -140,7 +143,7 @@ impl RequestedLineItem {
         }
     }
 
-    /// Without what an agreed line item says already.
+    /// Removes the values that equal those of an agreed line item.
     pub(super) fn beyond(self, agreed: &SelectedLineItem) -> Self {
         let usage = agreed.metered().map(|metered| &metered.charge);
         let price = match &agreed.charge {
@@ -163,7 +166,7 @@ impl RequestedLineItem {
         }
     }
 
-    /// Whether it says nothing but which line item it is.
+    /// Returns whether the request contains only the ID of the line item.
     pub(super) fn is_plain(&self) -> bool {
         self.quantities.is_none()
             && matches!(self.name, Patch::Keep)
@@ -175,45 +178,45 @@ impl RequestedLineItem {
     }
 }
 
-/// One element of a request to bill a customer for a pricing, with every field read but nothing looked up.
+/// One product of a request, parsed but without any lookups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestedProduct {
     /// The pricing.
     pub pricing_ref: PricingRef,
-    /// First day billed.
+    /// The first billed day.
     pub billing_start_date: NaiveDate,
-    /// Last day billed.
+    /// The last billed day.
     pub billing_end_date: NaiveDate,
-    /// The selected line items; `None` for all of the pricing's.
+    /// The selected line items; `None` selects all line items of the pricing.
     pub line_items: Option<Vec<RequestedLineItem>>,
-    /// The least a period costs; the pricing's where it isn't set.
+    /// The minimum fee of a period. Defaults to the minimum fee of the pricing.
     pub minimum_fee: Patch<Price>,
-    /// Supplier entity.
+    /// The supplier entity.
     pub entity_ref: Option<EntityRef>,
-    /// Interval of invoices.
+    /// The invoice interval.
     pub billing_cycle: Option<BillingCycle>,
-    /// Date of the first invoice.
+    /// The date of the first invoice.
     pub issue_day: Option<NaiveDate>,
-    /// Timing of payment.
+    /// The payment time.
     pub payment_time: Option<PaymentTime>,
-    /// Tax in percent.
+    /// The tax rate in percent.
     pub tax: Option<Percentage>,
-    /// Discount in percent.
+    /// The discount in percent.
     pub discount: Option<Percentage>,
-    /// Net terms.
+    /// The net terms.
     pub net_terms: Option<NetTerms>,
-    /// Free text for the document.
+    /// The note on the document.
     pub note: Option<Prose>,
-    /// Payment details.
+    /// The payment details.
     pub payment: PaymentDetails,
-    /// How it is taxed at a rate of 0.
+    /// The tax treatment at a rate of 0.
     pub treatment: TaxBasis,
-    /// What the payer wants to find on its documents.
+    /// The buyer reference shown on documents.
     pub buyer_reference: Option<BuyerReference>,
 }
 
 impl RequestedProduct {
-    /// A product with every default: the pricing as it is, billed monthly after use.
+    /// Returns a product with all defaults: the unchanged pricing, billed monthly after use.
     pub fn plain(pricing_ref: PricingRef, billing_start_date: NaiveDate, billing_end_date: NaiveDate) -> Self {
         Self {
             pricing_ref,
@@ -236,95 +239,94 @@ impl RequestedProduct {
     }
 }
 
-/// The terms of one product, complete in themselves: later edits of the catalog don't reach them
-/// (billing rules 7).
+/// The complete terms of one product. Later edits of the catalog do not change them (billing rules 7).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProductTerms {
-    /// The pricing as it was agreed.
+    /// The pricing as agreed.
     pub pricing: FrozenPricing,
-    /// The selected line items as they were agreed.
+    /// The selected line items as agreed.
     pub line_items: Vec<SelectedLineItem>,
-    /// Whether all line items of the pricing were taken, rather than named ones.
+    /// Whether all line items of the pricing were selected instead of named line items.
     pub all_line_items: bool,
-    /// Billing periods.
+    /// The schedule of billing periods.
     pub schedule: BillingSchedule,
-    /// Timing of payment.
+    /// The payment time.
     pub payment_time: PaymentTime,
-    /// The entity the product itself names.
+    /// The entity stated by the product.
     pub stated_entity: Option<EntityRef>,
-    /// The entity that bills: the stated one, the customer's, or the organization's.
+    /// The billing entity: the stated entity, or else the default of the customer or organization.
     pub entity_ref: EntityRef,
-    /// Tax in percent, where the product states it.
+    /// The tax rate in percent, if the product states one.
     pub tax: Option<Percentage>,
-    /// Discount in percent.
+    /// The discount in percent.
     pub discount: Option<Percentage>,
-    /// Net terms, where the product states them.
+    /// The net terms, if the product states them.
     pub net_terms: Option<NetTerms>,
-    /// Free text for the document.
+    /// The note on the document.
     pub note: Option<Prose>,
-    /// Payment details, where the product states them.
+    /// The payment details, if the product states them.
     pub payment: PaymentDetails,
-    /// How it is taxed at a rate of 0, where the product states it.
+    /// The tax treatment at a rate of 0, if the product states one.
     pub treatment: TaxBasis,
-    /// What the payer wants to find on its documents, where the product states it.
+    /// The buyer reference shown on documents, if the product states one.
     pub buyer_reference: Option<BuyerReference>,
 }
 
-/// What of a pricing isn't a line item.
+/// The agreed part of a pricing without its line items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrozenPricing {
     /// The pricing.
     pub pricing_ref: PricingRef,
-    /// Its name.
+    /// The name of the pricing.
     pub name: OneLine,
     /// The currency of its documents.
     pub currency: Currency,
-    /// The least a period costs.
+    /// The minimum fee of a period.
     pub minimum_fee: Option<Price>,
 }
 
-/// A line item a contract bills.
+/// A line item that a contract bills.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectedLineItem {
-    /// Unique within its pricing.
+    /// The ID, unique within the pricing.
     pub id: LineItemId,
-    /// Shown on documents.
+    /// The name, shown on documents.
     pub name: OneLine,
-    /// What it costs.
+    /// The charge of the line item.
     pub charge: SelectedCharge,
 }
 
-/// What a selected line item costs.
+/// The charge of a selected line item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SelectedCharge {
-    /// Priced by the agreed quantity.
+    /// A charge for the agreed quantity.
     Fixed {
         /// The price model.
         price: FixedPrice,
-        /// When it is charged.
+        /// The recurrence of the charge.
         recurrence: Recurrence,
-        /// How many, from when.
+        /// The agreed quantities by date.
         quantities: Quantities,
     },
-    /// Priced by events.
+    /// A charge for events.
     Usage(MeteredCharge),
 }
 
-/// A usage charge with what it needs to know of its usage product.
+/// A usage charge with the required fields of its usage product.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeteredCharge {
-    /// What usage costs.
+    /// The usage charge.
     pub charge: UsageCharge,
-    /// What one of it is called.
+    /// The name of the unit.
     pub unit: Option<OneLine>,
-    /// What one of it is, for machines.
+    /// The unit as a standard code.
     pub unit_code: UnitCode,
-    /// How a period's quantities become one.
+    /// The aggregation of a period's quantities.
     pub aggregation: Aggregation,
 }
 
 impl SelectedLineItem {
-    /// The usage charge, of a usage line item.
+    /// Returns the usage charge, or `None` for a fixed line item.
     pub const fn metered(&self) -> Option<&MeteredCharge> {
         match &self.charge {
             SelectedCharge::Usage(metered) => Some(metered),
@@ -332,7 +334,7 @@ impl SelectedLineItem {
         }
     }
 
-    /// The steps of its quantity; a usage line item has none.
+    /// Returns the quantity steps. A usage line item has no steps.
     pub(super) fn steps(&self) -> &[QuantityStep] {
         match &self.charge {
             SelectedCharge::Fixed { quantities, .. } => quantities.as_slice(),
@@ -340,15 +342,15 @@ impl SelectedLineItem {
         }
     }
 
-    /// Whether it is billed once, in the first period that has it.
+    /// Returns whether the line item is billed once, in the first period that has it.
     pub const fn is_once(&self) -> bool {
         matches!(self.charge, SelectedCharge::Fixed { recurrence: Recurrence::Once, .. })
     }
 
-    /// With what a request agrees on differently; `listed` is the line item as the pricing has it now.
+    /// Applies the differences of a request. `listed` is the current line item of the pricing.
     ///
     /// # Errors
-    /// Violations of fields that a line item of its kind doesn't have.
+    /// Returns a violation for each field that does not exist for this kind of line item.
     pub(super) fn overridden(mut self, given: &RequestedLineItem, listed: Option<&Self>) -> Result<Self, Violations> {
         let mut found = Violations::none();
         given.name.put(&mut self.name, listed.map(|listed| &listed.name));
@@ -404,11 +406,12 @@ impl SelectedLineItem {
 }
 
 impl ProductTerms {
-    /// Agrees on terms: checks a request against the pricing it names and freezes both.
-    /// `usage_products` are those the pricing's line items name.
+    /// Creates terms: checks a request against its pricing and freezes both.
+    ///
+    /// `usage_products` are the usage products of the pricing's line items.
     ///
     /// # Errors
-    /// Every violation found, with paths below the product.
+    /// Returns every violation, with paths below the product.
     pub fn agree(
         request: RequestedProduct,
         pricing: &Pricing,
@@ -460,10 +463,10 @@ impl ProductTerms {
         found.or(terms)
     }
 
-    /// Checks what no single field shows (billing rules 2, 6, 10).
+    /// Checks rules across fields (billing rules 2, 6, 10).
     ///
     /// # Errors
-    /// Violations with paths below the product.
+    /// Returns the violations, with paths below the product.
     pub fn check(&self) -> Result<(), Violations> {
         let mut found = Violations::none();
         let rules = [check_prepaid(&self.line_items, self.payment_time), self.treatment.check(self.tax)];
@@ -473,17 +476,17 @@ impl ProductTerms {
         found.or(())
     }
 
-    /// Whether a selected line item is priced by a usage product's events.
+    /// Returns whether a selected line item is priced by the events of a usage product.
     pub fn meters(&self, usage_product_ref: &UsageProductRef) -> bool {
         self.metering(usage_product_ref).next().is_some()
     }
 
-    /// The usage products of the selected line items; one may come more than once.
+    /// Returns the usage products of the selected line items. A usage product can occur several times.
     pub fn metered_products(&self) -> impl Iterator<Item = &UsageProductRef> {
         self.line_items.iter().filter_map(SelectedLineItem::metered).map(|metered| &metered.charge.usage_product_ref)
     }
 
-    /// The selected line items priced by a usage product's events, and how each is metered.
+    /// Returns the selected line items that are priced by the events of a usage product, with their metered charges.
     pub fn metering<'t>(
         &'t self,
         usage_product_ref: &'t UsageProductRef,
@@ -492,33 +495,34 @@ impl ProductTerms {
         items.filter(move |(_, metered)| metered.charge.usage_product_ref == *usage_product_ref)
     }
 
-    /// Whether requested line items are those that are selected, each once.
+    /// Returns whether the requested line items are exactly the selected ones, each once.
     pub(super) fn has_line_items(&self, requested: &[RequestedLineItem]) -> bool {
         requested.len() == self.line_items.len()
             && self.line_items.iter().all(|item| requested.iter().any(|given| given.id == item.id))
     }
 
-    /// A selected line item.
+    /// Returns a selected line item by ID.
     pub fn line_item(&self, id: &LineItemId) -> Option<&SelectedLineItem> {
         self.line_items.iter().find(|item| item.id == *id)
     }
 
-    /// Net terms, from the product, its customer, then its entity (billing rules 7, defaults).
+    /// Returns the net terms of the product, or else of the customer, or else of the entity (billing rules 7, defaults).
     pub fn net_terms(&self, customer: &Customer, entity: &Entity) -> NetTerms {
         self.net_terms.or(customer.profile.net_terms).or(entity.profile.net_terms).unwrap_or(NetTerms::DueUponReceipt)
     }
 
-    /// Payment details, likewise.
+    /// Returns the payment details of the product, or else of the customer, or else of the entity.
     pub fn payment(&self, customer: &Customer, entity: &Entity) -> PaymentDetails {
         self.payment.or(&customer.profile.payment).or(&entity.profile.payment)
     }
 
-    /// What it states about tax; the rest is left to the customer's and the entity's defaults (billing rules 7).
+    /// Returns the stated tax. Missing values come from the defaults of the customer and the entity (billing rules 7).
     pub fn stated_tax(&self) -> StatedTax {
         StatedTax { rate: self.tax, basis: self.treatment.clone() }
     }
 
-    /// What of them a day is billed by: neither what holds on other days nor what is for documents that aren't there yet.
+    /// Reduces the terms to the values that affect the billing of a day. Removes quantities of other days and settings
+    /// that only affect future documents.
     pub(super) fn billed_on(mut self, day: NaiveDate) -> Self {
         for item in &mut self.line_items {
             if let SelectedCharge::Fixed { quantities, .. } = &mut item.charge {
@@ -529,14 +533,15 @@ impl ProductTerms {
         Self { note: None, buyer_reference: None, net_terms: None, payment: PaymentDetails::default(), schedule, ..self }
     }
 
-    /// What structures documents: it can't change under an issued one (billing rules 7).
+    /// Returns the values that determine the structure of documents. They cannot change for an issued document (billing
+    /// rules 7).
     pub fn structure(&self) -> impl PartialEq + use<'_> {
         let schedule = &self.schedule;
         (&self.entity_ref, self.payment_time, schedule.cycle(), schedule.issue_day(), schedule.anchor(), self.pricing.currency)
     }
 }
 
-/// What is prepaid has to be billed in advance.
+/// Checks that prepaid quantities are billed in advance.
 fn check_prepaid(line_items: &[SelectedLineItem], payment_time: PaymentTime) -> Result<(), Violations> {
     let prepaid = |item: &SelectedLineItem| item.metered().is_some_and(|metered| metered.charge.prepaid_quantity.is_some());
     if line_items.iter().any(prepaid) && payment_time != PaymentTime::BeforeUse {
@@ -550,7 +555,7 @@ fn check_prepaid(line_items: &[SelectedLineItem], payment_time: PaymentTime) -> 
 }
 
 impl FrozenPricing {
-    /// As the pricing is now.
+    /// Copies the current values of a pricing.
     pub fn of(pricing: &Pricing) -> Self {
         Self {
             pricing_ref: pricing.pricing_ref.clone(),
@@ -561,16 +566,17 @@ impl FrozenPricing {
     }
 }
 
-/// A pricing names a usage product the organization doesn't have: a state the catalog never allows.
+/// An error: a pricing names a usage product that the organization does not have. The catalog never allows this state.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("usage product {0} of the pricing is unknown")]
 pub struct UnknownUsageProduct(pub UsageProductRef);
 
-/// Selects line items: those that were `agreed` before as they were, others as the pricing has them, each with what the
-/// request says differently. `None` takes all of the pricing's.
+/// Selects line items and applies the differences of the request. `None` selects all line items of the pricing.
+///
+/// A previously `agreed` line item keeps its values; any other is copied from the pricing.
 ///
 /// # Errors
-/// Every violation found, with paths below the product.
+/// Returns every violation, with paths below the product.
 pub(super) fn select(
     wanted: Option<&[RequestedLineItem]>,
     pricing: &Pricing,
@@ -615,7 +621,7 @@ pub(super) fn select(
     found.or(chosen)
 }
 
-/// A line item as the pricing has it now.
+/// Copies the current line item of the pricing.
 pub(super) fn freeze(item: &LineItem, usage_products: &[UsageProduct]) -> Result<SelectedLineItem, UnknownUsageProduct> {
     let charge = match &item.charge {
         Charge::Fixed { price, recurrence } => {

@@ -357,7 +357,7 @@ pub(super) fn due_places(book: &ContractBook, now: Timestamp) -> Result<Vec<(Tim
 /// those that come to nothing and aren't open are left out.
 ///
 /// # Errors
-/// As [`run`].
+/// As [`issue_due`].
 pub fn due_documents(book: &ContractBook, now: Timestamp, most: usize) -> Result<Vec<(Timestamp, BillingSlot)>, Refusal> {
     let mut counted: Vec<(Timestamp, BillingSlot)> = Vec::new();
     let mut covered: BTreeSet<BillingSlot> = BTreeSet::new();
@@ -445,7 +445,7 @@ pub(super) fn waits_for_its_period(
 /// once when one is.
 ///
 /// # Errors
-/// As [`run`].
+/// As [`issue_due`].
 pub fn schedule_next_run(book: &mut ContractBook, now: Timestamp) -> Result<(), Refusal> {
     let mut next: Option<Timestamp> = None;
     let mut at = |instant: Timestamp| next = Some(next.map_or(instant, |next| next.min(instant)));
@@ -478,7 +478,7 @@ pub fn schedule_next_run(book: &mut ContractBook, now: Timestamp) -> Result<(), 
 /// Issues a draft, or puts it out of force when nothing stands on it (billing rules 2).
 ///
 /// # Errors
-/// [`Refusal::Conflict`] `not_a_draft`; else as [`run`].
+/// [`Refusal::Conflict`] `not_a_draft`; else as [`issue_due`].
 pub fn issue(
     book: &mut ContractBook,
     document_ref: DocumentRef,

@@ -1,7 +1,7 @@
 //! The ledger: which document carries what, with what difference, under whose terms (billing rules 2–8).
 //!
 //! Every decision is a function of a [`ContractBook`] and facts: it reads the book, refuses or puts [`Entry`]s, which the
-//! book takes up at once. There is no I/O, no clock and no randomness in it; identifiers come from [`Supplies`].
+//! book takes up at once. There is no I/O, no clock and no randomness in it; identifiers come from [`IdGenerator`].
 
 pub mod amend;
 mod book;

@@ -68,7 +68,7 @@ pub fn usage_slots(period: &ProductPeriod<'_>) -> Vec<BillingSlot> {
 }
 
 /// Puts new events of one usage product and service period on a document, and answers it. More than one only where
-/// [`goes_on_a_draft`]: others may each get a document of their own.
+/// [`only_extends_draft`]: others may each get a document of their own.
 ///
 /// # Errors
 /// [`Refusal::AmountOutOfRange`]; nothing of the book may be kept then.
@@ -107,7 +107,7 @@ pub fn post_usage(
 /// stands on. `without` is its total without the event.
 ///
 /// # Errors
-/// As [`add`].
+/// As [`post_usage`].
 #[allow(clippy::too_many_arguments, reason = "an event before and after, and where it stands")]
 pub fn post_usage_change(
     book: &mut ContractBook,

@@ -68,7 +68,7 @@ pub fn preview_current_period(book: &ContractBook, now: Timestamp) -> Result<Vec
 /// `DURING_USE` the last period is followed by its closing invoice.
 ///
 /// # Errors
-/// As [`current`].
+/// As [`preview_current_period`].
 pub fn preview_next_period(book: &ContractBook, now: Timestamp) -> Result<Vec<DocumentPreview>, Refusal> {
     let contract = Arc::clone(&book.contract);
     let mut places = Vec::new();
@@ -184,7 +184,7 @@ fn split(
 /// A document of the book as it is.
 ///
 /// # Errors
-/// As [`current`].
+/// As [`preview_current_period`].
 pub fn stored(book: &ContractBook, document_ref: DocumentRef) -> Result<DocumentPreview, Refusal> {
     let document = book.require_document(document_ref)?.clone();
     let content = match document.status {

@@ -1,6 +1,6 @@
 //! Money in and out: what credits and payments settle, and the way back from each (billing rules 9).
 //!
-//! An [`Account`] is read with what a decision asks for: documents, payments, applications. It refuses, or puts
+//! An [`ReceivablesAccount`] is read with what a decision asks for: documents, payments, applications. It refuses, or puts
 //! [`AccountEntry`]s, which it takes up at once.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! Organizations, and who may do what in them.
+//! Organizations, administrators, API keys, sessions, tokens and signing secrets.
 
 use uuid::Uuid;
 
@@ -10,111 +10,118 @@ use crate::party::Organization;
 use crate::refs::{AdminRef, ApiKeyRef, EntityRef, OrganizationId, SessionRef};
 use crate::text::OneLine;
 
-/// Organizations.
+/// Storage of organizations.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Organizations {
-    /// Stores a new one. `Taken("name")` when the name is in use.
+    /// Stores a new organization. Returns `Taken("name")` when the name is in use.
     fn insert_organization(&mut self, organization: &Organization) -> StoreResult<Insertion>;
-    /// By identity.
+    /// Returns an organization by ID.
     fn organization(&mut self, id: OrganizationId) -> StoreResult<Option<Organization>>;
-    /// By name.
+    /// Returns an organization by name.
     fn organization_by_name(&mut self, name: &OneLine) -> StoreResult<Option<Organization>>;
-    /// How many there are.
+    /// Returns the number of organizations.
     fn count_organizations(&mut self) -> StoreResult<u64>;
-    /// Names the entity that bills where nothing else does.
+    /// Sets the entity that bills when nothing else names an entity.
     fn set_default_entity(&mut self, id: OrganizationId, entity_ref: &EntityRef) -> StoreResult<()>;
 }
 
-/// Administrators.
+/// Storage of administrators.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Administrators {
-    /// Stores a new one. `Taken("email")` when the e-mail is in use, in any organization.
+    /// Stores a new administrator. Returns `Taken("email")` when the e-mail is in use in any organization.
     fn insert_administrator(&mut self, administrator: &Administrator) -> StoreResult<Insertion>;
-    /// By e-mail in lower case.
+    /// Returns an administrator by lowercase e-mail.
     fn administrator_by_email(&mut self, email: &str) -> StoreResult<Option<Administrator>>;
-    /// By reference.
+    /// Returns an administrator by reference.
     fn administrator(&mut self, admin_ref: AdminRef) -> StoreResult<Option<Administrator>>;
-    /// By e-mail in lower case, held until the transaction ends: whoever else holds it waits, and then finds it as it is.
+    /// Locks an administrator, by lowercase e-mail, until the transaction ends. Other lockers wait, then read the current
+    /// state.
     fn hold_administrator(&mut self, email: &str) -> StoreResult<Option<Administrator>>;
-    /// An organization's, by e-mail.
+    /// Returns the administrators of an organization, ordered by e-mail.
     fn administrators(&mut self, organization: OrganizationId) -> StoreResult<Vec<Administrator>>;
-    /// The same, all of them held until the transaction ends: whoever else holds one waits, and then finds them as they are.
+    /// Locks all administrators of an organization until the transaction ends. Returns them ordered by e-mail. Other
+    /// lockers wait, then read the current state.
     fn hold_administrators(&mut self, organization: OrganizationId) -> StoreResult<Vec<Administrator>>;
-    /// Stores the role, the password's hash and until when it is one for once, the second factor, and since when one is disabled;
-    /// what isn't there stays so.
+    /// Updates these fields of an administrator:
+    /// - role
+    /// - password hash and the expiry of a one-time password
+    /// - second factor
+    /// - time of disabling
+    ///
+    /// Does nothing when the administrator does not exist.
     fn update_administrator(&mut self, administrator: &Administrator) -> StoreResult<()>;
 }
 
-/// When a key was used.
+/// The time at which an API key was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyUse {
-    /// Whose key.
+    /// The organization of the key.
     pub organization: OrganizationId,
-    /// Which.
+    /// The reference of the key.
     pub api_key_ref: ApiKeyRef,
-    /// When.
+    /// The time of use.
     pub at: Timestamp,
 }
 
-/// API keys.
+/// Storage of API keys.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait ApiKeys {
-    /// Stores a new one. `Taken("api_key")` when the log-in name is in use.
+    /// Stores a new API key. Returns `Taken("api_key")` when the login name is in use.
     fn insert_api_key(&mut self, key: &ApiKey) -> StoreResult<Insertion>;
-    /// By log-in name, whatever the organization: who asks hasn't shown who they are.
+    /// Returns an API key by login name, in any organization: the caller is not authenticated yet.
     fn api_key_by_name(&mut self, api_key: &str) -> StoreResult<Option<ApiKey>>;
-    /// The keys that tokens were issued for, in the order of the tokens: each its organization's, and none for a token that was
-    /// ended.
+    /// Returns the API keys that the tokens were issued for, in the order of the tokens. Each key is looked up in the
+    /// organization of its token. The result is `None` for a revoked token.
     fn keys_of_tokens(&mut self, tokens: &[TokenClaims]) -> StoreResult<Vec<Option<ApiKey>>>;
-    /// An organization's keys by creation.
+    /// Returns the API keys of an organization, ordered by creation.
     fn api_keys(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<ApiKey>>;
-    /// By reference, held until the transaction ends: whoever else holds it waits, and then finds it as it is.
+    /// Locks an API key, by reference, until the transaction ends. Other lockers wait, then read the current state.
     fn hold_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<Option<ApiKey>>;
-    /// Stores when a key ends and what takes its place; what isn't there stays so.
+    /// Updates the expiry and the replacement of an API key. Does nothing when the key does not exist.
     fn update_api_key(&mut self, key: &ApiKey) -> StoreResult<()>;
-    /// Notes when keys were used; a later use that is noted already stays.
+    /// Records when API keys were used. An already recorded later use stays.
     fn touch_api_keys(&mut self, uses: &[KeyUse]) -> StoreResult<()>;
-    /// Removes a key, and answers what it was; `None` when there is none.
+    /// Deletes an API key and returns it, or `None` when the key does not exist.
     fn delete_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<Option<ApiKey>>;
 }
 
-/// Administrators' sessions.
+/// Storage of administrator sessions.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Sessions {
-    /// Stores a new one.
+    /// Stores a new session.
     fn insert_session(&mut self, session: &AdminSession) -> StoreResult<()>;
-    /// By digest, live or not.
+    /// Returns a session by digest, also when it has expired.
     fn session(&mut self, digest: SecretDigest) -> StoreResult<Option<AdminSession>>;
-    /// Notes that a request used it.
+    /// Records that a request used the session.
     fn touch_session(&mut self, digest: SecretDigest, at: Timestamp) -> StoreResult<()>;
-    /// Ends it; ending what isn't there is fine.
+    /// Deletes a session. Does nothing when the session does not exist.
     fn delete_session(&mut self, digest: SecretDigest) -> StoreResult<()>;
-    /// An administrator's, the newest first, live or not.
+    /// Returns the sessions of an administrator, newest first, including expired sessions.
     fn sessions(&mut self, admin_ref: AdminRef) -> StoreResult<Vec<AdminSession>>;
-    /// Ends one of an administrator; answers whether there was one.
+    /// Deletes one session of an administrator. Returns whether the session existed.
     fn delete_session_of(&mut self, admin_ref: AdminRef, session_ref: SessionRef) -> StoreResult<bool>;
-    /// Ends all of an administrator but the one that is kept.
+    /// Deletes all sessions of an administrator except the kept session.
     fn delete_sessions(&mut self, admin_ref: AdminRef, kept: Option<SecretDigest>) -> StoreResult<()>;
-    /// Removes those that began before an instant: none of them can be live any more.
+    /// Deletes the sessions that began before an instant. All of them have expired.
     fn purge_sessions(&mut self, began_before: Timestamp) -> StoreResult<()>;
 }
 
-/// Bearer tokens ended before their time.
+/// Storage of bearer tokens that were revoked before they expired.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Tokens {
-    /// Ends a token; ending it twice is fine. The entry may go once the token has expired.
+    /// Revokes a token. Revoking a token twice has no further effect. The entry may be deleted after the token expires.
     fn revoke_token(&mut self, token_id: Uuid, expires_at: Timestamp) -> StoreResult<()>;
-    /// Removes entries of tokens that expired before an instant.
+    /// Deletes the entries of tokens that expired before an instant.
     fn purge_revoked_tokens(&mut self, expired_before: Timestamp) -> StoreResult<()>;
 }
 
-/// Secrets that all replicas share.
+/// Storage of the secrets that all replicas share.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait SigningSecrets {
-    /// Stores a secret. `Taken("kid")` when its name is in use.
+    /// Stores a secret. Returns `Taken("kid")` when its key ID is in use.
     fn insert_signing_secret(&mut self, secret: &SigningSecret) -> StoreResult<Insertion>;
-    /// Deletes a secret; one that isn't there is fine.
+    /// Deletes a secret. Does nothing when the secret does not exist.
     fn delete_signing_secret(&mut self, kid: &str) -> StoreResult<()>;
-    /// Those of a purpose, newest first.
+    /// Returns the secrets of a purpose, newest first.
     fn signing_secrets(&mut self, purpose: SecretPurpose) -> StoreResult<Vec<SigningSecret>>;
 }

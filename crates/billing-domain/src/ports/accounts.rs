@@ -1,4 +1,4 @@
-//! What customers owe: payments, applications, write-offs.
+//! Receivables: payments, applications and write-offs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,82 +14,83 @@ use crate::receivables::{AccountKey, Application, ApplicationSource, Payment, St
 use crate::refs::{ApplicationRef, CustomerId, DocumentKey, DocumentRef, OrganizationId, PaymentRef};
 use crate::text::OneLine;
 
-/// Which issued documents of an account are asked for.
+/// A selection of issued documents of an account.
 #[derive(Clone, Copy, Debug)]
 pub enum DocumentsOf<'a> {
-    /// These, issued or not.
+    /// These documents, issued or not.
     These(&'a [DocumentRef]),
-    /// Those in force of these families.
+    /// The documents in force in these families.
     Families(&'a [DocumentRef]),
-    /// Credits with something unapplied.
+    /// Credits with an unapplied amount.
     Unapplied,
-    /// Those with something left to pay, earliest due date first, until what is left of them comes to an amount.
+    /// Documents with an amount due, earliest due date first, until their amounts due add up to this sum.
     OpenUpTo(MoneySum),
-    /// All that are in force.
+    /// All documents in force.
     All,
 }
 
-/// Which payments and refunds of an account are asked for.
+/// A selection of payments and refunds of an account.
 #[derive(Clone, Copy, Debug)]
 pub enum PaymentsOf<'a> {
-    /// These.
+    /// These payments and refunds.
     These(&'a [PaymentRef]),
-    /// Those recorded on a document.
+    /// The payments and refunds recorded on this document.
     Document(DocumentRef),
-    /// Payments with something unapplied.
+    /// Payments with an unapplied amount.
     Unapplied,
-    /// All.
+    /// All payments and refunds.
     All,
 }
 
-/// Which applications of an account are asked for.
+/// A selection of applications of an account.
 #[derive(Clone, Copy, Debug)]
 pub enum ApplicationsOf<'a> {
-    /// These.
+    /// These applications.
     These(&'a [ApplicationRef]),
-    /// Those of a credit or a payment.
+    /// The applications of a credit or a payment.
     From(ApplicationSource),
-    /// All.
+    /// All applications.
     All,
 }
 
-/// Accounts: what a decision about money is made of, and what it writes.
+/// Storage of receivables accounts: the inputs and results of decisions about money.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Accounts {
-    /// Holds accounts until the transaction ends, in the order of their keys, and answers the sum of what is unapplied in each;
-    /// nothing of one that has nothing yet. Contracts are held before, number series after.
+    /// Locks accounts until the transaction ends, in the order of their keys. Returns the unapplied sum of each account.
+    ///
+    /// The result omits accounts without any entry. Contracts are locked before accounts, number series after them.
     fn hold_accounts(
         &mut self,
         organization: OrganizationId,
         keys: &BTreeSet<AccountKey>,
     ) -> StoreResult<BTreeMap<AccountKey, MoneySum>>;
-    /// Holds an account until the transaction ends, and answers the sum of what is unapplied in it.
+    /// Locks an account until the transaction ends. Returns its unapplied sum.
     fn hold_account(&mut self, organization: OrganizationId, key: &AccountKey) -> StoreResult<MoneySum> {
         let held = self.hold_accounts(organization, &BTreeSet::from([key.clone()]))?;
         held.get(key).copied().ok_or_else(|| StoreError::Corrupt(format!("the account {key:?} isn't held")))
     }
-    /// Documents of an account, by due date, then by reference.
+    /// Returns documents of an account, ordered by due date, then by reference.
     fn account_documents<'a>(
         &mut self,
         organization: OrganizationId,
         key: &AccountKey,
         which: DocumentsOf<'a>,
     ) -> StoreResult<Vec<BookDocument>>;
-    /// Payments and refunds of an account, by reference.
+    /// Returns payments and refunds of an account, ordered by reference.
     fn account_payments<'a>(
         &mut self,
         organization: OrganizationId,
         key: &AccountKey,
         which: PaymentsOf<'a>,
     ) -> StoreResult<Vec<Payment>>;
-    /// Applications of an account that weren't taken back, by reference.
+    /// Returns applications of an account that are not reversed, ordered by reference.
     fn account_applications<'a>(
         &mut self,
         organization: OrganizationId,
         key: &AccountKey,
         which: ApplicationsOf<'a>,
     ) -> StoreResult<Vec<Application>>;
-    /// Writes what was decided at an instant of an account that is held, and what is unapplied in it now.
+    /// Saves the entries decided at an instant and the new unapplied sum. The account must be locked.
     fn put_account(
         &mut self,
         organization: OrganizationId,
@@ -100,43 +101,44 @@ pub trait Accounts {
     ) -> StoreResult<()>;
 }
 
-/// What a list of payments is narrowed to.
+/// A filter for lists of payments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PaymentFilter {
-    /// This customer's.
+    /// Matches payments of this customer.
     pub customer_id: Option<CustomerId>,
-    /// Recorded on this document.
+    /// Matches payments recorded on this document.
     pub document_ref: Option<DocumentRef>,
-    /// With this reference of the payer's or the bank's.
+    /// Matches payments with this reference, assigned by the payer or the bank.
     pub reference: Option<OneLine>,
-    /// Paid on this day or later.
+    /// Matches payments on or after this date.
     pub from: Option<NaiveDate>,
-    /// Paid on this day or earlier.
+    /// Matches payments on or before this date.
     pub to: Option<NaiveDate>,
 }
 
-/// By what payments are ordered; equals come by reference.
+/// A sort key for payments. Equal keys are ordered by reference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PaymentSortKey {
-    /// When they were recorded.
+    /// The time of recording.
     #[default]
     Created,
-    /// The days they were paid on.
+    /// The payment date.
     PaidDate,
 }
 
-/// Payments, as they are shown.
+/// Read access to payments and applications for display.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Payments {
-    /// A payment or a refund, by its reference alone, and its account.
+    /// Returns a payment or refund and its account, by reference alone.
     fn payment(&mut self, organization: OrganizationId, payment_ref: PaymentRef) -> StoreResult<Option<(AccountKey, Payment)>>;
-    /// An application that wasn't taken back, by its reference alone, and its account.
+    /// Returns an application that is not reversed and its account, by reference alone.
     fn application(
         &mut self,
         organization: OrganizationId,
         application_ref: ApplicationRef,
     ) -> StoreResult<Option<(AccountKey, Application)>>;
-    /// All payments and refunds that pass a filter, with their accounts, in an order, from either end.
+    /// Returns a page of the payments and refunds that match a filter, with their accounts. The order may be ascending or
+    /// descending.
     fn payments(
         &mut self,
         organization: OrganizationId,
@@ -144,9 +146,10 @@ pub trait Payments {
         by: PaymentSortKey,
         page: PageRequest,
     ) -> StoreResult<Page<(AccountKey, Payment)>>;
-    /// The payments and refunds recorded on a document, in the order they were recorded.
+    /// Returns the payments and refunds recorded on a document, in the order of recording.
     fn payments_of_document(&mut self, key: DocumentKey) -> StoreResult<Vec<Payment>>;
-    /// A customer's applications that weren't taken back from or to any of these documents, or from any of these payments, by reference.
+    /// Returns a customer's applications that are not reversed, ordered by reference. Includes applications from or to
+    /// any of these documents and from any of these payments.
     fn applications_around(
         &mut self,
         organization: OrganizationId,
@@ -154,7 +157,7 @@ pub trait Payments {
         documents: &[DocumentRef],
         payments: &[PaymentRef],
     ) -> StoreResult<Vec<Application>>;
-    /// What was written off of a customer's documents, or lessened, in the order it was recorded.
+    /// Returns the write-offs and reductions of a customer's documents, in the order of recording.
     fn write_offs_of(
         &mut self,
         organization: OrganizationId,
@@ -163,25 +166,26 @@ pub trait Payments {
     ) -> StoreResult<Vec<WriteOff>>;
 }
 
-/// What customers owe, summed up.
+/// Totals of what customers owe.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Balances {
-    /// A customer's accounts with what is unapplied in them, by entity and currency; all accounts of the organization without one.
+    /// Returns a customer's accounts with their unapplied sums, ordered by entity and currency. Without a customer,
+    /// returns all accounts of the organization.
     fn accounts(
         &mut self,
         organization: OrganizationId,
         customer_id: Option<CustomerId>,
     ) -> StoreResult<Vec<(AccountKey, MoneySum)>>;
-    /// What is left to pay of a customer's documents, by account and due date.
+    /// Returns the amounts due of a customer's documents, by account and due date.
     fn due_by_day(
         &mut self,
         organization: OrganizationId,
         customer_id: CustomerId,
     ) -> StoreResult<Vec<(AccountKey, NaiveDate, MoneySum)>>;
-    /// Σ of what was written off, by account.
+    /// Returns the sum of write-offs, by account.
     fn written_off(&mut self, organization: OrganizationId, customer_id: CustomerId) -> StoreResult<Vec<(AccountKey, MoneySum)>>;
-    /// Everything that changed what a customer owes until a day, inclusive, in the order it was recorded; of one
-    /// moment what was billed first, then what was paid.
+    /// Returns all changes of a customer's balance up to a date, inclusive, in the order of recording. At equal times,
+    /// documents come before payments.
     fn statement_entries(
         &mut self,
         organization: OrganizationId,

@@ -6,50 +6,50 @@ use crate::audit::{AuditAction, AuditActor, AuditEntry, AuditPosition, AuditedKi
 use crate::calendar::Timestamp;
 use crate::refs::OrganizationId;
 
-/// What entries are narrowed to.
+/// A filter for audit entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditFilter {
-    /// By whom.
+    /// Matches entries with this author.
     pub author: Option<AuditActor>,
-    /// What was done.
+    /// Matches entries with this action.
     pub action: Option<AuditAction>,
-    /// To what kind of thing.
+    /// Matches entries about this kind of object.
     pub kind: Option<AuditedKind>,
-    /// To the thing of this reference.
+    /// Matches entries about the object with this reference.
     pub reference: Option<String>,
-    /// At this instant or later.
+    /// Matches entries at this instant or later.
     pub from: Option<Timestamp>,
-    /// Before this instant.
+    /// Matches entries before this instant.
     pub to: Option<Timestamp>,
-    /// By this request.
+    /// Matches entries of this request.
     pub request_id: Option<RequestId>,
-    /// Leaves out what was done to API keys and administrators.
+    /// Excludes entries about API keys and administrators.
     pub without_access: bool,
 }
 
-/// Which part of the entries is wanted.
+/// A window into the list of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditPart {
-    /// What comes after this place; from the newest on when there is none.
+    /// The position after which the window starts. Without a position, the window starts at the newest entry.
     pub after: Option<AuditPosition>,
-    /// Entries to leave out from there on. They cost what the entries cost that are read.
+    /// The number of entries to skip from there. Skipping an entry costs as much as reading it.
     pub skip: u64,
-    /// Entries at most.
+    /// The maximum number of entries.
     pub limit: u32,
 }
 
-/// The audit log. What is written in it stays as it is.
+/// Storage of the audit log. Entries are immutable.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait AuditLog {
     /// Adds an entry.
     fn append_audit_entry(&mut self, organization: OrganizationId, entry: &AuditEntry) -> StoreResult<()>;
-    /// A part of the entries that pass a filter, the newest first, of one instant the largest reference first.
+    /// Returns a window of the entries that match a filter, newest first. At equal times, larger references come first.
     fn audit_entries(
         &mut self,
         organization: OrganizationId,
         filter: &AuditFilter,
         part: AuditPart,
     ) -> StoreResult<Vec<AuditEntry>>;
-    /// How many entries pass a filter.
+    /// Returns the number of entries that match a filter.
     fn count_audit_entries(&mut self, organization: OrganizationId, filter: &AuditFilter) -> StoreResult<u64>;
 }

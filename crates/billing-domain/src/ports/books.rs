@@ -1,5 +1,5 @@
-//! The rows a contract's book is made of, and what decisions write to them. The duties of all of the store's ports hold
-//! here, too.
+//! The rows of a contract's book, and the writes of decisions to them. The rules of all ports of the store apply here,
+//! too.
 
 use std::collections::BTreeMap;
 
@@ -13,34 +13,35 @@ use crate::document::{BookDocument, DocumentHead, DraftContent, IssuedDocument};
 use crate::ledger::{BookRows, ContractHeader};
 use crate::refs::{ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, OrganizationId};
 
-/// A sum of a family, or what is added to it.
+/// A sum of a family, or an increment of that sum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FamilySum {
     /// The family.
     pub family: DocumentRef,
-    /// What it is of.
+    /// The key of the sum within the family.
     pub key: SumKey,
-    /// How much.
+    /// The sum or increment.
     pub sum: BaseAndAmount,
 }
 
-/// What a contract's book is read from.
+/// Read access to contract books.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait BookReader {
-    /// A contract and its customer; the contract is held where asked, until the transaction ends.
+    /// Returns a contract and its customer. With a lock, locks the contract until the transaction ends.
     ///
     /// # Errors
-    /// [`StoreError::Contended`](super::StoreError::Contended) when it was changed while it was waited for.
+    /// Returns [`StoreError::Contended`](super::StoreError::Contended) when the contract changed while the call waited
+    /// for the lock.
     fn agreement(&mut self, key: ContractKey, lock: Option<Lock>) -> StoreResult<Option<ContractHeader>>;
-    /// A contract and its customer, by the contract's reference alone.
+    /// Returns a contract and its customer, by the contract's reference alone.
     fn agreement_of(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<ContractHeader>>;
-    /// Those of these contracts that are there, with their customers, by reference.
+    /// Returns the existing contracts among these, with their customers, ordered by reference.
     fn agreements(&mut self, contracts: &[ContractKey]) -> StoreResult<Vec<ContractHeader>>;
-    /// Everything the books of contracts are made of, by contract.
+    /// Returns all rows of the books of these contracts, by contract.
     fn rows_of_books(&mut self, contracts: &[ContractKey]) -> StoreResult<BTreeMap<ContractKey, BookRows>>;
-    /// The documents in force that stand in any of these places of contracts, by creation.
+    /// Returns the documents in force in any of these billing slots, ordered by creation.
     fn documents_in_places(&mut self, places: &[(ContractKey, BillingSlot)]) -> StoreResult<Vec<BookDocument>>;
-    /// Those of these customers' documents that have one of these references, children too, by creation.
+    /// Returns these customers' documents with these references, including child documents, ordered by creation.
     fn book_documents_by_refs(
         &mut self,
         organization: OrganizationId,
@@ -49,19 +50,21 @@ pub trait BookReader {
     ) -> StoreResult<Vec<BookDocument>>;
 }
 
-/// What decisions about a contract write. The contract must be held [`Lock::Exclusive`](super::Lock::Exclusive).
+/// Writes of decisions about a contract. The contract must be locked [`Lock::Exclusive`](super::Lock::Exclusive).
 #[cfg_attr(feature = "mocks", mockall::automock)]
 #[allow(clippy::needless_lifetimes, reason = "what makes the mock asks for their names")]
 pub trait BookWriter {
-    /// Stores drafts, each of a family.
+    /// Stores drafts, each with its family.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`](super::StoreError::Corrupt) when a regular document that isn't void has the same product,
-    /// period and slot as one of them, or when a document of the organization has the same number;
-    /// [`StoreError::Contended`](super::StoreError::Contended) when an entity has another number prefix by now.
+    /// - Returns [`StoreError::Corrupt`](super::StoreError::Corrupt) when a regular document that is not void has the
+    ///   same product, period and slot as a draft.
+    /// - Returns [`StoreError::Corrupt`](super::StoreError::Corrupt) when a document of the organization has the same
+    ///   number.
+    /// - Returns [`StoreError::Contended`](super::StoreError::Contended) when the number prefix of an entity has changed.
     fn open_documents<'a>(&mut self, organization: OrganizationId, drafts: &[(&'a DocumentHead, DocumentRef)])
     -> StoreResult<()>;
-    /// Replaces what a decision changes of a draft: slot, period and products; `false` when it is a draft no more.
+    /// Updates the slot, period and products of a draft. Returns `false` when the document is no longer a draft.
     fn update_draft(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<bool>;
     /// Replaces the ledger lines of draft adjustments of an organization.
     fn put_lines_of_drafts<'a>(
@@ -69,18 +72,21 @@ pub trait BookWriter {
         organization: OrganizationId,
         drafts: &[(DocumentKey, &'a [LedgerLine])],
     ) -> StoreResult<()>;
-    /// Freezes drafts of an organization in this order; `false` when one of them is a draft no more: what became of the others is
-    /// to be undone then. What they say is kept to the byte, each with a hash chained to the one issued before it in its
-    /// series; their ledger lines are their content's.
+    /// Issues drafts of an organization in this order. Returns `false` when one of them is no longer a draft; the caller
+    /// must then undo the changes to the others.
+    ///
+    /// The content of each document is stored byte for byte. Its hash is chained to the previously issued document of its
+    /// series. Its ledger lines become those of the content.
     fn issue_documents<'a>(
         &mut self,
         organization: OrganizationId,
         drafts: &[(DocumentKey, &'a IssuedDocument)],
     ) -> StoreResult<bool>;
-    /// Puts a draft out of force as it is; `false` when it is a draft no more. Ledger lines it had count no more.
+    /// Voids a draft. Returns `false` when the document is no longer a draft. Its ledger lines no longer count.
     fn void_draft(&mut self, key: DocumentKey, content: &DraftContent, at: Timestamp) -> StoreResult<bool>;
-    /// Puts an issued document out of force, on a service date of its entity; `false` when it isn't issued. What it says stays.
+    /// Voids an issued document on a service date of its entity. Returns `false` when the document is not issued. The
+    /// content stays unchanged.
     fn void_issued(&mut self, key: DocumentKey, at: Timestamp, on: NaiveDate) -> StoreResult<bool>;
-    /// Adds to the sums of customers' families; those that aren't there begin at zero.
+    /// Adds to the sums of customers' families. Missing sums start at zero.
     fn add_sums_of_families(&mut self, organization: OrganizationId, added: &[(CustomerId, FamilySum)]) -> StoreResult<()>;
 }

@@ -1,4 +1,4 @@
-//! Who bills whom for what.
+//! Entities, customers, usage products and pricings.
 
 use super::{Insertion, StoreResult, Update};
 use crate::catalog::{Pricing, UsageProduct};
@@ -7,70 +7,75 @@ use crate::party::{Customer, Entity};
 use crate::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId, PricingRef, UsageProductRef};
 use crate::text::OneLine;
 
-/// Supplier entities.
+/// Storage of supplier entities.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Entities {
-    /// Stores a new one. `Taken("entity_ref")` or `Taken("number_prefix")`, unique in the organization: a prefix is another's
-    /// if it has it, or if its documents ever had numbers with it.
+    /// Stores a new entity. Returns `Taken("entity_ref")` or `Taken("number_prefix")` when the value is not unique in the
+    /// organization.
+    ///
+    /// A prefix is taken when another entity has it, or when documents of another entity ever had numbers with it.
     fn insert_entity(&mut self, organization: OrganizationId, entity: &Entity) -> StoreResult<Insertion>;
-    /// Holds one that was read until the transaction ends, after contracts: no document is opened under its name meanwhile.
+    /// Locks an entity, as it was read, until the transaction ends. No document is opened for the entity meanwhile.
+    /// Entities are locked after contracts.
     ///
     /// # Errors
-    /// [`StoreError::Contended`](super::StoreError::Contended) when it isn't what was read any more.
+    /// Returns [`StoreError::Contended`](super::StoreError::Contended) when the entity differs from the one read.
     fn hold_entity(&mut self, organization: OrganizationId, read: &Entity) -> StoreResult<()>;
-    /// Replaces its profile. `Taken("number_prefix")` as for a new one; a prefix it has already it may keep.
+    /// Updates the profile of an entity. Returns `Taken("number_prefix")` under the same rule as for a new entity. The
+    /// entity may keep its current prefix.
     fn update_entity(&mut self, organization: OrganizationId, entity: &Entity) -> StoreResult<Update>;
-    /// Those of these references that exist.
+    /// Returns the existing entities among these references.
     fn entities_by_refs(&mut self, organization: OrganizationId, refs: &[EntityRef]) -> StoreResult<Vec<Entity>>;
-    /// All, by creation.
+    /// Returns a page of all entities, ordered by creation.
     fn entities(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<Entity>>;
 }
 
-/// Customers.
+/// Storage of customers.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Customers {
-    /// Stores a new one. `Taken("customer_ref")`, unique in the organization.
+    /// Stores a new customer. Returns `Taken("customer_ref")` when the reference is not unique in the organization.
     fn insert_customer(&mut self, organization: OrganizationId, customer: &Customer) -> StoreResult<Insertion>;
-    /// Replaces its profile.
+    /// Updates the profile of a customer.
     fn update_customer(&mut self, organization: OrganizationId, customer: &Customer) -> StoreResult<Update>;
-    /// Those of these references that exist.
+    /// Returns the existing customers among these references.
     fn customers_by_refs(&mut self, organization: OrganizationId, refs: &[CustomerRef]) -> StoreResult<Vec<Customer>>;
-    /// Those of these identities that exist.
+    /// Returns the existing customers among these IDs.
     fn customers_by_ids(&mut self, organization: OrganizationId, ids: &[CustomerId]) -> StoreResult<Vec<Customer>>;
-    /// At most two with a name: enough to know whether the name says who is meant.
+    /// Returns at most two customers with a name. Two results prove that the name is ambiguous.
     fn customers_by_name(&mut self, organization: OrganizationId, name: &OneLine) -> StoreResult<Vec<Customer>>;
-    /// All, by creation.
+    /// Returns a page of all customers, ordered by creation.
     fn customers(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<Customer>>;
 }
 
-/// Usage products.
+/// Storage of usage products.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait UsageProducts {
-    /// Stores a new one. `Taken("usage_product_ref")`, unique in the organization.
+    /// Stores a new usage product. Returns `Taken("usage_product_ref")` when the reference is not unique in the
+    /// organization.
     fn insert_usage_product(&mut self, organization: OrganizationId, product: &UsageProduct) -> StoreResult<Insertion>;
-    /// Replaces its profile.
+    /// Updates the profile of a usage product.
     fn update_usage_product(&mut self, organization: OrganizationId, product: &UsageProduct) -> StoreResult<Update>;
-    /// Those of these references that exist.
+    /// Returns the existing usage products among these references.
     fn usage_products_by_refs(
         &mut self,
         organization: OrganizationId,
         refs: &[UsageProductRef],
     ) -> StoreResult<Vec<UsageProduct>>;
-    /// At most two with a name: enough to know whether the name says what is meant.
+    /// Returns at most two usage products with a name. Two results prove that the name is ambiguous.
     fn usage_products_by_name(&mut self, organization: OrganizationId, name: &OneLine) -> StoreResult<Vec<UsageProduct>>;
-    /// All, by creation.
+    /// Returns a page of all usage products, ordered by creation.
     fn usage_products(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<UsageProduct>>;
 }
 
-/// Pricings.
+/// Storage of pricings.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Pricings {
-    /// Stores a new one. `Taken("product_pricing_ref")`, unique in the organization.
+    /// Stores a new pricing. Returns `Taken("product_pricing_ref")` when the reference is not unique in the organization.
     fn insert_pricing(&mut self, organization: OrganizationId, pricing: &Pricing) -> StoreResult<Insertion>;
-    /// Replaces its content.
+    /// Replaces the content of a pricing.
     fn update_pricing(&mut self, organization: OrganizationId, pricing: &Pricing) -> StoreResult<Update>;
-    /// Those of these references that exist.
+    /// Returns the existing pricings among these references.
     fn pricings_by_refs(&mut self, organization: OrganizationId, refs: &[PricingRef]) -> StoreResult<Vec<Pricing>>;
-    /// All, by creation.
+    /// Returns a page of all pricings, ordered by creation.
     fn pricings(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<Pricing>>;
 }

@@ -7,38 +7,39 @@ use crate::charge::Charge;
 use crate::page::{Page, PageRequest};
 use crate::refs::{ChargeRef, ContractRef, CustomerId, OrganizationId};
 
-/// What a list of charges is narrowed to.
+/// A filter for lists of charges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChargeFilter {
-    /// This customer's.
+    /// Matches charges of this customer.
     pub customer_id: Option<CustomerId>,
-    /// This contract's.
+    /// Matches charges of this contract.
     pub contract_ref: Option<ContractRef>,
-    /// Of this day or later.
+    /// Matches charges on or after this date.
     pub from: Option<NaiveDate>,
-    /// Of this day or earlier.
+    /// Matches charges on or before this date.
     pub to: Option<NaiveDate>,
 }
 
-/// Charges. Their contract must be held [`Lock::Exclusive`](super::Lock::Exclusive) to write them.
+/// Storage of charges. To write a charge, its contract must be locked [`Lock::Exclusive`](super::Lock::Exclusive).
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Charges {
-    /// Stores a new one.
+    /// Stores a new charge.
     fn insert_charge(&mut self, organization: OrganizationId, charge: &Charge) -> StoreResult<Insertion>;
-    /// Replaces a charge by its next revision and keeps the superseded one.
+    /// Replaces a charge with its next revision and keeps the superseded revision.
     ///
     /// # Errors
-    /// [`StoreError::Contended`](super::StoreError::Contended) when the stored revision isn't the superseded one.
+    /// Returns [`StoreError::Contended`](super::StoreError::Contended) when the stored revision is not the superseded
+    /// one.
     fn revise_charge(&mut self, organization: OrganizationId, superseded: &Charge, revised: &Charge) -> StoreResult<()>;
-    /// By reference alone, a deleted one too.
+    /// Returns a charge by reference alone, also when it is deleted.
     fn charge(&mut self, organization: OrganizationId, charge_ref: &ChargeRef) -> StoreResult<Option<Charge>>;
-    /// The superseded revisions of customers' charges, by charge, oldest first.
+    /// Returns the superseded revisions of customers' charges, grouped by charge, oldest first.
     fn superseded_charges(
         &mut self,
         organization: OrganizationId,
         customers: &[CustomerId],
         charges: &[ChargeRef],
     ) -> StoreResult<Vec<Charge>>;
-    /// Those that aren't deleted and pass a filter, by creation.
+    /// Returns a page of the charges that are not deleted and match a filter, ordered by creation.
     fn charges(&mut self, organization: OrganizationId, filter: &ChargeFilter, page: PageRequest) -> StoreResult<Page<Charge>>;
 }

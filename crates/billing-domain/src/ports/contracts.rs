@@ -1,4 +1,4 @@
-//! Contracts, and the numbers that documents and contracts are given.
+//! Contracts, and the number series of documents and contracts.
 
 use std::collections::BTreeMap;
 
@@ -10,45 +10,50 @@ use crate::document::DocumentKind;
 use crate::page::{Page, PageRequest};
 use crate::refs::{ContractKey, ContractRef, CustomerId, EntityRef, OrganizationId, UsageProductRef};
 
-/// Contracts, with all their versions.
+/// Storage of contracts with all their versions.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Contracts {
-    /// Stores a new one with its first version; `next_due_at` is when it first has something to issue.
+    /// Stores a new contract with its first version. `next_due_at` is the first time at which the contract has a document
+    /// to issue.
     fn insert_contract(
         &mut self,
         organization: OrganizationId,
         contract: &Contract,
         next_due_at: Option<Timestamp>,
     ) -> StoreResult<()>;
-    /// What a contract is named by, by its reference alone.
+    /// Returns the key of a contract, by reference alone.
     fn contract_key(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<ContractKey>>;
-    /// By reference alone.
+    /// Returns a contract by reference alone.
     fn contract(&mut self, organization: OrganizationId, contract_ref: ContractRef) -> StoreResult<Option<Contract>>;
-    /// A customer's, by creation.
+    /// Returns a page of a customer's contracts, ordered by creation.
     fn contracts_of_customer(
         &mut self,
         organization: OrganizationId,
         customer_id: CustomerId,
         page: PageRequest,
     ) -> StoreResult<Page<Contract>>;
-    /// The contracts of customers in which any version of a product meters a usage product, for any of these pairs, by
-    /// creation; held in the order of their references where asked, until the transaction ends.
+    /// Returns the contracts that meter any of these pairs of customer and usage product, ordered by creation. A contract
+    /// matches when any version of one of its products meters the usage product.
+    ///
+    /// With a lock, locks the contracts in the order of their references until the transaction ends.
     ///
     /// # Errors
-    /// [`StoreError::Contended`](super::StoreError::Contended) when one was changed while it was waited for.
+    /// Returns [`StoreError::Contended`](super::StoreError::Contended) when a contract changed while the call waited for
+    /// its lock.
     fn contracts_metering(
         &mut self,
         organization: OrganizationId,
         pairs: &[(CustomerId, UsageProductRef)],
         lock: Option<Lock>,
     ) -> StoreResult<Vec<Contract>>;
-    /// Holds a contract until the transaction ends, and answers its newest version's number.
-    /// Contracts are held before documents, documents before totals and number series.
+    /// Locks a contract until the transaction ends. Returns the number of its newest version.
+    ///
+    /// Contracts are locked before documents. Documents are locked before totals and number series.
     fn lock_contract(&mut self, key: ContractKey, lock: Lock) -> StoreResult<Option<u32>>;
-    /// Holds contracts until the transaction ends, each as strongly as is asked, in the order of their references; one that isn't
-    /// there is passed over. What is read of them from then on is as they are held.
+    /// Locks contracts until the transaction ends, each with its own strength, in the order of their references. Skips
+    /// contracts that do not exist. Later reads of the contracts return their locked state.
     fn hold_contracts(&mut self, contracts: &[(ContractKey, Lock)]) -> StoreResult<()>;
-    /// Stores a contract's next version: what it adds to the one before. The contract must be held
+    /// Stores the next version of a contract, as its difference from the previous version. The contract must be locked
     /// [`Lock::Exclusive`].
     fn append_contract_version(
         &mut self,
@@ -59,10 +64,11 @@ pub trait Contracts {
     ) -> StoreResult<()>;
 }
 
-/// Sequences without gaps or repeats, under any concurrency, crash or roll-back.
+/// Sequences without gaps or duplicates, also after concurrent use, crashes and rollbacks.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait NumberSeries {
-    /// So many next numbers of an entity's documents of a kind, from 1: the first of them. Rolled back with its transaction.
+    /// Takes consecutive document numbers of an entity and document kind, starting at 1. Returns the first number. A
+    /// rollback of the transaction returns the numbers.
     fn take_document_numbers(
         &mut self,
         organization: OrganizationId,
@@ -70,11 +76,12 @@ pub trait NumberSeries {
         kind: DocumentKind,
         many: u32,
     ) -> StoreResult<u64>;
-    /// Whether an entity's documents ever had a number.
+    /// Returns whether a document of the entity ever had a number.
     fn has_given_numbers(&mut self, organization: OrganizationId, entity_ref: &EntityRef) -> StoreResult<bool>;
-    /// The next contract number of an organization, from 1. Rolled back with its transaction.
+    /// Takes the next contract number of an organization, starting at 1. A rollback of the transaction returns the
+    /// number.
     fn next_contract_number(&mut self, organization: OrganizationId) -> StoreResult<u64>;
-    /// So many next document numbers within each of these contracts, from 1: the first of each. They must be held
-    /// [`Lock::Exclusive`].
+    /// Takes consecutive document numbers within each of these contracts, starting at 1. Returns the first number of each
+    /// contract. The contracts must be locked [`Lock::Exclusive`].
     fn take_numbers_in_contracts(&mut self, wanted: &BTreeMap<ContractKey, u32>) -> StoreResult<BTreeMap<ContractKey, u32>>;
 }

@@ -1,4 +1,4 @@
-//! Documents, and the files that are kept of them.
+//! Documents and their stored files.
 
 use chrono::NaiveDate;
 
@@ -13,55 +13,56 @@ use crate::page::{Page, PageRequest};
 use crate::refs::{ContractRef, CustomerId, DocumentKey, DocumentRef, EntityRef, OrganizationId};
 use crate::text::OneLine;
 
-/// What a list of documents is narrowed to.
+/// A filter for lists of documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DocumentFilter {
-    /// This customer's.
+    /// Matches documents of this customer.
     pub customer_id: Option<CustomerId>,
-    /// This contract's.
+    /// Matches documents of this contract.
     pub contract_ref: Option<ContractRef>,
-    /// This entity's.
+    /// Matches documents of this entity.
     pub entity_ref: Option<EntityRef>,
-    /// Of this kind.
+    /// Matches documents of this kind.
     pub kind: Option<DocumentKind>,
-    /// In this state.
+    /// Matches documents in this state.
     pub state: Option<DocumentState>,
-    /// Whose period starts on this day or later.
+    /// Matches documents whose period starts on or after this date.
     pub from: Option<NaiveDate>,
-    /// Whose period starts on this day or earlier.
+    /// Matches documents whose period starts on or before this date.
     pub to: Option<NaiveDate>,
-    /// With this number.
+    /// Matches the document with this number.
     pub number: Option<DocumentNumber>,
-    /// With this purchase order number; of a draft its contract's.
+    /// Matches documents with this purchase order number. A draft uses the number of its contract.
     pub po_number: Option<OneLine>,
-    /// That exist for this, whatever their slot.
+    /// Matches documents with this purpose, in any slot.
     pub purpose: Option<PurposeKind>,
-    /// In this currency.
+    /// Matches documents in this currency.
     pub currency: Option<Currency>,
-    /// Issued on this day or later.
+    /// Matches documents issued on or after this date.
     pub issued_from: Option<NaiveDate>,
-    /// Issued on this day or earlier.
+    /// Matches documents issued on or before this date.
     pub issued_to: Option<NaiveDate>,
-    /// Due on this day or later.
+    /// Matches documents due on or after this date.
     pub due_from: Option<NaiveDate>,
-    /// Due on this day or earlier.
+    /// Matches documents due on or before this date.
     pub due_to: Option<NaiveDate>,
-    /// Opened, issued, put out of force, paid, credited, applied or written off at this instant or later.
+    /// Matches documents opened, issued, voided, paid, credited, applied or written off at this instant or later.
     pub updated_since: Option<Timestamp>,
-    /// Whether something is left to pay of an invoice or debit.
+    /// Matches invoices and debits with an amount due, or documents without one.
     pub has_amount_due: Option<bool>,
-    /// Whether its due date has passed with something left to pay, and the days that tell.
+    /// Matches overdue documents, or documents that are not overdue, on these local dates. A document is overdue when its
+    /// due date has passed and it has an amount due.
     pub overdue: Option<(bool, LocalDates)>,
 }
 
-/// Why a document exists, without its slot.
+/// The purpose of a document, without its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PurposeKind {
-    /// A period's own document.
+    /// The regular document of a period.
     Regular,
-    /// One event's invoice, where net terms are due upon usage.
+    /// The invoice of one event, with net terms due upon usage.
     Usage,
-    /// Puts an issued document right.
+    /// The correction of an issued document.
     Adjustment,
 }
 
@@ -75,44 +76,44 @@ impl From<Purpose> for PurposeKind {
     }
 }
 
-/// Documents, as they are shown.
+/// Read access to documents for display.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Documents {
-    /// What a document is named by, by its reference alone.
+    /// Returns the key of a document, by reference alone.
     fn document_key(&mut self, organization: OrganizationId, document_ref: DocumentRef) -> StoreResult<Option<DocumentKey>>;
-    /// By reference alone.
+    /// Returns a document by reference alone.
     fn document(&mut self, organization: OrganizationId, document_ref: DocumentRef) -> StoreResult<Option<Document>>;
-    /// Those of these customers' documents that have one of these references.
+    /// Returns these customers' documents with these references.
     fn documents_by_refs(
         &mut self,
         organization: OrganizationId,
         customers: &[CustomerId],
         refs: &[DocumentRef],
     ) -> StoreResult<Vec<Document>>;
-    /// All that pass a filter, by creation.
+    /// Returns a page of the documents that match a filter, ordered by creation.
     fn documents(
         &mut self,
         organization: OrganizationId,
         filter: &DocumentFilter,
         page: PageRequest,
     ) -> StoreResult<Page<Document>>;
-    /// A customer's documents that name one of these as parent, by creation; void ones too.
+    /// Returns a customer's documents whose parent is one of these, ordered by creation. Includes void documents.
     fn documents_of_parents(
         &mut self,
         organization: OrganizationId,
         customer_id: CustomerId,
         parents: &[DocumentRef],
     ) -> StoreResult<Vec<BookDocument>>;
-    /// The ledger lines of a document: those of a draft adjustment, or those it was issued with.
+    /// Returns the ledger lines of a draft adjustment, or the lines a document was issued with.
     fn ledger_lines(&mut self, key: DocumentKey) -> StoreResult<Vec<LedgerLine>>;
 }
 
-/// Files of issued documents.
+/// Storage of files of issued documents.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait DocumentFiles {
-    /// The file that is kept of a document in a form.
+    /// Returns the stored file of a document in a form.
     fn document_file(&mut self, key: DocumentKey, form: FileForm) -> StoreResult<Option<DocumentFile>>;
-    /// Keeps a file of an issued document and answers it; where there is one in its form already, that one stays, and is the answer.
-    /// `None` of what isn't an issued document.
+    /// Stores a file of an issued document and returns it. An already stored file of the same form stays and is returned
+    /// instead. Returns `None` for a document that is not issued.
     fn keep_document_file(&mut self, key: DocumentKey, file: &DocumentFile) -> StoreResult<Option<DocumentFile>>;
 }

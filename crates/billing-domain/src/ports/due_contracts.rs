@@ -1,4 +1,4 @@
-//! Which contracts have something to issue, and since when: what the billing run goes by.
+//! The contracts that have a document to issue, and since when. The billing run reads them.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,22 @@ use super::StoreResult;
 use crate::calendar::Timestamp;
 use crate::refs::{ContractKey, EntityRef, OrganizationId};
 
-/// A contract with something to issue.
+/// A contract with a document to issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DueContract {
     /// The contract.
     pub key: ContractKey,
-    /// Since when.
+    /// The time since which the document is due to be issued.
     pub due_at: Timestamp,
 }
 
-/// When contracts next have something to issue.
+/// Storage of the next time at which each contract has a document to issue.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait DueContracts {
-    /// Contracts with something to issue at an instant, longest due first, then by reference: at most `limit`,
-    /// after the one a page ended with, of one organization or of all.
+    /// Returns at most `limit` contracts with a document to issue at an instant. The longest due come first, then the
+    /// order is by reference.
+    ///
+    /// The result starts after the last contract of the previous page. It covers one organization or all.
     fn contracts_due(
         &mut self,
         organization: Option<OrganizationId>,
@@ -27,10 +29,11 @@ pub trait DueContracts {
         after: Option<DueContract>,
         limit: u32,
     ) -> StoreResult<Vec<DueContract>>;
-    /// Brings the instant at which contracts next have something to issue forward, of all of which any version names an
-    /// entity, and holds them [`Lock::Exclusive`](super::Lock::Exclusive); an earlier instant stays. May bring forward others,
-    /// too: looking at a contract in vain changes nothing.
+    /// Advances the next due instant of all contracts that name an entity in any version to `at`. An earlier instant
+    /// stays. Locks these contracts [`Lock::Exclusive`](super::Lock::Exclusive).
+    ///
+    /// The call may advance other contracts, too: checking a contract that has nothing to issue changes nothing.
     fn advance_due_instants(&mut self, organization: OrganizationId, entity_ref: &EntityRef, at: Timestamp) -> StoreResult<()>;
-    /// Sets when contracts next have something to issue; `None` when one never has again.
+    /// Sets the next due instant of contracts, or `None` when a contract never has a document to issue again.
     fn set_next_dues(&mut self, due: &BTreeMap<ContractKey, Option<Timestamp>>) -> StoreResult<()>;
 }

@@ -1,4 +1,4 @@
-//! The store of usage formats. The duties of all of the store's ports hold here, too.
+//! Storage of usage formats. The rules of all ports of the store apply here, too.
 
 use crate::format::FormatVersion;
 use crate::page::Page;
@@ -7,29 +7,30 @@ use crate::text::OneLine;
 
 use super::{Insertion, StoreResult, Update};
 
-/// Usage formats, with all their versions. The built-in format is none of them.
+/// Storage of usage formats with all their versions. The built-in format is not stored.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait UsageFormats {
-    /// Stores a new format's first version. `Taken("format_ref")` or `Taken("format_name")`, unique in the
-    /// organization among formats as they are now.
+    /// Stores the first version of a new format. Returns `Taken("format_ref")` or `Taken("format_name")` when the value
+    /// is not unique among the organization's current formats.
     fn insert_format(&mut self, organization: OrganizationId, first: &FormatVersion) -> StoreResult<Insertion>;
-    /// Stores a format's next version; those before it stay as they are. `Taken("format_name")` when another format
-    /// has its name now.
+    /// Stores the next version of a format. Earlier versions stay unchanged. Returns `Taken("format_name")` when another
+    /// format currently has the name.
     ///
     /// # Errors
-    /// [`Contended`](super::StoreError::Contended) when the newest version stored isn't the one before.
+    /// Returns [`Contended`](super::StoreError::Contended) when the newest stored version is not the previous version.
     fn append_format_version(&mut self, organization: OrganizationId, next: &FormatVersion) -> StoreResult<Update>;
-    /// A format's newest version, by reference.
+    /// Returns the newest version of a format, by reference.
     fn format(&mut self, organization: OrganizationId, format_ref: &FormatRef) -> StoreResult<Option<FormatVersion>>;
-    /// A format's newest version, by the name it has now.
+    /// Returns the newest version of a format, by its current name.
     fn format_by_name(&mut self, organization: OrganizationId, name: &OneLine) -> StoreResult<Option<FormatVersion>>;
-    /// One version of a format, by reference and number.
+    /// Returns one version of a format, by reference and version number.
     fn format_version(
         &mut self,
         organization: OrganizationId,
         format_ref: &FormatRef,
         version: u32,
     ) -> StoreResult<Option<FormatVersion>>;
-    /// The newest version of every format, by the format's creation: at most `limit`, after the first `skip`.
+    /// Returns the newest version of every format, ordered by creation of the format. Skips the first `skip` formats and
+    /// returns at most `limit`.
     fn formats(&mut self, organization: OrganizationId, skip: u64, limit: u32) -> StoreResult<Page<FormatVersion>>;
 }

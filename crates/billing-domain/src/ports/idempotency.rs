@@ -1,4 +1,4 @@
-//! Requests that are carried out once.
+//! Idempotency of requests.
 
 use std::time::Duration;
 
@@ -7,28 +7,31 @@ use crate::calendar::Timestamp;
 use crate::idempotency::{IdempotencyRecord, ScopedIdempotencyKey};
 use crate::refs::OrganizationId;
 
-/// Requests that succeeded under a key, and what they were answered.
+/// Storage of successful requests with an idempotency key, and of their responses.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait IdempotencyStore {
-    /// Holds a request's key until the transaction ends, so that no two transactions hold it at a time, on whatever
-    /// server. Waits for the one that does, at most this long; `false` when that was not enough. What was kept under
-    /// the key before is seen then.
+    /// Locks the idempotency key of a request until the transaction ends, across all servers. The transaction then sees
+    /// any record already stored under the key.
+    ///
+    /// Waits at most `wait` for another holder of the lock. Returns `false` when that time was too short.
     fn hold_key(&mut self, organization: OrganizationId, request: &ScopedIdempotencyKey, wait: Duration) -> StoreResult<bool>;
-    /// What was kept under a key at this instant or later.
+    /// Returns the record of a key, if it was stored at this instant or later.
     fn idempotency_record(
         &mut self,
         organization: OrganizationId,
         request: &ScopedIdempotencyKey,
         since: Timestamp,
     ) -> StoreResult<Option<IdempotencyRecord>>;
-    /// Keeps a request under its key, in the place of an older one. The key must be held.
+    /// Stores the record of a request under its key and replaces an older record. The key must be locked.
     fn save_idempotency_record(
         &mut self,
         organization: OrganizationId,
         request: &ScopedIdempotencyKey,
         kept: &IdempotencyRecord,
     ) -> StoreResult<()>;
-    /// Forgets what was kept before an instant, of every organization, the oldest first: about this many, because
-    /// those of one instant go together. Answers how many went.
+    /// Deletes the records of all organizations stored before an instant, oldest first. Returns the number of deleted
+    /// records.
+    ///
+    /// `limit` is approximate, because records of the same instant are deleted together.
     fn purge_kept_requests(&mut self, before: Timestamp, limit: u32) -> StoreResult<u64>;
 }

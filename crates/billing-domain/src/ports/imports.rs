@@ -1,4 +1,4 @@
-//! Imports of files, as they are told afterwards, and the events that each made.
+//! Records of file imports and of the events that each import created.
 
 use super::StoreResult;
 use crate::calendar::Timestamp;
@@ -6,43 +6,44 @@ use crate::imports::{ImportRecord, ImportedEvent};
 use crate::page::{Page, PageRequest};
 use crate::refs::{CustomerId, EventRef, ImportPartRef, ImportRef, OrganizationId};
 
-/// What imports are narrowed to.
+/// A filter for imports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportFilter {
-    /// That began at this instant or later.
+    /// Matches imports that began at this instant or later.
     pub from: Option<Timestamp>,
-    /// That began before this instant.
+    /// Matches imports that began before this instant.
     pub to: Option<Timestamp>,
-    /// Of files of this name.
+    /// Matches imports of files with this name.
     pub name: Option<String>,
 }
 
-/// Some of the events that an import made.
+/// A part of the events that an import created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MadePart {
-    /// What it is known by in its import; later ones come behind.
+    /// The position of the part in its import. Later parts have larger references.
     pub part: ImportPartRef,
-    /// The events, in the order in which they were made.
+    /// The events, in the order of creation.
     pub events: Vec<EventRef>,
 }
 
-/// Imports.
+/// Storage of imports.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait UsageImports {
-    /// Keeps an import as it is now, in the place of what was kept of it; the events it made stay.
+    /// Stores the current state of an import and replaces the earlier state. The record of created events stays.
     fn put_import(&mut self, organization: OrganizationId, import: &ImportRecord) -> StoreResult<()>;
-    /// An import.
+    /// Returns an import.
     fn import(&mut self, organization: OrganizationId, import_ref: ImportRef) -> StoreResult<Option<ImportRecord>>;
-    /// The same, held until the transaction ends: nobody else holds or changes it meanwhile.
+    /// Locks an import until the transaction ends and returns it. No other transaction can lock or change it meanwhile.
     fn hold_import(&mut self, organization: OrganizationId, import_ref: ImportRef) -> StoreResult<Option<ImportRecord>>;
-    /// Imports that pass a filter, by when they began, then by reference, the newest first; of each no more than its first documents.
+    /// Returns a page of the imports that match a filter, ordered by start, then by reference, newest first. Each import
+    /// includes only its first documents.
     fn imports(
         &mut self,
         organization: OrganizationId,
         filter: &ImportFilter,
         page: PageRequest,
     ) -> StoreResult<Page<ImportRecord>>;
-    /// Notes events that an import made, as one part.
+    /// Records events that an import created, as one part.
     fn add_imported_events(
         &mut self,
         organization: OrganizationId,
@@ -50,17 +51,20 @@ pub trait UsageImports {
         part: ImportPartRef,
         events: &[ImportedEvent],
     ) -> StoreResult<()>;
-    /// The next part of the events that an import made, from one on; none behind the last.
+    /// Returns the next part of the events that an import created, after a given part. Returns `None` after the last
+    /// part.
     fn imported_events(
         &mut self,
         organization: OrganizationId,
         import_ref: ImportRef,
         after: Option<ImportPartRef>,
     ) -> StoreResult<Option<MadePart>>;
-    /// How many events are noted of an import.
+    /// Returns the number of recorded events of an import.
     fn count_imported_events(&mut self, organization: OrganizationId, import_ref: ImportRef) -> StoreResult<u64>;
-    /// Forgets that an import made some events of a part, each of a customer, and the keys they were sent with: who sends one of those
-    /// keys again sends a new event. A part without events isn't there any more.
+    /// Deletes the record of some events of a part, and their idempotency keys. A later event with one of these keys is a
+    /// new event.
+    ///
+    /// A part without events no longer exists.
     fn forget_imported_events(
         &mut self,
         organization: OrganizationId,
@@ -68,9 +72,9 @@ pub trait UsageImports {
         part: ImportPartRef,
         events: &[(CustomerId, EventRef)],
     ) -> StoreResult<()>;
-    /// Forgets an import with what it made.
+    /// Deletes an import and its records of created events.
     fn forget_import(&mut self, organization: OrganizationId, import_ref: ImportRef) -> StoreResult<()>;
-    /// Forgets imports that began before an instant with what they made, of every organization, at most so many. Answers how many
-    /// went.
+    /// Deletes imports of all organizations that began before an instant, with their records of created events. Deletes
+    /// at most `limit` imports. Returns the number of deleted imports.
     fn purge_imports(&mut self, before: Timestamp, limit: u32) -> StoreResult<u64>;
 }

@@ -1,4 +1,4 @@
-//! Everything there is, for `verify`.
+//! Read access to all data, for `verify`.
 
 use super::StoreResult;
 use crate::calendar::Timestamp;
@@ -6,29 +6,30 @@ use crate::refs::{ContractKey, ContractRef, OrganizationId};
 use crate::usage::{UsageKey, UsageTotal};
 use crate::verification::RecordedVerification;
 
-/// What `verify` looks at: everything there is, told as it is.
+/// Queries of `verify`. They return stored data unchecked.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait IntegrityQueries {
-    /// Every organization.
+    /// Returns every organization.
     fn all_organizations(&mut self) -> StoreResult<Vec<OrganizationId>>;
-    /// An organization's contracts by reference, after one, at most `limit`, each with the instant its newest version was made.
+    /// Returns at most `limit` contracts of an organization after a given contract, ordered by reference. Each contract
+    /// comes with the creation time of its newest version.
     fn contracts_after(
         &mut self,
         organization: OrganizationId,
         after: Option<ContractRef>,
         limit: u32,
     ) -> StoreResult<Vec<(ContractKey, Timestamp)>>;
-    /// The same totals counted again from the events that aren't deleted; only those with an event.
+    /// Recounts the running totals of a contract from the events that are not deleted. Returns only totals with an event.
     fn recount_contract(&mut self, key: ContractKey) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
-    /// Every series of document numbers that isn't 1…n, and every number that several documents have, in a sentence each.
+    /// Returns one sentence for each series of document numbers that is not 1…n, and for each duplicate number.
     fn broken_series(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>>;
-    /// Every issued document whose content doesn't have its hash, or whose hash isn't chained to the one before,
-    /// in a sentence each.
+    /// Returns one sentence for each issued document whose content does not match its hash, or whose hash is not chained
+    /// to the previous document.
     fn broken_seals(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>>;
-    /// Every file of a document whose bytes don't have its hash, in a sentence each.
+    /// Returns one sentence for each document file whose bytes do not match its hash.
     fn broken_files(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>>;
-    /// Keeps what a verification of an organization found, in the place of the one before.
+    /// Stores the result of the verification of an organization and replaces the previous result.
     fn put_verification(&mut self, organization: OrganizationId, verification: &RecordedVerification) -> StoreResult<()>;
-    /// The last one that was kept.
+    /// Returns the last stored verification.
     fn last_verification(&mut self, organization: OrganizationId) -> StoreResult<Option<RecordedVerification>>;
 }

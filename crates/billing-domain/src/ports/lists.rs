@@ -1,5 +1,4 @@
-//! Lists as finance asks for them: narrowed by anything, in several orders, continued from any place; and what any number,
-//! reference, key or name belongs to.
+//! Filtered and sorted lists for finance, and search by number, reference, key or name.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,16 +17,16 @@ use crate::party::{Customer, Entity};
 use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, OrganizationId, PricingRef};
 use crate::text::OneLine;
 
-/// What day it is, by the calendar of each entity.
+/// The current date in the time zone of each entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalDates {
-    /// Of what no entity bills: by UTC.
+    /// The UTC date, for objects without an entity.
     elsewhere: NaiveDate,
     of_entities: BTreeMap<NaiveDate, BTreeSet<EntityRef>>,
 }
 
 impl LocalDates {
-    /// At an instant.
+    /// Returns the dates at an instant.
     pub fn at(now: Timestamp, entities: &[Entity]) -> Self {
         let mut of_entities: BTreeMap<NaiveDate, BTreeSet<EntityRef>> = BTreeMap::new();
         for entity in entities {
@@ -37,95 +36,97 @@ impl LocalDates {
         Self { elsewhere: crate::calendar::TimeZone::UTC.service_date(now), of_entities }
     }
 
-    /// Where an entity is, or by UTC.
+    /// Returns the date of an entity, or the UTC date without an entity.
     pub fn of(&self, entity_ref: Option<&EntityRef>) -> NaiveDate {
         let has = |entities: &BTreeSet<EntityRef>| entity_ref.is_some_and(|entity_ref| entities.contains(entity_ref));
         self.of_entities.iter().find(|(_, entities)| has(entities)).map_or(self.elsewhere, |(today, _)| *today)
     }
 
-    /// Where no entity is.
+    /// Returns the UTC date, for objects without an entity.
     pub const fn elsewhere(&self) -> NaiveDate {
         self.elsewhere
     }
 
-    /// Entities by their day, the earliest first.
+    /// Returns the entities grouped by date, earliest date first.
     pub fn of_entities(&self) -> impl ExactSizeIterator<Item = (NaiveDate, &BTreeSet<EntityRef>)> {
         self.of_entities.iter().map(|(today, entities)| (*today, entities))
     }
 
-    /// The latest day anywhere.
+    /// Returns the latest date in any time zone.
     pub fn latest(&self) -> NaiveDate {
         self.of_entities.keys().next_back().map_or(self.elsewhere, |latest| self.elsewhere.max(*latest))
     }
 
-    /// The earliest day anywhere.
+    /// Returns the earliest date in any time zone.
     pub fn earliest(&self) -> NaiveDate {
         self.of_entities.keys().next().map_or(self.elsewhere, |earliest| self.elsewhere.min(*earliest))
     }
 }
 
-/// By what documents are ordered.
+/// A sort key for documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DocumentSortKey {
-    /// When they were opened.
+    /// The time of opening.
     #[default]
     Created,
-    /// When they were issued.
+    /// The issue date.
     IssueDate,
-    /// When they have to be paid.
+    /// The due date.
     DueDate,
-    /// Their totals, those of one currency together, in the order of its code.
+    /// The total. Documents are grouped by currency, in the order of the currency code.
     Amount,
 }
 
-/// An order of documents; equals come by reference. What wasn't issued has neither date nor total, and credits
-/// and void documents have no due date: what has nothing to be ordered by comes last, whichever the direction.
+/// An order of documents. Equal keys are ordered by reference.
+///
+/// Documents without a sort key come last in both directions. Drafts have neither issue date nor total. Credits and void
+/// documents have no due date.
 pub type DocumentOrder = Order<DocumentSortKey>;
 
-/// By what contracts are ordered; equals come by reference.
+/// A sort key for contracts. Equal keys are ordered by reference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ContractSortKey {
-    /// When they were made.
+    /// The time of creation.
     #[default]
     Created,
-    /// Their last days. What never ends, ends after everything else.
+    /// The last day. Contracts without an end come after all others.
     LastDay,
 }
 
-/// By what customers are ordered; equals come by reference.
+/// A sort key for customers. Equal keys are ordered by reference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CustomerSortKey {
-    /// When they were made.
+    /// The time of creation.
     #[default]
     Created,
-    /// Their names, letters A to Z in either case, others by their code points.
+    /// The name. The letters A to Z are compared case-insensitively, all other characters by code point.
     Name,
 }
 
-/// What a document is ordered by.
+/// The value of a document's sort key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderedBy {
-    /// When it was opened.
+    /// The time of opening.
     Created(Timestamp),
-    /// Its date.
+    /// The issue date or due date.
     Day(NaiveDate),
-    /// Its total.
+    /// The total.
     Amount(Money),
-    /// It has nothing to be ordered by.
+    /// The document has no value for the sort key.
     Nothing,
 }
 
-/// A place in an ordered list of documents.
+/// A position in a sorted list of documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DocumentPosition {
-    /// What the document there is ordered by.
+    /// The sort key value of the document at the position.
     pub key: OrderedBy,
-    /// The document there.
+    /// The document at the position.
     pub document_ref: DocumentRef,
 }
 
 impl DocumentOrder {
-    /// Where a document stands.
+    /// Returns the position of a document.
     pub fn position(self, document: &Document) -> DocumentPosition {
         let issued = document.lifecycle.issued();
         let key = match self.by {
@@ -137,7 +138,7 @@ impl DocumentOrder {
         DocumentPosition { key: key.unwrap_or(OrderedBy::Nothing), document_ref: document.head.document_ref }
     }
 
-    /// Which of two places comes first. Places of another order come in no particular one.
+    /// Compares two positions. The result for positions of another order is unspecified.
     pub fn compare(self, a: &DocumentPosition, b: &DocumentPosition) -> Ordering {
         let directed = |order: Ordering| if self.descending { order.reverse() } else { order };
         let keys = match (a.key, b.key) {
@@ -155,14 +156,14 @@ impl DocumentOrder {
     }
 }
 
-/// Which part of a list is wanted.
+/// A window into a sorted list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListWindow {
-    /// What comes after this place; from the beginning on when there is none.
+    /// The position after which the window starts. Without a position, the window starts at the beginning.
     pub after: Option<DocumentPosition>,
-    /// Elements to leave out from there on. They cost what the elements cost that are read.
+    /// The number of elements to skip from there. Skipping an element costs as much as reading it.
     pub skip: u64,
-    /// Elements at most.
+    /// The maximum number of elements.
     pub limit: u32,
 }
 
@@ -172,62 +173,62 @@ impl From<PageRequest> for ListWindow {
     }
 }
 
-/// What documents amount to.
+/// The count and amounts of a list of documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DocumentSums {
-    /// How many there are.
+    /// The number of documents.
     pub count: u64,
-    /// Of each currency they have, by code.
+    /// The amounts per currency, ordered by currency code.
     pub amounts: Vec<DocumentAmounts>,
 }
 
-/// What the documents of one currency amount to. Those that aren't issued, and void ones, count for nothing.
+/// The amounts of documents in one currency. Documents that are not issued or are void count as zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DocumentAmounts {
-    /// Σ totals, credits below zero.
+    /// The sum of totals; credits count as negative.
     pub total: MoneySum,
-    /// Σ what is left to pay of invoices and debits.
+    /// The sum of amounts due of invoices and debits.
     pub due: MoneySum,
 }
 
 impl DocumentAmounts {
-    /// Their currency.
+    /// Returns the currency of the amounts.
     pub const fn currency(&self) -> Currency {
         self.total.currency()
     }
 }
 
-/// What a list of contracts is narrowed to.
+/// A filter for lists of contracts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContractFilter {
-    /// This customer's.
+    /// Matches contracts of this customer.
     pub customer_id: Option<CustomerId>,
-    /// With this number.
+    /// Matches the contract with this number.
     pub number: Option<u64>,
-    /// With this purchase order number.
+    /// Matches contracts with this purchase order number.
     pub po_number: Option<OneLine>,
-    /// In this state, and the days that tell.
+    /// Matches contracts in this state on these local dates.
     pub state: Option<(ContractState, LocalDates)>,
-    /// Whose last day is before this one.
+    /// Matches contracts whose last day is before this date.
     pub ends_before: Option<NaiveDate>,
-    /// That agree on this pricing in any of their versions.
+    /// Matches contracts with this pricing in any version.
     pub pricing_ref: Option<PricingRef>,
-    /// That next have a document to issue before this instant.
+    /// Matches contracts whose next document is due to be issued before this instant.
     pub issues_before: Option<Timestamp>,
 }
 
-/// What a list of customers is narrowed to.
+/// A filter for lists of customers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CustomerFilter {
-    /// Whose name begins so; letters A to Z in either case.
+    /// Matches customers whose name starts with this text. The letters A to Z match case-insensitively.
     pub name: Option<String>,
-    /// With this e-mail address; letters A to Z in either case.
+    /// Matches customers with this e-mail address. The letters A to Z match case-insensitively.
     pub email: Option<String>,
-    /// With this tax number.
+    /// Matches customers with this tax number.
     pub tax_id: Option<String>,
 }
 
-/// What something is that was searched for.
+/// The kind of a search hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SearchHitKind {
     /// An invoice, credit or debit.
@@ -250,48 +251,48 @@ pub enum SearchHitKind {
     Charge,
     /// A bank account.
     BankAccount,
-    /// A payment: the document it is recorded on is named beside it.
+    /// A payment. The hit also names the document it is recorded on.
     Payment,
     /// An API key.
     ApiKey,
 }
 
-/// Something that was searched for.
+/// A search hit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchHit {
-    /// What it is.
+    /// The kind of the object.
     pub kind: SearchHitKind,
-    /// Its reference.
+    /// The reference of the object.
     pub reference: String,
-    /// Its number as people read it, or the key that it was looked for by.
+    /// The display number of the object, or the key that matched the search.
     pub number: Option<String>,
-    /// Its name.
+    /// The name of the object.
     pub name: Option<String>,
-    /// Whose it is.
+    /// The customer the object belongs to.
     pub customer_ref: Option<CustomerRef>,
-    /// The document it belongs to.
+    /// The document the object belongs to.
     pub document_ref: Option<DocumentRef>,
 }
 
-/// What is searched for, read in every way it can be.
+/// A search text in all its possible interpretations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchTerms {
-    /// As it was written.
+    /// The text as entered.
     pub text: OneLine,
-    /// As the number of a document.
+    /// The text as a document number.
     pub document_number: Option<DocumentNumber>,
-    /// As the number of a contract.
+    /// The text as a contract number.
     pub contract_number: Option<u64>,
-    /// As an assigned reference.
+    /// The text as an assigned reference.
     pub id: Option<Uuid>,
-    /// Whether API keys may be found.
+    /// Whether the search includes API keys.
     pub with_api_keys: bool,
 }
 
-/// Lists, and what is found in all of them.
+/// Sorted lists and search.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait ListQueries {
-    /// A part of the documents that pass a filter, in an order.
+    /// Returns a window of the documents that match a filter, in an order.
     fn listed_documents(
         &mut self,
         organization: OrganizationId,
@@ -299,16 +300,16 @@ pub trait ListQueries {
         order: DocumentOrder,
         part: ListWindow,
     ) -> StoreResult<Vec<Document>>;
-    /// What all documents that pass a filter amount to.
+    /// Returns the count and amounts of all documents that match a filter.
     fn document_sums(&mut self, organization: OrganizationId, filter: &DocumentFilter) -> StoreResult<DocumentSums>;
-    /// The numbers of those of these customers' contracts that have one of these references.
+    /// Returns the numbers of these customers' contracts with these references.
     fn contract_numbers(
         &mut self,
         organization: OrganizationId,
         customers: &[CustomerId],
         refs: &[ContractRef],
     ) -> StoreResult<Vec<(ContractRef, u64)>>;
-    /// Contracts that pass a filter, in an order, from either end.
+    /// Returns a page of the contracts that match a filter. The order may be ascending or descending.
     fn contracts(
         &mut self,
         organization: OrganizationId,
@@ -316,7 +317,7 @@ pub trait ListQueries {
         by: ContractSortKey,
         page: PageRequest,
     ) -> StoreResult<Page<Contract>>;
-    /// Customers that pass a filter, in an order, from either end.
+    /// Returns a page of the customers that match a filter. The order may be ascending or descending.
     fn listed_customers(
         &mut self,
         organization: OrganizationId,
@@ -324,7 +325,9 @@ pub trait ListQueries {
         by: CustomerSortKey,
         page: PageRequest,
     ) -> StoreResult<Page<Customer>>;
-    /// Those that have what is searched for as number, reference, key, purchase order number or name; then those whose
-    /// name begins with it, letters A to Z in either case. By kind, then by reference; about as many as asked.
+    /// Returns about `limit` objects that match a search, ordered by kind, then by reference.
+    ///
+    /// Exact matches of a number, reference, key, purchase order number or name come first. Objects whose name starts
+    /// with the text follow; the letters A to Z match case-insensitively.
     fn search(&mut self, organization: OrganizationId, sought: &SearchTerms, limit: u32) -> StoreResult<Vec<SearchHit>>;
 }

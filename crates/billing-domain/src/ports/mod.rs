@@ -1,10 +1,10 @@
-//! What the use cases need from the outside, as duties an adapter has to keep. Every sentence of these
-//! comments is tested by the testkit's contract suite on each store.
+//! The interfaces between the use cases and their adapters. The testkit's contract suite tests every sentence of these
+//! comments on each store.
 //!
-//! Every method of the store's ports may fail with any [`StoreError`]. An `# Errors` section says only what means something
-//! of its own.
+//! Every method of the store's ports may return any [`StoreError`]. An `# Errors` section lists only errors with a
+//! specific meaning.
 //!
-//! Ports are synchronous. They know no SQL, no HTTP, no file.
+//! Ports are synchronous. They do not depend on SQL, HTTP or files.
 
 mod access;
 mod accounts;

@@ -1,4 +1,4 @@
-//! What documents need to be papers: bank accounts to pay to, and exchange rates for tax.
+//! Reference data of documents: bank accounts for payment, and exchange rates for tax.
 
 use chrono::NaiveDate;
 
@@ -10,26 +10,26 @@ use crate::party::bank::BankAccount;
 use crate::refs::{BankAccountRef, OrganizationId};
 use crate::tax::ExchangeRate;
 
-/// Bank accounts.
+/// Storage of bank accounts.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait BankAccounts {
-    /// Stores a new one. `Taken("billing_account_id")`, unique in the organization.
+    /// Stores a new bank account. Returns `Taken("billing_account_id")` when the ID is not unique in the organization.
     fn insert_bank_account(&mut self, organization: OrganizationId, account: &BankAccount) -> StoreResult<Insertion>;
-    /// Replaces its profile.
+    /// Updates the profile of a bank account.
     fn update_bank_account(&mut self, organization: OrganizationId, account: &BankAccount) -> StoreResult<Update>;
-    /// Those of these references that exist.
+    /// Returns the existing bank accounts among these references.
     fn bank_accounts_by_refs(&mut self, organization: OrganizationId, refs: &[BankAccountRef]) -> StoreResult<Vec<BankAccount>>;
-    /// All, by creation.
+    /// Returns a page of all bank accounts, ordered by creation.
     fn bank_accounts(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<BankAccount>>;
 }
 
-/// Exchange rates.
+/// Storage of exchange rates.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait ExchangeRates {
-    /// Stores one, made at an instant, or puts it in the place of the one of the same currencies and day, which keeps when it was
-    /// made.
+    /// Stores an exchange rate with its creation time. A rate of the same currencies and day is replaced, but keeps its
+    /// creation time.
     fn put_exchange_rate(&mut self, organization: OrganizationId, rate: &ExchangeRate, at: Timestamp) -> StoreResult<()>;
-    /// The newest of a pair of currencies on a day or before.
+    /// Returns the newest exchange rate of a pair of currencies on or before a day.
     fn exchange_rate(
         &mut self,
         organization: OrganizationId,
@@ -37,6 +37,6 @@ pub trait ExchangeRates {
         to: Currency,
         on: NaiveDate,
     ) -> StoreResult<Option<ExchangeRate>>;
-    /// All, by creation, then by currencies and day.
+    /// Returns a page of all exchange rates, ordered by creation, then by currencies and day.
     fn exchange_rates(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<ExchangeRate>>;
 }

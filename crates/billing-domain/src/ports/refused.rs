@@ -1,4 +1,4 @@
-//! Usage that was refused.
+//! Counts of rejected usage.
 
 use chrono::NaiveDate;
 
@@ -7,34 +7,36 @@ use crate::page::{Page, PageRequest};
 use crate::refs::OrganizationId;
 use crate::refused::{RefusedCount, RefusedKey};
 
-/// What counts are narrowed to.
+/// A filter for counts of rejected usage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RefusedFilter {
-    /// Of this day or later.
+    /// Matches counts on or after this date.
     pub from: Option<NaiveDate>,
-    /// Of this day or earlier.
+    /// Matches counts on or before this date.
     pub to: Option<NaiveDate>,
-    /// For this reason.
+    /// Matches counts with this reason.
     pub code: Option<String>,
-    /// Told to be this customer's.
+    /// Matches counts with this customer reference, as sent by the client.
     pub customer_ref: Option<String>,
-    /// Told to be of this usage product.
+    /// Matches counts with this usage product reference, as sent by the client.
     pub usage_product_ref: Option<String>,
 }
 
-/// Counts of refused usage.
+/// Storage of counts of rejected usage.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait RefusedUsage {
-    /// Adds counts to those that are there, in the order given: Σ counts, the first and the last instant of both, and the example of the
-    /// later one.
+    /// Adds counts to the stored counts, in the given order. The result has these values:
+    /// - the sum of both counts
+    /// - the first and last instant of both
+    /// - the example of the later count
     fn add_refused_usage(&mut self, counts: &[(RefusedKey, RefusedCount)]) -> StoreResult<()>;
-    /// Counts that pass a filter, the newest day first, then by code, customer and usage product.
+    /// Returns a page of the counts that match a filter, newest day first, then by code, customer and usage product.
     fn refused_usage(
         &mut self,
         organization: OrganizationId,
         filter: &RefusedFilter,
         page: PageRequest,
     ) -> StoreResult<Page<(RefusedKey, RefusedCount)>>;
-    /// Forgets the counts of days before one, of every organization. Answers how many went.
+    /// Deletes the counts of all organizations before a day. Returns the number of deleted counts.
     fn purge_refused_usage(&mut self, before: NaiveDate) -> StoreResult<u64>;
 }

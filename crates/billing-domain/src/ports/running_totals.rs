@@ -4,19 +4,21 @@ use super::StoreResult;
 use crate::refs::{ContractRef, CustomerId, EventRef, OrganizationId, UsageProductRef};
 use crate::usage::{UsageKey, UsageTotal};
 
-/// The running totals of usage.
+/// Storage of the running totals of usage.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait RunningTotals {
-    /// Holds running totals of customers' contracts until the transaction ends, in the order of their keys, and answers them
-    /// in that order; a total that isn't there is made, as zero.
+    /// Locks running totals of customers' contracts until the transaction ends, in the order of their keys. Returns the
+    /// totals in that order. Creates missing totals as zero.
     fn lock_usage(
         &mut self,
         organization: OrganizationId,
         keys: &[(CustomerId, UsageKey)],
     ) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
-    /// Replaces running totals that are there, held by [`lock_usage`](Self::lock_usage) or with their contract.
+    /// Updates existing running totals. They must be locked by [`lock_usage`](Self::lock_usage) or through their
+    /// contract.
     fn put_usage(&mut self, organization: OrganizationId, totals: &[(CustomerId, UsageKey, UsageTotal)]) -> StoreResult<()>;
-    /// Σ of how many events the totals count of an organization, a customer's, a contract's or a usage product's where they are named.
+    /// Returns the sum of the event counts of an organization's totals, optionally of one customer, contract or usage
+    /// product.
     #[allow(clippy::needless_lifetimes, reason = "the mock needs the lifetime named")]
     fn events_in_totals<'a>(
         &mut self,
@@ -25,8 +27,8 @@ pub trait RunningTotals {
         contract_ref: Option<ContractRef>,
         usage_product_ref: Option<&'a UsageProductRef>,
     ) -> StoreResult<u64>;
-    /// A total counted again from the events that aren't deleted, one left out where asked, whatever their number,
-    /// in bounded memory.
+    /// Recounts a total from the events that are not deleted, optionally without one event. Uses bounded memory for any
+    /// number of events.
     fn recount_usage(
         &mut self,
         organization: OrganizationId,

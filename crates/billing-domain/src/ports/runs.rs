@@ -1,4 +1,4 @@
-//! Billing runs, as they are told afterwards.
+//! Records of billing runs.
 
 use super::StoreResult;
 use crate::calendar::Timestamp;
@@ -6,27 +6,27 @@ use crate::page::{Page, PageRequest};
 use crate::refs::{BillingRunRef, OrganizationId};
 use crate::runs::{BillingRunRecord, RunHead};
 
-/// What runs are narrowed to.
+/// A filter for billing runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunFilter {
-    /// That began at this instant or later.
+    /// Matches runs that began at this instant or later.
     pub from: Option<Timestamp>,
-    /// That began before this instant.
+    /// Matches runs that began before this instant.
     pub to: Option<Timestamp>,
 }
 
-/// Billing runs.
+/// Storage of billing runs.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait BillingRuns {
-    /// Keeps a run as it is now, in the place of what was kept of it.
+    /// Stores the current state of a run and replaces the earlier state.
     fn put_billing_run(&mut self, organization: OrganizationId, run: &BillingRunRecord) -> StoreResult<()>;
-    /// A run with what it did.
+    /// Returns a run with its results.
     fn billing_run(&mut self, organization: OrganizationId, run_ref: BillingRunRef) -> StoreResult<Option<BillingRunRecord>>;
-    /// Runs that pass a filter, by when they began, then by reference, the newest first.
+    /// Returns a page of the runs that match a filter, ordered by start, then by reference, newest first.
     fn billing_runs(&mut self, organization: OrganizationId, filter: &RunFilter, page: PageRequest)
     -> StoreResult<Page<RunHead>>;
-    /// Forgets a run.
+    /// Deletes a run.
     fn forget_billing_run(&mut self, organization: OrganizationId, run_ref: BillingRunRef) -> StoreResult<()>;
-    /// Forgets the runs that began before an instant, of every organization. Answers how many went.
+    /// Deletes the runs of all organizations that began before an instant. Returns the number of deleted runs.
     fn purge_billing_runs(&mut self, before: Timestamp) -> StoreResult<u64>;
 }

@@ -1,13 +1,13 @@
 //! The store: small ports over one transaction.
 //!
-//! Duties that hold for all of them:
-//! - a read sees everything committed before its transaction began and everything its own transaction wrote;
-//! - what belongs to another organization is not there;
-//! - lists have a total order that doesn't change while rows are added: by creation, then by reference;
-//! - an insert that meets an existing row changes nothing and says so; it doesn't end the transaction.
+//! These rules apply to all ports:
+//! - A read sees everything committed before its transaction began, and all earlier writes of its own transaction.
+//! - Objects of other organizations are invisible.
+//! - Lists have a total order that is stable while rows are added: by creation, then by reference.
+//! - An insert that conflicts with an existing row changes nothing and reports the conflict. The transaction continues.
 //!
-//! Customers may be spread over nodes. What a caller names by its reference alone is looked for on all of them, once: everything
-//! after that names the customer.
+//! Customers may be distributed over several nodes. A lookup by reference alone queries all nodes once. All later calls
+//! name the customer.
 
 use thiserror::Error;
 
@@ -18,106 +18,108 @@ use super::{
     SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageImports, UsageProducts, UsageQueries,
 };
 
-/// What can go wrong in a store.
+/// An error of the store.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// It can't be reached, has no room, or took too long.
+    /// The store is unreachable, full or too slow.
     #[error("the store is unavailable")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// Others were faster, again and again.
+    /// Concurrent transactions conflicted, and the retries are exhausted.
     #[error("the store is contended")]
     Contended,
-    /// A row says something that can't be.
+    /// A row contains an invalid value.
     #[error("the store holds a row that can't be: {0}")]
     Corrupt(String),
 }
 
-/// What a port answers.
+/// The result of a port.
 pub type StoreResult<T> = Result<T, StoreError>;
 
-/// Whether an insert found its place.
+/// The result of an insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Insertion {
-    /// The row is there now.
+    /// The row is inserted.
     Done,
-    /// Another row has this field's value; nothing was changed.
+    /// Another row has the same value of this field. Nothing was changed.
     Taken(&'static str),
 }
 
-/// Whether an update found its row.
+/// The result of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Update {
-    /// The row is changed.
+    /// The row is updated.
     Done,
-    /// There is no such row.
+    /// The row does not exist.
     Unknown,
-    /// Another row has this field's value; nothing was changed.
+    /// Another row has the same value of this field. Nothing was changed.
     Taken(&'static str),
 }
 
-/// What a transaction is for.
+/// The access mode of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// One statement that reads, and no more: nothing has to be begun or ended for it.
+    /// A single read statement. It needs no explicit transaction.
     Glance,
-    /// Reads alone: one consistent view, waits for no writer.
+    /// Read-only access to one consistent view. It never waits for writers.
     Read,
-    /// Reads and writes.
+    /// Read and write access.
     Write,
 }
 
-/// How strongly a row is held until the transaction ends.
+/// The strength of a row lock. The lock ends with the transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
-    /// Others may read and hold it likewise, none may change it.
+    /// Others may read the row or lock it shared, but not change it.
     Shared,
-    /// Nobody else may hold it.
+    /// No other transaction may lock the row.
     Exclusive,
 }
 
-/// The work wants its transaction undone.
+/// A request to roll back the transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RollBack;
 
-/// What a database takes of the disk it is on, in bytes.
+/// The disk usage of a database, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskUse {
-    /// What is stored.
+    /// The size of the database.
     pub database: u64,
-    /// What was written last, and isn't moved to the rest yet.
+    /// The size of the write-ahead log that is not yet moved into the database.
     pub log: u64,
-    /// What the disk has left for this process.
+    /// The free disk space available to this process.
     pub free: u64,
 }
 
-/// Runs transactions.
+/// A runner of transactions.
 pub trait Store: Send + Sync {
-    /// Runs work in one transaction and commits it, or rolls it back when the work says so; both are `Ok`.
-    /// After `Ok` from a committed [`Access::Write`], the work is durable and the next transaction sees it.
-    /// The work may run again, from its beginning, after a conflict with others; the number of times is bounded.
+    /// Runs work in one transaction. Commits it, or rolls it back when the work requests that; both return `Ok`.
+    ///
+    /// After `Ok` from a committed [`Access::Write`], the work is durable and visible to the next transaction. After a
+    /// conflict, the work may run again from the beginning; the number of retries is bounded.
     ///
     /// # Errors
-    /// Any [`StoreError`]; nothing of the work is stored then.
+    /// Returns any [`StoreError`]. Nothing of the work is stored in that case.
     fn run(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()>;
 
-    /// Whether the store can be reached and keeps what it is given.
+    /// Checks that the store is reachable and persists writes.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] with the reason.
+    /// Returns [`StoreError::Unavailable`] with the reason.
     fn ready(&self) -> StoreResult<()>;
 
-    /// What it takes of a disk of this machine; `None` where that is elsewhere, or can't be told now.
+    /// Returns the disk usage on this machine. Returns `None` if the database is on another machine or the usage is
+    /// currently unknown.
     fn disk_use(&self) -> Option<DiskUse> {
         None
     }
 }
 
-/// Runs a use case's work in one transaction: an `Err` rolls it back.
+/// Runs the work of a use case in one transaction. An `Err` rolls it back.
 ///
 /// # Errors
-/// The work's own, or the store's.
+/// Returns the error of the work or of the store.
 pub fn transact<T, E: From<StoreError>>(
     store: &dyn Store,
     access: Access,
@@ -126,15 +128,15 @@ pub fn transact<T, E: From<StoreError>>(
     decided(|work| store.run(access, work), &mut work)
 }
 
-/// Runs a part of a transaction's work that can be undone alone: an `Err` undoes what it has written.
+/// Runs a part of a transaction that can be rolled back alone. An `Err` rolls back its writes.
 ///
 /// # Errors
-/// The part's own, or the store's.
+/// Returns the error of the part or of the store.
 pub fn attempt<T, E: From<StoreError>>(tx: &mut dyn Tx, mut part: impl FnMut(&mut dyn Tx) -> Result<T, E>) -> Result<T, E> {
     decided(|part| tx.attempt(part), &mut part)
 }
 
-/// Has work run that is undone where it answers an `Err`, and answers what it answered last.
+/// Runs work that is rolled back on `Err`. Returns the result of its last run.
 fn decided<T, E: From<StoreError>>(
     run: impl FnOnce(&mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()>,
     work: &mut dyn FnMut(&mut dyn Tx) -> Result<T, E>,
@@ -149,18 +151,19 @@ fn decided<T, E: From<StoreError>>(
     outcome.unwrap_or_else(|| Err(StoreError::Contended.into()))
 }
 
-/// Parts of a transaction.
+/// Nested parts of a transaction.
 pub trait Savepoints {
-    /// Runs a part of the work, once; when it says so, everything it has written is undone, and nothing else. Parts may
-    /// have parts. What an undone part held may be let go. Committing the part doesn't make it durable: that is the
-    /// transaction's business.
+    /// Runs a part of the work once. A [`RollBack`] undoes the writes of this part only. Parts can be nested.
+    ///
+    /// Locks of a rolled-back part may be released. Committing the part does not make it durable; only the commit of the
+    /// transaction does.
     ///
     /// # Errors
-    /// Any [`StoreError`]; the transaction can't be committed then.
+    /// Returns any [`StoreError`]. The transaction cannot be committed in that case.
     fn attempt(&mut self, part: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()>;
 }
 
-/// One transaction's view of everything.
+/// One transaction with all ports of the store.
 pub trait Tx:
     Send
     + Savepoints

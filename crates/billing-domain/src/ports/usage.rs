@@ -1,4 +1,4 @@
-//! Usage events, their changes and the keys they were sent with.
+//! Usage events, their changes and their idempotency keys.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use crate::party::Customer;
 use crate::refs::{CustomerId, CustomerRef, DocumentKey, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef};
 use crate::usage::{EventKeyRecord, NewEventKeyRecord, UsageEvent};
 
-/// Usage events.
+/// Storage of usage events.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait UsageEvents {
-    /// Those of some customers and usage products that are there.
+    /// Returns the existing customers and usage products among these references.
     fn named_by_events(
         &mut self,
         organization: OrganizationId,
@@ -23,40 +23,43 @@ pub trait UsageEvents {
     ) -> StoreResult<(Vec<Customer>, Vec<UsageProduct>)>;
     /// Stores new events, all or none.
     fn insert_events(&mut self, organization: OrganizationId, events: &[UsageEvent]) -> StoreResult<()>;
-    /// By reference alone, deleted ones too.
+    /// Returns an event by reference alone, also when it is deleted.
     fn event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<UsageEvent>>;
-    /// Those of some events that are there, by their references alone, in their order, deleted ones too.
+    /// Returns the existing events among these references, by reference alone, in the order of their references. Includes
+    /// deleted events.
     fn events_by_refs(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<Vec<UsageEvent>>;
-    /// The same of these customers alone.
+    /// Returns the existing events of these customers among these references, in the order of their references. Includes
+    /// deleted events.
     fn events_of_customers(
         &mut self,
         organization: OrganizationId,
         customers: &[CustomerId],
         events: &[EventRef],
     ) -> StoreResult<Vec<UsageEvent>>;
-    /// Which of some events there are, by their references alone, deleted ones too.
+    /// Returns the existing references among these, by reference alone. Includes deleted events.
     fn known_events(&mut self, organization: OrganizationId, events: &[EventRef]) -> StoreResult<BTreeSet<EventRef>>;
 }
 
-/// Changes of usage events: their next revisions, and the documents they stand on.
+/// Changes of usage events: new revisions, and moves between documents.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait EventChanges {
-    /// Replaces events, each once, by their next revisions and keeps the superseded ones, which come first, and whether the document
-    /// that each stood on was issued already.
+    /// Replaces events with their next revisions. Each pair has the superseded revision first; each event occurs once.
+    ///
+    /// The superseded revisions are kept, with a flag whether the document of the event was already issued.
     ///
     /// # Errors
-    /// [`StoreError::Contended`](super::StoreError::Contended) when a stored revision isn't the superseded one.
+    /// Returns [`StoreError::Contended`](super::StoreError::Contended) when a stored revision is not the superseded one.
     fn revise_events(&mut self, organization: OrganizationId, revisions: &[(UsageEvent, UsageEvent)]) -> StoreResult<()>;
-    /// The superseded revisions of customers' events, by event, oldest first.
+    /// Returns the superseded revisions of customers' events, grouped by event, oldest first.
     fn superseded_revisions(
         &mut self,
         organization: OrganizationId,
         customers: &[CustomerId],
         events: &[EventRef],
     ) -> StoreResult<Vec<UsageEvent>>;
-    /// Puts all events of a document on another; their revisions stay as they are.
+    /// Moves all events of a document to another document. Their revisions stay unchanged.
     fn move_events(&mut self, from: DocumentKey, to: DocumentRef) -> StoreResult<()>;
-    /// Puts those events of a document on another that count in one service period of a product.
+    /// Moves the events of a document that count in one service period of a product to another document.
     fn move_events_of_period(
         &mut self,
         from: DocumentKey,
@@ -66,20 +69,22 @@ pub trait EventChanges {
     ) -> StoreResult<()>;
 }
 
-/// The keys that events were sent with, kept for ever, longer than the events count, unless the
-/// [import](super::UsageImports::forget_made_events) that brought them is undone.
+/// Storage of the idempotency keys of events. Keys never expire, even when their events no longer count.
+///
+/// The only exception is [undoing the import](super::UsageImports::forget_imported_events) that created the events.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait EventKeys {
-    /// The events that were taken under any of customers' keys, deleted ones too, by customer and key.
+    /// Returns the events recorded under any of these keys of customers, ordered by customer and key. Includes deleted
+    /// events.
     fn event_key_records(
         &mut self,
         organization: OrganizationId,
         keys: &[(CustomerId, IdempotencyKey)],
     ) -> StoreResult<Vec<(CustomerId, EventKeyRecord)>>;
-    /// Keeps the keys of customers' events that are stored, all or none.
+    /// Stores the keys of customers' stored events, all or none.
     ///
     /// # Errors
-    /// [`StoreError::Contended`](super::StoreError::Contended) when one of the keys is there already: a twin was faster, and
-    /// the next attempt sees it.
+    /// Returns [`StoreError::Contended`](super::StoreError::Contended) when a key already exists. A concurrent duplicate
+    /// was faster, and the next attempt sees it.
     fn save_event_keys(&mut self, organization: OrganizationId, taken: &[(CustomerId, NewEventKeyRecord)]) -> StoreResult<()>;
 }

@@ -1,4 +1,4 @@
-//! Usage as it is read: lists, sums and reports. Nothing here writes.
+//! Read-only queries of usage: lists, sums and reports.
 
 use std::ops::ControlFlow;
 
@@ -11,61 +11,63 @@ use crate::usage::{ReportData, UsageEvent};
 
 use super::StoreResult;
 
-/// What a list of events is narrowed to. Deleted events pass no filter.
+/// A filter for lists of events. Deleted events never match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventFilter {
-    /// This customer's.
+    /// Matches events of this customer.
     pub customer_id: Option<CustomerId>,
-    /// Of this usage product.
+    /// Matches events of this usage product.
     pub usage_product_ref: Option<UsageProductRef>,
-    /// Whose latest change stands on this document.
+    /// Matches events whose latest change is on this document.
     pub document_ref: Option<DocumentRef>,
-    /// That count in this contract.
+    /// Matches events that count in this contract.
     pub contract_ref: Option<ContractRef>,
-    /// That happened at this instant or later.
+    /// Matches events that happened at this instant or later.
     pub from: Option<Timestamp>,
-    /// That happened before this instant.
+    /// Matches events that happened before this instant.
     pub to: Option<Timestamp>,
 }
 
-/// By what events are ordered; equals come by reference.
+/// A sort key for events. Equal keys are ordered by reference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EventSortKey {
-    /// When they happened.
+    /// The time of the event.
     #[default]
     Timestamp,
-    /// When they were reported: references grow with it.
+    /// The time of reporting. References increase with it.
     Created,
 }
 
-/// A document whose events are wanted.
+/// The key of a document whose events are requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BilledDocumentKey {
-    /// Its customer.
+    /// The customer of the document.
     pub customer_id: CustomerId,
-    /// Its contract.
+    /// The contract of the document.
     pub contract_ref: ContractRef,
     /// The document.
     pub document_ref: DocumentRef,
 }
 
-/// Which events a report has.
+/// The events of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventScope {
-    /// Those that pass a filter, as they are now.
+    /// The current events that match a filter.
     Now(EventFilter),
-    /// Those that a document bills, as it bills them, each once: of events that changed after it was issued, the revision
-    /// that stood on it then; of the others that aren't deleted and stand on it, the latest.
+    /// The events that a document bills, each once.
+    ///
+    /// An event that changed after the document was issued is included in its revision at that time. Other events on the
+    /// document are included in their latest revision, unless they are deleted.
     Billed(BilledDocumentKey),
 }
 
-/// Takes one row after the other, for as long as it says so.
+/// A callback for one row after another. It returns whether the visit continues.
 pub type RowVisitor<'v, T> = dyn FnMut(T) -> ControlFlow<()> + 'v;
 
-/// Usage events, read in bulk. What is visited isn't collected: the memory it takes doesn't grow with the number of events.
+/// Bulk queries of usage events. Visited rows are not collected, so memory use does not grow with the number of events.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait UsageQueries {
-    /// A page of the events that pass a filter, in an order, from either end.
+    /// Returns a page of the events that match a filter. The order may be ascending or descending.
     fn events(
         &mut self,
         organization: OrganizationId,
@@ -73,24 +75,25 @@ pub trait UsageQueries {
         by: EventSortKey,
         page: PageRequest,
     ) -> StoreResult<Vec<UsageEvent>>;
-    /// How many events pass a filter. Reads each of them.
+    /// Counts the events that match a filter. The call reads each of them.
     fn count_events(&mut self, organization: OrganizationId, filter: &EventFilter) -> StoreResult<u64>;
-    /// Visits what counts of the events that pass a filter, in any order, until the visitor has enough.
+    /// Visits the metered values of the events that match a filter, in any order, until the visitor breaks.
     fn visit_metered<'v>(
         &mut self,
         organization: OrganizationId,
         filter: &EventFilter,
         visit: &mut RowVisitor<'v, MeteredEvent>,
     ) -> StoreResult<()>;
-    /// Visits the report data of a report's events that have any, in any order, until the visitor has enough.
+    /// Visits the report data of a report's events, in any order, until the visitor breaks. Skips events without report
+    /// data.
     fn visit_report_data<'v>(
         &mut self,
         organization: OrganizationId,
         scope: &EventScope,
         visit: &mut RowVisitor<'v, ReportData>,
     ) -> StoreResult<()>;
-    /// Visits a report's events with their names and the numbers of the documents that carry them, by timestamp, then
-    /// reference, until the visitor has enough.
+    /// Visits a report's events with their names and document numbers, ordered by timestamp, then by reference, until the
+    /// visitor breaks.
     fn visit_reported<'v>(
         &mut self,
         organization: OrganizationId,

@@ -1,6 +1,6 @@
 //! What a customer owes an entity in a currency, by which document: payments, applications, write-offs (billing rules 9).
 //!
-//! These are values; what happens to them is decided by [`ledger::receive`](crate::ledger::receive).
+//! These are values; what happens to them is decided by [`ledger::receive`](crate::ledger::receivables).
 
 mod statement;
 

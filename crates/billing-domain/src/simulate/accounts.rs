@@ -14,19 +14,19 @@ use crate::receivables::AccountKey;
 use crate::refs::{DocumentRef, PaymentRef};
 use crate::refusal::Refusal;
 
-/// The receivables accounts of a contract's customer, and the payments that have names.
+/// The receivables accounts of a contract's customer, and the named payments.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Accounts {
     accounts: BTreeMap<AccountKey, ReceivablesAccount>,
     pub(super) payments: BTreeMap<String, (AccountKey, PaymentRef)>,
 }
 
-/// What is decided on an account.
+/// A decision on an account.
 pub(super) type Decision<'a, T> =
     &'a mut dyn FnMut(&mut ReceivablesAccount, &DecisionContext, &mut dyn FnMut() -> Uuid) -> Result<T, Refusal>;
 
 impl Accounts {
-    /// Takes up what a decision of the ledger issued and put out of force.
+    /// Records the documents that a decision of the ledger issued or voided.
     pub(super) fn take_up(
         &mut self,
         book: &mut ContractBook,
@@ -56,7 +56,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// Makes a decision on an account, and tells the book what documents are settled by it.
+    /// Runs a decision on an account and updates the settlement of documents in the book.
     pub(super) fn decide<T>(
         &mut self,
         book: &mut ContractBook,
@@ -78,13 +78,13 @@ impl Accounts {
         Ok(decided)
     }
 
-    /// Returns a document as its account has it; `None` of one that wasn't issued.
+    /// Returns a document as stored in its account, or `None` if it was not issued.
     pub(super) fn settled(&self, document: &BookDocument) -> Option<&BookDocument> {
         let account = self.accounts.get(&AccountKey::of(document))?;
         account.documents().find(|settled| settled.head.document_ref == document.head.document_ref)
     }
 
-    /// Returns what of credits and payments is neither applied nor refunded, in minor units.
+    /// Returns the unapplied amount of credits and payments in minor units: neither applied nor refunded.
     pub(super) fn unapplied(&self, currency: crate::money::Currency) -> i128 {
         let accounts = self.accounts.values().filter(|account| account.key().currency == currency);
         accounts.map(|account| account.unapplied().minor()).sum()

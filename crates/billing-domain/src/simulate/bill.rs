@@ -1,4 +1,4 @@
-//! What a contract has on documents, for assertions: numbers, dates, lines, taxes and what is owed.
+//! The documents of a contract, for assertions: numbers, dates, lines, taxes and amounts due.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::money::{Currency, Money};
 use crate::refs::DocumentRef;
 use crate::refusal::Refusal;
 
-/// What a contract has on documents at an instant.
+/// The documents of a contract at an instant.
 #[derive(Clone, Debug)]
 pub struct Bill {
     book: ContractBook,
@@ -55,35 +55,35 @@ impl Bill {
         Ok(Self { book: life.book, now, documents, void, events, unapplied, failed, newest_version_at })
     }
 
-    /// Returns the documents in force, in the order they were opened.
+    /// Returns the documents in force, in the order of opening.
     pub fn documents(&self) -> &[SimulatedDocument] {
         &self.documents
     }
 
-    /// Returns every document, void ones too, in the order they were opened.
+    /// Returns all documents, including void documents, in the order of opening.
     pub fn all_documents(&self) -> Vec<&SimulatedDocument> {
         let mut all: Vec<&SimulatedDocument> = self.documents.iter().chain(&self.void).collect();
         all.sort_by_key(|document| document.document.head.number_in_contract);
         all
     }
 
-    /// Returns what the last run couldn't issue, because its paper lacks something (billing rules 2).
+    /// Returns the documents that the last run failed to issue because legal particulars are missing (billing rules 2).
     pub fn failures(&self) -> &[Failure] {
         &self.failed
     }
 
-    /// Returns what has been due for a day and isn't issued (billing rules 2).
+    /// Returns the documents that have been due for issue for a day and are not issued (billing rules 2).
     ///
     /// # Errors
-    /// Returns a [`Refusal`] if an amount can't be held.
+    /// Returns a [`Refusal`] if an amount overflows.
     pub fn overdue(&self) -> Result<Vec<Overdue>, Refusal> {
         overdue::overdue(&self.book, self.newest_version_at, self.now)
     }
 
-    /// Returns the document with a number, void ones too.
+    /// Returns the document with a number, also if it is void.
     ///
     /// # Panics
-    /// Panics if there is none.
+    /// Panics if no document has the number.
     #[track_caller]
     pub fn document(&self, number: &str) -> &SimulatedDocument {
         let mut all = self.documents.iter().chain(&self.void);
@@ -91,7 +91,7 @@ impl Bill {
         found.unwrap_or_else(|| panic!("there is no {number} among {:?}", self.overview()))
     }
 
-    /// Returns the document that the latest change of a named event stands on.
+    /// Returns the document with the latest change of a named event.
     ///
     /// # Panics
     /// Panics if no event has the name.
@@ -102,12 +102,13 @@ impl Bill {
         all.find(|document| document.document.head.document_ref == *standing).unwrap_or_else(|| panic!("{name:?} is nowhere"))
     }
 
-    /// Returns every document in short, void ones too, sorted: `UB-INV-1 2026-01-01 31.98`, with `DRAFT` or `VOID` after it.
+    /// Returns a summary of every document, including void documents, sorted: `UB-INV-1 2026-01-01 31.98`. `DRAFT` or
+    /// `VOID` follows if applicable.
     pub fn overview(&self) -> Vec<String> {
         overview(self.documents.iter().chain(&self.void))
     }
 
-    /// Returns sub total, discount, tax and total of the documents in force, drafts too, credits below zero.
+    /// Returns subtotal, discount, tax and total of the documents in force. Includes drafts; credits count as negative.
     pub fn sums(&self) -> [String; 4] {
         let sum = |of: fn(&DocumentContent) -> Money| {
             let signed = self.documents.iter().map(|document| sign(document.kind()) * of(&document.content).minor());
@@ -116,24 +117,25 @@ impl Bill {
         [sum(|of| of.sub_total), sum(|of| of.total_discount), sum(|of| of.total_tax), sum(|of| of.total)]
     }
 
-    /// Returns the sum of the totals of issued documents in the currency of the first product, credits below zero. Payments
-    /// don't lower it.
+    /// Returns the sum of the totals of issued documents in the currency of the first product. Credits count as negative;
+    /// payments are not subtracted.
     pub fn owed(&self) -> Money {
         let issued = self.in_currency().filter(|document| document.standing.is_issued());
         self.money(issued.map(|document| sign(document.kind()) * document.total().minor()).sum())
     }
 
-    /// Returns what is left to pay of issued documents in the currency of the first product.
+    /// Returns the amount due of issued documents in the currency of the first product.
     pub fn amount_due(&self) -> Money {
         self.money(self.in_currency().filter_map(SimulatedDocument::amount_due).map(Money::minor).sum())
     }
 
-    /// Returns what of credits and payments is neither applied nor refunded, in the currency of the first product.
+    /// Returns the unapplied amount of credits and payments in the currency of the first product: neither applied nor
+    /// refunded.
     pub const fn unapplied(&self) -> Money {
         self.unapplied
     }
 
-    /// Returns the contract as it is agreed.
+    /// Returns the contract.
     pub fn contract(&self) -> &Contract {
         &self.book.contract
     }
@@ -143,18 +145,18 @@ impl Bill {
         self.book.state(self.now)
     }
 
-    /// Returns the documents whose period contains today: those that are opened, and those that would be (billing rules 7).
+    /// Returns the documents whose period contains today: opened documents and previews of others (billing rules 7).
     ///
     /// # Errors
-    /// Returns a [`Refusal`] if an amount can't be held.
+    /// Returns a [`Refusal`] if an amount overflows.
     pub fn preview_current(&self) -> Result<Vec<SimulatedDocument>, Refusal> {
         self.shown(preview::preview_current_period(&self.book, self.now)?)
     }
 
-    /// Returns the documents of the next period as they would be (billing rules 7).
+    /// Returns previews of the documents of the next period (billing rules 7).
     ///
     /// # Errors
-    /// Returns a [`Refusal`] if an amount can't be held.
+    /// Returns a [`Refusal`] if an amount overflows.
     pub fn preview_next(&self) -> Result<Vec<SimulatedDocument>, Refusal> {
         self.shown(preview::preview_next_period(&self.book, self.now)?)
     }
@@ -184,7 +186,7 @@ impl Bill {
     }
 }
 
-/// Returns the currency of a contract's first product; EUR of one without products.
+/// Returns the currency of a contract's first product, or EUR without products.
 fn currency(contract: &Contract) -> Result<Currency, Refusal> {
     let first = contract.products.iter().find_map(|product| product.newest_terms());
     match first {

@@ -12,8 +12,8 @@ use crate::refs::{LineItemId, PricingRef};
 use crate::refusal::Refusal;
 use crate::text::OneLine;
 
-/// An edit of a contract. It holds from each product's next period unless another day is set. Products that it doesn't name
-/// are kept as they are.
+/// An edit of a contract. It takes effect from each product's next period unless another day is set. Products that the
+/// edit does not name stay unchanged.
 #[derive(Clone, Debug)]
 pub struct ContractChange {
     po_number: Option<Given<OneLine>>,
@@ -41,14 +41,14 @@ impl ContractChange {
         Self { po_number: None, since: ChangeStart::NextPeriod, products, version: None }
     }
 
-    /// Makes the edit hold from a day on, past or future.
+    /// Sets the effective date of the edit, in the past or future.
     #[must_use]
     pub fn effective_from(mut self, day: impl Into<Given<NaiveDate>>) -> Self {
         self.since = ChangeStart::Day(day.into());
         self
     }
 
-    /// Makes the edit hold from the start of each product's current period. Products that leave end today.
+    /// Applies the edit from the start of each product's current period. For removed products, today is the last day.
     #[must_use]
     pub fn include_current_invoice(mut self) -> Self {
         self.since = ChangeStart::CurrentPeriod;
@@ -62,7 +62,7 @@ impl ContractChange {
         self
     }
 
-    /// Says which version of the contract the edit starts from.
+    /// Sets the contract version that the edit is based on.
     #[must_use]
     pub const fn version(mut self, version: u32) -> Self {
         self.version = Some(version);
@@ -96,7 +96,7 @@ impl ContractChange {
         self
     }
 
-    /// Sets the full list of products, as a request has it: each product that it doesn't name ends.
+    /// Sets the full list of products, as in a request. Products missing from the list end.
     #[must_use]
     pub fn products(mut self, list: impl IntoIterator<Item = ProductEdit>) -> Self {
         self.products = Products::List(list.into_iter().collect());
@@ -110,7 +110,7 @@ impl ContractChange {
         }
     }
 
-    /// Returns the edit of a contract.
+    /// Converts the change into the edit of a contract.
     pub(super) fn read(&self, contract: &Contract) -> Result<ContractEdit, Refusal> {
         let products = match &self.products {
             Products::Kept { changed, removed, added } if changed.is_empty() && removed.is_empty() && added.is_empty() => None,
@@ -136,7 +136,7 @@ impl ContractChange {
     }
 }
 
-/// Returns the products of a contract with their changes, without those that are removed.
+/// Returns the products of a contract with their changes, without the removed products.
 fn with_kept(contract: &Contract, changed: &[ProductEdit], removed: &[Given<PricingRef>]) -> Result<Vec<ProductPatch>, Refusal> {
     let removed: Vec<PricingRef> =
         removed.iter().map(|pricing| pricing.read("product_pricing_ref")).collect::<Result<_, Refusal>>()?;
@@ -158,7 +158,7 @@ fn with_kept(contract: &Contract, changed: &[ProductEdit], removed: &[Given<Pric
         let meant = same.iter().find(|i| starts(kept[**i].0)).or(if same.len() == 1 { same.first() } else { None }).copied();
         match meant {
             Some(i) => patches[i] = Some(ProductPatch { product_no: Some(kept[i].0.no), ..patch }),
-            // The rules say what becomes of it.
+            // The ledger decides whether to reject such an element.
             None => others.push(patch),
         }
     }
@@ -180,7 +180,7 @@ pub struct QuantityEdit {
     prorate: bool,
 }
 
-/// Returns a quantity of a pricing's fixed line item that holds from today on.
+/// Returns a quantity of a pricing's fixed line item, effective from today.
 pub fn quantity_of(
     pricing: impl Into<Given<PricingRef>>,
     line_item: impl Into<Given<LineItemId>>,
@@ -190,14 +190,14 @@ pub fn quantity_of(
 }
 
 impl QuantityEdit {
-    /// Makes the quantity hold from a day on, past or future.
+    /// Sets the effective date of the quantity, in the past or future.
     #[must_use]
     pub fn from(mut self, day: impl Into<Given<NaiveDate>>) -> Self {
         self.from = Some(day.into());
         self
     }
 
-    /// Makes the quantity hold from the next period on.
+    /// Applies the quantity from the next period on.
     #[must_use]
     pub const fn from_next_period(mut self) -> Self {
         self.prorate = false;

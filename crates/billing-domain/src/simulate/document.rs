@@ -19,13 +19,13 @@ use crate::refusal::Refusal;
 /// A document of a [`Bill`](super::Bill).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimulatedDocument {
-    /// Its number; of a preview that isn't opened, one with the sequence 0.
+    /// The document number. A preview that is not opened has the sequence number 0.
     pub number: DocumentNumber,
-    /// How far it has come.
+    /// The lifecycle status.
     pub standing: LifecycleStatus,
-    /// Its own period.
+    /// The period of the document.
     pub period: Period,
-    /// Lines and totals.
+    /// The lines and totals.
     pub content: DocumentContent,
     pub(super) document: BookDocument,
     parent: Option<DocumentNumber>,
@@ -38,8 +38,8 @@ pub struct SimulatedDocument {
 #[derive(Clone, Copy, Debug)]
 pub struct SimulatedLine<'d>(&'d DocumentLine);
 
-/// Returns documents in short, sorted: number, first day and total, with `DRAFT` or `VOID` after them. One that isn't opened
-/// has its kind for a number.
+/// Returns summaries of documents, sorted: number, first day and total, followed by `DRAFT` or `VOID` if applicable. A
+/// document that is not opened has its kind instead of a number.
 pub fn overview<'d>(documents: impl IntoIterator<Item = &'d SimulatedDocument>) -> Vec<String> {
     let mut overview: Vec<String> = documents.into_iter().map(SimulatedDocument::in_short).collect();
     overview.sort();
@@ -62,35 +62,35 @@ impl SimulatedDocument {
         }
     }
 
-    /// Returns whether it is an invoice, a credit or a debit.
+    /// Returns the kind: invoice, credit or debit.
     pub const fn kind(&self) -> DocumentKind {
         self.number.kind
     }
 
-    /// Returns what it is for.
+    /// Returns the purpose.
     pub const fn purpose(&self) -> Purpose {
         self.document.head.purpose
     }
 
-    /// Returns its total.
+    /// Returns the total.
     pub const fn total(&self) -> Money {
         self.content.total
     }
 
-    /// Returns the sum of its taxes.
+    /// Returns the sum of the taxes.
     pub const fn tax(&self) -> Money {
         self.content.total_tax
     }
 
-    /// Returns the sum of its discounts.
+    /// Returns the sum of the discounts.
     pub const fn discount(&self) -> Money {
         self.content.total_discount
     }
 
-    /// Returns its tax at a rate in percent.
+    /// Returns the tax at a rate in percent.
     ///
     /// # Panics
-    /// Panics if it doesn't have exactly one.
+    /// Panics unless exactly one tax has the rate.
     #[track_caller]
     pub fn tax_at(&self, percent: &str) -> &Tax {
         let rate = Percentage::parse(percent).ok();
@@ -101,10 +101,10 @@ impl SimulatedDocument {
         }
     }
 
-    /// Returns the line of a line item. A charge's is named `charge:` and its reference.
+    /// Returns the line of a line item. The line of a charge is named `charge:` followed by its reference.
     ///
     /// # Panics
-    /// Panics if it doesn't have exactly one.
+    /// Panics unless exactly one line has the name.
     #[track_caller]
     pub fn line(&self, line_item: &str) -> SimulatedLine<'_> {
         let mut found = self.lines().filter(|line| line.name() == line_item);
@@ -114,29 +114,29 @@ impl SimulatedDocument {
         }
     }
 
-    /// Returns its lines.
+    /// Returns the lines.
     pub fn lines(&self) -> impl Iterator<Item = SimulatedLine<'_>> {
         self.content.products.iter().flat_map(|product| &product.lines).map(SimulatedLine)
     }
 
-    /// Returns the amount of each line after its name: `calls 60.00`. The line that raises a period to its minimum fee is named
+    /// Returns the name and amount of each line: `calls 60.00`. The line that raises a period to its minimum fee is named
     /// `minimum fee`.
     pub fn amounts(&self) -> Vec<String> {
         self.lines().map(|line| format!("{} {}", line.name(), line.amount().to_decimal())).collect()
     }
 
-    /// Returns sub total, discount, tax and total.
+    /// Returns subtotal, discount, tax and total.
     pub fn totals(&self) -> [String; 4] {
         let DocumentContent { sub_total, total_discount, total_tax, total, .. } = &self.content;
         [sub_total, total_discount, total_tax, total].map(|amount| amount.to_decimal().to_string())
     }
 
-    /// Returns the day of its issue in the zone of its entity; `None` of a draft.
+    /// Returns the issue date in the time zone of the entity, or `None` for a draft.
     pub const fn issue_date(&self) -> Option<NaiveDate> {
         self.document.issue_date
     }
 
-    /// Returns the day until which it has to be paid; `None` of a draft.
+    /// Returns the due date, or `None` for a draft.
     pub const fn due_date(&self) -> Option<NaiveDate> {
         self.document.due_date
     }
@@ -146,30 +146,30 @@ impl SimulatedDocument {
         self.parent.as_ref().map(ToString::to_string)
     }
 
-    /// Returns the number of the void document that it bills again.
+    /// Returns the number of the void document that this document replaces.
     pub fn replaces(&self) -> Option<String> {
         self.replaces.as_ref().map(ToString::to_string)
     }
 
-    /// Returns its note.
+    /// Returns the note.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
 
-    /// Returns what is left to pay; `None` of a credit and of what is out of force.
+    /// Returns the amount due, or `None` for a credit or a void document.
     pub fn amount_due(&self) -> Option<Money> {
         self.document.owed().ok().and_then(|owed| owed.amount_due)
     }
 
-    /// Returns what of a credit is neither applied nor refunded; `None` of any other document.
+    /// Returns the unapplied amount of a credit (neither applied nor refunded), or `None` for any other document.
     pub fn unapplied(&self) -> Option<Money> {
         self.document.owed().ok().and_then(|owed| owed.unapplied)
     }
 
-    /// Returns the amount written off: zero for a document that isn't issued.
+    /// Returns the amount written off. It is zero for a document that is not issued.
     ///
     /// # Errors
-    /// Returns a [`Refusal`] if an amount can't be held.
+    /// Returns a [`Refusal`] if an amount overflows.
     pub fn written_off(&self) -> Result<Money, Refusal> {
         Ok(self.document.owed()?.written_off)
     }
@@ -181,26 +181,26 @@ impl SimulatedDocument {
         corrected.map(|corrected| corrected.number.to_string()).collect()
     }
 
-    /// Returns what the law asks for that an issued document doesn't say, as pointers (billing rules 10).
+    /// Returns the missing legal particulars of an issued document, as JSON pointers (billing rules 10).
     pub fn missing(&self) -> Vec<String> {
         let issued = self.issued.iter();
         issued.flat_map(|issued| missing(&issued.parties, issued.paper.as_deref(), &issued.content)).collect()
     }
 
-    /// Returns whether it is opened: not one of a preview alone.
+    /// Returns whether the document is opened. A document that exists only in a preview is not.
     pub const fn is_opened(&self) -> bool {
         self.number.sequence > 0
     }
 
-    /// Returns its state as the HTTP interface shows it.
+    /// Returns the state as shown in the HTTP interface.
     ///
     /// # Errors
-    /// Returns a [`Refusal`] if an amount can't be held.
+    /// Returns a [`Refusal`] if an amount overflows.
     pub fn state(&self) -> Result<DocumentState, Refusal> {
         Ok(self.document.state()?)
     }
 
-    /// Returns whether two documents say the same, whatever settled them since.
+    /// Returns whether two documents have the same content, regardless of their settlement.
     pub fn says_the_same_as(&self, other: &Self) -> bool {
         (&self.number, self.period, &self.content, &self.note) == (&other.number, other.period, &other.content, &other.note)
             && (self.issue_date(), self.due_date(), &self.parent) == (other.issue_date(), other.due_date(), &other.parent)
@@ -224,7 +224,7 @@ impl SimulatedDocument {
 }
 
 impl fmt::Display for SimulatedDocument {
-    /// Number, standing, period and total.
+    /// Formats number, standing, period and total.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let standing = match self.standing {
             LifecycleStatus::Draft => "DRAFT",
@@ -237,27 +237,27 @@ impl fmt::Display for SimulatedDocument {
 }
 
 impl<'d> SimulatedLine<'d> {
-    /// Returns the line item's identifier, or `minimum fee`.
+    /// Returns the ID of the line item, or `minimum fee`.
     pub fn name(&self) -> &'d str {
         self.0.line_item_id.as_ref().map_or("minimum fee", |id| id.as_str())
     }
 
-    /// Returns its amount.
+    /// Returns the amount.
     pub const fn amount(&self) -> Money {
         self.0.amount
     }
 
-    /// Returns the days that it bills or gives back.
+    /// Returns the days that the line bills or refunds.
     pub const fn days(&self) -> Period {
         self.0.service_period
     }
 
-    /// Returns the quantity used, of an adjustment by how much it changed; `None` of a fixed line item.
+    /// Returns the quantity used, or `None` for a fixed line item. In an adjustment, returns the change of the quantity.
     pub fn quantity(&self) -> Option<Decimal> {
         self.0.usage.as_ref().map(|usage| usage.quantity)
     }
 
-    /// Returns everything that the line says.
+    /// Returns all details of the line.
     pub const fn details(&self) -> &'d DocumentLine {
         self.0
     }

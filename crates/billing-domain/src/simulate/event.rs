@@ -1,4 +1,4 @@
-//! A usage event of a simulation, and what can be changed of it.
+//! A usage event of a simulation, and changes of an event.
 
 use chrono::NaiveDate;
 
@@ -7,19 +7,19 @@ use crate::quantity::Quantity;
 use crate::refs::{DocumentRef, ProductNo};
 use crate::usage::{CountedEvent, UsageKey};
 
-/// A usage event as an application keeps it.
+/// A usage event as stored by an application.
 #[derive(Clone, Debug)]
 pub(super) struct SimulatedEvent {
     pub(super) name: Option<String>,
     pub(super) counted: CountedEvent,
     pub(super) key: UsageKey,
-    /// The document that its latest change stands on.
+    /// The document with the latest change of the event.
     pub(super) standing: DocumentRef,
     pub(super) is_deleted: bool,
 }
 
 impl SimulatedEvent {
-    /// Goes along to another document with the events of one.
+    /// Moves the event with the events of one document to another document.
     pub(super) fn follow(&mut self, from: DocumentRef, to: DocumentRef, of: Option<(ProductNo, NaiveDate)>) {
         if self.standing == from && of.is_none_or(|period| period == (self.key.product_no, self.key.period_start)) {
             self.standing = to;
@@ -27,7 +27,7 @@ impl SimulatedEvent {
     }
 }
 
-/// What changes of an event.
+/// A change of an event.
 #[derive(Clone, Debug, Default)]
 pub struct EventChange {
     pub(super) at: Option<Given<StepTime>>,
@@ -35,14 +35,14 @@ pub struct EventChange {
 }
 
 impl EventChange {
-    /// Sets when it happened.
+    /// Sets the time of the event.
     #[must_use]
     pub fn at(mut self, at: impl Into<Given<StepTime>>) -> Self {
         self.at = Some(at.into());
         self
     }
 
-    /// Sets its quantity.
+    /// Sets the quantity.
     #[must_use]
     pub fn quantity(mut self, quantity: impl Into<Given<Quantity>>) -> Self {
         self.quantity = Some(quantity.into());

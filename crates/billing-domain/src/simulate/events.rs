@@ -1,4 +1,4 @@
-//! Usage in the life of a contract (billing rules 4, 5).
+//! Usage during the life of a contract (billing rules 4, 5).
 
 use chrono::NaiveDate;
 
@@ -32,7 +32,7 @@ impl Life {
         Ok(())
     }
 
-    /// Changes when an event happened, its quantity or both.
+    /// Changes the time of an event, its quantity, or both.
     pub(super) fn update_event(&mut self, name: &str, change: &EventChange, at: Option<Timestamp>) -> Result<(), Refusal> {
         let index = self.event_index(name)?;
         let present = self.events[index].clone();
@@ -63,7 +63,7 @@ impl Life {
         Ok(())
     }
 
-    /// Deletes an event: it stops counting.
+    /// Deletes an event, so that it no longer counts.
     pub(super) fn delete_event(&mut self, name: &str) -> Result<(), Refusal> {
         let index = self.event_index(name)?;
         let (event, without) = (self.events[index].clone(), self.without(index)?);

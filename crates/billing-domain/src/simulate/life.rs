@@ -1,4 +1,4 @@
-//! The life of a contract: its book, and the facts around it that an application stores. Each step is one decision.
+//! The life of a contract: its book, and the related data that an application stores. Each step is one decision.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,31 +26,31 @@ use crate::refusal::Refusal;
 use crate::tax::ExchangeRate;
 use crate::text::OneLine;
 
-/// The most documents that a simulated run issues at a time.
+/// The maximum number of documents that a simulated run issues at a time.
 const ALL: usize = usize::MAX;
 
-/// What a document said when it was issued or put out of force.
+/// The content of a document at the time it was issued or voided.
 #[derive(Clone, Debug)]
 pub(super) enum Frozen {
     Issued(Box<IssuedDocument>),
     Discarded(Box<DocumentContent>),
 }
 
-/// A book, a clock and what is around them.
+/// A book, a clock and related data.
 #[derive(Clone, Debug)]
 pub(super) struct Life {
     pub(super) book: ContractBook,
     pub(super) now: Timestamp,
-    /// What a step that may exceed the limit of documents due at once says of that.
+    /// The policy for steps that may exceed the limit of documents due at once.
     pub(super) backdated: BackdatingPolicy,
-    /// The name of the step that is carried out.
+    /// The name of the current step.
     pub(super) name: Option<String>,
     pub(super) events: Vec<SimulatedEvent>,
     pub(super) accounts: Accounts,
     pub(super) frozen: BTreeMap<DocumentRef, Frozen>,
-    /// What the last run couldn't issue.
+    /// The documents that the last run failed to issue.
     pub(super) failed: Vec<Failure>,
-    /// When the contract came to have its newest version.
+    /// The time at which the newest version of the contract was created.
     pub(super) newest_version_at: Timestamp,
     catalog: Catalog,
     rates: Vec<ExchangeRate>,
@@ -62,7 +62,7 @@ pub(super) struct Life {
 }
 
 impl Life {
-    /// Creates the contract. `first_step` is when the first step happens: a contract is created before.
+    /// Creates the contract. `first_step` is the time of the first step; the contract is created before it.
     pub(super) fn begin(setup: &Setup, first_step: Option<Timestamp>) -> Result<Self, Refusal> {
         let entities = entities(setup)?;
         let mut customer = Customer {
@@ -129,7 +129,7 @@ impl Life {
         Ok(life)
     }
 
-    /// Makes one decision of the ledger, and takes up what follows: numbers, what documents say, what settles what.
+    /// Runs one decision of the ledger and applies its results: numbers, document contents and settlement.
     pub(super) fn decide<T>(
         &mut self,
         decide: impl FnOnce(&mut Self, &mut dyn FnMut() -> Uuid) -> Result<T, Refusal>,
@@ -169,7 +169,7 @@ impl Life {
         Ok(decided)
     }
 
-    /// Gives the book what an application reads before a decision.
+    /// Loads the data into the book that an application reads before a decision.
     fn learn(&mut self) {
         let live = self.events.iter().filter(|event| !event.is_deleted);
         self.book.put_events(live.map(|event| event.standing).collect::<BTreeSet<_>>());
@@ -180,13 +180,14 @@ impl Life {
         }
     }
 
-    /// Moves the clock. Unless runs are by hand, each document is issued when it is due, after all steps of an instant.
+    /// Moves the clock. Unless automatic runs are off, issues each document when it is due, after all steps of an
+    /// instant.
     pub(super) fn go_to(&mut self, instant: Timestamp) -> Result<(), Refusal> {
         if instant == self.now {
             return Ok(());
         }
         while let Some(due) = self.due.filter(|due| self.runs && *due <= instant) {
-            // What became due in the past, by a change, is due now.
+            // A change can make documents due in the past. They are issued now.
             self.now = self.now.max(due);
             self.run()?;
             if self.due == Some(due) {
@@ -202,7 +203,7 @@ impl Life {
         Ok(())
     }
 
-    /// Looks again at what is due, after a change beside the contract.
+    /// Reschedules the next run after a change outside the contract.
     pub(super) fn remind(&mut self) -> Result<(), Refusal> {
         self.decide(|life, _| issue::schedule_next_run(&mut life.book, life.now))
     }
@@ -215,7 +216,7 @@ impl Life {
         &self.catalog
     }
 
-    /// Lets products name the entities that are there.
+    /// Makes all existing entities available to products.
     pub(super) fn note_entities(&mut self) {
         self.catalog.entities = self.book.entities.iter().map(|entity| entity.entity_ref.clone()).collect();
     }
@@ -226,13 +227,13 @@ impl Life {
         Ok(())
     }
 
-    /// Returns today where an entity bills.
+    /// Returns today's date in the time zone of an entity.
     pub(super) fn today(&self, entity_ref: &EntityRef) -> NaiveDate {
         let zone = self.book.entity(entity_ref).map_or(TimeZone::UTC, |entity| entity.profile.time_zone);
         zone.service_date(self.now)
     }
 
-    /// Returns today of the first entity.
+    /// Returns today's date in the time zone of the first entity.
     pub(super) fn first_entitys_today(&self) -> NaiveDate {
         let zone = self.book.entities.first().map_or(TimeZone::UTC, |entity| entity.profile.time_zone);
         zone.service_date(self.now)
@@ -244,7 +245,7 @@ impl Life {
         found.ok_or_else(|| unknown("document", number))
     }
 
-    /// Returns what a document says: what it was frozen with, or what it says now.
+    /// Returns the content of a document: the frozen content, or the current content of a draft.
     pub(super) fn content(&self, document_ref: DocumentRef) -> Result<DocumentContent, Refusal> {
         match self.frozen.get(&document_ref) {
             Some(Frozen::Issued(issued)) => Ok(issued.content.clone()),
@@ -253,7 +254,7 @@ impl Life {
         }
     }
 
-    /// Refuses a book that breaks a rule: a defect of the ledger.
+    /// Rejects a book that violates a rule, which is a defect of the ledger.
     pub(super) fn require_lawful(&self) -> Result<(), Refusal> {
         let problems = check::check(&self.book)?;
         if problems.is_empty() { Ok(()) } else { Err(Refusal::Broken(problems.join("; "))) }
@@ -264,7 +265,7 @@ impl Life {
     }
 }
 
-/// Puts a price list in the place of the one with its reference. Usage products stay as they were first named.
+/// Replaces the price list with the same reference. Usage products keep their first definition.
 fn put_prices(catalog: &mut Catalog, prices: &PriceList) -> Result<(), Refusal> {
     let (pricing, usage_products) = prices.read()?;
     catalog.pricings.retain(|other| other.pricing_ref != pricing.pricing_ref);

@@ -1,5 +1,5 @@
-//! The front door: terms, what happens and a day → the documents. It shows what an agreement bills, and tests of billing rules
-//! are written with it. It needs no store, no server and no clock.
+//! Simulations of billing: terms, steps and a day in, documents out. Use it to see what a contract bills and to test billing
+//! rules. It needs no store, no server and no clock.
 //!
 //! ```
 //! use billing_domain::simulate::{Simulation, graduated, terms};
@@ -19,7 +19,7 @@
 //! # }
 //! ```
 //!
-//! What happens later is a step at a time, and a step can be refused:
+//! Later events are single steps, and a step can be rejected:
 //!
 //! ```
 //! use billing_domain::simulate::{Simulation, item, terms};

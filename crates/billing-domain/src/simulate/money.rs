@@ -1,4 +1,4 @@
-//! Money in the life of a contract: what credits and payments settle (billing rules 9).
+//! Payments, applications and write-offs during the life of a contract (billing rules 9).
 
 use super::accounts::Decision;
 use super::life::Life;
@@ -16,12 +16,12 @@ impl Life {
         decided
     }
 
-    /// Returns the account of the document with a number, and its reference.
+    /// Returns the account of the document with a number, and the document's reference.
     fn receivable(&self, number: &str) -> Result<(AccountKey, DocumentRef), Refusal> {
         self.numbered(number).map(|document| (AccountKey::of(document), document.head.document_ref))
     }
 
-    /// Records a payment of a document; `takes_more` lets it be more than is due.
+    /// Records a payment of a document. With `takes_more`, the payment may exceed the amount due.
     pub(super) fn pay(&mut self, number: &str, amount: &str, takes_more: bool) -> Result<(), Refusal> {
         let (key, document_ref) = self.receivable(number)?;
         let facts = facts(amount);
@@ -40,7 +40,7 @@ impl Life {
         self.on_account(&key, &mut |account, moment, mut ids| account.reverse(payment_ref, None, None, moment, &mut ids))
     }
 
-    /// Returns the account and the source with a name: a payment's, or the number of a credit.
+    /// Returns the account and the source with a name: a payment by name or a credit by number.
     fn source(&self, name: &str) -> Result<(AccountKey, ApplicationSource), Refusal> {
         match self.accounts.payments.get(name) {
             Some((key, payment_ref)) => Ok((key.clone(), ApplicationSource::Payment(*payment_ref))),
@@ -48,7 +48,7 @@ impl Life {
         }
     }
 
-    /// Pays a credit or a payment out.
+    /// Refunds an amount of a credit or a payment.
     pub(super) fn refund(&mut self, source: &str, amount: &str) -> Result<(), Refusal> {
         let (key, source) = self.source(source)?;
         let facts = facts(amount);
@@ -66,7 +66,7 @@ impl Life {
         self.on_account(&key, &mut |account, moment, mut ids| account.apply(source, to, amount, moment, &mut ids))
     }
 
-    /// Takes back what of a credit or a payment is applied to a document.
+    /// Reverses the applications of a credit or a payment to a document.
     pub(super) fn unapply(&mut self, source: &str, number: &str) -> Result<(), Refusal> {
         let ((key, from), (_, to)) = (self.source(source)?, self.receivable(number)?);
         self.on_account(&key, &mut |account, moment, mut ids| {

@@ -14,8 +14,8 @@ use crate::refusal::Refusal;
 use crate::tax::{DefaultTaxes, StatedTax, TaxBasis, TaxCategory};
 use crate::text::OneLine;
 
-/// A default tax, from a day on. Without a day it holds from the day on which it is set, or from the beginning where no
-/// default was in force.
+/// A default tax with its first day. Without a day, the tax is in force from the day on which it is set. If no default
+/// was in force before, it is in force from the beginning.
 #[derive(Clone, Debug)]
 pub struct DefaultTax {
     rate: Given<Percentage>,
@@ -29,14 +29,14 @@ pub fn default_tax(rate: impl Into<Given<Percentage>>) -> DefaultTax {
 }
 
 impl DefaultTax {
-    /// Sets the tax category at a rate of 0, with its reason in words where the category needs one.
+    /// Sets the tax category at a rate of 0, with the reason as text if the category needs one.
     #[must_use]
     pub fn category(mut self, category: TaxCategory, reason: Option<&str>) -> Self {
         self.basis = Some((category, reason.map(Given::from)));
         self
     }
 
-    /// Sets the first day on which it is in force.
+    /// Sets the first day on which the tax is in force.
     #[must_use]
     pub fn from_day(mut self, day: impl Into<Given<NaiveDate>>) -> Self {
         self.from = Some(day.into());
@@ -68,11 +68,11 @@ pub(super) struct Dated<T> {
     pub(super) today: NaiveDate,
 }
 
-/// What is set of the customer.
+/// A change of the customer.
 #[derive(Clone, Debug)]
 pub struct CustomerChange(Recipe<Dated<CustomerProfile>>);
 
-/// Returns a change of the customer that says nothing yet.
+/// Returns an empty change of the customer.
 pub fn customer() -> CustomerChange {
     CustomerChange(Recipe::new())
 }
@@ -92,7 +92,7 @@ impl CustomerChange {
         self.with(move |profile| profile.net_terms = Some(net_terms))
     }
 
-    /// Leaves balance unapplied until it is applied by hand (billing rules 9).
+    /// Leaves balance unapplied until it is applied manually (billing rules 9).
     #[must_use]
     pub fn keep_balance(self) -> Self {
         self.with(|profile| profile.apply_balance = false)
@@ -109,7 +109,7 @@ impl CustomerChange {
         self
     }
 
-    /// Changes anything else, as typed values.
+    /// Changes any other field with typed values.
     #[must_use]
     pub fn with(mut self, change: impl Fn(&mut CustomerProfile) + Send + Sync + 'static) -> Self {
         self.0.add(move |to| {
@@ -127,21 +127,21 @@ impl CustomerChange {
     }
 }
 
-/// What is set of an entity.
+/// A change of an entity.
 #[derive(Clone, Debug)]
 pub struct EntityChange {
     reference: Given<EntityRef>,
     recipe: Recipe<Dated<EntityProfile>>,
 }
 
-/// Returns a change of an entity that says nothing yet. The first entity of a simulation is `default`, with the number prefix
-/// `UB`, in UTC, with a grace of 2 hours.
+/// Returns an empty change of an entity. The first entity of a simulation is `default`, with the number prefix `UB`, in
+/// UTC, with a grace of 2 hours.
 pub fn entity(reference: impl Into<Given<EntityRef>>) -> EntityChange {
     EntityChange { reference: reference.into(), recipe: Recipe::new() }
 }
 
 impl EntityChange {
-    /// Sets the start of its document numbers.
+    /// Sets the prefix of the document numbers.
     #[must_use]
     pub fn prefix(self, prefix: &str) -> Self {
         let prefix = prefix.to_owned();
@@ -151,7 +151,7 @@ impl EntityChange {
         })
     }
 
-    /// Sets the time zone whose days bound its periods: `Europe/Berlin`.
+    /// Sets the time zone of the period boundaries: `Europe/Berlin`.
     #[must_use]
     pub fn time_zone(self, zone: impl Into<Given<TimeZone>>) -> Self {
         let zone = zone.into();
@@ -167,20 +167,20 @@ impl EntityChange {
         self.with(move |profile| profile.grace_hours = hours)
     }
 
-    /// Sets the default tax of its products.
+    /// Sets the default tax of the entity's products.
     #[must_use]
     pub fn tax(self, tax: impl Into<DefaultTax>) -> Self {
         let tax = tax.into();
         self.change(move |to| tax.put(&mut to.profile.taxes, to.today))
     }
 
-    /// Sets the default net terms of its products.
+    /// Sets the default net terms of the entity's products.
     #[must_use]
     pub fn net_terms(self, net_terms: NetTerms) -> Self {
         self.with(move |profile| profile.net_terms = Some(net_terms))
     }
 
-    /// Changes anything else, as typed values.
+    /// Changes any other field with typed values.
     #[must_use]
     pub fn with(self, change: impl Fn(&mut EntityProfile) + Send + Sync + 'static) -> Self {
         self.change(move |to| {
@@ -216,7 +216,7 @@ fn number_prefix(text: &str) -> Result<NumberPrefix, Refusal> {
     NumberPrefix::parse(text).map_err(|error| Refusal::field(&["number_prefix"], "invalid_format", error.to_string()))
 }
 
-/// A charge: a one-off amount with a date; below zero it gives money back (billing rules 5).
+/// A charge: a one-off amount with a date. A negative amount gives money back (billing rules 5).
 #[derive(Clone, Debug)]
 pub struct ChargeTerms {
     reference: Given<ChargeRef>,
@@ -229,7 +229,7 @@ pub struct ChargeTerms {
     pub(super) issue: bool,
 }
 
-/// Returns a charge of one unit, billed with the usage of the period that has the date.
+/// Returns a charge of one unit. It is billed with the usage of the period that contains the date.
 pub fn charge(
     reference: impl Into<Given<ChargeRef>>,
     date: impl Into<Given<NaiveDate>>,
@@ -248,35 +248,35 @@ pub fn charge(
 }
 
 impl ChargeTerms {
-    /// Sets how many.
+    /// Sets the quantity.
     #[must_use]
     pub fn quantity(mut self, quantity: impl Into<Given<Quantity>>) -> Self {
         self.quantity = quantity.into();
         self
     }
 
-    /// Names the product by its pricing, where several bill the day.
+    /// Selects the product by its pricing, if several products bill the day.
     #[must_use]
     pub fn pricing(mut self, reference: impl Into<Given<PricingRef>>) -> Self {
         self.pricing = Some(reference.into());
         self
     }
 
-    /// Bills it with the fixed items of its period.
+    /// Bills the charge with the fixed items of its period.
     #[must_use]
     pub const fn with_fixed_items(mut self) -> Self {
         self.bill_with = BillWith::Fixed;
         self
     }
 
-    /// Applies the product's discount to it.
+    /// Applies the product's discount to the charge.
     #[must_use]
     pub const fn discountable(mut self) -> Self {
         self.discountable = true;
         self
     }
 
-    /// Issues the document that corrects an issued one at once.
+    /// Immediately issues the document that corrects an issued document.
     #[must_use]
     pub const fn issued_at_once(mut self) -> Self {
         self.issue = true;
@@ -301,7 +301,7 @@ impl ChargeTerms {
     }
 }
 
-/// What changes of a charge.
+/// A change of a charge.
 #[derive(Clone, Debug)]
 pub struct ChargeChange {
     recipe: Recipe<ChargeEdit>,
@@ -313,7 +313,7 @@ impl ChargeChange {
         Self { recipe: Recipe::new(), issue: false }
     }
 
-    /// Sets the day on which it counts.
+    /// Sets the date of the charge.
     #[must_use]
     pub fn date(mut self, date: impl Into<Given<NaiveDate>>) -> Self {
         let date = date.into();
@@ -324,7 +324,7 @@ impl ChargeChange {
         self
     }
 
-    /// Sets how many.
+    /// Sets the quantity.
     #[must_use]
     pub fn quantity(mut self, quantity: impl Into<Given<Quantity>>) -> Self {
         let quantity = quantity.into();
@@ -335,7 +335,7 @@ impl ChargeChange {
         self
     }
 
-    /// Sets the price of one.
+    /// Sets the unit price.
     #[must_use]
     pub fn unit_price(mut self, price: impl Into<Given<SignedPrice>>) -> Self {
         let price = price.into();
@@ -346,7 +346,7 @@ impl ChargeChange {
         self
     }
 
-    /// Issues the document that corrects an issued one at once.
+    /// Immediately issues the document that corrects an issued document.
     #[must_use]
     pub const fn issued_at_once(mut self) -> Self {
         self.issue = true;

@@ -13,7 +13,7 @@ use crate::refs::{LineItemId, PricingRef, UsageProductRef};
 use crate::refusal::Refusal;
 use crate::text::OneLine;
 
-/// A price of a line item, with the limits of a usage line item.
+/// The price of a line item, with the limits of a usage line item.
 #[derive(Clone, Debug)]
 pub struct Prices {
     model: Model,
@@ -36,7 +36,8 @@ enum Model {
     Percentage(Given<Percentage>, Given<Price>),
 }
 
-/// A tier of a price: its upper bound, `None` in the last; the price of one; what is added once where it is reached.
+/// A price tier: its upper bound (`None` in the last tier), its unit price, and the flat amount added once when the tier
+/// is reached.
 #[derive(Clone, Debug)]
 pub struct SimulatedTier {
     up_to: Option<Given<Price>>,
@@ -56,34 +57,35 @@ impl<U: Into<Given<Price>>, P: Into<Given<Price>>, F: Into<Given<Price>>> From<(
     }
 }
 
-/// Returns an amount for each whole period, times the agreed quantity: of fixed line items alone.
+/// Returns an amount for each whole period, multiplied by the agreed quantity. Only fixed line items can have it.
 pub fn flat(amount: impl Into<Given<Price>>) -> Prices {
     Prices::of(Model::Flat(amount.into()))
 }
 
-/// Returns one price for each unit.
+/// Returns a single unit price.
 pub fn per_unit(unit_price: impl Into<Given<Price>>) -> Prices {
     Prices::of(Model::PerUnit(unit_price.into()))
 }
 
-/// Returns tiers by their upper bounds, each with its unit price and possibly a flat amount. Each unit has the price of the
-/// tier that it falls in. The last tier is open.
+/// Returns graduated tiers by their upper bounds, each with its unit price and an optional flat amount. Each unit has the
+/// price of its own tier. The last tier is unbounded.
 pub fn graduated<T: Into<SimulatedTier>>(tiers: impl IntoIterator<Item = T>) -> Prices {
     Prices::of(Model::Graduated(tiers.into_iter().map(Into::into).collect()))
 }
 
-/// Returns tiers by their upper bounds, each with its unit price and possibly a flat amount. All units have the price of the
-/// tier that the quantity falls in. The last tier is open.
+/// Returns volume tiers by their upper bounds, each with its unit price and an optional flat amount. All units have the
+/// price of the tier of the whole quantity. The last tier is unbounded.
 pub fn volume<T: Into<SimulatedTier>>(tiers: impl IntoIterator<Item = T>) -> Prices {
     Prices::of(Model::Volume(tiers.into_iter().map(Into::into).collect()))
 }
 
-/// Returns a price for each package of a size, begun or full.
+/// Returns a price for each package of a size, full or partial.
 pub fn package(size: impl Into<Given<Quantity>>, price: impl Into<Given<Price>>) -> Prices {
     Prices::of(Model::Package(size.into(), price.into()))
 }
 
-/// Returns a rate in percent of what is used, which is an amount of money, and an amount for each event: of usage alone.
+/// Returns a rate in percent of the usage, which is an amount of money, and an amount for each event. Only usage line
+/// items can have it.
 pub fn percentage(rate: impl Into<Given<Percentage>>, fixed_amount: impl Into<Given<Price>>) -> Prices {
     Prices::of(Model::Percentage(rate.into(), fixed_amount.into()))
 }
@@ -109,49 +111,49 @@ impl Prices {
         self
     }
 
-    /// Takes a quantity off each period's usage first.
+    /// Subtracts an included quantity from each period's usage before pricing.
     #[must_use]
     pub fn included(mut self, quantity: impl Into<Given<Quantity>>) -> Self {
         self.included = Some(quantity.into());
         self
     }
 
-    /// Bills a quantity in advance: with [`PaymentTime::BeforeUse`](crate::contract::terms::PaymentTime) alone.
+    /// Bills a quantity in advance, only with [`PaymentTime::BeforeUse`](crate::contract::terms::PaymentTime).
     #[must_use]
     pub fn prepaid(mut self, quantity: impl Into<Given<Quantity>>) -> Self {
         self.prepaid = Some(quantity.into());
         self
     }
 
-    /// Sets the least that a period of usage costs; prorated where the period is partial.
+    /// Sets the minimum amount of a period of usage. It is prorated in a partial period.
     #[must_use]
     pub fn at_least(mut self, amount: impl Into<Given<Price>>) -> Self {
         self.minimum = Some(amount.into());
         self
     }
 
-    /// Sets the most that a period of usage costs.
+    /// Sets the maximum amount of a period of usage.
     #[must_use]
     pub fn at_most(mut self, amount: impl Into<Given<Price>>) -> Self {
         self.maximum = Some(amount.into());
         self
     }
 
-    /// Prices another usage product than the one that has the line item's name.
+    /// Prices another usage product than the product with the line item's name.
     #[must_use]
     pub fn of_usage(mut self, usage_product: impl Into<Given<UsageProductRef>>) -> Self {
         self.usage_product = Some(usage_product.into());
         self
     }
 
-    /// Sets how the quantities of a period become one; their sum by default.
+    /// Sets the aggregation of a period's quantities. Defaults to their sum.
     #[must_use]
     pub const fn aggregated(mut self, aggregation: Aggregation) -> Self {
         self.aggregation = aggregation;
         self
     }
 
-    /// Returns the price model alone.
+    /// Returns the price model without limits.
     pub(super) fn model(&self) -> Result<PriceModel, Refusal> {
         let tiers = |tiers: &[SimulatedTier]| {
             let tier = |tier: &SimulatedTier| {
@@ -215,14 +217,14 @@ impl Prices {
 }
 
 impl From<&str> for Prices {
-    /// An amount for each whole period.
+    /// Returns an amount for each whole period.
     fn from(amount: &str) -> Self {
         flat(amount)
     }
 }
 
 impl From<Price> for Prices {
-    /// An amount for each whole period.
+    /// Returns an amount for each whole period.
     fn from(amount: Price) -> Self {
         flat(amount)
     }
@@ -238,7 +240,7 @@ enum Kind {
     Usage,
 }
 
-/// A price list: line items in one currency, EUR unless another is set.
+/// A price list: line items in one currency, by default EUR.
 #[derive(Clone, Debug)]
 pub struct PriceList {
     reference: Given<PricingRef>,
@@ -248,39 +250,39 @@ pub struct PriceList {
     typed: Option<(Pricing, Vec<UsageProduct>)>,
 }
 
-/// Returns an empty price list under a reference.
+/// Returns an empty price list with a reference.
 pub fn pricing(reference: impl Into<Given<PricingRef>>) -> PriceList {
     PriceList { reference: reference.into(), currency: "EUR".into(), minimum_fee: None, items: Vec::new(), typed: None }
 }
 
 impl PriceList {
-    /// Returns a price list of typed values: a pricing, and the usage products of its line items.
+    /// Returns a price list from typed values: a pricing and the usage products of its line items.
     pub fn of(listed: Pricing, usage_products: Vec<UsageProduct>) -> Self {
         Self { typed: Some((listed.clone(), usage_products)), ..pricing(listed.pricing_ref) }
     }
 
-    /// Adds a line item that costs an amount in each period, whatever is used.
+    /// Adds a line item that costs an amount in each period, independent of usage.
     #[must_use]
     pub fn fixed(mut self, id: impl Into<Given<LineItemId>>, price: impl Into<Prices>) -> Self {
         self.items.push((id.into(), Kind::Fixed, price.into()));
         self
     }
 
-    /// Adds a line item that prices usage: of the usage product with its name, unless the price names another.
+    /// Adds a line item that prices usage. The usage product has the line item's name, unless the price names another.
     #[must_use]
     pub fn usage(mut self, id: impl Into<Given<LineItemId>>, price: Prices) -> Self {
         self.items.push((id.into(), Kind::Usage, price));
         self
     }
 
-    /// Sets the least that a period costs, usage and fixed line items together.
+    /// Sets the minimum fee of a period, for usage and fixed line items together.
     #[must_use]
     pub fn minimum_fee(mut self, amount: impl Into<Given<Price>>) -> Self {
         self.minimum_fee = Some(amount.into());
         self
     }
 
-    /// Sets the currency of every document that bills it.
+    /// Sets the currency of every document with this price list.
     #[must_use]
     pub fn currency(mut self, code: impl Into<Given<Currency>>) -> Self {
         self.currency = code.into();

@@ -1,4 +1,4 @@
-//! What a simulation begins with.
+//! The initial data of a simulation.
 
 use chrono::NaiveDate;
 
@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 
 /// The entity that every simulation has, and its number prefix.
 const DEFAULT_ENTITY: (&str, &str) = ("default", "UB");
-/// What a simulation begins with.
+/// The initial data of a simulation.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
     pub(super) customer: Vec<CustomerChange>,
@@ -26,7 +26,7 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    /// Returns the zone of the first entity, as it is at the beginning.
+    /// Returns the initial time zone of the first entity.
     pub(super) fn zone(&self) -> Result<TimeZone, Refusal> {
         Ok(entities(self)?.first().map_or(TimeZone::UTC, |entity| entity.profile.time_zone))
     }
@@ -46,7 +46,8 @@ pub(super) fn entities(setup: &Setup) -> Result<Vec<Entity>, Refusal> {
     Ok(entities)
 }
 
-/// Changes an entity; one that isn't there is added, with the letters and digits of its reference as its number prefix.
+/// Changes an entity, or adds it if it does not exist. The number prefix of a new entity consists of the letters and
+/// digits of its reference.
 pub(super) fn put_entity(entities: &mut Vec<Entity>, change: &EntityChange, today: NaiveDate) -> Result<(), Refusal> {
     let entity_ref = change.reference()?;
     if let Some(entity) = entities.iter_mut().find(|entity| entity.entity_ref == entity_ref) {
@@ -59,7 +60,7 @@ pub(super) fn put_entity(entities: &mut Vec<Entity>, change: &EntityChange, toda
     Ok(())
 }
 
-/// A name that nothing has.
+/// Returns the error for an unknown name.
 pub(super) fn unknown(kind: &str, name: &str) -> Refusal {
     Refusal::field(&[kind], "unknown_reference", format!("must name a {kind} that is there, not {name:?}"))
 }

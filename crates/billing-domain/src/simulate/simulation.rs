@@ -1,4 +1,4 @@
-//! A simulation: what is agreed, and the steps that happen to it.
+//! A simulation: the contract, and the steps that change it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,8 +16,9 @@ use crate::quantity::Quantity;
 use crate::refs::UsageProductRef;
 use crate::refusal::Refusal;
 
-/// A contract's life: an entity `UB` in UTC bills a customer, and every document is issued when it is due. Its steps are
-/// carried out in the order of time; steps at one instant in the order in which they are said.
+/// The life of a contract. An entity `UB` in UTC bills a customer, and every document is issued when it is due.
+///
+/// Steps run in the order of time. Steps at the same instant run in the order in which they were added.
 #[derive(Clone, Debug)]
 #[must_use = "a simulation tells what it bills with `until`"]
 pub struct Simulation {
@@ -25,10 +26,10 @@ pub struct Simulation {
     steps: Vec<Step>,
 }
 
-/// What is done in a step.
+/// The action of a step.
 type Action = Arc<dyn Fn(&mut Life) -> Result<(), Refusal> + Send + Sync>;
 
-/// One thing that happens at an instant.
+/// A step at an instant.
 #[derive(Clone)]
 struct Step {
     at: Given<StepTime>,
@@ -59,7 +60,7 @@ impl Default for Simulation {
 }
 
 impl Simulation {
-    /// Returns a simulation in which nothing is agreed yet.
+    /// Returns a simulation with an empty contract.
     pub fn new() -> Self {
         Self::default()
     }
@@ -76,33 +77,34 @@ impl Simulation {
         self
     }
 
-    /// Sets how the customer is from the beginning.
+    /// Sets the initial customer.
     pub fn customer(mut self, customer: CustomerChange) -> Self {
         self.setup.customer.push(customer);
         self
     }
 
-    /// Sets how an entity is from the beginning: `default`, or another, which is added. Its number prefix is made of the letters
-    /// and digits of its reference, unless another is set.
+    /// Sets an initial entity: `default`, or an additional entity. Unless a prefix is set, the number prefix consists of
+    /// the letters and digits of the entity's reference.
     pub fn entity(mut self, entity: EntityChange) -> Self {
         self.setup.entities.push(entity);
         self
     }
 
-    /// Sets when the contract is created: by default at the beginning of its first day, or with the first step, if that is
-    /// earlier.
+    /// Sets the creation time of the contract. Defaults to the beginning of its first day, or to the time of the first
+    /// step if that is earlier.
     pub fn created(mut self, at: impl Into<Given<StepTime>>) -> Self {
         self.setup.created = Some(at.into());
         self
     }
 
-    /// Lets the creation make up to 1,200 documents due at once instead of 24 (billing rules 1.6).
+    /// Allows the creation to make up to 1,200 documents due at once instead of 24 (billing rules 1.6).
     pub const fn allow_backdated(mut self) -> Self {
         self.setup.backdated = BackdatingPolicy::Allowed;
         self
     }
 
-    /// Issues nothing but in steps that do so: [`run`](super::StepBuilder::run), [`issue`](super::StepBuilder::issue) and those that issue at once.
+    /// Turns automatic runs off. Documents are then issued only by [`run`](super::StepBuilder::run), by
+    /// [`issue`](super::StepBuilder::issue) and by steps that issue at once.
     pub const fn without_runs(mut self) -> Self {
         self.setup.runs = false;
         self
@@ -138,8 +140,8 @@ impl Simulation {
         self
     }
 
-    /// Expects that the last step is refused with a code, and changes nothing. [`Self::until`] refuses with `not_refused` if
-    /// it isn't.
+    /// Expects that the last step is rejected with a code and changes nothing. Otherwise, [`Self::until`] returns the
+    /// error `not_refused`.
     pub fn refused(mut self, code: &str) -> Self {
         if let Some(step) = self.steps.last_mut() {
             step.refused = Some(code.to_owned());
@@ -156,12 +158,13 @@ impl Simulation {
         self
     }
 
-    /// Returns everything that is on documents at the end of a day in the zone of the first entity, or at an instant.
+    /// Returns all documents at an instant, or at the end of a day in the time zone of the first entity.
     ///
     /// # Errors
-    /// Returns a [`Refusal`] if a value can't be read, or if the rules refuse the contract or a step that isn't
-    /// [expected to be refused](Self::refused). Returns [`Refusal::Broken`] if the documents break a rule, which is a defect of
-    /// this crate.
+    /// - Returns a [`Refusal`] if a value is invalid.
+    /// - Returns a [`Refusal`] if the rules reject the contract, or a step without an [expected
+    ///   rejection](Self::refused).
+    /// - Returns [`Refusal::Broken`] if the documents break a rule, which is a defect of this crate.
     pub fn until(&self, end: impl Into<Given<StepTime>>) -> Result<Bill, Refusal> {
         let zone = self.setup.zone()?;
         let end = match end.into().read("until")? {

@@ -1,4 +1,4 @@
-//! What can happen to a contract, each at an instant.
+//! The steps of a simulation, each at an instant.
 
 use super::change::{ContractChange, QuantityEdit};
 use super::event::EventChange;
@@ -19,7 +19,7 @@ use crate::refs::UsageProductRef;
 use crate::refusal::Refusal;
 use crate::tax::ExchangeRate;
 
-/// An instant at which something happens. Each method but [`Self::allow_backdated`] says what, and returns the simulation with
+/// The instant of a step. Each method except [`Self::allow_backdated`] defines the step and returns the simulation with
 /// that step.
 #[derive(Clone, Debug)]
 #[must_use]
@@ -30,7 +30,8 @@ pub struct StepBuilder {
 }
 
 impl Simulation {
-    /// Begins a step at an instant, or at noon of a day in the zone of the first entity. The call after it says what happens.
+    /// Begins a step at an instant, or at noon of a day in the time zone of the first entity. The next call defines the
+    /// step.
     pub fn on(self, at: impl Into<Given<StepTime>>) -> StepBuilder {
         StepBuilder::new(self, at.into())
     }
@@ -49,7 +50,7 @@ impl StepBuilder {
         })
     }
 
-    /// Lets the step make up to 1,200 documents due at once instead of 24 (billing rules 1.6).
+    /// Allows the step to make up to 1,200 documents due at once instead of 24 (billing rules 1.6).
     pub const fn allow_backdated(mut self) -> Self {
         self.backdated = BackdatingPolicy::Allowed;
         self
@@ -100,12 +101,12 @@ impl StepBuilder {
         })
     }
 
-    /// Edits the contract, by typed values.
+    /// Edits the contract with typed values.
     pub fn edit_as(self, edit: ContractEdit) -> Simulation {
         self.step(move |life| life.edit(&edit))
     }
 
-    /// Adds a step to the quantity of a fixed line item, such as seats.
+    /// Adds a quantity step of a fixed line item, such as seats.
     pub fn change_quantity(self, change: QuantityEdit) -> Simulation {
         self.step(move |life| {
             let change = change.read()?;
@@ -113,17 +114,17 @@ impl StepBuilder {
         })
     }
 
-    /// Cancels the contract: it ends with each product's current period.
+    /// Cancels the contract at the end of each product's current period.
     pub fn cancel(self) -> Simulation {
         self.cancel_with(|| Ok(CancelAt::PeriodEnd))
     }
 
-    /// Cancels the contract: today is its last day, and everything open is issued at once.
+    /// Cancels the contract with today as its last day. All open documents are issued at once.
     pub fn cancel_today(self) -> Simulation {
         self.cancel_with(|| Ok(CancelAt::Today))
     }
 
-    /// Cancels the contract: it ends on a day, past or future.
+    /// Cancels the contract with a last day in the past or future.
     pub fn cancel_on(self, last_day: impl Into<Given<chrono::NaiveDate>>) -> Simulation {
         let last_day = last_day.into();
         self.cancel_with(move || Ok(CancelAt::Day(last_day.read("last_day")?)))
@@ -136,7 +137,7 @@ impl StepBuilder {
         })
     }
 
-    /// Resumes the cancelled contract.
+    /// Resumes the canceled contract.
     pub fn resume(self) -> Simulation {
         self.step(|life| life.decide(|life, mut ids| amending::resume(&mut life.book, life.backdated, life.now, &mut ids)))
     }
@@ -160,7 +161,7 @@ impl StepBuilder {
         })
     }
 
-    /// Deletes the charge with a reference: it stops counting.
+    /// Deletes the charge with a reference, so that it no longer counts.
     pub fn delete_charge(self, reference: &str) -> Simulation {
         let reference = reference.to_owned();
         self.step(move |life| {
@@ -169,12 +170,12 @@ impl StepBuilder {
         })
     }
 
-    /// Issues what is due.
+    /// Issues all due documents.
     pub fn run(self) -> Simulation {
         self.step(Life::run)
     }
 
-    /// Issues the draft with a number by hand, early or not.
+    /// Issues the draft with a number manually, early or not.
     pub fn issue(self, number: &str) -> Simulation {
         let number = number.to_owned();
         self.step(move |life| {
@@ -183,7 +184,7 @@ impl StepBuilder {
         })
     }
 
-    /// Voids the issued document with a number: its period is billed again.
+    /// Voids the issued document with a number. Its period is billed again.
     pub fn void(self, number: &str) -> Simulation {
         let number = number.to_owned();
         self.step(move |life| {
@@ -193,7 +194,7 @@ impl StepBuilder {
         })
     }
 
-    /// Edits the customer. Default taxes hold from today unless they have a day.
+    /// Edits the customer. Default taxes apply from today unless they have a day.
     pub fn edit_customer(self, change: CustomerChange) -> Simulation {
         self.step(move |life| {
             let today = life.first_entitys_today();
@@ -202,7 +203,7 @@ impl StepBuilder {
         })
     }
 
-    /// Edits an entity, or adds one. Default taxes hold from today unless they have a day.
+    /// Edits or adds an entity. Default taxes apply from today unless they have a day.
     pub fn edit_entity(self, change: EntityChange) -> Simulation {
         self.step(move |life| {
             let today = life.today(&change.reference()?);
@@ -212,12 +213,12 @@ impl StepBuilder {
         })
     }
 
-    /// Replaces a pricing, or adds one. Contracts keep what they agreed until an edit reprices it.
+    /// Replaces or adds a pricing. Contracts keep their agreed prices until an edit reprices a product.
     pub fn edit_pricing(self, prices: PriceList) -> Simulation {
         self.step(move |life| life.put_prices(&prices))
     }
 
-    /// Posts what one of a currency is worth in another from a day on.
+    /// Records the exchange rate of a currency in another currency from a day on.
     pub fn post_exchange_rate(
         self,
         (from, to): (&str, &str),
@@ -231,14 +232,14 @@ impl StepBuilder {
         })
     }
 
-    /// Records a payment of a document, at most what is due. [Named](Simulation::named), it can be reversed, refunded and
-    /// applied.
+    /// Records a payment of a document, at most the amount due. A [named](Simulation::named) payment can be reversed,
+    /// refunded and applied.
     pub fn pay(self, number: &str, amount: &str) -> Simulation {
         let (number, amount) = (number.to_owned(), amount.to_owned());
         self.step(move |life| life.pay(&number, &amount, false))
     }
 
-    /// Records a payment of a document that may be more than is due: the rest becomes balance.
+    /// Records a payment of a document that may exceed the amount due. The rest becomes balance.
     pub fn overpay(self, number: &str, amount: &str) -> Simulation {
         let (number, amount) = (number.to_owned(), amount.to_owned());
         self.step(move |life| life.pay(&number, &amount, true))
@@ -250,19 +251,19 @@ impl StepBuilder {
         self.step(move |life| life.reverse(&name))
     }
 
-    /// Pays out an amount of a credit, by its number, or of a payment, by its name.
+    /// Refunds an amount of a credit (by number) or a payment (by name).
     pub fn refund(self, source: &str, amount: &str) -> Simulation {
         let (source, amount) = (source.to_owned(), amount.to_owned());
         self.step(move |life| life.refund(&source, &amount))
     }
 
-    /// Applies an amount of a credit, by its number, or of a payment, by its name, to the document with a number.
+    /// Applies an amount of a credit (by number) or a payment (by name) to the document with a number.
     pub fn apply(self, source: &str, number: &str, amount: &str) -> Simulation {
         let (source, number, amount) = (source.to_owned(), number.to_owned(), amount.to_owned());
         self.step(move |life| life.apply(&source, &number, &amount))
     }
 
-    /// Takes back what of a credit or a payment is applied to the document with a number.
+    /// Reverses the applications of a credit or a payment to the document with a number.
     pub fn unapply(self, source: &str, number: &str) -> Simulation {
         let (source, number) = (source.to_owned(), number.to_owned());
         self.step(move |life| life.unapply(&source, &number))

@@ -1,4 +1,4 @@
-//! Terms of a product as they are agreed, and elements of edits (billing rules 1, 2, 6, 7).
+//! The agreed terms of a product, and elements of edits (billing rules 1, 2, 6, 7).
 
 use chrono::NaiveDate;
 
@@ -16,8 +16,8 @@ use crate::refusal::Refusal;
 use crate::tax::TaxCategory;
 use crate::text::{OneLine, Prose};
 
-/// The terms of one product of a contract: billed monthly after use in EUR unless another is set. [`Simulation::until`]
-/// refuses what can't be read.
+/// The terms of one product of a contract. Defaults: billed monthly after use in EUR. [`Simulation::until`] rejects
+/// invalid values.
 ///
 /// [`Simulation::until`]: super::Simulation::until
 #[derive(Clone, Debug)]
@@ -29,37 +29,37 @@ pub struct Terms {
     recipe: Recipe<RequestedProduct>,
 }
 
-/// Returns terms from the first day billed to the last.
+/// Returns terms from the first billed day to the last.
 pub fn terms(first: impl Into<Given<NaiveDate>>, last: impl Into<Given<NaiveDate>>) -> Terms {
     Terms { first: first.into(), last: last.into(), prices: pricing("pricing"), is_named: false, recipe: Recipe::new() }
 }
 
-/// An element of an edit: what changes of a product. What it doesn't name is kept.
+/// An element of an edit: the changes of a product. Other fields stay unchanged.
 #[derive(Clone, Debug)]
 pub struct ProductEdit {
     pub(super) reference: Given<PricingRef>,
     pub(super) recipe: Recipe<ProductPatch>,
 }
 
-/// Returns an element of an edit that says nothing but which product it is, by its pricing.
+/// Returns an element of an edit that only identifies its product, by its pricing.
 pub fn product(pricing: impl Into<Given<PricingRef>>) -> ProductEdit {
     ProductEdit { reference: pricing.into(), recipe: Recipe::new() }
 }
 
-/// A line item that a contract takes of a pricing, and what it agrees differently.
+/// A line item of the pricing that a contract selects, with its differences from the pricing.
 #[derive(Clone, Debug)]
 pub struct LineItemTerms {
     id: Given<LineItemId>,
     recipe: Recipe<RequestedLineItem>,
 }
 
-/// Returns a line item as the pricing has it.
+/// Returns a line item without differences from the pricing.
 pub fn item(id: impl Into<Given<LineItemId>>) -> LineItemTerms {
     LineItemTerms { id: id.into(), recipe: Recipe::new() }
 }
 
 impl LineItemTerms {
-    /// Agrees another price than the pricing's.
+    /// Sets a price that differs from the pricing.
     #[must_use]
     pub fn price(mut self, price: impl Into<Prices>) -> Self {
         let price = price.into();
@@ -70,13 +70,13 @@ impl LineItemTerms {
         self
     }
 
-    /// Takes the pricing's price again.
+    /// Restores the price of the pricing.
     #[must_use]
     pub fn listed_price(self) -> Self {
         self.with(|item| item.price = Patch::Clear)
     }
 
-    /// Agrees a quantity of a fixed line item from a day on. Days rise; before the first the quantity is 1.
+    /// Sets the quantity of a fixed line item from a day on. Days must increase; the quantity is 1 before the first day.
     #[must_use]
     pub fn quantity_from(mut self, from: impl Into<Given<NaiveDate>>, quantity: impl Into<Given<Quantity>>) -> Self {
         let (from, quantity) = (from.into(), quantity.into());
@@ -89,7 +89,7 @@ impl LineItemTerms {
         self
     }
 
-    /// Changes anything else.
+    /// Changes any other field.
     #[must_use]
     pub fn with(mut self, change: impl Fn(&mut RequestedLineItem) + Send + Sync + 'static) -> Self {
         self.recipe.add(move |item| {
@@ -106,7 +106,7 @@ impl LineItemTerms {
     }
 }
 
-/// Values that terms and elements of edits both say; `$set` puts one in its field of `$product`.
+/// Methods shared by terms and elements of edits. `$set` sets a value in its field of `$product`.
 macro_rules! agreed_values {
     ($builder:ty, $product:ty, $set:path) => {
         impl $builder {
@@ -130,19 +130,19 @@ macro_rules! agreed_values {
                 })
             }
 
-            /// Sets when its documents are issued, relative to the period that they bill (billing rules 2).
+            /// Sets the issue time of the documents, relative to the period that they bill (billing rules 2).
             #[must_use]
             pub fn payment_time(self, payment_time: PaymentTime) -> Self {
                 self.with(move |product| product.payment_time = $set(payment_time))
             }
 
-            /// Sets how long the customer has to pay.
+            /// Sets the payment period of the customer.
             #[must_use]
             pub fn net_terms(self, net_terms: NetTerms) -> Self {
                 self.with(move |product| product.net_terms = $set(net_terms))
             }
 
-            /// Sets the length of its periods: so many units (billing rules 1).
+            /// Sets the length of the periods as a number of units (billing rules 1).
             #[must_use]
             pub fn billing_cycle(self, unit: CycleUnit, count: u16) -> Self {
                 self.change(move |product| {
@@ -153,7 +153,7 @@ macro_rules! agreed_values {
                 })
             }
 
-            /// Sets the day of the first invoice: the boundaries of its periods are counted from there (billing rules 1).
+            /// Sets the day of the first invoice. Period boundaries are counted from that day (billing rules 1).
             #[must_use]
             pub fn issue_day(self, day: impl Into<Given<NaiveDate>>) -> Self {
                 let day = day.into();
@@ -163,7 +163,7 @@ macro_rules! agreed_values {
                 })
             }
 
-            /// Sets the entity that bills.
+            /// Sets the billing entity.
             #[must_use]
             pub fn entity(self, reference: impl Into<Given<EntityRef>>) -> Self {
                 let reference = reference.into();
@@ -173,7 +173,7 @@ macro_rules! agreed_values {
                 })
             }
 
-            /// Sets free text for its documents.
+            /// Sets the note on the documents.
             #[must_use]
             pub fn note(self, text: impl Into<Given<Prose>>) -> Self {
                 let text = text.into();
@@ -183,7 +183,7 @@ macro_rules! agreed_values {
                 })
             }
 
-            /// Agrees another least price of a period than the pricing's.
+            /// Sets a minimum fee of a period that differs from the pricing.
             #[must_use]
             pub fn agreed_minimum_fee(self, amount: impl Into<Given<Price>>) -> Self {
                 let amount = amount.into();
@@ -193,7 +193,7 @@ macro_rules! agreed_values {
                 })
             }
 
-            /// Changes anything else, as typed values.
+            /// Changes any other field with typed values.
             #[must_use]
             pub fn with(self, change: impl Fn(&mut $product) + Send + Sync + 'static) -> Self {
                 self.change(move |product| {
@@ -214,13 +214,14 @@ agreed_values!(Terms, RequestedProduct, Some);
 agreed_values!(ProductEdit, ProductPatch, Patch::Set);
 
 impl Terms {
-    /// Returns terms of typed values, whose pricing is one that [`Simulation::pricing`](super::Simulation::pricing) has.
+    /// Returns terms from typed values. Their pricing must be one of [`Simulation::pricing`](super::Simulation::pricing).
     pub fn of(request: RequestedProduct) -> Self {
         let named = terms(request.billing_start_date, request.billing_end_date).pricing(request.pricing_ref.clone());
         named.with(move |product| product.clone_from(&request))
     }
 
-    /// Names the pricing. Without line items here it is one that [`Simulation::pricing`](super::Simulation::pricing) has.
+    /// Sets the reference of the pricing. Without own line items, it must be one of
+    /// [`Simulation::pricing`](super::Simulation::pricing).
     #[must_use]
     pub fn pricing(mut self, reference: impl Into<Given<PricingRef>>) -> Self {
         self.prices.rename(reference.into());
@@ -228,7 +229,7 @@ impl Terms {
         self
     }
 
-    /// Adds a line item to the pricing that costs an amount in each period, whatever is used.
+    /// Adds a line item to the pricing that costs an amount in each period, independent of usage.
     #[must_use]
     pub fn fixed(mut self, id: impl Into<Given<LineItemId>>, price: impl Into<Prices>) -> Self {
         self.prices = self.prices.fixed(id, price);
@@ -242,7 +243,7 @@ impl Terms {
         self
     }
 
-    /// Sets the least that a period costs by the pricing.
+    /// Sets the minimum fee of a period in the pricing.
     #[must_use]
     pub fn minimum_fee(mut self, amount: impl Into<Given<Price>>) -> Self {
         self.prices = self.prices.minimum_fee(amount);
@@ -256,7 +257,7 @@ impl Terms {
         self
     }
 
-    /// Takes a line item of the pricing. Without any, all are taken.
+    /// Selects a line item of the pricing. Without this call, all line items are selected.
     #[must_use]
     pub fn line_item(self, item: LineItemTerms) -> Self {
         self.change(move |product| {
@@ -265,7 +266,7 @@ impl Terms {
         })
     }
 
-    /// Sets the tax category at a rate of 0, with its reason in words where the category needs one (billing rules 10).
+    /// Sets the tax category at a rate of 0, with the reason as text if the category needs one (billing rules 10).
     #[must_use]
     pub fn tax_category(self, category: TaxCategory, reason: Option<&str>) -> Self {
         let reason = reason.map(Given::<OneLine>::from);
@@ -276,7 +277,7 @@ impl Terms {
         })
     }
 
-    /// Returns the price list of its own; `None` where it takes one of the simulation's. `no` counts the products.
+    /// Returns the own price list, or `None` if the terms use one of the simulation's. `no` is the index of the product.
     pub(super) fn own_prices(&self, no: usize) -> Option<PriceList> {
         let mut prices = self.prices.clone();
         if !self.is_named {
@@ -296,7 +297,7 @@ impl Terms {
         Ok(request)
     }
 
-    /// Returns the element of an edit that adds it.
+    /// Returns the element of an edit that adds the product.
     pub(super) fn patch(&self, no: usize) -> Result<ProductPatch, Refusal> {
         let request = self.request(no)?;
         let set = Patch::Set;
@@ -331,14 +332,15 @@ impl Terms {
 }
 
 impl ProductEdit {
-    /// Sets the first and the last day billed. Where several products have the pricing, the first day tells which is meant.
+    /// Sets the first and the last billed day. If several products have the pricing, the first day identifies the
+    /// product.
     #[must_use]
     pub fn billed(self, first: impl Into<Given<NaiveDate>>, last: impl Into<Given<NaiveDate>>) -> Self {
         let last = last.into();
         self.billed_from(first).billed_until(last)
     }
 
-    /// Sets the first day billed.
+    /// Sets the first billed day.
     #[must_use]
     pub fn billed_from(self, first: impl Into<Given<NaiveDate>>) -> Self {
         let first = first.into();
@@ -348,7 +350,7 @@ impl ProductEdit {
         })
     }
 
-    /// Sets the last day billed.
+    /// Sets the last billed day.
     #[must_use]
     pub fn billed_until(self, last: impl Into<Given<NaiveDate>>) -> Self {
         let last = last.into();
@@ -358,13 +360,13 @@ impl ProductEdit {
         })
     }
 
-    /// Takes prices and line items as the pricing has them now.
+    /// Copies the current prices and line items of the pricing.
     #[must_use]
     pub fn reprice(self) -> Self {
         self.with(|product| product.reprice = true)
     }
 
-    /// Takes a line item, and agrees it differently. The line items that an element names are all that the product has.
+    /// Selects a line item with its differences from the pricing. The product then has only the selected line items.
     #[must_use]
     pub fn line_item(self, item: LineItemTerms) -> Self {
         self.change(move |product| {
@@ -378,19 +380,19 @@ impl ProductEdit {
         })
     }
 
-    /// Takes all line items of the pricing.
+    /// Selects all line items of the pricing.
     #[must_use]
     pub fn all_line_items(self) -> Self {
         self.with(|product| product.line_items = Patch::Clear)
     }
 
-    /// States no tax any more: the customer's or the entity's default holds.
+    /// Removes the stated tax, so that the default of the customer or the entity applies.
     #[must_use]
     pub fn default_tax(self) -> Self {
         self.with(|product| product.tax = Patch::Clear)
     }
 
-    /// Sets the tax category at a rate of 0, with its reason in words where the category needs one (billing rules 10).
+    /// Sets the tax category at a rate of 0, with the reason as text if the category needs one (billing rules 10).
     #[must_use]
     pub fn tax_category(self, category: TaxCategory, reason: Option<&str>) -> Self {
         let reason = reason.map(Given::<OneLine>::from);

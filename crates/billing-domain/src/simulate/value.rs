@@ -1,4 +1,4 @@
-//! Values of a simulation: typed, or as text that is read when the simulation runs.
+//! Values of a simulation: typed values, or text that is parsed when the simulation runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,29 +12,30 @@ use crate::refs::{ChargeRef, EntityRef, LineItemId, PricingRef, UsageProductRef}
 use crate::refusal::Refusal;
 use crate::text::{OneLine, Prose};
 
-/// The most characters of a day: `2026-03-10`.
+/// The maximum number of characters of a day: `2026-03-10`.
 const DAY_CHARS: usize = 10;
 
-/// A value, or text that is read as one when the simulation runs. Whole numbers are read like text: `1500` is `"1500"`.
+/// A typed value, or text that is parsed when the simulation runs. Whole numbers are parsed like text: `1500` is
+/// `"1500"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Given<T> {
-    /// A value.
+    /// A typed value.
     Value(T),
-    /// Text, in the form of the HTTP interface.
+    /// Text in the format of the HTTP interface.
     Text(String),
 }
 
-/// An instant, or a day that stands for its noon in the zone of the simulation's first entity.
+/// An instant, or a day that stands for its noon in the time zone of the simulation's first entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepTime {
     /// An instant.
     Instant(Timestamp),
-    /// The noon of a day.
+    /// Noon of a day.
     Noon(NaiveDate),
 }
 
 impl StepTime {
-    /// Returns the instant in a zone.
+    /// Returns the instant in a time zone.
     pub(super) fn in_zone(self, zone: TimeZone) -> Timestamp {
         match self {
             Self::Instant(instant) => instant,
@@ -43,17 +44,17 @@ impl StepTime {
     }
 }
 
-/// A value that a simulation reads from text.
+/// A value that a simulation parses from text.
 pub trait SimulatedValue: Clone {
-    /// Reads a value.
+    /// Parses a value.
     ///
     /// # Errors
-    /// Returns the reason in words if the text isn't such a value.
+    /// Returns the reason as text if the value is invalid.
     fn read(text: &str) -> Result<Self, String>;
 }
 
 impl<T: SimulatedValue> Given<T> {
-    /// Returns the value; `field` names it in a refusal.
+    /// Returns the value. `field` names the value in an error.
     pub(super) fn read(&self, field: &str) -> Result<T, Refusal> {
         match self {
             Self::Value(value) => Ok(value.clone()),
@@ -150,7 +151,7 @@ impl From<StepTime> for Given<StepTime> {
 /// One change in a [`Recipe`].
 type Ingredient<T> = Arc<dyn Fn(&mut T) -> Result<(), Refusal> + Send + Sync>;
 
-/// Changes of a `T` in the order they were said. What can't be read is refused when they are applied.
+/// Changes of a `T` in the order in which they were made. Invalid values are rejected when the changes are applied.
 pub(super) struct Recipe<T>(Vec<Ingredient<T>>);
 
 impl<T> Recipe<T> {

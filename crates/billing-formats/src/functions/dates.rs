@@ -1,11 +1,11 @@
-//! Dates. Each gives the RFC 3339 text of an instant in UTC.
+//! Dates. All functions except `seconds_between` return an instant in UTC as an RFC 3339 text.
 //!
-//! - `rfc3339(text)`: of a text that has that form
-//! - `date_time(text, pattern)`: of a text with an offset, by a pattern such as `%d/%b/%Y:%H:%M:%S %z`
-//! - `date_time(text, pattern, zone)`: of a local time in an IANA zone; of a date alone, the start of that day. A
-//!   local time that clocks show twice is the first one; one they skip is an error.
-//! - `unix_seconds(number)`, `unix_milliseconds(number)`: of seconds or milliseconds since 1970
-//! - `seconds_between(from, to)`: not a date, but the number of seconds from one RFC 3339 text to another
+//! - `rfc3339(text)`: parses an RFC 3339 text
+//! - `date_time(text, pattern)`: parses a text with an offset, by a pattern such as `%d/%b/%Y:%H:%M:%S %z`
+//! - `date_time(text, pattern, zone)`: parses a local time in an IANA zone, or a date as the start of that day. Of an
+//!   ambiguous local time it returns the first instant; a skipped local time is an error.
+//! - `unix_seconds(number)`, `unix_milliseconds(number)`: converts seconds or milliseconds since 1970
+//! - `seconds_between(from, to)`: returns the number of seconds from one RFC 3339 text to another
 
 use std::fmt::Display;
 
@@ -52,7 +52,7 @@ fn local(text: &str, pattern: &str, zone: &str) -> Fallible<Timestamp> {
     let tz: Tz = zone.parse().map_err(|_| about(zone, "is not an IANA time zone name such as Europe/Berlin"))?;
     let unlike = |error: chrono::ParseError| about(text, format!("doesn't follow the pattern `{pattern}`: {error}"));
     match NaiveDateTime::parse_from_str(text, pattern) {
-        // Years far away have no local time that chrono can compute.
+        // chrono cannot compute local times of distant years.
         Ok(at) if !(1..=9999).contains(&at.year()) => Err(about(text, "must lie in the years 1 to 9999")),
         Ok(at) => match tz.from_local_datetime(&at) {
             LocalResult::Single(found) | LocalResult::Ambiguous(found, _) => {

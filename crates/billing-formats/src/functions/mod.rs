@@ -1,4 +1,4 @@
-//! What an expression may call.
+//! The functions that expressions can call.
 
 mod dates;
 mod numbers;

@@ -1,9 +1,9 @@
 //! Numbers.
 //!
-//! - `round(number)`, `round(number, digits)`: half away from zero, to digits after the point
-//! - `floor(number)`, `ceil(number)`: to a whole number
+//! - `round(number)`, `round(number, digits)`: rounds half away from zero, to digits after the decimal point
+//! - `floor(number)`, `ceil(number)`: rounds to an integer
 //! - `abs(number)`, `min(a, b)`, `max(a, b)`
-//! - `to_decimal(text)`: the number a text shows
+//! - `to_decimal(text)`: parses a number
 
 use rhai::{Dynamic, Engine};
 use rust_decimal::{Decimal, RoundingStrategy};
@@ -25,7 +25,7 @@ pub(crate) fn register(engine: &mut Engine) {
         .register_fn("to_decimal", |value: Dynamic| to_decimal(&value));
 }
 
-/// The number in an argument.
+/// Returns the number in an argument.
 pub(crate) fn of(value: &Dynamic) -> Fallible<Decimal> {
     number(value).ok_or_else(|| format!("a number is wanted, not {}", kind(value)).into())
 }

@@ -1,8 +1,9 @@
-//! Look-ups in objects: a literal table, or the event itself.
+//! Lookups in objects: in a literal table, or in the event.
 //!
-//! - `get(object, key)`: the field, or nothing; also of nothing, so that it can be nested.
-//! - `lookup(table, key)`: the field, or an error.
-//! - `lookup(table, key, default)`: the field, or the default.
+//! - `get(object, key)`: returns the field, or unit if it is missing. The object can be unit, so that calls can be
+//!   nested.
+//! - `lookup(table, key)`: returns the field, or fails.
+//! - `lookup(table, key, default)`: returns the field, or the default.
 
 use rhai::{Dynamic, Engine, ImmutableString, Map};
 
@@ -25,7 +26,7 @@ pub(crate) fn register(engine: &mut Engine) {
         });
 }
 
-/// Keys are texts; a number's digits find the text of the same digits.
+/// Returns a key as text. A number matches the text with the same digits.
 fn text_of(key: &Dynamic) -> Fallible<ImmutableString> {
     plain_text(key).ok_or_else(|| format!("a key is a text or a number, not {}", kind(key)).into())
 }

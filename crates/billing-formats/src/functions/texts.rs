@@ -1,11 +1,11 @@
 //! Texts.
 //!
 //! - `upper(text)`, `lower(text)`, `trim(text)`
-//! - `split(text, separator)`: a list, at most 1000 long
-//! - `slice(text, start, length)`: characters, counted from 0
-//! - `replace(text, part, by)`: every occurrence
-//! - `concat(a, b, …)`: two to six plain values as one text
-//! - `text(value)`: a number's digits, or `true` or `false`
+//! - `split(text, separator)`: returns a list of at most 1000 texts
+//! - `slice(text, start, length)`: counts characters from 0
+//! - `replace(text, part, by)`: replaces every occurrence
+//! - `concat(a, b, …)`: joins two to six plain values to one text
+//! - `text(value)`: returns a number's digits, or `true` or `false`
 
 use rhai::{Array, Dynamic, Engine, ImmutableString};
 
@@ -50,7 +50,7 @@ fn replace(text: ImmutableString, part: ImmutableString, by: ImmutableString) ->
         return Err("the part to replace must not be empty".into());
     }
     let pieces: Vec<_> = text.split(part.as_str()).collect();
-    // Counted before it is built: one letter of each of many could become a long text.
+    // The length is checked first, because replacing many single letters could create a long text.
     fits(text.len() + (pieces.len() - 1) * by.len())?;
     Ok(pieces.join(by.as_str()).into())
 }

@@ -1,7 +1,7 @@
-//! `import`: takes the events of a file, line by line, straight into the database.
+//! `import`: imports the events of a file, line by line, directly into the database.
 //!
-//! An import that was interrupted is run again and goes on: a line that was taken is known by its event's key or, without one,
-//! by the import's name and the line's number.
+//! An interrupted import can be repeated and continues. An imported line is identified by its event's key or, without a
+//! key, by the import's name and the line number.
 
 mod rejects;
 
@@ -36,14 +36,13 @@ use crate::failure::{CommandError, CommandResult};
 use crate::settings::ImportSettings;
 use crate::{say, text};
 
-/// How often a transaction is tried that others on the database keep from its turn…
+/// The maximum number of attempts of a transaction that conflicts with others.
 const MAX_ATTEMPTS: u32 = 10;
-/// …and how long it waits in between.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The most documents that are named one by one.
+/// The maximum number of documents that are listed individually.
 const MAX_NAMED_DOCUMENTS: usize = 100;
 
-/// Imports a file.
 pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
     let format_name = text("--format", &settings.format)?;
     let format = NamedFormat::Name(format_name.clone());
@@ -63,7 +62,7 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
     let services = composition::offline(composition::open_as_it_is(&settings.store)?, Arc::new(SystemClock))?;
     let organization = organization_named(&services, &organization)?.id;
     let principal = Principal::of_command_line(organization);
-    // Before a file is touched: a format that isn't there is no fault of any line.
+    // This check comes before any file changes, because a missing format is not an error of any line.
     map_events(&services, &principal, &format, &[])?;
 
     let rejects_path = settings.rejects.clone().unwrap_or_else(|| with_suffix(&settings.file, ".rejects.ndjson"));
@@ -112,7 +111,7 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
     }
 }
 
-/// An import on its way.
+/// A running import.
 struct Import {
     services: Services<'static>,
     principal: Principal,
@@ -121,7 +120,7 @@ struct Import {
 }
 
 impl Import {
-    /// Takes lines in one transaction.
+    /// Imports lines in one transaction.
     fn take(&mut self, lines: Vec<FileLine>) -> CommandResult<()> {
         let (mut events, mut texts, mut reasons) = (Vec::with_capacity(lines.len()), BTreeMap::new(), BTreeMap::new());
         for FileLine { number, text, event } in lines {
@@ -148,7 +147,7 @@ impl Import {
     }
 }
 
-/// Says what became of the events.
+/// Prints the results.
 fn tell(summary: &ImportSummary, refused: u64, dry_run: bool) -> CommandResult<()> {
     let recorded = if dry_run { "Nothing is stored by a dry run. Events that would be recorded" } else { "Events recorded" };
     say(&format!("{recorded}: {}; already there: {}; refused: {refused}.", summary.recorded, summary.already_there))?;
@@ -176,7 +175,7 @@ fn tell(summary: &ImportSummary, refused: u64, dry_run: bool) -> CommandResult<(
     }
 }
 
-/// A reader that tells how far it is.
+/// A reader that reports its progress.
 struct ProgressReader<R> {
     inner: R,
     read_bytes: Arc<AtomicU64>,
@@ -190,7 +189,7 @@ impl<R: Read> Read for ProgressReader<R> {
     }
 }
 
-/// What keeps a file from being read: a setting where it is another kind of file than was thought.
+/// Converts a file error; the wrong file kind is an invalid setting.
 fn unreadable(file: &Path, error: &FileError) -> CommandError {
     match error {
         FileError::Malformed(reason) => CommandError::Setting(format!("{}: {reason}", file.display())),
@@ -199,7 +198,7 @@ fn unreadable(file: &Path, error: &FileError) -> CommandError {
     }
 }
 
-/// Tries again while others on the database are faster.
+/// Retries while other transactions cause conflicts.
 fn patiently<T>(mut work: impl FnMut() -> UseCaseResult<T>) -> UseCaseResult<T> {
     let mut attempts = 1;
     loop {
@@ -213,7 +212,7 @@ fn patiently<T>(mut work: impl FnMut() -> UseCaseResult<T>) -> UseCaseResult<T> 
     }
 }
 
-/// What the file's lines are known by: the name that was given, or the file's own.
+/// Returns the import name: the given name, or the name of the file.
 fn import_name(settings: &ImportSettings) -> CommandResult<FileName> {
     let of_file = || settings.file.file_name().and_then(|name| name.to_str());
     let name = settings.name.as_deref().or_else(of_file);
@@ -246,7 +245,7 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
-/// Shown to a person at a terminal, and to nobody else.
+/// Creates a progress bar, which is visible only on a terminal.
 fn progress_bar(file: &Path) -> ProgressBar {
     let progress = ProgressBar::new(std::fs::metadata(file).map_or(0, |metadata| metadata.len()));
     let style = ProgressStyle::with_template("{bar:40} {percent:>3} % {msg}, {eta} left");

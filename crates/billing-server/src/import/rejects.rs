@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::failure::{CommandError, CommandResult};
 
-/// A file of NDJSON that is made with its first line. One that an earlier import left is in the way of nobody: it tells of
-/// lines that this import comes to again.
+/// An NDJSON file, created with the first rejected line. A file of an earlier import is deleted, because this import
+/// processes its lines again.
 pub(super) struct Rejects {
     path: PathBuf,
     file: Option<BufWriter<File>>,
@@ -17,7 +17,7 @@ pub(super) struct Rejects {
 }
 
 impl Rejects {
-    /// Takes an earlier file away.
+    /// Deletes the file of an earlier import.
     pub(super) fn at(path: PathBuf) -> CommandResult<Self> {
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&path, &error)),
@@ -25,7 +25,7 @@ impl Rejects {
         }
     }
 
-    /// Notes a line.
+    /// Adds a line.
     pub(super) fn add(&mut self, number: u64, reason: &str, text: &str) -> CommandResult<()> {
         self.count += 1;
         let line = json!({"line": number, "reason": reason, "input": text});
@@ -33,7 +33,7 @@ impl Rejects {
         written.map_err(|error| failed(&self.path, &error))
     }
 
-    /// How many lines there are, once they are on disk.
+    /// Flushes the file to disk and returns the number of lines.
     pub(super) fn finish(mut self) -> CommandResult<u64> {
         if let Some(file) = &mut self.file {
             file.flush().and_then(|()| file.get_ref().sync_all()).map_err(|error| failed(&self.path, &error))?;

@@ -1,18 +1,19 @@
-//! Without the feature.
+//! The implementation without the feature `telemetry`.
 
 use std::convert::Infallible;
 
 use tracing_subscriber::layer::Identity;
 
 use super::{ENDPOINT, is_wanted};
-use crate::failure::Outcome;
+use crate::failure::CommandResult;
 
-/// What isn't there.
+/// A type without values.
 pub(crate) struct Telemetry(Infallible);
 
 impl Telemetry {
-    /// Says so to whoever wants it; the variable may be there for others.
-    pub(crate) fn start() -> Outcome<Option<Self>> {
+    /// Prints a warning if the endpoint is set. This is not an error, because the variable may be meant for other
+    /// programs.
+    pub(crate) fn start() -> CommandResult<Option<Self>> {
         if is_wanted() {
             eprintln!(
                 "usage-billing: {ENDPOINT} is set, but this binary was built without the feature `telemetry`; no traces are sent"
@@ -21,12 +22,12 @@ impl Telemetry {
         Ok(None)
     }
 
-    /// Nothing.
+    /// Never called, because the type has no values.
     pub(crate) fn layer(&self) -> Identity {
         match self.0 {}
     }
 
-    /// Nothing.
+    /// Never called, because the type has no values.
     pub(crate) fn end(self) {
         match self.0 {}
     }

@@ -1,5 +1,5 @@
-//! Traces of OpenTelemetry, for a binary that is built with the feature `telemetry`, to the collector that `OTEL_EXPORTER_OTLP_ENDPOINT`
-//! names. Without the variable nothing is made or sent.
+//! OpenTelemetry traces, for a binary with the feature `telemetry`, sent to the collector in
+//! `OTEL_EXPORTER_OTLP_ENDPOINT`. Without the variable, nothing is collected or sent.
 
 #[cfg(not(feature = "telemetry"))]
 mod absent;
@@ -11,10 +11,10 @@ pub(crate) use absent::Telemetry;
 #[cfg(feature = "telemetry")]
 pub(crate) use sent::Telemetry;
 
-/// Where the collector is.
+/// The environment variable with the collector's address.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
-/// Whether somebody collects.
+/// Returns whether a collector is configured.
 fn is_wanted() -> bool {
     std::env::var_os(ENDPOINT).is_some_and(|endpoint| !endpoint.is_empty())
 }

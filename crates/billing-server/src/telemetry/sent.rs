@@ -1,4 +1,4 @@
-//! With the feature: each request is a span, sent as protocol buffers over HTTP.
+//! The implementation with the feature `telemetry`: each request is a span, sent as protocol buffers over HTTP.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use tracing_subscriber::registry::LookupSpan;
 use super::{ENDPOINT, is_wanted};
 use crate::failure::{CommandError, CommandResult};
 
-/// What the service is called where `OTEL_SERVICE_NAME` says nothing else.
+/// The default service name; `OTEL_SERVICE_NAME` overrides it.
 const SERVICE: &str = "usage-billing";
-/// How long the collector may take. Whoever waits for it is a thread of its own.
+/// The timeout of a request to the collector. Only a separate thread waits for it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Sends spans until it is ended.
+/// A sender of spans.
 pub(crate) struct Telemetry(SdkTracerProvider);
 
 impl Telemetry {
-    /// Starts it, where a collector is named.
+    /// Starts tracing if a collector is configured.
     ///
     /// # Errors
-    /// [`Failure::Setting`] for a collector that can't be one.
+    /// Returns [`CommandError::Setting`] for an invalid collector address.
     pub(crate) fn start() -> CommandResult<Option<Self>> {
         if !is_wanted() {
             return Ok(None);
@@ -40,12 +40,12 @@ impl Telemetry {
         Ok(Some(Self(provider.build())))
     }
 
-    /// What hands the spans of the log over.
+    /// Returns the layer that exports the spans of the log.
     pub(crate) fn layer<S: Subscriber + for<'s> LookupSpan<'s>>(&self) -> OpenTelemetryLayer<S, Tracer> {
         tracing_opentelemetry::layer().with_tracer(self.0.tracer(SERVICE)).with_location(false).with_threads(false)
     }
 
-    /// Sends what is left.
+    /// Sends the remaining spans.
     pub(crate) fn end(self) {
         if let Err(error) = self.0.shutdown() {
             tracing::warn!(%error, "the last traces could not be sent");
@@ -53,7 +53,7 @@ impl Telemetry {
     }
 }
 
-/// ureq, as the library asks for a client.
+/// The ureq agent as the HTTP client of the OpenTelemetry library.
 #[derive(Debug)]
 struct Sender(ureq::Agent);
 

@@ -1,4 +1,4 @@
-//! The mapping of a usage format.
+//! The stored mapping of a usage format.
 
 use billing_domain::format::{Expression, FormatMapping, MappedColumns, Naming, ReportMapping};
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ struct MappingMirror {
     entity_ref: Option<Expression>,
 }
 column!(
-    /// A format's mapping.
+    /// The stored mapping of a usage format.
     StoredMappingRef, StoredMapping: FormatMapping = "MappingMirror"
 );
 
@@ -73,7 +73,7 @@ mod entry {
 }
 list_of!(entries: Column = "entry");
 
-/// A list of pairs: their order is part of it.
+/// A list of pairs, because their order is significant.
 mod columns {
     use serde::de::Error as _;
     use serde::{Deserializer, Serializer};

@@ -1,7 +1,7 @@
-//! What an issued document says, to the byte: fixed key order, exact numbers as text, no float.
-//! The bytes are hashed, so nothing here may change for documents already issued; a new shape gets a new
-//! format. What documents issued before didn't know is left out where it says nothing: of format 1 everything that makes a
-//! document a [`Paper`], which format 2 has. Either is written as it was read.
+//! The exact bytes of an issued document's content: fixed key order, exact numbers as text, no floats. The bytes are
+//! hashed, so the output for issued documents must never change; a new shape gets a new format. Fields that older
+//! documents lack are omitted when empty. Format 1 has no [`LegalParticulars`], format 2 has them. Each format is
+//! written as it was read.
 
 use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::catalog::Tier;
@@ -33,12 +33,12 @@ use super::terms::{QuantityStepMirror, period};
 use super::{column, list_of, option_of};
 use crate::text_value;
 
-/// The shape of content with a paper, and of content before there were any.
+/// Returns the format: 2 for content with legal particulars, 1 for older content.
 const fn format_of(issued: &IssuedDocument) -> u32 {
     if issued.paper.is_some() { 2 } else { 1 }
 }
 
-/// An issued document, to be written: what it is, and what it says.
+/// An issued document to be written: its head and its content.
 #[derive(Serialize)]
 pub(crate) struct FrozenRef<'a> {
     format: u32,
@@ -54,7 +54,7 @@ impl<'a> FrozenRef<'a> {
     }
 }
 
-/// An issued document, read.
+/// An issued document that was read.
 #[derive(Deserialize)]
 pub(crate) struct Frozen {
     #[serde(with = "HeadMirror")]
@@ -122,7 +122,7 @@ enum PurposeMirror {
 #[serde(remote = "ProductNo")]
 struct ProductNoMirror(u16);
 
-/// `{"product_no": 0}`. Documents issued before have rates beside it, which their products say, too.
+/// `{"product_no": 0}`. Older documents also have rates here, which their products repeat.
 mod part {
     use billing_domain::refs::ProductNo;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -181,7 +181,7 @@ struct DraftMirror {
     paper: Option<Box<LegalParticulars>>,
 }
 column!(
-    /// What a draft said when it was put out of force.
+    /// The content of a draft when it was voided.
     StoredDraftRef, StoredDraft: DraftContent = "DraftMirror"
 );
 
@@ -219,7 +219,7 @@ struct ContentMirror {
     total: Money,
 }
 
-/// A product's lines. What is one value in the domain has its parts where documents always had them.
+/// A product's lines. Values that the domain groups are separate keys here, as in earlier documents.
 #[derive(Serialize, Deserialize)]
 struct StoredProduct {
     #[serde(with = "ProductNoMirror")]
@@ -252,7 +252,7 @@ mod product {
     use super::{BilledProduct, DiscountAndTax, StoredProduct, TaxTreatment};
 
     pub(super) fn serialize<S: Serializer>(product: &BilledProduct, serializer: S) -> Result<S::Ok, S::Error> {
-        // Every field by name: one more doesn't compile.
+        // The pattern names every field, so that a new field fails to compile.
         let BilledProduct { product_no, pricing_ref, name, minimum_fee, lines, sub_total, rates, discount, net } =
             product.clone();
         let DiscountAndTax { discount: discount_rate, tax: TaxTreatment { rate: tax_rate, basis: treatment } } = rates;
@@ -290,19 +290,19 @@ mod product {
 }
 list_of!(products: BilledProduct = "product");
 
-/// A line. What is an option here and none in the domain is left out where it follows from the rest.
+/// A line. Fields that are optional only here are omitted when they follow from the others.
 #[derive(Serialize, Deserialize)]
 struct StoredLine {
     #[serde(with = "text_value::option")]
     line_item_id: Option<LineItemId>,
     #[serde(with = "text_value")]
     name: OneLine,
-    /// Where it isn't the first of the days shown.
+    /// Present unless it is the first day of the displayed period.
     #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     period_start: Option<NaiveDate>,
     #[serde(with = "period")]
     service_period: Period,
-    /// Where it isn't [`usual_bill_with`].
+    /// Present unless it equals [`usual_bill_with`].
     #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     bill_with: Option<BillWith>,
     #[serde(with = "line_usage")]
@@ -325,7 +325,8 @@ const fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-/// A line item without usage is a fixed one; what is prepaid of usage says that it is billed like one.
+/// Returns the billing that a line implies: fixed for a line item without usage, and by usage for all others. A line of
+/// prepaid usage states explicitly that it is billed like a fixed one.
 const fn usual_bill_with(line_item_id: Option<&LineItemId>, usage: Option<&LineUsage>) -> BillWith {
     match (line_item_id, usage) {
         (Some(_), None) => BillWith::Fixed,
@@ -340,7 +341,7 @@ mod line {
 
     pub(super) fn serialize<S: Serializer>(line: &DocumentLine, serializer: S) -> Result<S::Ok, S::Error> {
         let usual = usual_bill_with(line.line_item_id.as_ref(), line.usage.as_ref());
-        // Every field by name: one more doesn't compile.
+        // The pattern names every field, so that a new field fails to compile.
         let DocumentLine {
             line_item_id,
             name,
@@ -434,7 +435,7 @@ struct RatedTierMirror {
 }
 list_of!(rated_tiers: RatedTier = "RatedTierMirror");
 
-/// A tax, with the parts of its treatment in their places.
+/// A tax, with the parts of its treatment as separate keys.
 #[derive(Serialize, Deserialize)]
 struct StoredTax {
     #[serde(with = "text_value")]
@@ -453,7 +454,7 @@ mod tax {
     use super::{StoredTax, Tax, TaxTreatment};
 
     pub(super) fn serialize<S: Serializer>(tax: &Tax, serializer: S) -> Result<S::Ok, S::Error> {
-        // Every field by name: one more doesn't compile.
+        // The pattern names every field, so that a new field fails to compile.
         let Tax { treatment: TaxTreatment { rate, basis: treatment }, base, amount } = tax.clone();
         StoredTax { rate, treatment, base, amount }.serialize(serializer)
     }
@@ -472,7 +473,7 @@ mod tests {
 
     use super::*;
 
-    /// The first document of a chain, as a release before format 2 issued it.
+    /// The first document of a chain, issued by a release before format 2.
     const FORMAT_1: &str = include_str!("../../tests/storage/issued_format_1.json");
     const FORMAT_1_HASH: &str = "d89f76edcdcd0147890d959f986d913de13593fc07e44a361c8bf913f526d6bb";
 

@@ -1,6 +1,6 @@
-//! What JSON columns hold: private mirrors of domain values, so that a change of one is a decision about the
-//! other. Exact numbers are texts. Mirrors are serde's remote definitions: a domain field without a mirror
-//! doesn't compile.
+//! The contents of JSON columns: private mirrors of domain values, so that changing the domain never changes stored
+//! data by accident. Exact numbers are texts. Mirrors are serde remote definitions: a domain field without a mirror
+//! does not compile.
 
 use std::fmt;
 
@@ -26,16 +26,16 @@ pub(crate) use party::{StoredPayment, StoredPaymentRef};
 pub(crate) use terms::{StoredTerms, StoredTermsRef};
 pub(crate) use usage::{StoredReport, StoredReportRef, StoredValidations, StoredValidationsRef};
 
-/// A value of the domain that is a JSON column.
+/// A domain value that is stored in a JSON column.
 pub(crate) trait Mirrored: Sized {
-    /// As it is kept.
+    /// Serializes the value for storage.
     fn to_json(&self) -> StoreResult<JsonText>;
 
-    /// Reads what is kept.
+    /// Parses a stored value.
     fn read<K: fmt::Display>(row: &Row<K>, column: &str, text: &JsonText) -> StoreResult<Self>;
 }
 
-/// A mirrored value as a column of its own: one type that writes it, one that reads it.
+/// Declares a mirrored value as a column: one type for writing, one for reading.
 macro_rules! column {
     ($(#[$meta:meta])* $write:ident, $read:ident: $type:ty = $mirror:tt) => {
         $(#[$meta])*
@@ -72,7 +72,7 @@ macro_rules! mirrored {
 }
 use mirrored;
 
-/// A module that reads and writes `Vec`s of a mirrored type.
+/// Declares a module that reads and writes a `Vec` of a mirrored type.
 macro_rules! list_of {
     ($module:ident: $type:ty = $mirror:tt) => {
         mod $module {
@@ -96,7 +96,7 @@ macro_rules! list_of {
 }
 use list_of;
 
-/// A module that reads and writes `Option`s of a mirrored type.
+/// Declares a module that reads and writes an `Option` of a mirrored type.
 macro_rules! option_of {
     ($module:ident: $type:ty = $mirror:tt) => {
         mod $module {

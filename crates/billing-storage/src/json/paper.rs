@@ -1,4 +1,4 @@
-//! What parties say of themselves for papers, and what documents say as papers. What says nothing is left out.
+//! The stored legal data of parties and the legal particulars of documents. Empty values are omitted.
 
 use billing_domain::codes::{AddressScheme, ExemptionCode, IdentifierScheme, NoteSubject};
 use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, PartyDetails};
@@ -33,11 +33,11 @@ struct LegalMirror {
     language: Option<Language>,
 }
 column!(
-    /// What a party says of itself.
+    /// The legal data of a party.
     StoredLegalRef, StoredLegal: LegalProfile = "LegalMirror"
 );
 
-/// Whether neither a category nor a reason is stated.
+/// Returns whether neither a category nor a reason is stated.
 pub(super) fn is_unstated(basis: &TaxBasis) -> bool {
     *basis == TaxBasis::default()
 }
@@ -54,11 +54,11 @@ pub(super) struct TaxBasisMirror {
 }
 
 column!(
-    /// A tax category, and the reason where nothing is taxed.
+    /// A tax category, and the reason when no tax applies.
     StoredTaxBasisRef, StoredTaxBasis: TaxBasis = "TaxBasisMirror"
 );
 
-/// A default tax. What it leaves out is stated by nobody or by another.
+/// A default tax. Omitted fields are not stated here; another level may state them.
 #[derive(Serialize, Deserialize)]
 struct StoredDatedTax {
     #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
@@ -75,7 +75,7 @@ mod default_taxes {
     use super::{DatedTax, DefaultTaxes, StatedTax, StoredDatedTax};
 
     pub(super) fn serialize<S: Serializer>(taxes: &DefaultTaxes, serializer: S) -> Result<S::Ok, S::Error> {
-        // Every field by name: one more doesn't compile.
+        // The pattern names every field, so that a new field fails to compile.
         serializer.collect_seq(taxes.as_slice().iter().cloned().map(|tax| {
             let DatedTax { from, stated: StatedTax { rate, basis } } = tax;
             StoredDatedTax { from, rate, basis }
@@ -130,7 +130,7 @@ struct PaperProfileMirror {
     tax_currency: Option<Currency>,
 }
 column!(
-    /// What an entity says of its documents.
+    /// The document settings of an entity.
     StoredPaperProfileRef, StoredPaperProfile: DocumentSettings = "PaperProfileMirror"
 );
 
@@ -256,7 +256,7 @@ struct ExchangeRateMirror {
     rate: Price,
 }
 
-/// A paper behind a pointer, where a document has one.
+/// Optional legal particulars behind a pointer.
 pub(super) mod boxed {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -23,7 +23,7 @@ pub(super) struct AddressMirror {
     zip_code: Option<Prose>,
     #[serde(with = "text_value::option")]
     country: Option<Prose>,
-    // Addresses kept before this was known don't have it.
+    // Addresses stored by earlier releases lack this field.
     #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     country_code: Option<CountryCode>,
 }

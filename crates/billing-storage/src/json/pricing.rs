@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use super::{list_of, mirrored, option_of};
 use crate::text_value;
 
-/// A pricing's line items, to be written.
+/// A pricing's line items to be written.
 #[derive(Serialize)]
 #[serde(transparent)]
 pub(crate) struct StoredLineItemsRef<'a>(#[serde(serialize_with = "line_items::serialize")] pub(crate) &'a [LineItem]);
 
-/// A pricing's line items, read.
+/// A pricing's line items that were read.
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub(crate) struct StoredLineItems(#[serde(deserialize_with = "line_items::deserialize")] pub(crate) Vec<LineItem>);
@@ -45,7 +45,7 @@ enum ChargeMirror {
     Usage(#[serde(with = "UsageChargeMirror")] UsageCharge),
 }
 
-/// A fixed price among its charge's keys: `amount` of a flat one, `price` of every other.
+/// A fixed price among its charge's keys: `amount` for a flat price, `price` for all others.
 #[derive(Serialize, Deserialize)]
 struct StoredFixedPrice {
     #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ struct StoredFixedPrice {
 }
 option_of!(metered_price: UsagePrice = "UsagePriceMirror");
 
-/// A fixed price is flat, or has a model that fixed line items may have.
+/// A fixed price: flat, or with a price model that fixed line items support.
 pub(super) mod fixed_price {
     use billing_domain::catalog::{FixedPrice, PriceModel};
     use serde::de::Error as _;
@@ -133,7 +133,7 @@ pub(super) struct TierMirror {
 }
 list_of!(tier_list: Tier = "TierMirror");
 
-/// Tiers keep their rule: rising bounds, the last one open.
+/// Tiers are parsed under their own rule: rising bounds, and an open last tier.
 mod tiers {
     use billing_domain::catalog::Tiers;
     use serde::de::Error as _;

@@ -30,7 +30,7 @@ struct TermsMirror {
     pricing: FrozenPricing,
     #[serde(with = "selected")]
     line_items: Vec<SelectedLineItem>,
-    // Terms kept before this was known don't have it.
+    // Terms stored by earlier releases lack this field.
     #[serde(default)]
     all_line_items: bool,
     #[serde(with = "schedule")]
@@ -51,7 +51,7 @@ struct TermsMirror {
     note: Option<Prose>,
     #[serde(with = "PaymentMirror")]
     payment: PaymentDetails,
-    // Left out where it says nothing: terms kept before this was known don't have it.
+    // Omitted when empty, because terms stored by earlier releases lack this field.
     #[serde(with = "TaxBasisMirror", default, skip_serializing_if = "is_unstated")]
     treatment: TaxBasis,
     #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
@@ -115,7 +115,7 @@ pub(super) struct QuantityStepMirror {
 }
 list_of!(quantity_steps: QuantityStep = "QuantityStepMirror");
 
-/// Quantities keep their rule: rising dates.
+/// Quantities are parsed under their own rule: rising dates.
 mod quantities {
     use serde::de::Error as _;
     use serde::{Deserializer, Serializer};
@@ -139,7 +139,7 @@ struct MeteredChargeMirror {
     charge: UsageCharge,
     #[serde(with = "text_value::option")]
     unit: Option<OneLine>,
-    // Terms kept before this was known don't have it.
+    // Terms stored by earlier releases lack this field.
     #[serde(with = "text_value", default)]
     unit_code: UnitCode,
     #[serde(with = "text_value")]
@@ -157,12 +157,12 @@ struct StoredSchedule {
     count: u16,
     #[serde(with = "text_value::option")]
     issue_day: Option<NaiveDate>,
-    // Left out where the other fields tell it, as in terms stored before it could be fixed.
+    // Omitted when the other fields determine it, as in terms stored before the anchor could be fixed.
     #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     anchor: Option<NaiveDate>,
 }
 
-/// A schedule is made anew from what it was made of, under its own rules.
+/// A schedule is rebuilt from its inputs, under its own rules.
 mod schedule {
     use serde::de::Error as _;
     use serde::{Deserializer, Serializer};

@@ -1,4 +1,4 @@
-//! What an event carries beside its quantity.
+//! The stored data of an event beside its quantity.
 
 use billing_domain::money::Currency;
 use billing_domain::refs::EntityRef;
@@ -9,7 +9,7 @@ use super::{column, list_of};
 use crate::text_value;
 
 column!(
-    /// Report data as a list of pairs: order, and the text of numbers, are part of it.
+    /// Report data as a list of pairs, because the order and the text of numbers are significant.
     StoredReportRef, StoredReport: ReportData = "report"
 );
 
@@ -75,6 +75,6 @@ struct ValidationsMirror {
     entity_ref: Option<EntityRef>,
 }
 column!(
-    /// Checks given with an event.
+    /// The validations sent with an event.
     StoredValidationsRef, StoredValidations: Validations = "ValidationsMirror"
 );

@@ -1,4 +1,4 @@
-//! Who may act: administrators, keys, sessions, ended tokens, secrets.
+//! Administrators, API keys, sessions, revoked tokens and secrets.
 
 use billing_domain::access::{
     AdminSession, Administrator, ApiKey, CodeSource, PasswordHash, SealedSecret, SecondFactor, SecretDigest, SecretPurpose,
@@ -38,7 +38,6 @@ struct AdministratorRow {
     recovery_digests: Option<Vec<u8>>,
 }
 
-/// Bytes of a digest.
 const DIGEST_BYTES: usize = 32;
 
 impl AdministratorRow {
@@ -69,7 +68,7 @@ impl AdministratorRow {
     }
 }
 
-/// A second factor as its columns have it: secret, since when, the last step, the digests.
+/// The columns of a second factor: secret, activation instant, last step and digests.
 type SecondFactorColumns<'a> = (Option<&'a [u8]>, Option<Bound<Timestamp>>, Option<i64>, Option<Vec<u8>>);
 
 fn second_factor_columns(second_factor: &SecondFactor) -> SecondFactorColumns<'_> {
@@ -150,7 +149,7 @@ impl Administrators for Transaction<'_> {
     }
 
     fn hold_administrators(&mut self, organization: OrganizationId) -> StoreResult<Vec<Administrator>> {
-        // In one order, so that two who hold them don't wait for each other.
+        // A fixed order prevents deadlocks between transactions that lock administrators.
         let rows: Vec<AdministratorRow> = load_held!(
             self,
             "administrators",
@@ -256,7 +255,7 @@ impl ApiKeys for Transaction<'_> {
     }
 
     fn keys_of_tokens(&mut self, tokens: &[TokenClaims]) -> StoreResult<Vec<Option<ApiKey>>> {
-        // Nearly always there is one, and then all is one statement.
+        // Nearly all requests have one token, so one statement suffices.
         let (rows, ended): (Vec<ApiKeyRow>, Vec<Cell<Uuid>>) = if let [token] = tokens {
             let rows = with_conn!(self, "api_keys", |conn| api_keys::table
                 .find(Bound(token.api_key_ref.as_uuid()))
@@ -335,7 +334,7 @@ impl ApiKeys for Transaction<'_> {
             let found = key().filter(own()).select(ApiKeyRow::as_select()).first(conn).optional()?;
             Ok((found, diesel::delete(key()).filter(own()).execute(conn)?))
         })?;
-        // Who was faster has deleted it.
+        // Another transaction may have deleted it first.
         found.filter(|_| deleted == 1).map(ApiKeyRow::read).transpose()
     }
 }
@@ -354,7 +353,7 @@ struct SessionRow {
 
 impl SessionRow {
     fn read(self) -> StoreResult<AdminSession> {
-        // The digest is nobody's business, so the reference names the row.
+        // The digest is confidential, so messages name the row by its reference.
         let row = Row::new("sessions", self.session_id.clone());
         Ok(AdminSession {
             digest: digest(&row, "digest", &self.digest)?,
@@ -423,7 +422,7 @@ impl Sessions for Transaction<'_> {
     }
 
     fn delete_sessions(&mut self, admin_ref: AdminRef, kept: Option<SecretDigest>) -> StoreResult<()> {
-        // No digest is empty.
+        // No digest is empty, so an empty value matches no session.
         let kept = kept.map(|digest| digest.0.to_vec()).unwrap_or_default();
         with_conn!(self, "sessions", |conn| diesel::delete(sessions::table)
             .filter(sessions::admin_id.eq(Bound(admin_ref.as_uuid())))

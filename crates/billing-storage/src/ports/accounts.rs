@@ -1,4 +1,4 @@
-//! Accounts: what a decision about money is made of, and what it writes.
+//! Receivables accounts: the data that money decisions read and write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ use crate::schema::{accounts, applications, documents, payments, write_offs};
 use crate::sql_types::{Bound, Id};
 use crate::tx::{Transaction, with_conn};
 
-/// The most open documents that are read at a time.
+/// The maximum number of open documents read at a time.
 const OPEN_AT_A_TIME: i64 = 500;
 
 impl Accounts for Transaction<'_> {
@@ -37,7 +37,7 @@ impl Accounts for Transaction<'_> {
         type AccountRow = (Cell<Uuid>, String, String, i64, i64);
         let keys: Vec<&AccountKey> = keys.iter().collect();
         keys.iter().try_for_each(|key| self.note_account(key))?;
-        // A row is held by writing what it has.
+        // The statement locks a row by writing its current values.
         let held: Vec<AccountRow> = if let Some(connection) = self.with_arrays() {
             let columns = vec![
                 ("customer_id", column(&keys, |key| key.customer_id.as_uuid())),
@@ -125,7 +125,7 @@ impl Accounts for Transaction<'_> {
                     .filter(in_force!())
                     .load(conn))?
             }
-            // A number that is bound hides the partial index from a prepared plan.
+            // A bound number hides the partial index from a prepared plan.
             DocumentsOf::Unapplied => with_conn!(self, "documents", |conn| of_account!()
                 .filter(sql::<Bool>("documents.unapplied_minor > 0"))
                 .load(conn))?,
@@ -395,7 +395,7 @@ impl Transaction<'_> {
     }
 }
 
-/// A credit's or a payment's identifier.
+/// Returns the identifier of a credit or a payment, each in its own column.
 fn source_ids(source: ApplicationSource) -> (Option<uuid::Uuid>, Option<uuid::Uuid>) {
     match source {
         ApplicationSource::Credit(credit) => (Some(credit.as_uuid()), None),

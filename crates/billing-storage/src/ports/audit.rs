@@ -17,12 +17,12 @@ use crate::statement::Statement;
 use crate::text_value::TextValue as _;
 use crate::tx::{Transaction, with_conn};
 
-/// What is read of an entry, in the order of [`Fields`].
+/// The columns of an entry, in the order of [`Fields`].
 const COLUMNS: &str = "SELECT audit_id, at, actor, action, subject, before, after, request_id";
 type Columns = (Id, Ts, Text, Text, Text, Nullable<Text>, Nullable<Text>, Nullable<Text>);
 type Fields = (Cell<Uuid>, Cell<Timestamp>, String, String, String, Option<String>, Option<String>, Option<String>);
 
-/// A thing in one column: its kind and its reference. No kind has a space in it.
+/// Returns a resource as one column: its kind and its reference. No kind contains a space.
 fn subject(kind: AuditedKind, reference: &str) -> String {
     format!("{} {reference}", kind.as_str())
 }
@@ -45,7 +45,7 @@ fn read(fields: Fields) -> StoreResult<AuditEntry> {
     })
 }
 
-/// Entries that pass a filter, from FROM on.
+/// Creates the part of a statement from FROM on, for entries that match a filter.
 fn narrowed<R>(organization: OrganizationId, filter: &AuditFilter) -> Statement<R> {
     let mut s = Statement::new(" FROM audit_log WHERE organization_id = ");
     s.id(organization.as_uuid());

@@ -1,4 +1,4 @@
-//! What customers owe, summed up.
+//! Customer balances.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -26,7 +26,7 @@ use crate::tx::{Transaction, with_conn};
 /// A document's number, as columns.
 type NumberColumns = (String, String, i64);
 
-/// When an entry was recorded, and the entry: those of one day keep this order.
+/// The instant when an entry was recorded, and the entry. It orders the entries of one day.
 type Dated = (Timestamp, StatementEntry);
 
 pub(super) fn key_of(customer_id: CustomerId, entity_ref: &str, currency: &str) -> StoreResult<AccountKey> {
@@ -34,22 +34,23 @@ pub(super) fn key_of(customer_id: CustomerId, entity_ref: &str, currency: &str) 
     Ok(AccountKey { customer_id, entity_ref: row.leaf("entity_ref", entity_ref)?, currency: row.leaf("currency", currency)? })
 }
 
-/// What the high column of what is unapplied counts, in minor units.
+/// The unit of the high column of an unapplied amount, in minor units.
 const UNAPPLIED_HIGH: i128 = 1_000_000_000_000_000_000;
 
-/// Returns what is unapplied in an account, of its two columns.
+/// Returns an account's unapplied amount from its two columns.
 pub(super) fn unapplied_sum(row: &Row<impl Display>, currency: Currency, high: i64, low: i64) -> StoreResult<MoneySum> {
     let minor = i128::from(high) * UNAPPLIED_HIGH + i128::from(low);
     row.checked("unapplied_high", MoneySum::from_minor(minor, currency))
 }
 
-/// Returns the two columns of what is unapplied in an account: high and low.
+/// Returns the two columns of an account's unapplied amount: high and low.
 pub(super) fn unapplied_columns(unapplied: MoneySum) -> StoreResult<(i64, i64)> {
     let part = |minor: i128| i64::try_from(minor).map_err(|_| StoreError::Corrupt(format!("{unapplied} can't be stored")));
     Ok((part(unapplied.minor() / UNAPPLIED_HIGH)?, part(unapplied.minor() % UNAPPLIED_HIGH)?))
 }
 
-/// Adds amounts up by what they are of: a sum of integers overflows in SQLite, and PostgreSQL's of a BIGINT is a NUMERIC.
+/// Sums amounts by key. SQL cannot do this alike: a sum of integers overflows in SQLite, and PostgreSQL's sum of a
+/// BIGINT is a NUMERIC.
 fn summed<K: Ord>(amounts: impl IntoIterator<Item = StoreResult<(K, Money)>>) -> StoreResult<Vec<(K, MoneySum)>> {
     let mut sums: BTreeMap<K, MoneySum> = BTreeMap::new();
     for amount in amounts {
@@ -148,7 +149,7 @@ impl Balances for Transaction<'_> {
         let mut entries = self.billed_entries(organization, customer_id, to)?;
         entries.extend(self.paid_entries(organization, customer_id, to)?);
         entries.extend(self.written_off_entries(organization, customer_id, to)?);
-        // A reversal has a day of its own.
+        // A reversal has its own date, so it is filtered separately.
         entries.retain(|(_, entry)| to.is_none_or(|to| entry.date <= to));
         entries.sort_by_key(|(recorded_at, entry)| (*recorded_at, entry.kind, entry.document_ref, entry.payment_ref));
         Ok(entries.into_iter().map(|(_, entry)| entry).collect())
@@ -169,7 +170,7 @@ impl Transaction<'_> {
                 .filter(documents::customer_id.eq(Bound(customer_id.as_uuid())))
                 .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
                 .filter(documents::lifecycle.ne(DRAFT))
-                // A draft that was made void was never billed.
+                // A voided draft was never billed.
                 .filter(documents::issue_date.is_not_null())
                 .into_boxed::<Db>();
             if let Some(to) = to {
@@ -225,7 +226,7 @@ impl Transaction<'_> {
         Ok(entries)
     }
 
-    /// Payments and refunds, and a second entry for each that was reversed.
+    /// Returns payments and refunds, and a second entry for each reversed one.
     fn paid_entries(
         &mut self,
         organization: OrganizationId,
@@ -331,7 +332,7 @@ impl Transaction<'_> {
                 document_ref: DocumentRef::from_uuid(row.cell("document_id", document)?),
                 document_number: number(&row, &of_number)?,
                 payment_ref: None,
-                // What is given up on lowers what is owed.
+                // A write-off lowers the balance.
                 amount: Money::from_minor(-minor, currency),
             };
             Ok((row.cell("recorded_at", recorded_at)?, entry))

@@ -1,5 +1,5 @@
-//! What decisions about a contract write: [`issue`](super::issue) freezes documents, [`ledger`](super::ledger) writes their
-//! lines.
+//! Writes the decisions about a contract. [`issue`](super::issue) freezes documents, and [`ledger`](super::ledger)
+//! writes their lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,14 +25,14 @@ use crate::schema::{document_parts, documents, family_sums};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
 
-/// A rate as part of a key: equal rates have one text.
+/// Returns a rate as part of a key: equal rates have equal texts.
 fn rate_key(rate: Percentage) -> String {
     rate.as_decimal().normalize().to_string()
 }
 
 impl Transaction<'_> {
-    /// Voids a document that is in one state, and leaves its places free; `false` when it isn't in it. A draft leaves what it
-    /// said.
+    /// Voids a document in the given state and frees its billing slots. Returns `false` if the document has another
+    /// state. A draft's content is saved.
     fn put_out_of_force(
         &mut self,
         key: DocumentKey,
@@ -68,7 +68,7 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    /// What is known since they were opened of those documents that are drafts.
+    /// Returns the heads of those documents that are drafts.
     fn heads_of_drafts(
         &mut self,
         organization: OrganizationId,
@@ -88,7 +88,7 @@ impl Transaction<'_> {
         Ok(heads)
     }
 
-    /// Makes drafts issued, and answers how many of them were drafts: everything after stands on documents that are held.
+    /// Marks drafts as issued and returns the number of updated drafts. The documents are locked from here on.
     fn mark_issued(&mut self, organization: OrganizationId, drafts: &[(DocumentHead, &IssuedDocument)]) -> StoreResult<usize> {
         let amount_due = |(head, issued): &(DocumentHead, &IssuedDocument)| {
             (head.kind != DocumentKind::Credit).then_some(issued.content.total.minor())
@@ -217,7 +217,7 @@ impl BookWriter for Transaction<'_> {
     }
 
     fn add_sums_of_families(&mut self, organization: OrganizationId, added: &[(CustomerId, FamilySum)]) -> StoreResult<()> {
-        // One row a key: PostgreSQL refuses to add to a row twice in one statement.
+        // Each key has one row, because PostgreSQL rejects two updates of a row in one statement.
         let mut sums: BTreeMap<(CustomerId, DocumentRef, SumKey), BaseAndAmount> = BTreeMap::new();
         for (customer_id, FamilySum { family, key, sum }) in added {
             let total = sums.entry((*customer_id, *family, key.clone())).or_default();
@@ -306,7 +306,7 @@ impl NewSum {
         })
     }
 
-    /// What PostgreSQL is given.
+    /// Returns the columns for PostgreSQL.
     fn columns(rows: &[Self]) -> Columns {
         vec![
             ("customer_id", column(rows, |row| row.customer_id.0)),

@@ -1,4 +1,4 @@
-//! What a contract's book is read from. Nothing here reads what documents say.
+//! Reads the contents of contract books, except the content of documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,15 +28,15 @@ use crate::schema::{contracts, document_parts, documents, usage_totals};
 use crate::sql_types::{Bound, JsonText};
 use crate::tx::{Transaction, load_contract, with_conn};
 
-/// What a sum of tax has in the place of a product, because a key has no NULL.
+/// The product of a tax sum, because a key cannot contain NULL.
 pub(super) const NO_PRODUCT: i32 = -1;
-/// What a sum of tax has in the place of a discount.
+/// The discount of a tax sum.
 pub(super) const NO_DISCOUNT: &str = "";
 
-/// Values per place that is looked for.
+/// Bound values per billing slot.
 const PLACE_COLUMNS: usize = 4;
 
-/// As it stands [under](SumsOfFamily) a document.
+/// A [nested row](SumsOfFamily) of a document.
 #[derive(Deserialize)]
 struct SumRow {
     product_no: i32,
@@ -61,8 +61,8 @@ impl SumRow {
     }
 }
 
-/// Loads the rows of an organization's contracts: with one statement on PostgreSQL, with one for each contract on SQLite, which
-/// is asked in the same process and finds a list of rows by no index.
+/// Loads the rows of an organization's contracts: with one statement on PostgreSQL, and with one per contract on
+/// SQLite. SQLite runs in the same process and cannot use an index for a list of rows.
 macro_rules! load_of_contracts {
     ($tx:expr, $table:literal, $contracts:expr, ($customer:expr, $contract:expr, $columns:literal), $query:expr) => {{
         let mut found = Vec::new();
@@ -87,7 +87,7 @@ macro_rules! load_of_contracts {
 pub(super) use load_of_contracts;
 
 impl Transaction<'_> {
-    /// Contracts' documents with their products and the sums of their families, and their charges.
+    /// Returns contracts' documents with their products and family sums, and contracts' charges.
     fn documents_of_books(
         &mut self,
         organization: OrganizationId,
@@ -122,7 +122,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Contracts' running totals, and which drafts and void documents their events stand on.
+    /// Returns contracts' running totals, with the drafts and void documents of their events.
     fn usage_of_books(
         &mut self,
         organization: OrganizationId,
@@ -161,10 +161,11 @@ impl Transaction<'_> {
     }
 }
 
-/// A document in force, and where a product of it stands: customer, contract, product, first day, slot; and whose it is.
+/// A document in force and the slot of one of its products: customer, contract, product, first day, slot, and the
+/// organization.
 type OccupiedSlotRow = (WithParts, Cell<Uuid>, Cell<Uuid>, i32, Cell<NaiveDate>, Option<String>, Cell<Uuid>);
 
-/// What stands in documents, as [`Standing`] has it.
+/// The occupied slots of documents, as [`OccupiedSlotRow`].
 macro_rules! occupied_slots {
     () => {
         document_parts::table
@@ -173,7 +174,7 @@ macro_rules! occupied_slots {
                     .eq(document_parts::document_id)
                     .and(documents::customer_id.eq(document_parts::customer_id))),
             )
-            // The bare column: an equality with a value hides the partial index from a prepared plan.
+            // A bare column, because an equality with a value hides the partial index from a prepared plan.
             .filter(document_parts::active)
             .filter(document_parts::slot.is_not_null())
             .select((
@@ -189,14 +190,14 @@ macro_rules! occupied_slots {
 }
 
 impl Transaction<'_> {
-    /// What stands in places or near them, of whomever: few stand where nobody asked.
+    /// Returns occupied slots at or near the given slots, for every organization. Only few rows are superfluous.
     fn parts_around(&mut self, places: &BTreeSet<(ContractKey, BillingSlot)>) -> StoreResult<Vec<OccupiedSlotRow>> {
         let mut contracts: BTreeMap<ContractKey, Vec<BillingSlot>> = BTreeMap::new();
         for (contract, place) in places {
             contracts.entry(*contract).or_default().push(*place);
         }
         let mut found: Vec<OccupiedSlotRow> = Vec::new();
-        // SQLite is asked in the same process, and finds a list of rows by no index.
+        // SQLite runs in the same process and cannot use an index for a list of rows.
         if self.is_sqlite() || contracts.len() == 1 {
             for (contract, places) in contracts {
                 let products: BTreeSet<i32> = places.iter().map(|place| i32::from(place.product_no.0)).collect();
@@ -311,7 +312,7 @@ impl BookReader for Transaction<'_> {
             let product_no = ProductNo(row.checked("product_no", u16::try_from(product_no))?);
             let period_start = row.cell("period_start", period_start)?;
             let is_wanted = slot.is_some_and(|slot| wanted.contains(&(contract, BillingSlot { product_no, period_start, slot })));
-            // One of several products stands in several places.
+            // A document with several products occupies several slots.
             if is_wanted && seen.insert(id) {
                 found.push(document);
             }
@@ -329,8 +330,8 @@ impl BookReader for Transaction<'_> {
     }
 }
 
-/// Documents in the order of lists. Sorted here: for the order's sake SQLite would walk through all documents of the
-/// organization.
+/// Returns documents in list order. They are sorted here, because SQLite would scan all documents of the organization
+/// to sort them.
 pub(super) fn by_creation(rows: Vec<WithParts>) -> StoreResult<Vec<BookDocument>> {
     let mut documents = rows.into_iter().map(WithParts::read_for_book).collect::<StoreResult<Vec<_>>>()?;
     documents.sort_by_key(|document| (document.head.created_at, document.head.document_ref));

@@ -22,7 +22,7 @@ use crate::sql_types::Bound;
 use crate::text_value::TextValue as _;
 use crate::tx::{Transaction, with_conn};
 
-/// A truth as JSON has it: SQLite has numbers.
+/// Reads a boolean from JSON; SQLite writes numbers.
 fn truth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -36,7 +36,7 @@ fn truth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     })
 }
 
-/// Makes the rows of a table of charges: of their latest revisions or of those before.
+/// Declares the rows of a table of charges: the latest revisions or the earlier ones.
 macro_rules! charge_rows {
     ($table:ident, $(#[$row_meta:meta])* $row:ident, $new:ident) => {
         $(#[$row_meta])*
@@ -148,7 +148,7 @@ macro_rules! charge_rows {
 
 charge_rows!(
     charges,
-    /// A charge's latest revision; also as it stands [under](crate::under::ChargesOfContract) a document.
+    /// A charge's latest revision; also a [nested row](crate::nested_rows::ChargesOfContract) of a document.
     ChargeRow,
     NewCharge
 );
@@ -169,7 +169,7 @@ impl Charges for Transaction<'_> {
         self.require_contract(superseded.contract_ref, "revise_charge")?;
         let (row, kept) = (NewCharge::of(revised)?, NewRevision::of(superseded)?);
         let revision: i32 = stored(superseded.revision)?;
-        // The revision is tested in the statement that replaces it.
+        // The statement that replaces the revision also checks it.
         let changed = with_conn!(self, "charges", |conn| diesel::update(charges::table)
             .filter(charges::customer_id.eq(Bound(superseded.customer_id.as_uuid())))
             .filter(charges::charge_ref.eq(superseded.charge_ref.as_str()))

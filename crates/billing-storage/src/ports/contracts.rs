@@ -44,7 +44,7 @@ pub(super) struct ContractRow {
     next_due_at: Option<Cell<Timestamp>>,
 }
 
-/// The days a contract bills as its newest version has it, and whose calendar tells its state.
+/// The days that a contract's newest version bills, and the entity whose time zone determines its state.
 #[derive(Insertable, AsChangeset)]
 #[diesel(table_name = contracts, treat_none_as_null = true, treat_none_as_default_value = false)]
 struct BilledDays<'a> {
@@ -63,7 +63,7 @@ impl<'a> BilledDays<'a> {
     }
 }
 
-/// As it stands [under](SegmentsOfContract) a contract, or in its table.
+/// A [nested row](SegmentsOfContract) of a contract, or a row of the table.
 #[derive(Deserialize, Queryable, Selectable)]
 #[diesel(table_name = contract_products)]
 struct SegmentRow {
@@ -97,7 +97,7 @@ struct NewMetering<'a> {
 }
 const METERING_COLUMNS: usize = 4;
 
-/// A contract with everything that is agreed in it, and its customer.
+/// A contract with all its terms, and its customer.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = contracts)]
 pub(super) struct Found {
@@ -109,7 +109,7 @@ pub(super) struct Found {
     customer: Option<JsonText>,
 }
 
-/// A contract without what is agreed in it, which is known by an identifier.
+/// A contract without its terms, with the identifier of the terms.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = contracts)]
 struct Outline {
@@ -119,7 +119,7 @@ struct Outline {
     terms_id: Cell<Uuid>,
 }
 
-/// A contract that was found with the reference of its customer, and the identifiers it and its terms have.
+/// A contract with its customer's reference, and the identifiers of the contract and its terms.
 struct Outlined {
     contract_id: Uuid,
     terms_id: Uuid,
@@ -145,7 +145,6 @@ impl SegmentRow {
 }
 
 impl Found {
-    /// The contract's identity.
     pub(super) fn id(&self) -> StoreResult<Uuid> {
         Row::new("contracts", "").cell("contract_id", self.contract.contract_id.clone())
     }
@@ -186,7 +185,7 @@ impl ContractRow {
     }
 }
 
-/// A contract's products of its segments by product, version and date, and how long they are written.
+/// Returns a contract's products from its segments by product, version and date, and the stored length of the terms.
 fn products_of(contract_id: Uuid, segments: impl IntoIterator<Item = SegmentRow>) -> StoreResult<(Vec<ContractProduct>, usize)> {
     let row = Row::new("contract_products", contract_id);
     let (mut products, mut written): (Vec<ContractProduct>, usize) = (Vec::new(), 0);
@@ -220,12 +219,11 @@ impl Outlined {
     }
 }
 
-/// Contracts as they are found.
 pub(super) fn read_contracts(found: Vec<Found>) -> StoreResult<Vec<Contract>> {
     found.into_iter().map(|found| Ok(found.read()?.contract)).collect()
 }
 
-/// An organization's contracts by reference, without what is agreed in them.
+/// An organization's contracts by reference, without their terms.
 macro_rules! outlines {
     ($organization:expr) => {
         contracts::table
@@ -241,7 +239,7 @@ macro_rules! outlines {
     };
 }
 
-/// What is agreed of products, in the order in which it is put together.
+/// Terms of products, in the order in which they are assembled.
 macro_rules! segments {
     () => {
         contract_products::table
@@ -256,7 +254,7 @@ macro_rules! segments {
 }
 
 impl Transaction<'_> {
-    /// A contract that was held, if it is still as it was when the statement began that held it.
+    /// Returns a locked contract, if it did not change since the locking statement began.
     pub(super) fn unchanged(&mut self, (found, before): (Found, Option<JsonText>)) -> StoreResult<ContractHeader> {
         let row = Row::new("contracts", found.id()?);
         let before: Option<(u32,)> = row.under("version", before.as_ref())?.pop();
@@ -267,8 +265,8 @@ impl Transaction<'_> {
         Ok(agreement)
     }
 
-    /// Contracts with what is agreed in them: as it was read before, or read now. Segments are only ever added, so those up to a
-    /// contract's version are its own whatever came since.
+    /// Returns contracts with their terms, cached or read now. Segments are only ever added, so the segments up to a
+    /// contract's version stay valid.
     fn with_terms(&mut self, outlined: Vec<Outlined>) -> StoreResult<Vec<Contract>> {
         let known: Vec<Option<Arc<[ContractProduct]>>> =
             outlined.iter().map(|contract| self.terms.get(contract.terms_id)).collect();
@@ -310,7 +308,7 @@ impl Transaction<'_> {
         Ok(contracts)
     }
 
-    /// Writes those segments of a contract that a version brought, or all.
+    /// Inserts the segments that a version added, or all segments of the contract.
     pub(super) fn insert_segments(&mut self, contract: &Contract, brought_by: Option<u32>) -> StoreResult<()> {
         let (contract_id, customer_id) = (Bound(contract.contract_ref.as_uuid()), Bound(contract.customer_id.as_uuid()));
         let mut segments = Vec::new();
@@ -447,8 +445,8 @@ impl Contracts for Transaction<'_> {
     ) -> StoreResult<Vec<Contract>> {
         let mut found: BTreeMap<Uuid, Outlined> = BTreeMap::new();
         self.holds_contracts |= lock.is_some();
-        // SQLite is asked in the same process, and finds a list of pairs by no index. Of customers that are spread each is asked by
-        // itself, in one order for all who do.
+        // SQLite runs in the same process and cannot use an index for a list of pairs. On a distributed database each
+        // customer is queried separately, in a fixed order.
         let at_once = if self.is_sqlite() || self.is_spread { 1 } else { MAX_BINDS / 2 };
         let mut pairs = pairs.to_vec();
         if self.is_spread {
@@ -531,7 +529,7 @@ impl Contracts for Transaction<'_> {
         }
         let is_first = !self.holds_contracts;
         self.holds_contracts |= !contracts.is_empty();
-        // SQLite's only writer holds every row already.
+        // SQLite's only writer already locks every row.
         let Connection::Postgres(connection) = &mut self.connection else { return Ok(()) };
         let hold = LockContracts::new(contracts, is_first);
         if hold.is_empty() {
@@ -553,7 +551,7 @@ impl Contracts for Transaction<'_> {
         let (contract_id, customer_id) = (Bound(contract.contract_ref.as_uuid()), Bound(contract.customer_id.as_uuid()));
         let version: i32 = stored(contract.version)?;
         let po_number = contract.po_number.as_ref().map(OneLine::as_str);
-        // The version before is tested in the statement that replaces it.
+        // The statement that replaces the version also checks the previous one.
         let changed = with_conn!(self, "contracts", |conn| {
             diesel::update(contracts::table.find((contract_id, customer_id)))
                 .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))

@@ -1,4 +1,4 @@
-//! Files that are kept of issued documents.
+//! Stored files of issued documents.
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::files::{DocumentFile, FileForm, RenderedFile};
@@ -14,7 +14,7 @@ use crate::sql_types::Bound;
 use crate::text_value::TextValue as _;
 use crate::tx::{Transaction, with_conn};
 
-/// Files looked at per query.
+/// Files read per query.
 const FILES_PER_PAGE: i64 = 50;
 
 #[derive(Queryable, Selectable)]
@@ -32,7 +32,7 @@ impl FileRow {
         Sha256::digest(&self.bytes).as_slice() == self.sha256
     }
 
-    /// What was changed behind our back is never handed out.
+    /// Checks the hash: a file that was changed outside the program is never returned.
     fn read(self, key: DocumentKey) -> StoreResult<DocumentFile> {
         let row = Row::new("document_files", key.document);
         if !self.has_its_hash() {
@@ -93,7 +93,7 @@ impl DocumentFiles for Transaction<'_> {
 }
 
 impl Transaction<'_> {
-    /// Reads every file, some at a time.
+    /// Reads every file page by page and returns the files whose hash is wrong.
     pub(super) fn files_without_their_hash(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>> {
         let mut broken = Vec::new();
         let mut after = (Uuid::nil(), String::new());

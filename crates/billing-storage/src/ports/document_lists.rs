@@ -1,4 +1,4 @@
-//! Which documents a list has, in which order: conditions that an index answers come as the index has them.
+//! Filters and orders of document lists. Conditions are written as the indexes have them.
 
 use billing_domain::document::{DocumentKind, DocumentState};
 use billing_domain::ports::{
@@ -9,12 +9,13 @@ use billing_domain::refs::{CustomerId, OrganizationId};
 use crate::statement::Statement;
 use crate::text_value::TextValue as _;
 
-/// What payments and credits settled.
+/// The amount that payments and credits settled.
 const SETTLED: &str = "paid_minor + credits_minor";
-/// Of issued invoices and debits alone: a credit has the column `due_date` too, and a void document keeps it.
+/// Restricts to issued invoices and debits: a credit also has the column `due_date`, and a void document keeps it.
 const HAS_DUE_DATE: &str = " AND amount_due_minor IS NOT NULL";
 
-/// Documents that pass a filter, from FROM on. `customer_id` is the filter's, or its contract's.
+/// Creates the part of a statement from FROM on, for documents that match a filter. `customer_id` is the customer of
+/// the filter or of its contract.
 pub(super) fn narrowed<R>(
     organization: OrganizationId,
     filter: &DocumentFilter,
@@ -22,7 +23,8 @@ pub(super) fn narrowed<R>(
 ) -> Statement<R> {
     let mut s = Statement::new(" FROM documents WHERE ");
     if customer_id.is_some() {
-        // A customer has fewer than the organization: SQLite, which doesn't know how many, is kept from the organization's index.
+        // A customer has fewer documents than the organization. SQLite has no statistics for that, so `+` hides the
+        // organization's index.
         s.on_sqlite("+");
     }
     s.sql("organization_id = ").id(organization.as_uuid());
@@ -95,11 +97,12 @@ pub(super) fn narrowed<R>(
 
 fn push_state<R>(s: &mut Statement<R>, filter: &DocumentFilter) {
     let Some(state) = filter.state else { return };
-    // Paid, partly paid and issued differ by what is left to pay, issued and settled credits by what is unapplied. A credit alone
-    // has anything unapplied, and what is in force and not given up on alone has anything left to pay.
+    // The amount due distinguishes paid, partly paid and issued documents, and the unapplied amount distinguishes
+    // issued and settled credits. Only a credit has an unapplied amount, and only a document that is in force and not
+    // written off has an amount due.
     let credits = |unapplied: &str| format!("kind = 'CREDIT' AND kind <> 'INVOICE' AND unapplied_minor {unapplied}");
     let owed = |settled: &str| format!("amount_due_minor > 0 AND {SETTLED} {settled}");
-    // What isn't issued, and what is no invoice, is part of an index's condition.
+    // The redundant conditions match those of partial indexes.
     let condition = match state {
         DocumentState::Draft => "lifecycle = 'DRAFT' AND lifecycle <> 'ISSUED'".to_owned(),
         DocumentState::Void => "lifecycle = 'VOID' AND lifecycle <> 'ISSUED'".to_owned(),
@@ -120,9 +123,9 @@ fn push_state<R>(s: &mut Statement<R>, filter: &DocumentFilter) {
     s.sql(" AND ").sql(condition);
 }
 
-/// Today, where the entity of a row is.
+/// Writes today's date at the entity of a row.
 pub(super) fn push_today<R>(s: &mut Statement<R>, todays: &LocalDates, some_have_none: bool) {
-    // The most entities by the rest.
+    // The most frequent date is the default.
     let most = todays.of_entities().max_by_key(|(_, entities)| entities.len()).map_or(todays.elsewhere(), |(day, _)| day);
     let elsewhere_differs = some_have_none && todays.elsewhere() != most;
     if todays.of_entities().len() <= 1 && !elsewhere_differs {
@@ -142,16 +145,16 @@ pub(super) fn push_today<R>(s: &mut Statement<R>, todays: &LocalDates, some_have
     s.sql(" ELSE ").day(most).sql(" END");
 }
 
-/// A part of an ordered list that one index has in its order.
+/// A part of an ordered list that one index returns in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Segment {
-    /// What has something to be ordered by.
+    /// The rows that have a sort key.
     Keyed,
-    /// What has nothing, by reference: what was never issued, and in an order by due date what has none.
+    /// The rows without a sort key, by reference: never issued, or without a due date when ordered by it.
     Unkeyed,
 }
 
-/// The parts a list consists of, from a place on.
+/// Returns the segments of a list from a position on.
 pub(super) fn segments(order: DocumentOrder, after: Option<&DocumentPosition>) -> &'static [Segment] {
     match (order.by, after) {
         (DocumentSortKey::Created, _) => &[Segment::Keyed],
@@ -160,7 +163,7 @@ pub(super) fn segments(order: DocumentOrder, after: Option<&DocumentPosition>) -
     }
 }
 
-/// Narrows to a segment, and to what comes after a place in it.
+/// Restricts to a segment, and to the rows after a position in it.
 pub(super) fn push_segment<R>(s: &mut Statement<R>, order: DocumentOrder, segment: Segment, after: Option<&DocumentPosition>) {
     let beyond = if order.descending { " < (" } else { " > (" };
     s.sql(match (segment, order.by) {
@@ -171,7 +174,7 @@ pub(super) fn push_segment<R>(s: &mut Statement<R>, order: DocumentOrder, segmen
         (Segment::Unkeyed, DocumentSortKey::DueDate) => " AND amount_due_minor IS NULL",
         (Segment::Unkeyed, _) => " AND issue_date IS NULL",
     });
-    // A place in the segment before is no bound in this one.
+    // A position in the previous segment does not limit this one.
     let Some(DocumentPosition { key, document_ref }) = after else { return };
     let columns = match (segment, key) {
         (Segment::Unkeyed, OrderedBy::Nothing) => {
@@ -191,9 +194,9 @@ pub(super) fn push_segment<R>(s: &mut Statement<R>, order: DocumentOrder, segmen
     s.sql(", ").id(document_ref.as_uuid()).sql(")");
 }
 
-/// The order of a segment, and how much of it.
+/// Writes the order and the limit of a segment.
 ///
-/// Where there is at most one document, SQLite, which doesn't know that, is kept from walking through all in their order.
+/// If at most one document matches, `+` keeps SQLite from scanning all documents in order.
 pub(super) fn push_order<R>(
     s: &mut Statement<R>,
     filter: &DocumentFilter,

@@ -1,4 +1,4 @@
-//! Documents as rows: the head, the products on it, and what was issued.
+//! Documents as rows: the head, its products and the issued content.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -77,9 +77,9 @@ pub(super) struct WithParts {
     parts: Option<JsonText>,
 }
 
-/// What was issued, by document.
+/// The issued contents, by document.
 type Issued = HashMap<Uuid, Frozen>;
-/// What was said by drafts put out of force, by document.
+/// The contents of voided drafts, by document.
 type Discarded = HashMap<Uuid, DraftContent>;
 
 impl WithParts {
@@ -91,12 +91,11 @@ impl WithParts {
         self.document.customer()
     }
 
-    /// Its number as people read it, whether it can be one or not.
+    /// Returns the number as text, valid or not.
     pub(super) fn number(&self) -> String {
         self.document.number()
     }
 
-    /// Whether it is open.
     pub(super) fn is_draft(&self) -> bool {
         self.document.is_draft()
     }
@@ -107,13 +106,13 @@ impl WithParts {
         parts.into_iter().map(|(no,)| Ok(ProductNo(row.checked("product_no", u16::try_from(no))?))).collect()
     }
 
-    /// What is known of a document since it was opened.
+    /// Returns the head of the document, known since it was opened.
     pub(super) fn head(self) -> StoreResult<DocumentHead> {
         let parts = self.parts()?;
         self.document.head(parts)
     }
 
-    /// What a book knows of it.
+    /// Returns the document as a contract book has it.
     pub(super) fn read_for_book(self) -> StoreResult<BookDocument> {
         let parts = self.parts()?;
         self.document.read_for_book(parts)
@@ -138,7 +137,7 @@ impl DocumentRow {
         self.lifecycle == DRAFT
     }
 
-    /// Whether it is a draft that was put out of force.
+    /// Returns whether the document is a voided draft.
     fn is_discarded(&self) -> bool {
         self.lifecycle == VOID && self.issue_date.is_none()
     }
@@ -166,7 +165,7 @@ impl DocumentRow {
         Ok(Document { head, family, lifecycle, settlement })
     }
 
-    /// What a book knows of it.
+    /// Returns the document as a contract book has it.
     fn read_for_book(self, parts: Vec<ProductNo>) -> StoreResult<BookDocument> {
         let row = Row::new("documents", self.id()?);
         let standing = match self.lifecycle.as_str() {
@@ -206,7 +205,7 @@ impl DocumentRow {
         Ok(Settlement { paid, credits, used, paid_date })
     }
 
-    /// What is known of a document since it was opened.
+    /// Returns the head of the document, known since it was opened.
     fn head(self, parts: Vec<ProductNo>) -> StoreResult<DocumentHead> {
         let id = self.id()?;
         let row = Row::new("documents", id);
@@ -278,7 +277,7 @@ impl NewPart {
 }
 
 impl NewPart {
-    /// What PostgreSQL is given.
+    /// Returns the columns for PostgreSQL.
     fn columns(rows: &[Self]) -> Columns {
         vec![
             ("document_id", column(rows, |row| row.document_id.0)),
@@ -293,7 +292,7 @@ impl NewPart {
     }
 }
 
-/// A draft on its way to PostgreSQL.
+/// A draft to be inserted into PostgreSQL.
 struct NewHead<'h> {
     head: &'h DocumentHead,
     family: DocumentRef,
@@ -360,14 +359,14 @@ pub(super) fn slot_of(purpose: Purpose) -> Option<String> {
     }
 }
 
-/// Documents by reference, and their customers.
+/// Returns the identifiers of documents and their customers.
 fn keys_of(documents: &[&DocumentRow]) -> StoreResult<(Vec<Uuid>, BTreeSet<Uuid>)> {
     let ids = documents.iter().map(|row| row.id()).collect::<StoreResult<_>>()?;
     Ok((ids, documents.iter().map(|row| row.customer()).collect::<StoreResult<_>>()?))
 }
 
 impl Transaction<'_> {
-    /// Reads what documents say, in one query for all.
+    /// Reads the contents of documents with one query each for issued documents and voided drafts.
     pub(super) fn with_content(&mut self, rows: Vec<WithParts>) -> StoreResult<Vec<Document>> {
         let (discarded, kept): (Vec<_>, Vec<_>) =
             rows.iter().map(|row| &row.document).filter(|row| !row.is_draft()).partition(|row| row.is_discarded());
@@ -418,8 +417,8 @@ impl Transaction<'_> {
         Ok(discarded)
     }
 
-    /// Puts documents' products in their places. One that is taken is refused, without an error of the database's own, which
-    /// would abort the transaction on PostgreSQL.
+    /// Inserts the products of documents into their billing slots. An occupied slot is rejected without a database
+    /// error, which would abort the transaction on PostgreSQL.
     pub(super) fn insert_parts<'h>(&mut self, heads: impl IntoIterator<Item = &'h DocumentHead>) -> StoreResult<()> {
         let mut parts = Vec::new();
         let mut refs = Vec::new();
@@ -442,8 +441,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Holds the prefixes that documents' numbers begin with. Whoever changed one since it was read is seen by the next attempt;
-    /// whoever is about to waits, and then finds that a number was given.
+    /// Locks the prefixes of documents' numbers. If a prefix changed since it was read, the next attempt sees the
+    /// change. A transaction that changes a prefix waits, and then detects that a document uses the old one.
     pub(super) fn hold_prefixes<'h>(
         &mut self,
         organization: OrganizationId,
@@ -467,7 +466,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Stores drafts, each of a family.
+    /// Inserts drafts, each into its family.
     pub(super) fn insert_heads(
         &mut self,
         organization: OrganizationId,

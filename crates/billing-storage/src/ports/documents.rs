@@ -1,5 +1,4 @@
-//! Documents, as they are shown: reading, listing, paying. What is decided about them is
-//! [`book_entries`](super::book_entries)'.
+//! Reads, lists and settles documents. [`book_entries`](super::book_entries) writes the decisions about them.
 
 use billing_domain::document::lines::LedgerLine;
 use billing_domain::document::{BookDocument, Document};
@@ -93,7 +92,7 @@ impl Documents for Transaction<'_> {
 }
 
 impl Transaction<'_> {
-    /// Those of some documents that are an organization's, and one of some customers'.
+    /// Returns the given customers' documents that belong to the organization.
     pub(super) fn own_documents(
         &mut self,
         organization: OrganizationId,

@@ -1,4 +1,4 @@
-//! When contracts next have something to issue.
+//! The instants when contracts next have something to issue.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,10 +17,10 @@ use crate::schema::{contract_products, contracts};
 use crate::sql_types::{Bound, Ts};
 use crate::tx::{Transaction, load_held, with_conn};
 
-/// Begins a character of a pattern that stands for itself; no reference has it.
+/// The escape character of patterns; no reference contains it.
 const ESCAPE: char = '!';
 
-/// A reference in a pattern: of what stands for others there, references have the underscore alone.
+/// Escapes a reference for a pattern. The underscore is the only wildcard that references contain.
 fn escaped(reference: &str) -> String {
     reference.replace('_', &format!("{ESCAPE}_"))
 }
@@ -74,8 +74,8 @@ impl DueContracts for Transaction<'_> {
             .filter(contract_products::contract_id.eq(contracts::contract_id))
             .filter(contract_products::customer_id.eq(contracts::customer_id))
             .filter(naming);
-        // All of them: one that is due already may be put off by a billing run that isn't committed yet. Where they are spread they are
-        // held by being written, each with what it has by then.
+        // Every contract is locked, also a contract that is already due: a billing run that is not committed yet may postpone
+        // it. On a distributed database, writing the rows locks them.
         let lock = (!self.is_spread).then_some(Lock::Exclusive);
         let held: Vec<(Cell<Uuid>, Cell<Uuid>)> = load_held!(
             self,
@@ -87,7 +87,7 @@ impl DueContracts for Transaction<'_> {
                 .order(contracts::contract_id)
                 .select((contracts::contract_id, contracts::customer_id))
         )?;
-        // Those that were held, by their identities alone: they are the organization's.
+        // The locked contracts belong to the organization, so their identifiers suffice.
         let row = Row::new("contracts", "");
         let read = |(id, customer)| Ok((row.cell("contract_id", id)?, row.cell("customer_id", customer)?));
         let keys: Vec<(Uuid, Uuid)> = held.into_iter().map(read).collect::<StoreResult<_>>()?;

@@ -1,4 +1,4 @@
-//! Changes of events: their next revisions, and the documents they stand on.
+//! Changes of events: their next revisions, and their documents.
 
 use billing_domain::ports::{EventChanges, StoreResult};
 use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, EventRef, OrganizationId, ProductNo};
@@ -22,13 +22,13 @@ use crate::schema::{customers, documents, usage_event_revisions, usage_events};
 use crate::sql_types::Bound;
 use crate::tx::{Connection, Transaction, with_conn};
 
-/// A product and a period's first day.
+/// A product and the first day of a period.
 type PeriodRow = (i32, Cell<NaiveDate>);
 
 /// The lifecycles of a document that was issued and not voided.
 const ISSUED_LIFECYCLES: [&str; 2] = [ISSUED, UNCOLLECTIBLE];
 
-/// Puts a next revision in an event's place; the one before it is tested in the same statement.
+/// Replaces an event with its next revision. The same statement checks the previous revision.
 fn replace(
     connection: &mut SqliteConnection,
     organization: OrganizationId,
@@ -46,8 +46,8 @@ fn replace(
         .execute(connection)
 }
 
-/// Keeps a superseded revision, and whether it is the one that its document was issued with: later ones that make no difference
-/// to the total stay on it, too.
+/// Saves a superseded revision, and whether its document was issued with it. Later revisions that do not change the
+/// total also stay on that document.
 fn keep(connection: &mut SqliteConnection, superseded: NewRevision<'_>) -> QueryResult<()> {
     let earlier = usage_event_revisions::table
         .filter(usage_event_revisions::event_id.eq(superseded.event_id))

@@ -1,5 +1,5 @@
-//! The keys that events were sent with, as digests: an event has one for ever. An answer is kept only where it says more than
-//! where the event was put.
+//! Idempotency keys of events, as digests. An event keeps its key forever. A response is stored only when it contains
+//! more than the event's document.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -25,22 +25,22 @@ use crate::tx::{Connection, Transaction, with_conn};
 
 #[diesel::declare_sql_function]
 extern "SQL" {
-    /// The first that is there.
+    /// Returns the first value that is not NULL.
     #[sql_name = "coalesce"]
     fn first_id(first: Nullable<Id>, second: Id) -> Id;
 }
 
-/// The document that the answer to an event's key names.
+/// Returns the document in the response to an event's key.
 pub(super) fn answered_document() -> first_id<usage_events::answered_document_id, usage_events::document_id> {
     first_id(usage_events::answered_document_id, usage_events::document_id)
 }
 
-/// What a key is known by.
+/// Returns the digest that identifies a key.
 pub(super) fn key_digest(key: &str) -> Uuid {
     Uuid::from_bytes(digest_16(key))
 }
 
-/// The first half of a text's SHA-256.
+/// Returns the first half of a text's SHA-256.
 pub(super) fn digest_16(text: &str) -> [u8; 16] {
     let hash: [u8; 32] = Sha256::digest(text.as_bytes()).into();
     let [first, ..] = *hash.as_chunks::<16>().0 else { return [0; 16] };
@@ -79,11 +79,11 @@ struct KeyRow {
     answer: Option<String>,
 }
 
-/// An event, the document that its answer names, and that document's number.
+/// An event, the document in its response, and that document's number.
 type PlaceRow = (Cell<Uuid>, Cell<Uuid>, String, String, i64);
 
 impl Transaction<'_> {
-    /// What was answered to events of customers of which it isn't kept.
+    /// Rebuilds the responses of events that have no stored response.
     fn answers_of_places(&mut self, events: &[(CustomerId, Uuid)]) -> StoreResult<HashMap<Uuid, String>> {
         if events.is_empty() {
             return Ok(HashMap::new());
@@ -120,7 +120,7 @@ impl Transaction<'_> {
     }
 }
 
-/// The most keys of one statement: each is two values.
+/// The maximum number of keys per statement.
 const MAX_KEYS: usize = MAX_BINDS / 4;
 
 impl EventKeys for Transaction<'_> {
@@ -182,7 +182,7 @@ impl EventKeys for Transaction<'_> {
                 }
             })
             .collect();
-        // In one order, so that two that keep the same keys never wait for each other.
+        // A fixed order prevents deadlocks between transactions that save the same keys.
         rows.sort_by_key(|row| (row.customer_id.0, row.key_digest.0));
         let insert = |row| diesel::insert_into(usage_event_keys::table).values(row).on_conflict_do_nothing();
         let many = rows.len();

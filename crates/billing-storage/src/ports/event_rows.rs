@@ -1,4 +1,4 @@
-//! Events as rows. A superseded revision has the same columns as the event that took its place.
+//! Events as rows. A superseded revision has the same columns as the event that replaced it.
 
 use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::ports::StoreResult;
@@ -17,7 +17,7 @@ use crate::row::{Cell, Row, to_json};
 use crate::schema::{usage_event_revisions, usage_events};
 use crate::sql_types::{Bound, JsonText};
 
-/// A row to be written and a row read, of one of the two tables.
+/// Declares a row to write and a row to read, for one of the two tables.
 macro_rules! event_rows {
     ($table:ident, $(#[$meta:meta])* $new:ident, $row:ident) => {
         #[derive(Insertable)]
@@ -76,7 +76,7 @@ macro_rules! event_rows {
         }
 
         impl $new<'_> {
-            /// The columns of rows, one for each of their fields.
+            /// Returns the columns of the rows, one per field.
             pub(super) fn columns(rows: &[Self]) -> Vec<(&'static str, Column)> {
                 vec![
                     ("event_id", column(rows, |row| row.event_id.0)),

@@ -1,4 +1,4 @@
-//! Usage formats: a row for each, with its newest version's number and name, and a row for each version.
+//! Usage formats: one row per format, with the number and name of its newest version, and one row per version.
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::format::{FormatVersion, UsageFormat};
@@ -127,14 +127,14 @@ impl UsageFormats for Transaction<'_> {
             return Ok(Update::Taken("format_name"));
         }
         let version: i32 = stored(next.format.version)?;
-        // The version before is tested in the statement that replaces it.
+        // The statement that replaces the version also checks the previous one.
         let changed = with_conn!(self, "usage_formats", |conn| {
             let found = usage_formats::table.find((Bound(organization.as_uuid()), format_ref.as_str()));
             let change = diesel::update(found)
                 .filter(usage_formats::version.eq(version - 1))
                 .set((usage_formats::version.eq(version), usage_formats::name.eq(name.as_str())));
             match change.execute(conn) {
-                // Another transaction took the name since we looked: the next attempt sees it.
+                // Another transaction took the name after the check; the next attempt sees it.
                 Err(Error::DatabaseError(DatabaseErrorKind::UniqueViolation, _)) => Ok(0),
                 changed => changed,
             }
@@ -170,7 +170,7 @@ impl UsageFormats for Transaction<'_> {
         format_ref: &FormatRef,
         version: u32,
     ) -> StoreResult<Option<FormatVersion>> {
-        // What a column can't hold isn't there.
+        // A version that the column cannot hold does not exist.
         let Ok(version) = i32::try_from(version) else { return Ok(None) };
         let row: Option<VersionRow> = with_conn!(self, "usage_format_versions", |conn| usage_format_versions::table
             .find((Bound(organization.as_uuid()), format_ref.as_str(), version))

@@ -1,4 +1,4 @@
-//! Imports of files, and the events that each made.
+//! Imports of files, and the events that each import created.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,13 +26,13 @@ use crate::sql_types::{Bound, JsonText};
 use crate::text_value::{self, TextValue as _};
 use crate::tx::{Transaction, load_held, with_conn};
 
-/// Stands for the key of an event that has none.
+/// The key digest of an event without a key.
 const NO_KEY: Uuid = Uuid::nil();
 /// The bytes of an event in a part: its identifier and its key's digest.
 const EVENT_BYTES: usize = 32;
-/// The same where they are counted.
+/// The same size in a query that counts events.
 const EVENTS_OF_PARTS: &str = "COALESCE(SUM(LENGTH(events)), 0) / 32";
-/// The most keys of one statement: each is three values.
+/// The maximum number of keys per statement.
 const MAX_KEYS: usize = MAX_BINDS / 4;
 
 #[derive(Queryable, Selectable)]
@@ -88,7 +88,7 @@ struct DocumentJson {
     events: u64,
 }
 
-/// How far it is undone, in one column.
+/// The progress of an undo, in one column.
 #[derive(Serialize, Deserialize)]
 struct ImportUndoJson {
     #[serde(with = "text_value")]
@@ -176,7 +176,7 @@ impl ImportColumns {
     }
 }
 
-/// Reads a part: of each event its identifier and its key's digest.
+/// Parses a part: the identifier of each event and its key's digest.
 fn events_of(bytes: &[u8], part: ImportPartRef) -> StoreResult<Vec<(Uuid, Uuid)>> {
     let (events, []) = bytes.as_chunks::<EVENT_BYTES>() else {
         return Err(Row::new("usage_import_events", part).corrupt("events", "is not as long as events are"));
@@ -324,7 +324,7 @@ impl UsageImports for Transaction<'_> {
         let noted = events_of(&bytes.unwrap_or_default(), part)?;
         let gone: BTreeMap<Uuid, CustomerId> =
             events.iter().map(|(customer_id, event_ref)| (event_ref.as_uuid(), *customer_id)).collect();
-        // In one order, as keys are kept.
+        // The order in which keys are saved, so that transactions do not deadlock.
         let keys: BTreeSet<(Uuid, Uuid, Uuid)> = noted
             .iter()
             .filter(|(_, key)| *key != NO_KEY)

@@ -1,4 +1,4 @@
-//! What `verify` looks at. Seals are [`seals`](super::seals)'.
+//! The queries of `verify`, except for [`seals`](super::seals).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use crate::tx::{Transaction, with_conn};
 
 /// An entity and a kind.
 type SeriesKey = (String, String);
-/// How many numbers there are, how many different ones, the first and the last.
+/// The count of numbers, the count of distinct numbers, the first and the last.
 type Numbers = (i64, i64, Option<i64>, Option<i64>);
 
 impl IntegrityQueries for Transaction<'_> {
@@ -143,7 +143,8 @@ impl Transaction<'_> {
         Ok(broken)
     }
 
-    /// Returns the numbers that several documents have. A unique index prevents them, but a distributed database has none.
+    /// Returns the numbers that several documents have. A unique index prevents duplicates, but a distributed database
+    /// has no such index.
     fn doubled_numbers(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>> {
         let rows: Vec<(String, String, i64, i64)> = with_conn!(self, "documents", |conn| documents::table
             .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
@@ -196,7 +197,7 @@ impl Transaction<'_> {
     }
 }
 
-/// Whether so many numbers, so many of them different, from a first to a last, are 1…n.
+/// Returns whether numbers with this count, distinct count, first and last are 1…n.
 fn is_one_to_n(numbers: i64, different: i64, first: Option<i64>, last: Option<i64>) -> bool {
     numbers == different && first.unwrap_or(1) == 1 && last.unwrap_or(0) == numbers
 }

@@ -1,4 +1,4 @@
-//! Freezing a document that is issued: its content to the byte, and its place in its series' chain of hashes.
+//! Freezes issued documents: the exact bytes of the content, and its position in the hash chain of its series.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::sql_types::{Bound, JsonText};
 use crate::text_value::TextValue as _;
 use crate::tx::{Connection, Transaction, with_conn};
 
-/// What is frozen of a document, and its place in its series' chain.
+/// The frozen content of a document, and its position in the chain of its series.
 #[derive(Insertable)]
 #[diesel(table_name = issued_documents, treat_none_as_default_value = false)]
 struct NewSeal<'a> {
@@ -37,7 +37,7 @@ struct NewSeal<'a> {
 }
 
 impl NewSeal<'_> {
-    /// What PostgreSQL is given.
+    /// Returns the columns for PostgreSQL.
     fn columns(rows: &[Self]) -> Columns {
         vec![
             ("document_id", column(rows, |row| row.document_id.0)),
@@ -55,7 +55,7 @@ impl NewSeal<'_> {
 }
 
 impl Transaction<'_> {
-    /// Writes what documents say and links each hash to the one before, series by series in one order.
+    /// Writes the contents of documents and links each hash to the previous one, series by series in a fixed order.
     pub(super) fn freeze(&mut self, organization: OrganizationId, issued: &[(DocumentHead, &IssuedDocument)]) -> StoreResult<()> {
         let mut of_series: BTreeMap<(&EntityRef, DocumentKind), Vec<(&DocumentHead, &IssuedDocument)>> = BTreeMap::new();
         for (head, issued) in issued {
@@ -66,7 +66,8 @@ impl Transaction<'_> {
             let kind = kind.to_text();
             let series = (Bound(organization.as_uuid()), entity_ref.as_str(), kind.as_str());
             let many: i64 = stored(issued.len())?;
-            // Counting the documents holds the series, so that the head that comes back stays until it is replaced.
+            // Counting the documents locks the series, so that the returned chain head stays valid until it is
+            // replaced.
             let (length, mut previous): (i64, Vec<u8>) = with_conn!(self, "number_series", |conn| {
                 diesel::insert_into(number_series::table)
                     .values((
@@ -125,7 +126,7 @@ impl Transaction<'_> {
     }
 }
 
-/// The hash of what a document says and of everything issued before it: `sha256(previous hash ‖ content)`.
+/// Returns the hash of a document's content and everything issued before it: `sha256(previous hash ‖ content)`.
 pub(super) fn chained(previous: &[u8], content: &JsonText) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(previous);

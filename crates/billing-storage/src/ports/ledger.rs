@@ -1,4 +1,4 @@
-//! Lines of documents, as they are summed up: those of issued documents and of open adjustments.
+//! Ledger lines of documents: the lines of issued documents and of open adjustments.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -29,7 +29,7 @@ use crate::sql_types::{Bound, JsonText};
 use crate::text_value::TextValue as _;
 use crate::tx::{Connection, Transaction, with_conn};
 
-/// The text of a treatment that states neither category nor reason.
+/// The text of a tax basis that states neither category nor reason.
 const NO_BASIS: &str = "";
 
 #[derive(Insertable)]
@@ -80,7 +80,7 @@ impl<'a> NewLine<'a> {
         })
     }
 
-    /// What PostgreSQL is given.
+    /// Returns the columns for PostgreSQL.
     fn columns(rows: &[Self]) -> Columns {
         vec![
             ("document_id", column(rows, |row| row.document_id.0)),
@@ -131,12 +131,11 @@ impl LineRow {
         Row::new("document_lines", self.ordinal).cell("document_id", self.document_id.clone())
     }
 
-    /// Whether it can't be changed any more.
     pub(super) fn is_frozen(&self) -> bool {
         self.frozen
     }
 
-    /// The line, of a document in a currency.
+    /// Returns the line of a document in a currency.
     pub(super) fn read(self, currency: Currency) -> StoreResult<(DocumentRef, LedgerLine)> {
         let row = Row::new("document_lines", format!("{}/{}", self.document_id, self.ordinal));
         let (start, end) = (
@@ -177,12 +176,12 @@ impl LineRow {
     }
 }
 
-/// A tax category and its reason as part of a key: equal ones have one text.
+/// Returns a tax category and its reason as part of a key: equal values have equal texts.
 pub(super) fn basis_text(basis: &TaxBasis) -> StoreResult<String> {
     if *basis == TaxBasis::default() { Ok(NO_BASIS.to_owned()) } else { Ok(to_json(&StoredTaxBasisRef(basis))?.0) }
 }
 
-/// Reads a tax category and its reason.
+/// Parses a tax category and its reason.
 pub(super) fn read_basis<K: fmt::Display>(row: &Row<K>, text: &str) -> StoreResult<TaxBasis> {
     if text == NO_BASIS {
         return Ok(TaxBasis::default());
@@ -190,13 +189,13 @@ pub(super) fn read_basis<K: fmt::Display>(row: &Row<K>, text: &str) -> StoreResu
     row.json::<StoredTaxBasis>("tax_basis", &JsonText(text.to_owned())).map(|stored| stored.0)
 }
 
-/// A currency as documents have it.
+/// Parses the currency of a document.
 pub(super) fn currency_of(text: &str) -> StoreResult<Currency> {
     Row::new("documents", "").leaf("currency", text)
 }
 
 impl Transaction<'_> {
-    /// Replaces the lines of drafts; for the last time, frozen, where they are being issued.
+    /// Replaces the lines of drafts. Lines of documents being issued are frozen and never change again.
     pub(super) fn write_lines(
         &mut self,
         documents: &[(DocumentKey, ContractRef, Vec<LedgerLine>)],
@@ -230,7 +229,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// The lines of contracts' documents that aren't void.
+    /// Returns the lines of contracts' documents that are not void.
     pub(super) fn lines_in_force(
         &mut self,
         organization: OrganizationId,
@@ -275,7 +274,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// The lines of several documents of customers, in their order, as they are kept.
+    /// Returns the stored lines of customers' documents, in order.
     pub(super) fn line_rows(&mut self, customers: BTreeSet<Uuid>, ids: &[Uuid]) -> StoreResult<Vec<LineRow>> {
         with_conn!(self, "document_lines", |conn| document_lines::table
             .filter(one_of_ids(document_lines::document_id, ids.iter().copied()))

@@ -1,4 +1,4 @@
-//! Lists for finance: each asks for identifiers by an index, then for what they name.
+//! Lists for finance. Each list first reads identifiers by an index, then the resources.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -29,13 +29,14 @@ use crate::statement::Statement;
 use crate::tx::{Transaction, with_conn};
 
 impl Transaction<'_> {
-    /// Whose documents a filter is about, where it says so: a contract is one customer's. `None` of one that isn't there.
+    /// Returns the customer of a filter, if it names a customer or a contract. Returns `None` if the contract does not
+    /// exist.
     fn customer_of(&mut self, organization: OrganizationId, filter: &DocumentFilter) -> StoreResult<Option<Option<CustomerId>>> {
         let (Some(contract_ref), None) = (filter.contract_ref, filter.customer_id) else { return Ok(Some(filter.customer_id)) };
         Ok(self.contract_key(organization, contract_ref)?.map(|key| Some(key.customer)))
     }
 
-    /// Identifiers, and the customers whose they are.
+    /// Returns identifiers with their customers.
     fn keys(&mut self, statement: Statement<(Id, Id)>) -> StoreResult<Vec<(Uuid, Uuid)>> {
         let keys: Vec<(Cell<Uuid>, Cell<Uuid>)> = with_conn!(self, "lists", |conn| statement.load(conn))?;
         let row = Row::new("lists", "");
@@ -52,16 +53,16 @@ impl Transaction<'_> {
     }
 }
 
-/// What the high part of a sum counts, in minor units.
+/// The unit of the high part of a sum, in minor units.
 const SUM_PART: i64 = 1_000_000_000;
 
-/// Returns two columns that add an expression up in a high and a low part: a sum of large integers overflows.
+/// Returns two columns that sum an expression in a high and a low part, because a sum of large integers overflows.
 fn summed_in_parts(expression: &str) -> String {
     let part = |operator: &str| format!("CAST(coalesce(sum(({expression}) {operator} {SUM_PART}), 0) AS BIGINT)");
     format!("{}, {}", part("/"), part("%"))
 }
 
-/// Things in the order of their identifiers.
+/// Sorts resources in the order of the given identifiers.
 fn in_order<T>(ids: &[Uuid], things: impl IntoIterator<Item = T>, id: impl Fn(&T) -> Uuid) -> Vec<T> {
     let mut by_id: HashMap<Uuid, T> = things.into_iter().map(|thing| (id(&thing), thing)).collect();
     ids.iter().filter_map(|id| by_id.remove(id)).collect()
@@ -139,7 +140,8 @@ impl ListQueries for Transaction<'_> {
         customers: &[CustomerId],
         refs: &[ContractRef],
     ) -> StoreResult<Vec<(ContractRef, u64)>> {
-        // Compared here: with the condition in the query SQLite walks through all contracts of the organization.
+        // The organization is compared here: with this condition in the query, SQLite would scan all contracts of the
+        // organization.
         let rows: Vec<(Cell<Uuid>, Cell<Uuid>, i64)> = with_conn!(self, "contracts", |conn| contracts::table
             .filter(one_of_ids(contracts::contract_id, refs.iter().map(|contract| contract.as_uuid())))
             .filter(also_one_of_ids(contracts::customer_id, customers.iter().map(|customer| customer.as_uuid())))
@@ -164,7 +166,7 @@ impl ListQueries for Transaction<'_> {
     ) -> StoreResult<Page<Contract>> {
         let mut narrowed: Statement<()> = Statement::new(" FROM contracts WHERE ");
         if filter.customer_id.is_some() {
-            // As with documents: a customer has fewer.
+            // As with documents, a customer has fewer contracts than the organization.
             narrowed.on_sqlite("+");
         }
         narrowed.sql("organization_id = ").id(organization.as_uuid());
@@ -198,7 +200,7 @@ impl ListQueries for Transaction<'_> {
         let mut of_page = narrowed.after("SELECT contract_id, customer_id");
         of_page.sql(" ORDER BY ");
         if filter.number.is_some() {
-            // As with documents: there is one at most.
+            // As with documents, at most one contract matches.
             of_page.on_sqlite("+");
         }
         of_page.sql(match (by, page.is_backward()) {
@@ -209,7 +211,7 @@ impl ListQueries for Transaction<'_> {
         });
         of_page.sql(" LIMIT ").number(limit).sql(" OFFSET ").number(offset);
         let (ids, customers): (Vec<Uuid>, BTreeSet<Uuid>) = self.keys(of_page)?.into_iter().unzip();
-        // They are the organization's: the first statement says so.
+        // The first statement selected only contracts of the organization.
         let rows: Vec<FoundContract> = with_conn!(self, "contracts", |conn| contracts::table
             .filter(one_of_ids(contracts::contract_id, ids.iter().copied()))
             .filter(also_one_of_ids(contracts::customer_id, customers))
@@ -243,7 +245,7 @@ impl ListQueries for Transaction<'_> {
         let mut of_page = narrowed.after("SELECT customer_id");
         of_page.sql(" ORDER BY ");
         if *filter != CustomerFilter::default() {
-            // As with documents: few pass.
+            // As with documents, few rows match.
             of_page.on_sqlite("+");
         }
         match by {
@@ -263,7 +265,8 @@ impl ListQueries for Transaction<'_> {
     }
 }
 
-/// Where a column begins with a text, letters A to Z in either case: a range of the index on what it is in lower case.
+/// Restricts to rows whose column begins with a text, ignoring case for A to Z. The condition is a range of an index on
+/// the lower-case column.
 pub(super) fn push_begins<R>(s: &mut Statement<R>, column: &'static str, text: &str) {
     let text = text.to_ascii_lowercase();
     s.sql("lower(").sql(column).on_postgres(" COLLATE \"C\"").sql(") >= ").text(text.as_str());
@@ -272,11 +275,11 @@ pub(super) fn push_begins<R>(s: &mut Statement<R>, column: &'static str, text: &
     }
 }
 
-/// The first text after all that begin with one, by their characters; `None` where nothing comes after.
+/// Returns the first text after all texts with a prefix, by code points, or `None` if no text follows.
 fn after_all_beginning(text: &str) -> Option<String> {
     let mut characters: Vec<char> = text.chars().collect();
     while let Some(last) = characters.pop() {
-        // Surrogates are no characters: the next one is after them.
+        // Surrogates are not characters, so the range skips them.
         let next = match u32::from(last) + 1 {
             0xD800 => Some('\u{E000}'),
             code => char::from_u32(code),
@@ -289,10 +292,10 @@ fn after_all_beginning(text: &str) -> Option<String> {
     None
 }
 
-/// As [`Contract::state`] tells from the same days.
+/// Writes the condition for a contract state, equivalent to [`Contract::state`].
 fn push_contract_state<R>(s: &mut Statement<R>, state: ContractState, todays: &LocalDates) {
     let today = |s: &mut Statement<R>| push_today(s, todays, true);
-    // Without a billed day a cancelled contract is over; one that never had products isn't.
+    // A cancelled contract without billed days has ended; a contract that never had products has not.
     match state {
         ContractState::Pending => {
             s.sql(" AND cancelled_at IS NULL AND first_day > ").day(todays.earliest()).sql(" AND first_day > ");
@@ -350,7 +353,7 @@ mod tests {
         }
     }
 
-    /// What SQLite plans for the statements that ask for something's identifiers.
+    /// Returns SQLite's plans for the statements that select identifiers.
     fn plans(ask: impl Fn(&mut Transaction<'_>)) -> Vec<String> {
         let begins = ["SELECT document_id", "SELECT contract_id", "SELECT customer_id"];
         let asks = |statement: &str| begins.iter().any(|begin| statement.starts_with(begin));

@@ -46,26 +46,26 @@ use uuid::Uuid;
 
 use crate::row::{Cell, Row};
 
-/// The most values of one statement: SQLite takes 32,766, PostgreSQL 65,535.
+/// The maximum number of bound values per statement: SQLite allows 32,766, PostgreSQL 65,535.
 const MAX_BINDS: usize = 32_000;
 
-/// LIMIT and OFFSET of a page.
+/// Returns LIMIT and OFFSET of a page.
 pub(crate) fn limits(page: PageRequest) -> (i64, i64) {
     (i64::from(page.size()), i64::try_from(page.offset()).unwrap_or(i64::MAX))
 }
 
-/// A count as the domain has it.
+/// Converts a stored count.
 fn counted(count: i64) -> StoreResult<u64> {
     u64::try_from(count).map_err(|_| StoreError::Corrupt(format!("a count of {count}")))
 }
 
-/// A counter as a column has it. It would take centuries to get there.
+/// Converts a counter for storage. Real counters would take centuries to overflow.
 fn stored<T: TryFrom<U>, U: Copy + std::fmt::Display>(count: U) -> StoreResult<T> {
     T::try_from(count).map_err(|_| StoreError::Corrupt(format!("a counter of {count}")))
 }
 
-/// Those of some rows that are an organization's, each with its owner, compared here: with the condition in the query SQLite walks
-/// through everything that the organization has.
+/// Returns the rows that belong to the organization. The owner is compared here: with this condition in the query,
+/// SQLite would scan all rows of the organization.
 fn owned<R>(table: &'static str, organization: OrganizationId, found: Vec<(R, Cell<Uuid>)>) -> StoreResult<Vec<R>> {
     let mut own = Vec::new();
     for (row, owner) in found {

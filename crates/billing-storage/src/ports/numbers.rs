@@ -1,4 +1,4 @@
-//! Sequences: counter rows, so that a number goes back with its transaction.
+//! Sequences: counter rows, so that a rollback also returns the number.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ use crate::sql_types::{Bound, Id};
 use crate::text_value::TextValue as _;
 use crate::tx::{Transaction, with_conn};
 
-/// The kind of the series that counts an organization's contracts, for no entity.
+/// The kind of the series that counts an organization's contracts, without an entity.
 pub(super) const CONTRACT_KIND: &str = "CONTRACT";
-/// What the first hash of a chain is taken over.
+/// The previous hash of the first document in a chain.
 pub(super) const CHAIN_START: [u8; 32] = [0; 32];
 
 impl Transaction<'_> {
-    /// The first of so many next numbers.
+    /// Takes the next `many` numbers and returns the first.
     fn take_of_series(&mut self, organization: OrganizationId, entity_ref: &str, kind: &str, many: u32) -> StoreResult<u64> {
         let last: i64 = with_conn!(self, "number_series", |conn| diesel::insert_into(number_series::table)
             .values((

@@ -40,7 +40,7 @@ impl EntityRow {
 }
 
 impl Transaction<'_> {
-    /// The entity that has a number prefix.
+    /// Returns the entity that has a number prefix.
     fn entity_with_prefix(&mut self, organization: OrganizationId, prefix: &str) -> StoreResult<Option<String>> {
         with_conn!(self, "entities", |conn| entities::table
             .filter(entities::organization_id.eq(Bound(organization.as_uuid())))
@@ -50,7 +50,7 @@ impl Transaction<'_> {
             .optional())
     }
 
-    /// Whether documents of another entity have numbers with a prefix.
+    /// Returns whether documents of another entity have numbers with a prefix.
     fn is_in_numbers_of_another(&mut self, organization: OrganizationId, entity_ref: &str, prefix: &str) -> StoreResult<bool> {
         with_conn!(self, "documents", |conn| diesel::select(diesel::dsl::exists(
             documents::table
@@ -110,7 +110,7 @@ impl Entities for Transaction<'_> {
         let updated = with_conn!(self, "entities", |conn| {
             let found = entities::table.find((Bound(organization.as_uuid()), entity.entity_ref.as_str()));
             match diesel::update(found).set(columns).execute(conn) {
-                // Another transaction took the prefix since we looked: the next attempt sees it.
+                // Another transaction took the prefix after the check; the next attempt sees it.
                 Err(diesel::result::Error::DatabaseError(diesel::result::DatabaseErrorKind::UniqueViolation, _)) => Ok(None),
                 updated => updated.map(Some),
             }
@@ -207,7 +207,7 @@ impl Customers for Transaction<'_> {
             .filter(one_of_texts(customers::customer_ref, refs.iter().map(CustomerRef::as_str)))
             .select(CustomerRow::as_select())
             .load(conn))?)?;
-        // Sorted here: for the order's sake SQLite would walk through all customers of the organization.
+        // Sorted here, because SQLite would scan all customers of the organization to sort them.
         found.sort_by(|a, b| (a.created_at, &a.customer_ref).cmp(&(b.created_at, &b.customer_ref)));
         Ok(found)
     }
@@ -218,7 +218,8 @@ impl Customers for Transaction<'_> {
             .order((customers::created_at, customers::customer_ref))
             .select((CustomerRow::as_select(), customers::organization_id))
             .load(conn))?;
-        // Compared here: with the condition in the query SQLite walks through all customers of the organization.
+        // The organization is compared here: with this condition in the query, SQLite would scan all customers of the
+        // organization.
         let mut own = Vec::new();
         for (customer, owner) in found {
             let row = Row::new("customers", customer.customer_id.clone());

@@ -1,4 +1,4 @@
-//! Payments, applications and write-offs as rows, and payments as they are shown.
+//! Payments, applications and write-offs as rows, and payments as the API shows them.
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::money::{Currency, Money};
@@ -45,7 +45,7 @@ pub(super) struct PaymentRow {
 }
 
 impl PaymentRow {
-    /// A payment or a refund, and its account.
+    /// Returns a payment or a refund, with its account.
     pub(super) fn read(self) -> StoreResult<(AccountKey, Payment)> {
         let row = Row::new("payments", self.payment_id.clone());
         let currency: Currency = row.leaf("currency", &self.currency)?;
@@ -89,7 +89,7 @@ impl PaymentRow {
     }
 }
 
-/// Payments without their accounts.
+/// Returns payments without their accounts.
 pub(super) fn read_payments(rows: Vec<PaymentRow>) -> StoreResult<Vec<Payment>> {
     rows.into_iter().map(|row| Ok(row.read()?.1)).collect()
 }
@@ -111,7 +111,7 @@ pub(super) struct ApplicationRow {
 }
 
 impl ApplicationRow {
-    /// An application and its account.
+    /// Returns an application with its account.
     pub(super) fn read(self) -> StoreResult<(AccountKey, Application)> {
         let row = Row::new("applications", self.application_id.clone());
         let currency: Currency = row.leaf("currency", &self.currency)?;
@@ -140,7 +140,7 @@ impl ApplicationRow {
     }
 }
 
-/// Applications without their accounts, each once, by reference.
+/// Returns distinct applications without their accounts, by reference.
 pub(super) fn read_applications(rows: Vec<ApplicationRow>) -> StoreResult<Vec<Application>> {
     let mut read: Vec<Application> = rows.into_iter().map(|row| Ok(row.read()?.1)).collect::<StoreResult<_>>()?;
     read.sort_by_key(|application| application.application_ref);

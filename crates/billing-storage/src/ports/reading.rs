@@ -1,4 +1,4 @@
-//! Usage as it is read. What is visited comes row by row from one statement: there may be millions.
+//! Usage queries. Visitors receive row by row from one statement, because millions of rows are possible.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -56,7 +56,7 @@ fn read_report_data((event_id, data): (Cell<Uuid>, JsonText)) -> StoreResult<Rep
     Ok(report.0)
 }
 
-/// An event, and one of its earlier revisions' documents where it has any.
+/// An event, with the document of one of its earlier revisions if it has any.
 #[derive(Queryable)]
 struct ReportedRow {
     event_id: Cell<Uuid>,
@@ -92,7 +92,7 @@ type ReportedColumns = (
 );
 
 impl ReportedRow {
-    /// The number of the earlier revision's document.
+    /// Returns the number of the earlier revision's document.
     fn earlier(&self) -> StoreResult<Option<DocumentNumber>> {
         match (&self.earlier_prefix, &self.earlier_kind, self.earlier_sequence) {
             (Some(prefix), Some(kind), Some(sequence)) => read_number(&self.event_id, prefix, kind, sequence).map(Some),
@@ -130,14 +130,14 @@ fn read_number(event_id: &Cell<Uuid>, prefix: &str, kind: &str, sequence: i64) -
     })
 }
 
-/// Puts the rows of an event together: they follow each other, and differ in the earlier revision alone.
+/// Combines the rows of an event. They are consecutive, and differ only in the earlier revision.
 #[derive(Default)]
 struct Together {
     event: Option<(ReportedRow, Vec<DocumentNumber>)>,
 }
 
 impl Together {
-    /// Takes a row; answers the event before, when the row is another's.
+    /// Adds a row. Returns the previous event if the row belongs to another one.
     fn take(&mut self, row: ReportedRow) -> StoreResult<Option<ReportedEvent>> {
         let earlier = row.earlier()?;
         if let Some((event, numbers)) = &mut self.event
@@ -150,16 +150,16 @@ impl Together {
         before.map(|(event, numbers)| event.read(numbers)).transpose()
     }
 
-    /// The last event.
+    /// Returns the last event.
     fn last(self) -> StoreResult<Option<ReportedEvent>> {
         self.event.map(|(event, numbers)| event.read(numbers)).transpose()
     }
 }
 
-/// Whether to go on with the next row, or why not.
+/// Whether to continue with the next row, or the result to stop with.
 type Step = ControlFlow<StoreResult<()>>;
 
-/// Shows a row to a visitor.
+/// Passes a row to a visitor.
 fn show<T>(row: StoreResult<T>, visit: &mut RowVisitor<'_, T>) -> Step {
     match row {
         Ok(row) => visit(row).map_break(Ok),
@@ -167,7 +167,7 @@ fn show<T>(row: StoreResult<T>, visit: &mut RowVisitor<'_, T>) -> Step {
     }
 }
 
-/// Visits the rows of a query one by one; rows are loaded as the visitor takes them.
+/// Visits the rows of a query one by one; rows are loaded as the visitor consumes them.
 macro_rules! visit_rows {
     ($tx:expr, $query:expr, $row:ty, |$each:ident| $step:expr) => {{
         let query = $query;
@@ -186,14 +186,15 @@ macro_rules! visit_rows {
 }
 
 impl Transaction<'_> {
-    /// From here on, statements of the transaction may take as long as a reader takes their rows.
+    /// Allows the following statements of the transaction to take as long as a consumer needs for the rows.
     fn allow_long_reads(&mut self) -> StoreResult<()> {
         if std::mem::replace(&mut self.reads_long, true) {
             return Ok(());
         }
         let Connection::Postgres(connection) = &mut self.connection else { return Ok(()) };
         let millis = LONG_READ_TIMEOUT.as_millis();
-        // The last rows may wait in the connection's buffers while the reader takes them: the server calls that idle.
+        // The last rows can stay in the connection's buffers while the consumer reads them, and the server counts that
+        // time as idle.
         let allowed = connection.batch_execute(&format!(
             "SET LOCAL statement_timeout = {millis}; SET LOCAL idle_in_transaction_session_timeout = {millis}"
         ));
@@ -210,7 +211,7 @@ impl UsageQueries for Transaction<'_> {
         page: PageRequest,
     ) -> StoreResult<Vec<UsageEvent>> {
         let keys = EventsQuery::<(Id, Id)>::page(organization, filter, by, page);
-        // PostgreSQL sees from its statistics when that is the shorter way, and goes it by itself.
+        // PostgreSQL's statistics show when this is faster, and it then plans this way by itself.
         let among_first = match (by, self.is_sqlite()) {
             (EventSortKey::Created, true) => EventsQuery::<(Id, Id)>::page_among_first(organization, filter, page),
             _ => None,
@@ -281,7 +282,7 @@ impl UsageQueries for Transaction<'_> {
             }
         })?;
         if let Some(last) = if enough { None } else { together.last()? } {
-            // Nothing comes after it, whether it was enough or not.
+            // This is the last event, so the visitor's decision has no effect.
             let (ControlFlow::Continue(()) | ControlFlow::Break(())) = visit(last);
         }
         Ok(())

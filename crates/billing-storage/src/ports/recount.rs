@@ -1,4 +1,4 @@
-//! Counting running totals again from the events themselves.
+//! Recounts running totals from the events.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::schema::{customers, usage_events};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
 
-/// What of an event counts.
+/// The columns of an event that determine a total.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = usage_events)]
 struct CountedRow {
@@ -58,7 +58,8 @@ impl CountedRow {
 }
 
 impl Transaction<'_> {
-    /// Counts a contract's events, or those of one running total. They come row by row: there may be millions.
+    /// Counts a contract's events, or the events of one running total. Events are read row by row, because millions are
+    /// possible.
     pub(super) fn count_again(
         &mut self,
         key: ContractKey,

@@ -1,4 +1,4 @@
-//! Usage that was refused.
+//! Rejected usage.
 
 use billing_domain::access::RequestId;
 use billing_domain::calendar::Timestamp;
@@ -18,7 +18,7 @@ use crate::statement::Statement;
 use crate::text_value;
 use crate::tx::{Transaction, with_conn};
 
-/// Adds to the row that is there.
+/// Adds to the existing row.
 const ADDED: &str = ") ON CONFLICT (organization_id, day, code, customer_ref, usage_product_ref) DO UPDATE SET \
     count = refused_usage.count + excluded.count, \
     first_at = CASE WHEN excluded.first_at < refused_usage.first_at THEN excluded.first_at ELSE refused_usage.first_at END, \

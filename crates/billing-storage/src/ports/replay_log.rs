@@ -1,4 +1,4 @@
-//! Requests that succeeded under a key.
+//! Idempotency records of successful requests.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -18,13 +18,13 @@ use crate::schema::replay_log;
 use crate::sql_types::Bound;
 use crate::tx::{Connection, Transaction, with_conn};
 
-/// The first pause before another server's twin is looked for again; it doubles up to [`LONGEST_PAUSE`].
+/// The first pause before another attempt to lock a key; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
-/// How much later than its twin's end a request goes on, at most.
+/// The maximum delay between the end of a duplicate request and the continuation of this one.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 diesel::define_sql_function! {
-    /// Takes a lock of PostgreSQL's that belongs to no row, if nobody has it, until the transaction ends.
+    /// Takes an advisory lock until the transaction ends, if it is free.
     fn pg_try_advisory_xact_lock(key: BigInt) -> Bool;
 }
 
@@ -58,7 +58,7 @@ impl KeptRow {
 impl IdempotencyStore for Transaction<'_> {
     fn hold_key(&mut self, organization: OrganizationId, request: &ScopedIdempotencyKey, wait: Duration) -> StoreResult<bool> {
         self.note_request_key(organization, request)?;
-        // The only writer of SQLite holds every key already.
+        // SQLite's only writer already locks every key.
         let Connection::Postgres(connection) = &mut self.connection else { return Ok(true) };
         let held = hold(connection, lock_key(organization, request), wait);
         held.map_err(|error| self.failed("replay_log", &error))
@@ -104,7 +104,7 @@ impl IdempotencyStore for Transaction<'_> {
     }
 
     fn purge_kept_requests(&mut self, before: Timestamp, limit: u32) -> StoreResult<u64> {
-        // Not every database deletes up to a number of rows, so the instant of the last of them is looked up first.
+        // Not every database can delete a limited number of rows, so the instant of the last row is read first.
         let last: Option<Cell<Timestamp>> = with_conn!(self, "replay_log", |conn| replay_log::table
             .filter(replay_log::kept_at.lt(Bound(before)))
             .order(replay_log::kept_at)
@@ -121,7 +121,7 @@ impl IdempotencyStore for Transaction<'_> {
     }
 }
 
-/// Asks for a lock again and again rather than waiting for it: a lock timeout would end the transaction.
+/// Polls for a lock instead of waiting for it, because a lock timeout would abort the transaction.
 fn hold(connection: &mut PgConnection, key: i64, wait: Duration) -> QueryResult<bool> {
     let began = Instant::now();
     let mut pause = FIRST_PAUSE;
@@ -138,11 +138,11 @@ fn hold(connection: &mut PgConnection, key: i64, wait: Duration) -> QueryResult<
     }
 }
 
-/// A number for a key, of 64 of its SHA-256's bits. Two keys with one number only wait for each other.
+/// Returns 64 bits of a key's SHA-256. Keys with the same number only wait for each other.
 fn lock_key(organization: OrganizationId, request: &ScopedIdempotencyKey) -> i64 {
     let mut hash = Sha256::new();
     hash.update(organization.as_uuid());
-    // A control character is in neither.
+    // Neither part contains a control character.
     hash.update(format!("{}\0{}", request.path, request.key.as_str()));
     let mut first = [0; 8];
     first.copy_from_slice(&hash.finalize()[..8]);

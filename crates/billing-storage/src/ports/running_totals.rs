@@ -1,4 +1,4 @@
-//! Running totals of usage: the hot path, too. Counting them again is [`recount`](super::recount)'s.
+//! Running totals of usage, part of the hot path. [`recount`](super::recount) recounts them.
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{Lock, RunningTotals, StoreResult};
@@ -102,11 +102,11 @@ impl TotalRow {
     }
 }
 
-/// The most keys of one statement.
+/// The maximum number of keys per statement.
 const MAX_KEYS: usize = MAX_BINDS / KEY_COLUMNS;
 const KEY_COLUMNS: usize = 5;
 
-/// Where running totals have one of these keys.
+/// Matches running totals with one of these keys.
 fn one_of_keys(keys: &[(CustomerId, UsageKey)]) -> InRows {
     let of_key = |(customer_id, key): &(CustomerId, UsageKey)| {
         vec![
@@ -127,7 +127,7 @@ pub(super) fn read_totals(rows: Vec<TotalRow>) -> StoreResult<Vec<(UsageKey, Usa
 }
 
 impl Transaction<'_> {
-    /// Holds those totals that are there, in the order of their keys.
+    /// Locks the existing totals, in key order.
     fn hold_totals(&mut self, organization: Uuid, keys: &[(CustomerId, UsageKey)]) -> StoreResult<Vec<TotalRow>> {
         macro_rules! held {
             ($keys:expr) => {
@@ -188,8 +188,9 @@ impl RunningTotals for Transaction<'_> {
         keys.iter().try_for_each(|(customer_id, key)| self.note_total(*customer_id, key))?;
         let mut held = Vec::new();
         for keys in keys.chunks(MAX_KEYS) {
-            // Nearly always all of them are there, and one statement does. Those that aren't are made and then held
-            // in order again; who met in between is told so by the database and runs again.
+            // Nearly always all totals exist, and one statement suffices. Missing totals are created, and all are then
+            // locked again in order. On a conflict in between, the database reports a deadlock and the transaction is
+            // retried.
             let mut there = self.hold_totals(organization, keys)?;
             if there.len() < keys.len() {
                 self.make_totals(organization, keys)?;
@@ -211,7 +212,7 @@ impl RunningTotals for Transaction<'_> {
             puts.push(PutTotal::new(organization, customer_id.as_uuid(), key, total, stored(total.events)?));
         }
         let changed: QueryResult<usize> = match (&mut self.connection, puts.len()) {
-            // SQLite is asked in the same process, and has no arrays.
+            // SQLite runs in the same process and has no arrays.
             (Connection::Sqlite(connection), _) => puts.into_iter().map(|put| put.execute(*connection)).sum(),
             (Connection::Postgres(connection), many) if many == 1 || self.is_spread => {
                 puts.into_iter().map(|put| put.execute(*connection)).sum()

@@ -1,4 +1,4 @@
-//! Billing runs, as they are told afterwards.
+//! Records of billing runs.
 
 use billing_domain::access::RequestId;
 use billing_domain::calendar::{Date, Timestamp};
@@ -62,7 +62,7 @@ struct DocumentJson {
     voided: bool,
 }
 
-/// What couldn't be billed, likewise; rows of early releases name no document.
+/// A billing failure, in one column with the others; rows of early releases contain no document.
 #[derive(Serialize, Deserialize)]
 struct FailureJson {
     #[serde(with = "text_value")]

@@ -1,5 +1,5 @@
-//! Whether issued documents are what was issued: their hashes, the chain in their series, and the columns that
-//! repeat what their content says. A difference is a finding, not an error.
+//! Checks that issued documents are unchanged: their hashes, the chain of their series, and the columns that repeat
+//! their content. A difference is a finding, not an error.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -23,10 +23,10 @@ use crate::sql_types::{Bound, JsonText};
 use crate::text_value::TextValue as _;
 use crate::tx::{Transaction, with_conn};
 
-/// Documents looked at per query: each may have thousands of lines.
+/// Documents per query; each can have thousands of lines.
 const SEALS_PER_PAGE: usize = 100;
 
-/// The seal, and the columns of the document that repeat what is sealed.
+/// The seal, and the columns of the document that repeat the sealed content.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = issued_documents)]
 struct SealRow {
@@ -40,7 +40,7 @@ struct SealRow {
 type Repeated = (Option<Cell<NaiveDate>>, Option<Cell<NaiveDate>>, Option<i64>);
 type Sealed = (SealRow, WithParts, Repeated);
 
-/// The documents of one kind of an entity, and what their series says of their chain.
+/// The documents of one kind of an entity, and the state of their chain in the number series.
 struct Series {
     entity_ref: String,
     kind: String,
@@ -55,7 +55,7 @@ struct Chain {
 }
 
 impl Transaction<'_> {
-    /// Walks through the chain of each series.
+    /// Checks the chain of each series.
     pub(super) fn broken_chains(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>> {
         let mut broken = Vec::new();
         for series in self.chained_series(organization)? {
@@ -81,7 +81,7 @@ impl Transaction<'_> {
         Ok(broken)
     }
 
-    /// Documents that were issued and have no seal.
+    /// Returns issued documents without a seal.
     pub(super) fn unsealed_documents(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>> {
         let rows: Vec<WithParts> = with_conn!(self, "documents", |conn| documents::table
             .left_join(
@@ -98,7 +98,7 @@ impl Transaction<'_> {
         Ok(rows.iter().map(|row| format!("{}: it was issued, but what it said is gone", row.number())).collect())
     }
 
-    /// Every series that has a chain, or should have one.
+    /// Returns every series that has or should have a chain.
     fn chained_series(&mut self, organization: OrganizationId) -> StoreResult<Vec<Series>> {
         let chains: Vec<(String, String)> = with_conn!(self, "issued_documents", |conn| issued_documents::table
             .filter(issued_documents::organization_id.eq(Bound(organization.as_uuid())))
@@ -117,7 +117,7 @@ impl Transaction<'_> {
         Ok(series.into_iter().map(of).collect())
     }
 
-    /// A series' next documents in the order of its chain. A place may be taken twice, when somebody saw to it.
+    /// Returns the next documents of a series in chain order. A manipulated chain can contain a position twice.
     fn sealed_after(
         &mut self,
         organization: OrganizationId,
@@ -173,7 +173,7 @@ impl Transaction<'_> {
 }
 
 impl SealRow {
-    /// Checks the hash, and the link to the document before.
+    /// Checks the hash, and the link to the previous document.
     fn check_link(&self, chain: &mut Chain, find: &mut impl FnMut(String)) {
         if self.chain_position != chain.length + 1 {
             find(format!("it is number {} in its chain, after number {}", self.chain_position, chain.length));
@@ -188,7 +188,7 @@ impl SealRow {
     }
 }
 
-/// What the tables keep of a document beside its content.
+/// The document data that the tables contain beside the content.
 struct SealedColumns<'a> {
     series: &'a Series,
     lines: Vec<LineRow>,
@@ -196,7 +196,7 @@ struct SealedColumns<'a> {
 }
 
 impl SealedColumns<'_> {
-    /// What isn't as the content says.
+    /// Returns the fields that differ from the content.
     fn differs_from(self, seal: &SealRow, document: WithParts, said: &Frozen) -> StoreResult<Vec<String>> {
         let row = Row::new("documents", said.document.document_ref);
         let (issue_date, due_date, total) = self.repeated;
@@ -231,7 +231,7 @@ impl SealedColumns<'_> {
     }
 }
 
-/// A row that can't be read is a finding; a database that can't be reached isn't.
+/// Returns a finding for an unreadable row. An unreachable database is an error.
 fn why(error: StoreError) -> StoreResult<String> {
     match error {
         StoreError::Corrupt(what) => Ok(what),
@@ -239,9 +239,9 @@ fn why(error: StoreError) -> StoreResult<String> {
     }
 }
 
-/// The fields in which two heads differ.
+/// Returns the fields in which two heads differ.
 fn differing(kept: &DocumentHead, said: &DocumentHead) -> impl Iterator<Item = &'static str> {
-    // Every field by name: one more doesn't compile.
+    // The pattern names every field, so that a new field fails to compile.
     let DocumentHead {
         document_ref,
         number,

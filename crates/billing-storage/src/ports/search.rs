@@ -1,4 +1,4 @@
-//! What a number, a reference, a key or a name belongs to: a few look-ups, each by an index or in a small table.
+//! Search by number, reference, key or name: a few lookups, each by an index or in a small table.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ type PaymentColumns = (Id, Nullable<Text>, Nullable<Text>, Id);
 type PaymentFields = (Cell<Uuid>, Option<String>, Option<String>, Cell<Uuid>);
 type ApiKeyColumns = (Id, Text, Nullable<Text>);
 
-/// What was found, each thing once: by whether it is exactly what was searched for, then by kind and reference.
+/// The hits by kind and reference, each resource once, with whether it is an exact match.
 struct Finds {
     found: BTreeMap<(SearchHitKind, String), (bool, SearchHit)>,
 }
@@ -48,10 +48,10 @@ fn customer(row: &Row<Uuid>, text: Option<&str>) -> StoreResult<Option<CustomerR
     row.optional_leaf("customer_ref", text)
 }
 
-/// The reference of whoever a row's customer is.
+/// The reference of a row's customer.
 const CUSTOMER_REF: &str = "(SELECT c.customer_ref FROM customers c WHERE c.customer_id = t.customer_id)";
 
-/// A small table of things with a reference and a name.
+/// A small table of resources with a reference and a name.
 struct Named {
     kind: SearchHitKind,
     table: &'static str,
@@ -68,7 +68,7 @@ const NAMED: [Named; 5] = [
 ];
 
 impl Transaction<'_> {
-    /// What is exactly as it was searched for comes first.
+    /// Returns the hits, exact matches first.
     pub(super) fn found(
         &mut self,
         organization: OrganizationId,
@@ -89,7 +89,7 @@ impl Transaction<'_> {
             self.find_api_keys(organization, sought, limit, &mut finds)?;
         }
         let mut found: Vec<(bool, SearchHit)> = finds.found.into_values().collect();
-        // The order of kinds and references stays among equals.
+        // The sort is stable, so equal hits stay ordered by kind and reference.
         found.sort_by_key(|(is_exact, _)| !is_exact);
         Ok(found.into_iter().map(|(_, found)| found).take(usize::try_from(limit).unwrap_or(usize::MAX)).collect())
     }
@@ -190,7 +190,7 @@ impl Transaction<'_> {
         by_reference.sql(*reference).sql(" = ").text(text);
         let mut by_name = select(organization);
         push_begins(&mut by_name, name, text);
-        // What has exactly that name is the shortest of all.
+        // An exact match is the shortest name with that prefix.
         by_name.sql(" ORDER BY lower(").sql(*name).on_postgres(" COLLATE \"C\"").sql("), ").sql(*reference);
         by_name.sql(" LIMIT ").number(i64::from(limit));
         for (s, by_reference) in [(by_reference, true), (by_name, false)] {
@@ -207,7 +207,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Events have no index by key alone, which would cost each of them: every customer is asked for the key, by its own.
+    /// Finds events by key. An index by key alone would cost time for every event, so each customer's keys are searched
+    /// separately.
     fn find_events(
         &mut self,
         organization: OrganizationId,
@@ -224,7 +225,7 @@ impl Transaction<'_> {
             s.id(id).sql(" AND c.organization_id = ").id(organization.as_uuid());
             statements.push(s);
         }
-        // A value for each customer, not a join: PostgreSQL would go through all keys for it.
+        // A scalar subquery per customer, because PostgreSQL would scan all keys for a join.
         let mut s = Statement::new(
             "SELECT f.event_id, f.idempotency_key, f.customer_ref FROM (SELECT (SELECT k.event_id FROM usage_event_keys k \
              WHERE k.customer_id = c.customer_id AND k.key_digest = ",
@@ -278,7 +279,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// By their references alone: a charge's name is no index's.
+    /// Finds charges by reference only, because names have no index.
     fn find_charges(&mut self, organization: OrganizationId, sought: &SearchTerms, finds: &mut Finds) -> StoreResult<()> {
         let mut s: Statement<ReferredColumns> = Statement::new("SELECT t.charge_ref, t.name, ");
         s.sql(CUSTOMER_REF).sql(" FROM charges t WHERE t.organization_id = ").id(organization.as_uuid());

@@ -1,5 +1,5 @@
-//! Usage events as they arrive: the hot path, with their [`running_totals`](super::running_totals). Changes of events are
-//! [`event_changes`](super::event_changes)'.
+//! Arriving usage events: the hot path, with [`running_totals`](super::running_totals).
+//! [`event_changes`](super::event_changes) changes events.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ use crate::schema::{customers, usage_events, usage_products};
 use crate::sql_types::Bound;
 use crate::tx::{Connection, Transaction, with_conn};
 
-/// Those events that are an organization's, by reference.
+/// Returns the events that belong to the organization, by reference.
 fn read_events(organization: OrganizationId, found: Vec<(EventRow, Cell<Uuid>)>) -> StoreResult<Vec<UsageEvent>> {
     let found = owned("usage_events", organization, found)?;
     let mut found = found.into_iter().map(EventRow::read).collect::<StoreResult<Vec<_>>>()?;
@@ -37,7 +37,7 @@ impl UsageEvents for Transaction<'_> {
         customers: &[CustomerRef],
         usage_products: &[UsageProductRef],
     ) -> StoreResult<(Vec<Customer>, Vec<UsageProduct>)> {
-        // One event names one of each, and nearly always both are there.
+        // A single event names one of each, and nearly always both exist.
         if let ([customer], [product]) = (customers, usage_products) {
             let rows: Vec<(CustomerRow, UsageProductRow)> = with_conn!(self, "customers", |conn| customers::table
                 .inner_join(usage_products::table.on(usage_products::organization_id.eq(customers::organization_id)))

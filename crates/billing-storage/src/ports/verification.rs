@@ -1,4 +1,4 @@
-//! What `verify` last found of an organization: a text of its row.
+//! The last result of `verify` for an organization, as text in the organization's row.
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::StoreResult;

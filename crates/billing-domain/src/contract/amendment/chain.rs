@@ -1,5 +1,6 @@
-//! What holds for a product from day to day, and the segments by which a new version says so. A product in the making has
-//! one segment for each day on which its terms change, and none of them twice.
+//! The terms of a product by day, and the segments that record them in a new version.
+//!
+//! A product under construction has one segment for each day on which its terms change, without duplicates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +12,10 @@ use crate::contract::terms::{ProductTerms, SelectedCharge, SelectedLineItem};
 use crate::contract::{Contract, ContractProduct, EndReason, Segment, SegmentTerms, TermsInterval};
 use crate::refs::ProductNo;
 
-/// The next version in the making.
+/// A builder of the next version.
 pub(super) struct VersionBuilder {
     pub(super) contract: Contract,
-    /// Why what ends by it ends.
+    /// The reason for products that end in this version.
     ends: EndReason,
     pub(super) since: BTreeMap<ProductNo, NaiveDate>,
     pub(super) restructured: BTreeMap<ProductNo, NaiveDate>,
@@ -26,15 +27,16 @@ impl VersionBuilder {
         Self { contract, ends, since: BTreeMap::new(), restructured: BTreeMap::new() }
     }
 
-    /// Lets the new version say of a product what differs from what it has. `otherwise` is the day of a change that bills no
-    /// day otherwise.
+    /// Records the differences between a product's current and new terms in the new version. `otherwise` is the date of
+    /// the change if no billed day changes.
     pub(super) fn put(&mut self, next: &ContractProduct, otherwise: NaiveDate) {
         let version = self.contract.version;
         let Some(product) = self.contract.products.iter_mut().find(|product| product.no == next.no) else { return };
         let (was, is) = (present(product), as_of(next, u32::MAX));
         let same = was.segments.iter().zip(&is.segments).take_while(|(was, is)| was == is).count();
         let mut said = is.segments[same..].to_vec();
-        // What held before it is said anew, so that it holds on in its place.
+        // Repeat the preceding segment in the new version. Otherwise the replaced segment would stay in force until the
+        // first new segment.
         if let Some(first) = was.segments.get(same).map(|first| first.in_force_from)
             && said.first().is_none_or(|next| first < next.in_force_from)
         {
@@ -48,7 +50,7 @@ impl VersionBuilder {
         self.since.insert(next.no, first_change(&was.plan(), &is.plan()).unwrap_or(otherwise));
     }
 
-    /// The amendment; nothing has changed where neither the products nor what is above them did.
+    /// Returns the amendment. The contract is unchanged if neither its products nor its own fields changed.
     pub(super) fn done(self, before: &Contract) -> Amendment {
         let unchanged = Contract { version: before.version, ..self.contract.clone() } == *before;
         let contract = if unchanged { before.clone() } else { self.contract };
@@ -56,12 +58,12 @@ impl VersionBuilder {
     }
 }
 
-/// The product with what holds now.
+/// Returns the product with the current terms.
 pub(super) fn present(product: &ContractProduct) -> ContractProduct {
     as_of(product, u32::MAX)
 }
 
-/// The product with what held as a version had it.
+/// Returns the product with the terms as of a version.
 pub(super) fn as_of(product: &ContractProduct, version: u32) -> ContractProduct {
     let mut segments: Vec<Segment> = Vec::new();
     let end = |in_force_from| Segment { version: 0, in_force_from, agreed: SegmentTerms::Ended(EndReason::Removed) };
@@ -72,7 +74,7 @@ pub(super) fn as_of(product: &ContractProduct, version: u32) -> ContractProduct 
                 if before == terms {
                     continue;
                 }
-                // Days between that aren't billed were once left unsaid.
+                // Older versions did not record gaps between billed days.
                 let until = before.schedule.range().end();
                 if until < segment.in_force_from && segment.in_force_from < terms.schedule.range().end() {
                     segments.push(end(until));
@@ -85,7 +87,7 @@ pub(super) fn as_of(product: &ContractProduct, version: u32) -> ContractProduct 
     ContractProduct { no: product.no, segments }
 }
 
-/// The product without the days from one on.
+/// Removes the days from `end` on from a product.
 pub(super) fn cut(product: &ContractProduct, end: NaiveDate, reason: EndReason) -> ContractProduct {
     let mut next = present(product);
     if product.billed().is_some_and(|billed| end < billed.end()) {
@@ -96,14 +98,15 @@ pub(super) fn cut(product: &ContractProduct, end: NaiveDate, reason: EndReason) 
     next
 }
 
-/// Takes back that a product ends otherwise than its terms do; returns the day it ended on.
+/// Removes the end segment of a product, so that the product ends with its terms. Returns the date of the removed
+/// segment.
 pub(super) fn take_end(product: &mut ContractProduct) -> Option<NaiveDate> {
     let last = product.segments.pop_if(|last| matches!(last.agreed, SegmentTerms::Ended(_)))?;
     Some(last.in_force_from)
 }
 
-/// The product as if no edit had left it out: as it is to its end, then as it was planned before, in the quantities and
-/// with the notes agreed since.
+/// Restores a product to the state before an edit removed it. Terms up to the end of the product stay. Later terms follow
+/// the previous plan, with the quantities and notes agreed since.
 pub(super) fn before_removal(product: &ContractProduct) -> ContractProduct {
     let versions = product.segments.iter().rev().map(|segment| as_of(product, segment.version.saturating_sub(1)));
     let planned =
@@ -125,7 +128,7 @@ pub(super) fn before_removal(product: &ContractProduct) -> ContractProduct {
     present(&base)
 }
 
-/// The product with days left out that bills again from the second day on.
+/// Adds a gap to a product: billing stops on `end` and resumes on `again`.
 pub(super) fn interrupted(product: &ContractProduct, end: NaiveDate, again: NaiveDate) -> ContractProduct {
     let agreed = product.segments.iter().rfind(|segment| segment.in_force_from <= again).map(|segment| segment.agreed.clone());
     let later = product.segments.iter().filter(|segment| segment.in_force_from > again).cloned();
@@ -136,7 +139,7 @@ pub(super) fn interrupted(product: &ContractProduct, end: NaiveDate, again: Naiv
     present(&ContractProduct { no: product.no, segments })
 }
 
-/// Lets terms have what holds whatever the day of agreed ones; of quantities those that aren't as they were.
+/// Copies the values that do not depend on a day from agreed terms. Copies only the quantities that changed.
 fn keep_timeless(terms: &mut ProductTerms, agreed: &ProductTerms, was: Option<&ProductTerms>) {
     for item in &mut terms.line_items {
         let before = was.and_then(|was| was.line_item(&item.id));
@@ -150,7 +153,7 @@ fn keep_timeless(terms: &mut ProductTerms, agreed: &ProductTerms, was: Option<&P
     terms.payment.clone_from(&agreed.payment);
 }
 
-/// A line item as it is priced now, in the quantities that were agreed.
+/// Returns the current line item with the agreed quantities.
 pub(super) fn keeping_quantities(mut now: SelectedLineItem, agreed: &SelectedLineItem) -> SelectedLineItem {
     if let (SelectedCharge::Fixed { quantities, .. }, SelectedCharge::Fixed { quantities: kept, .. }) =
         (&mut now.charge, &agreed.charge)
@@ -160,7 +163,7 @@ pub(super) fn keeping_quantities(mut now: SelectedLineItem, agreed: &SelectedLin
     now
 }
 
-/// The first day that is billed otherwise: on other terms, in another quantity, not at all any more, or now.
+/// Returns the first day whose billing differs: by terms, by quantity, or because billing stops or starts on the day.
 fn first_change(was: &[TermsInterval<'_>], is: &[TermsInterval<'_>]) -> Option<NaiveDate> {
     let (old, new) = (timed(was), timed(is));
     let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
@@ -170,8 +173,8 @@ fn first_change(was: &[TermsInterval<'_>], is: &[TermsInterval<'_>]) -> Option<N
     }
 }
 
-/// What is billed when, without what holds for documents that aren't there yet. Days that follow each other on the same terms
-/// and in the same quantities are one.
+/// Returns the billed intervals of a plan, without settings that only affect future documents. Merges adjacent intervals
+/// with equal terms and quantities.
 fn timed(plan: &[TermsInterval<'_>]) -> Vec<(ProductTerms, Period)> {
     let mut timed: Vec<(ProductTerms, Period)> = Vec::new();
     for clip in plan {

@@ -1,12 +1,16 @@
-//! Elements of an edit → the contract's products (billing rules 7).
+//! Matching of an edit's elements to the contract's products (billing rules 7).
 
 use super::{AmendmentContext, ProductPatch, start_of, still_bills};
 use crate::contract::{Contract, ContractProduct};
 use crate::refs::ProductNo;
 use crate::violation::Violations;
 
-/// Matches an edit's products to the contract's: those that say their number by that; others first by pricing and start,
-/// ended products too, then by pricing to the only one left that still bills. The order of the list decides nothing.
+/// Matches an edit's elements to the contract's products. The order of the elements has no influence.
+///
+/// Matching has these steps:
+/// - An element with a product number matches by number.
+/// - Other elements match by pricing and start, including ended products.
+/// - The remaining elements match by pricing, if only one unmatched product still bills.
 ///
 /// # Errors
 /// Returns `unknown_product`, `ambiguous_product` and `pricing_mismatch`, with paths below the contract.
@@ -44,7 +48,7 @@ pub(super) fn match_products(
         let same = |product: &&ContractProduct| priced(product, patch) && start_of(product) == Some(start);
         let free: Vec<&ContractProduct> =
             contract.products.iter().filter(same).filter(|product| !matched.contains(&Some(product.no))).collect();
-        // Of several with one start those before were replaced: the newest is meant.
+        // Several products with the same start exist when earlier ones were replaced. Match the newest.
         matched[i] = free.iter().rev().find(|product| still_bills(product, now)).or(free.last()).map(|product| product.no);
     }
     let by_start = matched.clone();

@@ -1,7 +1,8 @@
-//! Edit, cancel and resume → the contract's next version (billing rules 7).
+//! Edits, cancellations and resumptions of a contract (billing rules 7). Each creates the next version.
 //!
-//! What follows for documents isn't decided here: the new plan is all that events, previews and issues read. An
-//! amendment says from when the plan of a product differs, and so which documents have to be looked at.
+//! This module does not decide about documents. Events, previews and issuing read only the new plan.
+//!
+//! An amendment states the first day on which the plan of each product differs, and thereby the documents to check.
 
 mod chain;
 mod matching;
@@ -27,89 +28,89 @@ use crate::refusal::Refusal;
 use crate::text::OneLine;
 use crate::violation::Violations;
 
-/// Why a second cancel is refused.
+/// The error detail of a second cancellation.
 const ENDS_NO_EARLIER: &str = "the contract is cancelled already, and ends no earlier by this";
-/// The field of an edit that says from when it holds.
+/// The field of an edit with its effective date.
 const EFFECTIVE_FROM: &str = "effective_from";
 
-/// From when a change holds.
+/// The effective date of a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EffectiveFrom {
-    /// From each product's next period.
+    /// The next period of each product.
     #[default]
     NextPeriod,
-    /// From the start of each product's current period; products that leave: from tomorrow.
+    /// The start of each product's current period. For removed products, today is the last billed day.
     CurrentPeriod,
-    /// From a day, past or future.
+    /// A date in the past or future.
     Day(NaiveDate),
 }
 
-/// When a cancelled contract ends.
+/// The end of a canceled contract.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CancelAt {
-    /// With each product's current period.
+    /// The end of each product's current period.
     #[default]
     PeriodEnd,
     /// Today.
     Today,
-    /// On a day, past or future.
+    /// A date in the past or future.
     Day(NaiveDate),
 }
 
-/// What an edit asks for.
+/// The request of an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContractEdit {
-    /// Purchase order number.
+    /// The purchase order number.
     pub po_number: Patch<OneLine>,
-    /// The new full list of products; `None` keeps the present one.
+    /// The new full list of products; `None` keeps the current list.
     pub products: Option<Vec<ProductPatch>>,
-    /// From when it holds.
+    /// The effective date.
     pub since: EffectiveFrom,
-    /// The version the edit starts from: it names only what differs from that.
+    /// The version the edit is based on. The edit then contains only differences from that version.
     pub version: Option<u32>,
 }
 
-/// A quantity of a fixed line item to agree on.
+/// A request to change the quantity of a fixed line item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuantityChange {
-    /// Which product.
+    /// The pricing of the product.
     pub pricing_ref: PricingRef,
-    /// Which product, where several have the pricing.
+    /// The start date of the product, if several products have the pricing.
     pub billing_start_date: Option<NaiveDate>,
-    /// Which line item.
+    /// The line item.
     pub line_item_id: LineItemId,
-    /// How many.
+    /// The new quantity.
     pub quantity: Quantity,
-    /// From when; today where it is left out.
+    /// The date of the change. Defaults to today.
     pub from: Option<NaiveDate>,
-    /// Whether that day is kept; else the quantity holds from the next period's first day.
+    /// Whether the quantity applies on that date. Otherwise the quantity applies from the first day of the next period.
     pub prorate: bool,
 }
 
-/// A contract's next version, and from when it differs.
+/// The next version of a contract and the dates of its changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Amendment {
-    /// The contract with its next version; as it was, where nothing changes.
+    /// The contract with its next version, or the unchanged contract if nothing changes.
     pub contract: Contract,
-    /// The products whose plan differs, each with the first day on which it does.
+    /// The products whose plan differs, each with the first changed day.
     pub since: BTreeMap<ProductNo, NaiveDate>,
-    /// The products whose documents change their structure, each with the first day on which they do.
+    /// The products whose documents change their structure, each with the first changed day.
     pub restructured: BTreeMap<ProductNo, NaiveDate>,
 }
 
-/// What a decision about terms needs to know beside the contract.
+/// The context of a decision about terms.
 pub struct AmendmentContext<'a> {
-    /// Today, where a product's terms bill.
+    /// Returns today's date in the time zone of the billing entity of the terms.
     pub today: &'a dyn Fn(&ProductTerms) -> NaiveDate,
-    /// Whether a product has billed or has usage: its first day stands then.
+    /// Returns whether a product has billed or has usage. Its first day is then fixed.
     pub has_begun: &'a dyn Fn(ProductNo) -> bool,
 }
 
-/// The contract after an edit.
+/// Returns the contract after an edit.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] with every violation, [`Refusal::Conflict`] `version_conflict`, `already_started` or
-/// `product_over`.
+/// - Returns [`Refusal::Invalid`] with every violation.
+/// - Returns [`Refusal::Conflict`] with `version_conflict`, `already_started` or `product_over`.
 pub fn edited(
     contract: &Contract,
     edit: &ContractEdit,
@@ -137,14 +138,14 @@ pub fn edited(
     let Some(patches) = &edit.products else { return Ok(draft.done(contract)) };
     let mut matched = match_products(contract, patches, now)?;
     let kept: Vec<ProductNo> = matched.iter().filter_map(|no| *no).collect();
-    // One that is over bills no more, and one that was left out before keeps its end: leaving it out says nothing.
+    // Omitting a product changes nothing if it is over or already removed.
     let is_left_out = |product: &&ContractProduct| !kept.contains(&product.no) && !product.is_removed();
     for product in contract.products.iter().filter(is_left_out).filter(|product| still_bills(product, now)) {
         if let Some(end) = end_of(product, edit.since, now) {
             draft.put(&cut(product, end, EndReason::Removed), end);
         }
     }
-    // With a version, or with a body that says no more than what is wanted, what is said again is no change.
+    // With a version, or without an effective date, repeated values are not changes.
     let compares = edit.version.is_some() || edit.since == EffectiveFrom::NextPeriod;
     let mut found = Violations::none();
     for (i, patch) in patches.iter().enumerate() {
@@ -154,7 +155,7 @@ pub fn edited(
         };
         if let Err(refusal) = decided {
             let Refusal::Invalid(violations) = refusal else { return Err(refusal) };
-            // The day is the edit's own field, whichever product it doesn't fit.
+            // The effective date is a field of the edit itself, not of the product.
             let is_day = violations.iter().all(|violation| violation.path == [EFFECTIVE_FROM]);
             let below = ["products", &i.to_string()];
             found.extend_below(if is_day { &[] } else { &below }, violations);
@@ -166,11 +167,11 @@ pub fn edited(
     Ok(amendment)
 }
 
-/// The contract after a cancel.
+/// Returns the contract after a cancellation.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for a last day outside the contract, [`Refusal::Conflict`] `contract_over` when it isn't shorter
-/// for it.
+/// - Returns [`Refusal::Invalid`] for a last day outside the contract.
+/// - Returns [`Refusal::Conflict`] with `contract_over` when the cancellation does not shorten the contract.
 pub fn cancelled(
     contract: &Contract,
     last_day: CancelAt,
@@ -206,7 +207,7 @@ pub fn cancelled(
     Ok(draft.done(contract))
 }
 
-/// The contract after a cancel was taken back: what was planned before it goes on.
+/// Returns the contract after the cancellation is reversed. The plan before the cancellation is in force again.
 pub fn resumed(contract: &Contract) -> Amendment {
     let mut draft = VersionBuilder::of(contract, EndReason::Removed);
     let before = before_cancel(contract);
@@ -220,10 +221,11 @@ pub fn resumed(contract: &Contract) -> Amendment {
     draft.done(contract)
 }
 
-/// The contract with one more step of a line item's quantity.
+/// Returns the contract with one more quantity step of a line item.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for a product or line item that isn't there, and a day outside the product's.
+/// - Returns [`Refusal::Invalid`] for an unknown product or line item.
+/// - Returns [`Refusal::Invalid`] for a day outside the billed days of the product.
 pub fn with_quantity(contract: &Contract, change: &QuantityChange, now: &AmendmentContext<'_>) -> Result<Amendment, Refusal> {
     let is_meant = |product: &&ContractProduct| {
         product.newest_terms().is_some_and(|terms| terms.pricing.pricing_ref == change.pricing_ref)
@@ -272,7 +274,7 @@ pub fn with_quantity(contract: &Contract, change: &QuantityChange, now: &Amendme
     Ok(draft.done(contract))
 }
 
-/// The version before the cancel that is in effect.
+/// Returns the version before the cancellation in effect.
 fn before_cancel(contract: &Contract) -> u32 {
     let cancels = |version: u32| {
         let of_version = contract.products.iter().flat_map(|product| &product.segments).filter(|s| s.version == version);
@@ -290,7 +292,8 @@ fn still_bills(product: &ContractProduct, now: &AmendmentContext<'_>) -> bool {
     both.is_some_and(|(billed, terms)| (now.today)(terms) < billed.end())
 }
 
-/// The first day a product isn't billed any more when it ends; `None` of one that is over by then.
+/// Returns the day from which a removed product is no longer billed. Returns `None` if the product is already over by
+/// then.
 fn end_of(product: &ContractProduct, since: EffectiveFrom, now: &AmendmentContext<'_>) -> Option<NaiveDate> {
     let (terms, billed) = (product.newest_terms()?, product.billed()?);
     let today = (now.today)(terms);

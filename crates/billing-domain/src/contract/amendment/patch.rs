@@ -1,4 +1,4 @@
-//! Elements of edits → terms (billing rules 7).
+//! Application of an edit's elements to terms (billing rules 7).
 
 use chrono::NaiveDate;
 
@@ -22,64 +22,65 @@ use crate::violation::Violations;
 /// One element of an edit's `products`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProductPatch {
-    /// Which product; where it is left out, pricing and start tell.
+    /// The product number. Without it, pricing and start identify the product.
     pub product_no: Option<ProductNo>,
-    /// Which product, together with `billing_start_date` where that is ambiguous.
+    /// The pricing. It identifies the product, together with `billing_start_date` if ambiguous.
     pub pricing_ref: PricingRef,
-    /// First day billed.
+    /// The first billed day.
     pub billing_start_date: Option<NaiveDate>,
-    /// Last day billed.
+    /// The last billed day.
     pub billing_end_date: Option<NaiveDate>,
-    /// Whether prices, minimum fee and, where all were taken, line items are as the pricing has them now.
+    /// Whether to copy the current prices and minimum fee of the pricing. If all line items were selected, their list is
+    /// copied, too.
     pub reprice: bool,
-    /// The selected line items; cleared: all of the pricing's.
+    /// The selected line items. Clearing selects all line items of the pricing.
     pub line_items: Patch<Vec<RequestedLineItem>>,
-    /// The least a period costs; cleared: the pricing's.
+    /// The minimum fee of a period. Clearing restores the fee of the pricing.
     pub minimum_fee: Patch<Price>,
-    /// Supplier entity.
+    /// The supplier entity.
     pub entity_ref: Patch<EntityRef>,
-    /// Interval of invoices.
+    /// The invoice interval.
     pub billing_cycle: Patch<BillingCycle>,
-    /// Date of the first invoice.
+    /// The date of the first invoice.
     pub issue_day: Patch<NaiveDate>,
-    /// Timing of payment.
+    /// The payment time.
     pub payment_time: Patch<PaymentTime>,
-    /// Tax in percent.
+    /// The tax rate in percent.
     pub tax: Patch<Percentage>,
-    /// Discount in percent.
+    /// The discount in percent.
     pub discount: Patch<Percentage>,
-    /// Net terms.
+    /// The net terms.
     pub net_terms: Patch<NetTerms>,
-    /// Free text for the document.
+    /// The note on the document.
     pub note: Patch<Prose>,
-    /// Bank account.
+    /// The bank account.
     pub bank_transfer: Patch<BankTransferDetails>,
-    /// Online payment.
+    /// The online payment details.
     pub online: Patch<OnlinePaymentDetails>,
-    /// Crypto wallet.
+    /// The crypto wallet.
     pub crypto: Patch<CryptoDetails>,
-    /// How it is taxed at a rate of 0.
+    /// The tax treatment at a rate of 0.
     pub treatment: TaxTreatmentPatch,
-    /// What the payer wants to find on its documents.
+    /// The buyer reference shown on documents.
     pub buyer_reference: Patch<BuyerReference>,
 }
 
-/// How something is taxed, field by field.
+/// A patch of a tax treatment, field by field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaxTreatmentPatch {
-    /// The category.
+    /// The tax category.
     pub category: Patch<TaxCategory>,
-    /// The reason, as a code.
+    /// The exemption reason as a code.
     pub exemption_code: Patch<ExemptionCode>,
-    /// The reason, in words.
+    /// The exemption reason as text.
     pub exemption_reason: Patch<OneLine>,
 }
 
 impl TaxTreatmentPatch {
-    /// A patch that says nothing.
+    /// A patch without changes.
     const KEEP: Self = Self { category: Patch::Keep, exemption_code: Patch::Keep, exemption_reason: Patch::Keep };
 
-    /// The treatment after the edit.
+    /// Returns the tax treatment after the edit.
     pub fn apply(self, present: TaxBasis) -> TaxBasis {
         TaxBasis {
             category: self.category.apply(present.category),
@@ -88,19 +89,20 @@ impl TaxTreatmentPatch {
         }
     }
 
-    /// A category and its reason are one value: what repeats both says nothing, what changes one says both.
+    /// Removes a patch that changes nothing. Category and reason are one value, so a patch that changes one of them stays
+    /// whole.
     pub(super) fn unless(self, agreed: &TaxBasis) -> Self {
         if self.clone().apply(agreed.clone()) == *agreed { Self::default() } else { self }
     }
 }
 
-/// A patch of a field that has a default: clearing it states that.
+/// Replaces the clearing of a field with its default.
 fn defaulted<T: Default>(patch: Patch<T>) -> Patch<T> {
     if matches!(patch, Patch::Clear) { Patch::Set(T::default()) } else { patch }
 }
 
 impl ProductPatch {
-    /// A patch that says nothing but which product it is.
+    /// Returns a patch that only identifies its product.
     pub const fn of(pricing_ref: PricingRef) -> Self {
         Self {
             product_no: None,
@@ -126,12 +128,13 @@ impl ProductPatch {
         }
     }
 
-    /// Whether its list names the line items of terms only because it has to: it is about their values.
+    /// Returns whether the patch lists exactly the agreed line items. Such a list changes values of line items, not their
+    /// selection.
     pub(super) fn chooses_no_line_items(&self, newest: &ProductTerms) -> bool {
         matches!(&self.line_items, Patch::Set(items) if !self.reprice && newest.has_line_items(items))
     }
 
-    /// Without what the newest agreed terms say already.
+    /// Removes the values that equal the newest agreed terms.
     pub(super) fn beyond(self, agreed: &ProductTerms) -> Self {
         let range = agreed.schedule.range();
         let line_items = match self.line_items {
@@ -170,7 +173,7 @@ impl ProductPatch {
         }
     }
 
-    /// What it says of the line items that terms have, and no other choice of them.
+    /// Restricts the patch to the line items of the terms and keeps their selection.
     pub(super) fn for_line_items_of(mut self, terms: &ProductTerms) -> Self {
         if let Patch::Set(given) = &mut self.line_items {
             let said = |item: &SelectedLineItem| given.iter().find(|given| given.id == item.id).cloned();
@@ -180,7 +183,7 @@ impl ProductPatch {
         self
     }
 
-    /// Terms with the fields that hold whatever the day.
+    /// Applies the fields that do not depend on a day to terms.
     pub(super) fn timeless_onto(&self, terms: &ProductTerms) -> ProductTerms {
         let mut terms = terms.clone();
         terms.note = self.note.clone().apply(terms.note);
@@ -201,7 +204,7 @@ impl ProductPatch {
         terms
     }
 
-    /// Terms with every field the patch names in its place; what it doesn't name is as agreed (billing rules 7).
+    /// Applies every field of the patch to terms. Other fields stay as agreed (billing rules 7).
     pub(super) fn onto(
         &self,
         present: &ProductTerms,
@@ -219,7 +222,7 @@ impl ProductPatch {
                 terms.pricing = FrozenPricing { minimum_fee, ..FrozenPricing::of(pricing) };
             }
             let items = terms.line_items.clone();
-            // One that these terms don't have is as the pricing has it now, or else as it was ever agreed.
+            // A line item that these terms lack is copied from the pricing, or else from its last agreed terms.
             let agreed = |id: &LineItemId| {
                 let listed = pricing.content.line_items.iter().find(|item| item.id == *id);
                 let ever = || product.terms().filter_map(|terms| terms.line_item(id)).last().filter(|_| listed.is_none());
@@ -227,7 +230,7 @@ impl ProductPatch {
                 let now = listed.filter(|_| self.reprice).and_then(|item| freeze(item, &catalog.usage_products).ok());
                 Some(now.map_or_else(|| agreed.clone(), |now| keeping_quantities(now, agreed)))
             };
-            // Who names what was agreed takes no other choice.
+            // Listing exactly the agreed line items does not change the selection.
             terms.all_line_items = match &self.line_items {
                 Patch::Set(items) => terms.all_line_items && terms.has_line_items(items),
                 Patch::Clear => true,
@@ -241,7 +244,7 @@ impl ProductPatch {
             };
             match select(wanted.as_deref(), pricing, &catalog.usage_products, agreed) {
                 Ok(mut items) => {
-                    // Another order of the same line items is no change.
+                    // A different order of the same line items is not a change.
                     let place = |item: &SelectedLineItem| terms.line_items.iter().position(|was| was.id == item.id);
                     if items.len() == terms.line_items.len() && items.iter().all(|item| place(item).is_some()) {
                         items.sort_by_key(place);

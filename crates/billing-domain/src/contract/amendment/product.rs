@@ -1,4 +1,4 @@
-//! One element of an edit → its product's next terms (billing rules 7).
+//! Application of one element of an edit to its product (billing rules 7).
 
 use chrono::NaiveDate;
 
@@ -15,7 +15,7 @@ use crate::refusal::Refusal;
 use crate::tax::TaxBasis;
 use crate::violation::Violations;
 
-/// Adds the product of an element that matches none, and returns its number.
+/// Adds the product of an unmatched element and returns its number.
 ///
 /// # Errors
 /// Returns every violation, with paths below the element.
@@ -58,14 +58,14 @@ pub(super) fn add_product(draft: &mut VersionBuilder, patch: &ProductPatch, cata
     Ok(no)
 }
 
-/// What an element asks of its product, and what the answer depends on.
+/// A requested change of a product with its context.
 struct Change<'a> {
     product: &'a ContractProduct,
-    /// The product as the change finds it: put back where it was left out.
+    /// The product before the change. A removed product is restored first.
     base: ContractProduct,
     newest: &'a ProductTerms,
     patch: ProductPatch,
-    /// Whether line items stay those of the terms in force.
+    /// Whether the line items stay those of the terms in force.
     keeps_line_items: bool,
     since: EffectiveFrom,
     catalog: &'a Catalog,
@@ -73,10 +73,12 @@ struct Change<'a> {
     has_begun: bool,
 }
 
-/// Changes a product's plan as an element of an edit says. `compares`: what equals the newest agreed terms says nothing.
+/// Changes the plan of a product by an element of an edit. With `compares`, values that equal the newest agreed terms are
+/// ignored.
 ///
 /// # Errors
-/// Returns every violation, with paths below the element, `already_started` and `product_over`.
+/// - Returns every violation, with paths below the element.
+/// - Returns `already_started` and `product_over`.
 pub(super) fn amend_product(
     draft: &mut VersionBuilder,
     product: &ContractProduct,
@@ -92,7 +94,7 @@ pub(super) fn amend_product(
     let billed = product.billed();
     let is_over = billed.is_some_and(|billed| today >= billed.end());
     let goes_on = is_over && patch.billing_end_date > billed.map(Period::last_day);
-    // One that is put back before its end has come goes on as if nothing was.
+    // A product that is restored before its end continues as if it had not been removed.
     let is_back = billed.is_none() || (product.is_removed() && (!is_over || goes_on));
     let base = if is_back { before_removal(product) } else { present(product) };
     let change = Change { product, base, newest, patch, keeps_line_items, since, catalog, today, has_begun };
@@ -110,19 +112,21 @@ pub(super) fn amend_product(
 }
 
 impl Change<'_> {
-    /// The first day, where it moves.
+    /// Returns the first day, if it moves.
     fn new_start(&self) -> Option<NaiveDate> {
         self.patch.billing_start_date.filter(|start| Some(*start) != start_of(self.product))
     }
 
-    /// The last day, where it alone moves. One that is over keeps it by naming the day on which it ended, too.
+    /// Returns the last day, if only the last day moves. For an ended product, the actual end date also counts as
+    /// unchanged.
     fn new_last_day(&self) -> Option<NaiveDate> {
         let ended = self.product.billed().filter(|billed| self.today >= billed.end()).map(Period::last_day);
         let kept = [Some(self.newest.schedule.range().last_day()), ended];
         self.patch.billing_end_date.filter(|last| self.new_start().is_none() && !kept.contains(&Some(*last)))
     }
 
-    /// Moves the first day of a product that hasn't begun, or lets one come back that was annulled before it billed a day.
+    /// Moves the first day of a product that has not begun. Also restores a product that was removed before it billed a
+    /// day.
     fn begin_anew(&self, draft: &mut VersionBuilder) -> Result<(), Refusal> {
         let next = self.dated(&self.timeless()?, NaiveDate::MIN)?;
         let first = next.billed().or(self.product.billed()).map_or(self.newest.schedule.range().start(), Period::start);
@@ -130,7 +134,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Lets a product that is over go on. What it billed stays, and days between aren't billed.
+    /// Continues a product that is over. Billed days stay billed, and the days in between are not billed.
     fn go_on(&self, draft: &mut VersionBuilder, billed: Period) -> Result<(), Refusal> {
         let EffectiveFrom::Day(day) = self.since else {
             let (reference, last) = (&self.patch.pricing_ref, billed.last_day());
@@ -144,7 +148,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Changes the terms from the day that is asked for; ends, quantities and notes have their own.
+    /// Changes the terms from the effective date. Ends, quantities and notes have their own dates.
     fn change_from_a_day(&self, draft: &mut VersionBuilder, billed: Period) -> Result<(), Refusal> {
         self.refuse_early_end(billed)?;
         let planned = present(&self.timeless()?);
@@ -169,14 +173,14 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// A day of today's period; where there is none, the first day of the next one.
+    /// Returns a day derived from today's period. Without such a period, returns the first day of the next period.
     fn next_start(&self, product: &ContractProduct, of_current: impl Fn(Period) -> NaiveDate) -> Option<NaiveDate> {
         let current = product.period_at(self.today).map(|current| of_current(current.days()));
         current.or_else(|| product.period_after(self.today).map(|next| next.start()))
     }
 
-    /// Refuses an end that changes days before the product's next period, unless a day before them or the current period is
-    /// asked for (billing rules 7).
+    /// Rejects an end that changes days before the product's next period, unless the effective date explicitly allows it
+    /// (billing rules 7).
     fn refuse_early_end(&self, billed: Period) -> Result<(), Refusal> {
         let Some(last) = self.new_last_day().filter(|_| self.has_begun && self.today >= billed.start()) else { return Ok(()) };
         let first = billed.end().min(day_after(last));
@@ -197,7 +201,7 @@ impl Change<'_> {
         Err(Refusal::field(&["billing_end_date"], "ends_before_next_period", detail))
     }
 
-    /// Refuses a day on which terms would change within a period (billing rules 7).
+    /// Rejects an effective date that would change terms within a period (billing rules 7).
     fn refuse_split(&self, planned: &ContractProduct, next: &ContractProduct, from: NaiveDate) -> Result<(), Refusal> {
         let begins = |product: &ContractProduct| product.segments.iter().any(|segment| segment.in_force_from == from);
         match planned.period_at(from).filter(|period| period.start() != from) {
@@ -210,7 +214,8 @@ impl Change<'_> {
         }
     }
 
-    /// The product with what an edit changes whatever the day: notes, net terms, payment details, quantities and the end.
+    /// Returns the product with the changes that do not depend on a day: notes, net terms, payment details, quantities
+    /// and the end.
     fn timeless(&self) -> Result<ContractProduct, Refusal> {
         let (mut next, last_day) = (self.base.clone(), self.new_last_day());
         if let (Some(last), Some(terms)) = (last_day, next.newest_terms()) {
@@ -219,7 +224,7 @@ impl Change<'_> {
                 let detail = format!("must be before {}, because it is billed once: add another element", schedule.anchor());
                 return Err(Refusal::field(&["billing_end_date"], "not_retroactive", detail));
             }
-            // The terms' own end takes the place of the one by which it was left out.
+            // The end of the terms replaces the end from the removal.
             take_end(&mut next);
         }
         for terms in next.segments.iter_mut().filter_map(|segment| segment.agreed.terms_mut()) {
@@ -233,7 +238,7 @@ impl Change<'_> {
         Ok(next)
     }
 
-    /// The product with an edit's other fields in it from a day on, also in what was planned for later.
+    /// Returns the product with the other changes of the edit from a day on, including in later planned terms.
     fn dated(&self, base: &ContractProduct, from: NaiveDate) -> Result<ContractProduct, Violations> {
         let mut segments: Vec<Segment> = Vec::with_capacity(base.segments.len() + 1);
         let until = base.segments.iter().skip(1).map(|next| next.in_force_from).chain([NaiveDate::MAX]);
@@ -246,7 +251,7 @@ impl Change<'_> {
             let patch = if self.keeps_line_items { patch.for_line_items_of(old) } else { patch };
             let terms = patch.onto(old, self.product, self.catalog)?;
             let start = terms.schedule.range().start();
-            // Where the first day moves, the first terms move with it.
+            // If the first day moves, the first terms move with it.
             let begins = if segments.is_empty() && from <= segment.in_force_from { start } else { segment.in_force_from };
             if segment.in_force_from < from {
                 segments.push(segment.clone());
@@ -254,7 +259,7 @@ impl Change<'_> {
             let agreed = SegmentTerms::Billed(Box::new(terms));
             segments.push(Segment { version: 0, in_force_from: begins.max(from).max(start), agreed });
         }
-        // After the last day there is nothing that it could change.
+        // Changes after the last day have no effect.
         let is_over = base.billed().is_some_and(|billed| from >= billed.end());
         Ok(if is_over { base.clone() } else { ContractProduct { no: base.no, segments } })
     }
