@@ -49,7 +49,7 @@ BY_CREATION = " ORDER BY created_at, document_id LIMIT 21"
 LISTS = [
     ("the first page", "", BY_CREATION),
     ("a page after a cursor, in the middle", " AND (created_at, document_id) > ({at:half}, {id:half})", BY_CREATION),
-    ("the page there by its number", "", BY_CREATION + " OFFSET {half}"),
+    ("the same page by its page number", "", BY_CREATION + " OFFSET {half}"),
     ("by issue date", " AND issue_date IS NOT NULL", " ORDER BY issue_date, document_id LIMIT 21"),
     ("by issue date, the latest first, in the middle",
      " AND issue_date IS NOT NULL AND (issue_date, document_id) < ({day:21200}, {id:half})",
@@ -57,12 +57,12 @@ LISTS = [
     ("by due date", " AND due_date IS NOT NULL", " ORDER BY due_date, document_id LIMIT 21"),
     ("the largest amounts", " AND total_minor IS NOT NULL",
      " ORDER BY currency DESC, total_minor DESC, document_id DESC LIMIT 21"),
-    ("a number", " AND number_prefix = 'UB' AND kind = 'INVOICE' AND sequence = {half}",
+    ("a document number", " AND number_prefix = 'UB' AND kind = 'INVOICE' AND sequence = {half}",
      " ORDER BY {few}created_at, {few}document_id LIMIT 21"),
     ("a purchase order number", " AND po_number = 'PO-77'", BY_CREATION),
     ("a customer", "+ AND customer_id = {id:77}", BY_CREATION),
     ("a contract", "+ AND customer_id = {id:16} AND contract_id = {id:77}", BY_CREATION),
-    ("an entity that bills little", " AND entity_ref = 'rare'", BY_CREATION),
+    ("an entity with few documents", " AND entity_ref = 'rare'", BY_CREATION),
     ("drafts", " AND lifecycle = 'DRAFT' AND lifecycle <> 'ISSUED'", BY_CREATION),
     ("credits", " AND kind = 'CREDIT' AND kind <> 'INVOICE'", BY_CREATION),
     ("adjustments", " AND purpose = 'ADJUSTMENT' AND purpose <> 'REGULAR'", BY_CREATION),
@@ -70,12 +70,12 @@ LISTS = [
     ("issued on a day", " AND issue_date >= {day:21000} AND issue_date <= {day:21000}", BY_CREATION),
     ("due in a week, by due date", " AND due_date >= {day:21000} AND due_date <= {day:21006} AND due_date IS NOT NULL",
      " ORDER BY due_date, document_id LIMIT 21"),
-    ("changed since lately", " AND updated_at >= {at:lately}", BY_CREATION),
-    ("periods of a day", " AND period_start >= {day:21000} AND period_start <= {day:21000}", BY_CREATION),
-    ("with something due, by due date", " AND amount_due_minor > 0 AND due_date IS NOT NULL",
+    ("recently changed", " AND updated_at >= {at:lately}", BY_CREATION),
+    ("periods that begin on a day", " AND period_start >= {day:21000} AND period_start <= {day:21000}", BY_CREATION),
+    ("with an amount due, by due date", " AND amount_due_minor > 0 AND due_date IS NOT NULL",
      " ORDER BY due_date, document_id LIMIT 21"),
     ("overdue", " AND amount_due_minor > 0 AND due_date < {day:20600} AND due_date < {day:20600}", BY_CREATION),
-    ("issued invoices that nothing is paid of",
+    ("issued invoices without payments and credits",
      " AND kind = 'INVOICE' AND lifecycle = 'ISSUED' AND paid_minor + credits_minor = 0 AND amount_due_minor > 0", BY_CREATION),
 ]
 CONTRACTS = "FROM contracts WHERE organization_id = {org}"
@@ -83,7 +83,7 @@ OTHERS = [
     ("contracts by number", "SELECT contract_id " + CONTRACTS + " AND number = 77 ORDER BY {few}created_at, contract_id LIMIT 20"),
     ("contracts by purchase order number",
      "SELECT contract_id " + CONTRACTS + " AND po_number = 'PO-77' ORDER BY created_at, contract_id LIMIT 20"),
-    ("cancelled contracts",
+    ("canceled contracts",
      "SELECT contract_id " + CONTRACTS + " AND cancelled_at IS NOT NULL AND (last_day IS NULL OR last_day < {day:22000})"
      " ORDER BY created_at, contract_id LIMIT 20"),
     ("contracts that end before a day",
@@ -101,7 +101,7 @@ OTHERS = [
     ("count and totals of all",
      "SELECT currency, count(*), sum(CASE WHEN lifecycle = 'VOID' THEN 0 WHEN kind = 'CREDIT' THEN -total_minor ELSE total_minor END),"
      " sum(amount_due_minor) " + FROM + " GROUP BY currency"),
-    ("count and totals of what is overdue",
+    ("count and totals of overdue documents",
      "SELECT currency, count(*), sum(total_minor), sum(amount_due_minor) " + FROM +
      " AND amount_due_minor > 0 AND due_date < {day:20600} GROUP BY currency"),
 ]
