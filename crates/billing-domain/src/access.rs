@@ -1,4 +1,4 @@
-//! Who may do what: administrators, API keys, sessions, scopes. Secrets appear here as digests only.
+//! Access control: administrators, API keys, sessions, scopes and roles. Passwords and tokens appear as digests only.
 
 use std::fmt;
 
@@ -9,16 +9,16 @@ use crate::calendar::Timestamp;
 use crate::refs::{AdminRef, ApiKeyRef, OrganizationId, SessionRef};
 use crate::text::OneLine;
 
-/// The fewest bytes of an administrator's password; shorter ones are guessed.
+/// The minimum length of an administrator's password in bytes. Shorter passwords are easy to guess.
 pub const MIN_PASSWORD_BYTES: usize = 12;
-/// The most bytes of an administrator's password; bcrypt reads no further.
+/// The maximum length of an administrator's password in bytes. Bcrypt ignores further bytes.
 pub const MAX_PASSWORD_BYTES: usize = 72;
-/// How long a session lasts at most, in seconds.
+/// The maximum lifetime of a session, in seconds.
 pub const SESSION_ABSOLUTE_SECONDS: i64 = 8 * 3600;
-/// How long a session lasts without a request, in seconds.
+/// The time in seconds after which a session without requests ends.
 pub const SESSION_IDLE_SECONDS: i64 = 30 * 60;
 
-/// Somebody who has shown who they are, and where.
+/// An authenticated actor and its organization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
     organization: OrganizationId,
@@ -29,7 +29,7 @@ pub struct Principal {
 }
 
 impl Principal {
-    /// Software that has shown a token of its key.
+    /// Creates the principal of a client that presented a token of this key.
     pub fn of_key(key: &ApiKey) -> Self {
         Self {
             organization: key.organization,
@@ -40,7 +40,7 @@ impl Principal {
         }
     }
 
-    /// An administrator who is logged in.
+    /// Creates the principal of an administrator who is logged in.
     pub fn of_administrator(administrator: &Administrator) -> Self {
         Self {
             organization: administrator.organization,
@@ -51,37 +51,37 @@ impl Principal {
         }
     }
 
-    /// Whoever runs the service's commands: the database is theirs, so they may do everything in any organization.
+    /// Creates the principal of the command line. It may do everything in any organization, because its user has database access.
     pub fn of_command_line(organization: OrganizationId) -> Self {
         Self { organization, actor: Actor::Service, role: None, scopes: Scopes::all(), request_id: None }
     }
 
-    /// The same, with the request that they make.
+    /// Returns this principal with the id of its request.
     pub fn by_request(self, request_id: Option<RequestId>) -> Self {
         Self { request_id, ..self }
     }
 
-    /// The request that they make, where it is one.
+    /// Returns the id of the principal's request, or `None` outside a request.
     pub const fn request_id(&self) -> Option<&RequestId> {
         self.request_id.as_ref()
     }
 
-    /// Whose data they may see.
+    /// Returns the organization whose data the principal may access.
     pub const fn organization(&self) -> OrganizationId {
         self.organization
     }
 
-    /// Who they are.
+    /// Returns the actor.
     pub const fn actor(&self) -> Actor {
         self.actor
     }
 
-    /// An administrator's role.
+    /// Returns the role of an administrator, or `None` for other actors.
     pub const fn role(&self) -> Option<Role> {
         self.role
     }
 
-    /// Whether they have what something needs.
+    /// Returns whether the principal has a permission.
     pub fn has(&self, need: Permission) -> bool {
         match (need, self.actor, self.role) {
             (Permission::Scope(scope), _, _) => self.scopes.allow(scope),
@@ -93,22 +93,22 @@ impl Principal {
     }
 }
 
-/// The most characters of a [`RequestId`].
+/// The maximum length of a [`RequestId`] in characters.
 pub const MAX_REQUEST_ID_CHARS: usize = 128;
 
-/// Names a request, in logs and headers: letters and digits of ASCII, and `. _ : - / + =`.
+/// The id of a request in logs and headers: ASCII letters and digits, and `. _ : - / + =`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(Box<str>);
 
 impl RequestId {
-    /// Reads one; `None` where it can't stand in a log and a header as it is.
+    /// Parses a request id. Returns `None` if the text isn't safe in logs and headers.
     pub fn parse(text: &str) -> Option<Self> {
         let is_taken = (1..=MAX_REQUEST_ID_CHARS).contains(&text.len())
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-' | b'/' | b'+' | b'='));
         is_taken.then(|| Self(text.into()))
     }
 
-    /// The text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -120,19 +120,19 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// What somebody must have to be let do something.
+/// A permission that an operation requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
-    /// They are a person, whatever their role: it is about their own account.
+    /// An administrator of any role. Operations on the administrator's own account require it.
     Administrator,
-    /// They are an owner, or the service itself: no key does, whatever its scopes.
+    /// An administrator with the role owner, or the command line. No API key has it, regardless of its scopes.
     Owner,
-    /// This scope; an administrator has those of their role.
+    /// A scope. An administrator has the scopes of the role.
     Scope(Scope),
 }
 
 impl Permission {
-    /// The least role of an administrator who has it.
+    /// Returns the lowest role that has this permission.
     pub fn role(self) -> Role {
         let has = |role: &Role| match self {
             Self::Administrator => true,
@@ -153,14 +153,14 @@ impl fmt::Display for Permission {
     }
 }
 
-/// Who did something.
+/// The actor of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Actor {
-    /// Software, by its key.
+    /// A client with an API key.
     ApiKey(ApiKeyRef),
-    /// A person.
+    /// An administrator.
     Admin(AdminRef),
-    /// The service itself: the billing run, and its commands.
+    /// The service itself: its billing runs and commands.
     Service,
 }
 
@@ -174,16 +174,16 @@ impl fmt::Display for Actor {
     }
 }
 
-/// Not the text of an [`Actor`].
+/// The error for text that isn't an [`Actor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("not an actor")]
 pub struct ActorError;
 
 impl Actor {
-    /// Reads what [`Display`](fmt::Display) writes.
+    /// Parses the output of [`Display`](fmt::Display).
     ///
     /// # Errors
-    /// [`ActorError`] for anything else.
+    /// Returns [`ActorError`] for any other text.
     pub fn parse(text: &str) -> Result<Self, ActorError> {
         match text.split_once(':') {
             Some(("api_key", key)) => ApiKeyRef::parse(key).map(Self::ApiKey).map_err(|_| ActorError),
@@ -195,26 +195,26 @@ impl Actor {
     }
 }
 
-/// One thing a key may do.
+/// A scope of an API key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// Report usage.
+    /// Records, changes and deletes usage.
     UsageWrite,
-    /// Make and change contracts.
+    /// Creates and changes contracts.
     ContractsWrite,
-    /// Make and change customers, entities, usage products, pricings and formats.
+    /// Creates and changes customers, entities, usage products, pricings and formats.
     CatalogWrite,
-    /// Issue, void and settle documents; run the billing.
+    /// Issues, voids and settles documents, and starts billing runs.
     DocumentsWrite,
-    /// Read everything.
+    /// Reads all data.
     Read,
 }
 
 impl Scope {
-    /// Every scope, in the order they are shown.
+    /// All scopes in display order.
     pub const ALL: [Self; 5] = [Self::UsageWrite, Self::ContractsWrite, Self::CatalogWrite, Self::DocumentsWrite, Self::Read];
 
-    /// Its word.
+    /// Returns the word of the scope in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::UsageWrite => "usage:write",
@@ -225,7 +225,7 @@ impl Scope {
         }
     }
 
-    /// By its word.
+    /// Parses the word of a scope. Returns `None` for any other word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.as_str() == word)
     }
@@ -236,45 +236,45 @@ impl Scope {
 pub struct Scopes(Vec<Scope>);
 
 impl Scopes {
-    /// Everything.
+    /// Returns a set of all scopes.
     pub fn all() -> Self {
         Self(Scope::ALL.to_vec())
     }
 
-    /// These, each once.
+    /// Returns a set of the given scopes, without duplicates.
     pub fn of(scopes: &[Scope]) -> Self {
         Self(Scope::ALL.into_iter().filter(|scope| scopes.contains(scope)).collect())
     }
 
-    /// Whether a scope is in it.
+    /// Returns whether the set contains a scope.
     pub fn allow(&self, scope: Scope) -> bool {
         self.0.contains(&scope)
     }
 
-    /// The scopes, in the order they are shown.
+    /// Iterates over the scopes in display order.
     pub fn iter(&self) -> impl Iterator<Item = Scope> + '_ {
         self.0.iter().copied()
     }
 }
 
-/// What an administrator may do. Each may do all that the one before it may.
+/// A role of an administrator. Each role includes the permissions of the previous role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
-    /// Read everything but who may do what.
+    /// Reads all data except administrators and API keys.
     Read,
-    /// Issue, void and settle documents, too; run the billing.
+    /// Also issues, voids and settles documents, and starts billing runs.
     Finance,
-    /// Report usage, and make and change catalog and contracts, too.
+    /// Also records usage, and creates and changes the catalog and contracts.
     Operator,
-    /// Manage administrators and API keys, too.
+    /// Also manages administrators and API keys.
     Owner,
 }
 
 impl Role {
-    /// Every role, the least first.
+    /// All roles, from the lowest to the highest.
     pub const ALL: [Self; 4] = [Self::Read, Self::Finance, Self::Operator, Self::Owner];
 
-    /// Its word.
+    /// Returns the word of the role in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -284,12 +284,12 @@ impl Role {
         }
     }
 
-    /// By its word.
+    /// Parses the word of a role. Returns `None` for any other word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.as_str() == word)
     }
 
-    /// What it may do of what keys may.
+    /// Returns the scopes of the role.
     pub fn scopes(self) -> Scopes {
         match self {
             Self::Read => Scopes::of(&[Scope::Read]),
@@ -305,7 +305,7 @@ impl fmt::Display for Role {
     }
 }
 
-/// SHA-256 of a secret: what a store keeps of it.
+/// The SHA-256 digest of a secret. The store contains only the digest.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SecretDigest(pub [u8; 32]);
 
@@ -315,56 +315,57 @@ impl fmt::Debug for SecretDigest {
     }
 }
 
-/// A key that software reports with.
+/// An API key of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiKey {
-    /// Reference of the record.
+    /// The reference of the key.
     pub api_key_ref: ApiKeyRef,
-    /// Whose it is.
+    /// The organization of the key.
     pub organization: OrganizationId,
-    /// The log-in name: 20 characters `A–Z 0–9`.
+    /// The user name of the key: 20 characters `A–Z 0–9`.
     pub api_key: String,
-    /// Of its password.
+    /// The digest of the key's password.
     pub password_digest: SecretDigest,
-    /// What people call it.
+    /// The display name.
     pub name: Option<OneLine>,
-    /// What it may do.
+    /// The scopes of the key.
     pub scopes: Scopes,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Timestamp,
-    /// When a request last came with it or a token of it, within about a minute.
+    /// The time of the last request with the key or one of its tokens, accurate to about a minute.
     pub last_used_at: Option<Timestamp>,
-    /// When it stops working.
+    /// The time from which the key is invalid, or `None` if it doesn't expire.
     pub expires_at: Option<Timestamp>,
-    /// The key that takes its place.
+    /// The key that replaces this key.
     pub successor: Option<ApiKeyRef>,
 }
 
-/// The longest that a key may go on working beside its successor, in hours.
+/// The maximum time in hours that a replaced key stays valid beside its successor.
 pub const MAX_OVERLAP_HOURS: u16 = 720;
-/// How long it does where nobody says how long, in hours.
+/// The default time in hours that a replaced key stays valid beside its successor.
 pub const DEFAULT_OVERLAP_HOURS: u16 = 24;
 
 impl ApiKey {
-    /// Whether it still works.
+    /// Returns whether the key is valid at an instant.
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.expires_at.is_none_or(|expires_at| now < expires_at)
     }
 
-    /// When a successor made now ends, where nobody says when: after as long as this one was made for.
+    /// Returns the default expiry of a successor that is created now. The successor gets the lifetime of this key. `None` means no
+    /// expiry.
     pub fn successors_end(&self, now: Timestamp) -> Option<Timestamp> {
         let micros = self.expires_at?.as_micros() - self.created_at.as_micros();
         Some(now.plus_seconds(micros / 1_000_000))
     }
 
-    /// Gives its place to another from an instant on; what ends earlier still does.
+    /// Sets the successor and ends this key at `at`, unless it expires earlier.
     pub fn rotate_to(&mut self, successor: ApiKeyRef, at: Timestamp) {
         self.successor = Some(successor);
         self.expires_at = Some(self.expires_at.map_or(at, |ends| ends.min(at)));
     }
 }
 
-/// A password's bcrypt hash. Not a secret by itself, but nobody's business.
+/// The bcrypt hash of a password. It isn't a secret, but debug output hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PasswordHash(pub String);
 
@@ -377,56 +378,56 @@ impl fmt::Debug for PasswordHash {
 /// A person who manages an organization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Administrator {
-    /// Reference.
+    /// The reference of the administrator.
     pub admin_ref: AdminRef,
-    /// Whose data they manage.
+    /// The organization that the administrator manages.
     pub organization: OrganizationId,
-    /// Log-in name, in lower case; unique in the installation.
+    /// The log-in name in lower case, unique in the installation.
     pub email: OneLine,
-    /// What they may do.
+    /// The role.
     pub role: Role,
-    /// Of the password.
+    /// The hash of the password.
     pub password_hash: PasswordHash,
-    /// Until when the password, which another gave them, lets them set their own; none of a password of their own.
+    /// The expiry of a one-time password that another administrator set. `None` if the administrator chose the password.
     pub one_time_until: Option<Timestamp>,
-    /// What a log-in takes beside the password.
+    /// The second factor of the log-in.
     pub second_factor: SecondFactor,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Timestamp,
-    /// Since when they can't log in.
+    /// The time since which the administrator is disabled, or `None`.
     pub disabled_at: Option<Timestamp>,
 }
 
 impl Administrator {
-    /// Whether the password works, as far as time goes.
+    /// Returns whether the administrator is enabled and the password hasn't expired.
     pub fn can_log_in(&self, now: Timestamp) -> bool {
         self.disabled_at.is_none() && self.one_time_until.is_none_or(|until| now < until)
     }
 
-    /// Whether it is one of those of whom one has to be left.
+    /// Returns whether the administrator is an enabled owner. An organization must have at least one enabled owner.
     pub fn is_enabled_owner(&self) -> bool {
         self.role == Role::Owner && self.disabled_at.is_none()
     }
 }
 
-/// How long a password that another was given lets them set their own, in seconds.
+/// The validity of a one-time password in seconds.
 pub const ONE_TIME_SECONDS: i64 = 72 * 3600;
-/// The most administrators of an organization.
+/// The maximum number of administrators of an organization.
 pub const MAX_ADMINISTRATORS: usize = 1000;
 
-/// What a log-in takes beside a password: codes that a device makes of a secret and the time (RFC 6238).
+/// The second factor of a log-in: time-based one-time codes (RFC 6238).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecondFactor {
-    /// Nothing.
+    /// Log-in requires no code.
     Off,
-    /// Nothing yet: the secret was shown, and waits for a first code.
+    /// Enrollment has started. Log-in requires no code until the first code confirms the secret.
     Enrolled(SealedSecret),
-    /// A code.
+    /// Log-in requires a code.
     On(CodeSource),
 }
 
 impl SecondFactor {
-    /// Since when a log-in takes a code.
+    /// Returns the time since which log-in requires a code, or `None` if it doesn't.
     pub const fn since(&self) -> Option<Timestamp> {
         match self {
             Self::Off | Self::Enrolled(_) => None,
@@ -435,23 +436,23 @@ impl SecondFactor {
     }
 }
 
-/// What codes are compared with.
+/// The data that verifies codes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeSource {
-    /// What they are made of.
+    /// The encrypted secret of the codes.
     pub secret: SealedSecret,
-    /// Since when a log-in takes one.
+    /// The time since which log-in requires a code.
     pub since: Timestamp,
-    /// Of which 30 seconds the last code was that was taken, counted since 1970: no earlier one is taken again.
+    /// The 30-second time step of the last accepted code, counted since 1970. Codes of this step or earlier are rejected.
     pub last_step: i64,
-    /// Of the codes that help who has lost the device, and weren't used yet.
+    /// The digests of the unused recovery codes.
     pub recovery: Vec<SecretDigest>,
 }
 
-/// How many codes help who has lost the device.
+/// The number of recovery codes that replace a lost device.
 pub const RECOVERY_CODES: usize = 10;
 
-/// A secret as it is kept: encrypted.
+/// An encrypted secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SealedSecret(pub Vec<u8>);
 
@@ -461,7 +462,7 @@ impl fmt::Debug for SealedSecret {
     }
 }
 
-/// What a device makes codes of.
+/// A secret from which a device generates codes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CodeSecret(pub Vec<u8>);
 
@@ -471,73 +472,73 @@ impl fmt::Debug for CodeSecret {
     }
 }
 
-/// An administrator's log-in, found by the digest of the cookie's random id.
+/// A session of an administrator. The store finds it by the digest of the random id in the cookie.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdminSession {
-    /// Of the id in the cookie.
+    /// The digest of the session id in the cookie.
     pub digest: SecretDigest,
-    /// Reference, which lets nobody in.
+    /// The reference of the session. It doesn't authenticate anyone.
     pub session_ref: SessionRef,
-    /// Who logged in.
+    /// The administrator.
     pub admin_ref: AdminRef,
-    /// Whose data they manage.
+    /// The organization that the administrator manages.
     pub organization: OrganizationId,
-    /// When.
+    /// The time of the log-in.
     pub created_at: Timestamp,
-    /// When a request last used it.
+    /// The time of the last request.
     pub last_seen_at: Timestamp,
-    /// What the browser calls itself.
+    /// The user agent of the browser.
     pub user_agent: Option<OneLine>,
 }
 
 impl AdminSession {
-    /// Whether it still works: 8 hours at most, 30 minutes without a request.
+    /// Returns whether the session is valid at an instant. It lasts at most 8 hours, or 30 minutes without a request.
     pub fn is_live(&self, now: Timestamp) -> bool {
         now < self.expires_at() && now < self.last_seen_at.plus_seconds(SESSION_IDLE_SECONDS)
     }
 
-    /// When it ends at the latest.
+    /// Returns the latest time at which the session ends.
     pub fn expires_at(&self) -> Timestamp {
         self.created_at.plus_seconds(SESSION_ABSOLUTE_SECONDS)
     }
 }
 
-/// What a bearer token says.
+/// The claims of a bearer token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenClaims {
-    /// The key it was issued for.
+    /// The key that the token was issued for.
     pub api_key_ref: ApiKeyRef,
-    /// Whose key that is.
+    /// The organization of the key.
     pub organization: OrganizationId,
-    /// Names this token, so that it can be ended alone.
+    /// The id of the token. It allows a single token to be revoked.
     pub token_id: Uuid,
-    /// From when it works.
+    /// The time from which the token is valid.
     pub issued_at: Timestamp,
-    /// Until when it works.
+    /// The time at which the token expires.
     pub expires_at: Timestamp,
 }
 
-/// What a signing secret is for.
+/// The purpose of a signing secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SecretPurpose {
     /// Signs bearer tokens.
     BearerToken,
     /// Signs session cookies.
     SessionCookie,
-    /// Encrypts what second factors are made of.
+    /// Encrypts the secrets of second factors.
     SecondFactor,
 }
 
-/// A secret all replicas share.
+/// A secret that all replicas share.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SigningSecret {
-    /// Names it in what it signed.
+    /// The key id in signed values.
     pub kid: String,
-    /// What it is for.
+    /// The purpose of the secret.
     pub purpose: SecretPurpose,
     /// At least 32 random bytes.
     pub secret: Vec<u8>,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Timestamp,
 }
 
@@ -547,14 +548,17 @@ impl fmt::Debug for SigningSecret {
     }
 }
 
-/// After how many seconds every server has taken a new secret up: it signs from then on, so that none is shown what it doesn't know.
+/// The time in seconds after which every replica has loaded a new secret. The secret signs only from then on, so that no replica
+/// receives a value it can't verify.
 pub const SECRET_TAKEN_UP_SECONDS: i64 = 120;
-/// How long what a secret signed works at most, in seconds.
+/// The maximum lifetime of a signed value, in seconds.
 pub const MAX_TOKEN_LIFETIME_SECONDS: i64 = 86_400;
 
-/// The secrets of a purpose that are in use at an instant, of those that are stored, newest first: the one that signs, then those
-/// that are accepted. That is the newest that all have taken up; where there is none, the oldest. One that was replaced is accepted as long
-/// as something may work that it signed.
+/// Returns the secrets of one purpose that are in use at an instant. The first secret signs, and all of them are
+/// accepted. `stored` is sorted newest first.
+///
+/// The newest secret that every replica has loaded signs. If no secret is old enough, the oldest signs. A replaced secret is
+/// accepted as long as a value that it signed may be valid.
 pub fn secrets_in_use(stored: Vec<SigningSecret>, now: Timestamp) -> Vec<SigningSecret> {
     let taken_up = |secret: &SigningSecret| secret.created_at.plus_seconds(SECRET_TAKEN_UP_SECONDS);
     let signing = stored.iter().position(|secret| taken_up(secret) <= now).unwrap_or(stored.len().saturating_sub(1));
@@ -600,7 +604,7 @@ mod tests {
             ("a c b".to_owned(), "b c a".to_owned(), "c b a".to_owned())
         );
         assert_eq!((used(&three, 87_520), used(&three, 87_580)), ("c b".to_owned(), "c".to_owned()));
-        // Made by a server whose clock is ahead.
+        // A server whose clock is ahead created the secret.
         assert_eq!(used(&two, -1000), "a b");
     }
 

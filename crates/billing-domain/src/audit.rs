@@ -1,4 +1,4 @@
-//! The audit log: who changed what, when, from what to what. Usage events aren't in it: their revisions tell the same.
+//! The audit log: actor, action, and state before and after each change. Usage events have revisions instead of audit events.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use crate::access::{Actor, RequestId};
 use crate::calendar::Timestamp;
 use crate::refs::{AdminRef, ApiKeyRef, AuditRef};
 
-/// Who did something that the audit log tells.
+/// The actor of an audit event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditActor {
-    /// A person.
+    /// An administrator.
     Admin(AdminRef),
-    /// Software, by its key.
+    /// A client with an API key.
     ApiKey(ApiKeyRef),
-    /// Whoever runs the service's commands.
+    /// A user of the service's commands.
     CommandLine,
-    /// The service itself, by the clock.
+    /// The scheduler of the service.
     Scheduler,
-    /// Somebody who didn't show who they are.
+    /// An unauthenticated client.
     Nobody,
 }
 
@@ -26,7 +26,7 @@ const SCHEDULER: &str = "scheduler";
 const NOBODY: &str = "nobody";
 
 impl AuditActor {
-    /// Whom a [`Principal`](crate::access::Principal) speaks for: the service's is that of its commands.
+    /// Converts the actor of a [`Principal`](crate::access::Principal). The service as a principal is the command line.
     pub const fn of(actor: Actor) -> Self {
         match actor {
             Actor::Admin(admin) => Self::Admin(admin),
@@ -35,7 +35,7 @@ impl AuditActor {
         }
     }
 
-    /// Reads what [`Display`](fmt::Display) writes; `None` for anything else.
+    /// Parses the output of [`Display`](fmt::Display). Returns `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             COMMAND_LINE => Some(Self::CommandLine),
@@ -61,7 +61,7 @@ impl fmt::Display for AuditActor {
     }
 }
 
-/// Enumerations whose words the interface shows and stores keep.
+/// Declares enums whose words appear in the API and in stores.
 macro_rules! words {
     ($($(#[doc = $doc:literal])+ $name:ident { $($(#[doc = $of_variant:literal])+ $variant:ident = $word:literal,)+ })+) => {$(
         $(#[doc = $doc])+
@@ -69,15 +69,15 @@ macro_rules! words {
         pub enum $name { $($(#[doc = $of_variant])+ $variant,)+ }
 
         impl $name {
-            /// All, in the order they are shown.
+            /// All values in display order.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// Its word.
+            /// Returns the word of the value.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
             }
 
-            /// By its word.
+            /// Parses a word. Returns `None` for any other word.
             pub fn parse(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|known| known.as_str() == word)
             }
@@ -86,63 +86,63 @@ macro_rules! words {
 }
 
 words! {
-    /// What was done to an object.
+    /// The action of an audit event.
     AuditAction {
-        /// It was made or recorded.
+        /// An object was created or recorded.
         Create = "CREATE",
-        /// It was changed.
+        /// An object was changed.
         Edit = "EDIT",
-        /// It was deleted.
+        /// An object was deleted.
         Delete = "DELETE",
         /// A quantity of a contract was changed.
         ChangeQuantity = "CHANGE_QUANTITY",
-        /// A contract was cancelled.
+        /// A contract was canceled.
         Cancel = "CANCEL",
-        /// A contract's cancel was taken back.
+        /// The cancellation of a contract was reversed.
         Resume = "RESUME",
-        /// A document was issued by hand.
+        /// A document was issued manually.
         Issue = "ISSUE",
-        /// A document was put out of force.
+        /// A document was voided.
         Void = "VOID",
-        /// What is left to pay of a document was given up on.
+        /// The amount due of a document was written off.
         WriteOff = "WRITE_OFF",
-        /// That was taken back.
+        /// A write-off was reversed.
         UndoWriteOff = "UNDO_WRITE_OFF",
-        /// A payment or a refund was taken back.
+        /// A payment or a refund was reversed.
         Reverse = "REVERSE",
-        /// A billing run was carried out.
+        /// A billing run was executed.
         Run = "RUN",
-        /// A file of usage was imported.
+        /// A file of usage events was imported.
         Import = "IMPORT",
-        /// An import of a file was undone.
+        /// A file import was undone.
         UndoImport = "UNDO_IMPORT",
-        /// Somebody logged in.
+        /// An administrator logged in.
         LogIn = "LOG_IN",
-        /// Somebody tried to log in, and wasn't let.
+        /// A log-in failed.
         FailLogIn = "FAIL_LOG_IN",
-        /// An administrator was kept from logging in.
+        /// An administrator was disabled.
         Disable = "DISABLE",
-        /// That was taken back.
+        /// An administrator was enabled again.
         Enable = "ENABLE",
-        /// An administrator was given another password.
+        /// An administrator got a new password from another actor.
         ResetPassword = "RESET_PASSWORD",
-        /// An administrator chose another password.
+        /// An administrator changed the password.
         ChangePassword = "CHANGE_PASSWORD",
-        /// An administrator's log-in takes a second factor from then on.
+        /// An administrator enabled the second factor.
         AddSecondFactor = "ADD_SECOND_FACTOR",
-        /// It takes none any more.
+        /// The second factor of an administrator was removed.
         RemoveSecondFactor = "REMOVE_SECOND_FACTOR",
-        /// A code for who has lost their second factor was used.
+        /// An administrator used a recovery code.
         UseRecoveryCode = "USE_RECOVERY_CODE",
-        /// An administrator ended sessions of theirs.
+        /// An administrator ended one or more of their own sessions.
         EndSessions = "END_SESSIONS",
-        /// A key was given a successor.
+        /// An API key was replaced by a successor.
         Rotate = "ROTATE",
     }
 
-    /// What something is that was changed.
+    /// The kind of the changed object.
     AuditedKind {
-        /// The organization itself, by its name.
+        /// The organization, identified by its name.
         Organization = "ORGANIZATION",
         /// An administrator.
         Administrator = "ADMINISTRATOR",
@@ -160,7 +160,7 @@ words! {
         Format = "FORMAT",
         /// A bank account.
         BankAccount = "BANK_ACCOUNT",
-        /// An exchange rate, by its currencies and day.
+        /// An exchange rate, identified by its currencies and day.
         ExchangeRate = "EXCHANGE_RATE",
         /// A contract.
         Contract = "CONTRACT",
@@ -170,7 +170,7 @@ words! {
         Document = "DOCUMENT",
         /// A payment or a refund.
         Payment = "PAYMENT",
-        /// A credit or a payment that was applied to a document.
+        /// An applied credit or payment.
         Application = "APPLICATION",
         /// A billing run.
         BillingRun = "BILLING_RUN",
@@ -179,40 +179,40 @@ words! {
     }
 }
 
-/// One change, as it is told for ever.
+/// An immutable audit event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// Reference.
+    /// The reference of the event.
     pub audit_ref: AuditRef,
-    /// When.
+    /// The time of the change.
     pub at: Timestamp,
-    /// Who.
+    /// The actor.
     pub author: AuditActor,
-    /// What was done.
+    /// The action.
     pub action: AuditAction,
-    /// To what.
+    /// The kind of the object.
     pub kind: AuditedKind,
-    /// Its reference, as the interface has it.
+    /// The reference of the object in the API.
     pub reference: String,
-    /// What it was, as far as it changed: a JSON object. None of what was made.
+    /// The changed fields before the change, as a JSON object. `None` for a created object.
     pub before: Option<String>,
-    /// What it is, as far as it changed: a JSON object. None of what is gone.
+    /// The changed fields after the change, as a JSON object. `None` for a deleted object.
     pub after: Option<String>,
-    /// By which request, where it was one.
+    /// The id of the request, or `None` outside a request.
     pub request_id: Option<RequestId>,
 }
 
-/// A place in the log, which has the newest entry first.
+/// A position in the log. The newest event comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AuditPosition {
-    /// When the entry there was written.
+    /// The time of the event at this position.
     pub at: Timestamp,
-    /// The entry there.
+    /// The event at this position.
     pub audit_ref: AuditRef,
 }
 
 impl AuditEntry {
-    /// Where it stands.
+    /// Returns the position of the event in the log.
     pub const fn position(&self) -> AuditPosition {
         AuditPosition { at: self.at, audit_ref: self.audit_ref }
     }

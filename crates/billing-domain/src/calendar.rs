@@ -1,7 +1,7 @@
-//! Instants, dates, and half-open periods of days. No clock: every "now" comes in as an argument.
+//! Instants, dates, and half-open periods of days. There is no clock: the current time is always an argument.
 //!
-//! Periods are half-open `[start, end)` inside; inclusive dates of the interface are converted at the
-//! border, by [`Period::inclusive`] and [`Period::last_day`].
+//! Periods are half-open `[start, end)`. The API uses inclusive dates. [`Period::inclusive`] and [`Period::last_day`] convert
+//! them.
 
 use std::fmt;
 
@@ -12,34 +12,34 @@ use thiserror::Error;
 /// A calendar date.
 pub use chrono::NaiveDate as Date;
 
-/// An instant, to the microsecond, in UTC, of the years 1 to 9999.
+/// An instant in UTC with microsecond precision, in the years 1 to 9999.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(DateTime<Utc>);
 
-/// Why a text is no instant or date.
+/// An error of an instant, a date or a time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum CalendarError {
-    /// Not an RFC 3339 date-time with an offset.
+    /// The text isn't an RFC 3339 date-time with an offset.
     #[error("must be an RFC 3339 date-time with an offset, such as 2026-01-31T12:00:00Z")]
     NotATimestamp,
-    /// Not a date in the form `yyyy-mm-dd`.
+    /// The text isn't a date in the form `yyyy-mm-dd`.
     #[error("must be a date in the form yyyy-mm-dd")]
     NotADate,
-    /// Not a name of the IANA time zone database.
+    /// The text isn't a name in the IANA time zone database.
     #[error("must be an IANA time zone name such as Europe/Berlin")]
     NotATimeZone,
-    /// A year before 1 or after 9999.
+    /// The year is before 1 or after 9999.
     #[error("must lie in the years 1 to 9999")]
     OutOfRange,
 }
 
 impl Timestamp {
-    /// The first instant there is: 0001-01-01T00:00:00Z.
+    /// The earliest instant: 0001-01-01T00:00:00Z.
     pub const MIN: Self = Self::within(-62_135_596_800_000_000);
-    /// The last instant there is: 9999-12-31T23:59:59.999999Z.
+    /// The latest instant: 9999-12-31T23:59:59.999999Z.
     pub const MAX: Self = Self::within(253_402_300_799_999_999);
 
-    /// From microseconds that are within the years 1 to 9999.
+    /// Creates an instant from microseconds that are known to lie in the years 1 to 9999.
     const fn within(micros: i64) -> Self {
         match DateTime::from_timestamp_micros(micros) {
             Some(at) => Self(at),
@@ -47,11 +47,12 @@ impl Timestamp {
         }
     }
 
-    /// Reads RFC 3339 with an offset; digits beyond microseconds are cut, a leap second counts as the
-    /// first instant of the next minute.
+    /// Parses an RFC 3339 date-time with an offset. Digits beyond microseconds are truncated. A leap second is the first instant of
+    /// the next minute.
     ///
     /// # Errors
-    /// [`CalendarError::NotATimestamp`] or [`CalendarError::OutOfRange`].
+    /// Returns [`CalendarError::NotATimestamp`] for any other form. Returns [`CalendarError::OutOfRange`] outside the years 1 to
+    /// 9999.
     pub fn parse(text: &str) -> Result<Self, CalendarError> {
         if text.len() < 20 || !text.is_ascii() || !matches!(text.as_bytes()[10], b'T' | b't' | b' ') {
             return Err(CalendarError::NotATimestamp);
@@ -60,10 +61,10 @@ impl Timestamp {
         Self::from_micros(parsed.timestamp_micros())
     }
 
-    /// From microseconds since 1970-01-01T00:00:00Z.
+    /// Creates an instant from microseconds since 1970-01-01T00:00:00Z.
     ///
     /// # Errors
-    /// [`CalendarError::OutOfRange`] outside the years 1 to 9999.
+    /// Returns [`CalendarError::OutOfRange`] outside the years 1 to 9999.
     pub fn from_micros(micros: i64) -> Result<Self, CalendarError> {
         DateTime::from_timestamp_micros(micros)
             .filter(|t| (1..=9999).contains(&t.year()))
@@ -71,12 +72,12 @@ impl Timestamp {
             .ok_or(CalendarError::OutOfRange)
     }
 
-    /// Microseconds since 1970-01-01T00:00:00Z.
+    /// Returns the microseconds since 1970-01-01T00:00:00Z.
     pub const fn as_micros(self) -> i64 {
         self.0.timestamp_micros()
     }
 
-    /// Later by a number of seconds, earlier by a negative one; stays at [`MIN`](Self::MIN) or [`MAX`](Self::MAX) where that is reached.
+    /// Adds seconds, which may be negative. The result saturates at [`MIN`](Self::MIN) and [`MAX`](Self::MAX).
     pub fn plus_seconds(self, seconds: i64) -> Self {
         let micros = self.as_micros().saturating_add(seconds.saturating_mul(1_000_000));
         Self::within(micros.clamp(Self::MIN.as_micros(), Self::MAX.as_micros()))
@@ -84,7 +85,7 @@ impl Timestamp {
 }
 
 impl fmt::Display for Timestamp {
-    /// RFC 3339 in UTC, with microseconds only where there are any.
+    /// Writes RFC 3339 in UTC. Fractional seconds are omitted if they are zero.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.to_rfc3339_opts(SecondsFormat::AutoSi, true))
     }
@@ -96,10 +97,10 @@ impl fmt::Debug for Timestamp {
     }
 }
 
-/// Reads a date in the form `yyyy-mm-dd`, years 0001 to 9999.
+/// Parses a date in the form `yyyy-mm-dd` with a year from 0001 to 9999.
 ///
 /// # Errors
-/// [`CalendarError::NotADate`] for any other form and for days that don't exist.
+/// Returns [`CalendarError::NotADate`] for any other form and for days that don't exist.
 pub fn parse_date(text: &str) -> Result<NaiveDate, CalendarError> {
     let bytes = text.as_bytes();
     let shaped = bytes.len() == 10
@@ -111,52 +112,52 @@ pub fn parse_date(text: &str) -> Result<NaiveDate, CalendarError> {
     if date.year() < 1 { Err(CalendarError::NotADate) } else { Ok(date) }
 }
 
-/// A time zone of the IANA database: what turns an instant into a *service date*.
+/// A time zone of the IANA database. It converts an instant to a *service date*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeZone(Tz);
 
 impl TimeZone {
-    /// The default.
+    /// The default time zone.
     pub const UTC: Self = Self(Tz::UTC);
 
-    /// Looks a name up.
+    /// Returns the time zone of a name.
     ///
     /// # Errors
-    /// [`CalendarError::NotATimeZone`] when the database has no such name.
+    /// Returns [`CalendarError::NotATimeZone`] if the database doesn't contain the name.
     pub fn parse(name: &str) -> Result<Self, CalendarError> {
         name.parse().map(Self).map_err(|_| CalendarError::NotATimeZone)
     }
 
-    /// The name.
+    /// Returns the name of the time zone.
     pub fn name(self) -> &'static str {
         self.0.name()
     }
 
-    /// The calendar date of an instant in this zone.
+    /// Returns the calendar date of an instant in this time zone.
     pub fn service_date(self, at: Timestamp) -> NaiveDate {
         at.0.with_timezone(&self.0).date_naive()
     }
 
-    /// What a clock in this zone shows at an instant.
+    /// Returns the local time of an instant in this time zone.
     pub fn time_of_day(self, at: Timestamp) -> NaiveTime {
         at.0.with_timezone(&self.0).time()
     }
 
-    /// Date and time of day in this zone, to the second, and what the zone is called then: `2026-03-29 01:59:59 CET`.
+    /// Formats an instant as local date and time to the second, with the zone abbreviation: `2026-03-29 01:59:59 CET`.
     pub fn written(self, at: Timestamp) -> String {
         at.0.with_timezone(&self.0).format("%Y-%m-%d %H:%M:%S %Z").to_string()
     }
 
-    /// The first instant of the hour that an instant is in, on this zone's clocks.
+    /// Returns the first instant of the local hour that contains an instant.
     pub fn start_of_hour(self, at: Timestamp) -> Timestamp {
         let local = at.0.with_timezone(&self.0);
         let since = i64::from(local.minute() * 60 + local.second()) * 1_000_000 + i64::from(local.timestamp_subsec_micros());
-        // The first hour of all began before the first instant of all.
+        // The first hour in this zone can begin before the earliest instant.
         Timestamp::from_micros(at.as_micros() - since).unwrap_or(Timestamp::MIN)
     }
 
-    /// The first instant of a day: midnight, or where a clock change leaves midnight out, the first
-    /// quarter of an hour that exists.
+    /// Returns the first instant of a day. This is midnight, or the first existing quarter of an hour if a clock change skips
+    /// midnight.
     pub fn start_of_day(self, date: NaiveDate) -> Timestamp {
         let midnight = date.and_time(NaiveTime::MIN);
         (0..=96)
@@ -176,42 +177,42 @@ pub struct Period {
 }
 
 impl Period {
-    /// `[start, end)`; `None` when that holds no day.
+    /// Creates the period `[start, end)`. Returns `None` if it contains no day.
     pub fn new(start: NaiveDate, end: NaiveDate) -> Option<Self> {
         (start < end).then_some(Self { start, end })
     }
 
-    /// From two inclusive dates, as the interface states them; `None` when the last is before the first.
+    /// Creates a period from two inclusive dates, as the API uses them. Returns `None` if `last` is before `first`.
     pub fn inclusive(first: NaiveDate, last: NaiveDate) -> Option<Self> {
         Self::new(first, day_after(last))
     }
 
-    /// The first day.
+    /// Returns the first day.
     pub const fn start(self) -> NaiveDate {
         self.start
     }
 
-    /// The day after the last.
+    /// Returns the day after the last day.
     pub const fn end(self) -> NaiveDate {
         self.end
     }
 
-    /// The last day, as the interface states it.
+    /// Returns the last day, which the API uses as the inclusive end.
     pub fn last_day(self) -> NaiveDate {
         self.end.pred_opt().unwrap_or(self.start)
     }
 
-    /// How many days.
+    /// Returns the number of days.
     pub fn days(self) -> u32 {
         u32::try_from((self.end - self.start).num_days()).unwrap_or(u32::MAX)
     }
 
-    /// Whether a day is in it.
+    /// Returns whether the period contains a day.
     pub fn contains(self, date: NaiveDate) -> bool {
         self.start <= date && date < self.end
     }
 
-    /// The days in both.
+    /// Returns the days that both periods contain, or `None` if no such day exists.
     pub fn intersection(self, other: Self) -> Option<Self> {
         Self::new(self.start.max(other.start), self.end.min(other.end))
     }
@@ -229,23 +230,23 @@ impl fmt::Debug for Period {
     }
 }
 
-/// The next day; the calendar has one for every date the interface takes.
+/// Returns the next day. The next day exists for every date that the API accepts.
 pub fn day_after(date: NaiveDate) -> NaiveDate {
     date.succ_opt().unwrap_or(date)
 }
 
-/// Later by a number of days; stays at the end of the calendar where that is reached.
+/// Adds days. The result saturates at the end of the calendar.
 pub fn plus_days(date: NaiveDate, days: u32) -> NaiveDate {
     date.checked_add_days(Days::new(u64::from(days))).unwrap_or(NaiveDate::MAX)
 }
 
-/// Earlier by a number of days; stays at the beginning of the calendar where that is reached.
+/// Subtracts days. The result saturates at the beginning of the calendar.
 pub fn minus_days(date: NaiveDate, days: u32) -> NaiveDate {
     date.checked_sub_days(Days::new(u64::from(days))).unwrap_or(NaiveDate::MIN)
 }
 
-/// Moves a date by whole months, clamped to the month's end: 31 January + 1 is 28 or 29 February
-/// (billing rules 1.3). Stays at the end of the calendar where that is reached.
+/// Adds months and clamps the result to the end of the month: 31 January plus 1 is 28 or 29 February (billing rules 1.3). The
+/// result saturates at the limit of the calendar.
 pub fn plus_months(date: NaiveDate, months: i64) -> NaiveDate {
     let count = Months::new(u32::try_from(months.unsigned_abs()).unwrap_or(u32::MAX));
     if months < 0 {

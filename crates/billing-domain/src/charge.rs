@@ -1,5 +1,6 @@
-//! Charges: one-off amounts with a date, manual credit notes among them (billing rules 5). What a charge is to
-//! its period's documents is the ledger's business.
+//! Charges: manual one-off amounts with a date, including manual credits (billing rules 5).
+//!
+//! The ledger decides how a charge affects the documents of its period.
 
 use std::collections::BTreeMap;
 
@@ -16,108 +17,108 @@ use crate::quantity::Quantity;
 use crate::refs::{ChargeRef, ContractRef, CustomerId, LineItemId, PricingRef, ProductNo};
 use crate::text::{OneLine, Prose};
 
-/// A charge as its latest revision has it.
+/// A charge at its latest revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Charge {
-    /// As callers name it.
+    /// The reference that callers use.
     pub charge_ref: ChargeRef,
-    /// Who pays.
+    /// The customer who pays.
     pub customer_id: CustomerId,
-    /// The contract it is charged in.
+    /// The contract of the charge.
     pub contract_ref: ContractRef,
-    /// The product whose documents bill it.
+    /// The product whose documents bill the charge.
     pub product_no: ProductNo,
-    /// The day it counts on: its period is the product's that contains it.
+    /// The date of the charge. The charge belongs to the product's period that contains the date.
     pub date: NaiveDate,
-    /// Shown on documents.
+    /// The name on documents.
     pub name: OneLine,
-    /// How many.
+    /// The quantity.
     pub quantity: Quantity,
-    /// The price of one; below zero it gives money back.
+    /// The price of one unit. A negative price credits the customer.
     pub unit_price: SignedPrice,
-    /// What one is called.
+    /// The name of the unit.
     pub unit: Option<OneLine>,
-    /// The product's, in the period it counts in.
+    /// The currency of the product in the period of the charge.
     pub currency: Currency,
-    /// Whether the document of the period's fixed items bills it, or that of its usage.
+    /// Whether the document of the period's fixed items or the document of its usage bills the charge.
     pub bill_with: BillWith,
-    /// Whether the product's discount applies to it.
+    /// Whether the product's discount applies.
     pub discountable: bool,
-    /// For whoever reads it.
+    /// A note on the charge, not shown on documents.
     pub note: Option<Prose>,
-    /// Why it was made.
+    /// The reason for the charge.
     pub reason: Option<Prose>,
-    /// When it was first stored.
+    /// The time at which the charge was first stored.
     pub recorded_at: Timestamp,
-    /// Counts from 1.
+    /// The revision number, starting at 1.
     pub revision: u32,
-    /// When this revision was made.
+    /// The time of this revision.
     pub revised_at: Timestamp,
-    /// Who made this revision.
+    /// The actor of this revision.
     pub revised_by: Actor,
-    /// Whether this revision deleted it.
+    /// Whether this revision deleted the charge.
     pub deleted: bool,
 }
 
 impl Charge {
-    /// `round(quantity × unit_price)`, whether it counts or not.
+    /// Returns `round(quantity × unit_price)`, also for a deleted charge.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] when exact decimals can't hold it.
+    /// Returns [`AmountOutOfRange`] if exact decimals can't represent the amount.
     pub fn amount(&self) -> Result<Money, AmountOutOfRange> {
         Money::round(exact_mul(self.quantity.as_decimal(), self.unit_price.as_decimal())?, self.currency)
     }
 
-    /// What its line is for.
+    /// Returns the line item id of the charge on documents.
     pub fn line_item_id(&self) -> LineItemId {
         LineItemId::of_charge(&self.charge_ref)
     }
 }
 
-/// A charge as it is asked for.
+/// A charge to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewCharge {
-    /// As the caller names it; assigned when left out.
+    /// The reference that the caller chose, or `None` to assign one.
     pub charge_ref: Option<ChargeRef>,
-    /// The product's pricing; needed where several products of the contract bill the day.
+    /// The pricing of the product. It is required if several products of the contract bill the date.
     pub product_pricing_ref: Option<PricingRef>,
-    /// The day it counts on.
+    /// The date of the charge.
     pub date: NaiveDate,
-    /// Shown on documents.
+    /// The name on documents.
     pub name: OneLine,
-    /// How many.
+    /// The quantity.
     pub quantity: Quantity,
-    /// The price of one.
+    /// The price of one unit.
     pub unit_price: SignedPrice,
-    /// What one is called.
+    /// The name of the unit.
     pub unit: Option<OneLine>,
-    /// With what it is billed.
+    /// The document that bills the charge.
     pub bill_with: BillWith,
-    /// Whether the product's discount applies to it.
+    /// Whether the product's discount applies.
     pub discountable: bool,
-    /// For whoever reads it.
+    /// A note on the charge, not shown on documents.
     pub note: Option<Prose>,
-    /// Why it is made.
+    /// The reason for the charge.
     pub reason: Option<Prose>,
 }
 
-/// What of a charge is to change; the rest is kept.
+/// The changes to a charge. Fields without a value stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChargeEdit {
-    /// The day it counts on.
+    /// The date of the charge.
     pub date: Option<NaiveDate>,
-    /// Shown on documents.
+    /// The name on documents.
     pub name: Option<OneLine>,
-    /// How many.
+    /// The quantity.
     pub quantity: Option<Quantity>,
-    /// The price of one.
+    /// The price of one unit.
     pub unit_price: Option<SignedPrice>,
-    /// For whoever reads it.
+    /// A note on the charge, not shown on documents.
     pub note: Patch<Prose>,
 }
 
 impl ChargeEdit {
-    /// The charge with the changes; the charge as it is where nothing changes.
+    /// Returns the charge with the changes applied. The result equals `present` if nothing changes.
     pub fn applied_to(&self, present: &Charge) -> Charge {
         Charge {
             date: self.date.unwrap_or(present.date),
@@ -130,37 +131,37 @@ impl ChargeEdit {
     }
 }
 
-/// The charges of a contract. Deleted ones are among them: what they have billed is taken back at their rates.
+/// The charges of a contract, including deleted ones. The amounts billed for deleted charges are reversed at their own rates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Charges(BTreeMap<LineItemId, Charge>);
 
 impl Charges {
-    /// From stored charges.
+    /// Creates the collection from stored charges.
     pub fn new(charges: impl IntoIterator<Item = Charge>) -> Self {
         Self(charges.into_iter().map(|charge| (charge.line_item_id(), charge)).collect())
     }
 
-    /// Puts a charge in the place of its revision before.
+    /// Inserts a charge and replaces its previous revision.
     pub fn put(&mut self, charge: Charge) {
         self.0.insert(charge.line_item_id(), charge);
     }
 
-    /// The charge that a line is of, deleted or not.
+    /// Returns the charge of a line item, deleted or not.
     pub fn of_line(&self, line_item_id: Option<&LineItemId>) -> Option<&Charge> {
         line_item_id.filter(|id| id.is_of_charge()).and_then(|id| self.0.get(id))
     }
 
-    /// The name of the charge that a line is of.
+    /// Returns the name of the charge of a line item.
     pub fn name_of(&self, line_item_id: Option<&LineItemId>) -> Option<&OneLine> {
         self.of_line(line_item_id).map(|charge| &charge.name)
     }
 
-    /// Those that aren't deleted.
+    /// Iterates over the charges that aren't deleted.
     pub fn live(&self) -> impl Iterator<Item = &Charge> {
         self.0.values().filter(|charge| !charge.deleted)
     }
 
-    /// Those that count in a period.
+    /// Iterates over the charges of a period that aren't deleted.
     pub fn in_period(&self, period: &ProductPeriod<'_>) -> impl Iterator<Item = &Charge> {
         self.live().filter(|charge| charge.product_no == period.product_no && period.days().contains(charge.date))
     }

@@ -1,29 +1,30 @@
-//! Codes that others keep the lists of: countries, units, schemes of identifiers, reasons not to tax. The lists are text files, one
-//! code per line in the order of their bytes: those that the rules of EN 16931 take (billing rules 10). A code never leaves its
-//! list: what is stored is read by it.
+//! Codes from external lists: countries, units, identifier schemes, exemption reasons and others.
+//!
+//! The lists are text files with one code per line, in byte order. They contain the codes that the rules of EN 16931 allow
+//! (billing rules 10). Codes are never removed from a list, because stored values are parsed with it.
 
 use std::fmt;
 use std::sync::LazyLock;
 
 use thiserror::Error;
 
-/// Why a text isn't what it has to be. It displays what would be right.
+/// The error for text in an invalid form. It displays the remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{remedy}")]
 pub struct FormError {
-    /// A stable word for machines.
+    /// A stable error code for programs.
     pub code: &'static str,
     remedy: &'static str,
 }
 
 impl FormError {
-    /// A word for machines, and what would be right.
+    /// Creates an error from its code and remedy.
     pub(crate) const fn new(code: &'static str, remedy: &'static str) -> Self {
         Self { code, remedy }
     }
 }
 
-/// A type of code, the file of its list, and what is said of a text that isn't on it.
+/// Declares a code type with the file of its list, its error code and its remedy.
 macro_rules! codes {
     ($($(#[$meta:meta])* $name:ident: $file:literal, $code:literal, $remedy:literal;)+) => {$(
         $(#[$meta])*
@@ -31,23 +32,23 @@ macro_rules! codes {
         pub struct $name(&'static str);
 
         impl $name {
-            /// Looks a code up.
+            /// Parses a code.
             ///
             /// # Errors
-            /// [`FormError`] for one that isn't on the list.
+            /// Returns a [`FormError`] if the list doesn't contain the code.
             pub fn parse(text: &str) -> Result<Self, FormError> {
                 let list = Self::all();
                 let found = list.binary_search(&text).map_err(|_| FormError::new($code, $remedy))?;
                 Ok(Self(list[found]))
             }
 
-            /// The list.
+            /// Returns the list of codes.
             pub fn all() -> &'static [&'static str] {
                 static LIST: LazyLock<Vec<&'static str>> = LazyLock::new(|| include_str!($file).lines().collect());
                 &LIST
             }
 
-            /// The code.
+            /// Returns the code as text.
             pub const fn as_str(self) -> &'static str {
                 self.0
             }
@@ -70,28 +71,28 @@ macro_rules! codes {
 }
 
 codes! {
-    /// A country: ISO 3166-1 alpha-2.
+    /// A country code of ISO 3166-1 alpha-2.
     CountryCode: "codes/countries.txt", "invalid_country_code",
         "must be a country of ISO 3166-1 in two capital letters, such as DE, FR or US";
-    /// What one of a quantity is: UN/ECE Recommendations 20 and 21.
+    /// A unit of quantities in UN/ECE Recommendations 20 and 21.
     UnitCode: "codes/units.txt", "unknown_unit_code",
         "must be a unit code of UN/ECE Recommendation 20 or 21, such as C62 (one), HUR (hour) or E34 (gigabyte)";
-    /// What kind of identifier a registration is: ISO/IEC 6523.
+    /// A scheme of registration identifiers in ISO/IEC 6523.
     IdentifierScheme: "codes/identifier_schemes.txt", "unknown_scheme",
         "must be an identifier scheme of ISO/IEC 6523, such as 0002 (SIREN) or 0088 (GLN)";
-    /// What kind of address receives e-invoices: EAS.
+    /// A scheme of electronic addresses for e-invoices (EAS).
     AddressScheme: "codes/address_schemes.txt", "unknown_scheme",
         "must be an electronic address scheme, such as 0204 (Leitweg-ID), 0225 (France) or EM (e-mail)";
-    /// What a note of a document is about: UNTDID 4451.
+    /// The subject of a document note in UNTDID 4451.
     NoteSubject: "codes/note_subjects.txt", "unknown_subject_code",
         "must be a text subject of UNTDID 4451, such as PMD, PMT or AAB";
-    /// Why something isn't taxed: VATEX.
+    /// A tax exemption reason code (VATEX).
     ExemptionCode: "codes/tax_exemptions.txt", "unknown_exemption_code",
         "must be a VATEX code, such as VATEX-EU-AE (reverse charge) or VATEX-EU-O (not subject to VAT)";
 }
 
 impl UnitCode {
-    /// One of something that has no unit of its own: `C62`.
+    /// The unit `C62` for a count without a unit of its own.
     pub const ONE: Self = Self("C62");
 }
 

@@ -1,66 +1,67 @@
-//! Exact decimals: reading, digit limits, and a multiplication that is exact or an error.
-//! It isn't money: rounding lives in [`money`](crate::money) alone.
+//! Exact decimals: parsing, digit limits, and arithmetic that is exact or fails.
+//!
+//! Rounding is only in [`money`](crate::money).
 
 use rust_decimal::Decimal;
 use thiserror::Error;
 
-/// The longest decimal text that is looked at; longer ones can't be within any limit of the interface.
+/// The maximum length of a decimal text in characters. Longer texts can't be within any limit of the API.
 const MAX_DECIMAL_CHARS: usize = 64;
-/// The largest power of ten that is looked at, either way.
+/// The maximum absolute exponent.
 const MAX_EXPONENT: i32 = 40;
-/// Digits after the point that [`Decimal`] can hold.
+/// The maximum number of fractional digits of a [`Decimal`].
 const MAX_SCALE: u32 = 28;
 
-/// Why a text is no decimal number the interface takes.
+/// An error of a decimal number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DecimalError {
-    /// Not a number in JSON's grammar.
+    /// The text isn't a number in JSON's grammar.
     #[error("must be a decimal number such as 12.5")]
     NotANumber,
-    /// Below zero where that has no meaning.
+    /// The number is negative where the field doesn't allow it.
     #[error("must not be negative")]
     Negative,
-    /// Zero where that has no meaning.
+    /// The number is zero where the field doesn't allow it.
     #[error("must be greater than zero")]
     Zero,
-    /// More digits than the field takes.
+    /// The number has more digits than the field allows.
     #[error("must have at most {integer} integer and {fraction} fractional digits")]
     TooManyDigits {
-        /// Integer digits the field takes.
+        /// The maximum number of integer digits.
         integer: u32,
-        /// Fractional digits the field takes.
+        /// The maximum number of fractional digits.
         fraction: u32,
     },
-    /// Outside the range of the field.
+    /// The number is outside the range of the field.
     #[error("must be between {low} and {high}")]
     OutOfRange {
-        /// The smallest value taken.
+        /// The smallest allowed value.
         low: u32,
-        /// The largest value taken.
+        /// The largest allowed value.
         high: u32,
     },
 }
 
-/// An amount that exact decimals can't hold (`amount_out_of_range`).
+/// The error for an amount that exact decimals can't represent (`amount_out_of_range`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("an amount would be above 10^15 minor units or beyond what exact decimals can hold: use a smaller quantity or price")]
 pub struct AmountOutOfRange;
 
-/// The digits a field takes on either side of the point.
+/// The maximum number of digits of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digits {
-    /// Integer digits.
+    /// The maximum number of integer digits.
     pub integer: u32,
-    /// Fractional digits.
+    /// The maximum number of fractional digits.
     pub fraction: u32,
 }
 
 impl Digits {
-    /// Reads a decimal in JSON's number grammar, exactly. Digits are kept as given; zeros at the end
-    /// beyond the limit are dropped.
+    /// Parses a decimal in JSON's number grammar without rounding. The original digits are preserved. Trailing zeros beyond the
+    /// limit are dropped.
     ///
     /// # Errors
-    /// [`DecimalError::NotANumber`] or [`DecimalError::TooManyDigits`]; nothing is ever rounded.
+    /// Returns [`DecimalError::NotANumber`] or [`DecimalError::TooManyDigits`].
     pub fn parse(self, text: &str) -> Result<Decimal, DecimalError> {
         let too_many = DecimalError::TooManyDigits { integer: self.integer, fraction: self.fraction };
         let Some(parts) = split(text) else { return Err(DecimalError::NotANumber) };
@@ -70,7 +71,7 @@ impl Digits {
         if kept.is_empty() {
             return Ok(Decimal::ZERO);
         }
-        // Trailing zeros after the point are kept up to the field's limit: 1.50 stays 1.50.
+        // Trailing zeros are preserved up to the field's limit: 1.50 stays 1.50.
         let zeros = i32::try_from(digits.len() - kept.len()).map_err(|_| too_many)?;
         let limit = i32::try_from(self.fraction).map_err(|_| too_many)?;
         let cut = (scale - limit).clamp(0, zeros);
@@ -88,7 +89,7 @@ impl Digits {
         Ok(if negative { -value } else { value })
     }
 
-    /// Whether a value keeps within these digits.
+    /// Returns whether a value is within these digits.
     pub fn hold(self, value: Decimal) -> bool {
         let value = value.normalize();
         value.scale() <= self.fraction
@@ -99,11 +100,12 @@ impl Digits {
 struct Parts<'a> {
     negative: bool,
     digits: std::borrow::Cow<'a, str>,
-    /// Digits after the point; negative for zeros to add.
+    /// The number of fractional digits. A negative value is the number of zeros to append.
     scale: i32,
 }
 
-/// `None`: not a number. `Some(None)`: a number far outside any limit.
+/// Splits a number into its parts. Returns `None` if the text isn't a number, and `Some(None)` if the number is far outside any
+/// limit.
 fn split(text: &str) -> Option<Option<Parts<'_>>> {
     let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
     let (number, exponent) = match rest.split_once(['e', 'E']) {
@@ -141,10 +143,10 @@ fn split(text: &str) -> Option<Option<Parts<'_>>> {
     Some(Some(Parts { negative, digits, scale }))
 }
 
-/// Multiplies exactly. [`Decimal`]'s own product rounds beyond 28 digits without a word.
+/// Multiplies exactly. The multiplication of [`Decimal`] silently rounds beyond 28 digits.
 ///
 /// # Errors
-/// [`AmountOutOfRange`] when the product needs more than 96 bits or 28 fractional digits.
+/// Returns [`AmountOutOfRange`] if the product needs more than 96 bits or 28 fractional digits.
 pub fn exact_mul(a: Decimal, b: Decimal) -> Result<Decimal, AmountOutOfRange> {
     let (a, b) = (a.normalize(), b.normalize());
     let mantissa = a.mantissa().checked_mul(b.mantissa()).ok_or(AmountOutOfRange)?;
@@ -159,10 +161,10 @@ pub fn exact_mul(a: Decimal, b: Decimal) -> Result<Decimal, AmountOutOfRange> {
     Decimal::try_from_i128_with_scale(mantissa, scale).map_err(|_| AmountOutOfRange)
 }
 
-/// Adds exactly. [`Decimal`]'s own sum drops fractional digits when the mantissa overflows.
+/// Adds exactly. The addition of [`Decimal`] drops fractional digits if the mantissa overflows.
 ///
 /// # Errors
-/// [`AmountOutOfRange`] when the sum needs more digits than a [`Decimal`] holds.
+/// Returns [`AmountOutOfRange`] if the sum needs more digits than a [`Decimal`] has.
 pub fn exact_add(a: Decimal, b: Decimal) -> Result<Decimal, AmountOutOfRange> {
     let scale = a.scale().max(b.scale());
     let widen = |d: Decimal| 10i128.checked_pow(scale - d.scale()).and_then(|factor| d.mantissa().checked_mul(factor));

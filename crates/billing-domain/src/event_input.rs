@@ -1,4 +1,4 @@
-//! Usage as it is reported: events to take, and changes of events. What is stored of them is [`usage`](crate::usage)'s.
+//! Submitted usage: new events, events in files, and changes of events. [`usage`](crate::usage) has the stored events.
 
 use crate::calendar::Timestamp;
 use crate::format::RefOrName;
@@ -8,36 +8,36 @@ use crate::refs::{CustomerRef, ImportRef, UsageProductRef};
 use crate::usage::{EventKey, FormattedSource, MAX_AHEAD_SECONDS, ReportData, ReportValue, UsageEvent, Validations};
 use crate::violation::Violations;
 
-/// A customer, by reference or, when only one has it, by name.
+/// A customer, by reference or by a name that only one customer has.
 pub type NamedCustomer = RefOrName<CustomerRef>;
-/// A usage product, by reference or, when only one has it, by name.
+/// A usage product, by reference or by a name that only one usage product has.
 pub type NamedUsageProduct = RefOrName<UsageProductRef>;
 
-/// An event as reported.
+/// A submitted event.
 #[derive(Clone, Debug)]
 pub struct NewUsageEvent {
-    /// Who used.
+    /// The customer.
     pub customer: NamedCustomer,
-    /// What was used.
+    /// The usage product.
     pub usage_product: NamedUsageProduct,
-    /// When.
+    /// The time of the usage.
     pub occurred_at: Timestamp,
-    /// How much.
+    /// The quantity.
     pub quantity: Quantity,
-    /// Columns for the usage report.
+    /// The columns for the usage report.
     pub report_data: Option<ReportData>,
-    /// Checks against the document.
+    /// The checks against the document.
     pub validations: Option<Validations>,
-    /// How it came in, when by a format.
+    /// The submitted event, if a usage format mapped it.
     pub formatted: Option<FormattedSource>,
-    /// The key it was sent with, by which repeats are known.
+    /// The idempotency key, which identifies repeated events.
     pub sent: Option<EventKey>,
-    /// The import that brings it.
+    /// The file import of the event.
     pub import: Option<ImportRef>,
 }
 
 impl NewUsageEvent {
-    /// About how many bytes it takes while it waits: what it is, and the texts that may be long.
+    /// Returns the approximate memory use of a queued event in bytes: its fixed size plus the texts that may be long.
     pub fn bytes(&self) -> usize {
         let reported = self.report_data.iter().flat_map(ReportData::entries);
         let raw = self.formatted.as_ref().map_or(0, |formatted| formatted.raw_event.len());
@@ -45,30 +45,30 @@ impl NewUsageEvent {
     }
 }
 
-/// An event as it stands in a file, before a usage format has read it.
+/// An event in a file, before a usage format maps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileEvent {
-    /// Where it stands: the line, or the place in an array, from 1.
+    /// The position of the event: the line, or the index in an array, starting at 1.
     pub line: u64,
     /// The text of a JSON object.
     pub event: String,
-    /// Of which recorded event it is said to be a copy, where it says so.
+    /// The reference of the recorded event that this event claims to be a copy of, or `None`.
     pub event_ref: Option<String>,
-    /// What its repeats are known by, if anything.
+    /// The key that identifies repeated events, or `None`.
     pub known_by: Option<FileEventKey>,
 }
 
-/// What the repeats of an event in a file are known by.
+/// The key that identifies repeated events of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileEventKey {
-    /// A key of its own, wherever it comes in again.
+    /// The event's own idempotency key. It identifies the event in any file or request.
     Own(EventKey),
-    /// The file's name and its line: in a file of another name it is another event.
+    /// A key made of the file name and the line. The same event in a file with another name is a different event.
     Line(EventKey),
 }
 
 impl FileEventKey {
-    /// The key it is kept under.
+    /// Returns the key under which the event is stored.
     pub const fn sent(&self) -> &EventKey {
         match self {
             Self::Own(sent) | Self::Line(sent) => sent,
@@ -76,10 +76,10 @@ impl FileEventKey {
     }
 }
 
-/// Refuses a timestamp too far ahead of the clock.
+/// Rejects a timestamp too far ahead of the clock.
 ///
 /// # Errors
-/// `timestamp_in_future`.
+/// Returns `timestamp_in_future` if the timestamp is more than [`MAX_AHEAD_SECONDS`] ahead.
 pub fn refuse_future(occurred_at: Timestamp, now: Timestamp) -> Result<(), Violations> {
     if occurred_at > now.plus_seconds(MAX_AHEAD_SECONDS) {
         let detail = "must not be more than 5 minutes ahead of the server's clock";
@@ -88,49 +88,49 @@ pub fn refuse_future(occurred_at: Timestamp, now: Timestamp) -> Result<(), Viola
     Ok(())
 }
 
-/// The most events of a batch.
+/// The maximum number of events in a batch.
 pub const MAX_BATCH_EVENTS: usize = 10_000;
 
-/// Whether a refused event stops the others of its slice.
+/// The effect of a rejected event on the other events of its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atomicity {
-    /// They are taken.
+    /// The other events are recorded.
     PerEvent,
-    /// All are taken, or none.
+    /// All events are recorded, or none.
     Atomic,
 }
 
-/// Events to take together, at most [`MAX_BATCH_EVENTS`].
+/// Events that are recorded together, at most [`MAX_BATCH_EVENTS`].
 #[derive(Clone, Debug)]
 pub struct UsageBatch {
     /// The events.
     pub events: Vec<NewUsageEvent>,
-    /// What a refused one is to the others.
+    /// The effect of a rejected event on the other events.
     pub neighbours: Atomicity,
 }
 
-/// What of an event is to change; the rest is kept.
+/// The changes to an event. Fields without a value stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventUpdate {
-    /// When it was used.
+    /// The time of the usage.
     pub occurred_at: Option<Timestamp>,
-    /// How much.
+    /// The quantity.
     pub quantity: Option<Quantity>,
-    /// Columns for the usage report, replaced whole.
+    /// The columns for the usage report, replaced as a whole.
     pub report_data: Patch<ReportData>,
-    /// Checks against the document, replaced whole.
+    /// The checks against the document, replaced as a whole.
     pub validations: Patch<Validations>,
-    /// The customer, repeated: it can't change.
+    /// The customer. It must match the event, because it can't change.
     pub customer: Option<NamedCustomer>,
-    /// The usage product, repeated: it can't change.
+    /// The usage product. It must match the event, because it can't change.
     pub usage_product: Option<NamedUsageProduct>,
-    /// How the new values came in, when by a format. An update without it that changes anything leaves none: a
-    /// revision never shows a submitted event that says something else.
+    /// The submitted event with the new values, if a usage format mapped it. An update without one clears the stored one if it
+    /// changes anything, so a revision never refers to a submitted event with different values.
     pub formatted: Option<FormattedSource>,
 }
 
 impl EventUpdate {
-    /// The event with the changes; the event as it is where nothing changes.
+    /// Returns the event with the changes applied. The result equals `present` if nothing changes.
     pub fn applied_to(&self, present: &UsageEvent) -> UsageEvent {
         let revised = UsageEvent {
             occurred_at: self.occurred_at.unwrap_or(present.occurred_at),

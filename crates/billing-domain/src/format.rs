@@ -1,5 +1,6 @@
-//! Usage formats: which expression of a free-form event gives which field of the default shape.
-//! How an expression is evaluated is an adapter's business, behind [`EventMapper`](crate::ports::EventMapper).
+//! Usage formats: mappings from the fields of a free-form event to the fields of the default shape.
+//!
+//! An adapter behind [`EventMapper`](crate::ports::EventMapper) evaluates the expressions.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,27 +14,27 @@ use crate::refs::{CustomerRef, FormatRef, UsageProductRef};
 use crate::text::OneLine;
 use crate::usage::{ReportData, ReportDataError, ReportValue, Validations};
 
-/// The most bytes of an expression.
+/// The maximum length of an expression in bytes.
 pub const MAX_EXPRESSION_BYTES: usize = 2048;
-/// The built-in format's name.
+/// The name of the built-in format.
 pub const DEFAULT_FORMAT_NAME: &str = "Default Format";
-/// The built-in format's reference; no organization may give it to a format of its own.
+/// The reference of the built-in format. Organizations can't use it for their own formats.
 pub const DEFAULT_FORMAT_REF: &str = "default-format";
 
-/// One expression over `event`: 1 to 2048 bytes; of the control characters only line breaks and tabs.
+/// An expression over `event`: 1 to 2048 bytes. Line breaks and tabs are the only allowed control characters.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Expression(Box<str>);
 
-/// Not the text of an [`Expression`].
+/// The error for text that isn't an [`Expression`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("an expression must have 1 to {MAX_EXPRESSION_BYTES} bytes without control characters")]
 pub struct ExpressionError;
 
 impl Expression {
-    /// Checks a text's limits. Whether it can be evaluated is for [`EventMapper`](crate::ports::EventMapper) to say.
+    /// Checks the limits of an expression. [`EventMapper`](crate::ports::EventMapper) decides whether it can be evaluated.
     ///
     /// # Errors
-    /// [`ExpressionError`] when it breaks one.
+    /// Returns [`ExpressionError`] if the text violates a limit.
     pub fn parse(text: &str) -> Result<Self, ExpressionError> {
         let control = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
         if text.trim().is_empty() || text.len() > MAX_EXPRESSION_BYTES || text.chars().any(control) {
@@ -42,7 +43,7 @@ impl Expression {
         Ok(Self(text.into()))
     }
 
-    /// The text.
+    /// Returns the expression as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -64,31 +65,31 @@ impl fmt::Debug for Expression {
     }
 }
 
-/// How a format names a customer or a usage product.
+/// The expressions that identify a customer or a usage product.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Naming {
-    /// By its reference.
+    /// Identification by reference.
     Ref(Expression),
-    /// By its name.
+    /// Identification by name.
     Name(Expression),
-    /// By its reference, or by its name where the first expression gives nothing.
+    /// Identification by reference, or by name if the first expression returns nothing.
     Either {
-        /// Gives the reference, or nothing.
+        /// The expression for the reference. It may return nothing.
         reference: Expression,
-        /// Gives the name.
+        /// The expression for the name.
         name: Expression,
     },
 }
 
-/// Columns for the usage report, each with its expression, in their order.
+/// The columns for the usage report in their order, each with its expression.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MappedColumns(Vec<(String, Expression)>);
 
 impl MappedColumns {
-    /// Checks the keys: the limits of [`ReportData`], and each once.
+    /// Creates columns. The keys must be unique and within the limits of [`ReportData`].
     ///
     /// # Errors
-    /// [`ReportDataError`] names the first that breaks one.
+    /// Returns a [`ReportDataError`] for the first violation.
     pub fn new(columns: Vec<(String, Expression)>) -> Result<Self, ReportDataError> {
         ReportData::new(columns.iter().map(|(key, _)| (key.clone(), ReportValue::Null)).collect())?;
         let mut seen = BTreeSet::new();
@@ -98,61 +99,61 @@ impl MappedColumns {
         Ok(Self(columns))
     }
 
-    /// Keys and expressions in the order given.
+    /// Returns the keys and expressions in their original order.
     pub fn entries(&self) -> &[(String, Expression)] {
         &self.0
     }
 }
 
-/// Where a format's additional report data come from.
+/// The source of a format's additional report data.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ReportMapping {
-    /// There are none.
+    /// No report data.
     None,
     /// One expression per key.
     Columns(MappedColumns),
-    /// Every field of the event that no other expression of the format names, in the event's order. What is
-    /// nested in such a field becomes its JSON text.
+    /// Every field of the event that no other expression of the format uses, in the event's order. A nested value becomes its JSON
+    /// text.
     Rest,
-    /// The entries of one field of the event, an object of plain values, in their order; none where the event
-    /// hasn't got it.
+    /// The entries of one field of the event in their order. The field is an object of plain values. A missing field gives no report
+    /// data.
     Field(String),
 }
 
 /// The expressions of a format.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FormatMapping {
-    /// Gives an RFC 3339 date-time.
+    /// The expression for the timestamp, an RFC 3339 date-time.
     pub timestamp: Expression,
-    /// Gives the customer.
+    /// The expressions for the customer.
     pub customer: Naming,
-    /// Gives the usage product.
+    /// The expressions for the usage product.
     pub usage_product: Naming,
-    /// Gives a quantity.
+    /// The expression for the quantity.
     pub quantity: Expression,
-    /// Columns for the usage report.
+    /// The columns for the usage report.
     pub report_data: ReportMapping,
-    /// Gives the currency the document must have, or nothing.
+    /// The expression for the required currency of the document. It may return nothing.
     pub currency: Option<Expression>,
-    /// Gives the entity the document must have, or nothing.
+    /// The expression for the required entity of the document. It may return nothing.
     pub entity_ref: Option<Expression>,
 }
 
-/// A version of a usage format. Events keep the one they were taken with.
+/// A version of a usage format. Events refer to the version that mapped them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageFormat {
-    /// Reference.
+    /// The reference of the format.
     pub format_ref: FormatRef,
-    /// What people call it; unique in the organization.
+    /// The name, unique in the organization.
     pub name: OneLine,
-    /// Counts from 1.
+    /// The version number, starting at 1.
     pub version: u32,
-    /// Its expressions.
+    /// The expressions.
     pub mapping: FormatMapping,
 }
 
 impl UsageFormat {
-    /// The built-in format, which takes the default shape as it is.
+    /// Returns the built-in format, which maps the default shape to itself.
     ///
     /// ```
     /// # use billing_domain::format::UsageFormat;
@@ -180,47 +181,47 @@ impl UsageFormat {
     }
 }
 
-/// A stored version of a format, and where it comes from.
+/// A stored version of a format with its author.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormatVersion {
-    /// The format as this version has it.
+    /// The format at this version.
     pub format: UsageFormat,
-    /// When it was made.
+    /// The time of creation.
     pub made_at: Timestamp,
-    /// Who made it.
+    /// The author of the version.
     pub made_by: Actor,
 }
 
-/// How an event names a customer or a usage product; not looked up yet.
+/// An event's unresolved reference to a customer or a usage product.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefOrName<R> {
-    /// By its reference.
+    /// The reference.
     Ref(R),
-    /// By its name.
+    /// The name.
     Name(OneLine),
 }
 
-/// What a format makes of an event: the default shape.
+/// An event in the default shape, as a format maps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MappedEvent {
-    /// When it was used.
+    /// The time of the usage.
     pub timestamp: Timestamp,
-    /// Who used.
+    /// The customer.
     pub customer: RefOrName<CustomerRef>,
-    /// What was used.
+    /// The usage product.
     pub usage_product: RefOrName<UsageProductRef>,
-    /// How much.
+    /// The quantity.
     pub quantity: Quantity,
-    /// Columns for the usage report.
+    /// The columns for the usage report.
     pub report_data: Option<ReportData>,
-    /// Checks against the document; none where the format gives neither currency nor entity.
+    /// The checks against the document. `None` if the format returns neither a currency nor an entity.
     pub validations: Option<Validations>,
 }
 
-/// What an expression was to give.
+/// The target field of an expression.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FormatTarget {
-    /// None of them: the event itself.
+    /// The event itself, not a field.
     Event,
     /// The time of the usage.
     Timestamp,
@@ -238,15 +239,15 @@ pub enum FormatTarget {
     ReportData,
     /// One column of the additional report data.
     ReportColumn(String),
-    /// The currency the document must have.
+    /// The required currency of the document.
     Currency,
-    /// The entity the document must have.
+    /// The required entity of the document.
     EntityRef,
 }
 
 impl FormatTarget {
-    /// The field, as a path of names in the default shape; a mapping has its expression at the same path. Empty for
-    /// the event itself.
+    /// Returns the field as a path of names in the default shape. A mapping has the field's expression at the same path. The path of
+    /// the event itself is empty.
     pub fn path(&self) -> Vec<&str> {
         match self {
             Self::Event => vec![],
@@ -265,7 +266,7 @@ impl FormatTarget {
 }
 
 impl fmt::Display for FormatTarget {
-    /// The path with points, or `event`.
+    /// Writes the path separated by dots, or `event`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Event => f.write_str("event"),
@@ -274,25 +275,25 @@ impl fmt::Display for FormatTarget {
     }
 }
 
-/// A place in an expression, both counted from 1.
+/// A position in an expression, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourcePosition {
     /// The line.
     pub line: u32,
-    /// The character within the line.
+    /// The column in characters.
     pub column: u32,
 }
 
-/// Why a format can't be used, or can't be used on an event.
+/// An error of a format, or of its application to an event.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct FormatError {
-    /// What was to be given.
+    /// The target field.
     pub target: FormatTarget,
-    /// By which expression; none for the event itself.
+    /// The expression, or `None` for the event itself.
     pub expression: Option<Expression>,
-    /// Where in the expression, as far as that is known.
+    /// The position in the expression, if known.
     pub position: Option<SourcePosition>,
-    /// What is wrong.
+    /// The cause.
     pub reason: String,
 }
 

@@ -1,5 +1,6 @@
-//! Requests that may be sent again: the key a caller names one by, and the answer that its repeats are given.
-//! How long a repeat waits for its twin, and what of an answer is secret, is not decided here.
+//! Idempotency keys, and stored responses for repeated requests.
+//!
+//! Callers decide how long a repeated request waits for one in flight, and which responses are encrypted.
 
 use std::fmt;
 
@@ -8,35 +9,34 @@ use thiserror::Error;
 use crate::calendar::Timestamp;
 use crate::refs::OrganizationId;
 
-/// The most characters of a key.
+/// The maximum length of a key in characters.
 pub const MAX_KEY_CHARS: usize = 255;
-/// How long an answer is given again, in seconds: seven days.
+/// The time in seconds for which a response is replayed: seven days.
 pub const ANSWER_KEPT_SECONDS: i64 = 7 * 24 * 3600;
 
-/// Why a text is no key.
+/// An error of an idempotency key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum IdempotencyKeyError {
-    /// No character in it.
+    /// The key is empty.
     #[error("must not be empty")]
     Empty,
-    /// More than [`MAX_KEY_CHARS`].
+    /// The key has more than [`MAX_KEY_CHARS`] characters.
     #[error("must be at most {MAX_KEY_CHARS} characters of UTF-8")]
     TooLong,
-    /// A C0, DEL or C1 character.
+    /// The key contains a C0, DEL or C1 character.
     #[error("must not contain control characters")]
     ControlCharacter,
 }
 
-/// What a caller names one request by, so that its repeats are known: 1 to 255 characters, none of them a control
-/// character.
+/// An idempotency key, which identifies a request and its repeats: 1 to 255 characters without control characters.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IdempotencyKey(Box<str>);
 
 impl IdempotencyKey {
-    /// Checks a text.
+    /// Parses a key.
     ///
     /// # Errors
-    /// [`IdempotencyKeyError`] says which limit it breaks.
+    /// Returns an [`IdempotencyKeyError`] that names the violated limit.
     pub fn parse(text: &str) -> Result<Self, IdempotencyKeyError> {
         if text.is_empty() {
             return Err(IdempotencyKeyError::Empty);
@@ -50,7 +50,7 @@ impl IdempotencyKey {
         Ok(Self(text.into()))
     }
 
-    /// The text.
+    /// Returns the key as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -62,28 +62,28 @@ impl fmt::Debug for IdempotencyKey {
     }
 }
 
-/// What tells one request of an organization from its others: where it was sent, and the key it was sent with.
+/// The path and key that identify a request within an organization.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScopedIdempotencyKey {
-    /// The path with its reference and without a slash at its end.
+    /// The path with its references and without a trailing slash.
     pub path: String,
     /// The caller's key.
     pub key: IdempotencyKey,
 }
 
 impl ScopedIdempotencyKey {
-    /// Where a sealed answer belongs: it can't be opened in another one's place.
+    /// Returns the context that an encrypted response is bound to. A response can't be decrypted in the context of another request.
     pub fn place(&self, organization: OrganizationId) -> String {
         format!("{organization}\n{}\n{}", self.path, self.key.as_str())
     }
 }
 
-/// SHA-256 of what a request says: equal for bodies that are the same as JSON, however they are written.
+/// The SHA-256 digest of a request body. Bodies that are equal as JSON have the same digest, regardless of formatting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyHash(pub [u8; 32]);
 
 impl BodyHash {
-    /// As much of it as is kept for ever.
+    /// Returns the part of the hash that is stored permanently.
     pub fn digest(&self) -> BodyDigest {
         BodyDigest(std::array::from_fn(|i| self.0[i]))
     }
@@ -93,34 +93,34 @@ impl BodyHash {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyDigest(pub [u8; 16]);
 
-/// An answer, as its repeats are given it: to the byte. What the bytes say is for the interface that answers.
+/// A stored response that repeated requests get, byte for byte. Its format is defined by the API layer.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoredResponse(pub Vec<u8>);
 
 impl fmt::Debug for StoredResponse {
-    /// Without the bytes, which may hold what is nobody else's business.
+    /// Omits the bytes, which may be confidential.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "KeptAnswer({} bytes)", self.0.len())
     }
 }
 
-/// The answer to a request under a key.
+/// The response to a request with an idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotentResponse {
-    /// The answer, the same for the first and for every repeat.
+    /// The response, which is the same for the first and every repeated request.
     pub answer: StoredResponse,
-    /// Whether it was given before.
+    /// Whether the response is replayed.
     pub is_repeat: bool,
 }
 
-/// A request that succeeded under its key.
+/// The idempotency record of a successful request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyRecord {
-    /// What it said.
+    /// The hash of the request body.
     pub body: BodyHash,
-    /// What was answered.
+    /// The stored response.
     pub answer: StoredResponse,
-    /// When.
+    /// The time at which the record was stored.
     pub kept_at: Timestamp,
 }
 

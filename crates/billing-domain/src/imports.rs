@@ -1,4 +1,4 @@
-//! Imports of files of usage events, as they are told afterwards, and how far they are undone.
+//! Records of file imports of usage events, and the progress of undoing them.
 
 use crate::access::RequestId;
 use crate::audit::AuditActor;
@@ -8,100 +8,100 @@ use crate::idempotency::IdempotencyKey;
 use crate::money::Currency;
 use crate::refs::{CustomerRef, DocumentRef, EventRef, ImportRef};
 
-/// How long imports are kept, and can be undone, in days.
+/// The time in days for which imports are stored and can be undone.
 pub const IMPORTS_KEPT_DAYS: i64 = 400;
-/// The most documents that are kept of an import one by one.
+/// The maximum number of documents in the record of an import.
 pub const MAX_IMPORT_DOCUMENTS: usize = 500;
 
-/// How far an import has come.
+/// The state of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportState {
-    /// It hasn't said that it ended: it goes on, or was broken off with the process.
+    /// No end is recorded. The import is still active, or its process ended before the import did.
     Unfinished,
-    /// It ended before the file did.
+    /// The import stopped before the end of the file.
     CutShort,
-    /// It ended with the file.
+    /// The import reached the end of the file.
     Finished,
-    /// Undoing it began, and isn't done.
+    /// Undoing the import has started and isn't complete.
     Undoing,
-    /// It is undone.
+    /// The import is undone.
     Undone,
 }
 
-/// A file that was imported.
+/// The facts about an imported file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedFileFacts {
-    /// What its lines are known by, where it has a name.
+    /// The import name, which identifies lines without an idempotency key. `None` if the file has no name.
     pub name: Option<String>,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub bytes: u64,
-    /// SHA-256 of its bytes.
+    /// The SHA-256 digest of the file.
     pub sha256: [u8; 32],
 }
 
-/// A document that events of an import went on.
+/// A document that bills events of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedDocument {
-    /// Reference.
+    /// The reference of the document.
     pub document_ref: DocumentRef,
-    /// Number.
+    /// The number of the document.
     pub number: DocumentNumber,
-    /// Whose it is.
+    /// The customer of the document.
     pub customer_ref: CustomerRef,
-    /// Its currency.
+    /// The currency of the document.
     pub currency: Currency,
-    /// How many events went on it.
+    /// The number of the import's events on the document.
     pub events: u64,
 }
 
-/// How far an import is undone.
+/// The progress of undoing an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportUndo {
-    /// Who asked for it last.
+    /// The actor of the latest request.
     pub author: AuditActor,
-    /// When it began.
+    /// The start time.
     pub begun_at: Timestamp,
-    /// When nothing was left of it.
+    /// The time at which all events were deleted, or `None`.
     pub ended_at: Option<Timestamp>,
-    /// Events it deleted.
+    /// The number of events that the undo deleted.
     pub deleted: u64,
-    /// Events that were deleted before.
+    /// The number of events that were already deleted.
     pub already_deleted: u64,
 }
 
-/// An import.
+/// The record of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportRecord {
-    /// Reference.
+    /// The reference of the import.
     pub import_ref: ImportRef,
-    /// The file.
+    /// The imported file.
     pub file: ImportedFileFacts,
-    /// Who imported it.
+    /// The actor that imported the file.
     pub author: AuditActor,
-    /// By which request, where it was one.
+    /// The id of the request, or `None` outside a request.
     pub request_id: Option<RequestId>,
-    /// When it began.
+    /// The start time.
     pub begun_at: Timestamp,
-    /// When it ended; `None` while it hasn't said so.
+    /// The end time, or `None` if no end is recorded.
     pub ended_at: Option<Timestamp>,
-    /// The line that it stopped at, where it did before the file's end.
+    /// The line at which the import stopped before the end of the file, or `None`.
     pub stopped_at: Option<u64>,
-    /// Events it recorded; known when it ended.
+    /// The number of recorded events. It is known when the import has ended.
     pub recorded: u64,
-    /// Events that were recorded before.
+    /// The number of events that were already recorded.
     pub already_there: u64,
-    /// Lines that were refused.
+    /// The number of rejected lines.
     pub refused: u64,
-    /// The first documents that its events went on, at most [`MAX_IMPORT_DOCUMENTS`].
+    /// The first documents of the import's events, at most [`MAX_IMPORT_DOCUMENTS`].
     pub documents: Vec<ImportedDocument>,
-    /// Documents beyond those.
+    /// The number of further documents.
     pub more_documents: u64,
-    /// How far it is undone, where that was asked for.
+    /// The progress of undoing the import, or `None` if no undo was requested.
     pub undone: Option<ImportUndo>,
 }
 
 impl ImportRecord {
-    /// An import that begins.
+    /// Creates the record of an import that begins.
     pub const fn begun(
         import_ref: ImportRef,
         file: ImportedFileFacts,
@@ -127,7 +127,7 @@ impl ImportRecord {
         }
     }
 
-    /// How far it has come.
+    /// Returns the state of the import.
     pub const fn state(&self) -> ImportState {
         match (&self.undone, self.ended_at, self.stopped_at) {
             (Some(ImportUndo { ended_at: Some(_), .. }), ..) => ImportState::Undone,
@@ -139,12 +139,12 @@ impl ImportRecord {
     }
 }
 
-/// An event that an import made, and the key it was sent with.
+/// An event that an import recorded, with its idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedEvent {
     /// The event.
     pub event_ref: EventRef,
-    /// Its key.
+    /// The idempotency key of the event.
     pub key: Option<IdempotencyKey>,
 }
 

@@ -1,19 +1,19 @@
-//! What a contract bills, as plain values: periods, rating, linking, documents. No database, no server, no clock.
+//! The billing domain: periods, rating, linking and documents as plain values, without a database, server or clock.
 //!
-//! [`simulate`] is the front door: terms, events and a day → the documents. Behind it:
+//! [`simulate`] is the entry point. It takes terms, events and a day, and returns the documents. It uses these modules:
 //!
-//! | ask | module |
+//! | question | module |
 //! |---|---|
-//! | what does usage cost? | [`rating`] |
-//! | which days does a period have, which terms hold on a day? | [`contract`] |
-//! | which document bills what, when is it issued, what does it say? | [`document`] |
-//! | what happens to documents when usage, terms or time change? | [`ledger`] |
-//! | where does an event land? | [`matching`] |
-//! | who owes what, by which document? | [`receivables`], [`ledger::receivables`] |
+//! | What does usage cost? | [`rating`] |
+//! | Which days does a period have, and which terms are in force on a day? | [`contract`] |
+//! | What does a document bill and contain, and when is it issued? | [`document`] |
+//! | How do documents change when usage, terms or time change? | [`ledger`] |
+//! | Which contract product and period does an event match? | [`matching`] |
+//! | Who owes which amount, and by which document? | [`receivables`], [`ledger::receivables`] |
 //!
-//! The `mocks` feature gives a `mockall` mock of each port that isn't made of others, for tests of one question to the outside.
+//! The `mocks` feature provides a `mockall` mock of each port that isn't composed of other ports, for tests of a single port.
 
-/// `FromStr` of values that have a `parse`.
+/// Implements `FromStr` for types that have a `parse` function.
 macro_rules! from_str {
     ($($value:ty: $error:ty),+ $(,)?) => {$(
         impl std::str::FromStr for $value {
@@ -62,12 +62,12 @@ pub mod usage;
 pub mod verification;
 pub mod violation;
 
-/// The example of the repository's first page is a test.
+/// The example in the README is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct FirstPage;
 
-/// The examples of the page about this crate are tests.
+/// The examples in `docs/library.md` are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/library.md")]
 struct LibraryPage;

@@ -1,5 +1,6 @@
-//! Which contract product an event lands on: event + candidates → match or typed refusal (billing rules 4).
-//! It opens no document; that is [`document::linking`](crate::document::linking).
+//! Matching of events to contract products: an event and candidates give a match or a typed refusal (billing rules 4).
+//!
+//! Matching opens no document. [`document::linking`](crate::document::linking) does that.
 
 use chrono::NaiveDate;
 
@@ -11,36 +12,36 @@ use crate::refs::{ContractRef, EntityRef, ProductNo, UsageProductRef};
 use crate::refusal::MatchRefusal;
 use crate::usage::Validations;
 
-/// What matching needs to know of an event.
+/// The facts about an event that matching needs.
 #[derive(Clone, Copy, Debug)]
 pub struct EventFacts<'a> {
-    /// What was used.
+    /// The usage product.
     pub usage_product_ref: &'a UsageProductRef,
-    /// When it was used.
+    /// The time of the usage.
     pub occurred_at: Timestamp,
-    /// Checks given with it.
+    /// The checks of the event.
     pub validations: Option<&'a Validations>,
 }
 
-/// Where an event lands.
+/// The contract product and period that an event matches.
 #[derive(Clone, Copy, Debug)]
 pub struct Match<'c> {
     /// The contract.
     pub contract: &'c Contract,
-    /// The event's service date: in the zone of the entity that bills, as it is now.
+    /// The service date of the event in the current time zone of the entity that bills.
     pub service_date: NaiveDate,
-    /// The product's period that date lies in.
+    /// The product's period that contains the service date.
     pub period: ProductPeriod<'c>,
     /// The entity that bills.
     pub entity: &'c Entity,
 }
 
-/// Picks the contract product an event lands on. The same facts give the same answer, always.
+/// Selects the contract product of an event. The result is deterministic.
 ///
-/// `contracts` are the customer's, `entities` those that bill them.
+/// `contracts` are the contracts of the customer. `entities` are the entities that bill these contracts.
 ///
 /// # Errors
-/// [`MatchRefusal`] when no product covers the event, or its validations aren't met.
+/// Returns a [`MatchRefusal`] if no product covers the event or its validations aren't met.
 pub fn match_event<'c>(
     event: EventFacts<'_>,
     contracts: &'c [Contract],
@@ -56,11 +57,11 @@ pub fn match_event<'c>(
     }
 }
 
-/// Picks the contract product of an event whose timestamp changed: the one it is of, as long as that meters it on the new date
-/// and its validations are met there, else as [`match_event`] (billing rules 5).
+/// Selects the contract product of an event whose timestamp changed. The current product is kept if it meters the event on the
+/// new date and the validations are met. Otherwise, [`match_event`] selects a product (billing rules 5).
 ///
 /// # Errors
-/// As [`match_event`].
+/// Returns the errors of [`match_event`].
 pub fn match_moved_event<'c>(
     event: EventFacts<'_>,
     present: (ContractRef, ProductNo),
@@ -76,7 +77,7 @@ pub fn match_moved_event<'c>(
     stays.map_or_else(|| match_event(event, contracts, entities), Ok)
 }
 
-/// The latest billing start first, then the oldest contract, then the product's place in the list.
+/// Ranks candidates: the latest billing start first, then the oldest contract, then the position of the product in its contract.
 fn rank(candidate: &Match<'_>) -> impl Ord + use<> {
     let start: NaiveDate = candidate.period.terms.schedule.range().start();
     let contract = candidate.contract;
@@ -86,7 +87,7 @@ fn rank(candidate: &Match<'_>) -> impl Ord + use<> {
 fn candidates<'c>(event: EventFacts<'_>, contract: &'c Contract, entities: &'c [Entity]) -> Vec<Match<'c>> {
     let find = |entity_ref: &EntityRef| entities.iter().find(|entity| entity.entity_ref == *entity_ref);
     let per_product = contract.products.iter().filter_map(|product| {
-        // The service date depends on the entity, which depends on the terms in force on that date: try each.
+        // The service date depends on the entity, and the entity depends on the terms in force on that date. So each entity is tried.
         product.terms().filter_map(|terms| find(&terms.entity_ref)).find_map(|entity| {
             let date = entity.profile.time_zone.service_date(event.occurred_at);
             let period = product.period_at(date)?;
@@ -97,10 +98,10 @@ fn candidates<'c>(event: EventFacts<'_>, contract: &'c Contract, entities: &'c [
     per_product.collect()
 }
 
-/// Whether a document of these terms satisfies an event's validations.
+/// Checks whether a document with these terms satisfies the validations of an event.
 ///
 /// # Errors
-/// The first check that fails, with what was expected and what is.
+/// Returns the first mismatch with its expected and actual value.
 pub fn check_validations(validations: &Validations, terms: &ProductTerms) -> Result<(), MatchRefusal> {
     if let Some(expected) = validations.currency
         && expected != terms.pricing.currency

@@ -1,5 +1,6 @@
-//! Money: whole minor units of one currency. Rounds only by name, half away from zero.
-//! It isn't a price: prices are decimals that keep their own digits.
+//! Money in whole minor units of one currency. Amounts are rounded only by functions that say so, half away from zero.
+//!
+//! Prices are separate types: decimals that keep the digits they were given.
 
 use std::fmt;
 
@@ -9,19 +10,19 @@ use thiserror::Error;
 pub use crate::decimal::AmountOutOfRange;
 use crate::decimal::{DecimalError, Digits};
 
-/// An ISO 4217 currency that has minor units, or none at all (JPY), but not a metal or a test code.
+/// An ISO 4217 currency with a defined number of minor-unit digits, including zero (JPY). Metals and test codes are excluded.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Currency {
     iso: iso_currency::Currency,
     exponent: u8,
 }
 
-/// Not the code of a currency that money can be stated in.
+/// The error for text that isn't the code of a supported currency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("must be an ISO 4217 currency code such as EUR")]
 pub struct UnknownCurrency;
 
-/// By code.
+/// Orders currencies by code.
 impl Ord for Currency {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.code().cmp(other.code())
@@ -43,22 +44,22 @@ impl std::str::FromStr for Currency {
 }
 
 impl Currency {
-    /// Looks a three-letter, upper-case code up.
+    /// Returns the currency of a three-letter code in upper case.
     ///
     /// # Errors
-    /// [`UnknownCurrency`] for anything else.
+    /// Returns [`UnknownCurrency`] for any other text.
     pub fn from_code(code: &str) -> Result<Self, UnknownCurrency> {
         let iso = iso_currency::Currency::from_code(code).filter(|c| c.code() == code).ok_or(UnknownCurrency)?;
         let exponent = iso.exponent().and_then(|e| u8::try_from(e).ok()).ok_or(UnknownCurrency)?;
         Ok(Self { iso, exponent })
     }
 
-    /// The three letters.
+    /// Returns the three-letter code.
     pub fn code(self) -> &'static str {
         self.iso.code()
     }
 
-    /// Digits after the point: EUR 2, JPY 0, KWD 3.
+    /// Returns the number of digits after the decimal point: EUR 2, JPY 0, KWD 3.
     pub const fn exponent(self) -> u32 {
         self.exponent as u32
     }
@@ -83,48 +84,49 @@ pub struct Money {
     currency: Currency,
 }
 
-/// Why two amounts make no third.
+/// An error of money arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum MoneyError {
-    /// Beyond what can be held.
+    /// The result is outside the range of the type.
     #[error(transparent)]
     OutOfRange(#[from] AmountOutOfRange),
-    /// They are of two currencies, and a document and an account have one: never the caller's doing.
+    /// The amounts have different currencies. A document or an account has a single currency, so this error is a defect, not a
+    /// client error.
     #[error("an amount in {0} meets one in {1}")]
     TwoCurrencies(Currency, Currency),
 }
 
-/// `days` of `of` days: what of a whole period's price a clipped period costs.
+/// The prorated share of a period: `days` of `of` days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DayShare {
-    /// Days that are billed.
+    /// The number of billed days.
     pub days: u32,
-    /// Days of the whole period; never zero.
+    /// The number of days in the whole period; never zero.
     pub of: u32,
 }
 
 impl DayShare {
-    /// All of it.
+    /// The whole period.
     pub const WHOLE: Self = Self { days: 1, of: 1 };
 }
 
 impl Money {
-    /// Nothing, in a currency.
+    /// Returns a zero amount.
     pub const fn zero(currency: Currency) -> Self {
         Self { minor: 0, currency }
     }
 
-    /// From whole minor units.
+    /// Creates an amount from whole minor units.
     pub const fn from_minor(minor: i64, currency: Currency) -> Self {
         Self { minor, currency }
     }
 
-    /// Whole minor units.
+    /// Returns the amount in whole minor units.
     pub const fn minor(self) -> i64 {
         self.minor
     }
 
-    /// The currency.
+    /// Returns the currency.
     pub const fn currency(self) -> Currency {
         self.currency
     }
@@ -132,24 +134,24 @@ impl Money {
     /// Rounds a decimal amount half away from zero to the currency's exponent.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] beyond 64-bit minor units.
+    /// Returns [`AmountOutOfRange`] if the result exceeds 64-bit minor units.
     pub fn round(amount: Decimal, currency: Currency) -> Result<Self, AmountOutOfRange> {
         Self::round_share(amount, DayShare::WHOLE, currency)
     }
 
-    /// Rounds `amount × days ÷ of`, once, half away from zero (billing rules 1.5).
+    /// Calculates `amount × days ÷ of` and rounds it once, half away from zero (billing rules 1.5).
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] when the amount can't be held exactly on the way.
+    /// Returns [`AmountOutOfRange`] if the result or an intermediate value can't be represented exactly.
     pub fn round_share(amount: Decimal, share: DayShare, currency: Currency) -> Result<Self, AmountOutOfRange> {
         let (days, of) = (Decimal::from(share.days), Decimal::from(share.of));
         Self::round_ratio(amount, days, of, currency)
     }
 
-    /// `rate` percent of this amount, rounded half away from zero (billing rules 6).
+    /// Returns `rate` percent of this amount, rounded half away from zero (billing rules 6).
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] when the amount can't be held exactly on the way.
+    /// Returns [`AmountOutOfRange`] if the result or an intermediate value can't be represented exactly.
     pub fn percent(self, rate: Percentage) -> Result<Self, AmountOutOfRange> {
         Self::round_ratio(self.to_decimal(), rate.0, Decimal::ONE_HUNDRED, self.currency)
     }
@@ -158,7 +160,7 @@ impl Money {
         let (amount, factor, divisor) = (amount.normalize(), factor.normalize(), divisor.normalize());
         let power = |n: u32| 10i128.checked_pow(n).ok_or(AmountOutOfRange);
         let mul = |a: i128, b: i128| a.checked_mul(b).ok_or(AmountOutOfRange);
-        // amount × factor ÷ divisor in minor units, as one integer fraction.
+        // A single integer fraction of minor units avoids intermediate rounding.
         let up = currency.exponent() + divisor.scale();
         let down = amount.scale() + factor.scale();
         let mut numerator = mul(amount.mantissa(), factor.mantissa())?;
@@ -175,18 +177,18 @@ impl Money {
         Ok(Self { minor, currency })
     }
 
-    /// The sum.
+    /// Adds two amounts.
     ///
     /// # Errors
-    /// [`MoneyError`] on overflow, and when the currencies differ.
+    /// Returns a [`MoneyError`] on overflow or if the currencies differ.
     pub fn checked_add(self, other: Self) -> Result<Self, MoneyError> {
         self.with(other, i64::checked_add)
     }
 
-    /// The difference.
+    /// Subtracts an amount.
     ///
     /// # Errors
-    /// As [`checked_add`](Self::checked_add).
+    /// Returns a [`MoneyError`] on overflow or if the currencies differ.
     pub fn checked_sub(self, other: Self) -> Result<Self, MoneyError> {
         self.with(other, i64::checked_sub)
     }
@@ -202,12 +204,12 @@ impl Money {
     /// Adds amounts of one currency.
     ///
     /// # Errors
-    /// As [`checked_add`](Self::checked_add).
+    /// Returns a [`MoneyError`] on overflow or if the currencies differ.
     pub fn sum(currency: Currency, amounts: impl IntoIterator<Item = Self>) -> Result<Self, MoneyError> {
         amounts.into_iter().try_fold(Self::zero(currency), Self::checked_add)
     }
 
-    /// The amount in whole units, with the currency's exponent as scale: 30.86, never 30.9 or 30.860.
+    /// Returns the amount in whole units, with the currency's exponent as the scale: 30.86, never 30.9 or 30.860.
     pub fn to_decimal(self) -> Decimal {
         Decimal::from_i128_with_scale(i128::from(self.minor), self.currency.exponent())
     }
@@ -225,53 +227,53 @@ impl fmt::Debug for Money {
     }
 }
 
-/// A sum of amounts of one currency, over any number of documents: it holds what [`Money`] can't.
+/// A sum of amounts of one currency over any number of documents. Its range is larger than that of [`Money`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MoneySum {
     minor: i128,
     currency: Currency,
 }
 
-/// The most minor units of a sum: as many as a decimal can hold, 2^96 - 1.
+/// The largest absolute sum in minor units: 2^96 - 1, the largest mantissa of a decimal.
 const MAX_SUM: u128 = (1 << 96) - 1;
 
 impl MoneySum {
-    /// Nothing, in a currency.
+    /// Returns a zero sum.
     pub const fn zero(currency: Currency) -> Self {
         Self { minor: 0, currency }
     }
 
-    /// From whole minor units.
+    /// Creates a sum from whole minor units.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] beyond 96 bits.
+    /// Returns [`AmountOutOfRange`] if the value exceeds 96 bits.
     pub const fn from_minor(minor: i128, currency: Currency) -> Result<Self, AmountOutOfRange> {
         if minor.unsigned_abs() > MAX_SUM { Err(AmountOutOfRange) } else { Ok(Self { minor, currency }) }
     }
 
-    /// Whole minor units.
+    /// Returns the sum in whole minor units.
     pub const fn minor(self) -> i128 {
         self.minor
     }
 
-    /// The currency.
+    /// Returns the currency.
     pub const fn currency(self) -> Currency {
         self.currency
     }
 
-    /// The sum with another amount or sum.
+    /// Adds an amount or another sum.
     ///
     /// # Errors
-    /// [`MoneyError`] beyond 96 bits, and when the currencies differ.
+    /// Returns a [`MoneyError`] if the result exceeds 96 bits or the currencies differ.
     pub fn checked_add(self, other: impl Into<Self>) -> Result<Self, MoneyError> {
         let other = other.into();
         self.with(other.currency, self.minor.checked_add(other.minor))
     }
 
-    /// The difference from another amount or sum.
+    /// Subtracts an amount or another sum.
     ///
     /// # Errors
-    /// As [`checked_add`](Self::checked_add).
+    /// Returns a [`MoneyError`] if the result exceeds 96 bits or the currencies differ.
     pub fn checked_sub(self, other: impl Into<Self>) -> Result<Self, MoneyError> {
         let other = other.into();
         self.with(other.currency, self.minor.checked_sub(other.minor))
@@ -287,12 +289,12 @@ impl MoneySum {
     /// Adds amounts of one currency.
     ///
     /// # Errors
-    /// As [`checked_add`](Self::checked_add).
+    /// Returns a [`MoneyError`] if the result exceeds 96 bits or the currencies differ.
     pub fn of(currency: Currency, amounts: impl IntoIterator<Item = Money>) -> Result<Self, MoneyError> {
         amounts.into_iter().try_fold(Self::zero(currency), Self::checked_add)
     }
 
-    /// The sum in whole units, with the currency's exponent as scale.
+    /// Returns the sum in whole units, with the currency's exponent as the scale.
     pub fn to_decimal(self) -> Decimal {
         Decimal::from_i128_with_scale(self.minor, self.currency.exponent())
     }
@@ -316,18 +318,18 @@ impl fmt::Debug for MoneySum {
     }
 }
 
-/// A percentage from 0 to 100 with at most six decimals: tax, discount, and the rate of a percentage price.
+/// A percentage from 0 to 100 with at most six decimals, for taxes, discounts and percentage prices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Percentage(Decimal);
 
 impl Percentage {
-    /// Nought percent.
+    /// Zero percent.
     pub const ZERO: Self = Self(Decimal::ZERO);
 
-    /// Reads a percentage.
+    /// Parses a percentage.
     ///
     /// # Errors
-    /// [`DecimalError`] says which limit it breaks.
+    /// Returns a [`DecimalError`] that names the violated limit.
     pub fn parse(text: &str) -> Result<Self, DecimalError> {
         let value = Digits { integer: 3, fraction: 6 }.parse(text)?;
         if value < Decimal::ZERO || value > Decimal::ONE_HUNDRED {
@@ -336,7 +338,7 @@ impl Percentage {
         Ok(Self(value))
     }
 
-    /// The number of percent.
+    /// Returns the value in percent.
     pub const fn as_decimal(self) -> Decimal {
         self.0
     }
@@ -344,44 +346,44 @@ impl Percentage {
 
 const PRICE_DIGITS: Digits = Digits { integer: 9, fraction: 12 };
 
-/// A price or a bound of a tier: at least zero, at most 9 integer and 12 fractional digits (billing rules 6).
-/// Keeps its own digits.
+/// A price or the bound of a tier: at least zero, with at most 9 integer and 12 fractional digits (billing rules 6). It keeps
+/// the digits it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Price(Decimal);
 
 impl Price {
-    /// Nothing.
+    /// The zero price.
     pub const ZERO: Self = Self(Decimal::ZERO);
 
-    /// Reads a price.
+    /// Parses a price.
     ///
     /// # Errors
-    /// [`DecimalError`] says which limit it breaks.
+    /// Returns a [`DecimalError`] that names the violated limit.
     pub fn parse(text: &str) -> Result<Self, DecimalError> {
         let value = PRICE_DIGITS.parse(text)?;
         if value < Decimal::ZERO { Err(DecimalError::Negative) } else { Ok(Self(value)) }
     }
 
-    /// The number.
+    /// Returns the price as a decimal.
     pub const fn as_decimal(self) -> Decimal {
         self.0
     }
 }
 
-/// The price of one of what is charged by hand: as a [`Price`], above or below zero (billing rules 5).
+/// The unit price of a charge. It has the digits of a [`Price`] and may be negative (billing rules 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SignedPrice(Decimal);
 
 impl SignedPrice {
-    /// Reads a price.
+    /// Parses a price.
     ///
     /// # Errors
-    /// [`DecimalError`] says which limit it breaks.
+    /// Returns a [`DecimalError`] that names the violated limit.
     pub fn parse(text: &str) -> Result<Self, DecimalError> {
         PRICE_DIGITS.parse(text).map(Self)
     }
 
-    /// The number.
+    /// Returns the price as a decimal.
     pub const fn as_decimal(self) -> Decimal {
         self.0
     }

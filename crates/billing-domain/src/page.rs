@@ -1,37 +1,38 @@
-//! Pages of lists: every list is bounded and has a total order.
+//! Pages of lists. Every list is bounded and has a total order.
 
 use thiserror::Error;
 
-/// The most elements of a page.
+/// The maximum number of elements of a page.
 pub const MAX_PAGE_SIZE: u32 = 1000;
 
-/// From which end a list is read.
+/// The direction in which a list is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
-    /// As it is ordered.
+    /// In list order.
     #[default]
     Forward,
-    /// The last first.
+    /// In reverse list order.
     Backward,
 }
 
-/// In which order a list is: by what, and whether the largest come first. It is total: each list says how equals come.
+/// The order of a list: the sort key and the direction. The order is total, because each list defines the order of equal
+/// elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Order<K> {
-    /// By what.
+    /// The sort key.
     pub by: K,
-    /// The largest first, of equals the largest too.
+    /// Whether the largest elements come first. Equal elements are then in reverse order, too.
     pub descending: bool,
 }
 
 impl<K> Order<K> {
-    /// From which end a list is read that is ordered by it.
+    /// Returns the direction in which an ascending list is read to get this order.
     pub const fn direction(&self) -> Direction {
         if self.descending { Direction::Backward } else { Direction::Forward }
     }
 }
 
-/// Which part of a list is wanted.
+/// A request for a page of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRequest {
     size: u32,
@@ -39,19 +40,19 @@ pub struct PageRequest {
     direction: Direction,
 }
 
-/// A page size outside 1 to [`MAX_PAGE_SIZE`].
+/// The error for a page size outside 1 to [`MAX_PAGE_SIZE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("must be a whole number from 1 to 1000")]
 pub struct PageSizeError;
 
 impl PageRequest {
-    /// The first page, as large as pages get.
+    /// The first page of the maximum size.
     pub const LARGEST: Self = Self { size: MAX_PAGE_SIZE, number: 0, direction: Direction::Forward };
 
-    /// A page of 1 to [`MAX_PAGE_SIZE`] elements; the first has number 0.
+    /// Creates a request for a page of 1 to [`MAX_PAGE_SIZE`] elements. The first page has the number 0.
     ///
     /// # Errors
-    /// [`PageSizeError`] outside that.
+    /// Returns [`PageSizeError`] if the size is outside this range.
     pub fn new(size: u32, number: u32) -> Result<Self, PageSizeError> {
         if (1..=MAX_PAGE_SIZE).contains(&size) {
             Ok(Self { size, number, direction: Direction::Forward })
@@ -60,57 +61,57 @@ impl PageRequest {
         }
     }
 
-    /// The same page of the list read from an end. Lists that say so can be read from either.
+    /// Returns the request for the same page in another direction. Only some lists can be read in both directions.
     #[must_use]
     pub const fn in_direction(self, direction: Direction) -> Self {
         Self { direction, ..self }
     }
 
-    /// Whether the last come first.
+    /// Returns whether the list is read in reverse order.
     pub const fn is_backward(self) -> bool {
         matches!(self.direction, Direction::Backward)
     }
 
-    /// The page after it.
+    /// Returns the request for the next page.
     pub const fn next(self) -> Self {
         Self { number: self.number.saturating_add(1), ..self }
     }
 
-    /// Elements of a page.
+    /// Returns the maximum number of elements of the page.
     pub const fn size(self) -> u32 {
         self.size
     }
 
-    /// Which page, from 0.
+    /// Returns the number of the page, starting at 0.
     pub const fn number(self) -> u32 {
         self.number
     }
 
-    /// Elements before the page.
+    /// Returns the number of elements before the page.
     pub const fn offset(self) -> u64 {
         self.size as u64 * self.number as u64
     }
 }
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page<T> {
-    /// The page's elements.
+    /// The elements of the page.
     pub items: Vec<T>,
-    /// Elements of the whole list.
+    /// The number of elements of the whole list.
     pub total: u64,
 }
 
 impl<T> Page<T> {
-    /// A page of a list that has nothing.
+    /// Returns the page of an empty list.
     pub const fn empty() -> Self {
         Self { items: Vec::new(), total: 0 }
     }
 
-    /// The same page with every element changed.
+    /// Converts every element of the page.
     ///
     /// # Errors
-    /// The first error of the change.
+    /// Returns the first error of `change`.
     pub fn try_map<U, E>(self, change: impl FnMut(T) -> Result<U, E>) -> Result<Page<U>, E> {
         Ok(Page { items: self.items.into_iter().map(change).collect::<Result<_, _>>()?, total: self.total })
     }

@@ -1,4 +1,4 @@
-//! The two sides of a document: the customer who pays and the supplier entity that bills.
+//! The two parties of a document: the customer who pays and the supplier entity that bills.
 
 pub mod bank;
 pub mod legal;
@@ -15,54 +15,54 @@ use crate::text::{OneLine, Prose};
 use crate::violation::Violations;
 use legal::{BuyerReference, DocumentSettings, LegalProfile};
 
-/// The most days of net terms.
+/// The maximum net terms in days.
 pub const MAX_NET_TERMS_DAYS: u16 = 3650;
-/// The most hours of grace between a document's natural day and its issue.
+/// The maximum grace in hours between the natural date of a document and its issue.
 pub const MAX_GRACE_HOURS: u16 = 720;
-/// The grace of an entity that states none, in hours.
+/// The default grace of an entity in hours.
 pub const DEFAULT_GRACE_HOURS: u16 = 2;
-/// The most characters of a number prefix.
+/// The maximum length of a number prefix in characters.
 pub const MAX_PREFIX_CHARS: usize = 16;
 
-/// An organization: whoever runs its billing here. All data belongs to one.
+/// A tenant of the installation. All data belongs to one organization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Organization {
-    /// Its identity.
+    /// The id of the organization.
     pub id: OrganizationId,
-    /// Its name, unique in the installation.
+    /// The name, unique in the installation.
     pub name: OneLine,
-    /// The entity that bills where neither product nor customer names one: the first one made, until another is named.
+    /// The entity that bills if neither the product nor the customer names one. Initially, it is the first entity created.
     pub default_entity: Option<EntityRef>,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Timestamp,
 }
 
-/// How long a customer has to pay (billing rules 2 and 3).
+/// The time a customer has to pay (billing rules 2 and 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NetTerms {
-    /// Due a number of days after the issue date, 1 to [`MAX_NET_TERMS_DAYS`].
+    /// Payment is due a number of days after the issue date, 1 to [`MAX_NET_TERMS_DAYS`].
     Days(u16),
-    /// Due on the issue date.
+    /// Payment is due on the issue date.
     DueUponReceipt,
-    /// Every event is an invoice of its own, due at once (billing rules 3).
+    /// Every event has an invoice of its own, which is due immediately (billing rules 3).
     DueUponUsage,
 }
 
-/// A number of days outside 1 to [`MAX_NET_TERMS_DAYS`].
+/// The error for a number of days outside 1 to [`MAX_NET_TERMS_DAYS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("must be a whole number of days from 1 to 3650, or DUE_UPON_RECEIPT, or DUE_UPON_USAGE")]
 pub struct NetTermsError;
 
 impl NetTerms {
-    /// A number of days.
+    /// Creates net terms of a number of days.
     ///
     /// # Errors
-    /// [`NetTermsError`] outside 1 to [`MAX_NET_TERMS_DAYS`].
+    /// Returns [`NetTermsError`] if the number is outside 1 to [`MAX_NET_TERMS_DAYS`].
     pub fn days(days: u16) -> Result<Self, NetTermsError> {
         if (1..=MAX_NET_TERMS_DAYS).contains(&days) { Ok(Self::Days(days)) } else { Err(NetTermsError) }
     }
 
-    /// Days between issue date and due date.
+    /// Returns the number of days between the issue date and the due date.
     pub const fn due_after_days(self) -> u32 {
         match self {
             Self::Days(days) => days as u32,
@@ -74,35 +74,35 @@ impl NetTerms {
 /// A postal address. Every part is optional.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Address {
-    /// First line.
+    /// The first line.
     pub line1: Option<Prose>,
-    /// Second line.
+    /// The second line.
     pub line2: Option<Prose>,
-    /// City.
+    /// The city.
     pub city: Option<Prose>,
-    /// State or province.
+    /// The state or province.
     pub state: Option<Prose>,
-    /// Postal code.
+    /// The postal code.
     pub zip_code: Option<Prose>,
-    /// Country, in words.
+    /// The country in words.
     pub country: Option<Prose>,
-    /// Country.
+    /// The country code.
     pub country_code: Option<CountryCode>,
 }
 
-/// Where and how to pay. Copied onto a document when it is opened.
+/// The payment details of a document. They are copied onto a document when the document is opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PaymentDetails {
-    /// Bank account.
+    /// The bank account.
     pub bank_transfer: Option<BankTransferDetails>,
-    /// Card or other online payment.
+    /// The card or other online payment.
     pub online: Option<OnlinePaymentDetails>,
-    /// Crypto wallet.
+    /// The crypto wallet.
     pub crypto: Option<CryptoDetails>,
 }
 
 impl PaymentDetails {
-    /// Each kind of details from the first that states it (billing rules 7, defaults).
+    /// Returns these details. A kind that isn't set comes from the fallback (billing rules 7, defaults).
     pub fn or(&self, fallback: &Self) -> Self {
         Self {
             bank_transfer: self.bank_transfer.clone().or_else(|| fallback.bank_transfer.clone()),
@@ -112,97 +112,97 @@ impl PaymentDetails {
     }
 }
 
-/// A bank account, by reference.
+/// A reference to a bank account.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct BankTransferDetails {
-    /// Bank account identifier.
+    /// The identifier of the bank account.
     pub billing_account_id: Option<OneLine>,
 }
 
 impl BankTransferDetails {
-    /// The bank account that it names, where it can name one.
+    /// Returns the reference of the bank account, or `None` if the identifier is missing or isn't a valid reference.
     pub fn account_ref(&self) -> Option<BankAccountRef> {
         BankAccountRef::parse(self.billing_account_id.as_ref()?.as_str()).ok()
     }
 }
 
-/// Online payment, by reference.
+/// References for online payment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OnlinePaymentDetails {
-    /// Whether charging is automatic.
+    /// Whether the customer is charged automatically.
     pub auto_charge: Option<bool>,
-    /// Payment gateway identifier.
+    /// The identifier of the payment gateway.
     pub payment_gateway_id: Option<OneLine>,
-    /// A card defined in the gateway account.
+    /// A card that is defined in the gateway account.
     pub payment_gateway_card_id: Option<OneLine>,
 }
 
 /// A crypto wallet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CryptoDetails {
-    /// Wallet address.
+    /// The wallet address.
     pub address: Option<OneLine>,
-    /// Tokens the wallet supports.
+    /// The tokens that the wallet supports.
     pub tokens: Vec<OneLine>,
 }
 
 /// A customer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Customer {
-    /// Internal identity: the unit of distribution in the store.
+    /// The internal id. Stores distribute data by it.
     pub id: CustomerId,
-    /// As callers name it.
+    /// The reference that callers use.
     pub customer_ref: CustomerRef,
-    /// What can be edited.
+    /// The editable data.
     pub profile: CustomerProfile,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Timestamp,
 }
 
-/// What can be edited of a customer.
+/// The editable data of a customer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CustomerProfile {
-    /// Name; usage may be reported under it.
+    /// The name. Usage events may refer to the customer by name.
     pub name: OneLine,
-    /// Registered name.
+    /// The registered name.
     pub legal_name: Option<OneLine>,
-    /// E-mail address.
+    /// The e-mail address.
     pub email: Option<OneLine>,
-    /// Tax number.
+    /// The tax number.
     pub tax_id: Option<OneLine>,
-    /// Postal address.
+    /// The postal address.
     pub billing_address: Option<Address>,
-    /// Information only: a document's currency is its pricing's.
+    /// The currency, for information only. The pricing determines the currency of a document.
     pub currency: Option<Currency>,
-    /// Default taxes of this customer's products, by the day from which each holds (billing rules 7).
+    /// The default taxes of the customer's products, each with the day from which it is in force (billing rules 7).
     pub taxes: DefaultTaxes,
-    /// Default supplier entity of this customer's products.
+    /// The default supplier entity of the customer's products.
     pub entity_ref: Option<EntityRef>,
-    /// Default net terms.
+    /// The default net terms.
     pub net_terms: Option<NetTerms>,
-    /// Default payment details.
+    /// The default payment details.
     pub payment: PaymentDetails,
-    /// Whether balance goes to documents of other families by itself (billing rules 9).
+    /// Whether balance is applied automatically to documents of other document families (billing rules 9).
     pub apply_balance: bool,
-    /// How authorities and networks know it.
+    /// The legal identifiers of the customer.
     pub legal: LegalProfile,
-    /// What it wants to find on documents of products that don't say it themselves.
+    /// The buyer reference on documents of products without a buyer reference of their own.
     pub buyer_reference: Option<BuyerReference>,
 }
 
 /// A supplier entity: the legal person that bills.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entity {
-    /// As callers name it.
+    /// The reference that callers use.
     pub entity_ref: EntityRef,
-    /// What can be edited.
+    /// The editable data.
     pub profile: EntityProfile,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Timestamp,
 }
 
 impl Entity {
-    /// Why its number prefix can't change once documents have its numbers.
+    /// Returns the refusal to change the number prefix once documents have numbers with it.
     pub fn numbers_given(&self) -> Refusal {
         let prefix = self.profile.number_prefix.as_str();
         let detail = format!(
@@ -213,47 +213,48 @@ impl Entity {
     }
 }
 
-/// What can be edited of an entity.
+/// The editable data of an entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntityProfile {
-    /// Name.
+    /// The name.
     pub name: OneLine,
-    /// Registered name.
+    /// The registered name.
     pub legal_name: Option<OneLine>,
-    /// Start of every document number; unique in the organization.
+    /// The prefix of every document number, unique in the organization.
     pub number_prefix: NumberPrefix,
-    /// The zone whose calendar dates periods and issue dates are.
+    /// The time zone of service dates, periods and issue dates.
     pub time_zone: TimeZone,
-    /// Information only: a document's currency is its pricing's.
+    /// The currency, for information only. The pricing determines the currency of a document.
     pub currency: Option<Currency>,
-    /// Postal address.
+    /// The postal address.
     pub address: Option<Address>,
-    /// Tax number.
+    /// The tax number.
     pub tax_id: Option<OneLine>,
-    /// Default net terms.
+    /// The default net terms.
     pub net_terms: Option<NetTerms>,
-    /// Hours between a document's natural day and its issue, 0 to [`MAX_GRACE_HOURS`].
+    /// The hours between the natural date of a document and its issue, 0 to [`MAX_GRACE_HOURS`].
     pub grace_hours: u16,
-    /// Default payment details.
+    /// The default payment details.
     pub payment: PaymentDetails,
-    /// How authorities and networks know it.
+    /// The legal identifiers of the entity.
     pub legal: LegalProfile,
-    /// Default tax categories of its products at a rate of 0, by the day from which each holds (billing rules 7).
+    /// The default tax categories of the entity's products at a rate of 0, each with the day from which it is in force (billing
+    /// rules 7).
     pub taxes: DefaultTaxes,
-    /// What its documents are like as papers.
+    /// The legal and layout settings of the entity's documents.
     pub paper: DocumentSettings,
 }
 
 impl CustomerProfile {
-    /// Checks what no single field shows (billing rules 10).
+    /// Checks rules that involve more than one field (billing rules 10).
     ///
     /// # Errors
-    /// Every violation found.
+    /// Returns all violations.
     pub fn check(&self) -> Result<(), Violations> {
         self.taxes.check()
     }
 
-    /// One that says nothing but a name.
+    /// Creates a profile that has only a name.
     pub fn plain(name: OneLine) -> Self {
         Self {
             name,
@@ -274,15 +275,15 @@ impl CustomerProfile {
 }
 
 impl EntityProfile {
-    /// Checks what no single field shows (billing rules 10).
+    /// Checks rules that involve more than one field (billing rules 10).
     ///
     /// # Errors
-    /// Every violation found.
+    /// Returns all violations.
     pub fn check(&self) -> Result<(), Violations> {
         self.taxes.check()
     }
 
-    /// One in UTC with the default grace that says nothing else but its name and prefix.
+    /// Creates a profile that has only a name and a prefix, with the time zone UTC and the default grace.
     pub fn plain(name: OneLine, number_prefix: NumberPrefix) -> Self {
         Self {
             name,
@@ -301,33 +302,33 @@ impl EntityProfile {
         }
     }
 
-    /// Whether documents become due at other times than by another profile.
+    /// Returns whether documents become due at other times than with another profile.
     pub fn bills_at_other_times_than(&self, other: &Self) -> bool {
         self.time_zone != other.time_zone || self.grace_hours != other.grace_hours
     }
 }
 
-/// The start of an entity's document numbers: 1 to 16 characters `A–Z 0–9`.
+/// The prefix of an entity's document numbers: 1 to 16 characters `A–Z 0–9`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NumberPrefix(Box<str>);
 
-/// Not a number prefix.
+/// The error for text that isn't a number prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("must be 1 to 16 characters of A-Z 0-9")]
 pub struct NumberPrefixError;
 
 impl NumberPrefix {
-    /// Reads a prefix.
+    /// Parses a prefix.
     ///
     /// # Errors
-    /// [`NumberPrefixError`] when the text breaks the rule.
+    /// Returns [`NumberPrefixError`] if the text is invalid.
     pub fn parse(text: &str) -> Result<Self, NumberPrefixError> {
         let fits =
             (1..=MAX_PREFIX_CHARS).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
         if fits { Ok(Self(text.into())) } else { Err(NumberPrefixError) }
     }
 
-    /// The text.
+    /// Returns the prefix as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

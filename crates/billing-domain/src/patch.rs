@@ -1,21 +1,21 @@
-//! Three ways a request treats a value: leave it, clear it, set it.
+//! Edits of optional values: keep, clear or set.
 
 use std::fmt;
 
-/// What happens to an optional value in an edit.
+/// An edit of an optional value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Patch<T> {
-    /// The request leaves it out: it stays.
+    /// Keeps the value. The field is missing in the request.
     #[default]
     Keep,
-    /// The request has `null`: it goes.
+    /// Clears the value. The field is `null` in the request.
     Clear,
-    /// The request has a value.
+    /// Sets the value to the one in the request.
     Set(T),
 }
 
 impl<T> Patch<T> {
-    /// The value after the edit.
+    /// Returns the value after the edit.
     pub fn apply(self, present: Option<T>) -> Option<T> {
         match self {
             Self::Keep => present,
@@ -24,19 +24,19 @@ impl<T> Patch<T> {
         }
     }
 
-    /// Whether the request names it.
+    /// Returns whether the request contains the field.
     pub const fn is_named(&self) -> bool {
         !matches!(self, Self::Keep)
     }
 
-    /// Whether the request gives a value.
+    /// Returns whether the request sets a value.
     pub const fn is_set(&self) -> bool {
         matches!(self, Self::Set(_))
     }
 }
 
 impl<T: PartialEq> Patch<T> {
-    /// Kept where it says what is agreed already.
+    /// Returns [`Keep`](Self::Keep) if the edit wouldn't change the agreed value, and the edit otherwise.
     pub fn unless(self, agreed: Option<&T>) -> Self {
         let same = match &self {
             Self::Keep => true,
@@ -48,7 +48,7 @@ impl<T: PartialEq> Patch<T> {
 }
 
 impl<T: Clone> Patch<T> {
-    /// Puts it in the place of a value; cleared, it is the fallback where there is one.
+    /// Applies the edit to a value. A cleared value becomes the fallback, or stays unchanged without a fallback.
     pub fn put(&self, value: &mut T, fallback: Option<&T>) {
         match (self, fallback) {
             (Self::Set(set), _) => *value = set.clone(),
@@ -57,7 +57,7 @@ impl<T: Clone> Patch<T> {
         }
     }
 
-    /// Puts it in the place of an optional value; cleared, it is the fallback.
+    /// Applies the edit to an optional value. A cleared value becomes the fallback.
     pub fn put_optional(&self, value: &mut Option<T>, fallback: Option<T>) {
         match self {
             Self::Set(set) => *value = Some(set.clone()),
@@ -67,23 +67,23 @@ impl<T: Clone> Patch<T> {
     }
 }
 
-/// What an edit makes of a `T`, value by value; what it doesn't name is kept.
+/// An edit of the fields of a `T`. Fields that it doesn't name stay unchanged.
 pub struct Changes<T>(Vec<Change<T>>);
 
 type Change<T> = Box<dyn Fn(&mut T) + Send + Sync>;
 
 impl<T: 'static> Changes<T> {
-    /// An edit that changes nothing.
+    /// Creates an edit that changes nothing.
     pub const fn none() -> Self {
         Self(Vec::new())
     }
 
-    /// An edit that changes one thing.
+    /// Creates an edit with a single change.
     pub fn of(change: impl Fn(&mut T) + Send + Sync + 'static) -> Self {
         Self(vec![Box::new(change)])
     }
 
-    /// An edit that puts another value in its place.
+    /// Creates an edit that replaces the whole value.
     pub fn to(value: T) -> Self
     where
         T: Clone + Send + Sync,
@@ -91,17 +91,17 @@ impl<T: 'static> Changes<T> {
         Self::of(move |present: &mut T| present.clone_from(&value))
     }
 
-    /// Changes something, too.
+    /// Adds a change.
     pub fn add(&mut self, change: impl Fn(&mut T) + Send + Sync + 'static) {
         self.0.push(Box::new(change));
     }
 
-    /// Makes changes of a part, too.
+    /// Adds the changes of a part of the value.
     pub fn add_below<U: 'static>(&mut self, changes: Changes<U>, part: fn(&mut T) -> &mut U) {
         self.add(move |whole| changes.apply(part(whole)));
     }
 
-    /// Makes the changes, in their order.
+    /// Applies the changes in their order.
     pub fn apply(&self, value: &mut T) {
         for change in &self.0 {
             change(value);

@@ -1,11 +1,11 @@
-//! Usage quantities. Money never appears here, nor a float.
+//! Usage quantities. They are exact decimals without a currency, never floats.
 
 use rust_decimal::Decimal;
 
 use crate::decimal::{AmountOutOfRange, DecimalError, Digits, exact_add};
 
 const DIGITS: Digits = Digits { integer: 15, fraction: 9 };
-/// A period's sum may grow beyond one event's limit, but stays exact.
+/// The sum of a period may exceed the limit of one event but stays exact.
 const SUM_DIGITS: Digits = Digits { integer: 19, fraction: 9 };
 
 /// A quantity of usage: at least zero, at most 15 integer and 9 fractional digits.
@@ -13,23 +13,23 @@ const SUM_DIGITS: Digits = Digits { integer: 19, fraction: 9 };
 pub struct Quantity(Decimal);
 
 impl Quantity {
-    /// None.
+    /// The quantity zero.
     pub const ZERO: Self = Self(Decimal::ZERO);
-    /// One.
+    /// The quantity one.
     pub const ONE: Self = Self(Decimal::ONE);
 
-    /// Reads a quantity.
+    /// Parses a quantity.
     ///
     /// # Errors
-    /// [`DecimalError`] says which limit it breaks.
+    /// Returns a [`DecimalError`] that names the violated limit.
     pub fn parse(text: &str) -> Result<Self, DecimalError> {
         Self::new(DIGITS.parse(text)?)
     }
 
-    /// Takes a decimal that is already exact.
+    /// Creates a quantity from a decimal.
     ///
     /// # Errors
-    /// [`DecimalError::Negative`] or [`DecimalError::TooManyDigits`].
+    /// Returns [`DecimalError::Negative`] or [`DecimalError::TooManyDigits`].
     pub fn new(value: Decimal) -> Result<Self, DecimalError> {
         if value < Decimal::ZERO {
             return Err(DecimalError::Negative);
@@ -40,7 +40,7 @@ impl Quantity {
         Ok(Self(value))
     }
 
-    /// The number.
+    /// Returns the quantity as a decimal.
     pub const fn as_decimal(self) -> Decimal {
         self.0
     }
@@ -52,18 +52,18 @@ impl From<u32> for Quantity {
     }
 }
 
-/// The sum of a period's quantities: like a [`Quantity`], with four more integer digits.
+/// The sum of a period's quantities. It has four more integer digits than a [`Quantity`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct QuantitySum(Decimal);
 
 impl QuantitySum {
-    /// None.
+    /// The sum zero.
     pub const ZERO: Self = Self(Decimal::ZERO);
 
-    /// Takes a decimal that is already exact.
+    /// Creates a sum from a decimal.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] below zero or beyond 19 integer and 9 fractional digits.
+    /// Returns [`AmountOutOfRange`] below zero or beyond 19 integer and 9 fractional digits.
     pub fn new(value: Decimal) -> Result<Self, AmountOutOfRange> {
         if value < Decimal::ZERO || !SUM_DIGITS.hold(value) {
             return Err(AmountOutOfRange);
@@ -71,23 +71,23 @@ impl QuantitySum {
         Ok(Self(value))
     }
 
-    /// With one more event.
+    /// Adds the quantity of an event.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] when the sum grows beyond its digits.
+    /// Returns [`AmountOutOfRange`] if the sum exceeds its digits.
     pub fn plus(self, quantity: Quantity) -> Result<Self, AmountOutOfRange> {
         Self::new(exact_add(self.0, quantity.0)?)
     }
 
-    /// With one event less.
+    /// Subtracts the quantity of an event.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] when the event wasn't part of the sum.
+    /// Returns [`AmountOutOfRange`] if the event wasn't part of the sum, so the result would be negative.
     pub fn minus(self, quantity: Quantity) -> Result<Self, AmountOutOfRange> {
         Self::new(exact_add(self.0, -quantity.0)?)
     }
 
-    /// The number.
+    /// Returns the sum as a decimal.
     pub const fn as_decimal(self) -> Decimal {
         self.0
     }

@@ -1,6 +1,6 @@
-//! A(Q): what a period's usage costs (billing rules 6). One function of totals; it knows no document.
+//! Rating: the price A(Q) of a period's usage (billing rules 6). Rating depends only on totals, not on documents.
 //!
-//! Amounts on the way are exact decimals; a line is rounded once, at its end.
+//! Intermediate amounts are exact decimals. A line is rounded once, at the end.
 
 use rust_decimal::Decimal;
 
@@ -11,43 +11,43 @@ use crate::money::{Currency, DayShare, Money, Price};
 use crate::quantity::Quantity;
 use crate::usage::UsageTotal;
 
-/// What a usage line shows besides its amount.
+/// The result of rating usage, as a usage line shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RatedUsage {
-    /// Q, before the included quantity comes off.
+    /// Q, before the included quantity is subtracted.
     pub quantity: Decimal,
-    /// The price of one, where the model has a single one.
+    /// The unit price, if the price model has a single one.
     pub unit_price: Option<Price>,
-    /// The tiers that Q reaches, of a tiered price.
+    /// The tiers that Q reaches, for a tiered price.
     pub tiers: Vec<RatedTier>,
-    /// A(Q), rounded, with minimum and maximum.
+    /// A(Q), rounded, after minimum and maximum are applied.
     pub amount: Money,
 }
 
-/// One tier's part of an amount.
+/// The part of an amount that one tier contributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RatedTier {
-    /// The tier as priced.
+    /// The tier of the pricing.
     pub tier: Tier,
-    /// Units priced by it.
+    /// The units that the tier prices.
     pub quantity: Decimal,
-    /// Its part, not rounded.
+    /// The unrounded amount of the tier.
     pub amount: Decimal,
 }
 
-/// Whether a line item's minimum amount applies.
+/// Whether the minimum amount of a line item applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Minimum {
-    /// It does: the price of a period.
+    /// The minimum applies to the price of a period.
     Applies,
-    /// It doesn't: a step of an incremental price (billing rules 3).
+    /// The minimum doesn't apply to a step of an incremental price (billing rules 3).
     Waived,
 }
 
-/// Rates a period's usage: A(Q), or A(max(Q, p)) where p is prepaid.
+/// Rates the usage of a period: A(Q), or A(max(Q, p)) for a prepaid quantity p.
 ///
 /// # Errors
-/// [`AmountOutOfRange`] when exact decimals can't hold the amount.
+/// Returns [`AmountOutOfRange`] if exact decimals can't represent the amount.
 pub fn rate(
     metered: &MeteredCharge,
     usage: &UsageTotal,
@@ -61,10 +61,10 @@ pub fn rate(
     Ok(RatedUsage { quantity: used, ..rated })
 }
 
-/// Rates what is billed in advance: A(p); `None` where nothing is prepaid.
+/// Rates the prepaid quantity: A(p). Returns `None` if no quantity is prepaid.
 ///
 /// # Errors
-/// [`AmountOutOfRange`] when exact decimals can't hold the amount.
+/// Returns [`AmountOutOfRange`] if exact decimals can't represent the amount.
 pub fn rate_prepaid(
     metered: &MeteredCharge,
     share: DayShare,
@@ -74,19 +74,19 @@ pub fn rate_prepaid(
     prepaid.map(|p| rate_quantity(&metered.charge, p.as_decimal(), 0, Minimum::Applies, share, currency)).transpose()
 }
 
-/// What a line item costs at a quantity.
+/// A line item with its rated amount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RatedItem {
-    /// The line item as priced.
+    /// The line item of the pricing.
     pub item: LineItem,
-    /// What it costs.
+    /// The rated amount.
     pub rated: RatedUsage,
 }
 
-/// Rates a quantity of a whole period by each line item that is priced by usage, as if a single event had reported it.
+/// Rates a quantity of a whole period by each usage-based line item, as if a single event had reported the quantity.
 ///
 /// # Errors
-/// [`AmountOutOfRange`] when exact decimals can't hold an amount.
+/// Returns [`AmountOutOfRange`] if exact decimals can't represent an amount.
 pub fn rate_pricing(pricing: &PricingContent, quantity: Quantity) -> Result<Vec<RatedItem>, AmountOutOfRange> {
     let of_usage = pricing.line_items.iter().filter_map(|item| match &item.charge {
         Charge::Usage(charge) => Some((item, charge)),
@@ -123,7 +123,7 @@ fn rate_quantity(
     Ok(RatedUsage { quantity, unit_price, tiers, amount })
 }
 
-/// A price of units, not rounded, with the price of one or the tiers it shows.
+/// The unrounded price of units, preceded by the unit price or the tiers.
 type RatedUnits = (Option<Price>, Vec<RatedTier>, Decimal);
 
 fn rate_units(price: &UsagePrice, billable: Decimal, events: u64) -> Result<RatedUnits, AmountOutOfRange> {
@@ -151,13 +151,13 @@ fn rate_units(price: &UsagePrice, billable: Decimal, events: u64) -> Result<Rate
     })
 }
 
-/// Quantities with the days each was agreed for, oldest first.
+/// Quantities and the number of days for which each was agreed, oldest first.
 pub type QuantityDays = [(Quantity, u32)];
 
-/// Rates what was agreed: `round(Σ A(quantity) × days ÷ days of the whole period)`, once (billing rules 6).
+/// Rates agreed quantities: `round(Σ A(quantity) × days ÷ days of the whole period)`, rounded once (billing rules 6).
 ///
 /// # Errors
-/// [`AmountOutOfRange`] when exact decimals can't hold the amount.
+/// Returns [`AmountOutOfRange`] if exact decimals can't represent the amount.
 pub fn rate_fixed(
     price: &FixedPrice,
     quantities: &QuantityDays,
@@ -180,7 +180,7 @@ fn sum(tiers: &[RatedTier]) -> Result<Decimal, AmountOutOfRange> {
     tiers.iter().try_fold(Decimal::ZERO, |total, tier| exact_add(total, tier.amount))
 }
 
-/// Each unit at the price of the tier it falls in, plus each reached tier's flat amount.
+/// Prices each unit by the tier it falls in, and adds the flat amount of each reached tier.
 fn graduated(tiers: &Tiers, quantity: Decimal) -> Result<Vec<RatedTier>, AmountOutOfRange> {
     let mut from = Decimal::ZERO;
     let mut rated = Vec::new();
@@ -195,7 +195,7 @@ fn graduated(tiers: &Tiers, quantity: Decimal) -> Result<Vec<RatedTier>, AmountO
     Ok(rated)
 }
 
-/// All units at the price of the tier that the quantity falls in, plus that tier's flat amount.
+/// Prices all units by the tier that the quantity falls in, and adds the flat amount of that tier.
 fn volume(tiers: &Tiers, quantity: Decimal) -> Result<Vec<RatedTier>, AmountOutOfRange> {
     if quantity.is_zero() {
         return Ok(Vec::new());
@@ -210,7 +210,7 @@ fn rated_tier(tier: Tier, quantity: Decimal) -> Result<RatedTier, AmountOutOfRan
     Ok(RatedTier { tier, quantity, amount: exact_add(units, tier.flat_amount.as_decimal())? })
 }
 
-/// ⌈quantity ÷ size⌉, exactly: no division that could round.
+/// Returns ⌈quantity ÷ size⌉. Integer arithmetic avoids a division that could round.
 fn packages(quantity: Decimal, size: Decimal) -> Result<Decimal, AmountOutOfRange> {
     let scale = quantity.scale().max(size.scale());
     let widen = |d: Decimal| {

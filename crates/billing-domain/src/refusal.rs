@@ -1,4 +1,6 @@
-//! Why a decision isn't made. Nothing is written then; how it is shown is the interface's business.
+//! Refusals: errors of the domain when a rule rejects a request.
+//!
+//! A refusal leaves no changes in the store. The API layer decides how it is presented.
 
 use thiserror::Error;
 
@@ -6,65 +8,65 @@ use crate::money::{AmountOutOfRange, Currency, MoneyError};
 use crate::refs::EntityRef;
 use crate::violation::Violations;
 
-/// Why an event lands nowhere.
+/// The reason why an event or charge matches no product.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MatchRefusal {
-    /// `no_matching_contract`: no product of the customer bills that usage on that day.
+    /// `no_matching_contract`: no product of the customer bills the usage on its service date.
     #[error("no contract of the customer bills this usage product on the event's service date")]
     NoMatchingContract,
-    /// `no_matching_contract`: no product of the contract bills the day of a charge.
+    /// `no_matching_contract`: no product of the contract bills the date of a charge.
     #[error("no such product of the contract bills the date: give a day that it covers")]
     NoChargedProduct,
-    /// `validation_mismatch`: the document has another currency.
+    /// `validation_mismatch`: the document has a different currency.
     #[error("the document's currency is {actual}, not {expected}")]
     CurrencyMismatch {
-        /// What the event asked for.
+        /// The currency that the event requires.
         expected: Currency,
-        /// What the document has.
+        /// The currency of the document.
         actual: Currency,
     },
-    /// `validation_mismatch`: the document has another entity.
+    /// `validation_mismatch`: the document has a different entity.
     #[error("the document's entity is {actual}, not {expected}")]
     EntityMismatch {
-        /// What the event asked for.
+        /// The entity that the event requires.
         expected: EntityRef,
-        /// What the document has.
+        /// The entity of the document.
         actual: EntityRef,
     },
 }
 
-/// Why the domain refuses what it was asked.
+/// The reason why the domain rejects a request.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// Fields that can't be taken.
+    /// Fields have invalid values.
     #[error("{0}")]
     Invalid(Violations),
-    /// The state of things forbids it.
+    /// The current state doesn't allow the request.
     #[error("{detail}")]
     Conflict {
-        /// A stable word for machines.
+        /// A stable error code for programs.
         code: &'static str,
-        /// What stands in the way, and what would help.
+        /// The cause and the remedy.
         detail: String,
     },
-    /// An event lands nowhere.
+    /// An event or charge matches no product.
     #[error(transparent)]
     NoMatch(#[from] MatchRefusal),
-    /// An amount that exact decimals can't hold.
+    /// Exact decimals can't represent an amount.
     #[error(transparent)]
     AmountOutOfRange(#[from] AmountOutOfRange),
-    /// The facts contradict each other: a defect of ours or of whoever changed the stored rows, never the caller's.
+    /// The stored facts contradict each other. This is a defect or the result of changed rows in the store, never a client error.
     #[error("the books are wrong: {0}")]
     Broken(String),
 }
 
 impl Refusal {
-    /// A state that forbids it.
+    /// Creates a conflict with the current state.
     pub fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
         Self::Conflict { code, detail: detail.into() }
     }
 
-    /// The stable word of a conflict.
+    /// Returns the code of a conflict, or `None` for other refusals.
     pub const fn conflict_code(&self) -> Option<&'static str> {
         match self {
             Self::Conflict { code, .. } => Some(code),
@@ -72,7 +74,7 @@ impl Refusal {
         }
     }
 
-    /// The stable words that the interface returns for it, each field's; none of a defect.
+    /// Returns the error codes in the API, one for each invalid field. A defect has no code.
     pub fn codes(&self) -> Vec<&'static str> {
         match self {
             Self::Invalid(violations) => violations.iter().map(|violation| violation.code).collect(),
@@ -86,12 +88,12 @@ impl Refusal {
         }
     }
 
-    /// Whether one of its [codes](Self::codes) is this.
+    /// Returns whether one of the [codes](Self::codes) equals `code`.
     pub fn has_code(&self, code: &str) -> bool {
         self.codes().contains(&code)
     }
 
-    /// One field that can't be taken.
+    /// Creates the refusal of a single field.
     pub fn field(path: &[&str], code: &'static str, detail: impl Into<String>) -> Self {
         Self::Invalid(Violations::one(path, code, detail))
     }

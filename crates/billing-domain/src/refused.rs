@@ -1,4 +1,4 @@
-//! Usage that was refused: counted by what was wrong and whose it was said to be, with a last example.
+//! Statistics of rejected usage: counts by error, customer and usage product, each with the latest example.
 
 use chrono::NaiveDate;
 
@@ -6,32 +6,32 @@ use crate::access::RequestId;
 use crate::calendar::{TimeZone, Timestamp};
 use crate::refs::OrganizationId;
 
-/// The most bytes that an example keeps of an event, and of what was said about it.
+/// The maximum size in bytes of an example's event and of each of its texts.
 pub const MAX_EXAMPLE_BYTES: usize = 2048;
-/// The most bytes that are kept of a customer or usage product, as they were told.
+/// The maximum length in bytes of a submitted customer or usage product.
 pub const MAX_TOLD_BYTES: usize = 64;
-/// How many days counts are kept.
+/// The retention of counts in days.
 pub const REFUSED_KEPT_DAYS: i64 = 90;
-/// The code of what was refused when a server counted too many different things to tell them apart.
+/// The code for further rejections after a server has counted too many different keys.
 pub const OTHER_CODE: &str = "other";
 
-/// What refused usage is counted by.
+/// The key by which rejected usage is counted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RefusedKey {
-    /// Whose API it was sent to.
+    /// The organization that received the event.
     pub organization: OrganizationId,
-    /// The day of UTC.
+    /// The day in UTC.
     pub day: NaiveDate,
-    /// Why.
+    /// The error code.
     pub code: String,
-    /// The customer, as it was told; empty where none was.
+    /// The customer as submitted, or empty if missing.
     pub customer_ref: String,
-    /// The usage product, as it was told; empty where none was.
+    /// The usage product as submitted, or empty if missing.
     pub usage_product_ref: String,
 }
 
 impl RefusedKey {
-    /// What an event is counted by: its texts without control characters, and cut where they are too long.
+    /// Creates the key of an event. Control characters in its texts are replaced, and long texts are truncated.
     pub fn of(organization: OrganizationId, at: Timestamp, code: &str, customer_ref: &str, usage_product_ref: &str) -> Self {
         Self {
             organization,
@@ -42,32 +42,32 @@ impl RefusedKey {
         }
     }
 
-    /// What is counted in its place where it can't be told apart from others.
+    /// Returns the key that replaces this key after a server has counted too many different keys.
     pub fn other(&self) -> Self {
         Self { code: OTHER_CODE.to_owned(), customer_ref: String::new(), usage_product_ref: String::new(), ..self.clone() }
     }
 }
 
-/// How often something was refused, and what it was last.
+/// The number of rejections with a key, and the latest example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedCount {
-    /// How often.
+    /// The number of rejections.
     pub count: u64,
-    /// When first.
+    /// The time of the first rejection.
     pub first_at: Timestamp,
-    /// When last.
+    /// The time of the latest rejection.
     pub last_at: Timestamp,
-    /// The last.
+    /// The latest rejected event.
     pub example: RefusedExample,
 }
 
 impl RefusedCount {
-    /// Something that was refused once.
+    /// Creates the count of a single rejection.
     pub const fn once(at: Timestamp, example: RefusedExample) -> Self {
         Self { count: 1, first_at: at, last_at: at, example }
     }
 
-    /// Both together; of two at the same instant the other is the last.
+    /// Adds another count. If both have the same latest time, the example of `other` wins.
     pub fn add(&mut self, other: Self) {
         self.count = self.count.saturating_add(other.count);
         self.first_at = self.first_at.min(other.first_at);
@@ -77,28 +77,28 @@ impl RefusedCount {
     }
 }
 
-/// An event that was refused.
+/// An example of a rejected event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RefusedExample {
-    /// It, as it was sent; cut where it is too long.
+    /// The event as submitted, truncated if it is too long.
     pub event: String,
-    /// Which field was wrong first.
+    /// The first invalid field.
     pub pointer: Option<String>,
-    /// What was wrong with it.
+    /// The explanation of the error.
     pub detail: String,
-    /// Which request brought it.
+    /// The id of the request.
     pub request_id: Option<RequestId>,
 }
 
 impl RefusedExample {
-    /// An example, cut where its parts are too long.
+    /// Creates an example. Long texts are truncated.
     pub fn of(event: &str, pointer: Option<&str>, detail: &str, request_id: Option<RequestId>) -> Self {
         let short = |text: &str| kept(text, MAX_EXAMPLE_BYTES);
         Self { event: short(event), pointer: pointer.map(short), detail: short(detail), request_id }
     }
 }
 
-/// Text as it is kept: cut between characters, and without control characters, which not every store takes.
+/// Truncates a text between characters and replaces control characters, which some stores reject.
 fn kept(text: &str, most_bytes: usize) -> String {
     let visible = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
     let mut kept = String::new();

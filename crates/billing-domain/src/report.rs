@@ -1,5 +1,4 @@
-//! The usage report: a table of events, with a column for every key of additional report data. How it is written is
-//! elsewhere.
+//! The usage report: a table of events with a column for every key of additional report data. Other crates write its files.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +11,7 @@ use crate::refs::{CustomerRef, EventRef, UsageProductRef};
 use crate::text::OneLine;
 use crate::usage::ReportData;
 
-/// The columns every report has, in their order.
+/// The columns of every report, in their order.
 pub const FIXED_COLUMNS: [&str; 8] = [
     "event_ref",
     "timestamp",
@@ -23,9 +22,10 @@ pub const FIXED_COLUMNS: [&str; 8] = [
     "quantity",
     "document_numbers",
 ];
-/// The most different keys of report data a report has columns for. With the fixed ones they fit in a sheet of 16,384.
+/// The maximum number of different report data keys in a report. With the fixed columns, they fit into a sheet of 16,384
+/// columns.
 pub const MAX_KEY_COLUMNS: usize = 10_000;
-/// Stands before a key that would be taken for something else.
+/// The prefix of the column name of a key that would otherwise be ambiguous.
 const KEY_PREFIX: &str = "additional_report_data.";
 
 /// An event as a row of the report.
@@ -33,30 +33,30 @@ const KEY_PREFIX: &str = "additional_report_data.";
 pub struct ReportedEvent {
     /// The event.
     pub event_ref: EventRef,
-    /// When it was used.
+    /// The time of the usage.
     pub occurred_at: Timestamp,
-    /// Who used.
+    /// The customer.
     pub customer_ref: CustomerRef,
-    /// Their name.
+    /// The name of the customer.
     pub customer_name: OneLine,
-    /// What was used.
+    /// The usage product.
     pub usage_product_ref: UsageProductRef,
-    /// Its name.
+    /// The name of the usage product.
     pub usage_product_name: OneLine,
-    /// How much.
+    /// The quantity.
     pub quantity: Quantity,
-    /// The documents that carry it.
+    /// The numbers of the documents that bill the event.
     pub document_numbers: DocumentNumbers,
-    /// Its values in the other columns.
+    /// The values in the columns of report data.
     pub report_data: Option<ReportData>,
 }
 
-/// More different keys than [`MAX_KEY_COLUMNS`].
+/// The error for more different keys than [`MAX_KEY_COLUMNS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the events have more than {MAX_KEY_COLUMNS} different keys of additional_report_data")]
 pub struct TooManyKeys;
 
-/// The keys met so far.
+/// The collected report data keys of a report.
 #[derive(Clone, Debug, Default)]
 pub struct ReportKeys(BTreeSet<String>);
 
@@ -64,7 +64,7 @@ impl ReportKeys {
     /// Adds the keys of an event.
     ///
     /// # Errors
-    /// [`TooManyKeys`] when there is no room for another.
+    /// Returns [`TooManyKeys`] if the report has the maximum number of keys and a further key occurs.
     pub fn add(&mut self, data: &ReportData) -> Result<(), TooManyKeys> {
         for (key, _) in data.entries() {
             if !self.0.contains(key) {
@@ -78,39 +78,39 @@ impl ReportKeys {
     }
 }
 
-/// The columns of one report: the fixed ones, then one for each key, ordered by the keys' characters.
+/// The columns of a report: the fixed columns, then one column for each key. Keys are ordered by their characters.
 #[derive(Clone, Debug)]
 pub struct ReportColumns {
     headings: Vec<String>,
-    /// In their order.
+    /// The keys in column order.
     keys: Vec<String>,
 }
 
 impl ReportColumns {
-    /// The columns for keys.
+    /// Creates the columns of a report.
     pub fn new(keys: ReportKeys) -> Self {
         let keys: Vec<String> = keys.0.into_iter().collect();
         Self { headings: keys.iter().map(|key| heading(key)).collect(), keys }
     }
 
-    /// The names of the columns after the fixed ones. No two columns have the same name.
+    /// Returns the unique names of the columns after the fixed columns.
     pub fn key_headings(&self) -> &[String] {
         &self.headings
     }
 
-    /// Which of the columns after the fixed ones is a key's, from 0.
+    /// Returns the position of a key's column after the fixed columns, starting at 0.
     pub fn place(&self, key: &str) -> Option<usize> {
         self.keys.binary_search_by(|known| known.as_str().cmp(key)).ok()
     }
 }
 
-/// The name of a key's column: the key itself, with `additional_report_data.` before one that is a fixed column's name,
-/// and before one that begins so itself.
+/// Returns the column name of a key. Keys that equal the name of a fixed column or begin with `additional_report_data.` get that
+/// prefix.
 fn heading(key: &str) -> String {
     if FIXED_COLUMNS.contains(&key) || key.starts_with(KEY_PREFIX) { format!("{KEY_PREFIX}{key}") } else { key.to_owned() }
 }
 
-/// The key of report data whose column has a name.
+/// Returns the key of the column with the given name.
 pub fn key_of(heading: &str) -> &str {
     heading.strip_prefix(KEY_PREFIX).unwrap_or(heading)
 }

@@ -1,4 +1,4 @@
-//! Billing runs, as they are told afterwards.
+//! Records of billing runs.
 
 use chrono::NaiveDate;
 
@@ -9,59 +9,59 @@ use crate::document::numbering::DocumentNumber;
 use crate::money::Money;
 use crate::refs::{BillingRunRef, ContractRef, DocumentRef};
 
-/// How long runs are kept, in days.
+/// The retention of billing runs in days.
 pub const RUNS_KEPT_DAYS: i64 = 400;
-/// The most documents that are kept of a run one by one.
+/// The maximum number of documents in the record of a run.
 pub const MAX_RUN_DOCUMENTS: usize = 500;
-/// The most failures that are kept of a run one by one.
+/// The maximum number of failures in the record of a run.
 pub const MAX_RUN_FAILURES: usize = 200;
-/// The most bytes that are kept of a reason.
+/// The maximum length of a failure detail in bytes.
 const MAX_DETAIL_BYTES: usize = 1_000;
 
-/// How far a run has come.
+/// The state of a billing run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunState {
-    /// It hasn't said that it ended: it goes on, or was broken off with the process.
+    /// No end is recorded. The run is still active, or its process ended before the run did.
     Unfinished,
-    /// It ended before everything that was due was looked at.
+    /// The run ended before it had processed everything due.
     CutShort,
-    /// It ended.
+    /// The run ended after it had processed everything due.
     Finished,
 }
 
-/// A run, without what it did one by one.
+/// A billing run without its documents and failures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunHead {
-    /// Reference.
+    /// The reference of the run.
     pub run_ref: BillingRunRef,
-    /// Who started it.
+    /// The actor that started the run.
     pub author: AuditActor,
-    /// By which request, where it was one.
+    /// The id of the request, or `None` outside a request.
     pub request_id: Option<RequestId>,
-    /// When it began.
+    /// The start time.
     pub begun_at: Timestamp,
-    /// When it ended; `None` while it hasn't said so.
+    /// The end time, or `None` if no end is recorded.
     pub ended_at: Option<Timestamp>,
-    /// Whether it ended before everything that was due was looked at.
+    /// Whether the run ended before it had processed everything due.
     pub cut_short: bool,
-    /// Contracts it looked at, which were due.
+    /// The number of due contracts that the run processed.
     pub contracts: u64,
-    /// Documents issued.
+    /// The number of issued documents.
     pub issued: u64,
-    /// Drafts put out of force.
+    /// The number of voided drafts.
     pub voided: u64,
-    /// Documents that couldn't be issued, and contracts that couldn't be billed at all.
+    /// The number of documents that couldn't be issued, plus the number of contracts that couldn't be billed.
     pub failed: u64,
 }
 
 impl RunHead {
-    /// A run that begins.
+    /// Creates the head of a run that begins.
     pub const fn begun(run_ref: BillingRunRef, author: AuditActor, request_id: Option<RequestId>, begun_at: Timestamp) -> Self {
         let (contracts, issued, voided, failed) = (0, 0, 0, 0);
         Self { run_ref, author, request_id, begun_at, ended_at: None, cut_short: false, contracts, issued, voided, failed }
     }
 
-    /// How far it has come.
+    /// Returns the state of the run.
     pub const fn state(&self) -> RunState {
         match (self.ended_at, self.cut_short) {
             (None, _) => RunState::Unfinished,
@@ -70,22 +70,22 @@ impl RunHead {
         }
     }
 
-    /// Whether it put no document in force or out of it.
+    /// Returns whether the run issued and voided no document.
     pub const fn is_idle(&self) -> bool {
         self.issued == 0 && self.voided == 0
     }
 }
 
-/// A document of a run.
+/// A document that a run issued or voided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunDocument {
-    /// Reference.
+    /// The reference of the document.
     pub document_ref: DocumentRef,
-    /// Number.
+    /// The number of the document.
     pub number: DocumentNumber,
-    /// Its total.
+    /// The total of the document.
     pub total: Money,
-    /// Whether it was put out of force, and not issued.
+    /// Whether the run voided the document instead of issuing it.
     pub voided: bool,
 }
 
@@ -94,49 +94,49 @@ pub struct RunDocument {
 pub struct FailedDocument {
     /// The first day of the document's own period.
     pub period_start: NaiveDate,
-    /// The document, where it was opened.
+    /// The reference of the document, or `None` if it wasn't opened yet.
     pub document_ref: Option<DocumentRef>,
 }
 
-/// A document that a run couldn't issue, or a contract that it couldn't bill at all.
+/// A document that a run couldn't issue, or a contract that it couldn't bill.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunFailure {
     /// The contract.
     pub contract_ref: ContractRef,
-    /// The document; `None` where the contract failed as a whole.
+    /// The document, or `None` if the whole contract failed.
     pub document: Option<FailedDocument>,
-    /// Why: a stable word for machines…
+    /// A stable error code for programs.
     pub code: String,
-    /// …and what went wrong.
+    /// The explanation of the error.
     pub detail: String,
 }
 
 impl RunFailure {
-    /// A failure whose reason is told no longer than is kept.
+    /// Creates a failure. The detail is truncated to the maximum length.
     pub fn of(contract_ref: ContractRef, document: Option<FailedDocument>, code: &str, detail: &str) -> Self {
         let end = (0..=detail.len().min(MAX_DETAIL_BYTES)).rev().find(|end| detail.is_char_boundary(*end)).unwrap_or(0);
         Self { contract_ref, document, code: code.to_owned(), detail: detail.get(..end).unwrap_or_default().to_owned() }
     }
 }
 
-/// A run with what it did, as far as that is kept one by one.
+/// The record of a billing run. The number of its documents and failures is limited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BillingRunRecord {
-    /// The run.
+    /// The head of the run.
     pub head: RunHead,
-    /// Its first documents, at most [`MAX_RUN_DOCUMENTS`].
+    /// The first documents of the run, at most [`MAX_RUN_DOCUMENTS`].
     pub documents: Vec<RunDocument>,
-    /// Its first failures, at most [`MAX_RUN_FAILURES`].
+    /// The first failures of the run, at most [`MAX_RUN_FAILURES`].
     pub failures: Vec<RunFailure>,
 }
 
 impl BillingRunRecord {
-    /// A run that begins.
+    /// Creates the record of a run that begins.
     pub const fn begun(head: RunHead) -> Self {
         Self { head, documents: Vec::new(), failures: Vec::new() }
     }
 
-    /// Adds a document.
+    /// Counts a document, and adds it to the record unless the limit is reached.
     pub fn add_document(&mut self, document: RunDocument) {
         let count = if document.voided { &mut self.head.voided } else { &mut self.head.issued };
         *count = count.saturating_add(1);
@@ -145,7 +145,7 @@ impl BillingRunRecord {
         }
     }
 
-    /// Adds what couldn't be billed.
+    /// Counts a failure, and adds it to the record unless the limit is reached.
     pub fn add_failure(&mut self, failure: RunFailure) {
         self.head.failed = self.head.failed.saturating_add(1);
         if self.failures.len() < MAX_RUN_FAILURES {
@@ -153,7 +153,8 @@ impl BillingRunRecord {
         }
     }
 
-    /// Returns whether it put no document in force or out of it, and failed exactly as an earlier run: on nothing, where there is none.
+    /// Returns whether the run issued and voided no document and had the same failures as an earlier run. Without an earlier run, it
+    /// must have no failures.
     pub fn is_repetition_of(&self, earlier: Option<&Self>) -> bool {
         let sorted = |run: &Self| {
             let mut failures = run.failures.clone();
@@ -167,7 +168,7 @@ impl BillingRunRecord {
         self.head.is_idle() && fails_alike
     }
 
-    /// Returns its failures that an earlier run didn't have.
+    /// Iterates over the failures that an earlier run didn't have.
     pub fn new_failures<'r>(&'r self, earlier: Option<&'r Self>) -> impl Iterator<Item = &'r RunFailure> {
         self.failures.iter().filter(move |failure| earlier.is_none_or(|earlier| !earlier.failures.contains(failure)))
     }

@@ -1,4 +1,4 @@
-//! Usage summed up by intervals of time: what charts show. Not what is billed: that is [`rating`](crate::rating)'s.
+//! Sums of usage by time interval, for charts. Billing uses [`rating`](crate::rating) instead.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use crate::quantity::{Quantity, QuantitySum};
 use crate::refs::{CustomerId, UsageProductRef};
 use chrono::Datelike as _;
 
-/// The most rows of a summary.
+/// The maximum number of rows of a summary.
 pub const MAX_SUMMARY_ROWS: usize = 10_000;
 const HOUR_SECONDS: i64 = 3600;
 
-/// How long the intervals are. They are those of a time zone's calendar.
+/// The length of the intervals of a summary, in the calendar of a time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interval {
     /// From one full hour to the next.
     Hour,
     /// From midnight to midnight.
     Day,
-    /// From the first of a month to the next.
+    /// From the first day of a month to the first day of the next month.
     Month,
 }
 
-/// Which interval an instant is in, as cheaply as that is known: events are many, intervals few.
+/// A cheap key of the interval that contains an instant. Summaries process many events but few intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum IntervalBucket {
     /// The hour that begins at an instant.
@@ -35,7 +35,7 @@ enum IntervalBucket {
 }
 
 impl Interval {
-    /// The interval that an instant is in.
+    /// Returns the key of the interval that contains an instant.
     fn slot(self, at: Timestamp, zone: TimeZone) -> IntervalBucket {
         match self {
             Self::Hour => IntervalBucket::Hour(zone.start_of_hour(at)),
@@ -47,7 +47,7 @@ impl Interval {
         }
     }
 
-    /// The first instant of an interval, and the first after it.
+    /// Returns the first instant of an interval and the first instant after it.
     fn span(self, slot: IntervalBucket, zone: TimeZone) -> (Timestamp, Timestamp) {
         match (slot, self) {
             (IntervalBucket::Hour(start), _) => (start, start.plus_seconds(HOUR_SECONDS)),
@@ -57,21 +57,21 @@ impl Interval {
     }
 }
 
-/// An interval, as far as it lies within some days.
+/// The part of an interval within a range of days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BucketSpan {
-    /// The interval's first instant, also where that is before the days.
+    /// The first instant of the interval, which may be before the range.
     pub starts: Timestamp,
-    /// The first instant within the days.
+    /// The first instant of the interval within the range.
     pub from: Timestamp,
-    /// The first instant after it.
+    /// The first instant after the part.
     pub to: Timestamp,
-    /// The days it lies in: of an hour its day, of a month those of them that are meant.
+    /// The days of the part: the day of an hour, or the days of a month within the range.
     pub days: Period,
 }
 
 impl Interval {
-    /// How many intervals some days have; with a change of clocks an hour more or less.
+    /// Returns the number of intervals in a period. A clock change can add or remove an hour.
     pub fn count(self, days: Period) -> u32 {
         match self {
             Self::Hour => days.days().saturating_mul(24),
@@ -83,14 +83,14 @@ impl Interval {
         }
     }
 
-    /// The intervals of some days of a time zone, in their order, without a gap.
+    /// Returns the intervals of a period in a time zone, in order and without gaps.
     pub fn stretches(self, days: Period, zone: TimeZone) -> Vec<BucketSpan> {
         let (first, end) = (zone.start_of_day(days.start()), zone.start_of_day(days.end()));
         let mut stretches = Vec::new();
         let mut from = first;
         while from < end {
             let (starts, to) = self.span(self.slot(from, zone), zone);
-            // Where clocks go back, an hour's beginning comes twice.
+            // When clocks go back, the beginning of an hour occurs twice.
             let to = if to > from { to.min(end) } else { end };
             let (day, last) = (zone.service_date(from), zone.service_date(to.plus_seconds(-1)));
             let days = Period::inclusive(day, last.max(day)).unwrap_or(days);
@@ -101,59 +101,59 @@ impl Interval {
     }
 }
 
-/// What rows are told apart by, beside their interval.
+/// The grouping of rows within an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grouping {
-    /// One row for each usage product.
+    /// Whether each usage product has a row.
     pub by_usage_product: bool,
-    /// One row for each customer.
+    /// Whether each customer has a row.
     pub by_customer: bool,
 }
 
-/// What counts of an event.
+/// The values of an event that a summary uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeteredEvent {
-    /// Who used.
+    /// The customer.
     pub customer_id: CustomerId,
-    /// What was used.
+    /// The usage product.
     pub usage_product_ref: UsageProductRef,
-    /// When.
+    /// The time of the usage.
     pub occurred_at: Timestamp,
-    /// How much.
+    /// The quantity.
     pub quantity: Quantity,
 }
 
 /// The usage of an interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SummaryRow {
-    /// The interval's first instant.
+    /// The first instant of the interval.
     pub from: Timestamp,
-    /// The first instant after it.
+    /// The first instant after the interval.
     pub to: Timestamp,
-    /// What was used; `None` when usage products aren't told apart.
+    /// The usage product, or `None` if rows aren't grouped by usage product.
     pub usage_product_ref: Option<UsageProductRef>,
-    /// Who used; `None` when customers aren't told apart.
+    /// The customer, or `None` if rows aren't grouped by customer.
     pub customer_id: Option<CustomerId>,
-    /// The sum of the quantities, whatever the usage product's aggregation.
+    /// The sum of the quantities, independent of the usage product's aggregation.
     pub quantity: QuantitySum,
     /// The number of events.
     pub events: u64,
 }
 
-/// Why usage can't be summed up.
+/// An error of a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SummaryError {
-    /// More than [`MAX_SUMMARY_ROWS`].
+    /// The summary has more than [`MAX_SUMMARY_ROWS`] rows.
     #[error("the summary has more than {MAX_SUMMARY_ROWS} rows")]
     TooManyRows,
-    /// A sum beyond its digits.
+    /// A sum exceeds its digits.
     #[error(transparent)]
     OutOfRange(#[from] AmountOutOfRange),
 }
 
 type Key = (IntervalBucket, Option<UsageProductRef>, Option<CustomerId>);
 
-/// Sums up events one by one.
+/// An accumulator that sums events one by one.
 #[derive(Clone, Debug)]
 pub struct Summary {
     interval: Interval,
@@ -163,15 +163,15 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of no event.
+    /// Creates a summary without events.
     pub const fn new(interval: Interval, zone: TimeZone, grouping: Grouping) -> Self {
         Self { interval, zone, grouping, sums: BTreeMap::new() }
     }
 
-    /// With one more event. The order in which events are added doesn't matter.
+    /// Adds an event. The order of additions doesn't matter.
     ///
     /// # Errors
-    /// [`SummaryError`].
+    /// Returns a [`SummaryError`] if the summary gets too many rows or a sum exceeds its digits.
     pub fn add(&mut self, event: MeteredEvent) -> Result<(), SummaryError> {
         let slot = self.interval.slot(event.occurred_at, self.zone);
         let usage_product_ref = self.grouping.by_usage_product.then_some(event.usage_product_ref);
@@ -188,7 +188,7 @@ impl Summary {
         Ok(())
     }
 
-    /// One row for each interval and group that has events, by interval, then usage product.
+    /// Returns a row for each interval and group with events, sorted by interval and then by usage product.
     pub fn into_rows(self) -> Vec<SummaryRow> {
         let row = |((slot, usage_product_ref, customer_id), (quantity, events)): (Key, (QuantitySum, u64))| {
             let (from, to) = self.interval.span(slot, self.zone);
@@ -262,7 +262,7 @@ mod tests {
                 (zone.start_of_day(days.start()), zone.start_of_day(days.end()))
             );
             assert!(stretches.windows(2).all(|pair| pair[0].to == pair[1].from), "{interval:?} {first} {last} {zone:?}");
-            // The summary names each by the same instant.
+            // The summary starts each interval at the same instant.
             for stretch in &stretches {
                 assert_eq!(interval.span(interval.slot(stretch.from, zone), zone).0, stretch.starts);
             }

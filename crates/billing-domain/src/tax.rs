@@ -1,5 +1,6 @@
-//! Why and how something is taxed (billing rules 10): categories, reasons not to tax, and tax in the seller's own currency.
-//! Rates and amounts are [`document::totals`](crate::document::totals)'.
+//! Tax treatment (billing rules 10): tax categories, exemption reasons, and tax in the seller's tax currency.
+//!
+//! Rates and amounts are in [`document::totals`](crate::document::totals).
 
 use chrono::NaiveDate;
 
@@ -9,10 +10,10 @@ use crate::money::{AmountOutOfRange, Currency, Money, MoneyError, Percentage, Pr
 use crate::text::OneLine;
 use crate::violation::Violations;
 
-/// What kind of tax something bears: UNTDID 5305, as far as services are billed.
+/// The tax category of an amount: the codes of UNTDID 5305 that apply to services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TaxCategory {
-    /// Standard rate, or any other above zero.
+    /// Standard rate, or any other rate above zero.
     S,
     /// Zero rated.
     Z,
@@ -20,55 +21,54 @@ pub enum TaxCategory {
     E,
     /// Reverse charge: the payer accounts for the tax.
     Ae,
-    /// Export, not taxed.
+    /// Export, tax not charged.
     G,
     /// Not subject to tax.
     O,
 }
 
 impl TaxCategory {
-    /// Whether the law asks for a reason.
+    /// Returns whether the law requires a reason for the category.
     pub const fn needs_reason(self) -> bool {
         matches!(self, Self::E | Self::Ae | Self::G | Self::O)
     }
 }
 
-/// A tax category, and the reason where nothing is taxed.
+/// A tax category, with the reason if no tax is charged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TaxBasis {
     /// The category.
     pub category: Option<TaxCategory>,
-    /// The reason, as a code.
+    /// The exemption reason as a code.
     pub exemption_code: Option<ExemptionCode>,
-    /// The reason, in words.
+    /// The exemption reason in words.
     pub exemption_reason: Option<OneLine>,
 }
 
-/// How an amount is taxed, as one value: amounts with different treatments are never set off against each other
-/// (billing rules 5).
+/// The tax treatment of an amount as one value. Amounts with different treatments are never netted (billing rules 5).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TaxTreatment {
-    /// Percent.
+    /// The rate in percent.
     pub rate: Percentage,
-    /// The category, and the reason where nothing is taxed.
+    /// The category, with the reason if no tax is charged.
     pub basis: TaxBasis,
 }
 
-/// What a product, a customer or an entity states about tax. What one leaves out, the next one states (billing rules 7).
+/// The tax settings of a product, a customer or an entity. A missing part comes from the next of them (billing rules 7).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatedTax {
-    /// Percent.
+    /// The rate in percent.
     pub rate: Option<Percentage>,
-    /// The category, and the reason where nothing is taxed.
+    /// The category, with the reason if no tax is charged.
     pub basis: TaxBasis,
 }
 
-/// A default tax of a customer or an entity, from a day on.
+/// A default tax of a customer or an entity, in force from a day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatedTax {
-    /// The first day it is in force; `None`: since the beginning.
+    /// The first day it is in force, or `None` if it has no start.
     pub from: Option<NaiveDate>,
-    /// What is stated.
+    /// The tax settings.
     pub stated: StatedTax,
 }
 
@@ -77,17 +77,18 @@ pub struct DatedTax {
 pub struct DefaultTaxes(Vec<DatedTax>);
 
 impl StatedTax {
-    /// Whether nothing is stated.
+    /// Returns whether no setting is present.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether it leaves nothing to a default: a rate above 0, or a rate of 0 with a category.
+    /// Returns whether no part is left to a default. This is the case for a rate above 0, or a rate of 0 with a category.
     pub fn is_complete(&self) -> bool {
         self.rate.is_some_and(|rate| rate != Percentage::ZERO || self.basis.is_untaxed())
     }
 
-    /// Whether a treatment has everything that is stated; what isn't stated may be anything.
+    /// Returns whether a treatment matches all present settings. Missing settings match any treatment, and a category matches
+    /// any rate above 0.
     pub fn allows(&self, treatment: &TaxTreatment) -> bool {
         let is_rate = self.rate.is_none_or(|rate| rate == treatment.rate);
         is_rate && (treatment.rate != Percentage::ZERO || !self.basis.is_untaxed() || self.basis == treatment.basis)
@@ -95,21 +96,21 @@ impl StatedTax {
 }
 
 impl DefaultTaxes {
-    /// From stored values.
+    /// Creates default taxes from stored values.
     pub fn new(mut taxes: Vec<DatedTax>) -> Self {
         taxes.sort_by_key(|tax| tax.from);
         Self(taxes)
     }
 
-    /// One that is in force since the beginning; none where nothing is stated.
+    /// Returns default taxes with one tax that has no start, or empty default taxes if `stated` is empty.
     pub fn always(stated: StatedTax) -> Self {
         Self(if stated.is_empty() { Vec::new() } else { vec![DatedTax { from: None, stated }] })
     }
 
-    /// Checks what no single field shows (billing rules 10).
+    /// Checks rules that involve more than one field (billing rules 10).
     ///
     /// # Errors
-    /// Every violation found.
+    /// Returns all violations.
     pub fn check(&self) -> Result<(), Violations> {
         let mut found = Violations::none();
         for violations in self.0.iter().filter_map(|tax| tax.stated.basis.check(tax.stated.rate).err()) {
@@ -118,19 +119,19 @@ impl DefaultTaxes {
         found.or(())
     }
 
-    /// All of them, oldest first.
+    /// Returns all default taxes, oldest first.
     pub fn as_slice(&self) -> &[DatedTax] {
         &self.0
     }
 
-    /// What is in force on a day.
+    /// Returns the tax in force on a day.
     pub fn on(&self, day: NaiveDate) -> StatedTax {
         let in_force = self.0.iter().rev().find(|tax| tax.from.is_none_or(|from| from <= day));
         in_force.map(|tax| tax.stated.clone()).unwrap_or_default()
     }
 
-    /// With another one from a day on: it replaces what was set for that day and later ones. Without a day it holds from today,
-    /// or since the beginning where none was in force (billing rules 7).
+    /// Returns the default taxes with another tax in force from a day. The new tax replaces those from that day or later. Without a
+    /// day, it is in force from today, or without a start if no tax is in force today (billing rules 7).
     #[must_use]
     pub fn with(&self, stated: StatedTax, from: Option<NaiveDate>, today: NaiveDate) -> Self {
         let from = from.or_else(|| (!self.on(today).is_empty()).then_some(today));
@@ -144,20 +145,22 @@ impl DefaultTaxes {
 }
 
 impl TaxTreatment {
-    /// The treatment by a rate above 0, or at 0 without a category.
+    /// Returns the treatment for a rate: category `S` above 0, no category at 0.
     pub fn at(rate: Percentage) -> Self {
         let category = (rate != Percentage::ZERO).then_some(TaxCategory::S);
         Self { rate, basis: TaxBasis { category, ..TaxBasis::default() } }
     }
 
-    /// As the ledger compares it: above 0 it is `S`, also where a document issued before there were papers says no category.
+    /// Returns the treatment that the ledger compares. Above 0, the category is `S`. Documents issued before legal particulars
+    /// existed may lack the category.
     #[must_use]
     pub fn normalized(&self) -> Self {
         if self.rate == Percentage::ZERO { self.clone() } else { Self::at(self.rate) }
     }
 
-    /// The treatment that follows from what is stated, the first that states a part deciding it (billing rules 7, 10): above 0 it
-    /// is `S`; at 0 as the first says that states another category, and without one where none does.
+    /// Returns the treatment that results from settings in order of precedence (billing rules 7, 10). The first setting with a rate
+    /// determines the rate. Above 0, the category is `S`. At 0, the first setting with a category other than `S` determines the
+    /// category. If none has such a category, the treatment has no category.
     pub fn of<'s>(stated: impl IntoIterator<Item = &'s StatedTax> + Clone) -> Self {
         let rate = stated.clone().into_iter().find_map(|stated| stated.rate).unwrap_or(Percentage::ZERO);
         if rate != Percentage::ZERO {
@@ -169,16 +172,17 @@ impl TaxTreatment {
 }
 
 impl TaxBasis {
-    /// Whether it states a category other than `S`.
+    /// Returns whether the category is set and isn't `S`.
     pub fn is_untaxed(&self) -> bool {
         self.category.is_some_and(|category| category != TaxCategory::S)
     }
 
-    /// Checks what is stated together with a tax in percent.
+    /// Checks the category and reason together with a tax rate in percent.
     ///
     /// # Errors
-    /// `tax_category_rate` for `S` with 0 and any other with more, `exemption_reason_required` for a category that needs one,
-    /// `not_allowed` for a reason without such a category.
+    /// Returns `tax_category_rate` for `S` with 0 and for any other category with a rate above 0. Returns
+    /// `exemption_reason_required` for a category that requires a missing reason. Returns `not_allowed` for a reason without such a
+    /// category.
     pub fn check(&self, tax: Option<Percentage>) -> Result<(), Violations> {
         let mut found = Violations::none();
         let is_taxed = tax.map(|tax| tax != Percentage::ZERO);
@@ -207,7 +211,7 @@ impl TaxBasis {
     }
 }
 
-/// Whether `O` is beside another category, which no document may have.
+/// Returns whether the categories combine `O` with another category, which no document may do.
 pub fn mixes_untaxable(categories: impl IntoIterator<Item = TaxCategory>) -> bool {
     let (mut untaxable, mut others) = (false, false);
     for category in categories {
@@ -217,24 +221,24 @@ pub fn mixes_untaxable(categories: impl IntoIterator<Item = TaxCategory>) -> boo
     untaxable && others
 }
 
-/// What one of a currency was worth in another from a day on.
+/// The exchange rate of two currencies, in force from a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExchangeRate {
     /// The currency of documents.
     pub from: Currency,
-    /// The currency that tax is accounted for in.
+    /// The currency in which the seller accounts for tax.
     pub to: Currency,
-    /// The first day it holds.
+    /// The first day it is in force.
     pub date: NaiveDate,
-    /// One of `from` in `to`; above zero.
+    /// The value of one unit of `from` in `to`; above zero.
     pub rate: Price,
 }
 
 impl ExchangeRate {
-    /// Checks what no single field shows.
+    /// Checks rules that involve more than one field.
     ///
     /// # Errors
-    /// Every violation found.
+    /// Returns all violations.
     pub fn check(&self) -> Result<(), Violations> {
         let mut found = Violations::none();
         if self.from == self.to {
@@ -246,31 +250,31 @@ impl ExchangeRate {
         found.or(())
     }
 
-    /// An amount of `from` in `to`, rounded once.
+    /// Converts an amount of `from` to `to` and rounds it once.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] when it can't be held.
+    /// Returns [`AmountOutOfRange`] if the result can't be represented.
     pub fn convert(&self, amount: Money) -> Result<Money, AmountOutOfRange> {
         Money::round(exact_mul(amount.to_decimal(), self.rate.as_decimal())?, self.to)
     }
 }
 
-/// A document's taxes in the currency that the seller accounts for them in.
+/// The taxes of a document in the seller's tax currency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaxInCurrency {
-    /// What was converted with.
+    /// The exchange rate of the conversion.
     pub rate: ExchangeRate,
-    /// Each of the document's taxes, in their order.
+    /// The converted taxes of the document, in their order.
     pub amounts: Vec<Money>,
-    /// Their sum.
+    /// The sum of the converted taxes.
     pub total: Money,
 }
 
 impl TaxInCurrency {
-    /// Converts a document's taxes, each rounded once.
+    /// Converts the taxes of a document and rounds each of them once.
     ///
     /// # Errors
-    /// [`MoneyError`] when an amount can't be held.
+    /// Returns a [`MoneyError`] if an amount can't be represented.
     pub fn of(taxes: impl IntoIterator<Item = Money>, rate: ExchangeRate) -> Result<Self, MoneyError> {
         let amounts = taxes.into_iter().map(|tax| rate.convert(tax)).collect::<Result<Vec<_>, _>>()?;
         let total = Money::sum(rate.to, amounts.iter().copied())?;
@@ -298,7 +302,7 @@ mod tests {
     fn category_rate_and_reason_have_to_fit() {
         use TaxCategory::{Ae, E, G, O, S, Z};
         let code = Some("VATEX-EU-AE");
-        // Category, code, reason and tax, and what is refused.
+        // Category, code, reason, tax and the expected violations.
         type Row<'a> = (Option<TaxCategory>, Option<&'a str>, Option<&'a str>, Option<&'a str>, &'a [&'a str]);
         let rows: &[Row<'_>] = &[
             (None, None, None, None, &[]),

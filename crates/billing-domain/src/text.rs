@@ -1,51 +1,51 @@
-//! Texts with the limits every text of the interface has. What a text means is its owner's business.
+//! Texts within the length and character limits of the API.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// The most bytes of a text.
+/// The maximum length of a text in bytes.
 pub const MAX_TEXT_BYTES: usize = 4096;
 
-/// Why a text is refused.
+/// An error of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TextError {
-    /// No character in it.
+    /// The text is empty.
     #[error("must not be empty")]
     Empty,
-    /// More than [`MAX_TEXT_BYTES`].
+    /// The text has more than [`MAX_TEXT_BYTES`] bytes.
     #[error("must be at most 4096 bytes of UTF-8")]
     TooLong,
-    /// A C0, DEL or C1 character.
+    /// The text contains a C0, DEL or C1 character.
     #[error("must not contain control characters")]
     ControlCharacter,
 }
 
-/// One line: 1 to 4096 bytes without control characters.
+/// A single line of text: 1 to 4096 bytes without control characters.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OneLine(Box<str>);
 
-/// Text that may have line breaks and tabs: notes and addresses. 1 to 4096 bytes.
+/// A text that may contain line breaks and tabs, for notes and addresses: 1 to 4096 bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Prose(Box<str>);
 
 impl OneLine {
-    /// Checks a text.
+    /// Parses a text.
     ///
     /// # Errors
-    /// [`TextError`] says which limit it breaks.
+    /// Returns a [`TextError`] that names the violated limit.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         check(text, |_| false).map(Self)
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl OneLine {
-    /// A text of our own, known to keep the limits.
+    /// Creates a text from a constant that is within the limits.
     pub(crate) fn constant(text: &'static str) -> Self {
         debug_assert!(check(text, |_| false).is_ok());
         Self(text.into())
@@ -53,27 +53,27 @@ impl OneLine {
 }
 
 impl OneLine {
-    /// The text of a line item's identifier, which keeps stricter limits.
+    /// Creates a text from a line item id, which has stricter limits.
     pub(crate) fn of_id(id: &crate::refs::LineItemId) -> Self {
         Self(id.as_str().into())
     }
 }
 
 impl Prose {
-    /// Several texts, one per line; `None` for none. Each kept the limits, the whole may be longer.
+    /// Joins texts with line breaks. Returns `None` if there are no texts. The result may exceed the length limit.
     pub fn joined(texts: &[&str]) -> Option<Self> {
         (!texts.is_empty()).then(|| Self(texts.join("\n").into()))
     }
 
-    /// Checks a text.
+    /// Parses a text.
     ///
     /// # Errors
-    /// [`TextError`] says which limit it breaks.
+    /// Returns a [`TextError`] that names the violated limit.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         check(text, |c| matches!(c, '\n' | '\r' | '\t')).map(Self)
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

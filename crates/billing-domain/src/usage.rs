@@ -1,4 +1,4 @@
-//! Usage events: what was reported, and where it was put. Rating is elsewhere.
+//! Usage events and running totals. [`rating`](crate::rating) prices them.
 
 use chrono::NaiveDate;
 use thiserror::Error;
@@ -15,30 +15,30 @@ use crate::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, EventRef, For
 
 use rust_decimal::Decimal;
 
-/// The most keys of a report.
+/// The maximum number of report data keys of an event.
 pub const MAX_REPORT_KEYS: usize = 100;
-/// The most characters of a report key.
+/// The maximum length of a report data key in characters.
 pub const MAX_REPORT_KEY_CHARS: usize = 128;
-/// The most bytes of a report value.
+/// The maximum length of a report data value in bytes.
 pub const MAX_REPORT_VALUE_BYTES: usize = 2048;
-/// How far ahead of the clock a timestamp may be, in seconds.
+/// The maximum time in seconds that a timestamp may be ahead of the clock.
 pub const MAX_AHEAD_SECONDS: i64 = 300;
 
-/// A value of additional report data. Numbers keep the text they came in.
+/// A value of additional report data. Numbers keep their original text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReportValue {
     /// JSON `null`.
     Null,
     /// JSON `true` or `false`.
     Bool(bool),
-    /// A JSON number, as written.
+    /// A JSON number in its original text.
     Number(String),
-    /// A text.
+    /// A string.
     Text(String),
 }
 
 impl ReportValue {
-    /// The bytes of its text.
+    /// Returns the length of the value's text in bytes.
     pub(crate) const fn bytes(&self) -> usize {
         match self {
             Self::Null | Self::Bool(_) => 0,
@@ -47,29 +47,29 @@ impl ReportValue {
     }
 }
 
-/// Free keys and values that become columns of the usage report; the order is kept.
+/// Additional report data of an event: ordered keys and values that become columns of the usage report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportData(Vec<(String, ReportValue)>);
 
-/// Why report data is refused.
+/// An error of report data.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReportDataError {
-    /// More than [`MAX_REPORT_KEYS`].
+    /// There are more than [`MAX_REPORT_KEYS`] keys.
     #[error("must have at most {MAX_REPORT_KEYS} keys")]
     TooManyKeys,
-    /// A key that is empty, too long or has control characters.
+    /// The key is empty, too long or contains control characters.
     #[error("keys must be 1 to {MAX_REPORT_KEY_CHARS} characters without control characters")]
     Key(String),
-    /// A value that is too long or has control characters.
+    /// The value of the key is too long or contains control characters.
     #[error("values must be at most {MAX_REPORT_VALUE_BYTES} bytes without control characters")]
     Value(String),
 }
 
 impl ReportData {
-    /// Checks keys and values against their limits.
+    /// Creates report data after checking the limits of keys and values.
     ///
     /// # Errors
-    /// [`ReportDataError`] names the first that breaks one.
+    /// Returns a [`ReportDataError`] for the first violation.
     pub fn new(entries: Vec<(String, ReportValue)>) -> Result<Self, ReportDataError> {
         if entries.len() > MAX_REPORT_KEYS {
             return Err(ReportDataError::TooManyKeys);
@@ -90,22 +90,22 @@ impl ReportData {
         Ok(Self(entries))
     }
 
-    /// Keys and values in the order given.
+    /// Returns the keys and values in their original order.
     pub fn entries(&self) -> &[(String, ReportValue)] {
         &self.0
     }
 }
 
-/// Checks that an event matches its document (billing rules 4).
+/// Checks that an event matches the document that bills it (billing rules 4).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Validations {
-    /// The document's currency must be this.
+    /// The required currency of the document.
     pub currency: Option<Currency>,
-    /// The document's entity must be this.
+    /// The required entity of the document.
     pub entity_ref: Option<EntityRef>,
 }
 
-/// Where an event counts: one service period of one contract product.
+/// The service period of a contract product that an event counts in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// The contract.
@@ -114,69 +114,69 @@ pub struct Placement {
     pub product_no: ProductNo,
     /// The service period.
     pub service_period: Period,
-    /// The document its latest change stands on.
+    /// The document of the event's latest change.
     pub document_ref: DocumentRef,
 }
 
-/// How a formatted event came in; kept so that it can be explained.
+/// The origin of an event that a usage format mapped. It makes the mapping traceable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormattedSource {
     /// The format.
     pub format_ref: FormatRef,
-    /// The format's version.
+    /// The version of the format.
     pub format_version: u32,
-    /// The event as submitted: a JSON object's text.
+    /// The submitted event: the text of a JSON object.
     pub raw_event: String,
 }
 
-/// A stored usage event, as its latest revision has it.
+/// A stored usage event at its latest revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageEvent {
-    /// Assigned by the service.
+    /// The reference, assigned by the service.
     pub event_ref: EventRef,
     /// The customer.
     pub customer_id: CustomerId,
-    /// What was used.
+    /// The usage product.
     pub usage_product_ref: UsageProductRef,
-    /// When it was used.
+    /// The time of the usage.
     pub occurred_at: Timestamp,
-    /// The date of that instant in the entity's time zone, as it was when the event was taken or moved (billing rules 2).
+    /// The date of `occurred_at` in the entity's time zone at the time the event was recorded or moved (billing rules 2).
     pub service_date: NaiveDate,
-    /// How much.
+    /// The quantity.
     pub quantity: Quantity,
-    /// Columns for the usage report.
+    /// The columns for the usage report.
     pub report_data: Option<ReportData>,
-    /// Checks given with the event; made again when it changes.
+    /// The checks submitted with the event. They run again when the event changes.
     pub validations: Option<Validations>,
-    /// Where it counts.
+    /// The service period and document of the event.
     pub placement: Placement,
-    /// How it came in, when by a format.
+    /// The submitted event, if a usage format mapped it.
     pub formatted: Option<FormattedSource>,
-    /// When it was first stored.
+    /// The time at which the event was first stored.
     pub recorded_at: Timestamp,
-    /// Counts from 1.
+    /// The revision number, starting at 1.
     pub revision: u32,
-    /// When this revision was made.
+    /// The time of this revision.
     pub revised_at: Timestamp,
-    /// Who made this revision.
+    /// The actor of this revision.
     pub revised_by: Actor,
-    /// Whether this revision deleted it.
+    /// Whether this revision deleted the event.
     pub deleted: bool,
 }
 
-/// What happened to an event.
+/// The action of a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventAction {
-    /// It was taken.
+    /// The event was recorded.
     Created,
-    /// It was changed.
+    /// The event was changed.
     Updated,
-    /// It was deleted.
+    /// The event was deleted.
     Deleted,
 }
 
 impl UsageEvent {
-    /// What this revision did.
+    /// Returns the action of this revision.
     pub const fn action(&self) -> EventAction {
         match (self.deleted, self.revision) {
             (true, _) => EventAction::Deleted,
@@ -185,7 +185,7 @@ impl UsageEvent {
         }
     }
 
-    /// What of it counts.
+    /// Returns the values that count in a running total.
     pub const fn counted(&self) -> CountedEvent {
         CountedEvent {
             event_ref: self.event_ref,
@@ -195,7 +195,7 @@ impl UsageEvent {
         }
     }
 
-    /// The running total it counts in.
+    /// Returns the key of the running total that the event counts in.
     pub fn usage_key(&self) -> UsageKey {
         UsageKey {
             contract_ref: self.placement.contract_ref,
@@ -206,105 +206,107 @@ impl UsageEvent {
     }
 }
 
-/// The key an event was sent with, and what was sent.
+/// The idempotency key and body hash of a submitted event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventKey {
     /// The caller's key.
     pub key: IdempotencyKey,
-    /// Tells a repeat from another event under the same key.
+    /// The hash of the body. It distinguishes a repeated event from a different event with the same key.
     pub body: BodyHash,
 }
 
-/// An event that was taken under a key, and what was answered.
+/// The idempotency record of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventKeyRecord {
     /// The caller's key.
     pub key: IdempotencyKey,
-    /// Tells a repeat from another event under the same key.
+    /// The digest of the body. It distinguishes a repeated event from a different event with the same key.
     pub body: BodyDigest,
     /// The event.
     pub event_ref: EventRef,
-    /// What its repeats are answered, to the byte.
+    /// The response that repeated requests get, byte for byte.
     pub answer: String,
 }
 
-/// An event whose key is to be kept, and where it was put: most answers say no more than that.
+/// An idempotency record to save, with the document of its event. Most responses contain nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewEventKeyRecord {
-    /// What is kept.
+    /// The record.
     pub kept: EventKeyRecord,
-    /// The document the event was put on when it was stored.
+    /// The document of the event at the time it was recorded.
     pub document_ref: DocumentRef,
-    /// That document's number.
+    /// The number of that document.
     pub document_number: DocumentNumber,
 }
 
-/// Names one running total: the usage of one usage product in one service period of a contract product.
+/// The key of a running total: a usage product in a service period of a contract product.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UsageKey {
     /// The contract.
     pub contract_ref: ContractRef,
     /// The product.
     pub product_no: ProductNo,
-    /// The service period's first day, which names it: amendments cut periods, they never move a start.
+    /// The first day of the service period. It identifies the period, because amendments shorten periods but never move their start.
     pub period_start: NaiveDate,
     /// The usage product.
     pub usage_product_ref: UsageProductRef,
 }
 
-/// What of an event counts in a running total.
+/// The values of an event that count in a running total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountedEvent {
-    /// Its reference; of equal timestamps the later arrival, whose reference is greater, is the latest.
+    /// The reference. Of events with equal timestamps, the one with the greater reference arrived later and is the latest.
     pub event_ref: EventRef,
-    /// Its timestamp.
+    /// The time of the usage.
     pub occurred_at: Timestamp,
-    /// The date it counts on.
+    /// The service date.
     pub service_date: NaiveDate,
-    /// Its quantity.
+    /// The quantity.
     pub quantity: Quantity,
 }
 
-/// The running total of a service period: enough for every aggregation, whatever the number of events.
+/// The running total of a service period. It supports every aggregation with constant size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsageTotal {
-    /// Sum of the quantities.
+    /// The sum of the quantities.
     pub sum: QuantitySum,
-    /// Number of events.
+    /// The number of events.
     pub events: u64,
-    /// The largest quantity; `None` without events, and where only counting again tells.
+    /// The largest quantity. `None` without events, or if only a recount of the events can determine it.
     pub max: Option<Quantity>,
-    /// The latest event; `None` without events, and where only counting again tells.
+    /// The latest event. `None` without events, or if only a recount of the events can determine it.
     pub latest: Option<CountedEvent>,
-    /// The latest service date, which a time zone can make another than the latest event's; `None` as of `latest`.
+    /// The latest service date, `None` under the same conditions as `latest`. After a time zone change, it can differ from the
+    /// service date of the latest event.
     pub last_day: Option<NaiveDate>,
 }
 
 impl UsageTotal {
-    /// No usage.
+    /// A total without events.
     pub const ZERO: Self = Self { sum: QuantitySum::ZERO, events: 0, max: None, latest: None, last_day: None };
 
-    /// With one more event. The order in which events are added doesn't matter.
+    /// Returns the total with one more event. The order of additions doesn't matter.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] when the sum grows beyond its digits.
+    /// Returns [`AmountOutOfRange`] if the sum exceeds its digits.
     pub fn plus(self, event: CountedEvent) -> Result<Self, AmountOutOfRange> {
         let later = |latest: CountedEvent| (latest.occurred_at, latest.event_ref) < (event.occurred_at, event.event_ref);
         let first = self.events == 0;
         Ok(Self {
             sum: self.sum.plus(event.quantity)?,
             events: self.events.checked_add(1).ok_or(AmountOutOfRange)?,
-            // What isn't known stays so: the others may have decided it.
+            // An unknown value stays unknown, because an earlier event may determine it.
             max: if first { Some(event.quantity) } else { self.max.map(|max| max.max(event.quantity)) },
             latest: if first { Some(event) } else { self.latest.map(|latest| if later(latest) { event } else { latest }) },
             last_day: if first { Some(event.service_date) } else { self.last_day.map(|day| day.max(event.service_date)) },
         })
     }
 
-    /// With one event less. Where it may have decided the largest, the latest or the last day, that isn't known any more.
+    /// Returns the total without an event. The maximum, latest event or last day becomes unknown if the removed event may have
+    /// determined it.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] when the event wasn't part of the total.
+    /// Returns [`AmountOutOfRange`] if the event wasn't part of the total.
     pub fn minus(self, event: CountedEvent) -> Result<Self, AmountOutOfRange> {
         let events = self.events.checked_sub(1).ok_or(AmountOutOfRange)?;
         let sum = self.sum.minus(event.quantity)?;
@@ -322,7 +324,7 @@ impl UsageTotal {
         })
     }
 
-    /// Whether it tells Q; else only counting the events again does.
+    /// Returns whether the total determines the quantity Q of an aggregation. If not, the events must be recounted.
     pub fn knows(&self, aggregation: Aggregation) -> bool {
         match aggregation {
             Aggregation::Sum | Aggregation::Count => true,
@@ -331,7 +333,7 @@ impl UsageTotal {
         }
     }
 
-    /// Q: the one quantity a period is rated by (billing rules 6).
+    /// Returns Q, the quantity that a period is rated by (billing rules 6).
     pub fn quantity(&self, aggregation: Aggregation) -> Decimal {
         match aggregation {
             Aggregation::Sum => self.sum.as_decimal(),
@@ -387,7 +389,7 @@ mod tests {
             service_date: day(on),
             quantity: Quantity::ONE,
         };
-        // The second was taken after the zone had moved west.
+        // The second event arrived after the zone had moved west.
         let (first, second) = (event(1, "2026-03-10T03:00:00Z", 10), event(2, "2026-03-10T05:00:00Z", 9));
         let total = |events: &[CountedEvent]| events.iter().try_fold(UsageTotal::ZERO, |sum, e| sum.plus(*e)).expect("in range");
         assert_eq!(total(&[first, second]).last_day, Some(day(10)));
@@ -397,7 +399,7 @@ mod tests {
         assert_eq!(without.last_day, None, "only counting again tells");
         assert_eq!(without.plus(first).expect("in range").last_day, None);
         assert_eq!(without.minus(second).expect("counted"), UsageTotal::ZERO);
-        // The latest event is of the same day.
+        // The latest event has the same service date.
         let third = event(3, "2026-03-10T09:00:00Z", 10);
         assert_eq!(total(&[first, second, third]).minus(first).expect("counted").last_day, Some(day(10)));
     }

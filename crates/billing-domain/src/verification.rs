@@ -1,40 +1,40 @@
-//! What a verification of the books found, as it is told afterwards.
+//! Results of a verification of the ledger.
 
 use std::fmt::Display;
 
 use crate::calendar::Timestamp;
 
-/// The most findings that are kept one by one.
+/// The maximum number of findings in the record of a verification.
 pub const MAX_KEPT_FINDINGS: usize = 100;
-/// The most characters that are kept of one.
+/// The maximum length of a recorded text in characters.
 const MAX_KEPT_CHARACTERS: usize = 500;
 
-/// One thing that is wrong.
+/// An inconsistency that a verification found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What is wrong: a contract, a document, a series.
+    /// The inconsistent object: a contract, a document or a number series.
     pub subject: String,
-    /// How.
+    /// The explanation of the inconsistency.
     pub detail: String,
 }
 
-/// What was looked at, and what is wrong.
+/// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
-    /// Contracts looked at.
+    /// The number of verified contracts.
     pub contracts: u64,
-    /// Documents looked at.
+    /// The number of verified documents.
     pub documents: u64,
-    /// Events counted again.
+    /// The number of recounted events.
     pub events: u64,
-    /// Accounts added up.
+    /// The number of recalculated accounts.
     pub accounts: u64,
-    /// What is wrong.
+    /// The inconsistencies.
     pub findings: Vec<Finding>,
 }
 
 impl Verification {
-    /// Takes up what another one looked at and found.
+    /// Adds the result of another verification.
     pub fn add(&mut self, other: Self) {
         self.contracts += other.contracts;
         self.documents += other.documents;
@@ -43,27 +43,27 @@ impl Verification {
         self.findings.extend(other.findings);
     }
 
-    /// Notes something that is wrong.
+    /// Adds a finding.
     pub fn find(&mut self, subject: impl Display, detail: impl Into<String>) {
         self.findings.push(Finding { subject: subject.to_string(), detail: detail.into() });
     }
 }
 
-/// The last verification of an organization that was recorded.
+/// The record of an organization's latest verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedVerification {
-    /// When it began.
+    /// The start time.
     pub begun_at: Timestamp,
-    /// When it ended.
+    /// The end time.
     pub ended_at: Timestamp,
-    /// How many things are wrong.
+    /// The number of all findings.
     pub wrong: u64,
-    /// What was looked at, and the first of what is wrong.
+    /// The result with the first findings.
     pub seen: Verification,
 }
 
 impl RecordedVerification {
-    /// What is recorded of a verification: at most [`MAX_KEPT_FINDINGS`] of what it found, none of them long.
+    /// Creates the record of a verification. It has at most [`MAX_KEPT_FINDINGS`] findings, and long texts are truncated.
     pub fn of(begun_at: Timestamp, ended_at: Timestamp, mut seen: Verification) -> Self {
         let wrong = seen.findings.len() as u64;
         seen.findings.truncate(MAX_KEPT_FINDINGS);

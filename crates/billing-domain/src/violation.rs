@@ -1,36 +1,37 @@
-//! What is wrong with a value somebody sent, field by field, in words a user can act on.
-//! How it is shown (status codes, pointers) is the interface's business.
+//! Violations: invalid fields of a submitted value, with an explanation that users can act on.
+//!
+//! The API layer decides how they are presented as status codes and pointers.
 
 use std::fmt;
 
-/// One field that breaks a rule.
+/// A field that violates a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The field, as a path of names and indices: `["products", "0", "issue_day"]`.
+    /// The path of the field as names and indices: `["products", "0", "issue_day"]`.
     pub path: Vec<String>,
-    /// A stable word for machines, such as `out_of_range`.
+    /// A stable error code for programs, such as `out_of_range`.
     pub code: &'static str,
-    /// What is wrong and what would be right.
+    /// The cause and the remedy.
     pub detail: String,
 }
 
-/// Everything that is wrong with one value; never shown when empty.
+/// All violations of a value. An error response never has an empty list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Violations(Vec<Violation>);
 
 impl Violations {
-    /// None yet.
+    /// Creates an empty list.
     pub const fn none() -> Self {
         Self(Vec::new())
     }
 
-    /// Notes one.
+    /// Adds a violation.
     pub fn add(&mut self, path: &[&str], code: &'static str, detail: impl Into<String>) {
         let path = path.iter().map(|s| (*s).to_owned()).collect();
         self.0.push(Violation { path, code, detail: detail.into() });
     }
 
-    /// Notes all of another value's, below a path of this one.
+    /// Adds the violations of a nested value below a path prefix.
     pub fn extend_below(&mut self, prefix: &[&str], other: Self) {
         self.0.extend(other.0.into_iter().map(|mut violation| {
             let mut path: Vec<String> = prefix.iter().map(|s| (*s).to_owned()).collect();
@@ -39,30 +40,30 @@ impl Violations {
         }));
     }
 
-    /// Keeps the first ones, at most so many.
+    /// Keeps at most the first `most` violations.
     pub fn truncate(&mut self, most: usize) {
         self.0.truncate(most);
     }
 
-    /// Whether nothing is wrong.
+    /// Returns whether the list is empty.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The violations in the order they were found.
+    /// Iterates over the violations in the order they were found.
     pub fn iter(&self) -> std::slice::Iter<'_, Violation> {
         self.0.iter()
     }
 
-    /// The value, when nothing is wrong.
+    /// Returns the value if the list is empty.
     ///
     /// # Errors
-    /// Itself, when something is.
+    /// Returns the violations if the list isn't empty.
     pub fn or<T>(self, value: T) -> Result<T, Self> {
         if self.0.is_empty() { Ok(value) } else { Err(self) }
     }
 
-    /// A single violation.
+    /// Creates a list with a single violation.
     pub fn one(path: &[&str], code: &'static str, detail: impl Into<String>) -> Self {
         let mut all = Self::none();
         all.add(path, code, detail);

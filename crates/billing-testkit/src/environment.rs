@@ -1,4 +1,4 @@
-//! Time, identifiers and prints that tests decide.
+//! Deterministic clocks, identifiers and document printers for tests.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,22 +10,22 @@ use billing_domain::ports::{Clock, DocumentPrinter, IdSource, PrintError};
 use sha2::{Digest as _, Sha256};
 use uuid::{Builder, Uuid};
 
-/// A clock that shows what it was set to.
+/// A clock that stands still until a test sets it.
 #[derive(Debug)]
 pub struct FixedClock(Mutex<Timestamp>);
 
 impl FixedClock {
-    /// A clock that shows an instant in RFC 3339.
+    /// Creates a clock at an instant in RFC 3339.
     pub fn at(text: &str) -> Self {
         Self(Mutex::new(crate::fixtures::at(text)))
     }
 
-    /// Shows another instant from now on; it may lie earlier.
+    /// Sets the clock to an instant, which may be earlier.
     pub fn set(&self, now: Timestamp) {
         *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = now;
     }
 
-    /// Moves on by a number of seconds.
+    /// Advances the clock by seconds.
     pub fn advance(&self, seconds: i64) {
         self.set(self.now().plus_seconds(seconds));
     }
@@ -37,12 +37,12 @@ impl Clock for FixedClock {
     }
 }
 
-/// Identifiers of the form of version 7 that count up from 1: the same in every run.
+/// Identifiers in the form of UUID version 7 that count up from 1. They are the same in every run.
 #[derive(Debug, Default)]
 pub struct CountingIds(AtomicU64);
 
 impl CountingIds {
-    /// Starts with 1.
+    /// Creates a counter that starts at 1.
     pub const fn new() -> Self {
         Self(AtomicU64::new(0))
     }
@@ -50,7 +50,7 @@ impl CountingIds {
 
 impl IdSource for CountingIds {
     fn new_id(&self) -> Uuid {
-        // 2026-01-01T00:00:00Z, and one millisecond for each identifier.
+        // 2026-01-01T00:00:00Z. Each identifier adds one millisecond.
         const BASE_MILLIS: u64 = 1_767_225_600_000;
         let n = self.0.fetch_add(1, Ordering::Relaxed) + 1;
         let mut rest = [0; 10];
@@ -59,7 +59,7 @@ impl IdSource for CountingIds {
     }
 }
 
-/// Real identifiers of version 7: different in every run and process, for stores that tests share.
+/// Real UUIDs of version 7. They differ in every run and process, so tests can share a store.
 #[derive(Debug, Default)]
 pub struct FreshIds;
 
@@ -69,7 +69,7 @@ impl IdSource for FreshIds {
     }
 }
 
-/// Prints what a document says as a text, and refuses what has a `☐` in it.
+/// A printer that renders a document as plain text. It fails for documents that contain `☐`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlainPrinter;
 

@@ -1,6 +1,9 @@
-//! Test support for every other crate: builders with sensible defaults, a settable clock, counting identifiers,
-//! property-test strategies, and the contract suite of the ports, which any [`Store`](billing_domain::ports::Store) has
-//! to pass.
+//! Test support for all crates:
+//!
+//! - builders with sensible defaults
+//! - a settable clock and counting identifiers
+//! - property-test strategies
+//! - the contract suite of the ports, which every [`Store`](billing_domain::ports::Store) must pass
 //!
 //! ```
 //! use billing_testkit::{CountingIds, fixtures};

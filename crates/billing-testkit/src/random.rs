@@ -1,11 +1,11 @@
-//! Random numbers that a seed decides.
+//! A seeded random number generator.
 
-/// SplitMix64: small, and good enough to draw test cases.
+/// A SplitMix64 generator. It is small and sufficient for drawing test cases.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The same seed draws the same.
+    /// Creates a generator. Equal seeds give equal sequences.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -18,34 +18,34 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// From 0 to one less than a bound.
+    /// Returns a number from 0 to `bound` - 1.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.bits() % bound
     }
 
-    /// From one number to another, both included.
+    /// Returns a number from `low` to `high`, inclusive.
     ///
     /// # Panics
-    /// When the second is less than the first.
+    /// Panics if `high` is less than `low`.
     pub fn between(&mut self, low: i64, high: i64) -> i64 {
         let width = u64::try_from(high - low).expect("a range") + 1;
         low + i64::try_from(self.below(width)).expect("a small number")
     }
 
-    /// True so many times in a hundred.
+    /// Returns true with a probability of `chance` percent.
     pub fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }
 
-    /// One of a list that isn't empty.
+    /// Returns a random element.
     ///
     /// # Panics
-    /// When it is.
+    /// Panics if the slice is empty.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[usize::try_from(self.below(from.len() as u64)).expect("an index")]
     }
 
-    /// Draws something so many times in a hundred.
+    /// Draws a value with a probability of `chance` percent.
     pub fn maybe<T>(&mut self, chance: u64, draw: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if self.percent(chance) { Some(draw(self)) } else { None }
     }

@@ -1,4 +1,4 @@
-//! Property-test strategies for values that more than one crate draws at random.
+//! Property-test strategies for values that several crates need.
 
 use billing_domain::calendar::plus_days;
 use billing_domain::catalog::{Tier, Tiers, UsagePrice};
@@ -11,7 +11,7 @@ use rust_decimal::Decimal;
 
 use crate::fixtures;
 
-/// Digits of a number and how many of them stand after the point, as text; ends in a point never.
+/// Generates decimal numbers as text, with up to the given integer and fractional digits. The text never ends in a point.
 fn decimal_text(integer_digits: u32, fraction_digits: u32) -> impl Strategy<Value = String> {
     (0..=integer_digits, 0..=fraction_digits).prop_flat_map(|(integer, fraction)| {
         let bound = 10i128.pow(integer + fraction);
@@ -19,38 +19,38 @@ fn decimal_text(integer_digits: u32, fraction_digits: u32) -> impl Strategy<Valu
     })
 }
 
-/// Any quantity an event may report, small ones as likely as large ones.
+/// Generates all quantities that an event may have. Small and large quantities are equally likely.
 pub fn quantity() -> impl Strategy<Value = Quantity> {
     decimal_text(15, 9).prop_map(|text| fixtures::quantity(&text))
 }
 
-/// A quantity of everyday size: up to 100,000 with up to three decimals.
+/// Generates typical quantities: up to 100,000 with up to three decimals.
 pub fn small_quantity() -> impl Strategy<Value = Quantity> {
     decimal_text(5, 3).prop_map(|text| fixtures::quantity(&text))
 }
 
-/// Any price, small ones as likely as large ones.
+/// Generates all prices. Small and large prices are equally likely.
 pub fn price() -> impl Strategy<Value = Price> {
     decimal_text(9, 12).prop_map(|text| fixtures::price(&text))
 }
 
-/// A price of everyday size: up to 1,000 with up to four decimals.
+/// Generates typical prices: up to 1,000 with up to four decimals.
 pub fn small_price() -> impl Strategy<Value = Price> {
     decimal_text(3, 4).prop_map(|text| fixtures::price(&text))
 }
 
-/// Any percentage, 0 and 100 included.
+/// Generates all percentages, including 0 and 100.
 pub fn percentage() -> impl Strategy<Value = Percentage> {
     let any = (0..=100_000_000i64).prop_map(|millionths| Decimal::new(millionths, 6).normalize().to_string());
     prop_oneof![1 => Just("0".to_owned()), 1 => Just("100".to_owned()), 8 => any].prop_map(|text| fixtures::percent(&text))
 }
 
-/// Currencies with 0, 2 and 3 digits after the point.
+/// Generates currencies with 0, 2 and 3 digits after the point.
 pub fn currency() -> impl Strategy<Value = Currency> {
     prop_oneof![Just("JPY"), Just("EUR"), Just("KWD")].prop_map(fixtures::currency)
 }
 
-/// One to five tiers of everyday size.
+/// Generates one to five tiers with typical numbers.
 pub fn tiers() -> impl Strategy<Value = Tiers> {
     prop::collection::vec((1u32..500, small_price(), small_price()), 1..6).prop_map(|rows| {
         let last = rows.len() - 1;
@@ -63,7 +63,7 @@ pub fn tiers() -> impl Strategy<Value = Tiers> {
     })
 }
 
-/// Every price model, with numbers of everyday size.
+/// Generates all price models with typical numbers.
 pub fn usage_price() -> impl Strategy<Value = UsagePrice> {
     let package = (1u32..1_000, small_price()).prop_map(|(size, package_price)| UsagePrice::Package {
         package_size: fixtures::quantity(&size.to_string()),
@@ -78,14 +78,14 @@ pub fn usage_price() -> impl Strategy<Value = UsagePrice> {
     ]
 }
 
-/// A billing cycle of up to fourteen units.
+/// Generates billing cycles of up to fourteen units.
 pub fn cycle() -> impl Strategy<Value = BillingCycle> {
     let unit =
         prop_oneof![Just(CycleUnit::OneTime), Just(CycleUnit::Monthly), Just(CycleUnit::Quarterly), Just(CycleUnit::Yearly)];
     (unit, 1u16..15).prop_map(|(unit, count)| BillingCycle::new(unit, count).expect("a cycle"))
 }
 
-/// A schedule of up to about five years between 1990 and 2088, with and without an issue day.
+/// Generates schedules of up to about five years between 1990 and 2088, with and without an issue day.
 pub fn schedule() -> impl Strategy<Value = BillingSchedule> {
     (0u32..36_000, 1u32..2_000, cycle(), option::of(any::<u32>())).prop_map(|(from, days, cycle, issue)| {
         let first = plus_days(fixtures::date("1990-01-01"), from);

@@ -1,4 +1,4 @@
-//! Bank accounts that customers pay to, and the checks of their numbers.
+//! Bank accounts that receive payments, and checks of their numbers.
 
 use crate::calendar::Timestamp;
 use crate::codes::{CountryCode, FormError};
@@ -6,44 +6,45 @@ use crate::refs::BankAccountRef;
 use crate::text::OneLine;
 use crate::violation::Violations;
 
-/// The most characters of an IBAN.
+/// The maximum length of an IBAN in characters.
 const MAX_IBAN_CHARS: usize = 34;
-/// The weights of a routing number's digits.
+/// The checksum weights of a routing number's digits.
 const ROUTING_WEIGHTS: [u32; 9] = [3, 7, 1, 3, 7, 1, 3, 7, 1];
 
-/// A bank account. Payment details name it.
+/// A bank account that payment details refer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BankAccount {
-    /// As payment details name it.
+    /// The reference in payment details.
     pub account_ref: BankAccountRef,
-    /// What can be edited. Issued documents keep what they were issued with.
+    /// The editable data. Issued documents keep the data they were issued with.
     pub profile: BankAccountProfile,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Timestamp,
 }
 
-/// What can be edited of a bank account. Its number is either an IBAN or an account number.
+/// The editable data of a bank account. Its number is either an IBAN or an account number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BankAccountProfile {
-    /// In whose name it is.
+    /// The account holder.
     pub account_name: Option<OneLine>,
-    /// International number.
+    /// The IBAN.
     pub iban: Option<Iban>,
-    /// National number.
+    /// The national account number.
     pub account_number: Option<OneLine>,
-    /// The bank of a national number in the United States.
+    /// The routing number of the bank in the United States, for a national account number.
     pub routing_number: Option<RoutingNumber>,
-    /// The bank, internationally.
+    /// The BIC of the bank.
     pub bic: Option<Bic>,
-    /// The bank's name.
+    /// The name of the bank.
     pub bank_name: Option<OneLine>,
 }
 
 impl BankAccountProfile {
-    /// Checks what no single field shows.
+    /// Checks rules that involve more than one field.
     ///
     /// # Errors
-    /// `required` without a number, `conflicting_fields` with two, `not_allowed` for a routing number without an account number.
+    /// Returns `required` without a number, `conflicting_fields` with two numbers, and `not_allowed` for a routing number without an
+    /// account number.
     pub fn check(&self) -> Result<(), Violations> {
         let mut found = Violations::none();
         match (&self.iban, &self.account_number) {
@@ -60,15 +61,15 @@ impl BankAccountProfile {
     }
 }
 
-/// An international bank account number, without spaces.
+/// An international bank account number (IBAN) without spaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Iban(Box<str>);
 
 impl Iban {
-    /// Reads a number; spaces between its characters are left out.
+    /// Parses an IBAN. Spaces are removed.
     ///
     /// # Errors
-    /// [`FormError`] `invalid_iban`.
+    /// Returns a [`FormError`] with the code `invalid_iban`.
     pub fn parse(text: &str) -> Result<Self, FormError> {
         let invalid = |remedy| Err(FormError::new("invalid_iban", remedy));
         let number: String = text.chars().filter(|c| *c != ' ').collect();
@@ -81,7 +82,7 @@ impl Iban {
         if !(CountryCode::parse(country).is_ok() || country == "XK") || !rest.as_bytes()[..2].iter().all(u8::is_ascii_digit) {
             return invalid(form);
         }
-        // Letters count as 10 to 35; the first four characters come last.
+        // Letters count as 10 to 35. The first four characters move to the end.
         let remainder = number.bytes().cycle().skip(4).take(number.len()).fold(0, |remainder: u32, b| match b {
             b'0'..=b'9' => (remainder * 10 + u32::from(b - b'0')) % 97,
             _ => (remainder * 100 + u32::from(b - b'A') + 10) % 97,
@@ -93,7 +94,7 @@ impl Iban {
         }
     }
 
-    /// The text.
+    /// Returns the number as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -101,15 +102,15 @@ impl Iban {
 
 from_str!(Iban: FormError);
 
-/// A bank, internationally: ISO 9362.
+/// A bank identifier code (BIC) of ISO 9362.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bic(Box<str>);
 
 impl Bic {
-    /// Reads a code of 8 or 11 characters.
+    /// Parses a BIC of 8 or 11 characters.
     ///
     /// # Errors
-    /// [`FormError`] `invalid_bic`.
+    /// Returns a [`FormError`] with the code `invalid_bic`.
     pub fn parse(text: &str) -> Result<Self, FormError> {
         let bytes = text.as_bytes();
         let alphanumeric = |bytes: &[u8]| bytes.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
@@ -120,7 +121,7 @@ impl Bic {
         if fits { Ok(Self(text.into())) } else { Err(FormError::new("invalid_bic", remedy)) }
     }
 
-    /// The text.
+    /// Returns the code as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -128,15 +129,15 @@ impl Bic {
 
 from_str!(Bic: FormError);
 
-/// A bank in the United States: nine digits of the American Bankers Association.
+/// A routing number of a bank in the United States: nine digits, assigned by the American Bankers Association.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoutingNumber(Box<str>);
 
 impl RoutingNumber {
-    /// Reads a number.
+    /// Parses a routing number.
     ///
     /// # Errors
-    /// [`FormError`] `invalid_routing_number`.
+    /// Returns a [`FormError`] with the code `invalid_routing_number`.
     pub fn parse(text: &str) -> Result<Self, FormError> {
         let invalid = |remedy| Err(FormError::new("invalid_routing_number", remedy));
         if text.len() != ROUTING_WEIGHTS.len() || !text.bytes().all(|b| b.is_ascii_digit()) {
@@ -149,7 +150,7 @@ impl RoutingNumber {
         Ok(Self(text.into()))
     }
 
-    /// The text.
+    /// Returns the number as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

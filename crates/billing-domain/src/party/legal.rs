@@ -1,36 +1,36 @@
-//! How parties are known to authorities and to the networks of e-invoices (billing rules 10).
+//! The legal identifiers of parties and the legal settings of documents (billing rules 10).
 
 use crate::codes::{AddressScheme, CountryCode, FormError, IdentifierScheme, NoteSubject};
 use crate::money::Currency;
 use crate::text::{OneLine, Prose};
 
-/// The most characters of a buyer reference.
+/// The maximum length of a buyer reference in characters.
 pub const MAX_BUYER_REFERENCE_CHARS: usize = 100;
-/// The most legal notes of an entity.
+/// The maximum number of legal notes of an entity.
 pub const MAX_LEGAL_NOTES: usize = 5;
 
-/// What a customer and an entity say of themselves alike.
+/// The legal identifiers that customers and entities have in common.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LegalProfile {
-    /// Number for value added tax.
+    /// The VAT number.
     pub vat_id: Option<VatId>,
-    /// Number in a register.
+    /// The number in a register of legal persons.
     pub registration: Option<Registration>,
-    /// Where e-invoices go to.
+    /// The address for e-invoices.
     pub electronic_address: Option<ElectronicAddress>,
-    /// In which language it wants documents.
+    /// The language of documents for this party.
     pub language: Option<Language>,
 }
 
-/// A number for value added tax: the prefix of its country, and 2 to 13 characters of `A–Z 0–9 + *`.
+/// A VAT number: a country prefix and 2 to 13 characters of `A–Z 0–9 + *`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VatId(Box<str>);
 
 impl VatId {
-    /// Reads a number. Greece's prefix is `EL`, Northern Ireland's `XI`; any other country's is its code.
+    /// Parses a VAT number. The prefix is `EL` for Greece, `XI` for Northern Ireland, and the country code for any other country.
     ///
     /// # Errors
-    /// [`FormError`] `invalid_vat_id`.
+    /// Returns a [`FormError`] with the code `invalid_vat_id`.
     pub fn parse(text: &str) -> Result<Self, FormError> {
         let invalid = |remedy| Err(FormError::new("invalid_vat_id", remedy));
         let Some((prefix, rest)) = text.split_at_checked(2) else {
@@ -49,7 +49,7 @@ impl VatId {
         Ok(Self(text.into()))
     }
 
-    /// The text.
+    /// Returns the number as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -60,50 +60,50 @@ from_str!(VatId: FormError);
 /// A number in a register of legal persons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
-    /// Whose register; none where it needs no name.
+    /// The register, or `None` if the number needs no register name.
     pub scheme: Option<IdentifierScheme>,
     /// The number.
     pub value: OneLine,
 }
 
-/// An address in a network of e-invoices.
+/// An address in an e-invoicing network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ElectronicAddress {
-    /// Which kind of address.
+    /// The scheme of the address.
     pub scheme: AddressScheme,
     /// The address.
     pub value: OneLine,
 }
 
-/// Whom of the seller a payer asks.
+/// The contact of the seller for payers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contact {
     /// A person or a department.
     pub name: Option<OneLine>,
-    /// Telephone number.
+    /// A telephone number.
     pub phone: Option<OneLine>,
-    /// E-mail address.
+    /// An e-mail address.
     pub email: Option<OneLine>,
 }
 
-/// A text that the seller's law asks for.
+/// A text that the seller's law requires on documents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegalNote {
-    /// What it is about.
+    /// The subject of the note.
     pub subject_code: Option<NoteSubject>,
     /// The text.
     pub text: Prose,
 }
 
-/// What the payer wants to find on its documents: 1 to [`MAX_BUYER_REFERENCE_CHARS`] characters.
+/// A reference that the payer requires on documents: 1 to [`MAX_BUYER_REFERENCE_CHARS`] characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuyerReference(OneLine);
 
 impl BuyerReference {
-    /// Reads a reference.
+    /// Parses a buyer reference.
     ///
     /// # Errors
-    /// [`FormError`] `too_short`, `too_long` or `invalid_format`.
+    /// Returns a [`FormError`] with the code `too_short`, `too_long` or `invalid_format`.
     pub fn parse(text: &str) -> Result<Self, FormError> {
         if text.chars().count() > MAX_BUYER_REFERENCE_CHARS {
             return Err(FormError::new("too_long", "must be at most 100 characters"));
@@ -114,7 +114,7 @@ impl BuyerReference {
         OneLine::parse(text).map(Self).map_err(|_| FormError::new("invalid_format", "must not contain control characters"))
     }
 
-    /// The text.
+    /// Returns the reference as text.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
@@ -122,7 +122,7 @@ impl BuyerReference {
 
 from_str!(BuyerReference: FormError);
 
-/// A language that documents are written in.
+/// A language of documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Language {
     /// English.
@@ -144,17 +144,17 @@ pub enum Language {
     Pl,
 }
 
-/// Whether documents are issued that lack what the law asks for.
+/// Whether documents without the legally required information are issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Strictness {
-    /// They are, and say what they lack.
+    /// Incomplete documents are issued with a list of the missing information.
     #[default]
     Lenient,
-    /// They aren't.
+    /// Incomplete documents aren't issued.
     Strict,
 }
 
-/// The size of a document's pages.
+/// The page size of documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PaperSize {
     /// 210 × 297 mm.
@@ -164,7 +164,7 @@ pub enum PaperSize {
 }
 
 impl PaperSize {
-    /// The usual one of a seller's country.
+    /// Returns the usual page size in the seller's country.
     pub fn of(country: Option<CountryCode>) -> Self {
         match country.map(CountryCode::as_str) {
             Some("BZ" | "CA" | "CL" | "CO" | "CR" | "GT" | "MX" | "NI" | "PA" | "PH" | "PR" | "SV" | "US" | "VE") => Self::Letter,
@@ -173,7 +173,7 @@ impl PaperSize {
     }
 }
 
-/// What taxes are called on a document where the seller doesn't say it, by its country.
+/// Returns the default name of taxes on documents in the seller's country.
 pub fn tax_label(country: Option<CountryCode>) -> OneLine {
     OneLine::constant(match country.map(CountryCode::as_str) {
         Some("US") => "Sales tax",
@@ -184,20 +184,20 @@ pub fn tax_label(country: Option<CountryCode>) -> OneLine {
     })
 }
 
-/// What an entity says of its documents as papers.
+/// The legal and layout settings of an entity's documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DocumentSettings {
-    /// Whether what the law asks for has to be there.
+    /// Whether the legally required information must be present.
     pub strictness: Strictness,
-    /// The size of their pages; its country's where it isn't stated.
+    /// The page size. `None` means the default of the entity's country.
     pub size: Option<PaperSize>,
-    /// What taxes are called; its country's word where it isn't stated.
+    /// The name of taxes. `None` means the default of the entity's country.
     pub tax_label: Option<OneLine>,
-    /// Whom payers ask.
+    /// The contact for payers.
     pub contact: Option<Contact>,
-    /// What its law wants on documents; at most [`MAX_LEGAL_NOTES`].
+    /// The legal notes on documents, at most [`MAX_LEGAL_NOTES`].
     pub legal_notes: Vec<LegalNote>,
-    /// In which currency it accounts for tax, where that is another than a document's.
+    /// The currency in which the entity accounts for tax, if it differs from the currency of a document.
     pub tax_currency: Option<Currency>,
 }
 

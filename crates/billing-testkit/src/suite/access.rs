@@ -207,7 +207,7 @@ pub fn a_key_that_gives_way_keeps_the_rest(store: &dyn Store) {
 pub fn api_keys_are_listed_by_creation_then_by_reference(store: &dyn Store) {
     let w = world(store);
     let made = |seconds| ApiKey { created_at: later(seconds), ..fixtures::api_key(&FreshIds, w.org) };
-    // Three of one instant, stored in neither order, and one that is older.
+    // Three have the same creation time but are stored in a different order. One is older.
     let (a, b, c, older) = (made(5), made(5), made(5), made(1));
     write(store, |tx| [&b, &older, &c, &a].into_iter().try_for_each(|key| done(tx.insert_api_key(key))));
     let refs = |keys: &[ApiKey]| keys.iter().map(|key| key.api_key_ref).collect::<Vec<ApiKeyRef>>();
@@ -229,7 +229,7 @@ pub fn a_key_remembers_its_last_use_and_can_be_deleted_once(store: &dyn Store) {
     let used = |at| KeyUse { organization: w.org, api_key_ref: key.api_key_ref, at };
     let absent = KeyUse { api_key_ref: fixtures::api_key(&FreshIds, w.org).api_key_ref, ..used(later(8)) };
     write(store, |tx| tx.touch_api_keys(&[used(later(7)), absent]));
-    // Another server writes what was earlier.
+    // Another server stores an earlier time.
     write(store, |tx| tx.touch_api_keys(&[used(later(6))]));
     let touched = ApiKey { last_used_at: Some(later(7)), ..key.clone() };
     assert_eq!(read(store, |tx| key_of_token(tx, w.org, key.api_key_ref, Uuid::nil())), Some(touched));
@@ -254,7 +254,7 @@ pub fn sessions_begin_are_used_and_end(store: &dyn Store) {
         tx.insert_session(&other)
     });
     assert_eq!(read(store, |tx| tx.session(session.digest)), Some(session.clone()));
-    // It is found whether it is live or not: it was last used eight hours and more ago.
+    // The store finds the session although it has expired. The last use was more than eight hours ago.
     write(store, |tx| tx.touch_session(session.digest, later(9 * 3600)));
     let touched = read(store, |tx| tx.session(session.digest)).expect("a session");
     assert_eq!((touched.last_seen_at, touched.created_at), (later(9 * 3600), session.created_at));
@@ -268,7 +268,7 @@ pub fn sessions_begin_are_used_and_end(store: &dyn Store) {
 pub fn purged_sessions_are_those_that_began_before(store: &dyn Store) {
     let w = world(store);
     let administrator = fixtures::administrator(&FreshIds, w.org);
-    // Long ago, so that purging reaches no other test's.
+    // The limit is so old that purging doesn't affect the rows of other tests.
     let limit = long_ago();
     let begun = |seconds| {
         let created_at = limit.plus_seconds(seconds);
@@ -348,7 +348,7 @@ pub fn signing_secrets_come_newest_first_by_purpose(store: &dyn Store) {
     let mut twin = made(4);
     twin.kid = oldest.kid.clone();
     assert_eq!(write(store, |tx| tx.insert_signing_secret(&twin)), Insertion::Taken("kid"));
-    // Others may be storing theirs.
+    // Other tests may store secrets concurrently.
     let mut stored = read(store, |tx| tx.signing_secrets(SecretPurpose::SessionCookie));
     stored.retain(|secret| [&oldest, &newest, &middle, &other_purpose, &twin].iter().any(|mine| mine.kid == secret.kid));
     assert_eq!(stored, [newest.clone(), middle.clone(), oldest.clone()]);

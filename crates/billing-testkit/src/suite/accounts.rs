@@ -1,4 +1,4 @@
-//! What is owed: accounts, payments, applications, write-offs.
+//! Receivables: accounts, payments, applications and write-offs.
 
 use billing_domain::access::Actor;
 use billing_domain::document::{DocumentHead, DocumentKind, IssuedDocument, LifecycleStatus, Settlement};
@@ -69,7 +69,7 @@ fn none() -> Settlement {
     Settlement::none(fixtures::eur())
 }
 
-/// Issues a draft that is due on a day.
+/// Issues a draft with a due date.
 fn issue_due(store: &dyn Store, w: &World, head: DocumentHead, minor: i64, due: &str) -> DocumentHead {
     let head = w.open(store, head);
     let issued = IssuedDocument { due_date: date(due), ..w.frozen(&head, cents(minor)) };
@@ -85,7 +85,7 @@ fn documents(store: &dyn Store, w: &World, which: DocumentsOf<'_>) -> Vec<Docume
     found.into_iter().map(|document| document.head.document_ref).collect()
 }
 
-/// More than any single amount, and in no part zero.
+/// Returns a sum that exceeds every single amount and has no zero part.
 fn large() -> MoneySum {
     sum_of_cents(12_345_678_901_234_567_890_123)
 }
@@ -157,7 +157,7 @@ pub fn documents_of_an_account_are_found_by_what_is_left_of_them(store: &dyn Sto
     assert_eq!((known.status, known.total), (LifecycleStatus::Uncollectible, Some(cents(1000))));
     let said = w.frozen(&given_up, cents(1000));
     assert_eq!((known.issue_date, known.due_date), (Some(said.issue_date), Some(said.due_date)));
-    // Back again, and out of force.
+    // The write-off is reversed, then the document is voided.
     put(store, &w, &[settled(&given_up, 1000, LifecycleStatus::Issued, none())]);
     assert_eq!(found(DocumentsOf::OpenUpTo(sum_of_cents(1_000_000))), sorted(&[&open, &given_up]));
     assert!(void_issued(store, &w, &given_up));

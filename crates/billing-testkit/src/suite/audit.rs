@@ -10,7 +10,7 @@ use crate::{FreshIds, fixtures};
 
 const ALL: AuditPart = AuditPart { after: None, skip: 0, limit: 1000 };
 
-/// An entry that was written so many seconds later.
+/// Creates an audit event at a time offset in seconds.
 fn entry(seconds: i64) -> AuditEntry {
     AuditEntry {
         audit_ref: AuditRef::from_uuid(FreshIds.new_id()),
@@ -42,7 +42,7 @@ pub fn an_entry_comes_back_with_every_field(store: &dyn Store) {
         author: AuditActor::Admin(AdminRef::from_uuid(FreshIds.new_id())),
         kind: AuditedKind::UsageFile,
         reference: "a file, of 2026.csv".to_owned(),
-        // As it was written, digits and spaces too.
+        // The original text is preserved, including digits and spaces.
         before: Some(r#"{ "b" : 1.50, "a": "ä\u0000"}"#.to_owned()),
         request_id: RequestId::parse("their/request=7"),
         ..entry(2)
@@ -92,7 +92,7 @@ pub fn each_field_of_a_filter_narrows_the_entries(store: &dyn Store) {
         (AuditFilter { action: Some(AuditAction::Delete), ..none() }, vec![&other]),
         (AuditFilter { kind: Some(AuditedKind::ApiKey), ..none() }, vec![&other]),
         (AuditFilter { kind: Some(AuditedKind::Customer), ..none() }, vec![&plain]),
-        // Of whatever kind, and of one; never a reference that begins so.
+        // A reference matches objects of any kind, or of one kind with a kind filter. It is never a prefix match.
         (AuditFilter { reference: Some("acme".to_owned()), ..none() }, vec![&third, &plain]),
         (AuditFilter { kind: Some(AuditedKind::Entity), reference: Some("acme".to_owned()), ..none() }, vec![&third]),
         (AuditFilter { kind: Some(AuditedKind::Contract), reference: Some("acme".to_owned()), ..none() }, vec![]),

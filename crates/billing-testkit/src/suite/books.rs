@@ -1,4 +1,4 @@
-//! What a contract's book is read from, and what decisions write to it.
+//! Contract books: their rows, and the writes of decisions.
 
 use billing_domain::contract::Contract;
 use billing_domain::document::lines::{BaseAndAmount, DiscountAndTax, SumKey};
@@ -20,7 +20,7 @@ fn book(store: &dyn Store, w: &World) -> Vec<billing_domain::document::BookDocum
     read(store, |tx| w.rows(tx)).documents
 }
 
-/// The head of a child of an invoice, not stored.
+/// Creates the head of a child of an invoice without storing it.
 fn child_of(w: &World, invoice: &DocumentHead, seconds: i64) -> DocumentHead {
     DocumentHead { purpose: Purpose::Usage, parent: Some(invoice.document_ref), created_at: later(seconds), ..w.head(1) }
 }
@@ -30,7 +30,7 @@ pub fn a_contracts_documents_come_by_creation_void_ones_too_but_no_issued_childr
     assert_eq!(book(store, &w), []);
     let elsewhere = two_products(store, &w);
     elsewhere.open(store, elsewhere.head(1));
-    // Opened in another order than created.
+    // The documents are opened in a different order than their creation times.
     let march = w.open(store, DocumentHead { created_at: later(4), ..w.head(3) });
     let invoice = w.issue(store, DocumentHead { created_at: later(1), ..w.head(1) }, cents(100));
     let debit = w.open(store, adjustment(&w, DocumentKind::Debit, &invoice, 5));
@@ -39,7 +39,7 @@ pub fn a_contracts_documents_come_by_creation_void_ones_too_but_no_issued_childr
     let discarded = w.open(store, DocumentHead { created_at: later(3), ..w.head(4) });
     w.void(store, &discarded);
     w.issue(store, child_of(&w, &invoice, 6), cents(100));
-    // Of children only those that couldn't be issued yet.
+    // Of the children, only those that aren't issued yet are loaded.
     let open = w.open(store, child_of(&w, &invoice, 7));
     let heads: Vec<DocumentHead> = book(store, &w).into_iter().map(|document| document.head).collect();
     assert_eq!(heads, [invoice, void, discarded, march, debit, open]);
@@ -68,7 +68,7 @@ pub fn documents_of_a_book_say_how_far_they_have_come(store: &dyn Store) {
         (discarded.document_ref, discarded.document_ref, LifecycleStatus::Discarded, None, none),
     ];
     assert_eq!(shown, expected);
-    // A family is what was said: an adjustment of a child belongs to the child's invoice.
+    // The caller determines the document family. The adjustment of a child belongs to the child's invoice.
     let child = w.issue(store, child_of(&w, &invoice, 4), cents(3));
     let credit = adjustment(&w, DocumentKind::Credit, &child, 5);
     write(store, |tx| {
@@ -88,7 +88,7 @@ pub fn documents_in_force_are_found_by_their_places(store: &dyn Store) {
     let in_slot = |slot| fixtures::document_in_slot(&FreshIds, &w.contract, &w.entity, month(1), slot);
     let debit = w.open(store, in_slot(SlotKind::UsageDebit));
     let closing = w.open(store, DocumentHead { created_at: later(-1), ..in_slot(SlotKind::Closing) });
-    // Neither children nor adjustments stand in a place, and void documents no more.
+    // Children, adjustments and void documents occupy no slot.
     w.open(store, DocumentHead { purpose: Purpose::Usage, parent: Some(shared.document_ref), ..w.head(3) });
     w.open(store, DocumentHead { purpose: Purpose::Adjustment, parent: Some(shared.document_ref), ..w.head(3) });
     let (discarded, void) = (w.open(store, w.head(4)), w.issue(store, w.head(5), cents(1)));
@@ -127,7 +127,7 @@ pub fn documents_in_force_are_found_by_their_places(store: &dyn Store) {
         found.into_iter().map(|document| document.head).collect::<Vec<_>>()
     };
     assert_eq!(find(&[]), []);
-    // By creation, each once, and nothing that stands where one product meets another's day.
+    // Documents are sorted by creation without duplicates. A product and a start date of different slots don't match.
     let several =
         places(&[(1, "2026-02-01", SlotKind::Period), (0, "2026-01-01", SlotKind::Period), (1, "2026-01-01", SlotKind::Period)]);
     let mut expected = vec![shared.clone(), of_second];
@@ -168,7 +168,7 @@ pub fn documents_with_events_are_those_with_one_that_is_not_deleted(store: &dyn 
         event.placement.product_no = ProductNo(product_no);
         event
     };
-    // Several documents in one period, one document in several, deleted events before and after.
+    // The events cover several documents in a period, a document in several periods, and deleted events in between.
     let events = [
         event(&heads[0], 1, 0, false),
         event(&heads[0], 2, 1, false),
@@ -189,7 +189,7 @@ pub fn documents_with_events_are_those_with_one_that_is_not_deleted(store: &dyn 
     expected.sort();
     let found = || Vec::from_iter(read(store, |tx| w.rows(tx)).with_events);
     assert_eq!(found(), expected);
-    // A void one keeps its events; of an issued one nobody asks.
+    // A void document keeps its events. Issued documents aren't queried.
     w.void(store, &heads[2]);
     assert_eq!(found(), expected);
     assert!(write(store, |tx| {
@@ -249,7 +249,7 @@ pub fn contracts_and_customers_come_by_reference(store: &dyn Store) {
     assert_eq!(read(store, |tx| tx.agreements(&[])), []);
 }
 
-/// The sums of some families.
+/// Returns the sums of document families.
 fn sums(store: &dyn Store, w: &World, families: &[DocumentRef]) -> Vec<FamilySum> {
     let found = read(store, |tx| w.rows(tx)).sums;
     let of = |family: &DocumentRef| {
@@ -285,7 +285,7 @@ pub fn sums_of_families_begin_at_zero_and_are_added_to(store: &dyn Store) {
     let first: Vec<FamilySum> = (1..).zip(&keys).map(|(n, key)| of(one, key.clone(), 1000 * n, n)).collect();
     add(&first);
     assert_eq!(sums(store, &w, &[one, other]), first);
-    // Equal rates are the same, however they are written; what is added twice at once counts twice.
+    // Rates are equal regardless of their notation. An entry that occurs twice in a call counts twice.
     let same = SumKey::Discount(ProductNo(0), rates("10.5", "19.0"));
     add(&[
         of(one, same.clone(), -300, -3),

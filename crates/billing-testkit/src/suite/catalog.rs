@@ -58,7 +58,7 @@ fn full_pricing() -> Pricing {
         charge.minimum_amount = Some(price("1.50"));
         charge.maximum_amount = Some(price("99.999"));
     });
-    // More than ten, so that an order by text would show.
+    // More than ten items reveal an order by text.
     let many = (0..12).map(|n| fixtures::fixed(&format!("item-{n}"), "1"));
     let items = [charged, fixtures::once("setup", "49.00")].into_iter().chain(many);
     let mut pricing = fixtures::pricing("full", items.collect());
@@ -86,7 +86,7 @@ pub fn everything_of_the_catalog_comes_back_without_optional_fields(store: &dyn 
     hollow.profile.billing_address = Some(billing_domain::party::Address::default());
     hollow.profile.taxes = fixtures::default_tax("0");
     hollow.profile.net_terms = Some(NetTerms::DueUponReceipt);
-    // Details that are there but empty are not the same as none.
+    // Empty details differ from missing details.
     hollow.profile.payment = PaymentDetails {
         bank_transfer: Some(BankTransferDetails::default()),
         online: Some(OnlinePaymentDetails::default()),
@@ -128,7 +128,7 @@ fn store_and_compare(
         assert_eq!(products, std::slice::from_ref(product));
         assert_eq!(tx.usage_products_by_name(w.org, &product.profile.name)?, std::slice::from_ref(product));
         assert_eq!(tx.pricings_by_refs(w.org, std::slice::from_ref(&pricing.pricing_ref))?, std::slice::from_ref(pricing));
-        // In lists, too.
+        // The lists contain the objects, too.
         assert!(tx.entities(w.org, all())?.items.contains(entity));
         assert!(tx.customers(w.org, all())?.items.contains(customer));
         assert!(tx.usage_products(w.org, all())?.items.contains(product));
@@ -161,7 +161,7 @@ pub fn every_price_model_comes_back_with_its_own_digits(store: &dyn Store) {
     });
     let stored = read(store, |tx| tx.pricings_by_refs(w.org, std::slice::from_ref(&pricing.pricing_ref)));
     assert_eq!(stored, std::slice::from_ref(&pricing));
-    // Decimals that are equal may have other digits: compare what they say.
+    // Equal decimals may have different digits, so the debug output is compared.
     assert_eq!(format!("{:?}", stored[0]), format!("{pricing:?}"));
     let fixed_amounts: Vec<String> = stored[0].content.line_items.iter().filter_map(shown_amount).collect();
     assert_eq!(fixed_amounts, ["100.00", "0"]);
@@ -188,7 +188,7 @@ pub fn references_are_taken_once_without_ending_the_transaction(store: &dyn Stor
         assert_eq!(tx.insert_usage_product(w.org, &product)?, Insertion::Taken("usage_product_ref"));
         let pricing = fixtures::pricing("api", vec![fixtures::fixed("another", "1")]);
         assert_eq!(tx.insert_pricing(w.org, &pricing)?, Insertion::Taken("product_pricing_ref"));
-        // References differ by case.
+        // References are case-sensitive.
         done(tx.insert_customer(w.org, &fixtures::customer(&FreshIds, "ACME")))
     });
     read(store, |tx| {
@@ -216,7 +216,7 @@ pub fn a_number_prefix_is_taken_once_also_by_an_update(store: &dyn Store) {
     renamed.profile.number_prefix = w.entity.profile.number_prefix.clone();
     write(store, |tx| {
         assert_eq!(tx.update_entity(w.org, &renamed)?, Update::Taken("number_prefix"));
-        // Its own prefix is no obstacle, and the transaction goes on.
+        // An entity's own prefix is no conflict, and the transaction continues.
         updated(tx.update_entity(w.org, &w.entity))
     });
     assert_eq!(read(store, |tx| tx.entities_by_refs(w.org, std::slice::from_ref(&second.entity_ref))), [second]);
@@ -237,10 +237,10 @@ pub fn a_number_prefix_belongs_to_the_entity_whose_documents_have_it(store: &dyn
         assert_eq!(tx.insert_entity(w.org, &second)?, Insertion::Taken("number_prefix"));
         done(tx.insert_entity(w.org, &fixtures::entity("second")))?;
         assert_eq!(tx.update_entity(w.org, &second)?, Update::Taken("number_prefix"));
-        // Its own entity may have it again.
+        // The entity that used the prefix may have it again.
         updated(tx.update_entity(w.org, &w.entity))
     });
-    // Before its first number it is free, and in every other organization.
+    // The prefix is free before the entity's first number, and in every other organization.
     let renamed = with_prefix_of(&elsewhere.entity, &fixtures::entity("renamed"));
     write(store, |tx| {
         updated(tx.update_entity(elsewhere.org, &renamed))?;
@@ -282,7 +282,7 @@ pub fn updates_replace_the_profile_and_nothing_else(store: &dyn Store) {
         assert_eq!(tx.pricings(w.org, all())?.items, [Pricing { created_at: w.pricing.created_at, ..pricing.clone() }]);
         Ok(())
     });
-    // And back to less: what is left out is cleared, and line items go.
+    // Missing fields are cleared, and line items are removed.
     write(store, |tx| {
         updated(tx.update_entity(w.org, &w.entity))?;
         updated(tx.update_customer(w.org, &w.customer))?;
@@ -313,7 +313,8 @@ pub fn an_update_of_what_is_not_there_says_so(store: &dyn Store) {
     });
 }
 
-/// References in another order than any alphabet's: by bytes, capitals come first and `_` between the cases.
+/// The order of the references distinguishes byte order from alphabetical order. In byte order, capitals come first and `_`
+/// comes between capitals and lower-case letters.
 const SHUFFLED: [(&str, i64); 6] = [("b", 5), ("a", 5), ("Z", 5), ("_", 5), ("late", 9), ("old", 1)];
 const IN_ORDER: [&str; 6] = ["old", "Z", "_", "a", "b", "late"];
 
@@ -353,7 +354,7 @@ pub fn lists_are_ordered_by_creation_then_by_reference(store: &dyn Store) {
 pub fn lists_come_in_pages_with_the_total(store: &dyn Store) {
     let w = store_shuffled(store);
     read(store, |tx| {
-        // Seven with the world's own: three, three, one, none.
+        // With the object of the world, there are seven. The pages have three, three, one and no elements.
         let mut seen = (vec![], vec![], vec![], vec![]);
         for (number, len) in [(0, 3), (1, 3), (2, 1), (3, 0)] {
             let (entities, customers) = (tx.entities(w.org, page(3, number))?, tx.customers(w.org, page(3, number))?);

@@ -40,7 +40,7 @@ pub(super) fn charge_of(contract: &Contract, name: &str) -> Charge {
     }
 }
 
-/// With every field, to the last digit.
+/// Creates a charge with all fields and the maximum number of digits.
 fn full(contract: &Contract, name: &str) -> Charge {
     Charge {
         product_no: ProductNo(7),
@@ -167,7 +167,7 @@ pub fn a_contracts_book_has_its_charges_deleted_ones_too(store: &dyn Store) {
     let w = world(store);
     let other = w.another_contract(2);
     write(store, |tx| tx.insert_contract(w.org, &other, None));
-    // A charge is never without a document.
+    // A charge always has a document.
     w.open(store, w.head(1));
     w.open(store, w.head(2));
     let deleted = Charge { deleted: true, ..full(&w.contract, "b") };
@@ -223,7 +223,7 @@ pub fn each_field_of_a_filter_narrows_the_charges(store: &dyn Store) {
 }
 
 pub fn another_organization_has_charges_of_its_own(store: &dyn Store) {
-    // Worlds share every reference.
+    // The references of both worlds are equal.
     let (w, stranger) = (world(store), world(store));
     let charge = charge_of(&w.contract, "setup");
     w.open(store, w.head(1));

@@ -13,7 +13,7 @@ use crate::Singly as _;
 use crate::fixtures::{self, agreed, agreed_with, date, price, quantity};
 use crate::{FreshIds, suite::all};
 
-/// Terms with everything said, over every price model.
+/// Creates terms with all fields and every price model.
 fn full_terms() -> ProductTerms {
     let rows = [(Some("100"), "0.10", "0"), (Some("1000.5"), "0.050", "5.00"), (None, "0.01", "0.00")];
     let charged = fixtures::with_charge(fixtures::per_unit("calls", "0.0025"), |charge| {
@@ -83,7 +83,7 @@ pub fn a_contract_comes_back_with_every_field_and_segment(store: &dyn Store) {
     let segments = vec![
         Segment { version: 1, in_force_from: date("2024-02-29"), agreed: billed(full_terms()) },
         Segment { version: 2, in_force_from: date("2025-01-01"), agreed: billed(changed.clone()) },
-        // One version from several dates, and the next from an earlier one.
+        // A version has segments from several dates, and the next version has one from an earlier date.
         Segment { version: 2, in_force_from: date("2025-07-01"), agreed: billed(full_terms()) },
         Segment { version: 2, in_force_from: date("2026-03-01"), agreed: billed(changed) },
         Segment { version: 4, in_force_from: date("2026-01-01"), agreed: SegmentTerms::Ended(EndReason::Removed) },
@@ -91,7 +91,7 @@ pub fn a_contract_comes_back_with_every_field_and_segment(store: &dyn Store) {
     let ended = Segment { version: 5, in_force_from: date("2026-07-01"), agreed: SegmentTerms::Ended(EndReason::Cancelled) };
     let mut second = ContractProduct::new(ProductNo(1), agreed(&w.pricing, "2026-01-01", "2026-12-31"));
     second.segments.push(ended);
-    // More than ten, so that an order by text would show.
+    // More than ten products reveal an order by text.
     let more = (2..13).map(|no| {
         let first = format!("{}-01-01", 2030 + no);
         let last = format!("{}-12-31", 2030 + no);
@@ -109,7 +109,7 @@ pub fn a_contract_comes_back_with_every_field_and_segment(store: &dyn Store) {
     write(store, |tx| tx.insert_contract(w.org, &contract, Some(later(3))));
     let stored = read(store, |tx| tx.contract(w.org, contract.contract_ref)).expect("a contract");
     assert_eq!(stored, contract);
-    // Decimals that are equal may have other digits: compare what they say.
+    // Equal decimals may have different digits, so the debug output is compared.
     assert_eq!(format!("{stored:?}"), format!("{contract:?}"));
 }
 
@@ -123,7 +123,7 @@ pub fn a_contract_comes_back_without_optional_fields(store: &dyn Store) {
         None,
     )
     .expect("a schedule");
-    // One whose end was clipped after it had begun keeps its anchor.
+    // A schedule that was shortened after its start keeps its anchor.
     let mut clipped = agreed(&fixtures::pricing("other", vec![]), "2026-01-01", "2026-12-31");
     clipped.schedule = clipped.schedule.ending(date("2026-06-20"), true).expect("a schedule");
     assert_eq!(clipped.schedule.fixed_anchor(), Some(date("2027-01-01")));
@@ -170,7 +170,7 @@ pub fn contracts_metering_looks_at_every_version_of_every_product(store: &dyn St
         ..fixtures::contract(&FreshIds, &w.customer, terms)
     };
     let newer = made(2, 9, vec![fixed_only.clone(), metering.clone()]);
-    // Metered by its first version alone.
+    // Only the first version meters the usage product.
     let mut by_an_old_version = made(3, 5, vec![metering.clone()]);
     let changed = SegmentTerms::Billed(Box::new(fixed_only.clone()));
     by_an_old_version.products[0].segments.push(Segment { version: 2, in_force_from: date("2027-06-01"), agreed: changed });
@@ -189,7 +189,7 @@ pub fn contracts_metering_looks_at_every_version_of_every_product(store: &dyn St
     assert_eq!(found, [by_an_old_version.clone(), newer.clone()]);
     let found = read(store, |tx| tx.contracts_metering(w.org, &[(w.customer.id, w.product.usage_product_ref.clone())], None));
     assert_eq!(found, std::slice::from_ref(&w.contract));
-    // Each once, of whatever pairs; a pair is of its own customer and product.
+    // The result has no duplicates, regardless of the requested pairs. A pair applies only to its own customer and product.
     let pairs = [
         (w.customer.id, storage.usage_product_ref.clone()),
         (other_customer.id, storage.usage_product_ref.clone()),
@@ -230,7 +230,7 @@ pub fn contracts_metering_have_the_terms_that_stand_whatever_was_read_of_others(
     assert_eq!(write(store, |tx| tx.contracts_metering(w.org, &metered, Some(Lock::Shared))), [kept]);
 }
 
-/// Stores contracts due at instants, in the order given; answers how they are due.
+/// Stores contracts due at the given instants, in this order. Returns their due entries.
 fn store_due(store: &dyn Store, w: &World, first_number: u64, due: &[billing_domain::calendar::Timestamp]) -> Vec<DueContract> {
     let mut made = Vec::new();
     for (number, due_at) in (first_number..).zip(due) {
@@ -270,7 +270,7 @@ pub fn due_contracts_come_in_pages_after_the_last_one(store: &dyn Store) {
         assert!(seen.len() <= made.len(), "pages that never end");
     }
     assert_eq!(seen, made);
-    // A page goes on where it ended though that contract is due no more.
+    // The next page starts after the previous one, although its last contract isn't due any more.
     write(store, |tx| tx.set_next_due(made[2].key, None));
     let rest = read(store, |tx| tx.contracts_due(Some(w.org), later(60), Some(made[2]), 10));
     assert_eq!(rest, made[3..]);
@@ -300,7 +300,7 @@ pub fn contracts_that_ever_named_an_entity_are_looked_at_again(store: &dyn Store
         .zip([of("main"), of("main"), of("a_b"), of("a_b")])
         .map(|(number, terms)| Contract { number, ..fixtures::contract(&FreshIds, &w.customer, vec![terms]) })
         .collect();
-    // Named by an earlier version, or by a later product, is named.
+    // Earlier versions and later products count, too.
     let changed = Segment { version: 2, in_force_from: date("2026-06-01"), agreed: SegmentTerms::Billed(Box::new(of("a_b"))) };
     contracts[0].products[0].segments.push(changed.clone());
     contracts[0].version = 2;
@@ -326,7 +326,7 @@ pub fn contracts_that_ever_named_an_entity_are_looked_at_again(store: &dyn Store
 
 pub fn due_contracts_of_all_organizations_come_in_one_order(store: &dyn Store) {
     let (one, other) = (world(store), world(store));
-    // Long ago: nobody else's are due between these.
+    // The instants are so old that no contracts of other tests are due between them.
     let start = long_ago();
     let first = store_due(store, &one, 2, &[start.plus_seconds(1)]);
     let second = store_due(store, &other, 2, &[start]);
@@ -342,18 +342,18 @@ pub fn due_contracts_of_all_organizations_come_in_one_order(store: &dyn Store) {
         seen.extend(next.into_iter().filter(|due| mine.contains(due)));
     }
     assert_eq!(seen, mine);
-    // Leave nothing due to those who come after.
+    // Other tests must find no due contracts of this test.
     write(store, |tx| mine.iter().try_for_each(|due| tx.set_next_due(due.key, None)));
 }
 
-/// The next version of a contract, changed in everything a version can change.
+/// Creates the next version of a contract with a change of every field that a version can change.
 fn amended(w: &World, contract: &Contract) -> Contract {
     let version = contract.version + 1;
     let mut next = Contract { version, po_number: Some(fixtures::line("PO-2")), ..contract.clone() };
     let mut changed = full_terms();
     changed.note = Some(fixtures::prose(&format!("version {version}")));
     let billed = |terms| SegmentTerms::Billed(Box::new(terms));
-    // From the day of the version before, and from an earlier one: later versions rule.
+    // One segment starts on the date of the previous version, one earlier. Later versions take precedence.
     next.products[0].segments.push(Segment { version, in_force_from: date("2026-01-01"), agreed: billed(changed) });
     next.products.push(ContractProduct {
         no: ProductNo(1),
@@ -390,7 +390,7 @@ pub fn a_version_adds_to_the_one_before(store: &dyn Store) {
     assert_eq!(stored, third);
     let locked = write(store, |tx| tx.lock_contract(w.contract.key(w.org), Lock::Shared));
     assert_eq!(locked, Some(3));
-    // Found by what the second version meters, and due as before.
+    // The contract is found by the metered products of the second version, and its due time is unchanged.
     let graduated = fixtures::usage_product_ref("graduated");
     assert_eq!(read(store, |tx| tx.contracts_metering(w.org, &[(w.customer.id, graduated.clone())], None)), [third]);
     let due = read(store, |tx| tx.contracts_due(Some(w.org), later(2), None, 10));

@@ -1,4 +1,4 @@
-//! What happens to documents after they were opened: amended, voided, adjusted, paid.
+//! Changes of documents after they were opened: amendments, voids, adjustments and payments.
 
 use billing_domain::document::linking::SlotKind;
 use billing_domain::document::numbering::DocumentNumber;
@@ -14,14 +14,14 @@ use super::{World, all, later, read, refs_of, settle, transact_answer, undo, wor
 use crate::Singly as _;
 use crate::fixtures::{self, cents, date};
 
-/// What stands in a place of the months' own invoices.
+/// Returns the document in the slot of a month's own invoice.
 fn in_place(store: &dyn Store, w: &World, no: u16, start: &str) -> Option<DocumentRef> {
     let found = w.in_place(store, no, start, SlotKind::Period);
     assert!(found.len() < 2, "a place is taken once");
     found.first().copied()
 }
 
-/// An adjustment's head, not stored.
+/// Creates the head of an adjustment without storing it.
 pub(super) fn adjustment(w: &World, kind: DocumentKind, parent: &DocumentHead, seconds: i64) -> DocumentHead {
     let head = w.head(1);
     DocumentHead {
@@ -62,7 +62,7 @@ pub fn a_draft_is_updated_and_comes_back(store: &dyn Store) {
     let head = w.open(store, DocumentHead { parts: vec![ProductNo(0)], ..w.head(1) });
     let other = w.open(store, w.head(2));
     let amended = amended(&head);
-    // Net terms and payment details are those it was opened with.
+    // Net terms and payment details keep the values the document was opened with.
     let asked = DocumentHead { net_terms: NetTerms::Days(14), payment: fixtures::full_payment(), ..amended.clone() };
     assert!(update(store, &w, &asked));
     let stored = read(store, |tx| tx.document(w.org, head.document_ref)).expect("a document");
@@ -90,7 +90,7 @@ pub fn an_updated_draft_is_found_by_the_products_it_has_now(store: &dyn Store) {
     assert!(update(store, &w, &DocumentHead { parts: vec![ProductNo(1)], ..both.clone() }));
     assert_eq!(in_place(store, &w, 0, "2026-01-01"), None);
     assert_eq!(in_place(store, &w, 1, "2026-01-01"), Some(both.document_ref));
-    // The place that was left is free, and no place is taken twice.
+    // The previous slot is free. A slot never has two documents.
     let alone = w.open(store, DocumentHead { parts: vec![ProductNo(0)], ..w.head(1) });
     assert_eq!(in_place(store, &w, 0, "2026-01-01"), Some(alone.document_ref));
 }

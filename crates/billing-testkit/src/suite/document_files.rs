@@ -21,7 +21,7 @@ fn pdf(seconds: i64) -> DocumentFile {
     file(FileForm::Pdf, b"%PDF\0\xff", PDF_HASH, seconds)
 }
 
-/// SHA-256 of what they are about, which a store may check.
+/// The SHA-256 digests of the file contents. Stores may verify them.
 const PDF_HASH: [u8; 32] = [
     0x28, 0xa1, 0x1d, 0x2f, 0x75, 0xc7, 0xfe, 0x40, 0xf1, 0xe5, 0x2f, 0x08, 0x1d, 0x32, 0x6f, 0x2f, 0xfb, 0xf4, 0x78, 0x46, 0x87,
     0x7d, 0xac, 0xad, 0x97, 0xd8, 0x6b, 0x61, 0x55, 0x66, 0x4f, 0x62,
@@ -43,7 +43,7 @@ pub fn the_first_file_of_a_document_in_a_form_stays(store: &dyn Store) {
     assert_eq!(write(store, |tx| tx.keep_document_file(key, &late)), Some(first.clone()), "the one that stays");
     assert_eq!(kept(key, FileForm::Pdf), Some(first.clone()));
     assert_eq!((kept(key, FileForm::Ubl), kept(key, FileForm::Cii), kept(other, FileForm::Pdf)), (None, None, None));
-    // Another form and another document have their own, of no byte, too.
+    // Other forms and other documents have their own files. A file may be empty.
     let ubl = file(FileForm::Ubl, b"", EMPTY_HASH, 3);
     write(store, |tx| {
         assert_eq!(tx.keep_document_file(key, &ubl)?, Some(ubl.clone()));
@@ -53,7 +53,7 @@ pub fn the_first_file_of_a_document_in_a_form_stays(store: &dyn Store) {
     assert_eq!((kept(key, FileForm::Ubl), kept(other, FileForm::Pdf)), (Some(ubl), Some(late)));
     assert_eq!(kept(key, FileForm::Pdf), Some(first.clone()));
     assert_eq!(read(store, |tx| tx.broken_files(w.org)), [""; 0]);
-    // Out of force it keeps its paper.
+    // A void document keeps its files.
     assert!(void_issued(store, &w, &head));
     assert_eq!(kept(key, FileForm::Pdf), Some(first));
 }

@@ -23,7 +23,7 @@ use crate::FreshIds;
 use crate::Singly as _;
 use crate::fixtures::{self, agreed, cents, date, percent, price};
 
-/// A second customer's contract with two products, stored.
+/// Stores a contract of a second customer with two products.
 pub(super) fn two_products(store: &dyn Store, w: &World) -> World {
     let customer = fixtures::customer(&FreshIds, "second");
     let terms = |first, last| agreed(&w.pricing, first, last);
@@ -75,7 +75,7 @@ pub fn a_draft_comes_back_with_every_field(store: &dyn Store) {
     let child = DocumentHead { purpose: Purpose::Usage, parent: Some(parent.document_ref), ..two.head(1) };
     let closing = DocumentHead { purpose: Purpose::Regular(SlotKind::Closing), ..two.head(1) };
     let opened = [full, adjustment, child, closing].map(|head| two.open(store, head));
-    // What a number began with when it was taken stays.
+    // A document number keeps the prefix that was valid when the number was reserved.
     let mut renamed = w.entity.clone();
     renamed.profile.number_prefix = fixtures::entity("renamed").profile.number_prefix;
     write(store, |tx| updated(tx.update_entity(w.org, &renamed)));
@@ -103,7 +103,7 @@ pub fn a_second_regular_document_of_a_slot_is_corrupt(store: &dyn Store) {
     let w = world(store);
     let w = two_products(store, &w);
     w.open(store, w.head(1));
-    // One product in common is enough.
+    // A single common product is a conflict.
     let mut twin = w.head(1);
     twin.parts.truncate(1);
     let mut answer = None;
@@ -118,7 +118,7 @@ pub fn a_second_regular_document_of_a_slot_is_corrupt(store: &dyn Store) {
         assert_eq!(tx.documents(w.org, &DocumentFilter::default(), all())?.total, 1);
         Ok(())
     });
-    // Adjustments and children may be as many as there are.
+    // The number of adjustments and children is unlimited.
     for purpose in [Purpose::Usage, Purpose::Usage, Purpose::Adjustment, Purpose::Adjustment] {
         w.open(store, DocumentHead { purpose, ..w.head(1) });
     }
@@ -137,7 +137,7 @@ pub fn a_second_document_with_a_number_is_corrupt(store: &dyn Store) {
     });
     undone.expect("a roll-back is no error");
     assert!(matches!(answer, Some(Err(StoreError::Corrupt(_)))), "{answer:?}");
-    // Void or not, a number is given once; another organization has its own.
+    // A number is used only once, even after its document is voided. Other organizations have their own numbers.
     let another = world(store);
     assert_eq!(another.open(store, another.head(1)).number, head.number);
 }
@@ -152,7 +152,7 @@ pub fn a_document_is_opened_under_its_entitys_present_prefix(store: &dyn Store) 
     w.open(store, DocumentHead { number, ..w.head(1) });
 }
 
-/// Lines of every shape, two products, two tax rates.
+/// Creates content with all kinds of lines, two products and two tax rates.
 pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) -> DocumentContent {
     let tier = |up_to: Option<&str>, quantity: &str, amount: &str| RatedTier {
         tier: billing_domain::catalog::Tier { up_to: up_to.map(price), unit_price: price("0.10"), flat_amount: price("5.00") },
@@ -185,7 +185,7 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
         line(Some("calls"), Some(used("12345.60", Some("call"), Some("0.0025"), vec![])), 3086),
         line(Some("tiered"), Some(used("0", None, None, tiers)), -5),
         line(None, None, 7),
-        // What follows from nothing else: days given back, usage that is prepaid, agreed quantities.
+        // These fields are independent: credited days, prepaid usage, agreed quantities.
         DocumentLine {
             period_start: date("2025-12-15"),
             quantities: vec![
@@ -226,7 +226,7 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
     let products = vec![
         product(0, lines, 409, "10.0", "19.000"),
         product(1, vec![line(Some("base"), None, 1000)], 0, "0", "7"),
-        // One product at two pairs of rates.
+        // One product has two pairs of rates.
         product(1, vec![line(Some("base"), None, 500)], 1, "0.2", "7.0"),
         product(1, vec![DocumentLine { has_default_tax: true, ..line(Some("untaxed"), None, 250) }], 0, "0", "0"),
     ];
@@ -248,7 +248,7 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
     }
 }
 
-/// What a document says as a paper, with every part.
+/// Creates legal particulars with all fields.
 fn full_paper(head: &DocumentHead) -> LegalParticulars {
     let rate =
         ExchangeRate { from: head.currency, to: fixtures::currency("JPY"), date: date("2026-01-30"), rate: price("163.250") };
@@ -327,7 +327,7 @@ pub fn documents_written_together_are_as_those_written_alone(store: &dyn Store) 
     assert_eq!((lines_of(&heads[2]), lines_of(&heads[1])), (lines[1].clone(), lines[0].clone()));
     let due = read(store, |tx| tx.contracts_due(Some(w.org), later(100), None, 10));
     assert_eq!(due.iter().map(|due| (due.key, due.due_at)).collect::<Vec<_>>(), [(keys[1], later(8)), (keys[0], later(9))]);
-    // In an order of its own; with one that is no draft, none.
+    // The documents are issued in a different order. If one of them isn't a draft, none is issued.
     let freeze = |which: &[usize]| {
         let drafts: Vec<_> = which.iter().map(|n| (heads[*n].key(w.org), &issued[*n])).collect();
         let mut is_done = false;
@@ -389,7 +389,7 @@ pub fn a_draft_is_issued_once_and_keeps_what_it_says(store: &dyn Store) {
     };
     assert!(issue(&full));
     assert!(!issue(&issued), "issued twice");
-    // What the catalog says later doesn't reach it.
+    // Later catalog changes don't affect an issued document.
     let mut renamed = w.customer.clone();
     renamed.profile.name = fixtures::line("Renamed");
     write(store, |tx| updated(tx.update_customer(w.org, &renamed)));

@@ -1,4 +1,4 @@
-//! The keys that events were sent with.
+//! Idempotency keys of events.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use billing_domain::usage::{EventKeyRecord, NewEventKeyRecord, Placement, UsageE
 use super::{World, done, keep_events, kept_events, later, read, world, write};
 use crate::{FreshIds, fixtures};
 
-/// How long a twin may take that waits for the first.
+/// The time limit for a duplicate that waits for the first request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn key(text: &str) -> IdempotencyKey {
@@ -80,7 +80,7 @@ pub fn a_key_outlives_its_event(store: &dyn Store) {
     assert_eq!(read(store, |tx| kept_events(tx, w.org, w.customer.id, &[key("k")])), [kept]);
 }
 
-/// The answer of nearly all events, which says no more than where the event was put.
+/// Creates the record of a typical response, which contains only the references and number of the event's document.
 fn kept_of_place(event: &UsageEvent, head: &DocumentHead, text: &str) -> EventKeyRecord {
     let (event_ref, document_ref, number) = (event.event_ref, head.document_ref, &head.number);
     let answer = format!(
@@ -95,7 +95,7 @@ pub fn an_answer_stays_the_same_wherever_its_event_goes(store: &dyn Store) {
     let events = [event(&w, &first), event(&w, &first), event(&w, &first)];
     let keys = ["moved", "revised", "as if elsewhere"];
     let mut kept: Vec<EventKeyRecord> = events.iter().zip(keys).map(|(event, text)| kept_of_place(event, &first, text)).collect();
-    // What names another document than the one the event was put on isn't made of that one.
+    // A response that names a different document can't be derived from the event's document.
     kept[2].answer = kept_of_place(&events[2], &third, keys[2]).answer;
     write(store, |tx| {
         tx.insert_events(w.org, &events)?;
@@ -127,7 +127,7 @@ pub fn a_key_that_is_there_makes_the_transaction_contended(store: &dyn Store) {
     let (first, second) = (event(&w, &head), event(&w, &head));
     write(store, |tx| keep(tx, &w, &first, &taken(&kept(&first, "k"), &head)));
     let mut told = Vec::new();
-    // Some stores run the work again, which doesn't help here.
+    // Some stores retry the work, which doesn't resolve the contention here.
     let outcome = store.run(Access::Write, &mut |tx| {
         tx.insert_events(w.org, std::slice::from_ref(&second)).expect("an event");
         let both = [kept(&second, "fresh"), kept(&second, "k")].map(|kept| taken(&kept, &head));

@@ -1,4 +1,4 @@
-//! Lists of documents.
+//! Filters of document lists.
 
 use billing_domain::document::linking::SlotKind;
 use billing_domain::document::{DocumentHead, DocumentKind, DocumentState, LifecycleStatus, Settlement};
@@ -76,7 +76,7 @@ pub fn each_field_of_a_filter_narrows_the_list(store: &dyn Store) {
         let listed = read(store, |tx| tx.documents(w.org, &filter, all()));
         let expected: Vec<_> = expected.iter().map(|head| head.document_ref).collect();
         assert_eq!((refs_of(&listed.items), listed.total), (expected.clone(), expected.len() as u64), "{filter:?}");
-        // The total is the filtered list's, also on a page.
+        // The total counts the whole filtered list, not the page.
         let first = read(store, |tx| tx.documents(w.org, &filter, page(1, 0)));
         assert_eq!((refs_of(&first.items).as_slice(), first.total), (&expected[..expected.len().min(1)], expected.len() as u64));
     }

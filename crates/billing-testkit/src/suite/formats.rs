@@ -17,7 +17,7 @@ fn full_format() -> FormatVersion {
         customer: Naming::Either { reference: expression("get(event, \"a\")"), name: expression("event.b") },
         usage_product: Naming::Name(expression("\"Größe\" + event.c")),
         quantity: expression(&format!("1{}", " + 0.10".repeat(200))),
-        // Not in an alphabet's order.
+        // The columns aren't in alphabetical order.
         report_data: fixtures::columns(&[("z", "event.z"), ("a \"quoted\" \\ key", "1.50"), ("ü", "()")]),
         currency: Some(expression("\"EUR\"")),
         entity_ref: Some(expression("event.entity")),
@@ -136,7 +136,7 @@ pub fn a_formats_next_version_may_not_have_anothers_name(store: &dyn Store) {
         done(tx.insert_format(w.org, &one))?;
         done(tx.insert_format(w.org, &other))?;
         assert_eq!(tx.append_format_version(w.org, &renamed)?, Update::Taken("format_name"));
-        // The transaction goes on, and a format's own name is no obstacle.
+        // The transaction continues, and a format's own name is no conflict.
         updated(tx.append_format_version(w.org, &fixtures::next_version(&other)))?;
         assert_eq!(tx.append_format_version(w.org, &fixtures::next_version(&fixtures::format("none")))?, Update::Unknown);
         Ok(())
@@ -183,7 +183,7 @@ pub fn formats_come_by_creation_then_by_reference_in_any_part(store: &dyn Store)
             let made_at = later(seconds);
             let first = FormatVersion { made_at, ..fixtures::format(reference) };
             done(tx.insert_format(w.org, &first))?;
-            // A later version moves no format.
+            // A later version doesn't change the position of the format.
             updated(tx.append_format_version(w.org, &FormatVersion { made_at: later(99), ..fixtures::next_version(&first) }))?;
         }
         Ok(())

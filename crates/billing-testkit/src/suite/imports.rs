@@ -1,4 +1,4 @@
-//! Imports of files, and the events that each made.
+//! File imports and their events.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::{World, all, done, keep_events, kept_events, later, long_ago, page, read, world, write};
 use crate::{FreshIds, fixtures};
 
-/// How long one may take that waits for another.
+/// The time limit for a transaction that waits for another one.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn import(at: Timestamp) -> ImportRecord {
@@ -82,7 +82,7 @@ pub fn imports_come_newest_first_narrowed_and_in_pages(store: &dyn Store) {
     let w = world(store);
     let mut imports = [import(later(20)), import(later(10)), import(later(10)), import(later(0))];
     imports[3].file.name = Some("b.csv".to_owned());
-    // Of two at one instant, the later reference first.
+    // Of two imports at the same instant, the one with the greater reference comes first.
     let expected: Vec<ImportRecord> = [0, 2, 1, 3].map(|index: usize| imports[index].clone()).to_vec();
     for index in [2, 0, 3, 1] {
         put(store, &w, &imports[index]);
@@ -154,7 +154,7 @@ pub fn who_sends_the_key_of_a_forgotten_event_sends_a_new_one(store: &dyn Store)
     assert_eq!(known(), [key("a"), key("c")]);
     let left = read(store, |tx| tx.imported_events(w.org, kept.import_ref, None)).expect("a part");
     assert_eq!((left.events.len(), left.events[0]), (2, events[0].event_ref));
-    // An event that it didn't make keeps its key.
+    // An event that the import didn't record keeps its key.
     forget(&[events[2].event_ref]);
     assert_eq!(known(), [key("a"), key("c")]);
     forget(&left.events);
@@ -175,7 +175,7 @@ pub fn an_import_is_held_by_one_transaction_at_a_time(store: &dyn Store) {
             write(store, |tx| {
                 let mut import = tx.hold_import(w.org, kept.import_ref)?.expect("it is there");
                 let _ = held.send(());
-                // The other has begun by then, and waits.
+                // By then, the other transaction has begun and waits.
                 std::thread::sleep(Duration::from_millis(100));
                 import.recorded += 1;
                 tx.put_import(w.org, &import)

@@ -1,4 +1,4 @@
-//! What `verify` looks at.
+//! Queries of `verify`.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ fn plus(total: UsageTotal, event: &UsageEvent) -> UsageTotal {
     total.plus(event.counted()).expect("in range")
 }
 
-/// Events of several totals, one total of deleted events alone, and another contract's.
+/// Creates events of several totals, one total with only deleted events, and the total of another contract.
 fn used(store: &dyn Store, w: &World) -> BTreeMap<UsageKey, UsageTotal> {
     write(store, |tx| done(tx.insert_usage_product(w.org, &fixtures::usage_product("Zeta"))));
     let head = w.open(store, w.head(1));
@@ -124,7 +124,7 @@ pub fn a_series_with_a_gap_is_named(store: &dyn Store) {
     let (w, whole) = (world(store), world(store));
     whole.open(store, whole.head(1));
     w.open(store, w.head(1));
-    // A number that is taken and not used.
+    // A reserved number without a document leaves a gap.
     write(store, |tx| tx.take_document_numbers(w.org, &w.entity.entity_ref, DocumentKind::Invoice, 1));
     w.open(store, w.head(2));
     let broken = read(store, |tx| tx.broken_series(w.org));

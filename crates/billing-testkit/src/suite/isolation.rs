@@ -1,5 +1,4 @@
-//! What belongs to another organization is not there: every method that takes an organization, asked by the
-//! wrong one.
+//! Tenant isolation: every method that takes an organization finds nothing in the wrong organization.
 
 use billing_domain::access::{Actor, ApiKey};
 use billing_domain::contract::Contract;
@@ -22,7 +21,7 @@ use crate::FreshIds;
 use crate::Singly as _;
 use crate::fixtures::{self, cents};
 
-/// An organization with things, and one without any.
+/// Creates an organization with data and one without.
 fn two(store: &dyn Store) -> (World, billing_domain::refs::OrganizationId) {
     let owner = world(store);
     let stranger = fixtures::organization(&FreshIds);
@@ -91,7 +90,7 @@ pub fn another_organization_changes_no_catalog(store: &dyn Store) {
 }
 
 pub fn another_organization_may_use_the_same_references(store: &dyn Store) {
-    // Worlds share every reference, name and number prefix.
+    // The references, names and number prefixes of both worlds are equal.
     let (one, other) = (world(store), world(store));
     for w in [&one, &other] {
         read(store, |tx| {
@@ -115,7 +114,7 @@ pub fn another_organization_has_formats_of_its_own(store: &dyn Store) {
         assert_eq!(tx.format_version(stranger, &format.format.format_ref, 1)?, None);
         assert_eq!(tx.formats(stranger, 0, 10)?, Page::empty());
         assert_eq!(tx.append_format_version(stranger, &fixtures::next_version(&format))?, Update::Unknown);
-        // References and names are each organization's.
+        // References and names are unique only within an organization.
         done(tx.insert_format(stranger, &format))?;
         updated(tx.append_format_version(stranger, &fixtures::next_version(&format)))
     });
@@ -157,7 +156,7 @@ pub fn another_organization_sees_no_usage(store: &dyn Store) {
     });
 }
 
-/// Where the first product's invoice of January stands.
+/// Returns the slot of the first product's invoice for January.
 fn january() -> BillingSlot {
     BillingSlot { product_no: ProductNo(0), period_start: month(1).start(), slot: SlotKind::Period }
 }
@@ -291,7 +290,7 @@ pub fn another_organization_inspects_nothing(store: &dyn Store) {
     write(store, |tx| {
         tx.insert_events(w.org, std::slice::from_ref(&event))?;
         lock_usage(tx, w.org, customer, &[event.usage_key()])?;
-        // A gap.
+        // The reserved number leaves a gap.
         tx.take_document_numbers(w.org, &w.entity.entity_ref, DocumentKind::Invoice, 1)
     });
     w.open(store, w.head(2));

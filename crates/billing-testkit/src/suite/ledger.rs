@@ -1,4 +1,4 @@
-//! Ledger lines: of draft adjustments and of issued documents.
+//! Ledger lines of draft adjustments and issued documents.
 
 use billing_domain::document::lines::{BillWith, DiscountAndTax, DocumentLedgerLine, LedgerLine, LedgerUsage, LineKey};
 use billing_domain::document::linking::SlotKind;
@@ -34,7 +34,7 @@ fn line(no: u16, item: Option<&str>, n: u32, quantity: Option<&str>, amount: Mon
     }
 }
 
-/// Lines of every shape, in an order of their own.
+/// Creates lines of every kind, deliberately not sorted.
 fn every_shape() -> Vec<LedgerLine> {
     vec![
         line(1, Some("tiered"), 2, Some("-12345678901234.000001"), cents(-5)),
@@ -45,7 +45,7 @@ fn every_shape() -> Vec<LedgerLine> {
             rates: DiscountAndTax { discount: fixtures::percent("10.123456"), tax: fixtures::taxed("19.00") },
             ..line(0, Some("calls"), 3, Some("1.50"), cents(7))
         },
-        // Days of February that are part of January's price, and usage that is prepaid.
+        // Days in February belong to the price of January, and usage is prepaid.
         LedgerLine { service_period: month(2), ..line(0, Some("seats"), 1, None, cents(-4)) },
         LedgerLine {
             key: LineKey { bill_with: BillWith::Fixed, ..line(1, Some("calls"), 5, None, cents(0)).key },
@@ -114,7 +114,7 @@ pub fn many_lines_are_kept_in_their_order(store: &dyn Store) {
     let w = world(store);
     let invoice = w.issue(store, w.head(1), cents(100));
     let head = w.open(store, adjustment(&w, DocumentKind::Debit, &invoice, 1));
-    // More than one statement of any database holds.
+    // The number of lines exceeds the limit of a single database statement.
     let lines: Vec<LedgerLine> =
         (0..3_500).map(|n| line(n % 7, Some(&format!("item-{n}")), 1, Some("1.0"), cents(i64::from(n)))).collect();
     put(store, &w, &head, &lines);
@@ -126,7 +126,7 @@ pub fn an_issued_document_has_the_lines_it_was_issued_with(store: &dyn Store) {
     let invoice = w.issue(store, w.head(1), cents(100));
     let issued_with = |head: &DocumentHead, minor| w.frozen(head, cents(minor)).content.ledger_lines();
     assert_eq!(lines_of(store, &w, invoice.document_ref), issued_with(&invoice, 100));
-    // In place of those it had as a draft.
+    // The lines of the issued document replace its draft lines.
     let head = w.open(store, adjustment(&w, DocumentKind::Debit, &invoice, 1));
     put(store, &w, &head, &every_shape());
     undo(store, |tx| issue_in(tx, &w, &head, 5));
@@ -155,7 +155,7 @@ pub fn lines_of_what_is_no_draft_refuse_every_change(store: &dyn Store) {
     }
 }
 
-/// What is documented for some periods, in any order.
+/// Returns the documented lines of periods, sorted.
 fn documented(store: &dyn Store, w: &World, periods: &[(u16, &str)]) -> Vec<DocumentLedgerLine> {
     let periods: Vec<_> = periods.iter().map(|(no, start)| (ProductNo(*no), date(start))).collect();
     let mut found = read(store, |tx| w.rows(tx)).lines;
@@ -185,7 +185,7 @@ pub fn what_documents_in_force_bill_of_a_period_is_documented(store: &dyn Store)
     let credit = w.open(store, adjustment(&w, DocumentKind::Credit, &invoice, 1));
     let corrected = every_shape();
     put(store, &w, &credit, &corrected);
-    // A draft of a period has no lines yet; another contract's lines are its own.
+    // The draft of a period has no lines yet. Lines of other contracts are separate.
     w.open(store, w.head(3));
     let elsewhere = two_products(store, &w);
     elsewhere.issue(store, elsewhere.head(1), cents(77));
@@ -220,7 +220,7 @@ pub fn void_documents_document_nothing(store: &dyn Store) {
     assert_eq!(count(), 1);
     assert!(void_issued(store, &w, &invoice));
     assert_eq!(count(), 0);
-    // What it says of itself stays.
+    // The lines of the void document itself remain.
     assert_eq!(lines_of(store, &w, invoice.document_ref).len(), 1);
     let again = fixtures::document_in_slot(&FreshIds, &w.contract, &w.entity, month(1), SlotKind::Period);
     w.issue(store, again, cents(8));

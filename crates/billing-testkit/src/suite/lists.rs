@@ -39,7 +39,7 @@ fn listed(store: &dyn Store, w: &World, filter: &DocumentFilter) -> Vec<Document
     refs_of(&read(store, |tx| tx.listed_documents(w.org, filter, DocumentOrder::default(), part)))
 }
 
-/// Opens a document and issues it as changed.
+/// Opens a document with changes and issues it.
 fn issue(
     store: &dyn Store,
     w: &World,
@@ -76,7 +76,8 @@ fn due(day: &'static str) -> impl Fn(IssuedDocument) -> IssuedDocument {
     move |issued| IssuedDocument { due_date: date(day), ..issued }
 }
 
-/// Documents in every state: issued ones, of which two have the same dates and amounts, a credit, a void one, drafts.
+/// Creates documents in every state: issued documents, two of them with equal dates and amounts, a credit, a void document, and
+/// drafts.
 fn many(store: &dyn Store, w: &World) -> Vec<DocumentHead> {
     let yen = |head: DocumentHead| DocumentHead { currency: fixtures::currency("JPY"), ..head };
     let first = issue(store, w, made(w, 1, 9), 1000, due("2026-03-01"));
@@ -112,7 +113,7 @@ pub fn documents_come_in_every_order_from_any_place(store: &dyn Store) {
             let in_order = whole.windows(2).all(|two| order.compare(&order.position(&two[0]), &order.position(&two[1])).is_lt());
             assert!(in_order, "{order:?}: {:?}", whole.iter().map(|row| order.position(row)).collect::<Vec<_>>());
             for limit in [1, 3, 4] {
-                // From page to page, by place and by number.
+                // Pages are read by cursor and by page number.
                 let (mut by_place, mut by_number, mut after) = (Vec::new(), Vec::new(), None);
                 for number in 0.. {
                     let part = list(ListWindow { after, skip: 0, limit });
@@ -140,7 +141,7 @@ pub fn documents_are_ordered_by_what_issued_ones_have(store: &dyn Store) {
         };
         found.iter().map(place).collect::<Vec<_>>()
     };
-    // 0 and 8 are equals: 8 was made first.
+    // 0 and 8 are equal. 8 was created first.
     assert_eq!(shown(DocumentSortKey::DueDate, true), [2, 3, 0, 8, 1]);
     assert_eq!(shown(DocumentSortKey::Amount, false), [1, 4, 9, 8, 0]);
     assert_eq!(shown(DocumentSortKey::Amount, true), [3, 2, 0, 8, 9]);
@@ -174,9 +175,9 @@ pub fn documents_are_found_by_what_finance_asks_for(store: &dyn Store) {
         (DocumentFilter { due_from: Some(date("2026-04-01")), due_to: Some(date("2026-05-01")), ..any() }, of(&[2, 3])),
         (DocumentFilter { due_from: Some(date("2026-04-02")), due_to: Some(date("2026-06-01")), ..any() }, of(&[2])),
         (DocumentFilter { due_to: Some(date("2026-02-28")), ..any() }, of(&[1])),
-        // Neither a credit nor a void document has to be paid.
+        // Credits and void documents have no due date.
         (DocumentFilter { due_from: Some(date("2026-03-01")), due_to: Some(date("2026-03-01")), ..any() }, of(&[0, 8])),
-        // Issued after their periods, by the entity's calendar.
+        // The issue date follows the period, in the calendar of the entity.
         (DocumentFilter { issued_from: Some(date("2026-05-01")), issued_to: Some(date("2026-06-01")), ..any() }, of(&[2, 3])),
         (DocumentFilter { issued_to: Some(date("2026-02-01")), ..any() }, of(&[4, 8])),
         (DocumentFilter { has_amount_due: Some(true), due_to: Some(date("2026-03-01")), ..any() }, of(&[0, 8])),
@@ -254,7 +255,7 @@ pub fn what_is_overdue_follows_from_each_entitys_day(store: &dyn Store) {
     };
     assert_eq!(overdue(true, "2026-03-01T14:59:59Z"), (vec![], 0));
     assert_eq!(overdue(false, "2026-03-01T14:59:59Z").1, 4);
-    // In Tokyo it is the next day.
+    // In Tokyo, it is already the next day.
     assert_eq!(overdue(true, "2026-03-01T15:00:00Z"), (vec![east_head.document_ref], 1));
     assert_eq!(overdue(false, "2026-03-01T15:00:00Z").1, 3);
     assert_eq!(overdue(true, "2026-03-03T00:00:00Z"), (vec![here.document_ref, east_head.document_ref], 2));
@@ -281,7 +282,7 @@ pub fn documents_add_up_by_currency(store: &dyn Store) {
     let of = |total, due, currency| DocumentAmounts { total: money(total, currency), due: money(due, currency) };
     let whole = sums(&any());
     assert_eq!(whole.count, heads.len() as u64);
-    // A credit counts against; drafts and void ones count for nothing, and what is written off isn't due.
+    // Credits reduce the totals. Drafts and void documents don't count, and written-off amounts aren't due.
     assert_eq!(whole.amounts, [of(1000 + 1000 + 70 - 300, 600 + 1000 + 70, "EUR"), of(20_500, 500, "JPY")]);
     let credits = sums(&DocumentFilter { kind: Some(DocumentKind::Credit), ..any() });
     assert_eq!((credits.count, credits.amounts), (1, vec![of(-300, 0, "EUR")]));
@@ -343,7 +344,7 @@ pub fn contracts_are_found_without_a_customer(store: &dyn Store) {
     let mut active = [own, theirs, &empty];
     active.sort_by_key(|contract| (contract.created_at, contract.contract_ref));
     assert_eq!(in_state(ContractState::Active), of(&active));
-    // Each is in the state that it is in.
+    // Each contract is in exactly one state.
     let every = [
         ContractState::Pending,
         ContractState::Active,
@@ -361,7 +362,7 @@ pub fn contracts_are_found_without_a_customer(store: &dyn Store) {
             assert_eq!(found, expected.map(|contract| contract.contract_ref).collect::<Vec<_>>(), "{state:?} at {at}");
         }
     }
-    // A contract is found by a pricing that any of its versions agrees on.
+    // A contract is found by the pricing of any of its versions.
     let mut other_terms = terms("2029-01-01", "2029-12-31");
     other_terms.pricing.pricing_ref = PricingRef::parse("elsewhere").expect("a reference");
     let elsewhere = made(8, 6, vec![other_terms]);
@@ -376,7 +377,7 @@ pub fn contracts_are_found_without_a_customer(store: &dyn Store) {
     assert_eq!(by_pricing("nowhere"), of(&[]));
     let of_fixture = find(&ContractFilter { pricing_ref: Some(w.pricing.pricing_ref.clone()), ..any() });
     assert!(of_fixture.contains(&past.contract_ref) && !of_fixture.contains(&elsewhere.contract_ref), "{of_fixture:?}");
-    // A later version's days count.
+    // The days of a later version count.
     let longer = Contract { version: 2, products: made(3, 1, vec![terms("2025-01-01", "2026-12-31")]).products, ..past.clone() };
     write(store, |tx| {
         tx.lock_contract(longer.key(w.org), billing_domain::ports::Lock::Exclusive)?;
@@ -573,7 +574,7 @@ pub fn everything_is_found_by_what_it_is_told_by(store: &dyn Store) {
     assert_eq!(found(store, &w, &sought("PO-4711")), [document, contract("C-12")]);
     let of_event = (SearchHitKind::UsageEvent, "batch-7".to_owned());
     assert_eq!(found(store, &w, &sought("batch-7")), std::slice::from_ref(&of_event));
-    // Of its key no more is kept than what it is known by.
+    // The plain key of the event isn't stored, so the reference is the search result's text.
     let by_itself = (SearchHitKind::UsageEvent, event.event_ref.to_string());
     assert_eq!(found(store, &w, &by_id(event.event_ref.as_uuid())), [by_itself]);
     let of_payment = (SearchHitKind::Payment, "bank 4711".to_owned());
@@ -591,7 +592,7 @@ pub fn everything_is_found_by_what_it_is_told_by(store: &dyn Store) {
     }
     let whole = read(store, |tx| tx.search(w.org, &by_id(payment.payment_ref.as_uuid()), 20)).remove(0);
     assert_eq!((whole.document_ref, whole.customer_ref), (Some(head.document_ref), Some(w.customer.customer_ref.clone())));
-    // Another organization has none of it.
+    // The other organization finds nothing.
     for sought in [
         by_number,
         by_id(head.document_ref.as_uuid()),

@@ -1,4 +1,4 @@
-//! What it means to hold a row: threads that would tread on each other without.
+//! Row locks: threads that would interfere with each other without them.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Barrier, mpsc};
@@ -60,7 +60,7 @@ pub fn a_contract_held_shared_can_be_read_but_not_changed_by_others(store: &dyn 
         write(store, |tx| {
             tx.lock_contract(w.contract.key(w.org), Lock::Shared)?;
             let before = drafts(tx)?;
-            // The work may run again; the other thread needs to be there only once.
+            // The work may be retried, but the other thread must start only once.
             other.get_or_insert_with(|| {
                 let (sender, w) = (sender.clone(), &w);
                 threads.spawn(move || {
@@ -70,7 +70,7 @@ pub fn a_contract_held_shared_can_be_read_but_not_changed_by_others(store: &dyn 
                 let seen = receiver.recv_timeout(Duration::from_secs(10)).expect("a reader waits for nobody");
                 assert_eq!(seen.as_ref(), Some(&w.contract));
             });
-            // Time enough for the other to open its document, if nothing held it back.
+            // Without the lock, the other thread would open its document in this time.
             std::thread::sleep(Duration::from_millis(100));
             assert_eq!(drafts(tx)?, before);
             Ok(())
@@ -101,7 +101,7 @@ pub fn contracts_held_together_in_any_order_end_in_no_deadlock(store: &dyn Store
                 for n in 1..=ROUNDS {
                     write_contended(store, |tx| {
                         tx.hold_contracts(mine)?;
-                        // Everybody holds the second one alone.
+                        // Every thread locks the second contract exclusively.
                         let place =
                             BillingSlot { product_no: ProductNo(0), period_start: month(n).start(), slot: SlotKind::Period };
                         if tx.documents_in_places(&[(second, place)])?.is_empty() {
@@ -141,7 +141,7 @@ pub fn a_held_draft_is_issued_by_one_alone(store: &dyn Store) {
     assert_eq!(won.into_inner(), 1);
 }
 
-/// Adds one event to each total, as recording usage does.
+/// Adds an event to each total, as recording usage does.
 fn add_one(tx: &mut dyn Tx, w: &super::World, keys: &[UsageKey]) -> billing_domain::ports::StoreResult<()> {
     let held = lock_usage(tx, w.org, w.customer.id, keys)?;
     let event_ref = EventRef::from_uuid(Uuid::now_v7());

@@ -1,8 +1,8 @@
-//! The contract suite of the ports: every sentence of their doc comments, tested on any store.
+//! The contract suite of the ports. It tests every statement of their documentation on any store.
 //!
-//! [`store_contract!`](crate::store_contract) makes a test of each function. A function makes its own
-//! organization with fresh identifiers, so that tests may share a database and run side by side; none expects
-//! an empty store. They open a transaction per step, as use cases do.
+//! [`store_contract!`](crate::store_contract) generates a test for each function. Each function creates its own organization
+//! with fresh identifiers, so tests can share a database and run in parallel. No function expects an empty store. Like use
+//! cases, the functions open a transaction per step.
 
 #![allow(missing_docs, reason = "a test's name is its sentence")]
 
@@ -57,10 +57,10 @@ use uuid::Uuid;
 use crate::Singly as _;
 use crate::{FreshIds, fixtures};
 
-/// Makes a `#[test]` of every function of the [suite](crate::suite) for one store.
+/// Generates a `#[test]` for every function of the [suite](crate::suite) for one store.
 ///
-/// The expression makes a value that implements [`Store`](billing_domain::ports::Store); it is evaluated once
-/// per test and lives as long as the test. Attributes before it go on every test.
+/// The expression returns a value that implements [`Store`](billing_domain::ports::Store). It is evaluated once per test, and
+/// its value lives as long as the test. Attributes before the expression apply to every test.
 ///
 /// ```
 /// # // A doc test is compiled without `cfg(test)`, which leaves the tests out.
@@ -410,17 +410,17 @@ macro_rules! store_contract {
     };
 }
 
-/// Work that is committed.
+/// Runs work and commits it.
 fn write<T>(store: &dyn Store, mut work: impl FnMut(&mut dyn Tx) -> StoreResult<T>) -> T {
     transact::<T, StoreError>(store, Access::Write, |tx| work(tx)).expect("the work is committed")
 }
 
-/// Work that only reads.
+/// Runs read-only work.
 fn read<T>(store: &dyn Store, mut work: impl FnMut(&mut dyn Tx) -> StoreResult<T>) -> T {
     transact::<T, StoreError>(store, Access::Read, |tx| work(tx)).expect("the work is read")
 }
 
-/// Work that is rolled back; answers what it made.
+/// Runs work, rolls it back and returns its result.
 fn undo<T>(store: &dyn Store, mut work: impl FnMut(&mut dyn Tx) -> StoreResult<T>) -> T {
     let mut made = None;
     let undone = store.run(Access::Write, &mut |tx| {
@@ -431,15 +431,15 @@ fn undo<T>(store: &dyn Store, mut work: impl FnMut(&mut dyn Tx) -> StoreResult<T
     made.expect("the work has run")
 }
 
-/// Work that may be refused; only what isn't is committed.
+/// Runs work that may fail. It is committed only on success.
 fn transact_answer<T>(store: &dyn Store, mut work: impl FnMut(&mut dyn Tx) -> StoreResult<T>) -> StoreResult<T> {
     transact::<T, StoreError>(store, Access::Write, |tx| work(tx))
 }
 
-/// Work whose every attempt is contended; nothing of it is kept.
+/// Runs work that is contended on every attempt. None of its changes are stored.
 fn contended<T>(store: &dyn Store, mut work: impl FnMut(&mut dyn Tx) -> StoreResult<T>) {
     let mut attempts = Vec::new();
-    // Some stores run the work again, which doesn't help here.
+    // Some stores retry the work, which doesn't resolve the contention here.
     let outcome = store.run(Access::Write, &mut |tx| {
         attempts.push(matches!(work(tx), Err(StoreError::Contended)));
         Err(RollBack)
@@ -448,7 +448,7 @@ fn contended<T>(store: &dyn Store, mut work: impl FnMut(&mut dyn Tx) -> StoreRes
     assert!(!attempts.is_empty() && attempts.iter().all(|contended| *contended), "{attempts:?}");
 }
 
-/// As [`write`], once more whenever others were faster too often.
+/// Runs work like [`write`] and retries it when contention exceeds the store's own retries.
 fn write_contended<T>(store: &dyn Store, mut work: impl FnMut(&mut dyn Tx) -> StoreResult<T>) -> T {
     loop {
         match transact::<T, StoreError>(store, Access::Write, |tx| work(tx)) {
@@ -458,12 +458,12 @@ fn write_contended<T>(store: &dyn Store, mut work: impl FnMut(&mut dyn Tx) -> St
     }
 }
 
-/// What a token of a key says.
+/// Creates the claims of a key's token.
 fn token_of(organization: OrganizationId, api_key_ref: ApiKeyRef, token_id: Uuid) -> TokenClaims {
     TokenClaims { api_key_ref, organization, token_id, issued_at: later(0), expires_at: later(3600) }
 }
 
-/// The key that one token was issued for.
+/// Returns the key that a token was issued for.
 fn key_of_token(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -473,7 +473,7 @@ fn key_of_token(
     Ok(tx.keys_of_tokens(&[token_of(organization, api_key_ref, token_id)])?.pop().flatten())
 }
 
-/// The events that were taken under one customer's keys.
+/// Returns the idempotency records of one customer's events.
 fn kept_events(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -484,7 +484,7 @@ fn kept_events(
     Ok(tx.event_key_records(organization, &keys)?.into_iter().map(|(_, kept)| kept).collect())
 }
 
-/// Keeps the keys of one customer's events.
+/// Saves idempotency records of one customer's events.
 fn keep_events(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -509,12 +509,12 @@ fn page(size: u32, number: u32) -> PageRequest {
     PageRequest::new(size, number).expect("a page")
 }
 
-/// Everything a small list has.
+/// Requests all items of a small list.
 fn all() -> PageRequest {
     page(1000, 0)
 }
 
-/// A list that is read from its end is the same list the other way round, page by page.
+/// Checks that the reverse of a list has the same elements in reverse order on every page.
 fn reads_backward<T: std::fmt::Debug + PartialEq>(list: impl Fn(PageRequest) -> Page<T>) {
     let forward = list(all());
     assert!(forward.items.len() > 2, "{forward:?}");
@@ -525,19 +525,19 @@ fn reads_backward<T: std::fmt::Debug + PartialEq>(list: impl Fn(PageRequest) -> 
     assert_eq!(backward, forward.items);
 }
 
-/// A month of 2026.
+/// Returns a month of 2026.
 fn month(n: u32) -> billing_domain::calendar::Period {
     let start = fixtures::date(&format!("2026-{n:02}-01"));
     let end = billing_domain::calendar::plus_months(start, 1);
     billing_domain::calendar::Period::new(start, end).expect("a month")
 }
 
-/// An instant some seconds after everything was made.
+/// Returns an instant some seconds after [`fixtures::CREATED_AT`].
 fn later(seconds: i64) -> billing_domain::calendar::Timestamp {
     fixtures::at(fixtures::CREATED_AT).plus_seconds(seconds)
 }
 
-/// An instant long before any other test's, to the microsecond its own: what is told apart by time alone.
+/// Returns an old instant with a unique microsecond, for data that is identified by its time only.
 fn long_ago() -> billing_domain::calendar::Timestamp {
     let (seconds, nanos) = uuid::Uuid::now_v7().get_timestamp().expect("version 7 has a time").to_unix();
     let seconds = i64::try_from(seconds).expect("a time of our era") - 100 * 365 * 24 * 3600;
@@ -545,7 +545,7 @@ fn long_ago() -> billing_domain::calendar::Timestamp {
     fixtures::at(&text)
 }
 
-/// One organization with one of everything; references are the same in every one.
+/// An organization with one object of each kind. References are the same in every world.
 struct World {
     organization: Organization,
     org: OrganizationId,
@@ -583,7 +583,7 @@ fn world(store: &dyn Store) -> World {
     world
 }
 
-/// Replaces what payments and credits say about a document, as a decision about its account does; what is left of a total follows.
+/// Replaces the settlement of a document, as a decision on its account does. The amount due follows from the total.
 fn settle(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -595,7 +595,7 @@ fn settle(
     settle_at(tx, organization, head, total, standing, settlement, later(1))
 }
 
-/// The same at an instant.
+/// Replaces the settlement of a document at an instant.
 fn settle_at(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -612,7 +612,7 @@ fn settle_at(
     tx.put_account(organization, &key, &[settled], unapplied, at)
 }
 
-/// Holds running totals of one customer.
+/// Locks running totals of one customer.
 fn lock_usage(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -623,7 +623,7 @@ fn lock_usage(
     tx.lock_usage(organization, &keys)
 }
 
-/// The running totals of one customer that are there.
+/// Returns the existing running totals of one customer.
 fn usage(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -651,18 +651,18 @@ fn put_usage(
 }
 
 impl World {
-    /// Another contract of the same customer, not stored; numbers as given.
+    /// Creates another contract of the same customer without storing it.
     fn another_contract(&self, number: u64) -> Contract {
         let terms = fixtures::agreed(&self.pricing, "2026-01-01", "2026-12-31");
         Contract { number, ..fixtures::contract(&FreshIds, &self.customer, vec![terms]) }
     }
 
-    /// A draft's head with made-up numbers, not stored.
+    /// Creates the head of a draft with arbitrary numbers without storing it.
     fn head(&self, month_of_2026: u32) -> DocumentHead {
         fixtures::document_head(&FreshIds, &self.contract, &self.entity, month(month_of_2026))
     }
 
-    /// Stores a draft as use cases do: the contract held, numbers taken in the same transaction.
+    /// Stores a draft as use cases do. The contract is locked, and the numbers are reserved in the same transaction.
     fn open(&self, store: &dyn Store, head: DocumentHead) -> DocumentHead {
         write(store, |tx| self.open_in(tx, head.clone()))
     }
@@ -672,50 +672,50 @@ impl World {
         self.open_held(tx, head)
     }
 
-    /// As [`open_in`](Self::open_in), of a contract that is held.
+    /// Stores a draft like [`open_in`](Self::open_in). The contract is already locked.
     fn open_held(&self, tx: &mut dyn Tx, mut head: DocumentHead) -> StoreResult<DocumentHead> {
         head.number.sequence = tx.take_document_numbers(self.org, &head.entity_ref, head.kind, 1)?;
         head.number_in_contract = tx.take_numbers_in_contract(head.contract_key(self.org), 1)?;
-        // An adjustment of a child says its family itself.
+        // The adjustment of a child names its document family itself.
         tx.open_document(self.org, &head, head.parent.unwrap_or(head.document_ref))?;
         Ok(head)
     }
 
-    /// Holds the contract, to change its documents.
+    /// Locks the contract to change its documents.
     fn hold(&self, tx: &mut dyn Tx) -> StoreResult<()> {
         tx.lock_contract(self.contract.key(self.org), Lock::Exclusive).map(drop)
     }
 
-    /// Everything the contract's book is made of.
+    /// Returns the rows of the contract's book.
     fn rows(&self, tx: &mut dyn Tx) -> StoreResult<BookRows> {
         tx.book_rows(self.contract.key(self.org))
     }
 
-    /// Stores events, with totals of their periods.
+    /// Stores events and the running totals of their periods.
     fn insert_events(&self, tx: &mut dyn Tx, events: &[UsageEvent]) -> StoreResult<()> {
         tx.insert_events(self.org, events)?;
         let keys: Vec<UsageKey> = events.iter().map(UsageEvent::usage_key).collect();
         lock_usage(tx, self.org, self.customer.id, &keys).map(drop)
     }
 
-    /// Whether an event that isn't deleted stands on a draft or a void document.
+    /// Returns whether a draft or void document has an event that isn't deleted.
     fn has_events(&self, store: &dyn Store, head: &DocumentHead) -> bool {
         read(store, |tx| self.rows(tx)).with_events.contains(&head.document_ref)
     }
 
-    /// The documents in force in a place, by reference.
+    /// Returns the references of the documents in force in a slot.
     fn in_place(&self, store: &dyn Store, product_no: u16, start: &str, slot: SlotKind) -> Vec<DocumentRef> {
         let place = BillingSlot { product_no: ProductNo(product_no), period_start: fixtures::date(start), slot };
         let found = read(store, |tx| tx.documents_in_places(&[(self.contract.key(self.org), place)]));
         found.into_iter().map(|document| document.head.document_ref).collect()
     }
 
-    /// What a draft with one line says.
+    /// Creates the content of a draft with one line.
     fn said(&self, head: &DocumentHead) -> DraftContent {
         fixtures::draft_content(head, &self.contract, &self.customer, &self.entity, fixtures::cents(1))
     }
 
-    /// What is frozen of a draft with one line.
+    /// Creates the issued form of a draft with one line.
     fn frozen(&self, head: &DocumentHead, amount: Money) -> IssuedDocument {
         fixtures::frozen(head, &self.contract, &self.customer, &self.entity, amount)
     }
@@ -731,7 +731,7 @@ impl World {
         head
     }
 
-    /// Puts a draft out of force.
+    /// Voids a draft.
     fn void(&self, store: &dyn Store, head: &DocumentHead) {
         assert!(write(store, |tx| {
             tx.lock_contract(head.contract_key(self.org), Lock::Exclusive)?;

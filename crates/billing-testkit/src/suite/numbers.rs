@@ -28,13 +28,13 @@ pub fn document_numbers_count_from_one_by_entity_and_kind(store: &dyn Store) {
     for (entity, kind, expected) in rows {
         assert_eq!(write(store, |tx| tx.take_document_numbers(w.org, &entity.entity_ref, kind, 1)), expected, "{kind:?}");
     }
-    // Several in one transaction.
+    // Several numbers are reserved one by one in a transaction.
     let taken = write(store, |tx| {
         let mut next = || tx.take_document_numbers(w.org, &w.entity.entity_ref, DocumentKind::Invoice, 1);
         Ok([next()?, next()?, next()?])
     });
     assert_eq!(taken, [4, 5, 6]);
-    // Several at once.
+    // Several numbers are reserved in one call.
     let taken = write(store, |tx| {
         let mut next = |many| tx.take_document_numbers(w.org, &w.entity.entity_ref, DocumentKind::Invoice, many);
         Ok([next(3)?, next(1)?, next(2)?, next(1)?])
@@ -56,7 +56,7 @@ pub fn numbers_have_no_gaps_under_threads_and_roll_backs(store: &dyn Store) {
             let (committed, w) = (&committed, &w);
             threads.spawn(move || {
                 for round in 0..ROUNDS {
-                    // Every fifth is undone, and takes no number with it.
+                    // Every fifth reservation is rolled back and uses no number.
                     let undo = (thread + round) % 5 == 0;
                     let number = take_number(store, w, undo);
                     if !undo {
@@ -151,7 +151,7 @@ pub fn contract_numbers_count_from_one_without_gaps_under_threads(store: &dyn St
     });
     let mut numbers = taken.into_inner().expect("no thread has panicked");
     numbers.sort_unstable();
-    // The world's own contract has number 1.
+    // The contract of the world has number 1.
     let expected: Vec<u64> = (2..=THREADS * ROUNDS + 1).collect();
     assert_eq!(numbers, expected);
 }

@@ -26,7 +26,7 @@ pub fn a_bank_account_comes_back_and_is_updated(store: &dyn Store) {
         read(store, |tx| tx.bank_accounts_by_refs(w.org, reference))
     };
     assert_eq!(found(&account), std::slice::from_ref(&account));
-    // An update replaces the profile and nothing else.
+    // An update replaces only the profile.
     let changed = BankAccount { profile: in_dollars(), created_at: later(99), ..account.clone() };
     write(store, |tx| updated(tx.update_bank_account(w.org, &changed)));
     assert_eq!(found(&account), [BankAccount { created_at: account.created_at, ..changed.clone() }]);
@@ -71,7 +71,7 @@ pub fn the_newest_exchange_rate_on_a_day_or_before_counts(store: &dyn Store) {
     assert_eq!(on("2026-04-29"), Some(march));
     assert_eq!(on("2026-04-30"), Some(april));
     assert_eq!(on("9999-12-31"), Some(april));
-    // Exactly its digits.
+    // The digits are preserved.
     assert_eq!(on("2026-03-31").map(|found| found.rate.as_decimal().to_string()), Some("4.250".to_owned()));
     assert_eq!(read(store, |tx| tx.exchange_rate(w.org, march.to, march.from, date("2026-12-31"))), None);
 }
@@ -105,7 +105,7 @@ pub fn another_organization_sees_and_changes_no_accounts_and_rates(store: &dyn S
         assert_eq!(tx.update_bank_account(stranger.id, &account)?, Update::Unknown);
         assert_eq!(tx.exchange_rates(stranger.id, all())?, Page::empty());
         assert_eq!(tx.exchange_rate(stranger.id, known.from, known.to, known.date)?, None);
-        // It has its own of the same name and day.
+        // The other organization has its own account and rate with the same reference and day.
         done(tx.insert_bank_account(stranger.id, &BankAccount { profile: in_dollars(), ..account.clone() }))?;
         tx.put_exchange_rate(stranger.id, &rate("PLN", "2026-03-31", "9"), later(2))
     });

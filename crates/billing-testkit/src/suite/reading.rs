@@ -1,4 +1,4 @@
-//! Usage as it is read: lists, sums and reports.
+//! Queries of usage: lists, sums and reports.
 
 use billing_domain::page::Page;
 use std::ops::ControlFlow;
@@ -17,7 +17,7 @@ use crate::FreshIds;
 use crate::Singly as _;
 use crate::fixtures::{self, cents, quantity};
 
-/// More than one statement, buffer or page of any database holds.
+/// The number exceeds every statement, buffer and page limit of a database.
 const MANY: i64 = 2_500;
 
 fn event(w: &World, head: &DocumentHead, seconds: i64, quantity: &str) -> UsageEvent {
@@ -98,7 +98,7 @@ fn billed(head: &DocumentHead) -> EventScope {
 pub fn events_come_by_timestamp_then_reference_in_pages(store: &dyn Store) {
     let w = world(store);
     let head = w.open(store, w.head(1));
-    // Stored out of order; two at one instant.
+    // The events are stored out of order. Two have the same timestamp.
     let events = [5, 1, 3, 3, 2].map(|seconds| event(&w, &head, seconds, "1"));
     insert(store, &w, &events);
     let mut expected = events.to_vec();
@@ -131,14 +131,14 @@ pub fn a_document_bills_each_event_once_as_it_was_when_it_was_issued(store: &dyn
     let untouched = event(&w, &head, 1, "1");
     let before = UsageEvent { report_data: report(&[("a", "1")]), ..event(&w, &head, 2, "2") };
     insert(store, &w, &[untouched.clone(), before.clone()]);
-    // Still a draft: nothing of it is billed yet.
+    // The document is still a draft, so it bills no events yet.
     let issued_with = revise(store, &w, &before, |event| event.report_data = report(&[("a", "2")]));
     let issued = w.frozen(&head, cents(300));
     assert!(write(store, |tx| {
         tx.lock_contract(head.contract_key(w.org), Lock::Exclusive)?;
         tx.issue_document(head.key(w.org), &issued)
     }));
-    // Changes that make no difference to the total stay on the document.
+    // Changes that don't affect the total stay on the document.
     let data = revise(store, &w, &issued_with, |event| event.report_data = report(&[("a", "3")]));
     let time = revise(store, &w, &data, |event| event.occurred_at = later(9));
     revise(store, &w, &time, |event| event.quantity = quantity("3"));
@@ -239,7 +239,7 @@ pub fn what_counts_is_visited_until_the_visitor_has_enough(store: &dyn Store) {
             visited += 1;
             if visited == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        // The transaction can be used on.
+        // The transaction is still usable.
         assert_eq!(tx.count_events(w.org, &EventFilter::default())?, 3);
         Ok(())
     });
@@ -317,7 +317,7 @@ pub fn many_events_are_visited_one_by_one(store: &dyn Store) {
     assert_eq!(read(store, |tx| tx.count_events(w.org, &EventFilter::default())), 2_500);
 }
 
-/// A draft adjustment of an invoice, stored.
+/// Stores the draft adjustment of an invoice.
 fn adjustment(store: &dyn Store, w: &World, parent: &DocumentHead, kind: DocumentKind) -> DocumentHead {
     let head = w.head(1);
     let number = DocumentNumber { kind, ..head.number };
@@ -342,7 +342,7 @@ pub fn an_event_names_every_document_of_its_period_that_carries_it(store: &dyn S
     let second = revise(store, &w, &first, |event| put_on(event, &debit));
     let third = revise(store, &w, &second, |event| put_on(event, &credit));
     let fourth = revise(store, &w, &third, |event| put_on(event, &debit));
-    // Another period's document is none of the present one's.
+    // The current period's documents don't include the document of another period.
     revise(store, &w, &moved, |event| put_on(event, &invoice));
     let numbers = |store| {
         let found = reported(store, w.org, &everything());
@@ -350,7 +350,7 @@ pub fn an_event_names_every_document_of_its_period_that_carries_it(store: &dyn S
     };
     let of = |heads: &[&DocumentHead]| heads.iter().map(|head| head.number.clone()).collect::<Vec<_>>();
     assert_eq!(numbers(store), [of(&[&invoice, &credit, &debit]), of(&[&invoice]), of(&[&invoice])]);
-    // What stood on a void document another one has taken over.
+    // Void documents aren't listed, because other documents replace them.
     w.void(store, &credit);
     assert_eq!(numbers(store)[0], of(&[&invoice, &debit]));
     let kept = read(store, |tx| tx.superseded_revisions(w.org, &[w.customer.id], &[fourth.event_ref]));

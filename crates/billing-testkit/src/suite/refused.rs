@@ -1,4 +1,4 @@
-//! Usage that was refused.
+//! Statistics of rejected usage.
 
 use billing_domain::access::RequestId;
 use billing_domain::calendar::Timestamp;
@@ -30,7 +30,7 @@ pub fn refused_usage_adds_up_whoever_counts(store: &dyn Store) {
     sum.example = RefusedExample { request_id: RequestId::parse("r-1"), pointer: None, ..sum.example };
     write(store, |tx| tx.add_refused_usage(&[(key.clone(), sum.clone())]));
     assert_eq!(found(store, w.org, &RefusedFilter::default()), [(key.clone(), sum.clone())]);
-    // An earlier one changes when it was first, a later one what was last, one of the same instant, too.
+    // An earlier rejection changes the first time. A later rejection, or one at the same instant, changes the latest example.
     for when in ["2026-01-05T09:00:00Z", "2026-01-05T23:59:59.999999Z", "2026-01-05T11:00:00Z", "2026-01-05T23:59:59.999999Z"] {
         let (same, more) = refused(w.org, when, "validation_failed", "acme", "calls");
         assert_eq!(same, key);

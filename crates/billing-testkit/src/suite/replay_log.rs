@@ -1,4 +1,4 @@
-//! Requests that succeeded under a key, and the keys while they are held.
+//! Idempotency records, and locks of idempotency keys.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Barrier, mpsc};
@@ -14,7 +14,7 @@ use billing_domain::refs::OrganizationId;
 use super::{later, long_ago, read, undo, world, write, write_contended};
 
 const THREADS: u32 = 4;
-/// Longer than anything here takes.
+/// A time limit that exceeds every step of these tests.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn request(path: &str, key: &str) -> ScopedIdempotencyKey {
@@ -103,7 +103,7 @@ pub fn a_key_is_held_by_one_transaction_at_a_time(store: &dyn Store) {
         let (sender, receiver) = mpsc::channel();
         write(store, |tx| {
             assert!(tx.hold_key(w.org, &request, PATIENCE)?);
-            // The work may run again; the twin needs to be there only once.
+            // The work may be retried, but the duplicate must start only once.
             twin.get_or_insert_with(|| {
                 let (sender, w, request) = (sender.clone(), &w, &request);
                 threads.spawn(move || {
@@ -111,7 +111,7 @@ pub fn a_key_is_held_by_one_transaction_at_a_time(store: &dyn Store) {
                     sender.send(held).ok();
                 });
             });
-            // It can't, or it still waits for the only writer.
+            // The duplicate can't lock the key, or it still waits for the only writer.
             let meanwhile = receiver.recv_timeout(Duration::from_millis(500));
             assert_ne!(meanwhile, Ok(true));
             Ok(())
@@ -158,7 +158,7 @@ pub fn other_keys_are_held_beside_a_held_one(store: &dyn Store) {
         (other.org, mine.clone()),
         (one.org, request("/api/entities", "k")),
         (one.org, request("/api/customers", "k2")),
-        // The same characters, cut elsewhere.
+        // The concatenation of path and key is the same, but the parts differ.
         (one.org, request("/api/customersk", "k")),
     ];
     std::thread::scope(|threads| {
@@ -174,7 +174,7 @@ pub fn other_keys_are_held_beside_a_held_one(store: &dyn Store) {
                     })
                 })
             });
-            // A store with many writers is through by then; one with a single one waits for us.
+            // A store with several writers has finished by then. A store with one writer waits for this transaction.
             std::thread::sleep(Duration::from_millis(100));
             Ok(beside.take())
         });
@@ -184,7 +184,7 @@ pub fn other_keys_are_held_beside_a_held_one(store: &dyn Store) {
 
 pub fn purging_forgets_the_oldest_first_and_about_as_many_as_asked(store: &dyn Store) {
     let (one, other) = (world(store), world(store));
-    // Long ago, so that purging reaches no other test's.
+    // The limit is so old that purging doesn't affect the rows of other tests.
     let limit = long_ago();
     let requests: Vec<_> = [(&one, -30), (&other, -20), (&one, -10), (&other, -10), (&one, 0), (&other, 5)]
         .into_iter()
@@ -204,7 +204,7 @@ pub fn purging_forgets_the_oldest_first_and_about_as_many_as_asked(store: &dyn S
     };
     assert_eq!(left(), [0, 1, 2, 3, 4, 5]);
     for (asked, went, stay) in [(1, 1, &[1, 2, 3, 4, 5][..]), (2, 3, &[4, 5]), (9, 0, &[4, 5])] {
-        // Nothing else is that old, so what goes is ours.
+        // No other rows are that old, so only rows of this test are purged.
         assert_eq!(write(store, |tx| tx.purge_kept_requests(limit, asked)), went, "asked for {asked}");
         assert_eq!(left(), stay);
     }

@@ -1,4 +1,4 @@
-//! Changes of events: revisions, the documents they stand on, and totals counted again.
+//! Changes of events: revisions, documents of the events, and recounted totals.
 
 use billing_domain::access::Actor;
 use billing_domain::document::{DocumentHead, DocumentKind, Purpose};
@@ -12,7 +12,7 @@ use super::{World, done, later, month, read, transact_answer, undo, world, write
 use crate::FreshIds;
 use crate::fixtures::{self, date, quantity};
 
-/// More than one statement, buffer or page of any database holds.
+/// The number exceeds every statement, buffer and page limit of a database.
 const MANY: i64 = 2_500;
 
 fn event(w: &World, head: &DocumentHead, seconds: i64, quantity: &str) -> UsageEvent {
@@ -116,7 +116,7 @@ pub fn several_events_are_revised_at_once_or_none_is(store: &dyn Store) {
     assert_eq!(read(store, |tx| tx.events_of_customers(w.org, &[w.customer.id], &refs)), expected);
     assert_eq!(read(store, |tx| tx.events_of_customers(w.org, &[CustomerId::from_uuid(Uuid::now_v7())], &refs)), []);
     assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &[w.customer.id], &refs)), events[..2]);
-    // One of them has another revision by now.
+    // One of the events already has a newer revision.
     let mixed = [(events[2].clone(), next(&events[2])), revisions[0].clone()];
     let answer = transact_answer(store, |tx| tx.revise_events(w.org, &mixed));
     assert!(matches!(answer, Err(StoreError::Contended)), "{answer:?}");
@@ -148,7 +148,7 @@ pub fn all_events_of_a_document_move_and_their_revisions_stay(store: &dyn Store)
     let first = event(&w, &from, 0, "1");
     let second = UsageEvent { revision: 2, quantity: quantity("2"), ..first.clone() };
     let deleted = UsageEvent { deleted: true, ..event(&w, &from, 1, "1") };
-    // An adjustment's events are of the period it corrects.
+    // The events of an adjustment belong to the period that it corrects.
     let mut of_another_period = event(&w, &from, 2, "1");
     of_another_period.placement.service_period = month(7);
     let mut of_another_product = event(&w, &from, 2, "1");
@@ -169,7 +169,7 @@ pub fn all_events_of_a_document_move_and_their_revisions_stay(store: &dyn Store)
     assert_eq!(document_of(store, &w, &of_others), others.document_ref);
     assert_eq!(read(store, |tx| tx.superseded_revisions(w.org, &[w.customer.id], &[first.event_ref])), [first]);
     assert!(!has_events(&from) && has_events(&to));
-    // There is nothing left to move.
+    // No events are left to move.
     write(store, |tx| tx.move_events(from.key(w.org), third.document_ref));
     assert_eq!(document_of(store, &w, &moving[0]), to.document_ref);
 }
@@ -199,7 +199,7 @@ pub fn events_of_one_period_of_a_product_move_alone(store: &dyn Store) {
 pub fn a_document_has_events_in_any_of_its_contracts_periods(store: &dyn Store) {
     let w = world(store);
     let heads: Vec<DocumentHead> = (1..=4).map(|n| w.open(store, w.head(n))).collect();
-    // Every other document's events are of a later period than its own, among those of others.
+    // Every second document has events of a later period, stored among events of other documents.
     for (n, head) in heads.iter().enumerate().filter(|(n, _)| n % 2 == 0) {
         let mut late = event(&w, head, 0, "1");
         late.placement.service_period = month(12);
@@ -217,12 +217,12 @@ fn total_of(events: &[UsageEvent]) -> UsageTotal {
     events.iter().try_fold(UsageTotal::ZERO, plus).expect("in range")
 }
 
-/// Events of one total, and one of each neighbour that doesn't count in it.
+/// Creates the events of one total, and for each part of its key an event that doesn't count in it.
 fn counted_and_not(store: &dyn Store, w: &World) -> (UsageKey, Vec<UsageEvent>) {
     let (head, other_head) = (w.open(store, w.head(1)), w.open(store, w.head(2)));
     let zeta = fixtures::usage_product("Zeta");
     write(store, |tx| done(tx.insert_usage_product(w.org, &zeta)));
-    // Of any document, in no order.
+    // The events belong to several documents and are unordered.
     let mut counted: Vec<UsageEvent> = (0..9).map(|n| event(w, &head, (n * 7) % 9, &format!("{n}.50"))).collect();
     for event in counted.iter_mut().step_by(3) {
         event.placement.document_ref = other_head.document_ref;
@@ -260,7 +260,7 @@ pub fn a_total_of_many_events_is_counted_again(store: &dyn Store) {
     insert(store, &w, &events);
     let key = events[0].usage_key();
     assert_eq!(read(store, |tx| tx.recount_usage(w.org, w.customer.id, &key, None)), total_of(&events));
-    // The transaction goes on after a long read.
+    // The transaction remains usable after a long read.
     let (total, again) = write(store, |tx| {
         let total = tx.recount_usage(w.org, w.customer.id, &key, Some(events[0].event_ref))?;
         Ok((total, tx.recount_usage(w.org, w.customer.id, &key, None)?))

@@ -1,4 +1,4 @@
-//! Values at their limits come back to the last digit.
+//! Round trips: values at their limits are loaded without loss of digits.
 
 use billing_domain::document::{DocumentHead, Lifecycle};
 use billing_domain::money::Money;

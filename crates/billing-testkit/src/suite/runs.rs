@@ -1,4 +1,4 @@
-//! Billing runs, as they are told afterwards.
+//! Records of billing runs.
 
 use billing_domain::access::RequestId;
 use billing_domain::audit::AuditActor;
@@ -48,7 +48,7 @@ pub fn a_run_comes_back_as_it_was_kept_last(store: &dyn Store) {
     assert_eq!(read(store, |tx| tx.billing_run(w.org, kept.head.run_ref)), Some(kept.clone()));
     assert_eq!(heads(store, &w, RunFilter::default()), [kept.head.clone()]);
 
-    // What was said is taken back, too.
+    // Saving a record again can clear its fields.
     let mut again = kept.clone();
     (again.head.ended_at, again.head.request_id) = (None, None);
     put(store, &w, &again);
@@ -58,7 +58,7 @@ pub fn a_run_comes_back_as_it_was_kept_last(store: &dyn Store) {
 pub fn runs_come_newest_first_narrowed_and_in_pages(store: &dyn Store) {
     let w = world(store);
     let runs = [run(later(20)), run(later(10)), run(later(10)), run(later(0))];
-    // Of two at one instant, the later reference first.
+    // Of two runs at the same instant, the one with the greater reference comes first.
     let expected: Vec<RunHead> = [0, 2, 1, 3].map(|index: usize| runs[index].head.clone()).to_vec();
     for index in [2, 0, 3, 1] {
         put(store, &w, &runs[index]);

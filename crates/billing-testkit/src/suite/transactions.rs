@@ -1,4 +1,4 @@
-//! Commit, roll-back and what is seen in between.
+//! Transactions: commit, rollback and visibility of uncommitted changes.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::{all, done, key_of_token, later, lock_usage, put_usage, read, undo, u
 use crate::Singly as _;
 use crate::{FreshIds, fixtures};
 
-/// How long a reader may take that waits for nobody.
+/// The time limit for a reader that must not wait.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub fn a_store_is_ready(store: &dyn Store) {
@@ -129,7 +129,7 @@ pub fn a_rolled_back_number_is_given_again(store: &dyn Store) {
             tx.take_numbers_in_contract(w.contract.key(w.org), 1)?,
         ))
     };
-    // The world's own contract has number 1.
+    // The contract of the world has number 1.
     assert_eq!(undo(store, numbers), (1, 2, 1));
     assert_eq!(undo(store, numbers), (1, 2, 1));
     assert_eq!(write(store, numbers), (1, 2, 1));
@@ -238,6 +238,6 @@ pub fn the_number_of_organizations_grows_with_each(store: &dyn Store) {
     let before = read(store, |tx| tx.count_organizations());
     write(store, |tx| done(tx.insert_organization(&fixtures::organization(&FreshIds))));
     write(store, |tx| done(tx.insert_organization(&fixtures::organization(&FreshIds))));
-    // Others may be making theirs in the same store.
+    // Other tests may create organizations in the same store.
     assert!(read(store, |tx| tx.count_organizations()) >= before + 2);
 }

@@ -16,7 +16,7 @@ use super::{World, done, later, lock_usage, put_usage, read, transact_answer, us
 use crate::FreshIds;
 use crate::fixtures::{self, quantity};
 
-/// More than one statement of any database holds.
+/// The number exceeds the limit of a single database statement.
 const MANY: i64 = 2_500;
 
 fn event(w: &World, head: &DocumentHead, seconds: i64, quantity: &str) -> UsageEvent {
@@ -130,7 +130,7 @@ pub fn events_are_stored_all_or_none(store: &dyn Store) {
 pub fn many_events_are_stored_at_once(store: &dyn Store) {
     let w = world(store);
     let head = w.open(store, w.head(1));
-    // Optional fields that differ from row to row.
+    // The optional fields differ from row to row.
     let events: Vec<UsageEvent> = (0..MANY)
         .map(|n| UsageEvent {
             validations: (n % 2 == 0).then(|| Validations { currency: Some(fixtures::eur()), entity_ref: None }),
@@ -180,7 +180,7 @@ pub fn totals_that_are_not_there_are_made_as_zero(store: &dyn Store) {
     assert_eq!(read(store, |tx| usage(tx, w.org, w.customer.id, &keys)), []);
     let made = write(store, |tx| lock_usage(tx, w.org, w.customer.id, &keys[..2]));
     assert!(made.len() == 2 && made.iter().all(|(_, total)| *total == UsageTotal::ZERO));
-    // Made means there: as zero, in the next transaction, and others still not.
+    // A locked total is stored as zero and visible in the next transaction. Totals that weren't locked don't exist.
     let mut stored = read(store, |tx| usage(tx, w.org, w.customer.id, &keys));
     stored.sort_by(|a, b| a.0.cmp(&b.0));
     assert_eq!(stored, made);
@@ -193,7 +193,7 @@ pub fn totals_are_answered_in_the_order_of_their_keys(store: &dyn Store) {
     let mut sorted = keys.clone();
     sorted.sort();
     assert_ne!(sorted, keys);
-    // Some are there already, some are made.
+    // Some totals exist, and the others are created.
     write(store, |tx| lock_usage(tx, w.org, w.customer.id, &keys[..1]));
     for _ in 0..2 {
         let answered = write(store, |tx| lock_usage(tx, w.org, w.customer.id, &keys));
@@ -280,7 +280,7 @@ pub fn totals_of_many_customers_are_held_and_replaced_at_once(store: &dyn Store)
     for (customer, key, total) in &totals {
         assert_eq!(read(store, |tx| usage(tx, w.org, *customer, std::slice::from_ref(key))), [(key.clone(), *total)]);
     }
-    // A customer's key is nobody else's: it isn't there to be held or replaced.
+    // A key of another customer doesn't exist and can't be locked or replaced.
     let foreign = (w.customer.id, key, count(9));
     let answer = transact_answer(store, |tx| tx.put_usage(w.org, std::slice::from_ref(&foreign)));
     assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
