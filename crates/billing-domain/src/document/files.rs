@@ -1,11 +1,11 @@
-//! Files that are made of issued documents, once and for ever.
+//! Files rendered from issued documents, once and permanently.
 
 use crate::calendar::Timestamp;
 
-/// In which form a file has a document.
+/// The format of a rendered document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileForm {
-    /// To be read by people, and printed.
+    /// A PDF for reading and printing.
     Pdf,
     /// An e-invoice in UBL.
     Ubl,
@@ -13,25 +13,25 @@ pub enum FileForm {
     Cii,
 }
 
-/// A file as it was made.
+/// A rendered file.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RenderedFile {
-    /// What is in it.
+    /// The content.
     pub bytes: Vec<u8>,
-    /// SHA-256 of the bytes, taken when they were made.
+    /// The SHA-256 hash of the content, computed at rendering.
     pub sha256: [u8; 32],
-    /// What made it, with its release.
+    /// The renderer's name and release.
     pub maker: String,
 }
 
-/// A file that is kept of an issued document.
+/// A stored file of an issued document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentFile {
-    /// In which form it has the document.
+    /// The format.
     pub form: FileForm,
     /// The file.
     pub made: RenderedFile,
-    /// When it was made.
+    /// The time of rendering.
     pub made_at: Timestamp,
 }
 

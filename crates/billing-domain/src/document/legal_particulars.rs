@@ -1,5 +1,5 @@
-//! The document as a legal paper (billing rules 10): what is frozen beside lines and totals, and what the law asks for that isn't
-//! there.
+//! Legal particulars of documents (billing rules 10): the legal content frozen in addition to lines and totals, and the check
+//! for missing legal information.
 
 use chrono::NaiveDate;
 
@@ -15,76 +15,76 @@ use crate::party::{Address, Customer, Entity};
 use crate::tax::{TaxInCurrency, mixes_untaxable};
 use crate::text::OneLine;
 
-/// What a document issued before papers were frozen lacks: all of it.
+/// The missing field of a document issued before legal particulars existed: all of them.
 const FORMAT: &str = "/format";
 
-/// What a document says as a paper. Documents of format 1 don't have it.
+/// The legal content of a document. Documents of format 1 have none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegalParticulars {
-    /// Who pays.
+    /// The customer who pays.
     pub customer: PartyDetails,
-    /// Who bills.
+    /// The entity that bills.
     pub entity: PartyDetails,
-    /// Whom of the seller a payer asks.
+    /// The seller's contact for questions about the document.
     pub contact: Option<Contact>,
-    /// What the payer wants to find on it.
+    /// The reference that the payer requires on the document.
     pub buyer_reference: Option<BuyerReference>,
-    /// Where to pay, where the payment details name an account that is known.
+    /// The bank account to pay to, if the payment details name an existing account.
     pub bank_account: Option<BankAccountProfile>,
-    /// In which language.
+    /// The document's language.
     pub language: Language,
-    /// The size of its pages.
+    /// The page size.
     pub size: PaperSize,
-    /// What taxes are called.
+    /// The name of the tax, such as VAT.
     pub tax_label: OneLine,
-    /// What the seller's law wants on it.
+    /// The notes that the seller's law requires.
     pub legal_notes: Vec<LegalNote>,
-    /// The document that it corrects, where that is issued; of children of an invoice that isn't issued, the first.
+    /// The issued document that this one corrects. If its parent invoice isn't issued, this is the first corrected child.
     pub corrects: Option<CorrectedDocument>,
-    /// The last of the children that it corrects, of an invoice that isn't issued, where there are several.
+    /// The last corrected child, if the parent invoice isn't issued and several children are corrected.
     pub corrects_last: Option<CorrectedDocument>,
-    /// Its taxes in the seller's own currency, where that is another.
+    /// The taxes in the seller's tax currency, if that differs from the document's currency.
     pub tax_in_currency: Option<TaxInCurrency>,
 }
 
-/// What is known of a party beside its names.
+/// The data of a party in addition to its names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PartyDetails {
-    /// Postal address.
+    /// The postal address.
     pub address: Option<Address>,
-    /// E-mail address.
+    /// The e-mail address.
     pub email: Option<OneLine>,
-    /// Any other tax number.
+    /// A tax number other than the VAT number.
     pub tax_id: Option<OneLine>,
-    /// Number for value added tax.
+    /// The VAT identification number.
     pub vat_id: Option<VatId>,
-    /// Number in a register.
+    /// The number in a company register.
     pub registration: Option<Registration>,
-    /// Where e-invoices go to.
+    /// The electronic address for e-invoices.
     pub electronic_address: Option<ElectronicAddress>,
 }
 
-/// An issued document that another one corrects.
+/// An issued document that another document corrects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CorrectedDocument {
-    /// Its number.
+    /// The document's number.
     pub number: DocumentNumber,
-    /// When it was issued.
+    /// The date of issue.
     pub issue_date: NaiveDate,
 }
 
-/// What of a paper isn't its parties'.
+/// The inputs of [`LegalParticulars`] that don't come from the parties.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LegalParticularsInput {
-    /// What its products say the payer wants to find on it.
+    /// The buyer reference of the document's products.
     pub buyer_reference: Option<BuyerReference>,
-    /// Where to pay.
+    /// The bank account to pay to.
     pub bank_account: Option<BankAccountProfile>,
-    /// The document that it corrects, or the first of several.
+    /// The corrected document, or the first of several.
     pub corrects: Option<CorrectedDocument>,
-    /// The last of several documents that it corrects.
+    /// The last of several corrected documents.
     pub corrects_last: Option<CorrectedDocument>,
-    /// Its taxes in the seller's own currency.
+    /// The taxes in the seller's tax currency.
     pub tax_in_currency: Option<TaxInCurrency>,
 }
 
@@ -102,7 +102,7 @@ impl PartyDetails {
 }
 
 impl LegalParticulars {
-    /// As the catalog has its parties now.
+    /// Creates the legal particulars from the current data of the parties.
     pub fn of(customer: &Customer, entity: &Entity, facts: LegalParticularsInput) -> Self {
         let (payer, seller, paper) = (&customer.profile, &entity.profile, &entity.profile.paper);
         let country = seller.address.as_ref().and_then(|address| address.country_code);
@@ -124,8 +124,11 @@ impl LegalParticulars {
     }
 }
 
-/// What the law asks for that a document doesn't say (billing rules 10), as pointers into the document: both parties' legal name and
-/// address, a tax number of the seller, a category for what isn't taxed, and nothing beside what isn't subject to tax.
+/// Returns the missing legal information of a document as JSON pointers (billing rules 10). The requirements are:
+/// - legal name and address of both parties
+/// - a tax number of the seller
+/// - a tax category for each rate of 0
+/// - no other category together with items not subject to tax
 pub fn missing(parties: &Parties, paper: Option<&LegalParticulars>, content: &DocumentContent) -> Vec<String> {
     let Some(paper) = paper else { return vec![FORMAT.to_owned()] };
     let has_address = |party: &PartyDetails| party.address.as_ref().is_some_and(|address| *address != Address::default());
@@ -149,7 +152,7 @@ pub fn missing(parties: &Parties, paper: Option<&LegalParticulars>, content: &Do
     missing
 }
 
-/// Whether a document of a kind and purpose puts its parent right, rather than billing beside it.
+/// Returns whether a document of a kind and purpose corrects its parent instead of billing in addition.
 pub(crate) fn is_correction(kind: DocumentKind, purpose: super::Purpose) -> bool {
     kind != DocumentKind::Invoice || purpose == super::Purpose::Adjustment
 }

@@ -1,4 +1,4 @@
-//! Lines: what documents say line by line, and the sums that lines of one thing are added up to (billing rules 5).
+//! Document lines, and the sums of billed amounts and of families (billing rules 5).
 
 use std::collections::BTreeMap;
 
@@ -18,105 +18,106 @@ use crate::refs::{DocumentRef, LineItemId, ProductNo, UsageProductRef};
 use crate::tax::TaxTreatment;
 use crate::text::OneLine;
 
-/// The name of the true-up's line.
+/// The name of the line for the minimum fee's true-up.
 pub const MINIMUM_FEE_NAME: &str = "Minimum fee";
 
-/// With which of a period's items a line is billed: it decides on which document (billing rules 2).
+/// The items of a period that a line is billed with. It decides which document carries the line (billing rules 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BillWith {
-    /// With its fixed items: on the period's invoice. What is prepaid of usage, too.
+    /// With the fixed items, on the period's invoice. Prepaid usage is included.
     Fixed,
-    /// With its usage, the true-up included.
+    /// With the usage, including the true-up.
     Usage,
 }
 
-/// Discount and tax that an amount is billed at.
+/// The discount and tax that an amount is billed at.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DiscountAndTax {
-    /// Discount in percent.
+    /// The discount in percent.
     pub discount: Percentage,
-    /// Tax.
+    /// The tax treatment.
     pub tax: TaxTreatment,
 }
 
 impl DiscountAndTax {
-    /// As the ledger compares them ([`TaxTreatment::normalized`]).
+    /// Returns the rates in the form that the ledger compares ([`TaxTreatment::normalized`]).
     #[must_use]
     pub fn normalized(&self) -> Self {
         Self { discount: self.discount, tax: self.tax.normalized() }
     }
 }
 
-/// Names what an amount is for: a line item of a product's service period, or its true-up (no line item).
+/// The key of an amount: a line item of a product's service period, or its true-up.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LineKey {
     /// The product.
     pub product_no: ProductNo,
-    /// The service period's first day, which names it.
+    /// The first day of the service period, which identifies the period.
     pub period_start: NaiveDate,
     /// The line item; `None` for the true-up to the minimum fee.
     pub line_item_id: Option<LineItemId>,
-    /// With what it is billed.
+    /// The items that the amount is billed with.
     pub bill_with: BillWith,
 }
 
-/// One line of a document.
+/// A line of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentLine {
     /// The line item; `None` for the true-up to the minimum fee.
     pub line_item_id: Option<LineItemId>,
-    /// Shown.
+    /// The displayed name.
     pub name: OneLine,
-    /// The first day of the service period whose price it is part of.
+    /// The first day of the service period whose price includes the line.
     pub period_start: NaiveDate,
-    /// The days it bills or gives back, all of that period.
+    /// The days that the line bills or credits, all within that period.
     pub service_period: Period,
-    /// With what it is billed.
+    /// The items that the line is billed with.
     pub bill_with: BillWith,
-    /// How the amount came about, of a usage line.
+    /// The calculation of a usage line.
     pub usage: Option<LineUsage>,
-    /// The agreed quantities, of a fixed line that has other ones than 1: each from its day, the first from the period's.
+    /// The agreed quantities of a fixed line if any differs from 1. Each applies from its day, the first from the period's
+    /// start.
     pub quantities: Vec<QuantityStep>,
-    /// What one of it is, for machines; `None` of documents issued before it was known.
+    /// The unit code for e-invoices; `None` for documents issued before unit codes existed.
     pub unit_code: Option<UnitCode>,
-    /// What was charged by hand, of a charge's line that isn't a difference.
+    /// The manually billed item, for a charge's line that isn't a difference.
     pub charge: Option<LineCharge>,
-    /// Whether its tax follows a default of the customer or the entity rather than the contract alone.
+    /// Whether the tax follows a default of the customer or the entity instead of the contract alone.
     pub has_default_tax: bool,
-    /// Rounded once.
+    /// The amount, rounded once.
     pub amount: Money,
 }
 
-/// How a usage line's amount came about.
+/// The calculation of a usage line's amount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineUsage {
-    /// What was used.
+    /// The usage product.
     pub usage_product_ref: UsageProductRef,
-    /// Q.
+    /// The rated quantity `Q`.
     pub quantity: Decimal,
-    /// What one is called.
+    /// The name of one unit.
     pub unit: Option<OneLine>,
-    /// The price of one, where the model has a single one.
+    /// The price of one unit, if the pricing model has a single price.
     pub unit_price: Option<Price>,
-    /// The tiers reached.
+    /// The tiers that the quantity reaches.
     pub tiers: Vec<RatedTier>,
 }
 
-/// What a charge's line is for (billing rules 5).
+/// The item of a charge's line (billing rules 5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineCharge {
-    /// Its date.
+    /// The charge's date.
     pub date: NaiveDate,
-    /// How many.
+    /// The quantity.
     pub quantity: Quantity,
-    /// What one is called.
+    /// The name of one unit.
     pub unit: Option<OneLine>,
-    /// The price of one.
+    /// The price of one unit.
     pub unit_price: SignedPrice,
 }
 
 impl DocumentLine {
-    /// What its amount is for.
+    /// Returns the key of the line's amount.
     pub fn key(&self, product_no: ProductNo) -> LineKey {
         LineKey {
             product_no,
@@ -127,19 +128,19 @@ impl DocumentLine {
     }
 }
 
-/// A line as it is kept for the sums of billing rules 5: of issued documents and of open adjustments.
-/// Its amount has the sign of its document's kind: what a credit takes back is positive.
+/// A line stored for the sums of billing rules 5. Issued documents and open adjustments have ledger lines. The amount has the
+/// sign of the document's kind: the lines of a credit are positive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedgerLine {
-    /// What its amount is for.
+    /// The key of the amount.
     pub key: LineKey,
-    /// The days it bills or gives back.
+    /// The days that the line bills or credits.
     pub service_period: Period,
-    /// What it is billed at.
+    /// The discount and tax.
     pub rates: DiscountAndTax,
-    /// Whether its tax follows a default of the customer or the entity rather than the contract alone.
+    /// Whether the tax follows a default of the customer or the entity instead of the contract alone.
     pub has_default_tax: bool,
-    /// What was used, of a usage line.
+    /// The usage of a usage line.
     pub usage: Option<LedgerUsage>,
     /// The amount.
     pub amount: Money,
@@ -148,27 +149,27 @@ pub struct LedgerLine {
 /// The usage of a ledger line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedgerUsage {
-    /// What was used.
+    /// The usage product.
     pub usage_product_ref: UsageProductRef,
-    /// How much; of an adjustment, by how much it changed.
+    /// The quantity; for an adjustment, the change of the quantity.
     pub quantity: Decimal,
 }
 
-/// A ledger line and the document it stands on.
+/// A ledger line with its document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentLedgerLine {
     /// The document.
     pub document_ref: DocumentRef,
-    /// Its family.
+    /// The document's family.
     pub family: DocumentRef,
-    /// What it does: the sign its amounts count with.
+    /// The document's kind, which determines the sign of its amounts.
     pub kind: DocumentKind,
     /// The line.
     pub line: LedgerLine,
 }
 
 impl LedgerLine {
-    /// From a document's line.
+    /// Converts a document's line to a ledger line.
     pub fn of(product_no: ProductNo, rates: DiscountAndTax, line: &DocumentLine) -> Self {
         let usage = line.usage.as_ref();
         Self {
@@ -182,12 +183,12 @@ impl LedgerLine {
         }
     }
 
-    /// What names its amount among everything that a family bills.
+    /// Returns the key of the line's amount among the amounts that a family bills.
     pub fn billed_by(&self, family: DocumentRef) -> BilledKey {
         BilledKey { line: self.key.clone(), rates: self.rates.clone(), has_default_tax: self.has_default_tax, family }
     }
 
-    /// As a document shows it, with the names of the terms in force in its period, or that of the charge it is of.
+    /// Returns the line as a document shows it. The name comes from the terms in force in its period, or from its charge.
     pub fn shown(&self, period: Option<&ProductPeriod<'_>>, charged: Option<&OneLine>) -> DocumentLine {
         let id = self.key.line_item_id.as_ref();
         let item = period.and_then(|period| period.terms.line_items.iter().find(|item| Some(&item.id) == id));
@@ -220,18 +221,18 @@ impl LedgerLine {
         }
     }
 
-    /// Whether it says nothing: no amount, and no quantity that changed.
+    /// Returns whether the line has no amount and no quantity change.
     pub fn is_nothing(&self) -> bool {
         self.amount.minor() == 0 && self.usage.as_ref().is_none_or(|usage| usage.quantity.is_zero())
     }
 }
 
-/// The kind of an adjustment for a difference: a debit from zero up, a credit below.
+/// Returns the kind of an adjustment for a difference: a credit below zero, otherwise a debit.
 pub const fn kind_of(difference: Money) -> DocumentKind {
     if difference.minor() < 0 { DocumentKind::Credit } else { DocumentKind::Debit }
 }
 
-/// The sign that an amount of a kind counts with.
+/// Returns the sign of the amounts of a kind.
 pub const fn sign(kind: DocumentKind) -> i64 {
     match kind {
         DocumentKind::Invoice | DocumentKind::Debit => 1,
@@ -239,10 +240,10 @@ pub const fn sign(kind: DocumentKind) -> i64 {
     }
 }
 
-/// Adds lines to lines: one per thing, rates and days.
+/// Merges lines into a list. Lines with the same key, rates and days are added up.
 ///
 /// # Errors
-/// [`MoneyError`] when an amount can't be held.
+/// Returns [`MoneyError`] when an amount is out of range.
 pub fn merge(mut into: Vec<LedgerLine>, lines: Vec<LedgerLine>) -> Result<Vec<LedgerLine>, MoneyError> {
     for line in lines {
         let same = |present: &&mut LedgerLine| {
@@ -265,10 +266,10 @@ pub fn merge(mut into: Vec<LedgerLine>, lines: Vec<LedgerLine>) -> Result<Vec<Le
     Ok(into)
 }
 
-/// The same lines for the other kind.
+/// Returns the lines with the opposite sign, for a document of the opposite kind.
 ///
 /// # Errors
-/// [`MoneyError`] when an amount can't be held.
+/// Returns [`MoneyError`] when an amount is out of range.
 pub fn negated(lines: Vec<LedgerLine>) -> Result<Vec<LedgerLine>, MoneyError> {
     let negate = |line: LedgerLine| {
         let amount = Money::zero(line.amount.currency()).checked_sub(line.amount)?;
@@ -278,34 +279,34 @@ pub fn negated(lines: Vec<LedgerLine>) -> Result<Vec<LedgerLine>, MoneyError> {
     lines.into_iter().map(negate).collect()
 }
 
-/// Names an amount that is billed: for what, at which rates, by which family of documents.
+/// The key of a billed amount: line, rates and document family.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BilledKey {
-    /// For what.
+    /// The line's key.
     pub line: LineKey,
-    /// At which rates.
+    /// The discount and tax.
     pub rates: DiscountAndTax,
-    /// Whether their tax follows a default of the customer or the entity.
+    /// Whether the tax follows a default of the customer or the entity.
     pub has_default_tax: bool,
-    /// By which family: the invoice without a parent that its documents lead to.
+    /// The family: the root invoice of its documents.
     pub family: DocumentRef,
 }
 
-/// What documents in force bill: invoices and debits count, credits count against (billing rules 5). Issued documents and
-/// open adjustments are in it; a period's own draft bills whatever is missing.
+/// The amounts billed by documents in force: invoices and debits add, credits subtract (billing rules 5). Includes issued
+/// documents and open adjustments. A period's regular draft bills the remainder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BilledAmounts(BTreeMap<(ProductNo, NaiveDate), BTreeMap<BilledKey, i64>>);
 
 impl BilledAmounts {
-    /// Nothing.
+    /// Returns an empty set of amounts.
     pub const fn nothing() -> Self {
         Self(BTreeMap::new())
     }
 
-    /// Adds a line of a document of a kind and family, `times` over: −1 takes it out again.
+    /// Adds a line of a document of a kind and family, multiplied by `times`; −1 removes it again.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] on overflow.
+    /// Returns [`AmountOutOfRange`] on overflow.
     pub fn add(
         &mut self,
         family: DocumentRef,
@@ -332,42 +333,42 @@ impl BilledAmounts {
         Ok(())
     }
 
-    /// Everything that is billed of a service period, with what it is billed with.
+    /// Returns the billed amounts of a service period with their keys.
     pub fn of_period(&self, product_no: ProductNo, start: NaiveDate) -> impl Iterator<Item = (&BilledKey, i64)> {
         self.0.get(&(product_no, start)).into_iter().flatten().map(|(key, minor)| (key, *minor))
     }
 
-    /// Everything that is billed.
+    /// Returns all billed amounts with their keys.
     pub fn iter(&self) -> impl Iterator<Item = (&BilledKey, i64)> {
         self.0.values().flatten().map(|(key, minor)| (key, *minor))
     }
 
-    /// The service periods of which anything is billed.
+    /// Returns the service periods with billed amounts.
     pub fn periods(&self) -> impl Iterator<Item = (ProductNo, NaiveDate)> {
         self.0.keys().copied()
     }
 }
 
-/// A base and what was taken of it, in minor units, with their signs.
+/// A base and its discount or tax, in signed minor units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BaseAndAmount {
-    /// Σ of what the rate applies to.
+    /// The sum of the amounts that the rate applies to.
     pub base: i64,
-    /// Σ of discount or tax.
+    /// The sum of discounts or taxes.
     pub amount: i64,
 }
 
-/// What a sum of a family is of.
+/// The key of a family's sum.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SumKey {
-    /// The discounts of a product at one discount and tax, over its lines.
+    /// The discounts of a product's lines at one combination of discount and tax.
     Discount(ProductNo, DiscountAndTax),
-    /// The tax of one treatment, over what is left of lines after discount.
+    /// The tax of one treatment, on line amounts after discount.
     Tax(TaxTreatment),
 }
 
 impl SumKey {
-    /// The percentage that the sum takes of its base.
+    /// Returns the percentage that applies to the base.
     pub const fn rate(&self) -> Percentage {
         match self {
             Self::Discount(_, rates) => rates.discount,
@@ -376,35 +377,35 @@ impl SumKey {
     }
 }
 
-/// Discount and tax that the issued documents of a family bill, with their bases (billing rules 5).
+/// The discounts and taxes that a family's issued documents bill, with their bases (billing rules 5).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FamilySums(BTreeMap<SumKey, BaseAndAmount>);
 
 impl FamilySums {
-    /// From stored sums.
+    /// Creates the sums from stored values.
     pub fn new(sums: impl IntoIterator<Item = (SumKey, BaseAndAmount)>) -> Self {
         Self(sums.into_iter().collect())
     }
 
-    /// One of them; nothing where there is none.
+    /// Returns one sum; zero if it doesn't exist.
     pub fn get(&self, key: &SumKey) -> BaseAndAmount {
         self.0.get(key).copied().unwrap_or_default()
     }
 
-    /// All of them.
+    /// Returns all sums.
     pub fn iter(&self) -> impl Iterator<Item = (&SumKey, BaseAndAmount)> + '_ {
         self.0.iter().map(|(key, sum)| (key, *sum))
     }
 
-    /// Whether no issued document has any.
+    /// Returns whether the family has no sums.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds to one of them.
+    /// Adds to one sum.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] on overflow.
+    /// Returns [`AmountOutOfRange`] on overflow.
     pub fn add(&mut self, key: SumKey, base: i64, amount: i64) -> Result<(), AmountOutOfRange> {
         let sum = self.0.entry(key).or_default();
         sum.base = sum.base.checked_add(base).ok_or(AmountOutOfRange)?;
@@ -412,11 +413,11 @@ impl FamilySums {
         Ok(())
     }
 
-    /// The discount or tax of a document with a base, in minor units with its sign: the difference that keeps
-    /// `Σ amount = round(rate × Σ base)` (billing rules 5).
+    /// Returns the discount or tax of a document with a base, in signed minor units. It is the difference that maintains `Σ
+    /// amount = round(rate × Σ base)` (billing rules 5).
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] when an amount can't be held.
+    /// Returns [`AmountOutOfRange`] when an amount is out of range.
     pub fn step(&self, key: &SumKey, base: i64, currency: Currency) -> Result<i64, AmountOutOfRange> {
         let rate = key.rate();
         let before = self.get(key);

@@ -22,75 +22,75 @@ use linking::SlotKind;
 use numbering::DocumentNumber;
 use totals::DocumentContent;
 
-/// What a document does to what the customer owes.
+/// The effect of a document on the amount that the customer owes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DocumentKind {
-    /// Bills.
+    /// Bills amounts.
     Invoice,
-    /// Takes back.
+    /// Reduces billed amounts.
     Credit,
-    /// Adds to what an invoice billed.
+    /// Adds to the amounts that an invoice billed.
     Debit,
 }
 
-/// Why a document exists.
+/// The reason why a document exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// A period's own document.
+    /// A regular document of a period.
     Regular(SlotKind),
-    /// One event's invoice, where net terms are due upon usage.
+    /// The document of a single event, for net terms due upon usage.
     Usage,
-    /// Puts an issued document right.
+    /// A correction of an issued document.
     Adjustment,
 }
 
-/// What is known of a document from the moment it is opened. None of it changes while it is a draft,
-/// except by an amendment of its contract.
+/// The data of a document from its opening on. Only a draft's data can change: when products or corrections are added, or by an
+/// amendment of its contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentHead {
-    /// Assigned by the service.
+    /// The identifier that the service assigned.
     pub document_ref: DocumentRef,
-    /// Its number in the series of its entity and kind.
+    /// The number in the series of the entity and kind.
     pub number: DocumentNumber,
-    /// What it does.
+    /// The document's kind.
     pub kind: DocumentKind,
-    /// Why it exists.
+    /// The reason why it exists.
     pub purpose: Purpose,
     /// The contract it bills.
     pub contract_ref: ContractRef,
-    /// Counts the contract's documents from 1, in the order they were opened.
+    /// The number among the contract's documents, from 1, in the order of opening.
     pub number_in_contract: u32,
-    /// The customer, for the store.
+    /// The customer's internal identifier.
     pub customer_id: CustomerId,
     /// The entity that bills.
     pub entity_ref: EntityRef,
-    /// The one currency of all its amounts.
+    /// The currency of all amounts.
     pub currency: Currency,
-    /// Its own period.
+    /// The document's own period.
     pub period: Period,
-    /// Whether its period is shorter than a whole one.
+    /// Whether the period is shorter than a full one.
     pub is_partial_period: bool,
     /// The products it bills, in contract order.
     pub parts: Vec<ProductNo>,
-    /// Copied when it was opened.
+    /// The net terms, copied at opening.
     pub net_terms: NetTerms,
-    /// Copied when it was opened.
+    /// The payment details, copied at opening.
     pub payment: PaymentDetails,
-    /// The invoice a credit, debit or child belongs to.
+    /// The invoice that a credit, debit or child belongs to.
     pub parent: Option<DocumentRef>,
-    /// The void document it bills again.
+    /// The void document that this one replaces.
     pub replaces: Option<DocumentRef>,
-    /// When it was opened.
+    /// The time of opening.
     pub created_at: Timestamp,
 }
 
 impl DocumentHead {
-    /// What names it in a store, as an organization's.
+    /// Returns the document's storage key within an organization.
     pub const fn key(&self, organization: OrganizationId) -> DocumentKey {
         DocumentKey { organization, customer: self.customer_id, document: self.document_ref }
     }
 
-    /// What names the contract it bills in a store, as an organization's.
+    /// Returns the storage key of the document's contract within an organization.
     pub const fn contract_key(&self, organization: OrganizationId) -> ContractKey {
         ContractKey { organization, customer: self.customer_id, contract: self.contract_ref }
     }
@@ -99,85 +99,85 @@ impl DocumentHead {
 /// A stored document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
-    /// Known since it was opened.
+    /// The data known since opening.
     pub head: DocumentHead,
-    /// Its family: the invoice without a parent that its parents lead to; itself of such an invoice.
+    /// The family: the root invoice reached through the parents, or the document itself if it has no parent.
     pub family: DocumentRef,
-    /// How far it has come.
+    /// The lifecycle state with its data.
     pub lifecycle: Lifecycle,
-    /// What payments and credits say about it.
+    /// The amounts paid, credited and used.
     pub settlement: Settlement,
 }
 
-/// What a book knows of a document: not what it says, which follows from the book or was frozen.
+/// A document as a book holds it, without its content. The content of a draft follows from the book.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BookDocument {
-    /// Known since it was opened.
+    /// The data known since opening.
     pub head: DocumentHead,
-    /// Its family.
+    /// The document's family.
     pub family: DocumentRef,
-    /// How far it has come.
+    /// The lifecycle status.
     pub status: LifecycleStatus,
-    /// The total, of one that was issued.
+    /// The total; `None` if the document was never issued.
     pub total: Option<Money>,
-    /// When it was issued, in the entity's zone, of one that was.
+    /// The issue date in the entity's time zone; `None` if the document was never issued.
     pub issue_date: Option<NaiveDate>,
-    /// When it has to be paid, of one that was issued.
+    /// The due date; `None` if the document was never issued.
     pub due_date: Option<NaiveDate>,
-    /// What payments and credits say about it.
+    /// The amounts paid, credited and used.
     pub settlement: Settlement,
 }
 
 impl BookDocument {
-    /// Its state as the interface shows it.
+    /// Returns the state as the API shows it.
     ///
     /// # Errors
-    /// [`MoneyError`] when the amounts can't be held.
+    /// Returns [`MoneyError`] when an amount is out of range.
     pub fn state(&self) -> Result<DocumentState, MoneyError> {
         self.status.state(self.head.kind, self.total, &self.settlement)
     }
 
-    /// What is owed by it, or left of it; nothing of one that isn't issued.
+    /// Returns the outstanding amounts. A document without a total counts as zero.
     ///
     /// # Errors
-    /// [`MoneyError`] when the amounts can't be held.
+    /// Returns [`MoneyError`] when an amount is out of range.
     pub fn owed(&self) -> Result<OutstandingAmounts, MoneyError> {
         let total = self.total.unwrap_or(Money::zero(self.head.currency));
         self.settlement.owed(self.head.kind, self.status, total)
     }
 }
 
-/// How far a document has come, without what that brought.
+/// The lifecycle status of a document, without the data of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LifecycleStatus {
     /// Open.
     Draft,
     /// Frozen.
     Issued,
-    /// Frozen, and given up on.
+    /// Frozen and written off.
     Uncollectible,
-    /// Issued, and then put out of force.
+    /// Issued and then voided.
     Void,
-    /// A draft put out of force.
+    /// A discarded draft.
     Discarded,
 }
 
 impl LifecycleStatus {
-    /// Whether it was issued and is in force.
+    /// Returns whether the document was issued and is in force.
     pub const fn is_issued(self) -> bool {
         matches!(self, Self::Issued | Self::Uncollectible)
     }
 
-    /// Whether it is out of force.
+    /// Returns whether the document is void or discarded.
     pub const fn is_void(self) -> bool {
         matches!(self, Self::Void | Self::Discarded)
     }
 
-    /// The state of a document of a kind, with the total of one that was issued and what payments and credits say (billing
-    /// rules 8, 9).
+    /// Returns the state of a document of a kind, derived from its total and settlement (billing rules 8, 9). `total` is `None`
+    /// if the document isn't issued.
     ///
     /// # Errors
-    /// [`MoneyError`] when the amounts can't be held.
+    /// Returns [`MoneyError`] when an amount is out of range.
     pub fn state(self, kind: DocumentKind, total: Option<Money>, settlement: &Settlement) -> Result<DocumentState, MoneyError> {
         let total = match (self, total) {
             (Self::Draft, _) => return Ok(DocumentState::Draft),
@@ -202,46 +202,46 @@ impl LifecycleStatus {
     }
 }
 
-/// How far a document has come; each state owns what it brings.
+/// The lifecycle of a document. Each state owns its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lifecycle {
-    /// Open: its content follows the usage.
+    /// Open. The content follows the usage.
     Draft,
     /// Frozen.
     Issued(Box<IssuedDocument>),
-    /// Issued, and then put out of force; it keeps what it said.
+    /// Issued and then voided. The issued content is preserved.
     Void(Box<IssuedDocument>),
-    /// A draft that nothing stood on, out of force as it was; what it said isn't known of old ones.
+    /// A discarded draft with its last content; `None` for old drafts whose content wasn't stored.
     Discarded(Option<Box<DraftContent>>),
-    /// Frozen, and given up on.
+    /// Frozen and written off.
     Uncollectible(Box<IssuedDocument>),
 }
 
-/// What an issued document says, for ever.
+/// The permanent content of an issued document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IssuedDocument {
-    /// When it was issued.
+    /// The time of issue.
     pub issued_at: Timestamp,
-    /// The entity's service date of that instant.
+    /// The entity's service date at the time of issue.
     pub issue_date: NaiveDate,
-    /// The issue date and the net terms.
+    /// The issue date plus the net terms.
     pub due_date: NaiveDate,
-    /// Who bills whom.
+    /// The customer and entity.
     pub parties: Parties,
-    /// The contract's purchase order number at that instant.
+    /// The contract's purchase order number at the time of issue.
     pub po_number: Option<OneLine>,
     /// The products' notes, joined by line breaks.
     pub note: Option<Prose>,
     /// Lines and totals.
     pub content: DocumentContent,
-    /// What it says as a legal paper; `None` of one frozen before that was: format 1.
+    /// The legal particulars; `None` for documents of format 1, which were issued before legal particulars existed.
     pub paper: Option<Box<LegalParticulars>>,
 }
 
-/// What a draft says at a moment.
+/// The content of a draft at one time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DraftContent {
-    /// Who bills whom.
+    /// The customer and entity.
     pub parties: Parties,
     /// The contract's purchase order number.
     pub po_number: Option<OneLine>,
@@ -249,29 +249,29 @@ pub struct DraftContent {
     pub note: Option<Prose>,
     /// Lines and totals.
     pub content: DocumentContent,
-    /// What it says as a legal paper; `None` of one frozen before that was: format 1.
+    /// The legal particulars; `None` for documents of format 1, which were frozen before legal particulars existed.
     pub paper: Option<Box<LegalParticulars>>,
 }
 
-/// Who bills whom, as a document shows it.
+/// The customer and entity as a document shows them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parties {
     /// The customer.
     pub customer_ref: CustomerRef,
-    /// Its name.
+    /// The customer's name.
     pub customer_name: OneLine,
-    /// Its registered name.
+    /// The customer's registered name.
     pub customer_legal_name: Option<OneLine>,
     /// The entity.
     pub entity_ref: EntityRef,
-    /// Its name.
+    /// The entity's name.
     pub entity_name: OneLine,
-    /// Its registered name.
+    /// The entity's registered name.
     pub entity_legal_name: Option<OneLine>,
 }
 
 impl Parties {
-    /// As the catalog has them now.
+    /// Returns the parties with their current names.
     pub fn of(customer: &Customer, entity: &Entity) -> Self {
         Self {
             customer_ref: customer.customer_ref.clone(),
@@ -284,77 +284,79 @@ impl Parties {
     }
 }
 
-/// A document's state as the interface shows it; everything after `Issued` is derived (billing rules 2).
+/// The state of a document as the API shows it. States after `Issued` are derived (billing rules 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DocumentState {
     /// Open.
     Draft,
-    /// Frozen, nothing paid.
+    /// Frozen, with nothing paid.
     Issued,
-    /// Frozen, part of it paid or credited.
+    /// Frozen, and paid or credited in part.
     PartiallyPaid,
-    /// Frozen, nothing left to pay.
+    /// Frozen, with nothing due.
     Paid,
-    /// Out of force.
+    /// Void.
     Void,
-    /// Given up on, with something left to pay.
+    /// Written off, with a remaining amount.
     Uncollectible,
-    /// A credit that is applied or refunded as a whole.
+    /// A credit that is applied or refunded in full.
     Settled,
 }
 
-/// What payments and credits say about a document (billing rules 9).
+/// The amounts of payments and credits that settle a document (billing rules 9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settlement {
-    /// Payments applied to it.
+    /// The sum of the payments applied to it.
     pub paid: Money,
-    /// Credits applied to it.
+    /// The sum of the credits applied to it.
     pub credits: Money,
-    /// Of a credit: what of it is applied to documents or refunded.
+    /// For a credit: the amount applied to documents or refunded.
     pub used: Money,
-    /// The day on which nothing was left to pay.
+    /// The day on which it was settled in full.
     pub paid_date: Option<NaiveDate>,
 }
 
-/// What is owed by a document, or left of it. No amount is below zero (billing rules 9).
+/// The outstanding amounts of a document. No amount is negative (billing rules 9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutstandingAmounts {
-    /// What is left to pay; `None` of a credit and of what is out of force.
+    /// The amount due; `None` for a credit and for a void document.
     pub amount_due: Option<Money>,
-    /// What was given up on.
+    /// The amount written off.
     pub written_off: Money,
-    /// What of an issued credit is neither applied nor refunded; `None` of any other document.
+    /// The amount of an issued credit that is neither applied nor refunded; `None` for any other document.
     pub unapplied: Option<Money>,
 }
 
 impl Settlement {
-    /// Neither payment nor credit.
+    /// Returns a settlement without payments or credits.
     pub const fn none(currency: Currency) -> Self {
         let zero = Money::zero(currency);
         Self { paid: zero, credits: zero, used: zero, paid_date: None }
     }
 
-    /// With the day noted on which nothing was left of a total, where that is so (billing rules 9).
+    /// Returns the settlement with `paid_date` set if the total is settled in full, or cleared if it isn't (billing rules 9).
+    /// An existing date is preserved.
     ///
     /// # Errors
-    /// [`MoneyError`] on overflow.
+    /// Returns [`MoneyError`] on overflow.
     pub fn dated(self, total: Money, on: NaiveDate) -> Result<Self, MoneyError> {
         let paid = self.rest(total)?.minor() <= 0;
         Ok(Self { paid_date: if paid { self.paid_date.or(Some(on)) } else { None }, ..self })
     }
 
-    /// What neither payments nor credits cover of a total.
+    /// Returns the part of a total that neither payments nor credits cover.
     ///
     /// # Errors
-    /// [`MoneyError`] on overflow.
+    /// Returns [`MoneyError`] on overflow.
     pub fn rest(&self, total: Money) -> Result<Money, MoneyError> {
         total.checked_sub(self.credits)?.checked_sub(self.paid)
     }
 
-    /// What is owed by a document of a kind and total, or left of it. A draft's is what it would owe now.
+    /// Returns the outstanding amounts of a document of a kind and total. For a draft, returns the amounts that it would have
+    /// if it was issued now.
     ///
     /// # Errors
-    /// [`MoneyError`] on overflow.
+    /// Returns [`MoneyError`] on overflow.
     pub fn owed(&self, kind: DocumentKind, standing: LifecycleStatus, total: Money) -> Result<OutstandingAmounts, MoneyError> {
         let zero = Money::zero(total.currency());
         let nothing = OutstandingAmounts { amount_due: None, written_off: zero, unapplied: None };
@@ -374,29 +376,29 @@ impl Settlement {
 }
 
 impl Document {
-    /// Its state as the interface shows it.
+    /// Returns the state as the API shows it.
     ///
     /// # Errors
-    /// [`MoneyError`] when the amounts can't be held.
+    /// Returns [`MoneyError`] when an amount is out of range.
     pub fn state(&self) -> Result<DocumentState, MoneyError> {
         let total = self.lifecycle.issued().map(|issued| issued.content.total);
         self.lifecycle.status().state(self.head.kind, total, &self.settlement)
     }
 
-    /// When it has to be paid; `None` of a credit and of what isn't issued or is out of force.
+    /// Returns the due date; `None` for a credit and for a document that isn't issued or is void.
     pub fn due_date(&self) -> Option<NaiveDate> {
         let is_owed = self.head.kind != DocumentKind::Credit && self.lifecycle.status().is_issued();
         self.lifecycle.issued().filter(|_| is_owed).map(|issued| issued.due_date)
     }
 
-    /// Whether it is open.
+    /// Returns whether the document is a draft.
     pub const fn is_draft(&self) -> bool {
         matches!(self.lifecycle, Lifecycle::Draft)
     }
 }
 
 impl Lifecycle {
-    /// How far it has come, without what that brought.
+    /// Returns the lifecycle status, without the data of the state.
     pub const fn status(&self) -> LifecycleStatus {
         match self {
             Self::Draft => LifecycleStatus::Draft,
@@ -407,12 +409,12 @@ impl Lifecycle {
         }
     }
 
-    /// Whether it is out of force.
+    /// Returns whether the document is void or discarded.
     pub const fn is_void(&self) -> bool {
         matches!(self, Self::Void(_) | Self::Discarded(_))
     }
 
-    /// What it says since it was issued, where it was.
+    /// Returns the issued content, if the document was issued.
     pub fn issued(&self) -> Option<&IssuedDocument> {
         match self {
             Self::Issued(issued) | Self::Uncollectible(issued) | Self::Void(issued) => Some(issued),
@@ -421,7 +423,7 @@ impl Lifecycle {
     }
 }
 
-/// Joins the notes of a document's products by line breaks, each once (billing rules 7).
+/// Joins the distinct notes of a document's products with line breaks (billing rules 7).
 pub fn join_notes<'a>(notes: impl IntoIterator<Item = &'a Prose>) -> Option<Prose> {
     let mut distinct: Vec<&str> = Vec::new();
     for note in notes {
@@ -432,7 +434,7 @@ pub fn join_notes<'a>(notes: impl IntoIterator<Item = &'a Prose>) -> Option<Pros
     Prose::joined(&distinct)
 }
 
-/// When a document issued on a date has to be paid (billing rules 2).
+/// Returns the due date of a document issued on a date (billing rules 2).
 pub fn due_date(issue_date: NaiveDate, net_terms: NetTerms) -> NaiveDate {
     plus_days(issue_date, net_terms.due_after_days())
 }

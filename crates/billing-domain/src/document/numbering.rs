@@ -1,24 +1,24 @@
-//! Document numbers (billing rules 8): `<entity prefix>-<INV|CRD|DBT>-<sequence>`.
-//! That sequences have no gaps is the store's duty; see [`NumberSeries`](crate::ports::NumberSeries).
+//! Document numbers (billing rules 8): `<entity prefix>-<INV|CRD|DBT>-<sequence>`. The storage guarantees sequences without
+//! gaps; see [`NumberSeries`](crate::ports::NumberSeries).
 
 use std::fmt;
 
 use super::DocumentKind;
 use crate::party::NumberPrefix;
 
-/// A number in the series of one entity and kind.
+/// A number in the series of an entity and kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DocumentNumber {
-    /// The entity's prefix when the number was taken.
+    /// The entity's prefix at the time of numbering.
     pub prefix: NumberPrefix,
-    /// The kind.
+    /// The document's kind.
     pub kind: DocumentKind,
-    /// Counts from 1.
+    /// The position in the series, from 1.
     pub sequence: u64,
 }
 
 impl DocumentNumber {
-    /// Reads what is shown; `None` for anything else.
+    /// Parses a displayed number. Returns `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.rsplitn(3, '-');
         let (sequence, kind, prefix) = (parts.next()?, parts.next()?, parts.next()?);
@@ -30,7 +30,7 @@ impl DocumentNumber {
 }
 
 impl DocumentKind {
-    /// The middle part of a number.
+    /// Returns the middle part of a number.
     pub const fn abbreviation(self) -> &'static str {
         match self {
             Self::Invoice => "INV",
@@ -46,19 +46,18 @@ impl fmt::Display for DocumentNumber {
     }
 }
 
-/// The numbers of the documents that carry an event, each once; the last is the one its latest change stands on
-/// (billing rules 5).
+/// The distinct numbers of the documents that carry an event. The last document carries the latest change (billing rules 5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentNumbers(Vec<DocumentNumber>);
 
 impl DocumentNumbers {
-    /// Of an event that only one document carries.
+    /// Creates the list for an event that a single document carries.
     pub fn of_one(number: DocumentNumber) -> Self {
         Self(vec![number])
     }
 
-    /// From the documents that the event's changes stand on, oldest change first; one that comes again moves to the
-    /// end. `None` without any.
+    /// Creates the list from the documents of the event's changes, oldest change first. A repeated document moves to the end.
+    /// Returns `None` without documents.
     pub fn in_order_of_change(changes: impl IntoIterator<Item = DocumentNumber>) -> Option<Self> {
         let mut numbers = Vec::new();
         for number in changes {
@@ -68,14 +67,14 @@ impl DocumentNumbers {
         (!numbers.is_empty()).then_some(Self(numbers))
     }
 
-    /// The numbers, in order.
+    /// Returns the numbers in order.
     pub fn as_slice(&self) -> &[DocumentNumber] {
         &self.0
     }
 }
 
 impl fmt::Display for DocumentNumbers {
-    /// Joined by `, `.
+    /// Joins the numbers with `, `.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, number) in self.0.iter().enumerate() {
             let separator = if i == 0 { "" } else { ", " };

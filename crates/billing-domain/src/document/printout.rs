@@ -1,32 +1,32 @@
-//! A document as it goes on paper: what was frozen of it, or a draft as it is at a moment.
+//! Printable documents: the frozen content of an issued document, or the current content of a draft.
 
 use chrono::NaiveDate;
 
 use super::{Document, DocumentHead, DocumentKind, DraftContent, IssuedDocument};
 
-/// What a printed document is made of, and nothing else.
+/// All data needed to print a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Printout {
-    /// Known since it was opened.
+    /// The data known since opening.
     pub head: DocumentHead,
-    /// When it was issued and has to be paid; `None` of one that wasn't issued, which is printed as a draft.
+    /// The dates of an issued document; `None` prints the document as a draft.
     pub issued: Option<PrintedDates>,
-    /// What it says.
+    /// The content.
     pub said: DraftContent,
 }
 
-/// The dates of an issued document, as it was issued.
+/// The dates of an issued document, as issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrintedDates {
-    /// When it was issued, in the entity's zone.
+    /// The date of issue in the entity's time zone.
     pub issue_date: NaiveDate,
-    /// When it has to be paid; `None` of a credit.
+    /// The due date; `None` for a credit.
     pub due_date: Option<NaiveDate>,
 }
 
 impl Printout {
-    /// Of a document that was issued, as it was issued: whatever has been paid of it since, and also once it is out of force.
-    /// `None` of one that wasn't.
+    /// Creates the printout of an issued document as it was issued. Later payments and a later void don't change it. Returns
+    /// `None` if the document was never issued.
     pub fn of_issued(document: &Document) -> Option<Self> {
         let IssuedDocument { issue_date, due_date, parties, po_number, note, content, paper, .. } =
             document.lifecycle.issued()?;
@@ -41,7 +41,7 @@ impl Printout {
         Some(Self { head: document.head.clone(), issued: Some(PrintedDates { issue_date: *issue_date, due_date }), said })
     }
 
-    /// Of a draft, or of one that was put out of force as a draft.
+    /// Creates the printout of a draft or a discarded draft.
     pub const fn of_draft(head: DocumentHead, said: DraftContent) -> Self {
         Self { head, issued: None, said }
     }

@@ -1,6 +1,6 @@
-//! Lines → totals (billing rules 6): what a service period costs line by line, and what a document of lines adds up to.
+//! Prices and totals (billing rules 6): the lines of a service period's price, and the totals of a document.
 //!
-//! [`lines_of_period`] is the one way from usage, agreed quantities and charges to amounts, [`total_up`] the one way to totals.
+//! Only [`lines_of_period`] converts usage, agreed quantities and charges to amounts, and only [`total_up`] computes totals.
 
 use std::collections::BTreeMap;
 
@@ -23,84 +23,84 @@ use crate::tax::TaxTreatment;
 use crate::text::OneLine;
 use crate::usage::{UsageKey, UsageTotal};
 
-/// What a document says: lines and totals.
+/// The lines and totals of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentContent {
-    /// The products, in contract order; one that is billed at several rates has an entry for each.
+    /// The products in contract order. A product billed at several rates has an entry for each.
     pub products: Vec<BilledProduct>,
-    /// One entry per tax rate, category and reason, lowest rate first; rates of 0 included.
+    /// One entry per tax rate, category and reason, lowest rate first. Zero rates are included.
     pub taxes: Vec<Tax>,
-    /// Σ of the products' sub totals.
+    /// The sum of the products' subtotals.
     pub sub_total: Money,
-    /// Σ of the products' discounts.
+    /// The sum of the products' discounts.
     pub total_discount: Money,
-    /// Σ of the taxes.
+    /// The sum of the taxes.
     pub total_tax: Money,
     /// `sub_total − total_discount + total_tax`.
     pub total: Money,
 }
 
-/// One product's lines at one pair of rates.
+/// The lines of a product at one combination of discount and tax.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BilledProduct {
     /// The product.
     pub product_no: ProductNo,
-    /// Its pricing.
+    /// The product's pricing.
     pub pricing_ref: PricingRef,
     /// The pricing's name.
     pub name: OneLine,
-    /// The least a period costs.
+    /// The minimum fee of a period.
     pub minimum_fee: Option<Price>,
-    /// Lines, fixed items first where both are billed for different periods.
+    /// The lines. Fixed items come first if both are billed for different periods.
     pub lines: Vec<DocumentLine>,
-    /// Σ of the lines.
+    /// The sum of the lines.
     pub sub_total: Money,
     /// Discount in percent, and tax.
     pub rates: DiscountAndTax,
-    /// What keeps the family's discounts at their rate of its lines, rounded (billing rules 5).
+    /// The amount that keeps the family's total discount equal to the rounded rate of its lines (billing rules 5).
     pub discount: Money,
     /// `sub_total − discount`.
     pub net: Money,
 }
 
-/// What a document taxes alike: at one rate, in one category, for one reason.
+/// The tax at one rate, in one category, for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tax {
     /// Rate, category and reason.
     pub treatment: TaxTreatment,
-    /// Σ net of the products that are taxed so.
+    /// The sum of the net amounts of the products with this treatment.
     pub base: Money,
-    /// What keeps the family's tax at the rate of its net amounts, rounded (billing rules 5).
+    /// The amount that keeps the family's total tax equal to the rounded rate of its net amounts (billing rules 5).
     pub amount: Money,
 }
 
-/// The running totals that lines are made of; a service period without usage need not be in it.
+/// The running totals that lines are computed from. Service periods without usage may be absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UsageTotals(BTreeMap<UsageKey, UsageTotal>);
 
 impl UsageTotals {
-    /// From stored totals.
+    /// Creates the collection from stored totals.
     pub fn new(totals: impl IntoIterator<Item = (UsageKey, UsageTotal)>) -> Self {
         Self(totals.into_iter().collect())
     }
 
-    /// The total of a service period; zero when there was none.
+    /// Returns the total of a service period; zero if there is no usage.
     pub fn get(&self, key: &UsageKey) -> UsageTotal {
         self.0.get(key).copied().unwrap_or(UsageTotal::ZERO)
     }
 
-    /// Puts a total in the place of another.
+    /// Inserts or replaces a total.
     pub fn put(&mut self, key: UsageKey, total: UsageTotal) {
         self.0.insert(key, total);
     }
 
-    /// All totals.
+    /// Returns all totals.
     pub fn iter(&self) -> impl Iterator<Item = (&UsageKey, &UsageTotal)> {
         self.0.iter()
     }
 }
 
-/// Names the running total of a usage product in a period.
+/// Returns the key of a usage product's running total in a period.
 pub fn usage_key(contract_ref: ContractRef, period: &ProductPeriod<'_>, usage_product_ref: &UsageProductRef) -> UsageKey {
     UsageKey {
         contract_ref,
@@ -110,7 +110,7 @@ pub fn usage_key(contract_ref: ContractRef, period: &ProductPeriod<'_>, usage_pr
     }
 }
 
-/// The running totals of a period's usage products.
+/// Returns the keys of the running totals of a period's usage products.
 pub fn usage_keys(contract_ref: ContractRef, period: &ProductPeriod<'_>) -> Vec<UsageKey> {
     let mut keys: Vec<UsageKey> =
         period.terms.metered_products().map(|product| usage_key(contract_ref, period, product)).collect();
@@ -119,23 +119,24 @@ pub fn usage_keys(contract_ref: ContractRef, period: &ProductPeriod<'_>) -> Vec<
     keys
 }
 
-/// Lines that are billed at one pair of rates, with the terms that name them.
+/// Lines billed at one combination of discount and tax, with the terms that name them.
 #[derive(Clone, Debug)]
 pub struct RatedLines<'c> {
     /// The product.
     pub product_no: ProductNo,
     /// The terms whose names are shown.
     pub terms: &'c ProductTerms,
-    /// What they are billed at.
+    /// The discount and tax.
     pub rates: DiscountAndTax,
     /// The lines.
     pub lines: Vec<DocumentLine>,
 }
 
-/// Adds lines up to a document of a kind; `before` are the sums of its family's documents before it (billing rules 5, 6).
+/// Computes the content of a document of a kind from its lines. `before` holds the sums of the family's earlier documents
+/// (billing rules 5, 6).
 ///
 /// # Errors
-/// [`MoneyError`] when an amount can't be held.
+/// Returns [`MoneyError`] when an amount is out of range.
 pub fn total_up(
     currency: Currency,
     kind: DocumentKind,
@@ -177,7 +178,7 @@ pub fn total_up(
 }
 
 impl DocumentContent {
-    /// Its lines as they are kept for the sums of billing rules 5.
+    /// Returns the lines as ledger lines, for the sums of billing rules 5.
     pub fn ledger_lines(&self) -> Vec<LedgerLine> {
         self.products
             .iter()
@@ -188,10 +189,10 @@ impl DocumentContent {
             .collect()
     }
 
-    /// What it adds to the sums of its family, `times` over: −1 takes it out again.
+    /// Adds the content to the sums of its family, multiplied by `times`; −1 removes it again.
     ///
     /// # Errors
-    /// [`MoneyError`] on overflow.
+    /// Returns [`MoneyError`] on overflow.
     pub fn add_to(&self, sums: &mut FamilySums, kind: DocumentKind, times: i64) -> Result<(), MoneyError> {
         let sign = sign(kind) * times;
         for product in &self.products {
@@ -204,13 +205,13 @@ impl DocumentContent {
         Ok(())
     }
 
-    /// Whether any line has an amount.
+    /// Returns whether any line has an amount.
     pub fn has_amount(&self) -> bool {
         self.products.iter().flat_map(|product| &product.lines).any(|line| line.amount.minor() != 0)
     }
 
-    /// Whether every total is the sum of what it totals (invariant M1). What discount and tax have to be follows from
-    /// the family's other documents, and isn't asked here.
+    /// Returns whether every total equals the sum of its parts (invariant M1). Doesn't check discount and tax amounts, because
+    /// they depend on the family's other documents.
     pub fn adds_up(&self) -> bool {
         let currency = self.total.currency();
         let sum = |amounts: &mut dyn Iterator<Item = Money>| Money::sum(currency, amounts);
@@ -234,12 +235,17 @@ impl DocumentContent {
     }
 }
 
-/// The lines of a service period's price, whatever document they are on: fixed items, what is prepaid, usage less that,
-/// the true-up, for which neither `ONCE` items nor charges count, and charges. With `bill_with` they fall to the period's
-/// documents.
+/// Returns the lines of a service period's price, on all documents:
+/// - fixed items
+/// - prepaid usage
+/// - usage less the prepaid amount
+/// - the true-up, which counts neither `ONCE` items nor charges
+/// - charges
+///
+/// `bill_with` assigns each line to one of the period's documents.
 ///
 /// # Errors
-/// [`MoneyError`] when exact decimals can't hold an amount.
+/// Returns [`MoneyError`] when an amount exceeds the exact decimal range.
 pub fn lines_of_period(
     contract: &Contract,
     period: &ProductPeriod<'_>,
@@ -284,8 +290,8 @@ pub fn lines_of_period(
     Ok(lines)
 }
 
-/// Adds the charges of a period. Those below zero count only up to what the period costs without them after discount, oldest
-/// first, so that no period costs less than nothing (billing rules 9).
+/// Adds the charges of a period. Negative charges count, oldest first, only up to the period's price after discount without
+/// them, so that no period has a negative price (billing rules 9).
 fn add_charges(lines: &mut Vec<DocumentLine>, period: &ProductPeriod<'_>, charges: &Charges) -> Result<(), MoneyError> {
     let mut below: Vec<(&Charge, DocumentLine)> = Vec::new();
     for charge in charges.in_period(period) {
@@ -304,21 +310,21 @@ fn add_charges(lines: &mut Vec<DocumentLine>, period: &ProductPeriod<'_>, charge
     Ok(())
 }
 
-/// What lines of a period cost after discount.
+/// The price of a period's lines after discount.
 #[derive(Clone, Copy, Debug)]
 pub struct NetPrice {
     discount: Percentage,
-    /// Σ of what the discount applies to.
+    /// The sum of the discountable amounts.
     discountable: Money,
-    /// Σ of the rest.
+    /// The sum of the other amounts.
     fixed: Money,
 }
 
 impl NetPrice {
-    /// Of lines, charges among them.
+    /// Computes the net price of lines, including charges.
     ///
     /// # Errors
-    /// [`MoneyError`] when an amount can't be held.
+    /// Returns [`MoneyError`] when an amount is out of range.
     pub fn of(lines: &[DocumentLine], period: &ProductPeriod<'_>, charges: &Charges) -> Result<Self, MoneyError> {
         let zero = Money::zero(period.terms.pricing.currency);
         let discount = period.terms.discount.unwrap_or(Percentage::ZERO);
@@ -330,10 +336,10 @@ impl NetPrice {
         Ok(net)
     }
 
-    /// With an amount more.
+    /// Returns the net price with an additional amount.
     ///
     /// # Errors
-    /// [`MoneyError`] when an amount can't be held.
+    /// Returns [`MoneyError`] when an amount is out of range.
     pub fn plus(self, amount: Money, is_discountable: bool) -> Result<Self, MoneyError> {
         Ok(if is_discountable {
             Self { discountable: self.discountable.checked_add(amount)?, ..self }
@@ -342,15 +348,15 @@ impl NetPrice {
         })
     }
 
-    /// Its amount.
+    /// Returns the net amount.
     ///
     /// # Errors
-    /// [`MoneyError`] when it can't be held.
+    /// Returns [`MoneyError`] when the amount is out of range.
     pub fn amount(&self) -> Result<Money, MoneyError> {
         self.discountable.checked_sub(self.discountable.percent(self.discount)?)?.checked_add(self.fixed)
     }
 
-    /// Takes off as much of an amount below zero as leaves nothing below zero, and returns that.
+    /// Subtracts the largest part of a negative amount that doesn't make the price negative, and returns that part.
     fn take(&mut self, amount: Money, is_discountable: bool) -> Result<Money, MoneyError> {
         let holds = |minor: i64| -> Result<Option<Self>, MoneyError> {
             let less = self.plus(Money::from_minor(minor, amount.currency()), is_discountable)?;
@@ -360,7 +366,7 @@ impl NetPrice {
         if let Some(less) = holds(refused)? {
             (taken, left) = (refused, less);
         }
-        // The more is taken, the less is left: the most that can be taken is searched for by halves.
+        // The remaining price decreases as the subtracted part grows, so a binary search finds the largest part.
         while taken - refused > 1 {
             let tried = taken + (refused - taken) / 2;
             match holds(tried)? {
@@ -373,11 +379,11 @@ impl NetPrice {
     }
 }
 
-/// What a step of usage adds to a period's price, before minimum amounts (billing rules 3): the lines of the
-/// line items that a usage product prices.
+/// Returns the lines that a step of usage adds to a period's price, before minimum amounts (billing rules 3). There is one line
+/// for each line item that prices the usage product.
 ///
 /// # Errors
-/// [`MoneyError`] when exact decimals can't hold an amount.
+/// Returns [`MoneyError`] when an amount exceeds the exact decimal range.
 pub fn lines_of_step(
     period: &ProductPeriod<'_>,
     usage_product_ref: &UsageProductRef,
@@ -397,11 +403,11 @@ pub fn lines_of_step(
     period.terms.metering(usage_product_ref).map(step).collect()
 }
 
-/// What the children of a period's events due upon usage bill together: the price of its usage without minimum amounts (billing
-/// rules 3).
+/// Returns the lines that the children of a period's events due upon usage bill together. It is the price of the usage without
+/// minimum amounts (billing rules 3).
 ///
 /// # Errors
-/// [`MoneyError`] when exact decimals can't hold an amount.
+/// Returns [`MoneyError`] when an amount exceeds the exact decimal range.
 pub fn children_price(
     contract: &Contract,
     period: &ProductPeriod<'_>,
@@ -442,7 +448,7 @@ fn usage_line(
     }
 }
 
-/// What is prepaid, where anything is, and A(max(Q, p)) less that.
+/// Returns the prepaid line, if any, and the usage line with `A(max(Q, p))` less the prepaid amount.
 fn usage_lines(
     contract_ref: ContractRef,
     item: &SelectedLineItem,
@@ -515,7 +521,7 @@ fn charge_line(charge: &Charge, period: &ProductPeriod<'_>) -> Result<DocumentLi
     })
 }
 
-/// The quantities of a period, each from its day; none where it is 1 throughout.
+/// Returns the quantities of a period, each with its first day; empty if the quantity is always 1.
 fn shown_steps(first: Quantity, period: &ProductPeriod<'_>, steps: &[QuantityStep], first_only: bool) -> Vec<QuantityStep> {
     let start: NaiveDate = period.start();
     let mut shown = vec![QuantityStep { from: start, quantity: first }];

@@ -1,5 +1,5 @@
-//! Edits, cancels and resumes → documents (billing rules 7): drafts are brought in line with the new plan, issued documents
-//! get the difference at once.
+//! Contract edits, cancels and resumes, and their effect on documents (billing rules 7). Drafts are adapted to the new plan.
+//! Issued documents get the difference at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,25 +27,25 @@ use crate::refs::{DocumentRef, LineItemId, PricingRef, ProductNo};
 use crate::refusal::Refusal;
 use crate::usage::{UsageKey, UsageTotal};
 
-/// The most documents that one change may make due at once (billing rules 1.6).
+/// The maximum number of documents that one change may make due at once (billing rules 1.6).
 pub const MAX_DUE_AT_ONCE: usize = 24;
-/// The same, where the caller said that it is meant.
+/// The maximum number of documents if the caller allows backdating.
 pub const MAX_DUE_BACKDATED: usize = 1200;
 
-/// How much one change may make due at once.
+/// The policy for documents that one change makes due at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BackdatingPolicy {
     /// At most [`MAX_DUE_AT_ONCE`] documents.
     #[default]
     Refused,
-    /// At most [`MAX_DUE_BACKDATED`].
+    /// At most [`MAX_DUE_BACKDATED`] documents.
     Allowed,
 }
 
-/// Begins the book of a new contract: nothing is opened, but what it makes due is counted.
+/// Starts the book of a new contract. Opens no documents, but limits the number of documents that become due.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] `too_many_documents`.
+/// Returns [`Refusal::Invalid`] `too_many_documents` or `o_stands_alone`, or [`Refusal::AmountOutOfRange`].
 pub fn create(book: &mut ContractBook, backdated: BackdatingPolicy, now: Timestamp) -> Result<(), Refusal> {
     book.set_as_of(now);
     book.require_apart(&book.contract, None)?;
@@ -57,8 +57,10 @@ pub fn create(book: &mut ContractBook, backdated: BackdatingPolicy, now: Timesta
 /// Edits the contract.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] with every violation, `not_retroactive` and `too_many_documents` among them; [`Refusal::Conflict`]
-/// `contract_over`, `version_conflict`, `already_started`, `product_over`, `usage_already_reported`.
+/// Returns [`Refusal::Invalid`] with every violation, including `not_retroactive` and `too_many_documents`. Returns
+/// [`Refusal::Conflict`]:
+/// - `contract_over`, `version_conflict`, `already_started` or `product_over`
+/// - `usage_already_reported` or `charge_already_recorded`
 pub fn edit(
     book: &mut ContractBook,
     edit: &ContractEdit,
@@ -73,10 +75,10 @@ pub fn edit(
     amend(book, amendment, backdated, now, supplies)
 }
 
-/// Adds a step to a line item's quantity.
+/// Adds a quantity step to a line item.
 ///
 /// # Errors
-/// As [`edit`].
+/// Returns the errors of [`edit`].
 pub fn change_quantity(
     book: &mut ContractBook,
     change: &QuantityChange,
@@ -89,11 +91,13 @@ pub fn change_quantity(
     amend(book, amendment, backdated, now, supplies)
 }
 
-/// Cancels the contract. With a last day of today or before, everything open is issued at once, as final.
+/// Cancels the contract. If the last day is today or earlier, issues all open documents at once as final.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for a last day outside the contract; [`Refusal::Conflict`] `contract_over` when it is cancelled or
-/// over already and ends no earlier by this, `usage_already_reported` when usage is dated after the last day.
+/// Returns [`Refusal::Invalid`] for a last day outside the contract. Returns [`Refusal::Conflict`]:
+/// - `contract_over` if the contract is cancelled or over and wouldn't end earlier
+/// - `usage_already_reported` if usage is dated after the last day
+/// - `charge_already_recorded` if a charge is dated after the last day
 pub fn cancel(
     book: &mut ContractBook,
     last_day: CancelAt,
@@ -104,7 +108,7 @@ pub fn cancel(
     let is_retroactive = matches!(last_day, CancelAt::Day(_));
     match book.state(now) {
         ContractState::Pending | ContractState::Active | ContractState::Cancelling => {}
-        // A contract that is over may still be cut back to an earlier day.
+        // A completed contract can still be shortened to an earlier day.
         ContractState::Completed if is_retroactive => {}
         ContractState::Completed | ContractState::Cancelled => {
             return Err(Refusal::conflict("contract_over", "the contract is cancelled or over already"));
@@ -128,10 +132,10 @@ pub fn cancel(
     Ok(())
 }
 
-/// Takes a cancel back, as long as its last day isn't over.
+/// Resumes a cancelled contract whose last day isn't over.
 ///
 /// # Errors
-/// [`Refusal::Conflict`] `contract_over`.
+/// Returns [`Refusal::Conflict`] `contract_over`.
 pub fn resume(
     book: &mut ContractBook,
     backdated: BackdatingPolicy,
@@ -156,7 +160,7 @@ fn with_situation<T>(
     for terms in book.contract.products.iter().flat_map(ContractProduct::terms) {
         book.entity(&terms.entity_ref)?;
     }
-    // Every entity is there: the fallback is never read.
+    // The fallback is never used, because the loop above checks that all entities exist.
     let today = |terms: &ProductTerms| book.today(terms, now).unwrap_or(NaiveDate::MAX);
     let begun = |no: ProductNo| has_begun(book, no);
     decide(&AmendmentContext { today: &today, has_begun: &begun })
@@ -171,7 +175,7 @@ fn refuse_over(book: &ContractBook, now: Timestamp) -> Result<(), Refusal> {
     }
 }
 
-/// Puts an amendment into effect. One that changes nothing writes nothing.
+/// Applies an amendment. An amendment without changes writes nothing.
 fn amend(
     book: &mut ContractBook,
     amendment: Amendment,
@@ -214,8 +218,8 @@ fn amend(
     check::require_lawful(book)
 }
 
-/// Refuses to make more documents due at once than are meant, corrections included (billing rules 1.6). What was due anyway
-/// doesn't count.
+/// Refuses a change that makes more documents due at once than the policy allows, including corrections (billing rules 1.6).
+/// Documents that were due before don't count.
 fn refuse_too_many(
     book: &ContractBook,
     due_before: usize,
@@ -243,8 +247,8 @@ fn refuse_too_many(
     Err(Refusal::field(&["products"], "too_many_documents", detail))
 }
 
-/// Refuses a change that makes a period with usage or charges cost more than a document may say, and more than before (billing
-/// rules 6).
+/// Refuses a change that raises the price of a period with usage or charges above the limit for documents (billing rules 6). A
+/// price above the limit may stay or decrease.
 fn refuse_too_large_periods(book: &ContractBook, before: &Contract, amendment: &Amendment) -> Result<(), Refusal> {
     let of_usage = book.usage().iter().filter(|(_, total)| total.events > 0).map(|(key, _)| (key.product_no, key.period_start));
     let of_charges = book.charges().live().map(|charge| (charge.product_no, charge.date));
@@ -261,7 +265,7 @@ fn refuse_too_large_periods(book: &ContractBook, before: &Contract, amendment: &
     Ok(())
 }
 
-/// Refuses terms whose fixed items cost more in a period than a document may say, and more than before (billing rules 6).
+/// Refuses terms that raise the price of a period's fixed items above the limit for documents (billing rules 6).
 fn refuse_too_large(contract: &Contract, before: Option<&Contract>) -> Result<(), Refusal> {
     let most_of = |product: &ContractProduct| {
         let clips = product.plan().into_iter().map(|clip| most_of_fixed_items(clip.terms));
@@ -277,7 +281,7 @@ fn refuse_too_large(contract: &Contract, before: Option<&Contract>) -> Result<()
     Ok(())
 }
 
-/// The most that the fixed items of terms cost in a period, in minor units: each in its largest quantity.
+/// Returns the maximum price of the fixed items in a period, in minor units, with each item in its largest quantity.
 fn most_of_fixed_items(terms: &ProductTerms) -> Result<i128, Refusal> {
     let whole = DayShare::WHOLE;
     let mut most = 0;
@@ -293,7 +297,7 @@ fn most_of_fixed_items(terms: &ProductTerms) -> Result<i128, Refusal> {
     Ok(most)
 }
 
-/// What structures documents can't change under an issued one (billing rules 7).
+/// Refuses to change the properties that structure documents if an issued document already bills the period (billing rules 7).
 fn refuse_restructured(book: &ContractBook, amendment: &Amendment) -> Result<(), Refusal> {
     for (no, from) in &amendment.restructured {
         let under = book.documents().find(|document| {
@@ -302,7 +306,7 @@ fn refuse_restructured(book: &ContractBook, amendment: &Amendment) -> Result<(),
                 && document.head.parts.contains(no)
                 && document.head.period.start() >= *from
         });
-        // An event's own document is one, too, before its period's invoice is.
+        // Child documents of events count, too. They exist before their period's invoice is issued.
         let billed = book.documented().iter().find(|(key, _)| key.line.product_no == *no && key.line.period_start >= *from);
         let issued = under.map(|issued| (&issued.head, issued.head.period.start())).or_else(|| {
             let (key, _) = billed?;
@@ -319,8 +323,8 @@ fn refuse_restructured(book: &ContractBook, amendment: &Amendment) -> Result<(),
     Ok(())
 }
 
-/// Refuses a change that would leave usage already reported without a line item or a period. A cancel can do that to usage
-/// that is dated after its last day.
+/// Refuses a change that leaves reported usage without a line item or a period. A cancel can have this effect on usage dated
+/// after its last day.
 fn refuse_unbillable_usage(book: &ContractBook, before: &Contract, amendment: &Amendment) -> Result<(), Refusal> {
     for (key, total) in book.usage().iter().filter(|(_, total)| total.events > 0) {
         let Some(from) = amendment.since.get(&key.product_no) else { continue };
@@ -348,7 +352,7 @@ fn refuse_unbillable_usage(book: &ContractBook, before: &Contract, amendment: &A
     Ok(())
 }
 
-/// Refuses a change that would leave a charge without a period, or in one of another currency.
+/// Refuses a change that leaves a charge without a period, or with a period in another currency.
 fn refuse_unbillable_charges(book: &ContractBook, amendment: &Amendment) -> Result<(), Refusal> {
     for charge in book.charges().live().filter(|charge| amendment.since.contains_key(&charge.product_no)) {
         let period = amendment.contract.product(charge.product_no).and_then(|product| product.period_at(charge.date));
@@ -363,7 +367,7 @@ fn refuse_unbillable_charges(book: &ContractBook, amendment: &Amendment) -> Resu
     Ok(())
 }
 
-/// The charges that have a document; the others wait for one that replaces a void one.
+/// Returns the charges that have a document. Other charges wait for the replacement of a void document.
 fn charges_with_document(book: &ContractBook) -> Result<Vec<LineItemId>, Refusal> {
     let mut housed = Vec::new();
     for charge in book.charges().live() {
@@ -375,8 +379,8 @@ fn charges_with_document(book: &ContractBook) -> Result<Vec<LineItemId>, Refusal
     Ok(housed)
 }
 
-/// Brings a period's own drafts in line with the new plan, and their usage to the document that bills it now. A draft whose
-/// place is gone goes where its usage is billed, or out of force.
+/// Adapts regular drafts to the new plan and moves their usage to the document that now bills it. A draft without a slot moves
+/// to the slot where its usage is billed, or is discarded.
 fn reconcile_drafts(
     book: &mut ContractBook,
     (before, contract): (&Contract, &Contract),
@@ -385,7 +389,7 @@ fn reconcile_drafts(
     now: Timestamp,
     supplies: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
-    // First every draft leaves the places it can't stand in, so that none is in another's way.
+    // Every draft must first leave the slots that it can't keep, so that no draft blocks another.
     for (draft, _) in &drafts {
         let head = remaining(contract, &draft.head);
         if head != draft.head {
@@ -424,7 +428,7 @@ fn reconcile_drafts(
             continue;
         }
         if book.has_dependents(&document) {
-            // Others name it as their parent: it is issued with nothing of its own.
+            // Other documents name the draft as their parent, so it is issued without lines of its own.
             issue::issue_where_possible(book, &[document_ref], now, supplies)?.ok();
         } else {
             book.put(Entry::Discarded { document_ref, content: Box::new(content), at: now })?;
@@ -433,7 +437,7 @@ fn reconcile_drafts(
     Ok(())
 }
 
-/// What is left of a draft by a plan: the products that bill in its place, on the same days and at the same time.
+/// Returns a draft's head with the products that still bill in its slot, on the same days and with the same payment time.
 fn remaining(contract: &Contract, head: &DocumentHead) -> DocumentHead {
     let Purpose::Regular(slot) = head.purpose else { return head.clone() };
     let stays = |no: &ProductNo| {
@@ -455,8 +459,8 @@ fn remaining(contract: &Contract, head: &DocumentHead) -> DocumentHead {
     }
 }
 
-/// Puts a draft that bills nothing any more, and that something stands on, where the usage is billed now that it billed, if that
-/// place is free: so events, charges and children keep their document.
+/// Moves a draft that no longer bills anything to the slot where its usage is billed now, if that slot is free. So the draft's
+/// events, charges and children keep their document.
 fn take_free_place(book: &mut ContractBook, before: &Contract, contract: &Contract, was: &BookDocument) -> Result<(), Refusal> {
     let document_ref = was.head.document_ref;
     if !book.require_document(document_ref)?.head.parts.is_empty() {
@@ -486,7 +490,7 @@ fn take_free_place(book: &mut ContractBook, before: &Contract, contract: &Contra
     Ok(())
 }
 
-/// The products and service periods whose usage a draft billed.
+/// Returns the products and service periods whose usage a draft billed.
 fn usage_of(contract: &Contract, head: &DocumentHead) -> Vec<(ProductNo, NaiveDate)> {
     let Purpose::Regular(slot) = head.purpose else { return Vec::new() };
     let usage = |no: &ProductNo| {
@@ -497,8 +501,8 @@ fn usage_of(contract: &Contract, head: &DocumentHead) -> Vec<(ProductNo, NaiveDa
     head.parts.iter().filter_map(usage).collect()
 }
 
-/// The document that events of a period stand on now: the one that bills its usage, opened if need be, or where that is issued the
-/// adjustment that has the difference.
+/// Returns the document that carries a period's events now. It is the document that bills the usage, opened if needed, or the
+/// open adjustment if that document is issued.
 fn carrier_of(
     book: &mut ContractBook,
     period: &ProductPeriod<'_>,
@@ -515,8 +519,8 @@ fn carrier_of(
     }
 }
 
-/// Gives every issued document that the new plan makes wrong the difference, issued at once where its paper lacks nothing
-/// (billing rules 7). What an invoice after use bills more because its period goes on waits for the rest of that period.
+/// Corrects every issued document that differs from the new plan, at once if its legal particulars are complete (billing rules
+/// 7). If the period of an `AFTER_USE` invoice becomes longer, the additional amount waits for the end of the period.
 fn reconcile_issued(
     book: &mut ContractBook,
     (before, contract): (&Contract, &Contract),
@@ -534,7 +538,7 @@ fn reconcile_issued(
             differences.extend(book.differences(&revised, with)?);
         }
     }
-    // The credit and the debit of one parent wait for each other.
+    // The credit and debit of one parent must be issued together.
     let mut of_parents: BTreeMap<Option<DocumentRef>, Vec<DocumentRef>> = BTreeMap::new();
     for adjustment in book.adjust_terms(differences, now, supplies)? {
         let head = &book.require_document(adjustment)?.head;
@@ -548,8 +552,8 @@ fn reconcile_issued(
     Ok(())
 }
 
-/// The service periods, by product and first day, that may be wrong on issued documents: those of either plan that reach beyond a
-/// day, as far as anything is documented or issued, and those between which a `ONCE` line item moves.
+/// Returns the service periods, by product and first day, that issued documents may bill incorrectly. These are periods of both
+/// plans after the first changed day, up to the last billed or issued day, and periods between which a `ONCE` line item moves.
 fn affected_periods(
     book: &ContractBook,
     before: &Contract,

@@ -1,5 +1,5 @@
-//! One contract with everything a decision about it needs: parties, terms, documents, lines, sums and usage.
-//! It decides nothing: it answers look-ups, says what drafts say, and takes entries up.
+//! The contract book: a contract with its parties, terms, documents, lines, sums and usage, as decisions need them. The book
+//! makes no decisions. It answers look-ups, computes the content of drafts and applies entries.
 
 mod legal_particulars;
 
@@ -32,81 +32,82 @@ use crate::tax::{ExchangeRate, TaxTreatment};
 use crate::text::Prose;
 use crate::usage::{UsageKey, UsageTotal};
 
-/// How much of a contract a book was read with.
+/// The part of a contract that a book was loaded with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// All of it but the issued children of events due upon usage: every decision can be made.
+    /// Everything except issued child documents of events due upon usage. Sufficient for every decision.
     Whole,
-    /// What adding usage to drafts that are there needs.
+    /// The rows needed to add usage to existing drafts.
     Drafts,
 }
 
-/// The rows a book is made of.
+/// The rows of a book.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BookRows {
-    /// The contract's documents by creation, void ones too; of the children of events due upon usage the open ones alone.
+    /// The contract's documents by creation, including void ones. Child documents of events due upon usage are included only
+    /// while they are open.
     pub documents: Vec<BookDocument>,
-    /// The ledger lines of the contract's documents that aren't void, of children, too.
+    /// The ledger lines of the contract's documents that aren't void, including those of children.
     pub lines: Vec<DocumentLedgerLine>,
-    /// The sums of their families.
+    /// The sums of the documents' families.
     pub sums: BTreeMap<DocumentRef, FamilySums>,
     /// The running totals.
     pub usage: UsageTotals,
-    /// The charges, deleted ones too.
+    /// The charges, including deleted ones.
     pub charges: Vec<Charge>,
-    /// Those of its drafts and void documents that an event stands on that isn't deleted.
+    /// The drafts and void documents that carry an event that isn't deleted.
     pub with_events: BTreeSet<DocumentRef>,
 }
 
-/// A contract as it is stored, before anything of its book is read.
+/// A stored contract before the rows of its book are loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContractHeader {
     /// The contract.
     pub contract: Contract,
-    /// Who pays.
+    /// The customer who pays.
     pub customer: Customer,
-    /// When the billing run looks at the contract again; `None`: never.
+    /// The time at which the billing run processes the contract next; `None` if never.
     pub next_due_at: Option<Timestamp>,
 }
 
-/// One contract's book.
+/// A contract with everything a decision about it needs.
 #[derive(Clone, Debug)]
 pub struct ContractBook {
     /// The contract.
     pub contract: Arc<Contract>,
-    /// Who pays.
+    /// The customer who pays.
     pub customer: Customer,
-    /// Who bills it, in any version.
+    /// The entities that bill the contract, in any version.
     pub entities: Vec<Entity>,
-    /// The bank accounts that payment details name; `None` of one that isn't there.
+    /// The bank accounts that payment details name; `None` if the account doesn't exist.
     bank_accounts: BTreeMap<BankAccountRef, Option<BankAccountProfile>>,
-    /// What documents' currencies are worth in those that entities account for tax in; `None` where nobody said.
+    /// The exchange rates from document currencies to the entities' tax currencies; `None` if no rate is known.
     exchange_rates: Vec<(CurrencyPair, Option<ExchangeRate>)>,
     extent: Extent,
-    /// The instant at which drafts are looked at.
+    /// The instant at which the content of drafts is computed.
     as_of: Option<Timestamp>,
-    /// When the billing run looks at the contract again, as stored; unknown of a contract that isn't.
+    /// The stored time of the next billing run; the outer `None` means that the contract isn't stored.
     next_due: Option<Option<Timestamp>>,
     documents: BTreeMap<DocumentRef, BookDocument>,
-    /// In the order they were opened.
+    /// In the order of opening.
     order: Vec<DocumentRef>,
     places: BTreeMap<BillingSlot, DocumentRef>,
-    /// Of documents that aren't void and aren't a period's own draft.
+    /// The lines of documents that are neither void nor a period's regular draft.
     lines: BTreeMap<DocumentRef, Vec<LedgerLine>>,
     documented: BilledAmounts,
-    /// The issued documents of periods' own that bill the fixed items or the usage of a service period.
+    /// The issued regular documents that bill the fixed items or the usage of a service period.
     billed_on: BTreeMap<(ProductNo, NaiveDate, BillWith), DocumentRef>,
     sums: BTreeMap<DocumentRef, FamilySums>,
     usage: UsageTotals,
     charges: Charges,
     with_events: BTreeSet<DocumentRef>,
     entries: Vec<Entry>,
-    /// How many of them were checked.
+    /// The number of entries that are already checked.
     checked: usize,
 }
 
 impl ContractBook {
-    /// The book of a contract that has nothing yet.
+    /// Creates the book of a contract without documents.
     pub fn new(contract: Contract, customer: Customer, entities: Vec<Entity>) -> Self {
         Self {
             contract: Arc::new(contract),
@@ -132,16 +133,16 @@ impl ContractBook {
         }
     }
 
-    /// The book of a stored contract, before anything else of it is read.
+    /// Creates the book of a stored contract, before its rows are loaded.
     pub fn of(agreement: ContractHeader, entities: Vec<Entity>) -> Self {
         let ContractHeader { contract, customer, next_due_at } = agreement;
         Self { next_due: Some(next_due_at), ..Self::new(contract, customer, entities) }
     }
 
-    /// With what was read of it.
+    /// Adds the loaded rows.
     ///
     /// # Errors
-    /// [`AmountOutOfRange`] when the lines can't be added up.
+    /// Returns [`AmountOutOfRange`] when a sum of lines is out of range.
     pub fn with_rows(mut self, extent: Extent, rows: BookRows) -> Result<Self, AmountOutOfRange> {
         self.extent = extent;
         for document in rows.documents {
@@ -164,7 +165,7 @@ impl ContractBook {
         Ok(self)
     }
 
-    /// Adds documents that a decision turned out to need: parents and children.
+    /// Adds documents that a decision needs in addition: parents and children.
     pub fn add_documents(&mut self, documents: Vec<BookDocument>) {
         for document in documents {
             let document_ref = document.head.document_ref;
@@ -177,7 +178,7 @@ impl ContractBook {
         self.put_in_order();
     }
 
-    /// In the order they were opened, which a clock that was put back doesn't tell; numbers do.
+    /// Sorts documents by the order of opening. Uses numbers, because timestamps are wrong if the clock was set back.
     fn put_in_order(&mut self) {
         let number =
             |document_ref: &DocumentRef| self.documents.get(document_ref).map(|document| document.head.number_in_contract);
@@ -186,7 +187,7 @@ impl ContractBook {
         self.order = order;
     }
 
-    /// Notes what an account says of documents, of those that it holds.
+    /// Copies the status and settlement from documents of an account to the book's documents.
     pub fn note_settled<'a>(&mut self, settled: impl IntoIterator<Item = &'a BookDocument>) {
         for document in settled {
             if let Some(known) = self.documents.get_mut(&document.head.document_ref) {
@@ -195,7 +196,7 @@ impl ContractBook {
         }
     }
 
-    /// The documents that bill what a credit takes back of, at the rates at which it does.
+    /// Returns the documents that billed the amounts of a credit, at the same discount and tax.
     pub fn takes_back(&self, credit: DocumentRef) -> BTreeSet<DocumentRef> {
         fn billed(lines: &[LedgerLine]) -> impl Iterator<Item = (&LineKey, &DiscountAndTax)> {
             lines.iter().filter(|line| line.amount.minor() != 0).map(|line| (&line.key, &line.rates))
@@ -206,62 +207,63 @@ impl ContractBook {
         self.lines().filter(|(document_ref, lines)| *document_ref != credit && bills(lines)).map(|(other, _)| other).collect()
     }
 
-    /// Puts a running total that was counted again in the place of one that doesn't tell all.
+    /// Replaces an incomplete running total by a recounted one.
     pub fn put_usage(&mut self, key: UsageKey, total: UsageTotal) {
         self.usage.put(key, total);
     }
 
-    /// How much of the contract it was read with.
+    /// Returns the part of the contract that the book was loaded with.
     pub const fn extent(&self) -> Extent {
         self.extent
     }
 
-    /// All documents, in the order they were opened.
+    /// Returns all documents in the order of opening.
     pub fn documents(&self) -> impl DoubleEndedIterator<Item = &BookDocument> {
         self.order.iter().filter_map(|document_ref| self.documents.get(document_ref))
     }
 
-    /// A document.
+    /// Returns a document of the book.
     pub fn document(&self, document_ref: DocumentRef) -> Option<&BookDocument> {
         self.documents.get(&document_ref)
     }
 
-    /// What documents in force bill.
+    /// Returns the amounts that documents in force bill.
     pub const fn documented(&self) -> &BilledAmounts {
         &self.documented
     }
 
-    /// The ledger lines of documents that aren't void: of all but a period's own drafts.
+    /// Returns the ledger lines of all documents except void documents and a period's regular drafts.
     pub fn lines(&self) -> impl Iterator<Item = (DocumentRef, &[LedgerLine])> {
         self.lines.iter().map(|(document_ref, lines)| (*document_ref, lines.as_slice()))
     }
 
-    /// Whether events due upon usage have documents of their own, which the book doesn't hold.
+    /// Returns whether events due upon usage have child documents that the book doesn't hold.
     pub fn has_children(&self) -> bool {
         self.lines.keys().any(|document_ref| !self.documents.contains_key(document_ref))
     }
 
-    /// The sums of a family.
+    /// Returns the sums of a family.
     pub fn sums_of(&self, family: DocumentRef) -> FamilySums {
         self.sums.get(&family).cloned().unwrap_or_default()
     }
 
-    /// The sums of all families.
+    /// Returns the sums of all families.
     pub fn sums(&self) -> impl Iterator<Item = (DocumentRef, &FamilySums)> {
         self.sums.iter().map(|(family, sums)| (*family, sums))
     }
 
-    /// The running totals.
+    /// Returns the running totals.
     pub const fn usage(&self) -> &UsageTotals {
         &self.usage
     }
 
-    /// The charges, deleted ones too.
+    /// Returns the charges, including deleted ones.
     pub const fn charges(&self) -> &Charges {
         &self.charges
     }
 
-    /// Whether a running total tells what the line items of its period ask for; else only counting the events again does.
+    /// Returns whether a running total has all aggregations that the line items of its period need. Otherwise the events must
+    /// be counted again.
     pub fn total_suffices(&self, key: &UsageKey, total: &UsageTotal) -> bool {
         let period = self.contract.product(key.product_no).and_then(|product| product.period_from(key.period_start));
         period.is_none_or(|period| {
@@ -269,32 +271,32 @@ impl ContractBook {
         })
     }
 
-    /// What decisions have written since it was asked last.
+    /// Takes the entries added since the last call.
     pub fn take_entries(&mut self) -> Vec<Entry> {
         self.checked = 0;
         std::mem::take(&mut self.entries)
     }
 
-    /// Entries whose effect on the laws of amounts wasn't checked yet.
+    /// Returns the entries whose effect on the amount invariants isn't checked yet.
     pub(super) fn unchecked_entries(&self) -> &[Entry] {
         self.entries.get(self.checked..).unwrap_or_default()
     }
 
-    /// Notes that the laws of amounts hold with all entries.
+    /// Marks all entries as checked against the amount invariants.
     pub(super) const fn note_checked(&mut self) {
         self.checked = self.entries.len();
     }
 
-    /// What decisions have written and nobody took yet.
+    /// Returns the entries that decisions added and that aren't taken yet.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// Lets a decision change the book. A refusal leaves it as it was: as `before`, a copy of it, with what was decided since. So
-    /// one copy does for any number of decisions, of which few are refused.
+    /// Runs a decision that changes the book. After a refusal, restores the book from `before`, an earlier copy, and replays
+    /// the entries added between the copy and the decision. One copy therefore serves many decisions if few are refused.
     ///
     /// # Errors
-    /// The decision's.
+    /// Returns the error of the decision.
     pub fn decide_or_restore<T>(
         &mut self,
         before: &Self,
@@ -310,10 +312,11 @@ impl ContractBook {
         decided
     }
 
-    /// Gives the documents that entries open their numbers: `give` answers the next of their series, and in the contract.
+    /// Numbers the documents that entries open. `give` returns the next number of the document's series and the next number in
+    /// the contract.
     ///
     /// # Errors
-    /// What `give` says.
+    /// Returns the error of `give`.
     pub fn number<E>(
         &mut self,
         entries: &mut [Entry],
@@ -347,7 +350,7 @@ impl ContractBook {
         Ok(())
     }
 
-    /// The contract's state at an instant, by the calendar of its first product's entity.
+    /// Returns the contract's state at an instant, in the time zone of its first product's entity.
     pub fn state(&self, now: Timestamp) -> ContractState {
         let zone = self.contract.products.first().and_then(ContractProduct::newest_terms).and_then(|terms| {
             self.entities.iter().find(|entity| entity.entity_ref == terms.entity_ref).map(|entity| entity.profile.time_zone)
@@ -355,13 +358,13 @@ impl ContractBook {
         self.contract.state(zone.unwrap_or(crate::calendar::TimeZone::UTC), now)
     }
 
-    /// What a draft says now; of any other document it isn't known here.
+    /// Returns the current content of a draft. The book can't compute the content of other documents.
     ///
     /// # Errors
-    /// [`Refusal::AmountOutOfRange`]; [`Refusal::Broken`] when the book doesn't hold what it is asked for.
+    /// Returns [`Refusal::AmountOutOfRange`], or [`Refusal::Broken`] when the book lacks a required row.
     pub fn content(&self, document_ref: DocumentRef) -> Result<DocumentContent, Refusal> {
         let document = self.require_document(document_ref)?;
-        // Discount and tax are differences: over what is issued, then over the drafts opened before (billing rules 5).
+        // Discount and tax are differences to the issued documents, then to the drafts opened earlier (billing rules 5).
         let mut sums = self.sums_of(document.family);
         for other in self.documents().filter(|other| other.family == document.family && other.status == LifecycleStatus::Draft) {
             let content = total_up(other.head.currency, other.head.kind, self.rated_lines(other, None)?, &sums)?;
@@ -373,11 +376,11 @@ impl ContractBook {
         Err(Refusal::Broken(format!("document {document_ref} is no draft")))
     }
 
-    /// What a draft says when it is issued now, with those of its lines that are kept: its discount and tax follow what is
-    /// issued of its family.
+    /// Returns the content of a draft if it is issued now with the lines that `keep` selects. Its discount and tax build on the
+    /// issued documents of its family only.
     ///
     /// # Errors
-    /// As [`content`](Self::content).
+    /// Returns the errors of [`content`](Self::content).
     pub(super) fn content_if_issued(
         &self,
         document_ref: DocumentRef,
@@ -392,10 +395,10 @@ impl ContractBook {
         Ok(total_up(document.head.currency, document.head.kind, lines, &self.sums_of(document.family))?)
     }
 
-    /// What a draft says now, with everything that is frozen when it is put out of force.
+    /// Returns the current content of a draft with all data that is frozen when the draft is discarded.
     ///
     /// # Errors
-    /// As [`content`](Self::content).
+    /// Returns the errors of [`content`](Self::content).
     pub fn draft_content(&self, document_ref: DocumentRef) -> Result<DraftContent, Refusal> {
         let head = &self.require_document(document_ref)?.head;
         let content = self.content(document_ref)?;
@@ -409,7 +412,7 @@ impl ContractBook {
         })
     }
 
-    /// The notes that a document that isn't issued shows: its products', as they were agreed last.
+    /// Returns the note of a document that isn't issued: the notes of the newest terms of its products.
     pub fn note_of(&self, head: &DocumentHead) -> Option<Prose> {
         match head.purpose {
             Purpose::Regular(_) => {
@@ -420,7 +423,7 @@ impl ContractBook {
         }
     }
 
-    /// A draft's lines, with what they are billed at, when it is issued at an instant or, without one, as it is expected to be.
+    /// Returns the lines of a draft with their rates, for an issue at `issued_at` or, if `None`, at the expected time.
     fn rated_lines(&self, document: &BookDocument, issued_at: Option<Timestamp>) -> Result<Vec<RatedLines<'_>>, Refusal> {
         match document.head.purpose {
             Purpose::Regular(slot) => {
@@ -433,7 +436,7 @@ impl ContractBook {
                     }
                 }
                 if document.head.kind == DocumentKind::Credit {
-                    // It stands for a debit below zero, and says what it gives back.
+                    // The credit replaces a debit with a negative total, so its amounts have the opposite sign.
                     for line in rated.iter_mut().flat_map(|rated| &mut rated.lines) {
                         line.amount = Money::zero(line.amount.currency()).checked_sub(line.amount)?;
                     }
@@ -445,9 +448,10 @@ impl ContractBook {
         }
     }
 
-    /// Returns the lines of a child document that waits to be issued, as they are if it is issued at an instant or, without one, now.
-    /// What the child bills has the default tax in force on the day of issue, not on the day of the event (billing rules 7). Lines
-    /// that take back an amount, and amounts that were taken back since, keep the tax at which they were billed.
+    /// Returns the lines of a child document that waits to be issued, for an issue at `issued_at` or, if `None`, now.
+    ///
+    /// Billed amounts get the default tax in force on the day of issue, not on the day of the event (billing rules 7). Negative
+    /// lines, and amounts that later documents took back, keep the tax at which they were billed.
     fn lines_if_issued(&self, child: &BookDocument, issued_at: Option<Timestamp>) -> Result<Vec<LedgerLine>, Refusal> {
         let mut issued: Vec<LedgerLine> = Vec::new();
         for (index, line) in self.lines_of(child.head.document_ref).iter().enumerate() {
@@ -473,8 +477,8 @@ impl ContractBook {
         Ok(issued)
     }
 
-    /// Returns the part of a waiting child's line that no later document took back, in minor units. Amounts taken back reduce the
-    /// latest child first.
+    /// Returns the part of a waiting child's line that no later document took back, in minor units. Amounts taken back reduce
+    /// the latest child first.
     fn standing_amount(&self, child: &BookDocument, index: usize, line: &LedgerLine) -> i64 {
         let billed = line.billed_by(child.family);
         let of_period = self.documented.of_period(line.key.product_no, line.key.period_start);
@@ -490,7 +494,7 @@ impl ContractBook {
         (standing - before).clamp(0, line.amount.minor())
     }
 
-    /// Ledger lines as a document shows them, by product and rates.
+    /// Returns ledger lines as document lines, grouped by product and rates.
     pub(super) fn lines_of_ledger(&self, lines: &[LedgerLine]) -> Result<Vec<RatedLines<'_>>, Refusal> {
         let mut groups: BTreeMap<(ProductNo, &DiscountAndTax), Vec<&LedgerLine>> = BTreeMap::new();
         for line in lines {
@@ -510,8 +514,8 @@ impl ContractBook {
         Ok(rated)
     }
 
-    /// What a product's part of a regular draft bills: its periods' prices, less what other documents bill of them. What an issued
-    /// document bills is put right by adjustments of it.
+    /// Returns the lines that a product's part of a regular draft bills: the prices of its periods, less the amounts that other
+    /// documents bill. Periods of an issued document are omitted, because adjustments correct that document.
     pub(super) fn lines_of_part(
         &self,
         part: &ProductPart<'_>,
@@ -554,8 +558,8 @@ impl ContractBook {
         Ok(by_rates)
     }
 
-    /// The day whose default tax a period's lines have on a part's document: that of its issue, or the last of the service period if
-    /// that is earlier (billing rules 7).
+    /// Returns the day whose default tax applies to a period's lines on a part's document. It is the day of issue, or the last
+    /// day of the service period if that is earlier (billing rules 7).
     fn taxed_on(
         &self,
         part: &ProductPart<'_>,
@@ -570,13 +574,13 @@ impl ContractBook {
         Ok(issue_day.min(period.days().last_day()))
     }
 
-    /// The lines of a period's price with the usage there is.
+    /// Returns the lines of a period's price with the current usage.
     pub(super) fn price_of(&self, period: &ProductPeriod<'_>) -> Result<Vec<DocumentLine>, MoneyError> {
         lines_of_period(&self.contract, period, &self.usage, &self.charges)
     }
 
-    /// Discount and tax of a line of terms with the default taxes of a day, and whether the tax follows one. A charge that isn't
-    /// discountable has no discount (billing rules 5, 7).
+    /// Returns the discount and tax of a line under the default taxes of a day, and whether the tax follows a default. A charge
+    /// that isn't discountable has no discount (billing rules 5, 7).
     pub(super) fn rates_on(
         &self,
         line_item: Option<&LineItemId>,
@@ -588,43 +592,43 @@ impl ContractBook {
         Ok((rates, !stated.is_complete()))
     }
 
-    /// The discount of a line of terms in percent.
+    /// Returns the discount of a line in percent.
     pub(super) fn discount_of(&self, line_item: Option<&LineItemId>, terms: &ProductTerms) -> Percentage {
         let is_discountable = self.charges.of_line(line_item).is_none_or(|charge| charge.discountable);
         terms.discount.filter(|_| is_discountable).unwrap_or(Percentage::ZERO)
     }
 
-    /// How terms are taxed with the default taxes of a day: as they say, or else the customer, or else their entity (billing
-    /// rules 7, 10).
+    /// Returns the tax treatment of terms under the default taxes of a day. The terms take precedence over the customer, and
+    /// the customer over the entity (billing rules 7, 10).
     pub fn treatment_on(&self, terms: &ProductTerms, day: NaiveDate) -> Result<TaxTreatment, Refusal> {
         let entity = self.entity(&terms.entity_ref)?.profile.taxes.on(day);
         Ok(TaxTreatment::of(&[terms.stated_tax(), self.customer.profile.taxes.on(day), entity]))
     }
 
-    /// Whether what is billed stands at the discount and the tax in force (billing rules 5). What the contract leaves to a default
-    /// stands at what its document had at its issue.
+    /// Returns whether a billed amount has the discount and tax in force (billing rules 5). A tax that the contract leaves to a
+    /// default keeps the treatment that the document had at its issue.
     pub(super) fn has_current_rates(&self, billed: &BilledKey, terms: &ProductTerms) -> bool {
         billed.rates.discount == self.discount_of(billed.line.line_item_id.as_ref(), terms)
             && terms.stated_tax().allows(&billed.rates.tax)
     }
 
-    /// The instant at which drafts are looked at, where one is known.
+    /// Returns the instant at which the content of drafts is computed, if set.
     pub const fn as_of(&self) -> Option<Timestamp> {
         self.as_of
     }
 
-    /// Says at which instant drafts are looked at: what they say can depend on it (billing rules 7, defaults).
+    /// Sets the instant at which the content of drafts is computed. The content can depend on it (billing rules 7, defaults).
     pub const fn set_as_of(&mut self, now: Timestamp) {
         self.as_of = Some(now);
     }
 
-    /// The document in force in a place.
+    /// Returns the document in force in a slot.
     pub fn document_in_slot(&self, place: BillingSlot) -> Option<&BookDocument> {
         self.places.get(&place).and_then(|document_ref| self.documents.get(document_ref))
     }
 
-    /// The document that bills the fixed items or the usage of a service period: the issued one that did, wherever the plan
-    /// would put it now, or else the one in the place that the plan has for it.
+    /// Returns the document that bills the fixed items or the usage of a service period. It is the issued document that billed
+    /// them, even if the plan now has another slot for them, or else the document in the planned slot.
     pub(super) fn billing_document(&self, period: &ProductPeriod<'_>, with: BillWith) -> Option<&BookDocument> {
         let billed_on = self.billed_on.get(&(period.product_no, period.start(), with));
         billed_on
@@ -632,12 +636,12 @@ impl ContractBook {
             .or_else(|| self.document_in_slot(part_for(*period, with).place()))
     }
 
-    /// Whether the fixed items or the usage of a service period are billed by an issued document.
+    /// Returns whether an issued document bills the fixed items or the usage of a service period.
     pub(super) fn is_billed(&self, period: &ProductPeriod<'_>, with: BillWith) -> bool {
         self.billing_document(period, with).is_some_and(|home| home.status.is_issued())
     }
 
-    /// The open adjustment of a parent and kind; the oldest, where there are several.
+    /// Returns the oldest open adjustment of a parent and kind.
     pub(super) fn open_adjustment(&self, parent: DocumentRef, kind: DocumentKind) -> Option<&BookDocument> {
         self.documents().find(|document| {
             document.status == LifecycleStatus::Draft
@@ -647,24 +651,25 @@ impl ContractBook {
         })
     }
 
-    /// The ledger lines of a document.
+    /// Returns the ledger lines of a document.
     pub(super) fn lines_of(&self, document_ref: DocumentRef) -> &[LedgerLine] {
         self.lines.get(&document_ref).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether an event stands on a document.
+    /// Returns whether a document carries an event.
     pub fn has_events(&self, document_ref: DocumentRef) -> bool {
         self.with_events.contains(&document_ref)
     }
 
-    /// Whether a line is of a charge that counts: its document is issued at any amount, as with events.
+    /// Returns whether a line belongs to a charge that isn't deleted. Such a document is issued at any amount, like a document
+    /// with events.
     pub(super) fn is_of_live_charge(&self, line: &DocumentLine) -> bool {
         self.charges.of_line(line.line_item_id.as_ref()).is_some_and(|charge| !charge.deleted)
     }
 
-    /// The documents in force that carry a charge in the period it counts in, in the order they were opened: those with a
-    /// line of it, and the draft that bills the period. None of a deleted one, and none between a void document and what
-    /// replaces it.
+    /// Returns the documents in force that carry a charge in its period, in the order of opening. These are the documents with
+    /// a line of the charge, and the draft that bills the period. The result is empty for a deleted charge, and while a void
+    /// document isn't replaced yet.
     pub fn documents_of_charge(&self, charge: &Charge) -> Vec<&BookDocument> {
         let period = self.contract.product(charge.product_no).and_then(|product| product.period_at(charge.date));
         let Some(period) = period.filter(|_| !charge.deleted) else { return Vec::new() };
@@ -683,8 +688,8 @@ impl ContractBook {
         self.documents().filter(|document| !document.status.is_void()).filter(carries).collect()
     }
 
-    /// Whether a document that isn't void names one as its parent. The children of events due upon usage aren't in the
-    /// book, but their family's sums are.
+    /// Returns whether a document that isn't void names this one as its parent. The book doesn't hold issued children of events
+    /// due upon usage, but it has their family's sums.
     pub fn has_dependents(&self, document: &BookDocument) -> bool {
         let document_ref = document.head.document_ref;
         let named = |other: &&BookDocument| other.head.parent == Some(document_ref) && !other.status.is_void();
@@ -694,43 +699,49 @@ impl ContractBook {
         is_root_of_issued || self.documents.values().any(|other| named(&other))
     }
 
-    /// A document that must be there.
+    /// Returns a document, which must be in the book.
     pub(super) fn require_document(&self, document_ref: DocumentRef) -> Result<&BookDocument, Refusal> {
         self.documents.get(&document_ref).ok_or_else(|| Refusal::Broken(format!("document {document_ref} isn't in the book")))
     }
 
-    /// An entity that must be there.
+    /// Returns an entity.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Broken`] when the entity isn't in the book.
     pub fn entity(&self, entity_ref: &EntityRef) -> Result<&Entity, Refusal> {
         let found = self.entities.iter().find(|entity| entity.entity_ref == *entity_ref);
         found.ok_or_else(|| Refusal::Broken(format!("entity {entity_ref} isn't in the book")))
     }
 
-    /// A product that must be there.
+    /// Returns a product of the contract.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Broken`] when the contract has no such product.
     pub fn product(&self, no: ProductNo) -> Result<&ContractProduct, Refusal> {
         product_of(&self.contract, no)
     }
 
-    /// The service date of an instant, where terms bill.
+    /// Returns the service date of an instant in the time zone of the entity of the terms.
     ///
     /// # Errors
-    /// [`Refusal::Broken`] when their entity isn't in the book.
+    /// Returns [`Refusal::Broken`] when the entity isn't in the book.
     pub fn today(&self, terms: &ProductTerms, now: Timestamp) -> Result<NaiveDate, Refusal> {
         Ok(self.entity(&terms.entity_ref)?.profile.time_zone.service_date(now))
     }
 
-    /// When a part's document is issued.
+    /// Returns when a part's document is due to be issued.
     pub(super) fn due_at(&self, part: &ProductPart<'_>) -> Result<Timestamp, Refusal> {
         Ok(part.due_at(self.entity(&part.own.terms.entity_ref)?))
     }
 
-    /// Net terms and payment details of a document that a part opens now: the newest agreed (billing rules 7).
+    /// Returns the net terms and payment details of a document that a part opens now, from the newest terms (billing rules 7).
     pub(super) fn payment_terms(&self, part: &ProductPart<'_>) -> Result<(NetTerms, PaymentDetails), Refusal> {
         let entity = self.entity(&part.own.terms.entity_ref)?;
         let newest = self.product(part.own.product_no)?.newest_terms().unwrap_or(part.own.terms);
         Ok((newest.net_terms(&self.customer, entity), newest.payment(&self.customer, entity)))
     }
 
-    /// Refuses decisions that need more than was read: a defect of the reader.
+    /// Refuses decisions that need more than the loaded rows. This is a defect of the loading code.
     pub(super) fn require_whole(&self) -> Result<(), Refusal> {
         match self.extent {
             Extent::Whole => Ok(()),
@@ -738,18 +749,18 @@ impl ContractBook {
         }
     }
 
-    /// Notes when the billing run has to look at the contract again, where that changes.
+    /// Records when the billing run processes the contract next, if that changes.
     pub(super) fn put_due(&mut self, at: Option<Timestamp>) -> Result<(), Refusal> {
         if self.next_due == Some(at) { Ok(()) } else { self.put(Entry::Due(at)) }
     }
 
-    /// Notes that the billing run has to look at the contract at an instant, if it doesn't before.
+    /// Records that the billing run processes the contract at an instant, unless it runs earlier.
     pub(super) fn bring_due_forward(&mut self, at: Timestamp) -> Result<(), Refusal> {
         let is_before = self.next_due.flatten().is_some_and(|due| due <= at);
         if is_before { Ok(()) } else { self.put_due(Some(at)) }
     }
 
-    /// Takes an entry up, and keeps it to be written.
+    /// Applies an entry and records it for saving.
     pub(super) fn put(&mut self, entry: Entry) -> Result<(), Refusal> {
         self.apply(&entry)?;
         self.entries.push(entry);
@@ -824,7 +835,7 @@ impl ContractBook {
         Ok(())
     }
 
-    /// Replaces what is noted of the documents that events stand on.
+    /// Replaces the set of documents that carry events.
     pub fn put_events(&mut self, with_events: BTreeSet<DocumentRef>) {
         self.with_events = with_events;
     }
@@ -837,7 +848,7 @@ impl ContractBook {
         }
     }
 
-    /// Notes what an issued document of a period's own bills.
+    /// Records the service periods that an issued regular document bills.
     fn note_billed(&mut self, document_ref: DocumentRef) {
         let is_regular =
             |document: &&BookDocument| document.status.is_issued() && matches!(document.head.purpose, Purpose::Regular(_));
@@ -871,12 +882,12 @@ impl ContractBook {
     }
 }
 
-/// A product of a contract that must be there.
+/// Returns a product, which must be in the contract.
 pub(super) fn product_of(contract: &Contract, no: ProductNo) -> Result<&ContractProduct, Refusal> {
     contract.product(no).ok_or_else(|| Refusal::Broken(format!("contract {} has no product {}", contract.contract_ref, no.0)))
 }
 
-/// Whether a document is a child that bills an amount and waits to be issued.
+/// Returns whether a document is a child that bills an amount and waits to be issued.
 fn waits_as_bill(document: &BookDocument) -> bool {
     let is_child = document.head.purpose == Purpose::Usage && document.head.kind != DocumentKind::Credit;
     is_child && document.status == LifecycleStatus::Draft

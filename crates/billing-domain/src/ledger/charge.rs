@@ -1,5 +1,5 @@
-//! Charges and what they do to documents (billing rules 5): one lands where its period's usage or fixed items are
-//! billed, on the draft, or as the difference on the open adjustment of what is issued.
+//! Charges and their effect on documents (billing rules 5). A charge is billed with its period's usage or fixed items. A draft
+//! includes the charge; for an issued document, the difference goes to the open adjustment.
 
 use std::sync::Arc;
 
@@ -19,22 +19,24 @@ use crate::money::Money;
 use crate::refs::{ChargeRef, DocumentRef, PricingRef};
 use crate::refusal::{MatchRefusal, Refusal};
 
-/// Who decides when, and whether what it corrects is issued at once.
+/// The time and actor of a decision about a charge, and whether adjustments are issued at once.
 #[derive(Clone, Copy, Debug)]
 pub struct ChargeContext {
-    /// When.
+    /// The time of the decision.
     pub now: Timestamp,
-    /// Who.
+    /// The actor.
     pub by: Actor,
-    /// Whether the adjustment it goes on is issued at once.
+    /// Whether the adjustment that carries the charge is issued at once.
     pub issue: bool,
 }
 
-/// Records a charge, and answers it.
+/// Records a charge and returns it.
 ///
 /// # Errors
-/// [`Refusal::NoMatch`] when no product bills the day; [`Refusal::Invalid`] `unknown_product`, `ambiguous_product`,
-/// `credit_above_billed`; [`Refusal::AmountOutOfRange`].
+/// Returns:
+/// - [`Refusal::NoMatch`] when no product bills the day
+/// - [`Refusal::Invalid`] `unknown_product`, `ambiguous_product` or `credit_above_billed`
+/// - [`Refusal::AmountOutOfRange`]
 pub fn record(
     book: &mut ContractBook,
     new: NewCharge,
@@ -66,10 +68,10 @@ pub fn record(
     post_revision(book, None, charge, occasion, supplies)
 }
 
-/// Changes a charge, and answers it. What changes nothing makes no revision.
+/// Changes a charge and returns it. An edit without changes creates no revision.
 ///
 /// # Errors
-/// As [`record`].
+/// Returns the errors of [`record`].
 pub fn change(
     book: &mut ContractBook,
     present: &Charge,
@@ -87,10 +89,11 @@ pub fn change(
     post_revision(book, Some(present), Charge { currency, ..changed }, occasion, supplies)
 }
 
-/// Takes a charge out: it stops counting.
+/// Deletes a charge. Deleted charges aren't billed.
 ///
 /// # Errors
-/// [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`].
+/// Returns [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`]. Returns [`Refusal::Invalid`] `credit_above_billed` if the
+/// remaining charges would credit more than the period bills.
 pub fn delete(
     book: &mut ContractBook,
     present: &Charge,
@@ -100,7 +103,7 @@ pub fn delete(
     post_revision(book, Some(present), Charge { deleted: true, ..present.clone() }, occasion, supplies)
 }
 
-/// The period of the one product that is meant and bills a day.
+/// Returns the period of the single product that matches the pricing and bills the day.
 fn product_for<'c>(
     contract: &'c Contract,
     pricing_ref: Option<&PricingRef>,
@@ -126,7 +129,7 @@ fn product_for<'c>(
     }
 }
 
-/// Puts the next revision of a charge in the place of the one before, and the documents of both periods right.
+/// Records the next revision of a charge and reconciles the documents of the old and new period.
 fn post_revision(
     book: &mut ContractBook,
     before: Option<&Charge>,
@@ -176,7 +179,7 @@ fn post_revision(
     Ok(charge)
 }
 
-/// What a charge does in a period.
+/// The effect of a charge's revision on a period.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ChargeEffect {
     Added,
@@ -184,8 +187,8 @@ enum ChargeEffect {
     Removed,
 }
 
-/// Puts the documents of a period right after a charge in it changed, and returns the open adjustments it went on, if any. A
-/// draft bills it by itself.
+/// Reconciles the documents of a period after a charge changed, and returns the open adjustments that carry the difference. A
+/// draft includes the charge without an adjustment.
 fn reconcile_period(
     book: &mut ContractBook,
     charge: &Charge,
@@ -204,7 +207,7 @@ fn reconcile_period(
     let id = charge.line_item_id();
     let is_of_charge = |difference: &Difference| difference.line.key.line_item_id.as_ref() == Some(&id);
     if let Some(home) = issued.as_ref().filter(|_| is_new && !differences.iter().any(is_of_charge)) {
-        // One of no amount, too, stands on a document.
+        // A charge without an amount needs a document, too.
         let key = LineKey {
             product_no: period.product_no,
             period_start: period.start(),
@@ -218,7 +221,7 @@ fn reconcile_period(
     book.adjust((period.product_no, period.days()), differences, (onto, parent), now, supplies)
 }
 
-/// The open adjustment that the charge's latest change stands on.
+/// Returns the open adjustment that carries the charge's latest change.
 fn open_adjustment_with<'b>(book: &'b ContractBook, charge: &Charge, period: &ProductPeriod<'_>) -> Option<&'b BookDocument> {
     let id = charge.line_item_id();
     let is_of_charge = |line: &LedgerLine| {
@@ -232,7 +235,7 @@ fn open_adjustment_with<'b>(book: &'b ContractBook, charge: &Charge, period: &Pr
     })
 }
 
-/// What a period costs after discount with all of its charges, also those that count only in part.
+/// Returns a period's price after discount with the full amounts of all charges, including charges that count only in part.
 fn net_of(book: &ContractBook, period: &ProductPeriod<'_>) -> Result<Money, Refusal> {
     let price = book.price_of(period)?;
     let is_charge = |line: &DocumentLine| book.charges().of_line(line.line_item_id.as_ref()).is_some();
@@ -244,7 +247,8 @@ fn net_of(book: &ContractBook, period: &ProductPeriod<'_>) -> Result<Money, Refu
     Ok(net.amount()?)
 }
 
-/// Refuses charges that take more than a product bills in a period without them, after discount (billing rules 9).
+/// Creates the refusal for charges that credit more than a product bills in a period without them, after discount (billing
+/// rules 9).
 fn above_billed(period: &ProductPeriod<'_>, charge: &Charge, net: Money) -> Refusal {
     let left = Money::from_minor(net.minor().max(0), net.currency());
     let detail = format!(

@@ -1,5 +1,5 @@
-//! Every invariant of a book (billing rules 2, 5, 7). The laws of amounts are asserted after each decision, `verify` asserts all of
-//! them of every book.
+//! The invariants of a book (billing rules 2, 5, 7). Each decision asserts the amount invariants; `verify` asserts all
+//! invariants of every book.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,10 @@ use crate::refusal::Refusal;
 
 use super::{ContractBook, Entry};
 
-/// What is wrong with a book, in a sentence each.
+/// Returns the invariant violations of a book, one sentence each.
 ///
 /// # Errors
-/// [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`] where the book can't even be read.
+/// Returns [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`] when the book can't be evaluated.
 pub fn check(book: &ContractBook) -> Result<Vec<String>, Refusal> {
     let mut found = Vec::new();
     check_places(book, &mut found);
@@ -39,11 +39,11 @@ pub fn check(book: &ContractBook) -> Result<Vec<String>, Refusal> {
     Ok(found)
 }
 
-/// Refuses what was decided since it was asked last, where it breaks a law of rules 5 in a service period or a family that it
-/// concerns: a defect, which is never billed.
+/// Checks the amount invariants of billing rules 5 in the service periods and families that changed since the last check. A
+/// violation is a defect, and the decision is refused so that it is never billed.
 ///
 /// # Errors
-/// [`Refusal::Broken`] with what is wrong.
+/// Returns [`Refusal::Broken`] with the violations.
 pub(super) fn require_lawful(book: &mut ContractBook) -> Result<(), Refusal> {
     let mut periods: BTreeSet<(ProductNo, NaiveDate)> = BTreeSet::new();
     let mut families: BTreeSet<DocumentRef> = BTreeSet::new();
@@ -82,7 +82,7 @@ pub(super) fn require_lawful(book: &mut ContractBook) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The service periods that a period's own document bills by the plan.
+/// Returns the service periods that a regular document bills according to the plan.
 fn billed_periods(book: &ContractBook, head: &DocumentHead) -> Vec<(ProductNo, NaiveDate)> {
     let Purpose::Regular(slot) = head.purpose else { return Vec::new() };
     let part_of = |no: &ProductNo| {
@@ -93,7 +93,7 @@ fn billed_periods(book: &ContractBook, head: &DocumentHead) -> Vec<(ProductNo, N
     parts.flat_map(|part| [part.fixed, part.usage]).flatten().map(|period| (period.product_no, period.start())).collect()
 }
 
-/// A place has one document in force, and a draft stands in places that the plan has.
+/// Checks that a slot has at most one document in force, and that drafts occupy only planned slots.
 fn check_places(book: &ContractBook, found: &mut Vec<String>) {
     let mut seen: Vec<BillingSlot> = Vec::new();
     for document in book.documents().filter(|document| !document.status.is_void()) {
@@ -121,7 +121,7 @@ fn check_places(book: &ContractBook, found: &mut Vec<String>) {
     }
 }
 
-/// The days of a product are planned once, and no pricing twice on one day (billing rules 1, 7).
+/// Checks that a product plans each day once, and that no pricing applies twice on one day (billing rules 1, 7).
 fn check_plans(book: &ContractBook, found: &mut Vec<String>) {
     let products = &book.contract.products;
     for (i, product) in products.iter().enumerate() {
@@ -143,7 +143,7 @@ fn check_plans(book: &ContractBook, found: &mut Vec<String>) {
     }
 }
 
-/// A charge that counts has a period, in its currency (billing rules 7).
+/// Checks that a charge that isn't deleted has a period in its currency (billing rules 7).
 fn check_charges(book: &ContractBook, found: &mut Vec<String>) {
     for charge in book.charges().live() {
         let period = book.contract.product(charge.product_no).and_then(|product| product.period_at(charge.date));
@@ -153,8 +153,11 @@ fn check_charges(book: &ContractBook, found: &mut Vec<String>) {
     }
 }
 
-/// Lines and rates (billing rules 5): nothing stands at a discount or a tax that isn't in force; what is billed of a period whose
-/// document is issued is its price, of one whose document is open no more than that, and of one that is planned no more nothing.
+/// Checks lines and rates (billing rules 5):
+/// - No amount has a discount or tax that isn't in force.
+/// - A period whose document is issued is billed at its price.
+/// - A period whose document is open is billed at most at its price.
+/// - A period that is no longer planned has no billed amounts.
 fn check_lines(book: &ContractBook, periods: &BTreeSet<(ProductNo, NaiveDate)>, found: &mut Vec<String>) -> Result<(), Refusal> {
     for (no, start) in periods {
         let Some(period) = book.product(*no)?.period_from(*start) else {
@@ -186,14 +189,14 @@ fn check_lines(book: &ContractBook, periods: &BTreeSet<(ProductNo, NaiveDate)>, 
     Ok(())
 }
 
-/// Discount and tax (billing rules 5): of a family what its rates make of its sums.
+/// Checks that a family's discount and tax equal the rates applied to its sums (billing rules 5).
 fn check_sums(book: &ContractBook, family: DocumentRef, sums: &FamilySums, found: &mut Vec<String>) -> Result<(), Refusal> {
     let Some(root) = book.document(family) else {
         found.push(format!("family {family} has sums and no document"));
         return Ok(());
     };
     let currency = root.head.currency;
-    // Once a document is void a family may be a cent off: the step of what replaces it at the same rates mends that.
+    // After a void, a family may be off by a cent. The replacement at the same rates corrects the difference.
     let is_at = |line: &LedgerLine, key: &SumKey| match key {
         SumKey::Discount(no, rates) => line.key.product_no == *no && line.rates == *rates,
         SumKey::Tax(treatment) => line.rates.tax == *treatment,

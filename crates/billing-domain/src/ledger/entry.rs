@@ -1,4 +1,4 @@
-//! What a decision writes, as values. A book takes each up at once, so that the next decision sees it.
+//! Changes that a decision writes, as values. The book applies each entry at once, so that the next decision sees it.
 
 use chrono::NaiveDate;
 
@@ -11,79 +11,79 @@ use crate::document::{DocumentHead, DraftContent, IssuedDocument};
 use crate::refs::{DocumentRef, ProductNo};
 use crate::usage::{UsageKey, UsageTotal};
 
-/// One thing to be written.
+/// A change of a contract book to be saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// The contract has a new version.
     Amended(Box<Contract>),
-    /// A draft is opened. Its numbers are given when it is written, in the order of opening.
+    /// A draft was opened. Its numbers are assigned when the entry is written, in the order of opening.
     Opened {
-        /// What is known of it.
+        /// The document's head.
         head: Box<DocumentHead>,
-        /// Its family.
+        /// The document's family.
         family: DocumentRef,
     },
-    /// A draft has another place, period or other products.
+    /// A draft has a different slot, period or set of products.
     Redrawn(Box<DocumentHead>),
-    /// An open adjustment has these lines.
+    /// The lines of an open adjustment changed.
     Lines {
         /// The adjustment.
         document_ref: DocumentRef,
-        /// All its lines.
+        /// All lines of the adjustment.
         lines: Vec<LedgerLine>,
     },
-    /// A draft is frozen.
+    /// A draft was issued.
     Issued {
         /// The draft.
         document_ref: DocumentRef,
-        /// What it says.
+        /// The issued content.
         issued: Box<IssuedDocument>,
     },
-    /// A draft is put out of force, as it is.
+    /// A draft was discarded with its current content.
     Discarded {
         /// The draft.
         document_ref: DocumentRef,
-        /// What it said.
+        /// The content at the time of discarding.
         content: Box<DraftContent>,
-        /// When.
+        /// The time of discarding.
         at: Timestamp,
     },
-    /// An issued document is put out of force.
+    /// An issued document was voided.
     Voided {
         /// The document.
         document_ref: DocumentRef,
-        /// What it says.
+        /// The document's content.
         content: Box<DocumentContent>,
-        /// When.
+        /// The time of voiding.
         at: Timestamp,
-        /// The entity's service date of that instant.
+        /// The entity's service date at that time.
         on: NaiveDate,
     },
-    /// Events that stood on a document stand on another: all, or those of one service period.
+    /// Events moved from one document to another: all events, or those of one service period.
     EventsMoved {
-        /// Where they stood.
+        /// The document that carried the events before.
         from: DocumentRef,
-        /// Where they stand.
+        /// The document that carries the events now.
         to: DocumentRef,
-        /// The product and the service period's first day.
+        /// The product and the first day of the service period; `None` for all events.
         of: Option<(ProductNo, NaiveDate)>,
     },
-    /// A running total is this now.
+    /// A running total changed.
     UsageMoved {
-        /// Which.
+        /// The key of the running total.
         key: UsageKey,
-        /// What it is.
+        /// The new total.
         total: UsageTotal,
-        /// The document that the event stands on which moved it; `None` when the event stays where it was.
+        /// The document that now carries the changed event; `None` if the event stays on its document.
         onto: Option<DocumentRef>,
     },
-    /// A charge is this now.
+    /// A charge was recorded or changed.
     Charged {
-        /// Its revision before; `None` of a new one.
+        /// The previous revision; `None` for a new charge.
         superseded: Option<Box<Charge>>,
-        /// What it is.
+        /// The current revision.
         charge: Box<Charge>,
     },
-    /// When the billing run has to look at the contract again; `None`: never.
+    /// The time at which the billing run processes the contract next; `None` if never.
     Due(Option<Timestamp>),
 }

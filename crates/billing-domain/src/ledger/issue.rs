@@ -1,4 +1,4 @@
-//! What is due at an instant, and issuing it: the one way from open to frozen (billing rules 2, 5).
+//! Due documents and their issue, the only transition from open to frozen (billing rules 2, 5).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,49 +21,53 @@ use crate::party::legal::Strictness;
 use crate::refs::{DocumentRef, EntityRef, LineItemId, ProductNo};
 use crate::refusal::Refusal;
 
-/// Why a document isn't issued whose paper lacks something: neither stops anything else (billing rules 2).
+/// Codes of refusals that leave a document with incomplete legal particulars a draft. They block no other document (billing
+/// rules 2).
 const PAPER_CODES: [&str; 2] = ["paper_incomplete", "exchange_rate_missing"];
 
-/// What became of a draft.
+/// The result of issuing a draft.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IssueOutcome {
     /// The draft.
     pub document_ref: DocumentRef,
-    /// The documents that were issued: it, or one of the other kind that took its lines over, or it and a credit of it;
-    /// none when it was put out of force.
+    /// The issued documents with their totals. The list is one of:
+    /// - the draft itself
+    /// - a document of the opposite kind that replaced the draft
+    /// - the draft and a credit for it
+    /// - empty if the draft was discarded
     pub issued: Vec<(DocumentRef, Money)>,
-    /// What it said.
+    /// The draft's total.
     pub total: Money,
 }
 
-/// A document that is due and can't be issued: it is tried again by each run.
+/// A due document that can't be issued. Each run tries again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The draft; `None` of one that would be opened by its issue.
+    /// The draft; `None` if the document isn't opened yet.
     pub document_ref: Option<DocumentRef>,
     /// The first day of the document's own period.
     pub period_start: NaiveDate,
-    /// Why.
+    /// The reason.
     pub refusal: Refusal,
 }
 
-/// What a run did.
+/// The result of issuing all due documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IssueReport {
-    /// What became of each document, in order.
+    /// The result of each document, in order of issue.
     pub outcomes: Vec<IssueOutcome>,
-    /// What couldn't be issued, because its paper lacks something.
+    /// The documents that can't be issued because their legal particulars are incomplete.
     pub failed: Vec<Failure>,
-    /// Whether there is more to issue.
+    /// Whether more due documents remain.
     pub is_cut_short: bool,
 }
 
-/// Issues what is due, oldest first: regular documents, then what else is open, adjustments opened on an earlier service
-/// date above all. About `most` documents: those that fall due together stay together. What can't be issued stays as it is and
-/// stops no other (billing rules 2).
+/// Issues due documents, oldest first: regular documents, then other drafts such as adjustments opened on an earlier service
+/// date. Issues about `most` documents; documents that fall due at the same time stay together. A document that can't be issued
+/// stays a draft and blocks no other document (billing rules 2).
 ///
 /// # Errors
-/// [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`].
+/// Returns [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`].
 pub fn issue_due(
     book: &mut ContractBook,
     now: Timestamp,
@@ -77,7 +81,7 @@ pub fn issue_due(
         let done = run.outcomes.len();
         run.failed.clear();
         issue_once(book, now, most, &mut run, supplies)?;
-        // What was issued or put out of force since may let go what waited for it.
+        // A document issued or discarded in this pass may unblock one that failed.
         if run.failed.is_empty() || run.is_cut_short || run.outcomes.len() == done {
             break;
         }
@@ -87,7 +91,7 @@ pub fn issue_due(
     Ok(run)
 }
 
-/// Tries to issue each document that is due.
+/// Tries to issue each due document.
 fn issue_once(
     book: &mut ContractBook,
     now: Timestamp,
@@ -140,7 +144,7 @@ fn issue_once(
     Ok(())
 }
 
-/// The open adjustment of the same parent and of the other kind.
+/// Returns the open adjustment with the same parent and the opposite kind.
 fn counterpart_of(book: &ContractBook, draft: &BookDocument) -> Option<DocumentRef> {
     let kind = match draft.head.kind {
         DocumentKind::Credit => DocumentKind::Debit,
@@ -150,8 +154,8 @@ fn counterpart_of(book: &ContractBook, draft: &BookDocument) -> Option<DocumentR
     Some(book.open_adjustment(parent, kind)?.head.document_ref)
 }
 
-/// Issues a draft that is due, or the credit and the debit of one parent, which wait for each other. Where these say the same, both
-/// are put out of force instead, and their events stand on the parent (billing rules 5).
+/// Issues a due draft, or the credit and debit of one parent, which wait for each other. If the lines of the credit and debit
+/// cancel out, both are discarded instead, and their events move to the parent (billing rules 5).
 fn issue_together(
     book: &mut ContractBook,
     together: &[DocumentRef],
@@ -186,17 +190,17 @@ fn issue_together(
     Ok(())
 }
 
-/// Whether the lines of a credit and of a debit cancel each other out: item, period, rates, quantity and amount are the same.
+/// Returns whether the lines of a credit and a debit cancel out: item, period, rates, quantity and amount are equal.
 fn is_opposite(one: &[LedgerLine], other: &[LedgerLine]) -> bool {
     let is_among = |line: &LedgerLine, lines: &[LedgerLine]| lines.iter().any(|other| other == line);
     one.len() == other.len() && !one.is_empty() && one.iter().all(|line| is_among(line, other))
 }
 
-/// Issues documents together where no paper lacks anything; else they stay drafts that each run tries to issue, and the refusal is
-/// returned inside.
+/// Issues documents together if the legal particulars of all are complete. Otherwise they stay drafts that each run tries
+/// again, and the inner result is the refusal.
 ///
 /// # Errors
-/// As [`run`].
+/// Returns the errors of [`issue_due`].
 pub(super) fn issue_where_possible(
     book: &mut ContractBook,
     together: &[DocumentRef],
@@ -211,7 +215,7 @@ pub(super) fn issue_where_possible(
     where_possible(book, lacks, |book| {
         let mut outcomes = Vec::new();
         for document_ref in together {
-            // One of them can have taken another one over.
+            // An earlier document of the list may have replaced this one.
             if book.require_document(*document_ref)?.status == LifecycleStatus::Draft {
                 outcomes.push(issue(book, *document_ref, now, supplies)?);
             }
@@ -220,8 +224,8 @@ pub(super) fn issue_where_possible(
     })
 }
 
-/// Lets something be issued that may lack what its paper needs: then nothing is opened or numbered, and the refusal is returned
-/// inside.
+/// Runs a decision that issues documents whose legal particulars may be incomplete. If they are incomplete, no document is
+/// opened or numbered, and the inner result is the refusal.
 fn where_possible<T>(
     book: &mut ContractBook,
     may_lack: bool,
@@ -238,7 +242,7 @@ fn where_possible<T>(
     }
 }
 
-/// Whether papers of an entity in a currency may lack what they need to be issued.
+/// Returns whether documents of an entity in a currency may have incomplete legal particulars.
 fn may_lack(book: &ContractBook, entity_ref: &EntityRef, currency: Currency) -> Result<bool, Refusal> {
     let is_strict = book.entity(entity_ref)?.profile.paper.strictness == Strictness::Strict;
     Ok(is_strict || book.rate_of_exchange(entity_ref, currency)? == Some(None))
@@ -249,7 +253,7 @@ fn place_may_lack(book: &ContractBook, place: BillingSlot) -> Result<bool, Refus
     may_lack(book, &terms.entity_ref, terms.pricing.currency)
 }
 
-/// The places of the document that is in a place or would be opened there.
+/// Returns the slots of the document that occupies a slot or would be opened there.
 fn shared_places(book: &ContractBook, place: BillingSlot) -> Result<Vec<BillingSlot>, Refusal> {
     if let Some(document) = book.document_in_slot(place) {
         return Ok(document.head.parts.iter().map(|no| BillingSlot { product_no: *no, ..place }).collect());
@@ -259,10 +263,10 @@ fn shared_places(book: &ContractBook, place: BillingSlot) -> Result<Vec<BillingS
     Ok(book.parts_to_consolidate(&book.contract, &part, net_terms, &payment)?.iter().map(ProductPart::place).collect())
 }
 
-/// Issues everything the contract still has to bill, due or not, where no paper lacks anything.
+/// Issues every document that the contract still has to bill, due or not, if its legal particulars are complete.
 ///
 /// # Errors
-/// As [`run`].
+/// Returns the errors of [`issue_due`].
 pub(super) fn issue_all(book: &mut ContractBook, now: Timestamp, supplies: &mut impl IdGenerator) -> Result<(), Refusal> {
     let contract = Arc::clone(&book.contract);
     for product in &contract.products {
@@ -286,7 +290,8 @@ fn drafts(book: &ContractBook) -> Vec<DocumentRef> {
     open.map(|document| document.head.document_ref).collect()
 }
 
-/// Issues the document of a place, open or not; `None` when it is issued already, or nothing has to stand on it.
+/// Issues the document of a slot, and opens it if needed. Returns `None` if the document is already issued or nothing requires
+/// one.
 fn issue_place(
     book: &mut ContractBook,
     place: BillingSlot,
@@ -308,7 +313,7 @@ fn issue_place(
     issue(book, document_ref, now, supplies).map(Some)
 }
 
-/// Whether a place without a document has an amount or a charge to bill, or events of a void one to take over.
+/// Returns whether a slot without a document has an amount or charge to bill, or events of a void document to take over.
 fn has_to_open(book: &ContractBook, contract: &Contract, part: &ProductPart<'_>) -> Result<bool, Refusal> {
     let (net_terms, payment) = book.payment_terms(part)?;
     for companion in book.parts_to_consolidate(contract, part, net_terms, &payment)? {
@@ -323,7 +328,7 @@ fn has_to_open(book: &ContractBook, contract: &Contract, part: &ProductPart<'_>)
                 && document.head.period.start() == part.own.start()
                 && document.head.parts.contains(&companion.own.product_no)
                 && book.has_events(document.head.document_ref)
-                // Once replaced, it hands over nothing more: events that have another place by now stay where they are.
+                // A replaced document hands over no more events: events already moved to another slot stay there.
                 && !book.documents().any(|other| other.head.replaces == Some(document.head.document_ref))
         };
         if book.documents().any(waits) {
@@ -333,8 +338,8 @@ fn has_to_open(book: &ContractBook, contract: &Contract, part: &ProductPart<'_>)
     Ok(false)
 }
 
-/// The places whose documents are due and not issued, oldest first, in contract order where they fall together. Every
-/// period since the contract's first is looked at: what is due is never lost.
+/// Returns the slots whose documents are due and not issued, oldest first, then in contract order. Checks every period since
+/// the contract's first, so that no due document is lost.
 pub(super) fn due_places(book: &ContractBook, now: Timestamp) -> Result<Vec<(Timestamp, BillingSlot)>, Refusal> {
     let mut due = Vec::new();
     for product in &book.contract.products {
@@ -353,11 +358,11 @@ pub(super) fn due_places(book: &ContractBook, now: Timestamp) -> Result<Vec<(Tim
     Ok(due)
 }
 
-/// The documents that a run would issue or put out of force, oldest first, each by one of its places, at most so many;
-/// those that come to nothing and aren't open are left out.
+/// Returns at most `most` documents that a run would issue or discard, oldest first, each with one of its slots. Omits unopened
+/// documents that would bill nothing.
 ///
 /// # Errors
-/// As [`issue_due`].
+/// Returns the errors of [`issue_due`].
 pub fn due_documents(book: &ContractBook, now: Timestamp, most: usize) -> Result<Vec<(Timestamp, BillingSlot)>, Refusal> {
     let mut counted: Vec<(Timestamp, BillingSlot)> = Vec::new();
     let mut covered: BTreeSet<BillingSlot> = BTreeSet::new();
@@ -385,18 +390,18 @@ pub fn due_documents(book: &ContractBook, now: Timestamp, most: usize) -> Result
     Ok(counted)
 }
 
-/// Whether a document of a period can be due by an instant: none is before its period's first day, which comes up to
-/// a day earlier in other zones than in UTC.
+/// Returns whether a document of a period can be due by an instant. No document is due before its period's first day, which can
+/// begin up to a day earlier in other zones than in UTC.
 fn may_be_due(start: NaiveDate, by: Timestamp) -> bool {
     start <= day_after(TimeZone::UTC.service_date(by))
 }
 
-/// When a draft is issued; `None` of one that bills nothing any more.
+/// Returns when a draft is to be issued; `None` if it no longer bills anything.
 pub(super) fn draft_due_at(book: &ContractBook, head: &DocumentHead) -> Result<Option<Timestamp>, Refusal> {
     match head.purpose {
-        // A child that couldn't be issued with its event.
+        // A child document that couldn't be issued together with its event.
         Purpose::Usage => Ok(Some(head.created_at)),
-        // On the first service date after the one it was opened on.
+        // Adjustments are due on the first service date after the one they were opened on.
         Purpose::Adjustment => {
             let zone = book.entity(&head.entity_ref)?.profile.time_zone;
             let next_day = zone.start_of_day(day_after(zone.service_date(head.created_at)));
@@ -416,8 +421,8 @@ pub(super) fn draft_due_at(book: &ContractBook, head: &DocumentHead) -> Result<O
     }
 }
 
-/// When a debit is issued that bills more of an invoice after use because its period goes on: with the rest of the period, when the
-/// invoice would have been (billing rules 7). `None` of any other document, and of one whose instant has passed.
+/// Returns when to issue a debit that bills an extended period of an `AFTER_USE` invoice: when the rest of the period is due
+/// (billing rules 7). Returns `None` for any other document, and if that instant has passed.
 pub(super) fn waits_for_its_period(
     book: &ContractBook,
     head: &DocumentHead,
@@ -441,11 +446,11 @@ pub(super) fn waits_for_its_period(
     Ok(waits.filter(|due_at| *due_at > now))
 }
 
-/// Notes when the billing run has to look at the contract again: at the first document that will be due, open or not, or at
-/// once when one is.
+/// Records when the billing run processes the contract next: when the first document falls due, open or not, or at once if one
+/// is already due.
 ///
 /// # Errors
-/// As [`issue_due`].
+/// Returns the errors of [`issue_due`].
 pub fn schedule_next_run(book: &mut ContractBook, now: Timestamp) -> Result<(), Refusal> {
     let mut next: Option<Timestamp> = None;
     let mut at = |instant: Timestamp| next = Some(next.map_or(instant, |next| next.min(instant)));
@@ -475,10 +480,10 @@ pub fn schedule_next_run(book: &mut ContractBook, now: Timestamp) -> Result<(), 
     book.put_due(next)
 }
 
-/// Issues a draft, or puts it out of force when nothing stands on it (billing rules 2).
+/// Issues a draft, or discards it if it has no amount, charge, event or dependent document (billing rules 2).
 ///
 /// # Errors
-/// [`Refusal::Conflict`] `not_a_draft`; else as [`issue_due`].
+/// Returns [`Refusal::Conflict`] `not_a_draft` if the document isn't a draft, otherwise the errors of [`issue_due`].
 pub fn issue(
     book: &mut ContractBook,
     document_ref: DocumentRef,
@@ -490,7 +495,8 @@ pub fn issue(
     if book.require_document(document_ref)?.status != LifecycleStatus::Draft {
         return Err(Refusal::conflict("not_a_draft", "only a draft can be issued"));
     }
-    // Terms that a customer or an entity gives may fit since it was opened: previews show it with these products.
+    // Terms inherited from the customer or the entity may match only since the draft was opened. Previews show the draft with
+    // these products.
     book.consolidate_products(document_ref)?;
     let document = book.require_document(document_ref)?.clone();
     let content = book.content_if_issued(document_ref, now, |_| true)?;
@@ -520,15 +526,14 @@ pub fn issue(
     Ok(outcome)
 }
 
-/// Puts a draft out of force, as it is.
+/// Discards a draft with its current content.
 pub(super) fn void_draft(book: &mut ContractBook, document_ref: DocumentRef, at: Timestamp) -> Result<(), Refusal> {
     let content = Box::new(book.draft_content(document_ref)?);
     book.put(Entry::Discarded { document_ref, content, at })
 }
 
-/// Hands the lines and events of a draft whose total has the wrong sign to a document of the other kind
-/// (billing rules 5). The draft is void. What takes over for a period's own stands in its place, and bills the period's
-/// usage like it.
+/// Replaces a draft whose total has the wrong sign by a document of the opposite kind with its lines and events (billing rules
+/// 5). The draft becomes void. The replacement of a regular document takes its slot and bills the period's usage.
 fn flip_kind(
     book: &mut ContractBook,
     document: &BookDocument,
@@ -541,7 +546,7 @@ fn flip_kind(
         DocumentKind::Credit => DocumentKind::Debit,
         DocumentKind::Debit | DocumentKind::Invoice => DocumentKind::Credit,
     };
-    // Before another takes its place.
+    // Must come first to free the slot for the replacement.
     void_draft(book, head.document_ref, now)?;
     let new = NewDocument { purpose: head.purpose, replaces: head.replaces, ..adjustment_like(head, kind, head.parent) };
     let turned = book.open(new, now, supplies)?;
@@ -557,7 +562,7 @@ fn flip_kind(
     Ok(turned)
 }
 
-/// Issues an invoice without the lines below zero, and a credit of it with them (billing rules 5).
+/// Issues an invoice without its negative lines, and a credit with those lines (billing rules 5).
 fn split_off_credit(
     book: &mut ContractBook,
     document: &BookDocument,
@@ -590,7 +595,7 @@ fn adjustment_like(head: &DocumentHead, kind: DocumentKind, parent: Option<Docum
     }
 }
 
-/// Freezes a draft with what it says, and answers its total.
+/// Freezes a draft with its content and returns its total.
 pub(super) fn freeze(book: &mut ContractBook, document_ref: DocumentRef, now: Timestamp) -> Result<Money, Refusal> {
     let content = book.content_if_issued(document_ref, now, |_| true)?;
     freeze_as(book, document_ref, content, now)
@@ -633,7 +638,7 @@ fn freeze_as(
     Ok(total)
 }
 
-/// A strict entity issues nothing that lacks what the law asks for (billing rules 10).
+/// Refuses to issue a document with incomplete legal particulars for a strict entity (billing rules 10).
 fn require_complete(head: &DocumentHead, missing: &[String]) -> Result<(), Refusal> {
     if missing.is_empty() {
         return Ok(());
@@ -658,12 +663,17 @@ fn exchange_rate_missing(head: &DocumentHead, entity: &Entity, on: NaiveDate) ->
     Refusal::conflict("exchange_rate_missing", detail)
 }
 
-/// Puts an issued document out of force: its period is unbilled, and a replacement bills everything again (billing
-/// rules 5). `content` is what it says; `has_children` whether an event's own document names it.
+/// Voids an issued document. Its period becomes unbilled, and a replacement bills everything again (billing rules 5). `content`
+/// is the document's content; `has_children` tells whether child documents name it as their parent.
 ///
 /// # Errors
-/// [`Refusal::Conflict`] for a draft, a document with adjustments or children, one that is itself an adjustment or a child, and
-/// one whose usage another issued document bills now. Whether it is paid its account says.
+/// Returns [`Refusal::Conflict`] for:
+/// - a draft
+/// - a document with adjustments or children
+/// - an adjustment or a child
+/// - a document whose usage another issued document bills now
+///
+/// This function doesn't check payments; see [`ReceivablesAccount::void`](super::receivables::ReceivablesAccount::void).
 pub fn void(
     book: &mut ContractBook,
     document_ref: DocumentRef,
@@ -706,17 +716,18 @@ pub fn void(
     }
     schedule_next_run(book, now)?;
     check::require_lawful(book)?;
-    // Its period is open again, and events of what was issued aren't in the book: a run has to look, when it is due.
+    // The period is open again, but the book doesn't hold the events of issued documents. A run must check when the document is
+    // due.
     match draft_due_at(book, &document.head)? {
         Some(due_at) => book.bring_due_forward(due_at),
         None => Ok(()),
     }
 }
 
-/// Only a period's own document can be voided (billing rules 5).
+/// Checks that a document can be voided: only regular documents can (billing rules 5).
 ///
 /// # Errors
-/// [`Refusal::Conflict`] `not_voidable` for an adjustment and a child.
+/// Returns [`Refusal::Conflict`] `not_voidable` for an adjustment or a child.
 pub fn require_voidable(purpose: Purpose) -> Result<(), Refusal> {
     match purpose {
         Purpose::Regular(_) => Ok(()),
@@ -727,13 +738,13 @@ pub fn require_voidable(purpose: Purpose) -> Result<(), Refusal> {
     }
 }
 
-/// Whether a child or an adjustment bills anything that a document bills, whichever invoice it names: those of a usage
-/// debit name the period's.
+/// Returns whether a child or an adjustment bills anything that the document bills. Its parent may be another invoice: children
+/// and adjustments of a usage debit name the period's invoice.
 fn is_corrected(book: &ContractBook, document_ref: DocumentRef, content: &DocumentContent) -> bool {
     let keys: Vec<_> = content.ledger_lines().into_iter().map(|line| line.key).collect();
     let is_regular =
         |other: DocumentRef| book.document(other).is_some_and(|other| matches!(other.head.purpose, Purpose::Regular(_)));
-    // A charge that came later is billed with what the document bills, and isn't on it.
+    // A later charge is billed together with the document's items but isn't on the document.
     let is_with = |line: &LedgerLine| {
         keys.iter().any(|key| {
             line.key == *key
@@ -744,7 +755,7 @@ fn is_corrected(book: &ContractBook, document_ref: DocumentRef, content: &Docume
     };
     let bills_the_same =
         book.lines().any(|(other, lines)| other != document_ref && !is_regular(other) && lines.iter().any(is_with));
-    // An open adjustment that changes no amount may still carry an event of the period.
+    // An open adjustment without an amount may still carry an event of the period.
     let family = book.document(document_ref).map(|document| document.family);
     let carries_the_same = book.documents().any(|other| {
         Some(other.family) == family
@@ -756,7 +767,7 @@ fn is_corrected(book: &ContractBook, document_ref: DocumentRef, content: &Docume
     bills_the_same || carries_the_same
 }
 
-/// Whether a product has billed, or has usage or a charge: its first day stands then (billing rules 7).
+/// Returns whether a product has billed, or has usage or a charge. If so, its first day is fixed (billing rules 7).
 pub fn has_begun(book: &ContractBook, no: ProductNo) -> bool {
     let is_issued = |document: &BookDocument| document.status.is_issued() && document.head.parts.contains(&no);
     book.documents().any(is_issued)

@@ -1,7 +1,8 @@
-//! The ledger: which document carries what, with what difference, under whose terms (billing rules 2–8).
+//! The ledger: assigns usage, items and charges to documents and computes differences (billing rules 2–8).
 //!
-//! Every decision is a function of a [`ContractBook`] and facts: it reads the book, refuses or puts [`Entry`]s, which the
-//! book takes up at once. There is no I/O, no clock and no randomness in it; identifiers come from [`IdGenerator`].
+//! Every decision is a function of a [`ContractBook`] and its input. The function reads the book, then returns a refusal or
+//! adds [`Entry`] values, which the book applies at once. The ledger uses no I/O, clock or randomness; [`IdGenerator`] supplies
+//! identifiers.
 
 pub mod amend;
 mod book;
@@ -21,9 +22,9 @@ pub use entry::Entry;
 
 use uuid::Uuid;
 
-/// What a decision can't make up itself.
+/// A source of new identifiers.
 pub trait IdGenerator {
-    /// A new identifier, greater than every one before.
+    /// Returns a new identifier that is greater than every earlier one.
     fn next_id(&mut self) -> Uuid;
 }
 

@@ -1,4 +1,4 @@
-//! Opening documents: a place's own with the products that share it, adjustments and children (billing rules 2, 3, 5).
+//! Opening of documents: regular documents with the products that share them, adjustments and children (billing rules 2, 3, 5).
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::party::{NetTerms, PaymentDetails};
 use crate::refs::{DocumentRef, EntityRef, ProductNo};
 use crate::refusal::Refusal;
 
-/// A document that is about to be opened.
+/// The input for opening a document.
 pub(super) struct NewDocument {
     pub(super) kind: DocumentKind,
     pub(super) purpose: Purpose,
@@ -31,15 +31,15 @@ pub(super) struct NewDocument {
     pub(super) replaces: Option<DocumentRef>,
 }
 
-/// The part in a place of a contract, which must be there.
+/// Returns the part in a slot of a contract, which must exist.
 pub(super) fn part_of(contract: &Contract, place: BillingSlot) -> Result<ProductPart<'_>, Refusal> {
     let part = part_in(product_of(contract, place.product_no)?, place);
     part.ok_or_else(|| Refusal::Broken(format!("product {} bills nothing in {}", place.product_no.0, place.period_start)))
 }
 
 impl ContractBook {
-    /// The document of a place: the one that is there, a draft that it joins, or one that is opened with the products that
-    /// share it. What it replaces hands its events over.
+    /// Returns the document of a slot: the existing one, a draft that the part joins, or a new one with all products that share
+    /// it. A void document that the new one replaces hands over its events.
     pub(super) fn document_in(
         &mut self,
         place: BillingSlot,
@@ -90,7 +90,7 @@ impl ContractBook {
         Ok(head)
     }
 
-    /// Puts the products on a period's own draft that share it and have no document (billing rules 2).
+    /// Adds the products that share a regular draft and have no document yet (billing rules 2).
     pub(super) fn consolidate_products(&mut self, document_ref: DocumentRef) -> Result<(), Refusal> {
         let contract = Arc::clone(&self.contract);
         let start = self.require_document(document_ref)?.head.period.start();
@@ -109,7 +109,7 @@ impl ContractBook {
         Ok(())
     }
 
-    /// Puts a part on a draft that it fits.
+    /// Adds a part to a draft that it can share.
     fn add_part_to_draft(&mut self, mut head: DocumentHead, part: &ProductPart<'_>) -> Result<(), Refusal> {
         let document_ref = head.document_ref;
         head.parts.push(part.own.product_no);
@@ -118,7 +118,7 @@ impl ContractBook {
         self.take_over(part, document_ref)
     }
 
-    /// Opens a document as a draft. Its numbers are given when it is written.
+    /// Opens a document as a draft. Its numbers are assigned when the entry is written.
     pub(super) fn open(
         &mut self,
         new: NewDocument,
@@ -155,7 +155,7 @@ impl ContractBook {
         Ok(document_ref)
     }
 
-    /// Whether a part without a document goes on a draft that is there (billing rules 2).
+    /// Returns whether a part without a document can join an existing draft (billing rules 2).
     fn can_consolidate(
         &self,
         draft: &BookDocument,
@@ -178,8 +178,8 @@ impl ContractBook {
             && head.payment == *payment
     }
 
-    /// The parts of one document: the same period, and terms that agree in entity, currency, payment time, net terms and
-    /// payment details (billing rules 2); in contract order, those that have a document left out.
+    /// Returns the parts that one document bills, in contract order, without parts that already have a document. The parts have
+    /// the same period, entity, currency, payment time, net terms and payment details (billing rules 2).
     pub(super) fn parts_to_consolidate<'c>(
         &self,
         contract: &'c Contract,
@@ -207,7 +207,7 @@ impl ContractBook {
         Ok(parts)
     }
 
-    /// The void document that a new one in a place replaces: the last that was issued there.
+    /// Returns the void document that a new document in a slot replaces: the last one issued there.
     fn last_void(&self, place: BillingSlot) -> Option<DocumentRef> {
         let was_there = |document: &&BookDocument| {
             document.status == LifecycleStatus::Void
@@ -218,7 +218,7 @@ impl ContractBook {
         self.documents().rfind(was_there).map(|document| document.head.document_ref)
     }
 
-    /// Puts the events of a service period that stand on void documents, or on `emptied` ones, on the document that carries its
+    /// Moves the events of a service period from void documents and from `emptied` documents to the document that carries the
     /// usage now.
     pub(super) fn move_events(
         &mut self,
@@ -238,14 +238,14 @@ impl ContractBook {
         Ok(())
     }
 
-    /// Puts the usage of a part that waits on void documents on the draft that bills it now.
+    /// Moves the usage of a part from void documents to the draft that bills it now.
     fn take_over(&mut self, part: &ProductPart<'_>, to: DocumentRef) -> Result<(), Refusal> {
         part.usage.map_or(Ok(()), |usage| self.move_events((usage.product_no, usage.start()), &[], to))
     }
 }
 
-/// The invoice that children of a period's usage name as their parent: with `BEFORE_USE` the period's own, with
-/// `DURING_USE` the one that bills the usage (billing rules 3).
+/// Returns the invoice that is the parent of children of a period's usage. With `BEFORE_USE` it is the period's own invoice,
+/// with `DURING_USE` the invoice that bills the usage (billing rules 3).
 pub(super) fn invoice_of<'c>(period: &ProductPeriod<'c>) -> ProductPart<'c> {
     let carrier = part_for_usage(*period);
     match carrier.slot {
@@ -254,10 +254,11 @@ pub(super) fn invoice_of<'c>(period: &ProductPeriod<'c>) -> ProductPart<'c> {
     }
 }
 
-/// Whether the events of a period are documents of their own: as the document that bills them was opened, or would be.
+/// Returns whether each event of a period gets its own document. The net terms of the period's document decide, or those it
+/// would be opened with.
 ///
 /// # Errors
-/// [`Refusal::Broken`] when the book doesn't hold what it is asked for.
+/// Returns [`Refusal::Broken`] when the book lacks a required row.
 pub fn is_due_upon_usage(
     book: &ContractBook,
     carrier: Option<&BookDocument>,

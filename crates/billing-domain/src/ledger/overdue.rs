@@ -1,4 +1,4 @@
-//! What is due and isn't issued: what `verify` reports (billing rules 2).
+//! Overdue documents: documents that are due and not issued, as reported by `verify` (billing rules 2).
 
 use chrono::NaiveDate;
 use uuid::Uuid;
@@ -10,27 +10,27 @@ use crate::document::LifecycleStatus;
 use crate::refs::DocumentRef;
 use crate::refusal::Refusal;
 
-/// How long something that is due may wait before `verify` reports it (billing rules 2).
+/// The time after which `verify` reports a due document that isn't issued, in seconds (billing rules 2).
 const OVERDUE_SECONDS: i64 = 24 * 3600;
 
-/// Something that has been due for a day and isn't issued.
+/// A due document that isn't issued.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overdue {
-    /// The draft; `None` where nothing is opened.
+    /// The draft; `None` if no document is opened.
     pub document_ref: Option<DocumentRef>,
     /// The first day of the document's own period.
     pub period_start: NaiveDate,
-    /// Since when it is due.
+    /// The time at which it fell due.
     pub due_at: Timestamp,
-    /// Why it can't be issued; `None` where it can.
+    /// The reason why it can't be issued; `None` if it can be issued.
     pub reason: Option<Refusal>,
 }
 
-/// What has been due for a day at an instant, from its own or that of the contract's newest version if that is later, and isn't
-/// issued (billing rules 2).
+/// Returns the documents that have been due for at least a day and aren't issued (billing rules 2). The day starts when the
+/// document falls due, or with the contract's newest version if that is later.
 ///
 /// # Errors
-/// [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`] where the book can't be read.
+/// Returns [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`] when the book can't be evaluated.
 pub fn overdue(book: &ContractBook, newest_version_at: Timestamp, now: Timestamp) -> Result<Vec<Overdue>, Refusal> {
     let is_late = |due_at: Timestamp| due_at.max(newest_version_at).plus_seconds(OVERDUE_SECONDS) <= now;
     let mut overdue = unissued(book, now)?;
@@ -53,10 +53,10 @@ pub fn overdue(book: &ContractBook, newest_version_at: Timestamp, now: Timestamp
     Ok(overdue)
 }
 
-/// What is due at an instant and isn't issued, without the reason.
+/// Returns the documents that are due at an instant and aren't issued, without reasons.
 ///
 /// # Errors
-/// [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`] where the book can't be read.
+/// Returns [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`] when the book can't be evaluated.
 pub fn unissued(book: &ContractBook, now: Timestamp) -> Result<Vec<Overdue>, Refusal> {
     let mut overdue = Vec::new();
     for (due_at, place) in due_documents(book, now, usize::MAX)? {

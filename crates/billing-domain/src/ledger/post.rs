@@ -1,5 +1,7 @@
-//! Putting usage on documents (billing rules 3–5): a draft is re-rated, an issued document gets the difference as an
-//! adjustment, an event due upon usage a document of its own.
+//! Posting of usage to documents (billing rules 3–5):
+//! - A draft is rated again.
+//! - An issued document gets the difference as an adjustment.
+//! - An event due upon usage gets its own document.
 
 use std::sync::Arc;
 
@@ -31,7 +33,7 @@ struct TotalChange<'c> {
 }
 
 impl TotalChange<'_> {
-    /// Whether nothing that is rated differs: the quantity of any line item, or the number of events.
+    /// Returns whether the rated values stay the same: the quantity of each line item and the number of events.
     fn keeps_rated_amount(&self) -> bool {
         let mut metering = self.period.terms.metering(&self.key.usage_product_ref);
         self.before.events == self.after.events
@@ -39,11 +41,11 @@ impl TotalChange<'_> {
     }
 }
 
-/// Whether events of a service period only add to the usage of a draft that is there: then any number of them costs the
-/// same, and the contract needn't be held exclusively.
+/// Returns whether events of a service period only add usage to an existing draft. If so, the cost doesn't depend on the number
+/// of events, and the contract doesn't need an exclusive lock.
 ///
 /// # Errors
-/// [`Refusal::Broken`] when the book doesn't hold what it is asked for.
+/// Returns [`Refusal::Broken`] when the book lacks a required row.
 pub fn only_extends_draft(book: &ContractBook, period: &ProductPeriod<'_>) -> Result<bool, Refusal> {
     let is_issued = |place: &BillingSlot| book.document_in_slot(*place).is_some_and(|document| document.status.is_issued());
     if usage_slots(period).iter().any(is_issued) {
@@ -55,8 +57,8 @@ pub fn only_extends_draft(book: &ContractBook, period: &ProductPeriod<'_>) -> Re
     }
 }
 
-/// The places whose documents may carry a period's usage: the one the plan has for it, and with `DURING_USE` those it had
-/// while the product ended with the period, or went on.
+/// Returns the slots whose documents may carry a period's usage. These are the planned slot and, with `DURING_USE`, the closing
+/// invoice's slot and the next period's slot, because an earlier plan may have used them.
 pub fn usage_slots(period: &ProductPeriod<'_>) -> Vec<BillingSlot> {
     let mut places = vec![part_for_usage(*period).place()];
     if period.terms.payment_time == PaymentTime::DuringUse {
@@ -67,11 +69,11 @@ pub fn usage_slots(period: &ProductPeriod<'_>) -> Vec<BillingSlot> {
     places
 }
 
-/// Puts new events of one usage product and service period on a document, and answers it. More than one only where
-/// [`only_extends_draft`]: others may each get a document of their own.
+/// Posts new events of one usage product and service period to a document, and returns the document. Several events are allowed
+/// only if [`only_extends_draft`] returns true, because other events may each get their own document.
 ///
 /// # Errors
-/// [`Refusal::AmountOutOfRange`]; nothing of the book may be kept then.
+/// Returns [`Refusal::AmountOutOfRange`]. The caller must then discard the changed book.
 pub fn post_usage(
     book: &mut ContractBook,
     product_no: ProductNo,
@@ -103,11 +105,11 @@ pub fn post_usage(
     note_document(book, change, document_ref)
 }
 
-/// Changes an event within its service period, or takes it out (`after` is `None`), and answers the document the change
-/// stands on. `without` is its total without the event.
+/// Changes an event within its service period, or deletes it if `after` is `None`. Returns the document that carries the
+/// change. `without` is the running total without the event.
 ///
 /// # Errors
-/// As [`post_usage`].
+/// Returns the errors of [`post_usage`].
 #[allow(clippy::too_many_arguments, reason = "an event before and after, and where it stands")]
 pub fn post_usage_change(
     book: &mut ContractBook,
@@ -130,7 +132,7 @@ pub fn post_usage_change(
     };
     let change = TotalChange { period, key: key.clone(), before, after: total, now };
     if change.keeps_rated_amount() {
-        // Another time within the period, say: the total tells it, and no document.
+        // Only the total changes, for example by a different time within the period. No document is affected.
         if total != before {
             put_total(book, &change)?;
         }
@@ -144,7 +146,7 @@ pub fn post_usage_change(
     put_total(book, &change)?;
     let document_ref = match carrier {
         Some(carrier) if is_billed => {
-            // What corrects a draft of a period's own that bills it no more corrects the document that does.
+            // If the event's regular draft no longer bills the usage, the correction belongs to the document that does.
             let corrected = if standing.status == LifecycleStatus::Draft && is_of_period { &carrier } else { &standing };
             let onto = (standing.status == LifecycleStatus::Draft && !is_of_period).then_some(&standing);
             post_adjustment(book, &change, onto, corrected, supplies)?
@@ -153,11 +155,12 @@ pub fn post_usage_change(
             let onto = (standing.status == LifecycleStatus::Draft).then_some(&standing);
             post_adjustment(book, &change, onto, &standing, supplies)?
         }
-        // The period's usage isn't billed, or by a draft: that one bills whatever isn't documented.
+        // The usage isn't billed, or a draft bills it. The draft bills everything that other documents don't.
         carrier => on_draft(book, &change, carrier.as_ref(), supplies)?,
     };
     let document_ref = note_document(book, change, document_ref)?;
-    // A child that no paper could be issued for yet, and whose event is gone (billing rules 2).
+    // The child couldn't be issued because its legal particulars were incomplete, and its event is now deleted (billing rules
+    // 2).
     let is_open_child = standing.status == LifecycleStatus::Draft && standing.head.purpose == Purpose::Usage;
     if is_open_child && after.is_none() && no_amount(book.lines_of(standing.head.document_ref)) {
         issue::void_draft(book, standing.head.document_ref, now)?;
@@ -165,14 +168,14 @@ pub fn post_usage_change(
     Ok(document_ref)
 }
 
-/// Notes the new total, unless it makes a price that no document may say (billing rules 6).
+/// Records the new total, unless the resulting price is above the limit for documents (billing rules 6).
 fn put_total(book: &mut ContractBook, change: &TotalChange<'_>) -> Result<(), Refusal> {
     let before = book.price_of(&change.period)?;
     book.put(Entry::UsageMoved { key: change.key.clone(), total: change.after, onto: None })?;
     book.require_in_range(&before, &book.price_of(&change.period)?)
 }
 
-/// Notes that the event stands on a document.
+/// Records which document carries the event.
 fn note_document(book: &mut ContractBook, change: TotalChange<'_>, document_ref: DocumentRef) -> Result<DocumentRef, Refusal> {
     book.put(Entry::UsageMoved { key: change.key, total: change.after, onto: Some(document_ref) })?;
     if book.extent() == Extent::Whole {
@@ -181,8 +184,8 @@ fn note_document(book: &mut ContractBook, change: TotalChange<'_>, document_ref:
     Ok(document_ref)
 }
 
-/// Puts a change on the draft that bills the period's usage, which is opened if need be. What others bill above the price is
-/// credited (billing rules 5).
+/// Posts a change to the draft that bills the period's usage, and opens the draft if needed. Amounts that other documents bill
+/// above the price are credited (billing rules 5).
 fn on_draft(
     book: &mut ContractBook,
     change: &TotalChange<'_>,
@@ -200,7 +203,8 @@ fn on_draft(
     Ok(document_ref)
 }
 
-/// What documents have to put right of a period, of its usage and its fixed items: charges count up to what both make.
+/// Returns the differences of a period's usage and fixed items. Both are needed, because negative charges count up to the sum
+/// of both.
 pub(super) fn differences_of_period(book: &ContractBook, period: &ProductPeriod<'_>) -> Result<Vec<Difference>, Refusal> {
     let revised = Revised::planned(*period);
     let mut differences = book.differences(&revised, BillWith::Usage)?;
@@ -208,8 +212,8 @@ pub(super) fn differences_of_period(book: &ContractBook, period: &ProductPeriod<
     Ok(differences)
 }
 
-/// Puts the difference that a change makes on the draft adjustment or child `onto`, or else on the open adjustment of the invoice
-/// that `corrected` leads to.
+/// Posts the difference of a change to the draft `onto`, an adjustment or child. If `onto` is `None`, posts it to the open
+/// adjustment of the invoice that `corrected` belongs to.
 fn post_adjustment(
     book: &mut ContractBook,
     change: &TotalChange<'_>,
@@ -227,7 +231,7 @@ fn post_adjustment(
     let in_family = |document_ref: &DocumentRef| book.document(*document_ref).is_some_and(|it| it.family == family);
     match onto.or(adjusted.into_iter().find(in_family)) {
         Some(document_ref) => Ok(document_ref),
-        // An event stands on a document also where it changes no amount.
+        // An event needs a document even if it changes no amount.
         None => {
             let document_ref = book.adjustment(parent, DocumentKind::Debit, of_period, change.now, supplies)?;
             book.collect(document_ref, of_period, Vec::new())?;
@@ -236,9 +240,11 @@ fn post_adjustment(
     }
 }
 
-/// What a change makes a difference of: to everything that is documented where the period's usage is billed, true-ups
-/// included; a step of the incremental price where it isn't billed yet (billing rules 3). Lines of a family show by how much
-/// their quantity changed. What a new child bills has the tax in force; a correction keeps that of what it corrects.
+/// Returns the differences that a change causes (billing rules 3). If the period's usage is billed, these are the differences
+/// to all billed amounts, including true-ups. Otherwise they are a step of the incremental price.
+///
+/// Lines of the family show the change of their quantity. New amounts of a child have the tax in force; a correction keeps the
+/// tax of the corrected amounts.
 fn differences_of_change(
     book: &ContractBook,
     change: &TotalChange<'_>,
@@ -250,7 +256,7 @@ fn differences_of_change(
     let steps = lines_of_step(period, &change.key.usage_product_ref, &change.before, &change.after)?;
     let mut differences = differences_of_period(book, period)?;
     if !is_billed {
-        // What the step makes is the children's; the rest of the period's usage its own draft bills.
+        // Children bill the step. The regular draft bills the rest of the period's usage.
         let is_stepped = |difference: &Difference| steps.iter().any(|step| step.key(period.product_no) == difference.line.key);
         differences.retain(|difference| !is_stepped(difference));
         for step in &steps {
@@ -272,8 +278,8 @@ fn differences_of_change(
     Ok(with_quantities(differences, family, changed))
 }
 
-/// An event due upon usage: an invoice of its own, issued at once, or a credit where it lowers the price. One that changes
-/// no amount lands on the document that bills the period's usage (billing rules 3).
+/// Opens an invoice for an event due upon usage, or a credit if the event lowers the price, and issues it at once. An event
+/// that changes no amount is posted to the document that bills the period's usage (billing rules 3).
 fn issue_usage_document(
     book: &mut ContractBook,
     change: &TotalChange<'_>,
@@ -318,7 +324,7 @@ fn issue_usage_document(
         supplies,
     )?;
     book.put(Entry::Lines { document_ref: child, lines: merge(Vec::new(), lines)? })?;
-    // A paper that lacks something refuses no event: the child is a draft until a run can issue it (billing rules 2).
+    // Incomplete legal particulars don't reject the event. The child stays a draft until a run can issue it (billing rules 2).
     issue::issue_where_possible(book, &[child], change.now, supplies)?.ok();
     Ok(child)
 }

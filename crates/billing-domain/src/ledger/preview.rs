@@ -1,5 +1,5 @@
-//! What a contract bills in its current and in its next period: documents as they are, and those that aren't opened yet as
-//! they would be (billing rules 7). The same functions as everywhere, their entries thrown away.
+//! Previews of the documents that a contract bills in its current and next period (billing rules 7). Unopened documents are
+//! shown as they would be opened. Previews use the same functions as billing and discard the entries.
 
 use std::sync::Arc;
 
@@ -15,19 +15,19 @@ use crate::refusal::Refusal;
 /// A document of a preview.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentPreview {
-    /// What is known of it; reference and numbers mean nothing of one that isn't opened.
+    /// The document. The reference and numbers of an unopened document are placeholders.
     pub document: BookDocument,
-    /// Whether it is opened.
+    /// Whether the document is opened.
     pub is_opened: bool,
-    /// What it says, of a draft.
+    /// The content, for a draft.
     pub content: Option<DraftContent>,
 }
 
-/// The documents whose own period contains today, with the open adjustments of their families; the children of events due
-/// upon usage aren't in the book.
+/// Returns the documents whose own period contains today, and the open adjustments of these documents. Issued children of
+/// events due upon usage aren't in the book.
 ///
 /// # Errors
-/// [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`].
+/// Returns [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`].
 pub fn preview_current_period(book: &ContractBook, now: Timestamp) -> Result<Vec<DocumentPreview>, Refusal> {
     let contract = Arc::clone(&book.contract);
     let mut places = Vec::new();
@@ -64,11 +64,11 @@ pub fn preview_current_period(book: &ContractBook, now: Timestamp) -> Result<Vec
     Ok(in_order(shown))
 }
 
-/// The documents of the next period, after a gap in the terms, too; of the first one when the contract hasn't started. With
-/// `DURING_USE` the last period is followed by its closing invoice.
+/// Returns the documents of the next period, also after a gap in the terms. If the contract hasn't started, this is the first
+/// period. With `DURING_USE`, the closing invoice follows the last period.
 ///
 /// # Errors
-/// As [`preview_current_period`].
+/// Returns the errors of [`preview_current_period`].
 pub fn preview_next_period(book: &ContractBook, now: Timestamp) -> Result<Vec<DocumentPreview>, Refusal> {
     let contract = Arc::clone(&book.contract);
     let mut places = Vec::new();
@@ -94,8 +94,8 @@ pub fn preview_next_period(book: &ContractBook, now: Timestamp) -> Result<Vec<Do
     Ok(in_order(show(book, &mut with_consolidated_drafts(book, now)?, &places, now)?))
 }
 
-/// The places of a period's own documents: its invoice, and with `BEFORE_USE` the debit of its usage, where it is there or
-/// the terms have anything that it could bill.
+/// Returns the slots of a period's regular documents. These are its invoice and, with `BEFORE_USE`, its usage debit. The debit
+/// is included if it exists or the terms bill anything with usage.
 fn preview_slots(book: &ContractBook, period: ProductPeriod<'_>) -> impl Iterator<Item = BillingSlot> {
     let bills_usage = bills_usage(book, &period);
     let is_shown = |part: &ProductPart<'_>| match part.slot {
@@ -107,14 +107,14 @@ fn preview_slots(book: &ContractBook, period: ProductPeriod<'_>) -> impl Iterato
     places.into_iter()
 }
 
-/// Whether anything is billed with a period's usage: of its line items, its minimum fee, or charges.
+/// Returns whether a period bills anything with its usage: metered line items, a minimum fee or charges.
 fn bills_usage(book: &ContractBook, period: &ProductPeriod<'_>) -> bool {
     period.terms.metered_products().next().is_some()
         || period.terms.pricing.minimum_fee.is_some()
         || book.charges().in_period(period).any(|charge| charge.bill_with == BillWith::Usage)
 }
 
-/// A book whose drafts have the products that they would be issued with.
+/// Returns a copy of the book whose drafts have the products that they would be issued with.
 fn with_consolidated_drafts(book: &ContractBook, now: Timestamp) -> Result<ContractBook, Refusal> {
     let mut planned = book.clone();
     planned.set_as_of(now);
@@ -125,7 +125,7 @@ fn with_consolidated_drafts(book: &ContractBook, now: Timestamp) -> Result<Contr
     Ok(planned)
 }
 
-/// The documents of places: those that are there, and the others as they would be opened now.
+/// Returns the documents of slots. Missing documents are shown as they would be opened now.
 fn show(
     book: &ContractBook,
     planned: &mut ContractBook,
@@ -149,8 +149,8 @@ fn show(
     Ok(previews)
 }
 
-/// An invoice whose total is below zero as it would be issued: with a credit of its lines below zero (billing rules 7). Any other
-/// document, and one that couldn't be issued, as it is.
+/// Returns an invoice with a negative total as it would be issued: with a credit for its negative lines (billing rules 7).
+/// Other documents, and invoices that can't be issued, stay unchanged.
 fn split(
     book: &ContractBook,
     preview: DocumentPreview,
@@ -181,10 +181,10 @@ fn split(
     Ok(split)
 }
 
-/// A document of the book as it is.
+/// Returns the preview of a document in the book.
 ///
 /// # Errors
-/// As [`preview_current_period`].
+/// Returns the errors of [`preview_current_period`].
 pub fn stored(book: &ContractBook, document_ref: DocumentRef) -> Result<DocumentPreview, Refusal> {
     let document = book.require_document(document_ref)?.clone();
     let content = match document.status {
@@ -194,7 +194,7 @@ pub fn stored(book: &ContractBook, document_ref: DocumentRef) -> Result<Document
     Ok(DocumentPreview { document, is_opened: true, content })
 }
 
-/// Opened ones by creation, then the others in the order they would be opened.
+/// Sorts opened documents by creation, followed by unopened documents in the order of opening.
 fn in_order(mut shown: Vec<DocumentPreview>) -> Vec<DocumentPreview> {
     shown.sort_by_key(|shown| (!shown.is_opened, shown.is_opened.then_some(shown.document.head.document_ref)));
     shown

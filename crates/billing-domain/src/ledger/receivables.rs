@@ -1,7 +1,7 @@
-//! Money in and out: what credits and payments settle, and the way back from each (billing rules 9).
+//! Payments, refunds, applications and write-offs, and their reversal (billing rules 9).
 //!
-//! An [`ReceivablesAccount`] is read with what a decision asks for: documents, payments, applications. It refuses, or puts
-//! [`AccountEntry`]s, which it takes up at once.
+//! A [`ReceivablesAccount`] is loaded with the documents, payments and applications that a decision needs. A decision returns a
+//! refusal, or adds [`AccountEntry`] values, which the account applies at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,64 +18,64 @@ use crate::refs::{ApplicationRef, DocumentRef, PaymentRef, WriteOffRef};
 use crate::refusal::Refusal;
 use crate::text::OneLine;
 
-/// The most integer digits of an amount of money that is paid.
+/// The maximum number of integer digits of a payment amount.
 const AMOUNT_DIGITS: u32 = 15;
 
-/// One thing to be written of an account.
+/// A change of an account to be saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccountEntry {
-    /// A payment or a refund was recorded.
+    /// A payment or refund was recorded.
     Recorded(Box<Payment>),
-    /// A payment or a refund didn't hold.
+    /// A payment or refund was reversed.
     Reversed {
-        /// Which.
+        /// The payment or refund.
         payment_ref: PaymentRef,
-        /// When and why.
+        /// The date and reason.
         reversal: Reversal,
     },
-    /// So much of a payment is applied or refunded.
+    /// The used amount of a payment changed.
     Used {
-        /// Which.
+        /// The payment.
         payment_ref: PaymentRef,
-        /// How much.
+        /// The amount that is applied or refunded.
         used: Money,
-        /// What is left of it.
+        /// The unapplied amount.
         unapplied: Money,
     },
-    /// A credit or a payment settles a document.
+    /// A credit or payment was applied to a document.
     Applied(Application),
-    /// It doesn't any more.
+    /// An application was reversed.
     Unapplied {
-        /// Which application.
+        /// The application.
         application_ref: ApplicationRef,
-        /// When that was decided.
+        /// The time of the decision.
         at: Timestamp,
-        /// By whom.
+        /// The actor of the decision.
         by: Actor,
     },
-    /// An amount was given up on, or that was lessened.
+    /// An amount was written off, or a write-off was reduced.
     WrittenOff(WriteOff),
-    /// Payments and credits say this of a document.
+    /// The settlement of a document changed.
     Settled {
-        /// Which.
+        /// The document.
         document_ref: DocumentRef,
-        /// Issued, or given up on.
+        /// Issued or uncollectible.
         standing: LifecycleStatus,
-        /// What they say.
+        /// The amounts paid, credited and used.
         settlement: Settlement,
-        /// What is owed by it, or left of it.
+        /// The outstanding amounts.
         owed: OutstandingAmounts,
     },
 }
 
-/// When something is decided, and by whom.
+/// The time, zone and actor of a decision.
 #[derive(Clone, Copy, Debug)]
 pub struct DecisionContext {
     /// The instant.
     pub at: Timestamp,
-    /// The zone of the account's entity.
+    /// The time zone of the account's entity.
     pub zone: TimeZone,
-    /// Who.
+    /// The actor.
     pub by: Actor,
 }
 
@@ -85,37 +85,37 @@ impl DecisionContext {
     }
 }
 
-/// A document that is issued now.
+/// A document that is being issued.
 #[derive(Clone, Debug)]
 pub struct Issuance {
-    /// The document, as it is now.
+    /// The document in its current state.
     pub document: BookDocument,
-    /// Of a credit: the documents that bill what it takes back of.
+    /// For a credit: the documents that billed the credited amounts.
     pub takes_back: BTreeSet<DocumentRef>,
 }
 
-/// A payment or a refund as it is asked for.
+/// A payment or refund without identity, as requested.
 #[derive(Clone, Debug)]
 pub struct NewPayment {
-    /// The amount's digits, in the account's currency.
+    /// The decimal amount in the account's currency.
     pub amount: String,
-    /// When; today when left out.
+    /// The date of payment; today if `None`.
     pub paid_date: Option<NaiveDate>,
     /// The payer's or the bank's reference.
     pub reference: Option<OneLine>,
-    /// How.
+    /// The payment method.
     pub method: Option<OneLine>,
 }
 
-/// One account, with what was read of it.
+/// A receivables account with the rows loaded for a decision.
 #[derive(Clone, Debug)]
 pub struct ReceivablesAccount {
     key: AccountKey,
-    /// Whether balance goes to documents of other families by itself.
+    /// Whether the balance is applied to documents of other families automatically.
     applies_balance: bool,
-    /// Σ of what is unapplied, of everything there is.
+    /// Σ of the unapplied amounts of the whole account, including rows that aren't loaded.
     unapplied: MoneySum,
-    /// The same, as it was read.
+    /// The same sum as loaded.
     unapplied_before: MoneySum,
     documents: BTreeMap<DocumentRef, BookDocument>,
     payments: BTreeMap<PaymentRef, Payment>,
@@ -126,7 +126,7 @@ pub struct ReceivablesAccount {
 }
 
 impl ReceivablesAccount {
-    /// An account with a sum of what is unapplied, before anything of it is read.
+    /// Creates an account with its sum of unapplied amounts, before any rows are added.
     pub fn new(key: AccountKey, applies_balance: bool, unapplied: impl Into<MoneySum>) -> Self {
         let unapplied = unapplied.into();
         Self {
@@ -143,32 +143,32 @@ impl ReceivablesAccount {
         }
     }
 
-    /// Whose it is.
+    /// Returns the key of the account.
     pub const fn key(&self) -> &AccountKey {
         &self.key
     }
 
-    /// Whether balance goes to documents of other families by itself.
+    /// Returns whether the balance is applied to documents of other families automatically.
     pub const fn applies_balance(&self) -> bool {
         self.applies_balance
     }
 
-    /// From now on lets balance go to documents of other families by itself, or not.
+    /// Sets whether the balance is applied to documents of other families automatically.
     pub const fn set_applies_balance(&mut self, applies_balance: bool) {
         self.applies_balance = applies_balance;
     }
 
-    /// Σ of what is unapplied.
+    /// Returns the sum of the unapplied amounts.
     pub const fn unapplied(&self) -> MoneySum {
         self.unapplied
     }
 
-    /// Whether what is unapplied isn't what was read.
+    /// Returns whether the unapplied sum differs from the loaded one.
     pub fn is_unapplied_changed(&self) -> bool {
         self.unapplied != self.unapplied_before
     }
 
-    /// Adds what was read of it; what it knows already stays.
+    /// Adds loaded rows. Rows that the account already has stay unchanged.
     pub fn add(&mut self, rows: AccountRows) {
         for document in rows.documents {
             self.documents.entry(document.head.document_ref).or_insert(document);
@@ -181,25 +181,26 @@ impl ReceivablesAccount {
         }
     }
 
-    /// The documents it knows.
+    /// Returns the loaded documents.
     pub fn documents(&self) -> impl Iterator<Item = &BookDocument> {
         self.documents.values()
     }
 
-    /// The payments and refunds it knows.
+    /// Returns the loaded payments and refunds.
     pub fn payments(&self) -> impl Iterator<Item = &Payment> {
         self.payments.values()
     }
 
-    /// The applications it knows.
+    /// Returns the loaded applications.
     pub fn applications(&self) -> impl Iterator<Item = &Application> {
         self.applications.values()
     }
 
-    /// What decisions have written since it was asked last, in order; what follows for documents and payments once, at the end.
+    /// Takes the entries added since the last call, in order. The resulting state of each affected document and payment follows
+    /// once, at the end.
     ///
     /// # Errors
-    /// [`MoneyError`] when an amount can't be held.
+    /// Returns [`MoneyError`] when an amount is out of range.
     pub fn take_entries(&mut self) -> Result<Vec<AccountEntry>, MoneyError> {
         let mut entries = std::mem::take(&mut self.entries);
         for document_ref in std::mem::take(&mut self.settled) {
@@ -218,12 +219,12 @@ impl ReceivablesAccount {
         Ok(entries)
     }
 
-    /// Takes up documents that are issued together. Each credit settles its own family; what is left of it goes to open documents,
-    /// and balance to what is issued. It has to know the families of credits, open documents where a credit is among them, and what is
-    /// unapplied.
+    /// Adds documents that are issued together. Each credit settles its own family. Its remainder is applied to open documents,
+    /// and the balance is applied to the issued documents. The account must hold the families of the credits, the open
+    /// documents if there is a credit, and the unapplied amounts.
     ///
     /// # Errors
-    /// [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`].
+    /// Returns [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`].
     pub fn issue(
         &mut self,
         issued: Vec<Issuance>,
@@ -259,9 +260,13 @@ impl ReceivablesAccount {
         Ok(())
     }
 
-    /// Applies a credit in its own family: to what it corrects, due or written off; then to the rest of the family, latest first: to
-    /// what is due, then to what is written off. It corrects its parent, if that is an event's child, and the debits of that child; else
-    /// what bills what it takes back, debits and children before the others, each latest first.
+    /// Applies a credit within its own family, in this order:
+    /// - the corrected documents, due or written off
+    /// - the other documents of the family that are due, latest first
+    /// - the other documents of the family that are written off, latest first
+    ///
+    /// If the parent is a child invoice of an event, the corrected documents are that child and its debits. Otherwise they are
+    /// the documents that billed the credited amounts: debits and children first, latest first.
     fn allocate_credit_in_family(
         &mut self,
         credit: DocumentRef,
@@ -299,7 +304,8 @@ impl ReceivablesAccount {
         Ok(())
     }
 
-    /// Applies what is unapplied of a source to open documents, earliest due date first; by hand alone where the customer has it so.
+    /// Applies the unapplied amount of a source to open documents, earliest due date first. Does nothing if the customer's
+    /// balance is applied only by hand.
     fn allocate_to_open_documents(
         &mut self,
         source: ApplicationSource,
@@ -318,7 +324,7 @@ impl ReceivablesAccount {
         Ok(())
     }
 
-    /// Applies balance to a document, oldest first; by hand alone where the customer has it so.
+    /// Applies the balance to a document, oldest source first. Does nothing if the customer's balance is applied only by hand.
     fn allocate_balance(
         &mut self,
         document_ref: DocumentRef,
@@ -346,7 +352,7 @@ impl ReceivablesAccount {
         Ok(())
     }
 
-    /// Open documents, earliest due date first.
+    /// Returns the open documents, earliest due date first.
     fn open_documents(&self) -> Result<Vec<DocumentRef>, Refusal> {
         let mut open = Vec::new();
         for document in self.documents.values() {
@@ -358,11 +364,13 @@ impl ReceivablesAccount {
         Ok(open.into_iter().map(|(_, document_ref)| document_ref).collect())
     }
 
-    /// Puts an issued document out of force.
+    /// Voids an issued document.
     ///
     /// # Errors
-    /// [`Refusal::Conflict`] `document_paid` with payments that aren't reversed, `credits_applied` with credits, `credit_refunded` of a
-    /// credit that was refunded.
+    /// Returns [`Refusal::Conflict`]:
+    /// - `document_paid` if it has payments that aren't reversed
+    /// - `credits_applied` if credits are applied to it
+    /// - `credit_refunded` for a refunded credit
     pub fn void(
         &mut self,
         document_ref: DocumentRef,
@@ -397,10 +405,12 @@ impl ReceivablesAccount {
         Ok(())
     }
 
-    /// Records a payment of a document. What is more than due is taken where `takes_more` says so, and becomes balance.
+    /// Records a payment of a document. An amount above the amount due is accepted only if `takes_more` is set; the excess
+    /// becomes balance.
     ///
     /// # Errors
-    /// [`Refusal::Conflict`] `not_owed` for a credit, a draft or a void document; [`Refusal::Invalid`] for `amount` or `paid_date`.
+    /// Returns [`Refusal::Conflict`] `not_owed` for a credit, a draft or a void document. Returns [`Refusal::Invalid`] for
+    /// `amount` or `paid_date`.
     pub fn record_payment(
         &mut self,
         document_ref: DocumentRef,
@@ -443,10 +453,12 @@ impl ReceivablesAccount {
         Ok(payment_ref)
     }
 
-    /// Takes a payment or a refund back. What a payment settled is due again; what was refunded is balance again.
+    /// Reverses a payment or refund. The amounts settled by a payment become due again; a refunded amount becomes balance
+    /// again.
     ///
     /// # Errors
-    /// [`Refusal::Conflict`] `already_reversed`, or `payment_refunded` for a payment that was refunded; [`Refusal::Invalid`] for `date`.
+    /// Returns [`Refusal::Conflict`] `already_reversed`, or `payment_refunded` for a refunded payment. Returns
+    /// [`Refusal::Invalid`] for `date`.
     pub fn reverse(
         &mut self,
         payment_ref: PaymentRef,
@@ -483,11 +495,11 @@ impl ReceivablesAccount {
         }
     }
 
-    /// Pays an unapplied credit or payment out.
+    /// Refunds an unapplied amount of a credit or payment.
     ///
     /// # Errors
-    /// [`Refusal::Conflict`] `not_unapplied` of what was never money of the customer's; [`Refusal::Invalid`] for `amount`, when it is
-    /// above what is unapplied, or `paid_date`.
+    /// Returns [`Refusal::Conflict`] `not_unapplied` if the source isn't an issued credit or an unreversed payment. Returns
+    /// [`Refusal::Invalid`] for `paid_date`, or for an `amount` that is malformed or above the unapplied amount.
     pub fn refund(
         &mut self,
         source: ApplicationSource,
@@ -519,11 +531,12 @@ impl ReceivablesAccount {
         Ok(payment_ref)
     }
 
-    /// Applies an amount of a credit or a payment to a document by hand.
+    /// Applies an amount of a credit or payment to a document, by hand.
     ///
     /// # Errors
-    /// [`Refusal::Conflict`] `not_owed` for a document that takes none; [`Refusal::Invalid`] for `amount`, when it is above what is
-    /// unapplied or left to pay.
+    /// Returns [`Refusal::Conflict`] `not_owed` if the document isn't payable, and `not_unapplied` if the source can't be
+    /// applied. Returns [`Refusal::Invalid`] for an `amount` that is malformed, above the unapplied amount or above the amount
+    /// due.
     pub fn apply(
         &mut self,
         source: ApplicationSource,
@@ -544,10 +557,10 @@ impl ReceivablesAccount {
         self.put_application(source, document_ref, amount, moment.today(), moment, supplies)
     }
 
-    /// Takes an application back: it is unapplied until the next document is issued, or it is applied by hand.
+    /// Reverses an application. Its amount stays unapplied until the next document is issued or it is applied by hand.
     ///
     /// # Errors
-    /// [`Refusal::Broken`] when it isn't known.
+    /// Returns [`Refusal::Broken`] when the application isn't loaded.
     pub fn unapply(
         &mut self,
         application_ref: ApplicationRef,
@@ -557,10 +570,10 @@ impl ReceivablesAccount {
         self.reverse_application(application_ref, moment.today(), moment, supplies)
     }
 
-    /// Gives up on what is left to pay of a document.
+    /// Writes off the amount due of a document.
     ///
     /// # Errors
-    /// [`Refusal::Conflict`] `not_owed` where nothing is, `already_written_off`.
+    /// Returns [`Refusal::Conflict`] `not_owed` if no amount is due, or `already_written_off`.
     pub fn write_off(
         &mut self,
         document_ref: DocumentRef,
@@ -582,10 +595,10 @@ impl ReceivablesAccount {
         Ok(())
     }
 
-    /// Takes a write-off back: what is left of it is due again.
+    /// Reverses a write-off. The remaining written-off amount becomes due again.
     ///
     /// # Errors
-    /// [`Refusal::Conflict`] `not_written_off`.
+    /// Returns [`Refusal::Conflict`] `not_written_off`.
     pub fn reverse_write_off(
         &mut self,
         document_ref: DocumentRef,
@@ -604,7 +617,7 @@ impl ReceivablesAccount {
         self.allocate_balance(document_ref, moment, supplies)
     }
 
-    /// Takes all of a source's applications back, latest first, and answers what they settled.
+    /// Reverses all applications of a source, latest first, and returns the documents they settled.
     fn reverse_applications_of(
         &mut self,
         source: ApplicationSource,
@@ -633,7 +646,7 @@ impl ReceivablesAccount {
         Ok(())
     }
 
-    /// Applies as much of a source to a document as both have.
+    /// Applies the smaller of the source's unapplied amount and the document's amount due.
     fn apply_most(
         &mut self,
         source: ApplicationSource,
@@ -708,7 +721,7 @@ impl ReceivablesAccount {
         }
     }
 
-    /// Counts an amount of a source as used.
+    /// Adds an amount to the used amount of a source.
     fn add_used_amount(&mut self, source: ApplicationSource, minor: i64) -> Result<(), Refusal> {
         let amount = Money::from_minor(minor, self.key.currency);
         match source {
@@ -727,7 +740,7 @@ impl ReceivablesAccount {
         Ok(())
     }
 
-    /// Counts an amount of a source towards what a document owes.
+    /// Adds an amount of a source to the settlement of a document.
     fn add_settled_amount(
         &mut self,
         document_ref: DocumentRef,
@@ -748,19 +761,19 @@ impl ReceivablesAccount {
         Ok(())
     }
 
-    /// Σ of what is applied of a source.
+    /// Returns the sum of the applications of a source.
     fn applied_amount(&self, source: ApplicationSource) -> Result<Money, MoneyError> {
         let from_it = self.applications.values().filter(|application| application.from == source);
         Money::sum(self.key.currency, from_it.map(|application| application.amount))
     }
 
-    /// What is left to pay of a document, given up on or not.
+    /// Returns the amount due of a document, including a written-off amount.
     fn amount_due(&self, document_ref: DocumentRef) -> Result<Money, Refusal> {
         let owed = self.known(document_ref)?.owed()?;
         Ok(owed.amount_due.unwrap_or(self.zero()).checked_add(owed.written_off)?)
     }
 
-    /// What of a source is neither applied nor refunded.
+    /// Returns the amount of a source that is neither applied nor refunded.
     fn unapplied_amount(&self, source: ApplicationSource) -> Result<Money, Refusal> {
         Ok(match source {
             ApplicationSource::Credit(credit) => self.known(credit)?.owed()?.unapplied.unwrap_or(self.zero()),
@@ -777,7 +790,7 @@ impl ReceivablesAccount {
         Ok(())
     }
 
-    /// The document a source stands on, and its first day.
+    /// Returns the document that a source belongs to, and the source's first day.
     fn source_of(&self, source: ApplicationSource, moment: &DecisionContext) -> Result<(DocumentRef, NaiveDate), Refusal> {
         let refused = |detail: &str| Err(Refusal::conflict("not_unapplied", detail));
         match source {
@@ -802,7 +815,7 @@ impl ReceivablesAccount {
         }
     }
 
-    /// A document that takes payments.
+    /// Returns the document if it can be paid.
     fn require_payable_document(&self, document_ref: DocumentRef) -> Result<&BookDocument, Refusal> {
         let document = self.known(document_ref)?;
         if document.head.kind == DocumentKind::Credit || !document.status.is_issued() {
@@ -812,10 +825,10 @@ impl ReceivablesAccount {
         Ok(document)
     }
 
-    /// An amount of the account's currency, above zero.
+    /// Parses an amount of the account's currency, which must be above zero.
     ///
     /// # Errors
-    /// [`Refusal::Invalid`] for `amount`.
+    /// Returns [`Refusal::Invalid`] for `amount`.
     pub fn amount_of(&self, text: &str) -> Result<Money, Refusal> {
         let currency = self.key.currency;
         let digits = Digits { integer: AMOUNT_DIGITS, fraction: currency.exponent() };
@@ -855,7 +868,7 @@ impl ReceivablesAccount {
     }
 }
 
-/// When a document of its family has its turn to be settled by a credit.
+/// The order in which a credit settles the documents of its family.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Turn {
     CorrectedFirst,
@@ -864,12 +877,12 @@ enum Turn {
     WrittenOff,
 }
 
-/// Whether a document bills one event due upon usage.
+/// Returns whether a document is a child invoice of an event that is due upon usage.
 fn is_child(document: &BookDocument) -> bool {
     document.head.kind == DocumentKind::Invoice && document.head.purpose == Purpose::Usage
 }
 
-/// A day from one on until tomorrow; today when left out.
+/// Returns the date if it is from `earliest` to tomorrow; the default is today, or `earliest` if that is later.
 fn date_within(
     field: &str,
     date: Option<NaiveDate>,
@@ -884,11 +897,11 @@ fn date_within(
     Err(Refusal::field(&[field], "out_of_range", format!("must be from {earliest} to {latest}")))
 }
 
-/// What is wrong with an account that was read as a whole, with Σ of its write-offs, in a sentence each: amounts below zero, copies that
-/// differ from what was applied, and the equation of billing rules 9.
+/// Returns the inconsistencies of a fully loaded account, one sentence each. `written_off` is the sum of its write-offs. Checks
+/// for negative amounts, stored sums that differ from the applications, and the equation of billing rules 9.
 ///
 /// # Errors
-/// [`Refusal::AmountOutOfRange`] when the amounts can't be held.
+/// Returns [`Refusal::AmountOutOfRange`] when an amount is out of range.
 pub fn check_account(account: &ReceivablesAccount, written_off: impl Into<MoneySum>) -> Result<Vec<String>, Refusal> {
     let written_off = written_off.into();
     let mut found = Vec::new();

@@ -1,5 +1,5 @@
-//! What isn't billed as it is priced, and the documents that put that right (billing rules 5, 7). Events, charges, edits and
-//! cancels all end here.
+//! Differences between prices and billed amounts, and the adjustments that correct them (billing rules 5, 7). Events, charges,
+//! edits and cancels all use this module.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,29 +19,29 @@ use crate::refs::{DocumentRef, LineItemId, ProductNo};
 use crate::refusal::Refusal;
 use crate::tax::TaxTreatment;
 
-/// The largest amount of a line, and of a product's lines in a service period, in minor units (billing rules 6).
+/// The maximum amount of a line, and of a product's lines in a service period, in minor units (billing rules 6).
 pub(super) const MAX_PERIOD_MINOR: i64 = 1_000_000_000_000_000;
 
-/// What of a service period's price isn't billed at the discount and the tax in force.
+/// The part of a service period's price that isn't billed at the discount and tax in force.
 pub(super) struct Unbilled {
-    /// Each line of the price, and lines that are billed and have no price.
+    /// Each line of the price, and billed lines without a price.
     pub(super) lines: Vec<UnbilledLine>,
-    /// What stands at another discount or tax, with its sum.
+    /// The amounts billed at another discount or tax.
     pub(super) misrated: Vec<(BilledKey, i64)>,
 }
 
-/// A line of a price, and what is billed of it.
+/// A line of a price with its billed amounts.
 pub(super) struct UnbilledLine {
-    /// The line with its whole price.
+    /// The line with its full price.
     pub(super) line: DocumentLine,
-    /// Whether the price has no such line: it is billed and isn't owed.
+    /// Whether the price has no such line, so that the billed amount isn't owed.
     pub(super) is_unpriced: bool,
-    /// What is billed of it at the discount and the tax in force.
+    /// The amounts billed at the discount and tax in force.
     pub(super) billed: Vec<(BilledKey, i64)>,
 }
 
 impl UnbilledLine {
-    /// The price less what is billed of it.
+    /// Returns the price less the billed amounts.
     pub(super) fn rest(&self) -> Result<Money, Refusal> {
         let currency = self.line.amount.currency();
         let billed = Money::sum(currency, self.billed.iter().map(|(_, minor)| Money::from_minor(*minor, currency)))?;
@@ -49,16 +49,16 @@ impl UnbilledLine {
     }
 }
 
-/// An amount that a family of documents has to bill, or to take back below zero.
+/// An amount that a document family must bill, or credit if it is negative.
 #[derive(Clone, Debug)]
 pub(super) struct Difference {
     /// The family.
     pub(super) family: DocumentRef,
-    /// The line, with the sign of the difference.
+    /// The line with the signed difference.
     pub(super) line: LedgerLine,
 }
 
-/// A service period that a decision concerns, as it was planned before and as it is planned now.
+/// A service period affected by a decision, with its previous and its current plan.
 #[derive(Clone, Copy)]
 pub(super) struct Revised<'c> {
     pub(super) product_no: ProductNo,
@@ -68,32 +68,33 @@ pub(super) struct Revised<'c> {
 }
 
 impl<'c> Revised<'c> {
-    /// A period whose plan stays.
+    /// Creates the value for a period whose plan doesn't change.
     pub(super) const fn planned(period: ProductPeriod<'c>) -> Self {
         Self { product_no: period.product_no, start: period.start(), was: Some(period), is: Some(period) }
     }
 
-    /// All days of the period; the first alone where neither plan has it.
+    /// Returns all days of the period; only the first day if neither plan has the period.
     fn days(&self) -> Option<Period> {
         self.is.or(self.was).map(|period| period.days()).or_else(|| Period::new(self.start, day_after(self.start)))
     }
 
-    /// The days that the period lost and gives back, or got and bills, where that is what an amount is about.
+    /// Returns the days that an amount is for: the days that the period lost, for a negative amount, or gained. Returns all
+    /// days if the end of the period didn't move accordingly.
     fn days_of(&self, amount: Money) -> Option<Period> {
         let ends = self.was.zip(self.is).map(|(was, is)| (was.days().end(), is.days().end()));
         let moved = ends.and_then(|(was, is)| if amount.minor() < 0 { Period::new(is, was) } else { Period::new(was, is) });
         moved.or(self.days())
     }
 
-    /// Whether the contract states another tax for it than before.
+    /// Returns whether the contract states a different tax than before.
     fn has_other_tax(&self) -> bool {
         self.was.zip(self.is).is_some_and(|(was, is)| was.terms.stated_tax() != is.terms.stated_tax())
     }
 }
 
 impl ContractBook {
-    /// The lines of a price, each with what is billed of it, and what is billed at another discount or tax. With `is_strict` a tax
-    /// that the contract stated and leaves to a default now has to be the one in force.
+    /// Returns the lines of a price with their billed amounts, and the amounts billed at another discount or tax. If
+    /// `is_strict` is set, a tax that the contract stated and now leaves to a default must be the tax in force.
     pub(super) fn unbilled(
         &self,
         period: &ProductPeriod<'_>,
@@ -125,14 +126,14 @@ impl ContractBook {
         Ok(Unbilled { lines, misrated })
     }
 
-    /// Whether what is billed of a period stands at the discount and the tax in force. With `is_strict` a tax that the contract
-    /// stated and leaves to a default now has to be the one in force.
+    /// Returns whether a billed amount of a period has the discount and tax in force. If `is_strict` is set, a tax that the
+    /// contract stated and now leaves to a default must be the tax in force.
     fn is_right(&self, period: &ProductPeriod<'_>, billed: &BilledKey, is_strict: bool) -> Result<bool, Refusal> {
         let is_in_force = || Ok::<_, Refusal>(billed.rates.tax == self.treatment_now(period)?);
         Ok(self.has_current_rates(billed, period.terms) && (!is_strict || billed.has_default_tax || is_in_force()?))
     }
 
-    /// Takes what stands at a discount or a tax that isn't in force any more off open adjustments: they were never issued with it.
+    /// Removes lines whose discount or tax is no longer in force from open adjustments. They were never issued.
     pub(super) fn strip_adjustments(&mut self, revised: &Revised<'_>) -> Result<(), Refusal> {
         let Some(period) = revised.is else { return Ok(()) };
         let mut stripped = Vec::new();
@@ -156,20 +157,23 @@ impl ContractBook {
         Ok(())
     }
 
-    /// The tax in force on the last day of a service period, or today if that is earlier.
+    /// Returns the tax in force on the last day of a service period, or today if that is earlier.
     fn treatment_now(&self, period: &ProductPeriod<'_>) -> Result<TaxTreatment, Refusal> {
         let today = self.as_of().map(|now| self.today(period.terms, now)).transpose()?;
         let last = period.days().last_day();
         self.treatment_on(period.terms, today.map_or(last, |today| today.min(last)))
     }
 
-    /// Everything that documents have to put right in a service period, of what is billed with these items: what stands at another
-    /// discount or tax, what is billed above the price, and where an issued document bills the period what is missing. What is
-    /// missing else a draft bills, which never takes back what others bill (billing rules 5).
+    /// Returns the corrections of a service period for items billed with `with` (billing rules 5):
+    /// - amounts billed at another discount or tax
+    /// - amounts billed above the price
+    /// - missing amounts, if an issued document bills the period
+    ///
+    /// Otherwise a draft bills the missing amounts. A draft never reverses amounts of other documents.
     pub(super) fn differences(&self, revised: &Revised<'_>, with: BillWith) -> Result<Vec<Difference>, Refusal> {
         let of_period = || self.documented().of_period(revised.product_no, revised.start);
         let Some(period) = revised.is else {
-            // It is planned no more: everything is taken back.
+            // The period is no longer planned, so everything billed is reversed.
             let billed = of_period().filter(|(key, _)| key.line.bill_with == with);
             return billed.map(|(key, minor)| self.taken_back(revised, key, minor)).collect();
         };
@@ -185,7 +189,8 @@ impl ContractBook {
         }
         let is_rerated = !differences.is_empty();
         for mut unbilled in unbilled.lines.into_iter().filter(|unbilled| unbilled.line.bill_with == with) {
-            // What children bill together stands in the place of a line's whole price, which has minimums that the draft bills.
+            // Children bill the usage price without minimums; the draft bills the minimums. So the children's price replaces
+            // the full price of the line.
             let of_children = children_price.iter().find(|line| line.line_item_id == unbilled.line.line_item_id);
             let family = if of_children.is_some() { children } else { issued };
             if let Some(line) = of_children.filter(|line| line.amount.minor() < unbilled.line.amount.minor()) {
@@ -209,7 +214,7 @@ impl ContractBook {
         Ok(differences)
     }
 
-    /// What takes back an amount where it stands.
+    /// Returns the difference that reverses a billed amount in its family.
     fn taken_back(&self, revised: &Revised<'_>, billed: &BilledKey, minor: i64) -> Result<Difference, Refusal> {
         let currency = match revised.is.or(revised.was) {
             Some(period) => period.terms.pricing.currency,
@@ -223,8 +228,8 @@ impl ContractBook {
         Ok(Difference { family, line: LedgerLine { key: line, service_period, rates, has_default_tax, usage: None, amount } })
     }
 
-    /// Takes an amount from what is billed of a line with the same sign: a family first, then the others, the latest first; in
-    /// proportion to what stands at each tax of a family.
+    /// Distributes an amount over the billed amounts of a line with the same sign. The family `first` comes first, then the
+    /// latest families. Within a family, the amount is divided in proportion to the amounts at each tax.
     fn take_from(&self, billed: &[(BilledKey, i64)], amount: i64, first: Option<DocumentRef>) -> Vec<(BilledKey, i64)> {
         let sign = amount.signum();
         let mut families: BTreeMap<DocumentRef, Vec<(&BilledKey, i64)>> = BTreeMap::new();
@@ -250,9 +255,9 @@ impl ContractBook {
         taken
     }
 
-    /// The lines on which an adjustment bills an amount, one at each tax: what the contract states, or else those at which the service
-    /// period was billed, in proportion to what stands at each (billing rules 5); of a period of which nothing is billed, the one
-    /// in force.
+    /// Returns the lines on which an adjustment bills an amount, one for each tax (billing rules 5). A tax stated by the
+    /// contract applies. Otherwise the amount is divided over the taxes at which the service period was billed, in proportion
+    /// to the billed amounts. If the period has no billed amount, the tax in force applies.
     fn spread(
         &self,
         (period, service_period): (&ProductPeriod<'_>, Period),
@@ -282,7 +287,7 @@ impl ContractBook {
             for (billed, minor) in right.iter().filter(|(billed, _)| fits(&billed.line)) {
                 *stands.entry(billed.rates.tax.clone()).or_insert(0) += minor;
             }
-            // Of the same sign, or else whatever there is above zero.
+            // Prefer sums with the sign of the amount, or else use all positive sums.
             let is_alike = |sum: &i64| sum.signum() == minor.signum();
             let sign = if stands.values().any(is_alike) { minor.signum() } else { 1 };
             stands.retain(|_, sum| sum.signum() == sign);
@@ -299,7 +304,7 @@ impl ContractBook {
                 return Ok(stands.into_keys().zip(parts).map(|(tax, part)| at(tax, true, part)).collect());
             }
         }
-        // A document that billed nothing of it still has a tax for it.
+        // A line without an amount still determines the tax.
         let on_family = self.lines().filter(|(document, _)| self.document(*document).is_some_and(|it| it.family == family));
         let of_nothing = on_family.flat_map(|(_, lines)| lines).find(|line| {
             let is_of_period = (line.key.product_no, line.key.period_start) == (period.product_no, period.start());
@@ -309,8 +314,8 @@ impl ContractBook {
         Ok(vec![at(tax.map_or_else(|| self.treatment_now(period), Ok)?, true, minor)])
     }
 
-    /// The difference that a step of the incremental price makes to a line that others than the period's own document bill: no more
-    /// is taken back than they have billed (billing rules 3).
+    /// Returns the differences of a step of the incremental price, for a line that documents other than the period's own bill.
+    /// The reversed amounts never exceed the billed amounts (billing rules 3).
     pub(super) fn step_differences(
         &self,
         period: &ProductPeriod<'_>,
@@ -326,7 +331,7 @@ impl ContractBook {
             let taken = self.take_from(&billed, -step.amount.minor(), Some(family));
             return taken.iter().map(|(billed, minor)| self.taken_back(&revised, billed, *minor)).collect();
         }
-        // Children together bill no more than the line costs with and without its minimum.
+        // The children together bill at most the line's price, both with and without its minimum.
         let same = |line: &&DocumentLine| line.key(period.product_no) == key;
         let costs = |lines: Vec<DocumentLine>| lines.iter().find(same).map_or(0, |line| line.amount.minor());
         let most = costs(children_price(&self.contract, period, self.usage())?).min(costs(self.price_of(period)?));
@@ -338,7 +343,7 @@ impl ContractBook {
         Ok(lines.into_iter().map(|line| Difference { family, line }).collect())
     }
 
-    /// A line of no amount, at what a family bills it.
+    /// Returns a line without an amount, at the rates of the family.
     pub(super) fn line_of_nothing(
         &self,
         period: &ProductPeriod<'_>,
@@ -349,7 +354,7 @@ impl ContractBook {
         Ok(self.spread((period, period.days()), key, family, amount, false)?.swap_remove(0))
     }
 
-    /// Discount and tax in force for a line of a period now, and whether the tax follows a default.
+    /// Returns the discount and tax now in force for a line of a period, and whether the tax follows a default.
     pub(super) fn rates_now(
         &self,
         line_item: Option<&LineItemId>,
@@ -359,7 +364,8 @@ impl ContractBook {
         Ok((rates, !period.terms.stated_tax().is_complete()))
     }
 
-    /// The family whose children bill the usage of a period whose own document is open; `None` where nothing of it is billed so.
+    /// Returns the family whose children bill the usage of a period whose own document is open. Returns `None` if no child
+    /// bills usage of the period.
     pub(super) fn family_of_children(&self, period: &ProductPeriod<'_>) -> Result<Option<DocumentRef>, Refusal> {
         let carrier = self.billing_document(period, BillWith::Usage);
         if !super::open::is_due_upon_usage(self, carrier, period)? {
@@ -377,7 +383,7 @@ impl ContractBook {
         Ok(parent.filter(bills))
     }
 
-    /// The invoice an adjustment of a document's usage names as its parent (billing rules 5).
+    /// Returns the invoice that is the parent of a document's adjustments (billing rules 5).
     pub(super) fn parent_for(&self, document: &BookDocument) -> Result<DocumentRef, Refusal> {
         match (document.head.kind, document.head.parent) {
             (DocumentKind::Invoice, _) => Ok(document.head.document_ref),
@@ -388,9 +394,9 @@ impl ContractBook {
         }
     }
 
-    /// Puts differences of an event or a charge on open adjustments, of each family one: on `onto`, whatever their sign, where that
-    /// is of the family, or else on the open adjustment of its parent and of the kind that their sum asks for. `parent` is the
-    /// parent in its own family, of others it is their invoice. Returns the adjustments.
+    /// Adds the differences of an event or charge to open adjustments, one for each family, and returns the adjustments. `onto`
+    /// is used for its own family, regardless of sign. Other families use the open adjustment of the parent, with the kind that
+    /// their sum requires. `parent` applies to its own family; the parent in other families is their root invoice.
     pub(super) fn adjust(
         &mut self,
         period: (ProductNo, Period),
@@ -425,9 +431,9 @@ impl ContractBook {
         Ok(adjusted)
     }
 
-    /// Puts the differences of a change of terms on adjustments (billing rules 7): per family one credit with the products whose
-    /// difference is below zero and one debit with the others, changed rates as a credit at the old and a debit at the new. The
-    /// open adjustment of that parent and kind takes them up. Returns the adjustments.
+    /// Adds the differences of changed terms to adjustments, and returns the adjustments (billing rules 7). Each family gets
+    /// one credit with the products whose difference is negative, and one debit with the others. Changed rates are credited at
+    /// the old rates and debited at the new rates. Open adjustments of the same parent and kind are extended.
     pub(super) fn adjust_terms(
         &mut self,
         differences: Vec<Difference>,
@@ -460,7 +466,7 @@ impl ContractBook {
         Ok(adjusted)
     }
 
-    /// The open adjustment of a parent and kind, opened where there is none.
+    /// Returns the open adjustment of a parent and kind, and opens it if needed.
     pub(super) fn adjustment(
         &mut self,
         parent: DocumentRef,
@@ -494,7 +500,7 @@ impl ContractBook {
         period.is_none_or(|period| period.period.nominal() != days)
     }
 
-    /// Adds lines to an open adjustment; its period then reaches from the first day it corrects to the last.
+    /// Adds lines to an open adjustment. Its period is extended to include the corrected days.
     pub(super) fn collect(
         &mut self,
         document_ref: DocumentRef,
@@ -515,12 +521,12 @@ impl ContractBook {
         if head != self.require_document(document_ref)?.head {
             self.put(Entry::Redrawn(Box::new(head)))?;
         }
-        // Amounts that can't be added up refuse the change.
+        // The call rejects the change if the amounts can't be added up.
         self.content(document_ref)?;
         Ok(())
     }
 
-    /// Refuses a price of a period that is too large, where it isn't less than it was (billing rules 6).
+    /// Refuses a period's price that is above the limit, unless the price isn't above the previous one (billing rules 6).
     pub(super) fn require_in_range(&self, before: &[DocumentLine], after: &[DocumentLine]) -> Result<(), Refusal> {
         let amount_of = |lines: &[DocumentLine], like: &DocumentLine| {
             let same = lines.iter().find(|line| (&line.line_item_id, line.bill_with) == (&like.line_item_id, like.bill_with));
@@ -536,7 +542,8 @@ impl ContractBook {
     }
 }
 
-/// Notes on differences by how much quantities changed, on the first of each line; where there is none, on one of no amount.
+/// Adds changed quantities to the differences, on the first difference of each line. A line without a difference gets one
+/// without an amount.
 pub(super) fn with_quantities(
     mut differences: Vec<Difference>,
     family: DocumentRef,
@@ -552,7 +559,7 @@ pub(super) fn with_quantities(
     differences
 }
 
-/// Parts of an amount in proportion to weights, which aren't below zero; they make the whole amount.
+/// Divides an amount in proportion to non-negative weights. The parts add up to the amount.
 fn in_proportion(amount: i64, weights: &[i64]) -> Vec<i64> {
     let total: i128 = weights.iter().map(|weight| i128::from(*weight)).sum();
     if total == 0 {
@@ -562,21 +569,21 @@ fn in_proportion(amount: i64, weights: &[i64]) -> Vec<i64> {
     for weight in weights {
         reached += i128::from(*weight);
         let until = i128::from(amount) * reached / total;
-        // It lies between nothing and the amount.
+        // The value is between zero and the amount, so the conversion can't fail.
         parts.push(i64::try_from(until - given).unwrap_or_default());
         given = until;
     }
     parts
 }
 
-/// From the first day that lines bill or give back to the last; `None` without lines.
+/// Returns the days from the first to the last billed or credited day of the lines; `None` without lines.
 fn reach(lines: &[LedgerLine]) -> Option<Period> {
     let start = lines.iter().map(|line| line.service_period.start()).min()?;
     let end = lines.iter().map(|line| line.service_period.end()).max()?;
     Period::new(start, end)
 }
 
-/// Whether lines change no amount.
+/// Returns whether all lines have a zero amount.
 pub(super) fn no_amount(lines: &[LedgerLine]) -> bool {
     lines.iter().all(|line| line.amount.minor() == 0)
 }

@@ -1,6 +1,7 @@
-//! What a customer owes an entity in a currency, by which document: payments, applications, write-offs (billing rules 9).
+//! Receivables: the amounts that a customer owes an entity in a currency, with payments, applications and write-offs (billing
+//! rules 9).
 //!
-//! These are values; what happens to them is decided by [`ledger::receive`](crate::ledger::receivables).
+//! This module holds the values. [`ledger::receivables`](crate::ledger::receivables) decides their changes.
 
 mod statement;
 
@@ -15,26 +16,26 @@ use crate::money::{Currency, Money, MoneyError, MoneySum};
 use crate::refs::{ApplicationRef, CustomerId, DocumentRef, EntityRef, PaymentRef, WriteOffRef};
 use crate::text::OneLine;
 
-/// Names an account: one customer's with one entity in one currency.
+/// The key of a receivables account: a customer, an entity and a currency.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountKey {
-    /// Who pays.
+    /// The customer who pays.
     pub customer_id: CustomerId,
-    /// Who bills.
+    /// The entity that bills.
     pub entity_ref: EntityRef,
-    /// The currency of all its amounts.
+    /// The currency of all amounts.
     pub currency: Currency,
 }
 
 impl AccountKey {
-    /// The account that a document belongs to.
+    /// Returns the key of the account that a document belongs to.
     pub fn of(document: &BookDocument) -> Self {
         let head = &document.head;
         Self { customer_id: head.customer_id, entity_ref: head.entity_ref.clone(), currency: head.currency }
     }
 }
 
-/// Where money comes from that is applied to documents or refunded.
+/// The source of money that is applied to documents or refunded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ApplicationSource {
     /// An issued credit.
@@ -43,47 +44,47 @@ pub enum ApplicationSource {
     Payment(PaymentRef),
 }
 
-/// Which way money went.
+/// The direction of a payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PaymentKind {
-    /// From the customer.
+    /// A payment from the customer.
     Payment,
-    /// To the customer, out of a credit or a payment.
+    /// A refund to the customer, from a credit or a payment.
     Refund(ApplicationSource),
 }
 
-/// A payment or a refund, as it was recorded.
+/// A recorded payment or refund.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payment {
-    /// Its reference.
+    /// The payment's reference.
     pub payment_ref: PaymentRef,
-    /// Which way.
+    /// The direction.
     pub kind: PaymentKind,
-    /// The document it was recorded on; of a refund the credit, or the document of the payment it is of.
+    /// The document that the payment was recorded on. For a refund, the credit, or the document of the refunded payment.
     pub document_ref: DocumentRef,
-    /// Above zero.
+    /// The amount, above zero.
     pub amount: Money,
-    /// When.
+    /// The date of payment.
     pub paid_date: NaiveDate,
     /// The payer's or the bank's reference.
     pub reference: Option<OneLine>,
-    /// How it was paid.
+    /// The payment method.
     pub method: Option<OneLine>,
-    /// What of a payment is applied to documents or refunded.
+    /// The amount of a payment that is applied to documents or refunded.
     pub used: Money,
-    /// When it bounced, and why.
+    /// The reversal, if the payment or refund was reversed.
     pub reversal: Option<Reversal>,
-    /// When it was recorded.
+    /// The time of recording.
     pub recorded_at: Timestamp,
-    /// Who recorded it.
+    /// The actor who recorded it.
     pub recorded_by: Actor,
 }
 
 impl Payment {
-    /// What of it is neither applied nor refunded: nothing of a refund, nor of one that was reversed.
+    /// Returns the amount that is neither applied nor refunded. It is zero for a refund and for a reversed payment.
     ///
     /// # Errors
-    /// [`MoneyError`] on overflow.
+    /// Returns [`MoneyError`] on overflow.
     pub fn unapplied(&self) -> Result<Money, MoneyError> {
         match (self.kind, &self.reversal) {
             (PaymentKind::Payment, None) => self.amount.checked_sub(self.used),
@@ -92,79 +93,79 @@ impl Payment {
     }
 }
 
-/// A payment or a refund that didn't hold: bounced, charged back, recorded by mistake.
+/// The reversal of a payment or refund, for example after a bounce, a chargeback or a recording error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reversal {
-    /// When.
+    /// The date of the reversal.
     pub date: NaiveDate,
-    /// Why.
+    /// The reason.
     pub reason: Option<OneLine>,
-    /// When that was recorded.
+    /// The time of recording.
     pub recorded_at: Timestamp,
-    /// Who recorded it.
+    /// The actor who recorded it.
     pub recorded_by: Actor,
 }
 
-/// An amount of a credit or a payment that settles a document.
+/// An amount of a credit or payment that settles a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Application {
-    /// Its reference.
+    /// The application's reference.
     pub application_ref: ApplicationRef,
-    /// Where it comes from.
+    /// The source of the amount.
     pub from: ApplicationSource,
-    /// What it settles.
+    /// The settled document.
     pub to: DocumentRef,
-    /// Above zero.
+    /// The amount, above zero.
     pub amount: Money,
-    /// The day it counts from.
+    /// The effective date.
     pub date: NaiveDate,
-    /// When it was applied.
+    /// The time of recording.
     pub recorded_at: Timestamp,
-    /// Who applied it.
+    /// The actor who recorded it.
     pub recorded_by: Actor,
 }
 
-/// An amount that was written off a document, or below zero: one by which that was lessened.
+/// An amount written off from a document, or a reduction of a write-off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteOff {
-    /// Its reference.
+    /// The write-off's reference.
     pub write_off_ref: WriteOffRef,
     /// The document.
     pub document_ref: DocumentRef,
-    /// The amount; below zero where it lessens what was written off.
+    /// The amount; negative for a reduction of a write-off.
     pub amount: Money,
-    /// When.
+    /// The date of the write-off.
     pub date: NaiveDate,
-    /// Why.
+    /// The reason.
     pub reason: Option<OneLine>,
-    /// When it was recorded.
+    /// The time of recording.
     pub recorded_at: Timestamp,
-    /// Who recorded it.
+    /// The actor who recorded it.
     pub recorded_by: Actor,
 }
 
-/// What a customer owes an entity in a currency.
+/// The balance of a customer with an entity in a currency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Balance {
-    /// Who bills.
+    /// The entity that bills.
     pub entity_ref: EntityRef,
-    /// What is left to pay of its documents.
+    /// The amount due of the documents.
     pub due: MoneySum,
-    /// What of it should have been paid before today.
+    /// The part of the amount due whose due date is before today.
     pub overdue: MoneySum,
-    /// What of credits and payments is neither applied nor refunded.
+    /// The amount of credits and payments that is neither applied nor refunded.
     pub unapplied: MoneySum,
-    /// What was given up on.
+    /// The amount written off.
     pub written_off: MoneySum,
 }
 
-/// The rows an account is made of. What a decision doesn't ask for need not be there.
+/// The rows of an account. Rows that a decision doesn't need may be absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountRows {
     /// Issued documents.
     pub documents: Vec<BookDocument>,
     /// Payments and refunds.
     pub payments: Vec<Payment>,
-    /// Applications that weren't taken back.
+    /// Applications that aren't reversed.
     pub applications: Vec<Application>,
 }

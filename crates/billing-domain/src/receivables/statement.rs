@@ -1,4 +1,4 @@
-//! A customer's statement: what was owed, what happened day by day, what is owed (billing rules 9).
+//! Customer statements: opening balance, entries by day and closing balance (billing rules 9).
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::document::numbering::DocumentNumber;
 use crate::money::{Currency, Money, MoneyError, MoneySum};
 use crate::refs::{DocumentRef, EntityRef, PaymentRef};
 
-/// What changed what is owed.
+/// The kind of a statement entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StatementKind {
     /// An invoice was issued.
@@ -17,64 +17,64 @@ pub enum StatementKind {
     Debit,
     /// A credit was issued.
     Credit,
-    /// An issued document was voided: the opposite of its entry, which stays.
+    /// An issued document was voided. The entry cancels out the document's entry, which remains.
     Void,
-    /// A payment came.
+    /// A payment was recorded.
     Payment,
-    /// A payment or a credit was paid out.
+    /// A payment or credit was refunded.
     Refund,
-    /// A payment or a refund bounced.
+    /// A payment or refund was reversed.
     Reversal,
-    /// An amount was given up on, or that was lessened.
+    /// An amount was written off, or a write-off was reduced.
     WriteOff,
 }
 
-/// One change of what is owed.
+/// A change of the amount owed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatementEntry {
-    /// Who bills.
+    /// The entity that bills.
     pub entity_ref: EntityRef,
-    /// When: the day of issue, void, payment or reversal.
+    /// The date of issue, void, payment or reversal.
     pub date: NaiveDate,
-    /// What.
+    /// The kind of the change.
     pub kind: StatementKind,
-    /// The document it stands on.
+    /// The document that the change belongs to.
     pub document_ref: DocumentRef,
-    /// That document's number.
+    /// The document's number.
     pub document_number: DocumentNumber,
-    /// The payment or refund, of one.
+    /// The payment or refund, for an entry of one.
     pub payment_ref: Option<PaymentRef>,
-    /// By how much; below zero where it lowers what is owed.
+    /// The change; negative if it reduces the amount owed.
     pub amount: Money,
 }
 
-/// An entry, and what is owed after it.
+/// A statement entry with the balance after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatementLine {
     /// The entry.
     pub entry: StatementEntry,
-    /// What is owed after it.
+    /// The amount owed after the entry.
     pub balance: MoneySum,
 }
 
-/// What happened to one account.
+/// The statement of one account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountStatement {
-    /// Who bills.
+    /// The entity that bills.
     pub entity_ref: EntityRef,
-    /// What was owed before the first day.
+    /// The amount owed before the first day.
     pub opening_balance: MoneySum,
-    /// What changed it, by day.
+    /// The entries by day.
     pub lines: Vec<StatementLine>,
-    /// What is owed after the last day.
+    /// The amount owed after the last day.
     pub closing_balance: MoneySum,
 }
 
-/// Puts entries of one customer in order, account by account: by day, then as they came. Those before
-/// `from` make the opening balance, those after `to` are left out.
+/// Creates the statements of one customer's entries, one for each account, sorted by day and then by input order. Entries
+/// before `from` form the opening balance; entries after `to` are omitted.
 ///
 /// # Errors
-/// [`MoneyError`] when a balance can't be held.
+/// Returns [`MoneyError`] when a balance is out of range.
 pub fn statement(
     entries: Vec<StatementEntry>,
     from: Option<NaiveDate>,

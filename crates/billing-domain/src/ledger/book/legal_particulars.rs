@@ -1,4 +1,4 @@
-//! What a book's documents say as legal papers (billing rules 10): bank accounts, exchange rates, categories of tax.
+//! Legal particulars of a book's documents (billing rules 10): bank accounts, exchange rates and tax categories.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,30 +19,30 @@ use crate::refs::{BankAccountRef, DocumentRef, EntityRef, ProductNo};
 use crate::refusal::Refusal;
 use crate::tax::{ExchangeRate, TaxCategory, TaxInCurrency, mixes_untaxable};
 
-/// What an exchange rate is asked for: a document's currency, its entity's for tax, and the day that it counts on.
+/// The key of an exchange rate: the document's currency, the entity's tax currency and the date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CurrencyPair {
     /// The document's currency.
     pub from: Currency,
-    /// The currency that its entity accounts for tax in.
+    /// The entity's tax currency.
     pub to: Currency,
-    /// The day.
+    /// The date of the rate.
     pub on: NaiveDate,
 }
 
 impl ContractBook {
-    /// Takes up which of the bank accounts that it asked for are there.
+    /// Records the result of loading bank accounts. Accounts in `asked` that aren't in `found` don't exist.
     pub fn set_bank_accounts(&mut self, asked: Vec<BankAccountRef>, found: Vec<BankAccount>) {
         self.bank_accounts.extend(asked.into_iter().map(|account_ref| (account_ref, None)));
         self.bank_accounts.extend(found.into_iter().map(|account| (account.account_ref, Some(account.profile))));
     }
 
-    /// Takes up what it asked for of a pair of currencies.
+    /// Records the result of loading the exchange rate of a currency pair.
     pub fn set_exchange_rate(&mut self, pair: CurrencyPair, rate: Option<ExchangeRate>) {
         self.exchange_rates.push((pair, rate));
     }
 
-    /// Puts the number that a document's parent is given now where the document names it.
+    /// Sets the newly assigned number of a document's parent in the legal particulars that name it.
     pub(super) fn name_corrected(
         &self,
         document_ref: DocumentRef,
@@ -56,8 +56,8 @@ impl ContractBook {
         }
     }
 
-    /// The rate that the taxes of a document in a currency are converted with into its entity's own: `None` where these are the
-    /// same, `Some(None)` where no rate is known.
+    /// Returns the rate that converts a document's taxes into the entity's tax currency. Returns `None` if both currencies are
+    /// equal, and `Some(None)` if no rate is known.
     pub(in crate::ledger) fn rate_of_exchange(
         &self,
         entity_ref: &EntityRef,
@@ -68,7 +68,7 @@ impl ContractBook {
         Ok(own.map(|to| known(to).and_then(|(_, rate)| *rate)))
     }
 
-    /// What a document says now as a legal paper (billing rules 10), its taxes converted with a rate.
+    /// Returns the current legal particulars of a document (billing rules 10), with taxes converted at a rate.
     pub(in crate::ledger) fn paper_of(
         &self,
         head: &DocumentHead,
@@ -89,8 +89,8 @@ impl ContractBook {
         Ok(LegalParticulars::of(&self.customer, self.entity(&head.entity_ref)?, facts))
     }
 
-    /// The issued document that a document corrects; of an invoice that is open the first and the last of its children that bill the
-    /// same.
+    /// Returns the issued document that a document corrects. If the parent is an open invoice, returns the first and last of
+    /// its children that bill the same lines.
     fn corrected_by(&self, head: &DocumentHead) -> Option<(CorrectedDocument, Option<CorrectedDocument>)> {
         let parent = self.documents.get(&head.parent?).filter(|_| is_correction(head.kind, head.purpose))?;
         let corrected = |document: &BookDocument| {
@@ -105,7 +105,7 @@ impl ContractBook {
         Some((named(first)?, named(last).filter(|_| first != last)))
     }
 
-    /// The first and the last of the issued documents of the family of an open invoice that bill what an adjustment corrects.
+    /// Returns the first and last issued child of an open invoice that bill lines that an adjustment corrects.
     fn children_corrected_by(&self, adjustment: DocumentRef) -> Option<(DocumentRef, DocumentRef)> {
         let lines = self.lines.get(&adjustment)?;
         let is_same = |line: &LedgerLine| lines.iter().any(|corrected| corrected.key == line.key);
@@ -118,8 +118,8 @@ impl ContractBook {
         Some((first, children.last().unwrap_or(first)))
     }
 
-    /// The first and the last child of each service period whose own document is open, as far as the book doesn't hold them: what
-    /// corrects several names them (billing rules 3).
+    /// Returns the first and last child of each service period whose own document is open, if the book doesn't hold them. A
+    /// document that corrects several children names these two (billing rules 3).
     pub fn outer_children(&self) -> BTreeSet<DocumentRef> {
         let mut outer: BTreeMap<(ProductNo, NaiveDate), (DocumentRef, DocumentRef)> = BTreeMap::new();
         for (child, lines) in self.lines().filter(|(document_ref, _)| !self.documents.contains_key(document_ref)) {
@@ -138,8 +138,7 @@ impl ContractBook {
         outer.into_values().flat_map(|(first, last)| [first, last]).collect()
     }
 
-    /// The bank accounts that its drafts, its terms and its parties name, and `also` these, of which it doesn't know whether they
-    /// are there.
+    /// Returns the bank accounts that must still be loaded: those named by drafts, terms and parties, and those in `also`.
     pub fn missing_bank_accounts(&self, also: impl IntoIterator<Item = BankAccountRef>) -> Vec<BankAccountRef> {
         let terms = self.contract.products.iter().flat_map(ContractProduct::terms).map(|terms| &terms.payment);
         let parties = self.entities.iter().map(|entity| &entity.profile.payment).chain([&self.customer.profile.payment]);
@@ -150,7 +149,7 @@ impl ContractBook {
         Vec::from_iter(unknown)
     }
 
-    /// The pairs of currencies, a document's and its entity's for tax, that it doesn't know the rate of on the day of an instant.
+    /// Returns the currency pairs whose rate on the day of an instant must still be loaded.
     pub fn missing_exchange_rates(&self, now: Timestamp) -> Vec<CurrencyPair> {
         let terms = self.contract.products.iter().flat_map(ContractProduct::terms);
         let of_terms = terms.map(|terms| (&terms.entity_ref, terms.pricing.currency));
@@ -167,11 +166,11 @@ impl ContractBook {
         unknown
     }
 
-    /// Refuses a contract that would put what isn't subject to tax on one document with what is (billing rules 10), where the
-    /// contract of the book doesn't already.
+    /// Refuses a contract that would bill items not subject to tax on one document with other items (billing rules 10). A
+    /// contract that already does so before the change is accepted.
     ///
     /// # Errors
-    /// [`Refusal::Invalid`] `o_stands_alone`.
+    /// Returns [`Refusal::Invalid`] `o_stands_alone`.
     pub(in crate::ledger) fn require_apart(&self, contract: &Contract, before: Option<&Contract>) -> Result<(), Refusal> {
         let is_mixed = |contract: &Contract| self.mixes(contract);
         if !is_mixed(contract)? || before.map(is_mixed).transpose()?.unwrap_or(false) {
@@ -182,7 +181,7 @@ impl ContractBook {
         Err(Refusal::field(&["products"], "o_stands_alone", detail))
     }
 
-    /// Whether products that documents bill together are in category O and in another.
+    /// Returns whether products that one document bills mix tax category O with another category.
     fn mixes(&self, contract: &Contract) -> Result<bool, Refusal> {
         let mut categories: Vec<(&ContractProduct, &ProductTerms, TaxCategory)> = Vec::new();
         for product in &contract.products {

@@ -520,17 +520,21 @@ impl Model {
         }
         let mut changed = Product { whole: merged, ..next.clone() };
         changed.count_periods();
-        // What structures documents changes only from a period of which nothing is issued.
-        let restructured = product.periods.iter().find(|period| {
-            changed
-                .whole
-                .iter()
-                .find(|stretch| stretch.from <= period.start && period.start < stretch.to)
-                .is_some_and(|stretch| stretch.terms.structure() != period.terms.structure())
-        });
-        if let Some(period) = restructured {
-            let from_there = |(no, start): &(u16, Date)| *no == product.no && *start >= period.start;
-            if facts.issued.contains(&(product.no, period.start)) {
+        // What structures documents changes only from a period of which nothing is issued. A period that was left out and comes
+        // back counts, too: its document is issued.
+        let structure_at = |product: &Product, day: Date| {
+            let stretch = product.whole.iter().find(|stretch| stretch.from <= day && day < stretch.to);
+            stretch.map(|stretch| stretch.terms.structure())
+        };
+        let issued = facts.issued.iter().filter(|(no, _)| *no == product.no).map(|(_, start)| *start);
+        let starts: BTreeSet<Date> = product.periods.iter().map(|period| period.start).chain(issued).collect();
+        let is_restructured = |start: &&Date| {
+            let after = structure_at(&changed, **start);
+            after.is_some() && structure_at(product, **start).is_some_and(|before| after != Some(before))
+        };
+        if let Some(restructured) = starts.iter().find(is_restructured) {
+            let from_there = |(no, start): &(u16, Date)| *no == product.no && start >= restructured;
+            if facts.issued.contains(&(product.no, *restructured)) {
                 return Verdict::Refuse("not_retroactive");
             }
             if facts.issued.iter().any(from_there) {
