@@ -51,7 +51,7 @@ fn a_new_password_is_shown_once_and_ends_what_the_old_one_began(database: &Datab
     let server = Server::start(database);
     let before = Client::admin(&server);
     let said = binary::succeed(database, &["admin", "reset-password", "--email", ADMIN_EMAIL]);
-    let password = said.lines().find_map(|line| line.strip_prefix("Password, shown this once: ")).expect("a password");
+    let password = said.lines().find_map(|line| line.strip_prefix("Password (shown only once): ")).expect("a password");
     assert_eq!(said.matches(password).count(), 1, "{said}");
     assert!(!is_logged_in(&before));
     assert_eq!(log_in(&server, ADMIN_EMAIL, ADMIN_PASSWORD).status, 401);

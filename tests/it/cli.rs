@@ -89,7 +89,7 @@ fn a_wrong_setting_ends_with_code_2_and_one_sentence() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let server = Server::start(&database);
-    assert!(server.stdout().contains("Made organization"), "no refused start made anything: {}", server.stdout());
+    assert!(server.stdout().contains("Console: "), "no refused start made anything: {}", server.stdout());
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn the_help_says_what_it_is_and_what_comes_first() {
     for flag in ["-h", "--help"] {
         let help = binary::run(&[flag], &[]);
         assert_eq!((help.code, help.made()), (Some(0), Vec::new()), "{help:?}");
-        for words in ["takes usage events", "usage-billing demo ", "usage-billing serve --sample ", "admin reset-password"] {
+        for words in ["records usage events", "usage-billing demo ", "usage-billing serve --sample ", "admin reset-password"] {
             assert!(help.stdout.contains(words), "{words} in {}", help.stdout);
         }
     }
@@ -317,7 +317,7 @@ fn a_port_in_use_ends_the_start_before_anything_is_made(database: &Database) {
     drop(taken);
 
     let server = Server::start_in(database, &[], &[]);
-    assert!(server.stdout().contains("Made organization default and its administrator admin@example.com."));
+    assert!(server.stdout().contains("/console. Log in as admin@example.com."));
 }
 
 fn an_organization_or_an_administrator_is_made_once(database: &Database) {
@@ -335,7 +335,7 @@ fn an_organization_or_an_administrator_is_made_once(database: &Database) {
     second(&create);
     second(&["admin", "create", "--organization", "default", "--email", "ME@other.example"]);
     let password =
-        printed.lines().find_map(|line| line.strip_prefix("Password, shown this once: ")).expect("a generated password");
+        printed.lines().find_map(|line| line.strip_prefix("Password (shown only once): ")).expect("a generated password");
     let admin = Client::log_in_admin(&server, "me@other.example", password);
     let entity = catalog::only(admin.get("/api/entities/filter").ok());
     let said = ["name", "number_prefix", "timezone", "default"].map(|field| entity[field].to_string());

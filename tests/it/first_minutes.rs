@@ -22,13 +22,13 @@ fn mode(path: &Path) -> u32 {
 fn a_password_is_printed_at_a_terminal_alone(database: &Database) {
     let server = Server::start_in(database, &[], &[]);
     let printed = server.stdout();
-    let advice = printed.lines().find(|line| line.contains("shown at a terminal only")).expect("what to do");
+    let advice = printed.lines().find(|line| line.contains("printed only to a terminal")).expect("what to do");
     let (_, command) = advice.split_once("admin reset-password").expect("the command");
     let arguments: Vec<&str> = ["admin", "reset-password"].into_iter().chain(command.split_whitespace()).collect();
     let said = binary::succeed(database, &arguments);
-    let password = said.lines().find_map(|line| line.strip_prefix("Password, shown this once: ")).expect("a password");
+    let password = said.lines().find_map(|line| line.strip_prefix("Password (shown only once): ")).expect("a password");
     Client::log_in_admin(&server, ADMIN_EMAIL, password);
-    assert!(!printed.contains("shown this once") && !server.stderr().contains("password"), "{printed}");
+    assert!(!printed.contains("shown only once") && !server.stderr().contains("password"), "{printed}");
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn at_a_terminal_the_first_password_is_printed_and_works() {
         std::thread::sleep(Duration::from_millis(100));
         let text = std::fs::read_to_string(&transcript).unwrap_or_default();
         let mut lines = text.lines().filter(|_| text.contains("is ready at"));
-        lines.find_map(|line| line.strip_prefix("Administrator's password, shown this once: ").map(str::to_owned))
+        lines.find_map(|line| line.strip_prefix("Password (shown only once): ").map(str::to_owned))
     });
     let children = format!("/proc/{0}/task/{0}/children", running.id());
     let process = std::fs::read_to_string(children).expect("the server's process").trim().to_owned();
@@ -77,7 +77,7 @@ fn a_later_start_prints_calls_that_make_an_api_key() {
     let server = Server::start(&database);
     let printed = server.stdout();
     assert!(
-        printed.contains("For an API key") && printed.contains("admin reset-password --email admin@example.com"),
+        printed.contains("To create an API key") && printed.contains("admin reset-password --email admin@example.com"),
         "{printed}"
     );
     let calls: Vec<&str> = printed.lines().filter(|line| line.starts_with("  ")).collect();

@@ -63,12 +63,12 @@ fn told(recorded: u64, already_there: u64, refused: u64, documents: &[&str]) -> 
     let known = match recorded + already_there {
         0 => String::new(),
         known => format!(
-            "Without an idempotency_key, known by the file's name and their lines: {known}. In a file of another name they count \
-             again.\n"
+            "Lines without an idempotency_key: {known}. They are identified by file name and line number, so a file with another \
+             name records them again.\n"
         ),
     };
     let documents: String = documents.iter().map(|document| format!("{document}\n")).collect();
-    format!("Events recorded: {recorded}; already there: {already_there}; refused: {refused}.\n{known}{documents}")
+    format!("Events recorded: {recorded}; duplicates: {already_there}; rejected: {refused}.\n{known}{documents}")
 }
 
 fn a_file_is_imported_once_however_often_it_is_run(database: &Database) {
@@ -89,7 +89,7 @@ fn a_file_is_imported_once_however_often_it_is_run(database: &Database) {
     let file = files.put("usage.ndjson", lines.join("\n") + "\n\n");
     let second = import(database, &file, &[]);
     assert_eq!((second.code, second.stdout), (Some(1), told(3, 2499, 1, &["UB-INV-1 of acme, EUR: 3 events"])));
-    assert!(second.stderr.contains("lines rejected: 1"), "{}", second.stderr);
+    assert!(second.stderr.contains("1 lines were rejected"), "{}", second.stderr);
     let rejected = rejects(&file);
     assert_eq!((rejected.len(), rejected[0].0, &rejected[0].2), (1, 2, &lines[1]));
     assert!(rejected[0].1.contains("imported before and said something else"), "{}", rejected[0].1);
@@ -262,11 +262,11 @@ fn a_dry_run_tells_what_a_run_would_do_and_stores_nothing(database: &Database) {
     let dry = import(database, &file, &flags(&["--dry-run"]));
 
     assert_eq!((events(), documents(), usage(&client, &contract)), before, "nothing is stored");
-    let known =
-        "Without an idempotency_key, known by the file's name and their lines: 6. In a file of another name they count again.";
-    let counts = "8; already there: 2; refused: 3.";
+    let known = "Lines without an idempotency_key: 6. They are identified by file name and line number, so a file with another name \
+                 records them again.";
+    let counts = "8; duplicates: 2; rejected: 3.";
     let expected = format!(
-        "Nothing is stored by a dry run. Events that would be recorded: {counts}\n{known}\nUB-INV-1 of acme, EUR: 6 events\n\
+        "Dry run, nothing is stored. Events to record: {counts}\n{known}\nUB-INV-1 of acme, EUR: 6 events\n\
          a new document of globex, EUR: 2 events\n"
     );
     assert_eq!((dry.code, dry.stdout), (Some(1), expected), "{}", dry.stderr);
@@ -278,7 +278,7 @@ fn a_dry_run_tells_what_a_run_would_do_and_stores_nothing(database: &Database) {
     assert_eq!((run.code, run.stdout), (Some(1), expected), "a dry run keeps no key");
     assert_eq!(rejects(&file), rejected);
     let again = import(database, &file, &flags(&["--dry-run"]));
-    assert!(again.stdout.contains("would be recorded: 0; already there: 10; refused: 3."), "{}", again.stdout);
+    assert!(again.stdout.contains("Events to record: 0; duplicates: 10; rejected: 3."), "{}", again.stdout);
 }
 
 fn a_usage_report_is_imported_as_nothing_new_whatever_became_of_its_events(database: &Database) {
@@ -298,7 +298,7 @@ fn a_usage_report_is_imported_as_nothing_new_whatever_became_of_its_events(datab
 
     for report in &reports {
         let finished = import(database, report, &[]);
-        let expected = "Events recorded: 0; already there: 3; refused: 0.\n";
+        let expected = "Events recorded: 0; duplicates: 3; rejected: 0.\n";
         assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), expected), "{}", finished.stderr);
     }
 
@@ -306,13 +306,13 @@ fn a_usage_report_is_imported_as_nothing_new_whatever_became_of_its_events(datab
     let foreign = fs::read_to_string(&reports[0]).expect("a report").replace(&edited, "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b");
     let file = files.put("foreign.csv", foreign);
     let finished = import(database, &file, &[]);
-    assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), "Events recorded: 0; already there: 2; refused: 1.\n"));
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), "Events recorded: 0; duplicates: 2; rejected: 1.\n"));
     assert!(rejects(&file)[0].1.starts_with("event_ref must be the reference of an existing event"), "{}", rejects(&file)[0].1);
 
     // A row without a reference is a new event, and the columns of the report's keys are its report data.
     let appended = format!("{},{},acme,,api-calls,,16,,hello,9,us\r\n", report("csv"), when::now());
     let finished = import(database, &files.put("appended.csv", appended), &[]);
-    assert!(finished.stdout.starts_with("Events recorded: 1; already there: 2; refused: 0.\n"), "{}", finished.stdout);
+    assert!(finished.stdout.starts_with("Events recorded: 1; duplicates: 2; rejected: 0.\n"), "{}", finished.stdout);
     let last = client.get("/api/usage/event/filter").ok()[2]["additional_report_data"].clone();
     assert_eq!(last, json!({"note": "hello", "quantity": "9", "region": "us"}));
 }

@@ -46,7 +46,7 @@ fn a_file_goes_once_whichever_door_it_takes(database: &Database) {
     let path = directory.path().join("usage.csv");
     fs::write(&path, &file).expect("a file");
     let imported = binary::succeed(database, &["import", path.to_str().expect("a path")]);
-    assert_eq!(imported, "Events recorded: 2; already there: 0; refused: 0.\nUB-INV-1 of acme, EUR: 2 events\n");
+    assert_eq!(imported, "Events recorded: 2; duplicates: 0; rejected: 0.\nUB-INV-1 of acme, EUR: 2 events\n");
 
     let result = send(&client, "", CSV, file).ok();
     assert_eq!(counts(&result), [0, 2, 0, 0]);
@@ -97,7 +97,7 @@ fn lines_without_keys_are_known_by_the_files_name(database: &Database) {
     let path = directory.path().join("a.csv");
     fs::write(&path, &file).expect("a file");
     let imported = binary::succeed(database, &["import", path.to_str().expect("a path")]);
-    assert!(imported.starts_with("Events recorded: 0; already there: 2; refused: 0.\n"), "{}", imported);
+    assert!(imported.starts_with("Events recorded: 0; duplicates: 2; rejected: 0.\n"), "{}", imported);
     assert_eq!(counts(&named("b.csv")), [2, 0, 0, 2]);
     assert_eq!(usage(&client, &contract), json!(4));
     let changed = send(&client, "?name=a.csv", CSV, file.replace("calls,1", "calls,2")).ok();

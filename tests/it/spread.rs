@@ -138,8 +138,11 @@ fn everything_is_carried_out_on_a_cluster() {
     };
     let database = Database::there(&url);
     let said = binary::succeed(&database, &["migrate", "--distribute"]);
-    assert!(said.contains("Spread "), "the database isn't empty, or has no extension: {said}");
-    assert_eq!(binary::succeed(&database, &["migrate", "--distribute"]), "The schema is up to date.\nAll tables are spread.\n");
+    assert!(said.contains("Distributed "), "the database isn't empty, or has no extension: {said}");
+    assert_eq!(
+        binary::succeed(&database, &["migrate", "--distribute"]),
+        "The schema is up to date.\nAll tables are distributed.\n"
+    );
     carry_everything_out(&database);
 }
 

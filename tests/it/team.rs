@@ -497,7 +497,8 @@ fn a_key_gives_way_to_its_successor(database: &Database) {
     // On the command line, too, on the command line's own clock.
     let other = admin.generate_key(&json!({"name": "meter"}));
     let said = binary::succeed(database, &["key", "rotate", "--key", &other.api_key, "--overlap-hours", "720"]);
-    let password = said.lines().find_map(|line| line.strip_prefix("Password, shown this once: ")).expect("a password").to_owned();
+    let password =
+        said.lines().find_map(|line| line.strip_prefix("Password (shown only once): ")).expect("a password").to_owned();
     let listed = binary::succeed(database, &["key", "list"]);
     let row = listed
         .lines()

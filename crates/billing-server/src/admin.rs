@@ -22,7 +22,7 @@ pub(crate) fn admin(command: AdminCommand) -> CommandResult<()> {
             let services = &composition::offline(composition::open_migrated(&store)?, Arc::new(SystemClock))?;
             with_password(services, password, |password| {
                 let made = create_administrator(services, &organization, &email, role, password)?;
-                Ok(format!("Made administrator {} ({}), {}.", made.email, made.admin_ref, made.role))
+                Ok(format!("Created administrator {} ({}) with the role {}.", made.email, made.admin_ref, made.role))
             })
         }
         AdminCommand::List { organization, store } => {
@@ -31,11 +31,11 @@ pub(crate) fn admin(command: AdminCommand) -> CommandResult<()> {
         }
         AdminCommand::Disable(AdminSelector { email, store }) => {
             let disabled = disable_administrator(&present(&store)?, &email)?;
-            say(&format!("Administrator {} can't log in any more; all sessions are ended.", disabled.email))
+            say(&format!("Disabled administrator {}; all sessions are ended.", disabled.email))
         }
         AdminCommand::Enable(AdminSelector { email, store }) => {
             let enabled = enable_administrator(&present(&store)?, &email)?;
-            say(&format!("Administrator {} can log in.", enabled.email))
+            say(&format!("Enabled administrator {}.", enabled.email))
         }
         AdminCommand::Role { of: AdminSelector { email, store }, role } => {
             let changed = give_role(&present(&store)?, &email, role)?;
@@ -45,7 +45,7 @@ pub(crate) fn admin(command: AdminCommand) -> CommandResult<()> {
             let services = &present(&store)?;
             with_password(services, password, |password| {
                 let reset = reset_password(services, &email, password, remove_second_factor)?;
-                let still = if reset.disabled_at.is_some() { " Log-in stays disabled." } else { "" };
+                let still = if reset.disabled_at.is_some() { " The log-in stays disabled." } else { "" };
                 Ok(format!("Administrator {} has a new password; all sessions are ended.{still}", reset.email))
             })
         }
@@ -67,7 +67,7 @@ fn with_password(
         None => {
             let password = services.keys.new_secret().map_err(|error| CommandError::Failed(error.to_string()))?;
             say(&work(&password)?)?;
-            say(&format!("Password, shown this once: {password}"))
+            say(&format!("Password (shown only once): {password}"))
         }
     }
 }
@@ -77,5 +77,5 @@ fn shown(administrator: &Administrator) -> String {
     let Administrator { email, admin_ref, role, created_at, disabled_at, second_factor, .. } = administrator;
     let state = disabled_at.map_or("enabled".to_owned(), |since| format!("disabled since {since}"));
     let codes = if second_factor.since().is_some() { ", with a second factor" } else { "" };
-    format!("{email}  {admin_ref}  {role}  made {created_at}  {state}{codes}")
+    format!("{email}  {admin_ref}  {role}  created {created_at}  {state}{codes}")
 }

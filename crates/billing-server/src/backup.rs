@@ -17,10 +17,10 @@ use crate::settings::BackupSettings;
 pub(crate) fn back_up(settings: &BackupSettings) -> CommandResult<()> {
     let file = &settings.file;
     if DatabaseUrl::parse(settings.store.database_url.expose_secret())?.file().is_none() {
-        return Err(CommandError::Setting("this copies SQLite files alone; take pg_dump for a PostgreSQL database".to_owned()));
+        return Err(CommandError::Setting("backup copies only SQLite files: use pg_dump for a PostgreSQL database".to_owned()));
     }
     if file.symlink_metadata().is_ok() {
-        return Err(CommandError::Setting(format!("the copy must be a new file; {} exists", file.display())));
+        return Err(CommandError::Setting(format!("the backup must be a new file: {} exists", file.display())));
     }
     let failed = |error: io::Error| CommandError::Failed(format!("cannot write {}: {error}", file.display()));
     let database = composition::open_existing(&settings.store)?;

@@ -56,7 +56,7 @@ fn open_with(store: &StoreSettings, to_serve: bool) -> CommandResult<Database> {
 pub(crate) fn open_existing(store: &StoreSettings) -> CommandResult<Database> {
     let url = DatabaseUrl::parse(store.database_url.expose_secret())?;
     if let Some(file) = url.file().filter(|file| !file.exists()) {
-        return Err(CommandError::Setting(format!("there is no database at {}", file.display())));
+        return Err(CommandError::Setting(format!("no database exists at {}", file.display())));
     }
     open(store)
 }
@@ -83,7 +83,7 @@ pub(crate) fn open_to_serve(store: &StoreSettings) -> CommandResult<Database> {
 fn migrated(database: Database) -> CommandResult<Database> {
     let applied = database.migrate().map_err(CommandError::store)?;
     if !applied.is_empty() {
-        tracing::info!(migrations = ?applied, "brought the schema up to date");
+        tracing::info!(migrations = ?applied, "applied schema migrations");
     }
     Ok(database)
 }
@@ -146,7 +146,7 @@ fn services(database: &Arc<Database>, clock: Arc<dyn Clock>, tokens: Arc<JwtSign
 /// Returns the newest shared secret, truncated to the key's size.
 fn cookie_key(secrets: &[SigningSecret]) -> CommandResult<CookieKey> {
     let bytes = secrets.first().and_then(|secret| secret.secret.get(..COOKIE_KEY_BYTES)).unwrap_or_default();
-    CookieKey::try_from(bytes).map_err(|error| CommandError::Failed(format!("the stored cookie secret can't be used: {error}")))
+    CookieKey::try_from(bytes).map_err(|error| CommandError::Failed(format!("the stored cookie secret is invalid: {error}")))
 }
 
 fn configured_secret(

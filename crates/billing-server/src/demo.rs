@@ -64,7 +64,7 @@ pub(crate) fn demo(settings: DemoSettings) -> CommandResult<()> {
     let temporary = std::env::temp_dir().join(format!("usage-billing-demo-{}", uuid::Uuid::now_v7()));
     let file = settings.keep.clone().unwrap_or_else(|| temporary.join("demo.sqlite3"));
     if file.exists() {
-        return Err(CommandError::Setting(format!("--keep must name a new file; {} exists", file.display())));
+        return Err(CommandError::Setting(format!("--keep must name a new file: {} exists", file.display())));
     }
     let url = DatabaseUrl::parse(&format!("sqlite://{}", file.display()))?;
     let outcome = bill_a_month(&url, &clock);
@@ -95,7 +95,7 @@ fn bill_a_month(url: &DatabaseUrl, clock: &Arc<ManualClock>) -> CommandResult<()
         events += report_day(services, &principal, index)?;
         day = plus_days(day, 1);
     }
-    say(&format!("Reported {events} usage events; each was put on its invoice as it came in.\n"))?;
+    say(&format!("Reported {events} usage events. Each event was billed on its invoice in the same request.\n"))?;
 
     clock.turn_to(TimeZone::UTC.start_of_day(this_month).plus_seconds(RUN_AFTER_HOURS * 3600));
     let report = run_billing(services, &principal, BillingRunRequest::whole(false))?;
@@ -113,7 +113,7 @@ fn bill_a_month(url: &DatabaseUrl, clock: &Arc<ManualClock>) -> CommandResult<()
 fn prepare(services: &Services, start: Date) -> CommandResult<Principal> {
     let password = services.keys.new_secret().map_err(|error| CommandError::Failed(error.to_string()))?;
     let first = first_start(services, &line("demo@example.com")?, &password)?;
-    let first = first.ok_or_else(|| CommandError::Failed("the demo's database is not empty".to_owned()))?;
+    let first = first.ok_or_else(|| CommandError::Failed("the database of the demo is not empty".to_owned()))?;
     let principal = Principal::of_command_line(first.organization.id);
     let p = &principal;
     usage_product(services, p, "api-calls", "API calls", "calls")?;
@@ -142,7 +142,8 @@ fn prepare(services: &Services, start: Date) -> CommandResult<Principal> {
 
 /// Reports one day of every usage pattern and returns the number of events.
 fn report_day(services: &Services, principal: &Principal, day: u32) -> CommandResult<usize> {
-    let broken = |reason: &dyn std::fmt::Display| CommandError::Failed(format!("the demo's data is broken: {reason}"));
+    let broken =
+        |reason: &dyn std::fmt::Display| CommandError::Failed(format!("the sample data of the demo is invalid: {reason}"));
     let event = |habit: &UsagePattern| {
         Ok::<_, CommandError>(NewUsageEvent {
             customer: NamedCustomer::Ref(CustomerRef::parse(habit.customer).map_err(|reason| broken(&reason))?),
@@ -190,7 +191,7 @@ fn write_document(text: &mut String, document: &DocumentView) -> std::fmt::Resul
 /// Explains a line's amount.
 fn origin(line: &DocumentLine) -> String {
     let Some(usage) = &line.usage else {
-        return if line.line_item_id.is_some() { "fixed".to_owned() } else { "what is missing to the minimum fee".to_owned() };
+        return if line.line_item_id.is_some() { "fixed".to_owned() } else { "difference to the minimum fee".to_owned() };
     };
     let unit = usage.unit.as_ref().map_or("", |unit| unit.as_str());
     // A sum has as many decimal places as its longest part, so trailing zeros are removed.

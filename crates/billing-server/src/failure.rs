@@ -44,7 +44,7 @@ impl From<UseCaseError> for CommandError {
         match error {
             UseCaseError::Store(error) => Self::store(error),
             UseCaseError::Secret(error @ (SecretError::PasswordLength | SecretError::CommonPassword)) => {
-                Self::Setting(format!("the password can't be taken: {error}"))
+                Self::Setting(format!("invalid password: {error}"))
             }
             UseCaseError::Unknown(_) | UseCaseError::AlreadyExists { .. } | UseCaseError::Invalid(_) => {
                 Self::Setting(error.to_string())

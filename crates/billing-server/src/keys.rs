@@ -26,7 +26,7 @@ pub(crate) fn keys(command: KeyCommand) -> CommandResult<()> {
         KeyCommand::Rotate { key, overlap_hours, organization, store } => {
             let (services, principal) = present(&store, &organization)?;
             let found = all(&services, &principal)?.into_iter().find(|known| known.api_key == key);
-            let found = found.ok_or_else(|| CommandError::Setting("there is no such API key".to_owned()))?;
+            let found = found.ok_or_else(|| CommandError::Setting("no API key has this log-in name".to_owned()))?;
             let rotated = rotate_key(&services, &principal, found.api_key_ref, Rotation { overlap_hours, expires_at: None })?;
             let successor = &rotated.successor;
             say(&format!("API key {} ends {}.", rotated.old.api_key, ends(&rotated.old)))?;
@@ -36,7 +36,7 @@ pub(crate) fn keys(command: KeyCommand) -> CommandResult<()> {
                 successor.key.api_key_ref,
                 ends(&successor.key)
             ))?;
-            say(&format!("Password, shown this once: {}", successor.password))
+            say(&format!("Password (shown only once): {}", successor.password))
         }
     }
 }

@@ -98,10 +98,10 @@ fn migrate(settings: &settings::MigrateSettings) -> CommandResult<()> {
         return Ok(());
     }
     match database.distribute().map_err(CommandError::store)? {
-        Distribution::File => say("A SQLite file is on one machine: there is nothing to spread."),
-        Distribution::WithoutExtension => say("The database doesn't have the extension Citus: there is nothing to spread."),
-        Distribution::Done(tables) if tables.is_empty() => say("All tables are spread."),
-        Distribution::Done(tables) => say(&format!("Spread {}.", tables.join(", "))),
+        Distribution::File => say("A SQLite file is on one machine: nothing to distribute."),
+        Distribution::WithoutExtension => say("The database does not have the extension Citus: nothing to distribute."),
+        Distribution::Done(tables) if tables.is_empty() => say("All tables are distributed."),
+        Distribution::Done(tables) => say(&format!("Distributed {}.", tables.join(", "))),
     }
 }
 
@@ -112,13 +112,13 @@ fn verify(settings: &settings::VerifySettings) -> CommandResult<()> {
         for finding in &verified.findings {
             say(&format!("{}: {}", finding.subject, finding.detail))?;
         }
-        say(&format!("Organization {organization}: looked at {}, {} wrong.", looked_at(&verified), verified.findings.len()))?;
+        say(&format!("Organization {organization}: checked {}, {} violations.", looked_at(&verified), verified.findings.len()))?;
         seen.add(verified);
     }
     let looked_at = looked_at(&seen);
     match seen.findings.len() {
-        0 => say(&format!("Looked at {looked_at}: every invariant holds.")),
-        wrong => Err(CommandError::Failed(format!("looked at {looked_at}: {wrong} things are wrong"))),
+        0 => say(&format!("Checked {looked_at}: every invariant holds.")),
+        wrong => Err(CommandError::Failed(format!("checked {looked_at}: {wrong} violations"))),
     }
 }
 
@@ -130,7 +130,7 @@ fn looked_at(seen: &Verification) -> String {
 fn create_organization(name: &OneLine, store: &settings::StoreSettings) -> CommandResult<()> {
     let services = composition::offline(composition::open_migrated(store)?, Arc::new(SystemClock))?;
     let organization = billing_application::organizations::create_organization(&services, name)?;
-    say(&format!("Made organization {} ({}).", organization.name, organization.id))
+    say(&format!("Created organization {} ({}).", organization.name, organization.id))
 }
 
 fn text(what: &str, value: &str) -> CommandResult<OneLine> {

@@ -30,7 +30,7 @@ pub(crate) fn report(settings: &ReportSettings) -> CommandResult<()> {
     match &settings.output {
         Some(path) => to_file(&services, &principal, &of, settings.format, path),
         None if settings.format == ReportFormat::Xlsx && io::stdout().is_terminal() => {
-            Err(CommandError::Setting("a workbook is no text: name a file with --output".to_owned()))
+            Err(CommandError::Setting("an xlsx report cannot be printed: set --output to a file".to_owned()))
         }
         None => {
             // The reader of a pipe can be slow and must not block the database transaction.

@@ -68,7 +68,7 @@ pub(crate) fn price(text: &str) -> CommandResult<Price> {
 
 /// Creates the error for invalid sample data. The data is built in, so the binary is wrong, not a setting.
 fn broken(reason: impl std::fmt::Display) -> CommandError {
-    CommandError::Failed(format!("the sample data is broken: {reason}"))
+    CommandError::Failed(format!("the sample data is invalid: {reason}"))
 }
 
 pub(crate) fn usage_product(

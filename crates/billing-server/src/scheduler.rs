@@ -45,7 +45,7 @@ impl PeriodicTask {
     fn stop(self) {
         let _ = self.stop.send(());
         if self.thread.join().is_err() {
-            tracing::error!("what is done once in a while panicked");
+            tracing::error!("a periodic task panicked");
         }
     }
 }
@@ -83,15 +83,15 @@ impl CountsWriter {
         let mut times = 0_u32;
         Self(PeriodicTask::start(COUNTS_WRITTEN_EVERY, move || {
             if let Err(error) = state.write_refused_usage() {
-                tracing::warn!(%error, "counts of refused usage wait for the store");
+                tracing::warn!(%error, "cannot store the counts of rejected usage; the next attempt includes them");
             }
             if let Err(error) = state.write_key_uses() {
-                tracing::warn!(%error, "the last uses of API keys wait for the store");
+                tracing::warn!(%error, "cannot store the last uses of API keys; the next attempt includes them");
             }
             if times.is_multiple_of(FORGOTTEN_EVERY)
                 && let Err(error) = forget_old_refused_usage(&services)
             {
-                tracing::warn!(%error, "old counts of refused usage could not be forgotten");
+                tracing::warn!(%error, "cannot delete old counts of rejected usage");
             }
             times = times.wrapping_add(1);
         }))
@@ -116,7 +116,7 @@ impl SecretsReader {
                 .map_err(|error| error.to_string())
                 .and_then(|secrets| signer.take_up(&secrets).map_err(|error| error.to_string()));
             if let Err(error) = taken_up {
-                tracing::warn!(%error, "the secrets that sign tokens could not be read; those before stay");
+                tracing::warn!(%error, "cannot load the secrets that sign tokens; the previous secrets stay in use");
             }
         }))
     }
@@ -135,24 +135,24 @@ fn run_billing(services: &Services) {
             failed = report.failed.len(),
             "billing run"
         ),
-        Err(error) => tracing::error!(%error, "the billing run could not read what is due"),
+        Err(error) => tracing::error!(%error, "the billing run cannot load the due contracts"),
     }
 }
 
 fn forget(services: &Services) {
     match forget_old_answers(services) {
         Ok(0) => {}
-        Ok(answers) => tracing::info!(answers, "forgot answers that are no longer given again"),
-        Err(error) => tracing::error!(%error, "old answers could not be forgotten"),
+        Ok(answers) => tracing::info!(answers, "deleted expired idempotency records"),
+        Err(error) => tracing::error!(%error, "cannot delete expired idempotency records"),
     }
     match forget_old_billing_runs(services) {
         Ok(0) => {}
-        Ok(runs) => tracing::info!(runs, "forgot billing runs that are kept no longer"),
-        Err(error) => tracing::error!(%error, "old billing runs could not be forgotten"),
+        Ok(runs) => tracing::info!(runs, "deleted old billing runs"),
+        Err(error) => tracing::error!(%error, "cannot delete old billing runs"),
     }
     match forget_old_imports(services) {
         Ok(0) => {}
-        Ok(imports) => tracing::info!(imports, "forgot imports that are kept no longer"),
-        Err(error) => tracing::error!(%error, "old imports could not be forgotten"),
+        Ok(imports) => tracing::info!(imports, "deleted old imports"),
+        Err(error) => tracing::error!(%error, "cannot delete old imports"),
     }
 }

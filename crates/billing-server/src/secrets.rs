@@ -19,14 +19,14 @@ pub(crate) fn secrets(command: SecretCommand) -> CommandResult<()> {
             let services = present(&store)?;
             for purpose in [SecretPurpose::BearerToken, SecretPurpose::SessionCookie] {
                 for secret in shared_secrets_in_use(&*services.store, services.now(), purpose)? {
-                    say(&format!("{}  {}  made {}", secret.kid, what_for(purpose), secret.created_at))?;
+                    say(&format!("{}  {}  created {}", secret.kid, what_for(purpose), secret.created_at))?;
                 }
             }
             Ok(())
         }
         SecretCommand::Rotate { purpose, end_present, store } => {
             let made = rotate_secret(&present(&store)?, purpose, end_present)?;
-            say(&format!("Made {}, which {}.", made.kid, what_for(purpose)))?;
+            say(&format!("Created {}, which {}.", made.kid, what_for(purpose)))?;
             say(match (purpose, end_present) {
                 (SecretPurpose::BearerToken, false) => {
                     "Servers sign with it in two minutes; tokens that were signed before work until they expire. Those with --jwt-secrets \

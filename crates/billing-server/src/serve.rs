@@ -78,7 +78,7 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
     for line in first(&settings, &composition, &public_url)? {
         say(&line)?;
     }
-    say(&format!("Usage Billing is ready at {public_url} (reference: {public_url}/docs)"))?;
+    say(&format!("Usage Billing is ready at {public_url} (API reference: {public_url}/docs)"))?;
     let scheduler = (settings.run_every_seconds > 0)
         .then(|| Scheduler::start(composition.services.clone(), Duration::from_secs(settings.run_every_seconds)));
     let counts = CountsWriter::start(state.clone(), composition.services.clone());
@@ -104,7 +104,7 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
         scheduler.stop();
     }
     if let Err(error) = composition.database.close() {
-        tracing::warn!(%error, "the database's -wal file is still needed: copy it with the file");
+        tracing::warn!(%error, "the -wal file of the database is still needed: copy both files");
     }
     if let Some(telemetry) = telemetry {
         telemetry.end();
@@ -126,14 +126,14 @@ fn reports_at_once(connections: u32) -> usize {
 /// requests, and finishes accepted requests.
 async fn stop_on_signal(state: HttpState, server: ServerHandle) {
     let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
-        tracing::error!("signals can't be waited for; the server stops without finishing its requests");
+        tracing::error!("cannot wait for signals; the server stops without finishing its requests");
         return;
     };
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
-    tracing::info!("stopping: no new requests, what was accepted is finished");
+    tracing::info!("stopping: no new requests are accepted, accepted requests are finished");
     state.stop_being_ready();
     tokio::time::sleep(NOTICE).await;
     server.stop(true).await;
@@ -152,13 +152,13 @@ fn first(settings: &ServeSettings, composition: &Composition, public_url: &Publi
     let Some(FirstStart { organization, administrator }) = first_start(services, &settings.admin_email, password)? else {
         return Ok(way_to_a_key(public_url, &settings.admin_email));
     };
-    let mut lines = vec![format!("Made organization {} and its administrator {}.", organization.name, administrator.email)];
+    let mut lines = vec![format!("Console: {public_url}/console. Log in as {}.", administrator.email)];
     if settings.admin_password.is_none() {
         // If standard output is not a terminal, it may be a log with many readers.
         lines.push(if std::io::stdout().is_terminal() {
-            format!("Administrator's password, shown this once: {password}")
+            format!("Password (shown only once): {password}")
         } else {
-            format!("Its password is shown at a terminal only; to set one: {}", reset_command(administrator.email.as_str()))
+            format!("The password is printed only to a terminal. To set one: {}", reset_command(administrator.email.as_str()))
         });
     }
     if settings.sample {
@@ -174,13 +174,13 @@ fn first(settings: &ServeSettings, composition: &Composition, public_url: &Publi
 fn way_to_a_key(public_url: &PublicUrl, email: &OneLine) -> Vec<String> {
     let [log_in, generate] = key_calls(public_url, email.as_str()).map(|call| format!("  {}", call.replace('\n', "\n  ")));
     vec![
-        "For an API key, log in as an administrator and make one:".to_owned(),
+        "To create an API key, log in as an administrator:".to_owned(),
         String::new(),
         log_in,
         String::new(),
         generate,
         String::new(),
-        format!("A forgotten password, with the same --database-url: {}", reset_command(email.as_str())),
+        format!("To reset a forgotten password (with the same --database-url): {}", reset_command(email.as_str())),
     ]
 }
 
@@ -194,7 +194,7 @@ fn calls(listen: &str, access: &SampleAccess) -> Vec<String> {
     let SampleAccess { api_key, password, contract_ref, customer_ref, usage_product_ref } = access;
     vec![
         String::new(),
-        "Made a sample customer with a contract, and an API key. Report a first event:".to_owned(),
+        "A sample customer with a contract and an API key exist. Report a first event:".to_owned(),
         String::new(),
         format!(
             "  TOKEN=$(curl -s http://{listen}/auth/login -H 'Content-Type: application/json' \\\n    \
@@ -225,7 +225,7 @@ fn start_logging(json: bool) -> CommandResult<Option<Telemetry>> {
     let telemetry = Telemetry::start()?;
     let subscriber = tracing_subscriber::registry().with(filter).with(lines).with(telemetry.as_ref().map(Telemetry::layer));
     if let Err(error) = subscriber.try_init() {
-        tracing::warn!(%error, "logging was started already");
+        tracing::warn!(%error, "logging is already started");
     }
     Ok(telemetry)
 }

@@ -17,10 +17,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use secrecy::SecretString;
 use validator::ValidateEmail as _;
 
-/// A billing back end that your software calls over HTTP: it takes usage events, puts each one on the invoice it belongs
-/// to, and names that invoice in the answer.
+/// A billing back end that your software calls over HTTP. It records usage events, bills each event on an invoice, and returns
+/// the number of the invoice in the response.
 ///
-/// Without a command it serves. Every setting is a flag or an environment variable; the flag wins.
+/// Without a command, it runs `serve`. Every setting is a flag or an environment variable. The flag takes precedence.
 #[derive(Debug, Parser)]
 #[command(name = "usage-billing", version, max_term_width = 110, after_help = FIRST_COMMANDS)]
 pub(crate) struct Cli {
@@ -34,26 +34,26 @@ pub(crate) struct Cli {
 
 /// The commands for a first try.
 const FIRST_COMMANDS: &str = "First commands:
-  usage-billing demo             bills three customers for a month, in a temporary database
-  usage-billing serve --sample   serves, with sample data in a new database, and prints calls that use it
+  usage-billing demo             bills three customers for one month in a temporary database
+  usage-billing serve --sample   starts the server with sample data in a new database, and prints calls that use the data
   usage-billing admin reset-password --email admin@example.com
-                                 prints a new password for an administrator
+                                 sets and prints a new password of an administrator
 
-A server describes itself at http://127.0.0.1:8080/ and its operations at http://127.0.0.1:8080/docs.
-Exit codes: 0 done; 1 failed; 2 a setting is wrong.";
+The console is at http://127.0.0.1:8080/console, the API reference at http://127.0.0.1:8080/docs.
+Exit codes: 0 success; 1 failure; 2 invalid setting.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serves the interface; makes the database and the first administrator where there are none (the default).
+    /// Starts the HTTP server (default). Creates the database and the first administrator if missing.
     Serve(Box<ServeSettings>),
-    /// Brings the database's schema up to date, and ends.
+    /// Applies pending schema migrations and exits.
     Migrate(MigrateSettings),
-    /// Makes organizations: separate businesses in one installation.
+    /// Creates organizations. An organization is a separate business in one installation.
     Organization {
         #[command(subcommand)]
         command: OrganizationCommand,
     },
-    /// Makes, lists and disables administrators: people who log in to make API keys.
+    /// Creates, lists and disables administrators. Administrators are people who log in to the console.
     Admin {
         #[command(subcommand)]
         command: AdminCommand,
@@ -63,30 +63,30 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: KeyCommand,
     },
-    /// Lists and rotates the secrets that all servers and organizations share.
+    /// Lists and rotates the secrets that sign tokens and encrypt cookies.
     Secret {
         #[command(subcommand)]
         command: SecretCommand,
     },
-    /// Recomputes every invariant from raw events, read-only; names what is wrong and exits with 1 when anything is.
+    /// Recomputes every invariant from the raw events, read-only. Prints each violation and exits with 1 if there is any.
     Verify(VerifySettings),
-    /// Copies a SQLite database into a new file, as it is at one moment, beside a server that writes.
+    /// Backs up a SQLite database to a new file, also while a server runs.
     Backup(BackupSettings),
-    /// Takes the usage events of a file, each line once however often it is run; exits with 1 when any is rejected.
+    /// Imports usage events from a file. Repeated runs create no duplicates. Exits with 1 if any line is rejected.
     Import(ImportSettings),
-    /// Writes usage events as a table, read-only.
+    /// Writes usage events as a table.
     Report(ReportSettings),
     /// Prints the OpenAPI document.
     Openapi,
-    /// Bills a sample catalog's last month and prints every document and where its numbers come from.
+    /// Bills the last month of three sample customers, and prints each document with its calculation.
     Demo(DemoSettings),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OrganizationCommand {
-    /// Makes an organization, with an entity that bills in it.
+    /// Creates an organization with a default entity.
     Create {
-        /// Its name: one line, unique in the installation.
+        /// Name, on one line, unique in the installation.
         #[arg(value_parser = OneLine::parse)]
         name: OneLine,
         #[command(flatten)]
@@ -96,52 +96,52 @@ pub(crate) enum OrganizationCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AdminCommand {
-    /// Makes an administrator; prints a generated password once when none is given.
+    /// Creates an administrator. Prints a generated password once if `--password` is missing.
     Create {
-        /// E-mail address: the log-in name, unique in the installation.
+        /// E-mail address for the log-in, unique in the installation.
         #[arg(long, value_parser = email_address)]
         email: OneLine,
-        /// The organization, by name.
+        /// Name of the organization.
         #[arg(long, value_name = "NAME", value_parser = OneLine::parse)]
         organization: OneLine,
-        /// Password, 12 to 72 bytes and no common one; generated and printed once when not given.
+        /// Password of 12 to 72 bytes, not a common one. Default: generated and printed once.
         #[arg(long, env = "USAGE_BILLING_ADMIN_PASSWORD", hide_env_values = true)]
         password: Option<SecretString>,
-        /// What they may do: read; finance, issue and settle documents, too; operator, report usage and change catalog and contracts,
-        /// too; owner, manage administrators and API keys, too.
+        /// Role. Each role includes the ones before: `read` reads; `finance` issues and settles documents; `operator` reports usage and
+        /// changes catalog and contracts; `owner` manages administrators and API keys.
         #[arg(long, default_value = "owner", value_parser = role)]
         role: Role,
         #[command(flatten)]
         store: StoreSettings,
     },
-    /// Lists an organization's administrators: e-mail, reference, role, when they were made, whether they may log in.
+    /// Lists administrators with e-mail, reference, role, creation time and state.
     List {
-        /// The organization, by name.
+        /// Name of the organization.
         #[arg(long, value_name = "NAME", default_value = "default", value_parser = OneLine::parse)]
         organization: OneLine,
         #[command(flatten)]
         store: StoreSettings,
     },
-    /// Ends an administrator's sessions, and refuses log-in from now on. API keys go on working.
+    /// Disables the log-in of an administrator and ends the sessions. API keys stay valid.
     Disable(AdminSelector),
-    /// Lets an administrator log in again, with the password they have.
+    /// Enables the log-in of a disabled administrator. The password is unchanged.
     Enable(AdminSelector),
-    /// Gives an administrator another role, and ends their sessions.
+    /// Changes the role of an administrator and ends the sessions.
     Role {
         #[command(flatten)]
         of: AdminSelector,
-        /// What they may do: read, finance, operator or owner.
+        /// Role: read, finance, operator or owner.
         #[arg(long, value_parser = role)]
         role: Role,
     },
-    /// Gives an administrator another password and ends their sessions; prints a generated one once when none is given.
+    /// Sets a new password of an administrator and ends the sessions. Prints a generated password once if `--password` is missing.
     ResetPassword {
         #[command(flatten)]
         of: AdminSelector,
-        /// Password, 12 to 72 bytes and no common one; generated and printed once when not given.
+        /// Password of 12 to 72 bytes, not a common one. Default: generated and printed once.
         #[arg(long, env = "USAGE_BILLING_ADMIN_PASSWORD", hide_env_values = true)]
         password: Option<SecretString>,
-        /// Has log-ins take no code any more, for who has lost their device and the recovery codes.
+        /// Removes the second factor, for administrators who lost their device and their recovery codes.
         #[arg(long)]
         remove_second_factor: bool,
     },
@@ -149,24 +149,24 @@ pub(crate) enum AdminCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {
-    /// Lists an organization's API keys: log-in name, reference, name, scopes, when it was used last, when it ends.
+    /// Lists API keys with log-in name, reference, name, scopes, last use and end.
     List {
-        /// The organization, by name.
+        /// Name of the organization.
         #[arg(long, value_name = "NAME", default_value = "default", value_parser = OneLine::parse)]
         organization: OneLine,
         #[command(flatten)]
         store: StoreSettings,
     },
-    /// Makes a key in the place of another, of the same name and scopes, and prints its password once. Both work until the overlap
-    /// is over.
+    /// Replaces a key by a new one with the same name and scopes, and prints its password once. Both keys are valid during the
+    /// overlap.
     Rotate {
-        /// The key, by its log-in name.
+        /// Log-in name of the key.
         #[arg(long, value_name = "KEY")]
         key: String,
-        /// How many hours the key goes on working beside its successor: 0 to 720.
+        /// Hours for which the old key stays valid, 0 to 720.
         #[arg(long, value_name = "HOURS", default_value_t = DEFAULT_OVERLAP_HOURS, value_parser = clap::value_parser!(u16).range(0..=MAX_OVERLAP_HOURS as i64))]
         overlap_hours: u16,
-        /// The organization, by name.
+        /// Name of the organization.
         #[arg(long, value_name = "NAME", default_value = "default", value_parser = OneLine::parse)]
         organization: OneLine,
         #[command(flatten)]
@@ -176,15 +176,15 @@ pub(crate) enum KeyCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SecretCommand {
-    /// Lists the secrets: name, what for, when it was made; none is shown itself.
+    /// Lists the secrets with name, purpose and creation time, without their values.
     List(StoreSettings),
-    /// Makes a secret in the place of another. Servers take up one for tokens by themselves within two minutes; what the one before signed
-    /// goes on working. One for cookies they take up when they start, and all sessions end.
+    /// Replaces a secret by a new one. Running servers load a secret for tokens within two minutes, and existing tokens stay valid.
+    /// Servers load a secret for cookies when they start, and all sessions end.
     Rotate {
-        /// What it is for: tokens, or cookies.
+        /// Purpose of the secret: tokens or cookies.
         #[arg(long = "for", value_name = "WHAT", value_parser = secret_purpose)]
         purpose: SecretPurpose,
-        /// Ends what the secrets before have signed, within half a minute: after a theft.
+        /// Invalidates everything that earlier secrets signed, within 30 seconds. Use it after a theft.
         #[arg(long)]
         end_present: bool,
         #[command(flatten)]
@@ -192,10 +192,10 @@ pub(crate) enum SecretCommand {
     },
 }
 
-/// One administrator who is there.
+/// An existing administrator.
 #[derive(Debug, Args)]
 pub(crate) struct AdminSelector {
-    /// E-mail address they log in with.
+    /// E-mail address of the administrator.
     #[arg(long, value_parser = OneLine::parse)]
     pub(crate) email: OneLine,
     #[command(flatten)]
@@ -204,7 +204,7 @@ pub(crate) struct AdminSelector {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct StoreSettings {
-    /// Where the database is: sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE.
+    /// Database URL: sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE.
     #[arg(
         long,
         value_name = "URL",
@@ -214,15 +214,14 @@ pub(crate) struct StoreSettings {
     )]
     pub(crate) database_url: SecretString,
 
-    /// The most connections to the database, 2 to 500; on SQLite those that read.
+    /// Maximum number of database connections, 2 to 500. On SQLite, the number of reading connections.
     #[arg(long, value_name = "NUMBER", env = "USAGE_BILLING_DATABASE_CONNECTIONS", default_value = "16", value_parser = within::<u32>(2..=500))]
     pub(crate) database_connections: u32,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct MigrateSettings {
-    /// Also spreads the tables over the nodes of a cluster, on a database with the extension Citus; on others there is nothing to
-    /// spread.
+    /// Also distributes the tables over the nodes of a Citus cluster. Without the extension Citus, this changes nothing.
     #[arg(long)]
     pub(crate) distribute: bool,
 
@@ -235,73 +234,72 @@ pub(crate) struct ServeSettings {
     #[command(flatten)]
     pub(crate) store: StoreSettings,
 
-    /// IP address and port to listen on; 0.0.0.0 is every address of the machine, port 0 any that is free.
+    /// IP address and port to listen on. 0.0.0.0 means every address, port 0 means any free port.
     #[arg(long, value_name = "ADDRESS:PORT", env = "USAGE_BILLING_LISTEN", default_value = "127.0.0.1:8080", value_parser = address_and_port)]
     pub(crate) listen: SocketAddr,
 
-    /// IP address and port for /metrics alone; without it, metrics are told beside the interface.
+    /// IP address and port that serve only /metrics. Default: /metrics on the main address.
     #[arg(long, value_name = "ADDRESS:PORT", env = "USAGE_BILLING_METRICS_LISTEN", value_parser = address_and_port)]
     pub(crate) metrics_listen: Option<SocketAddr>,
 
-    /// Where clients reach the service, http:// or https:// without a path; the address listened on when not given. https makes
-    /// cookies secure.
+    /// URL at which clients reach the server, http:// or https:// without a path. https makes cookies secure. Default: the address
+    /// of `--listen`.
     #[arg(long, value_name = "URL", env = "USAGE_BILLING_PUBLIC_URL")]
     pub(crate) public_url: Option<PublicUrl>,
 
-    /// E-mail address of the first administrator; read at the first start only.
+    /// E-mail address of the first administrator. Read only at the first start.
     #[arg(long, value_name = "EMAIL", env = "USAGE_BILLING_ADMIN_EMAIL", default_value = "admin@example.com", value_parser = email_address)]
     pub(crate) admin_email: OneLine,
 
-    /// Password of the first administrator, 12 to 72 bytes and no common one; read at the first start only. When not given, one is
-    /// generated, and printed once if standard output is a terminal.
+    /// Password of the first administrator, 12 to 72 bytes, not a common one. Read only at the first start. Default: generated, and
+    /// printed once if standard output is a terminal.
     #[arg(long, value_name = "PASSWORD", env = "USAGE_BILLING_ADMIN_PASSWORD", hide_env_values = true)]
     pub(crate) admin_password: Option<SecretString>,
 
-    /// On an empty database, also make a sample customer, contract and API key, and print calls that use them. In the
-    /// environment true or false.
+    /// On an empty database, also creates a sample customer, contract and API key, and prints calls that use them. In the
+    /// environment: true or false.
     #[arg(long, env = "USAGE_BILLING_SAMPLE", value_parser = truth)]
     pub(crate) sample: bool,
 
-    /// Secrets that sign bearer tokens, newest first, comma-separated, 32 bytes or more each; kept in the
-    /// database when not given.
+    /// Comma-separated secrets that sign bearer tokens, newest first, each of at least 32 bytes. Default: secrets in the
+    /// database.
     #[arg(long, value_name = "SECRETS", env = "USAGE_BILLING_JWT_SECRETS", hide_env_values = true, value_delimiter = ',')]
     pub(crate) jwt_secrets: Vec<SecretString>,
 
-    /// How long a bearer token works, 300 to 86400 seconds.
+    /// Lifetime of bearer tokens in seconds, 300 to 86400.
     #[arg(long, value_name = "SECONDS", env = "USAGE_BILLING_TOKEN_LIFETIME_SECONDS", default_value = "3600", value_parser = within::<i64>(300..=MAX_TOKEN_LIFETIME_SECONDS))]
     pub(crate) token_lifetime_seconds: i64,
 
-    /// Threads that read and write HTTP, 1 to 256.
+    /// Number of HTTP threads, 1 to 256.
     #[arg(long, value_name = "NUMBER", env = "USAGE_BILLING_WORKERS", default_value = "1", value_parser = within::<u16>(1..=256))]
     pub(crate) workers: u16,
 
-    /// Proxies whose X-Forwarded-For is believed, comma-separated addresses or networks such as 10.0.0.0/8; none when not given.
+    /// Comma-separated addresses or networks, such as 10.0.0.0/8, of proxies with a trusted X-Forwarded-For. Default: none.
     #[arg(long, value_name = "NETWORKS", env = "USAGE_BILLING_TRUSTED_PROXIES", value_delimiter = ',')]
     pub(crate) trusted_proxies: Vec<Network>,
 
-    /// Seconds between two billing runs, 0 to 86400, with which answers to requests older than a week are forgotten; 0 for
-    /// none by this server.
+    /// Seconds between two billing runs of this server, 0 to 86400. Each run also deletes expired idempotency records. 0 disables
+    /// the runs.
     #[arg(long, value_name = "SECONDS", env = "USAGE_BILLING_RUN_EVERY_SECONDS", default_value = "60", value_parser = within::<u64>(0..=86_400))]
     pub(crate) run_every_seconds: u64,
 
-    /// A folder with fonts, for characters of documents that the built-in ones lack: those have Latin, Greek and Cyrillic.
+    /// Folder with additional fonts for PDF documents. The built-in fonts have Latin, Greek and Cyrillic characters.
     #[arg(long, value_name = "FOLDER", env = "USAGE_BILLING_FONTS_DIR", value_parser = folder)]
     pub(crate) fonts_dir: Option<PathBuf>,
 
-    /// Failed log-ins of one name or key within 15 minutes before further ones are slowed down, 1 to 10000.
+    /// Failed log-ins per name or key in 15 minutes before further log-ins are slowed down, 1 to 10000.
     #[arg(long, value_name = "NUMBER", env = "USAGE_BILLING_LOGIN_FAILURES", default_value = "10", value_parser = within::<u32>(1..=10_000))]
     pub(crate) login_failures: u32,
 
-    /// Log-ins from one address in a minute, 1 to 1000000.
+    /// Maximum number of log-ins per address and minute, 1 to 1000000.
     #[arg(long, value_name = "NUMBER", env = "USAGE_BILLING_LOGINS_PER_MINUTE", default_value = "100", value_parser = within::<u32>(1..=1_000_000))]
     pub(crate) logins_per_minute: u32,
 
-    /// The work of hashing an administrator's password, 10 to 16: each step doubles it, 12 takes about a quarter of a second. A password
-    /// that was hashed with another is hashed anew when it is next logged in with.
+    /// Cost of password hashes, 10 to 16. Each step doubles the time; 12 takes about 0.25 s. A log-in renews a hash of another cost.
     #[arg(long, value_name = "NUMBER", env = "USAGE_BILLING_PASSWORD_COST", default_value_t = DEFAULT_COST, value_parser = within::<u32>(COSTS))]
     pub(crate) password_cost: u32,
 
-    /// Log lines as JSON instead of text. In the environment true or false.
+    /// Writes log lines as JSON. In the environment: true or false.
     #[arg(long, env = "USAGE_BILLING_LOG_JSON", value_parser = truth)]
     pub(crate) log_json: bool,
 }
@@ -320,7 +318,7 @@ fn address_and_port(text: &str) -> Result<SocketAddr, String> {
 
 fn folder(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
-    if path.is_dir() { Ok(path) } else { Err("must be a folder that is there".to_owned()) }
+    if path.is_dir() { Ok(path) } else { Err("must be an existing folder".to_owned()) }
 }
 
 fn email_address(text: &str) -> Result<OneLine, String> {
@@ -348,42 +346,41 @@ fn truth(text: &str) -> Result<bool, String> {
     }
 }
 
-/// What an import takes.
+/// Settings of `import`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ImportSettings {
-    /// The file: CSV with a line of column names, NDJSON, or a JSON array of events.
+    /// File: CSV with a header line, NDJSON, or a JSON array of events.
     pub(crate) file: PathBuf,
 
-    /// The usage format that makes events of its lines, by name.
+    /// Name of the usage format that maps lines to events.
     #[arg(long, default_value = DEFAULT_FORMAT_NAME)]
     pub(crate) format: String,
 
-    /// The organization whose usage it is, by name.
+    /// Name of the organization that the usage belongs to.
     #[arg(long, default_value = "default")]
     pub(crate) organization: String,
 
-    /// What lines without an idempotency_key are known by when they come again, with their numbers; the file's name when not
-    /// given.
+    /// Import name. Identifies lines without an idempotency_key, with their line number. Default: the file name.
     #[arg(long)]
     pub(crate) name: Option<String>,
 
-    /// What the file is; told by the end of its name when not given.
+    /// Type of the file. Default: from the file extension.
     #[arg(long, value_enum)]
     pub(crate) input: Option<InputKind>,
 
-    /// What is between two cells of CSV; comma, semicolon or tab is recognised when not given.
+    /// CSV delimiter. Default: detected, if comma, semicolon or tab.
     #[arg(long, value_parser = Delimiter::parse)]
     pub(crate) delimiter: Option<Delimiter>,
 
-    /// Says what would be recorded, refused and doubled, and stores nothing.
+    /// Reports recorded, rejected and duplicate events without storing anything.
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Where rejected lines go, with their reasons; FILE.rejects.ndjson when not given.
+    /// File for rejected lines with their reasons. Default: FILE.rejects.ndjson.
     #[arg(long)]
     pub(crate) rejects: Option<PathBuf>,
 
-    /// Lines taken in one transaction, 1 to 10000 [default: 1000; of a dry run 10000, so that it can say what documents come to].
+    /// Lines per transaction, 1 to 10000. Default: 1000; 10000 for a dry run, which then includes document totals.
     #[arg(long, value_name = "NUMBER", value_parser = within::<u16>(1..=10_000))]
     pub(crate) lines_per_transaction: Option<u16>,
 
@@ -391,10 +388,10 @@ pub(crate) struct ImportSettings {
     pub(crate) store: StoreSettings,
 }
 
-/// What a file to import is.
+/// Type of a file to import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InputKind {
-    /// RFC 4180 with a line of column names.
+    /// RFC 4180 with a header line.
     Csv,
     /// A JSON object on each line.
     Ndjson,
@@ -414,7 +411,7 @@ impl From<InputKind> for FileKind {
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifySettings {
-    /// Records in the database when it ran and what it found: what the console's first page and `GET /api/verification` tell.
+    /// Records time and result in the database, for the console's home page and `GET /api/verification`.
     #[arg(long)]
     pub(crate) record: bool,
 
@@ -424,39 +421,39 @@ pub(crate) struct VerifySettings {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportSettings {
-    /// The organization whose usage is reported, by name.
+    /// Name of the organization that the usage belongs to.
     #[arg(long, default_value = "default")]
     pub(crate) organization: String,
 
-    /// How the report is written: csv, json or xlsx.
+    /// Format of the report: csv, json or xlsx.
     #[arg(long, default_value = "csv", value_parser = report_format)]
     pub(crate) format: ReportFormat,
 
-    /// Events that happened at this instant or later: RFC 3339 with an offset.
+    /// Only events at or after this time: RFC 3339 with an offset.
     #[arg(long)]
     pub(crate) from: Option<String>,
 
-    /// Events that happened before this instant: RFC 3339 with an offset.
+    /// Only events before this time: RFC 3339 with an offset.
     #[arg(long)]
     pub(crate) to: Option<String>,
 
-    /// This customer's events.
+    /// Only events of this customer.
     #[arg(long)]
     pub(crate) customer_ref: Option<String>,
 
-    /// Events of this usage product.
+    /// Only events of this usage product.
     #[arg(long)]
     pub(crate) usage_product_ref: Option<String>,
 
-    /// Events that count in this contract.
+    /// Only events of this contract.
     #[arg(long)]
     pub(crate) contract_ref: Option<String>,
 
-    /// Events whose latest change stands on this document.
+    /// Only events whose latest revision is on this document.
     #[arg(long)]
     pub(crate) document_ref: Option<String>,
 
-    /// The file to write, in place of one that is there once the report is whole; standard output when not given.
+    /// Output file. Replaces an existing file when the report is complete. Default: standard output.
     #[arg(long)]
     pub(crate) output: Option<PathBuf>,
 
@@ -471,7 +468,7 @@ fn report_format(word: &str) -> Result<ReportFormat, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupSettings {
-    /// The file to make, which only its owner may read; one that is there is refused.
+    /// New file, readable only by its owner. An existing file is rejected.
     pub(crate) file: PathBuf,
 
     #[command(flatten)]
@@ -480,7 +477,7 @@ pub(crate) struct BackupSettings {
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoSettings {
-    /// Keep the demo's database in this new file instead of a temporary one.
+    /// New file in which to keep the database of the demo. Default: a temporary file.
     #[arg(long)]
     pub(crate) keep: Option<PathBuf>,
 }

@@ -67,7 +67,7 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
 
     let rejects_path = settings.rejects.clone().unwrap_or_else(|| with_suffix(&settings.file, ".rejects.ndjson"));
     if is_same_file(&settings.file, &rejects_path) {
-        return Err(CommandError::Setting("--rejects must name another file than the one that is imported".to_owned()));
+        return Err(CommandError::Setting("--rejects must not name the imported file".to_owned()));
     }
     let rejects = Rejects::at(rejects_path.clone())?;
     let mut whole = File::open(&settings.file).map_err(|error| unreadable(&settings.file, &error.into()))?;
@@ -107,7 +107,9 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
     }
     match rejected {
         0 => Ok(()),
-        rejected => Err(CommandError::Failed(format!("lines rejected: {rejected}; {} says why", rejects_path.display()))),
+        rejected => {
+            Err(CommandError::Failed(format!("{rejected} lines were rejected: {} contains the reasons", rejects_path.display())))
+        }
     }
 }
 
@@ -149,11 +151,11 @@ impl Import {
 
 /// Prints the results.
 fn tell(summary: &ImportSummary, refused: u64, dry_run: bool) -> CommandResult<()> {
-    let recorded = if dry_run { "Nothing is stored by a dry run. Events that would be recorded" } else { "Events recorded" };
-    say(&format!("{recorded}: {}; already there: {}; refused: {refused}.", summary.recorded, summary.already_there))?;
+    let recorded = if dry_run { "Dry run, nothing is stored. Events to record" } else { "Events recorded" };
+    say(&format!("{recorded}: {}; duplicates: {}; rejected: {refused}.", summary.recorded, summary.already_there))?;
     if summary.known_by_line > 0 {
         say(&format!(
-            "Without an idempotency_key, known by the file's name and their lines: {}. In a file of another name they count again.",
+            "Lines without an idempotency_key: {}. They are identified by file name and line number, so a file with another name records them again.",
             summary.known_by_line
         ))?;
     }
@@ -216,7 +218,7 @@ fn patiently<T>(mut work: impl FnMut() -> UseCaseResult<T>) -> UseCaseResult<T> 
 fn import_name(settings: &ImportSettings) -> CommandResult<FileName> {
     let of_file = || settings.file.file_name().and_then(|name| name.to_str());
     let name = settings.name.as_deref().or_else(of_file);
-    let name = name.ok_or_else(|| CommandError::Setting("the file's name is no text: give the import a --name".to_owned()))?;
+    let name = name.ok_or_else(|| CommandError::Setting("the file name is not valid text: set --name".to_owned()))?;
     FileName::parse(name).map_err(|reason| CommandError::Setting(format!("--name {reason}")))
 }
 
@@ -230,7 +232,7 @@ fn kind(settings: &ImportSettings) -> CommandResult<FileKind> {
         Some("ndjson" | "jsonl") => Ok(FileKind::Ndjson),
         Some("json") => Ok(FileKind::Json),
         _ => Err(CommandError::Setting(
-            "the file's name doesn't end in .csv, .tsv, .ndjson, .jsonl or .json: say --input csv, ndjson or json".to_owned(),
+            "the file name does not end in .csv, .tsv, .ndjson, .jsonl or .json: set --input to csv, ndjson or json".to_owned(),
         )),
     }
 }
