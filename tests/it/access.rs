@@ -133,7 +133,7 @@ fn what_signs_tokens_is_rotated_while_servers_run(database: &Database) {
     let (client, first) = (Client::key(&server, &key), signing(&server));
     assert_eq!(listed(), ["bearer-1", "cookie-1"]);
 
-    assert!(rotate(&[]).starts_with("Made bearer-2, which signs bearer tokens."));
+    assert!(rotate(&[]).starts_with("Created bearer-2, which signs bearer tokens."));
 
     assert_eq!(
         (listed().join(" "), signing(&server)),
@@ -156,7 +156,7 @@ fn what_signs_tokens_is_rotated_while_servers_run(database: &Database) {
 
     let admin = Client::admin(&server);
     let said = binary::succeed(database, &["secret", "rotate", "--for", "cookies"]);
-    assert!(said.contains("Made cookie-2") && said.contains("Restart all servers"), "{said}");
+    assert!(said.contains("Created cookie-2") && said.contains("Restart all servers"), "{said}");
     assert_eq!(admin.get("/auth/keys/list").status, 200);
     drop(server);
     let server = Server::start_on(database, &later);

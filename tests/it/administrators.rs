@@ -31,7 +31,7 @@ fn who_is_disabled_is_out_at_once_and_refused_like_a_wrong_password(database: &D
 
     for _ in 0..2 {
         let said = binary::succeed(database, &["admin", "disable", "--email", "Admin@example.com"]);
-        assert!(said.contains("admin@example.com can't log in any more"), "{said}");
+        assert!(said.contains("Disabled administrator admin@example.com"), "{said}");
         assert!(!is_logged_in(&first) && !is_logged_in(&second));
     }
     let mut refused = log_in(&server, ADMIN_EMAIL, ADMIN_PASSWORD);
@@ -116,10 +116,10 @@ fn what_names_no_administrator_is_refused(database: &Database) {
     }
     let server = Server::start(database);
     for command in ["disable", "enable", "reset-password"] {
-        refused(&["admin", command, "--email", "nobody@example.com"], "there is no such administrator");
+        refused(&["admin", command, "--email", "nobody@example.com"], "the administrator does not exist");
         refused(&["admin", command], "--email");
     }
-    refused(&["admin", "list", "--organization", "nobody"], "there is no such organization");
+    refused(&["admin", "list", "--organization", "nobody"], "the organization does not exist");
     refused(&["admin", "reset-password", "--email", ADMIN_EMAIL, "--password", "short"], "12 to 72 bytes");
     for email in ["", "admin", "@example.com", "a b@example.com", "a@b@example.com", "a@example.com,b@example.com"] {
         refused(&["admin", "create", "--organization", "default", "--email", email], "must be an e-mail address");

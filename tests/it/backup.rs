@@ -91,7 +91,7 @@ fn a_copy_is_a_new_file_of_a_database_that_is_there() {
 
     let nowhere = format!("sqlite://{}", directory.path().join("nothing.sqlite3").display());
     let missing = refused(&["backup", path(&directory.path().join("other"))], &nowhere);
-    assert!(missing.contains("there is no database"), "{missing}");
+    assert!(missing.contains("no database exists"), "{missing}");
     let of_server = refused(&["backup", path(&directory.path().join("other"))], "postgres://127.0.0.1:1/none");
     assert!(of_server.contains("pg_dump"), "{of_server}");
     let left = fs::read_dir(directory.path()).expect("the directory").count();

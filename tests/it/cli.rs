@@ -15,7 +15,7 @@ fn a_file_has_one_server_at_a_time() {
     let environment = [("USAGE_BILLING_DATABASE_URL", database.url()), ("USAGE_BILLING_LISTEN", &format!("127.0.0.1:{port}"))];
     let second = binary::run(&["serve"], &environment);
     assert_eq!(second.code, Some(2), "{}", second.stderr);
-    assert!(is_one_sentence(&second.stderr) && second.stderr.contains("another server serves this file"), "{}", second.stderr);
+    assert!(is_one_sentence(&second.stderr) && second.stderr.contains("another server uses this file"), "{}", second.stderr);
     // What works on the file beside a server still does.
     for command in [&["migrate"][..], &["verify"], &["report"], &["admin", "list"], &["organization", "create", "Other"]] {
         binary::succeed(&database, command);
@@ -296,7 +296,7 @@ fn a_database_of_a_development_version_is_rejected_by_every_command(database: &D
         &["secret", "rotate", "--for", "tokens"],
         &["backup", &copy],
     ];
-    let reason = "can't be opened: it was created by a development version before 0.1.0, whose schema can't be upgraded: create a new \
+    let reason = ": it was created by a development version before 0.1.0, whose schema can't be upgraded: create a new \
                   database and import the data again";
     // `backup` copies files only.
     for command in commands.iter().filter(|command| command[0] != "backup" || database.is_sqlite()) {

@@ -120,10 +120,10 @@ on_both_databases!(a_database_without_the_extension_is_not_spread);
 
 fn a_database_without_the_extension_is_not_spread(database: &Database) {
     let why =
-        if database.is_sqlite() { "A SQLite file is on one machine" } else { "The database doesn't have the extension Citus" };
+        if database.is_sqlite() { "A SQLite file is on one machine" } else { "The database does not have the extension Citus" };
     for _ in 0..2 {
         let said = binary::succeed(database, &["migrate", "--distribute"]);
-        assert!(said.ends_with(&format!("{why}: there is nothing to spread.\n")), "{said}");
+        assert!(said.ends_with(&format!("{why}: nothing to distribute.\n")), "{said}");
     }
 }
 

@@ -140,7 +140,7 @@ fn each_credential_gets_as_far_in_each_operation_as_the_table_says(database: &Da
     }
     table.finish();
     let told = people[1].1.post("/auth/keys/generate", &json!({}));
-    assert!(told.text.contains("takes the role owner") && told.text.contains("yours is finance"), "{}", told.text);
+    assert!(told.text.contains("requires the role owner") && told.text.contains("your role is finance"), "{}", told.text);
     // What owners alone manage, they alone read of.
     for (role, person) in &people {
         let log = person.get("/api/audit/filter?object_kind=API_KEY").ok();

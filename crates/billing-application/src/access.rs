@@ -18,13 +18,13 @@ use crate::error::{UseCaseError, UseCaseResult};
 use crate::second_factor::{CodeKind, take_code};
 use crate::secrets::hash_new;
 
-/// How often a session's last use is written down at most, in seconds: not once per request.
+/// The minimum interval between saves of a session's last use, in seconds, so that not every request writes.
 const TOUCH_EVERY_SECONDS: i64 = 60;
 
-/// Logs software in with an API key and its password, and answers a bearer token.
+/// Logs in with an API key and its password, and returns a bearer token.
 ///
 /// # Errors
-/// [`UseCaseError::InvalidCredentials`], whatever of the pair is wrong, or expired.
+/// Returns [`UseCaseError::InvalidCredentials`] if the key or password is wrong, or the key is expired.
 pub fn log_in_key(services: &Services, api_key: &str, password: &str, request_id: Option<&RequestId>) -> UseCaseResult<String> {
     let now = services.now();
     let key = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.api_key_by_name(api_key)?))?;
@@ -47,18 +47,18 @@ pub fn log_in_key(services: &Services, api_key: &str, password: &str, request_id
     Ok(token)
 }
 
-/// An administrator's new session, and the random id for the cookie. Only its digest is stored.
+/// A new session of an administrator, with the secret for the cookie. Only the secret's digest is stored.
 #[derive(Clone, Debug)]
 pub struct OpenedSession {
-    /// Who logged in.
+    /// The administrator.
     pub administrator: Administrator,
-    /// What finds the session.
+    /// The secret that identifies the session.
     pub secret: SessionSecret,
-    /// When it ends at the latest.
+    /// When the session expires at the latest.
     pub expires_at: Timestamp,
 }
 
-/// The random id in a session's cookie.
+/// The random ID in a session's cookie.
 #[derive(Clone)]
 pub struct SessionSecret(pub String);
 
@@ -68,20 +68,20 @@ impl std::fmt::Debug for SessionSecret {
     }
 }
 
-/// What an administrator logs in with.
+/// The credentials of an administrator.
 #[derive(Clone, Copy)]
 pub struct AdministratorLogIn<'a> {
-    /// Who says so.
+    /// The e-mail address.
     pub email: &'a str,
-    /// Their password.
+    /// The password.
     pub password: &'a str,
-    /// Their own, where the password is one that another gave them.
+    /// The administrator's own new password, if the current one is a one-time password.
     pub new_password: Option<&'a str>,
-    /// A code, where they have a second factor.
+    /// A code, if the administrator has a second factor.
     pub code: Option<&'a str>,
-    /// What the browser calls itself.
+    /// The browser's user agent.
     pub user_agent: Option<&'a OneLine>,
-    /// By which request.
+    /// The request's ID.
     pub request_id: Option<&'a RequestId>,
 }
 
@@ -91,12 +91,15 @@ impl std::fmt::Debug for AdministratorLogIn<'_> {
     }
 }
 
-/// Logs an administrator in by e-mail and password, and a code where they have a second factor. The slow hash runs outside any
-/// transaction, so that a log-in holds nobody up; whoever was changed meanwhile is looked at once more, and not let in when changed again.
+/// Logs an administrator in by e-mail and password, and a code if there is a second factor. The slow password hash runs
+/// outside any transaction, so that it blocks nobody. If the administrator changes in the meantime, the log-in is tried once
+/// more and then rejected.
 ///
 /// # Errors
-/// [`UseCaseError::InvalidCredentials`], whatever of the pair is wrong, or disabled. With the right pair:
-/// [`UseCaseError::NewPasswordRequired`], [`UseCaseError::SecondFactorRequired`] and [`UseCaseError::InvalidCode`].
+/// Returns one of these errors:
+/// - [`UseCaseError::InvalidCredentials`] if the e-mail or password is wrong, or the administrator is disabled.
+/// - With valid credentials: [`UseCaseError::NewPasswordRequired`], [`UseCaseError::SecondFactorRequired`] or
+///   [`UseCaseError::InvalidCode`].
 pub fn log_in_administrator(services: &Services, log_in: AdministratorLogIn<'_>) -> UseCaseResult<OpenedSession> {
     let email = log_in.email.to_lowercase();
     for _ in 0..LOOKS {
@@ -111,23 +114,24 @@ pub fn log_in_administrator(services: &Services, log_in: AdministratorLogIn<'_>)
     Err(UseCaseError::InvalidCredentials)
 }
 
-/// How often a log-in looks at an administrator, whom another log-in may have changed meanwhile: it renews an outdated hash.
+/// The maximum number of attempts of a log-in. Another log-in may change the administrator in between by renewing an outdated
+/// hash.
 const LOOKS: u32 = 2;
 
-/// An administrator as a log-in leaves them, and what it used up.
+/// An administrator after a log-in, with the kind of code it used.
 struct LogInResult {
     administrator: Administrator,
     code: Option<CodeKind>,
     has_new_password: bool,
 }
 
-/// Takes what a log-in needs beside the right password.
+/// Checks what a log-in needs besides the right password.
 fn admit(services: &Services, present: &Administrator, log_in: AdministratorLogIn<'_>) -> UseCaseResult<LogInResult> {
     let mut administrator = present.clone();
     let new_password = match (present.one_time_until, log_in.new_password) {
         (Some(_), None) => return Err(UseCaseError::NewPasswordRequired),
         (None, Some(_)) => {
-            let reason = "must be left out, because the password is your own: change it with POST /auth/password";
+            let reason = "must be omitted, because the password is not a one-time password: change it with POST /auth/password";
             return Err(Violations::one(&["new_password"], "not_allowed", reason).into());
         }
         (_, new_password) => new_password,
@@ -143,7 +147,8 @@ fn admit(services: &Services, present: &Administrator, log_in: AdministratorLogI
         administrator.password_hash = hash_new(services, log_in.password, new_password)?;
         administrator.one_time_until = None;
     } else if services.passwords.is_outdated(&present.password_hash) {
-        // The only time that the password is known. One that isn't taken any more stays as it was.
+        // Only a log-in knows the password, so only a log-in can renew an outdated hash. A password that is no longer
+        // accepted keeps its hash.
         if let Ok(hash) = services.passwords.hash(log_in.password) {
             administrator.password_hash = hash;
         }
@@ -151,7 +156,7 @@ fn admit(services: &Services, present: &Administrator, log_in: AdministratorLogI
     Ok(LogInResult { administrator, code, has_new_password: new_password.is_some() })
 }
 
-/// `None` for an administrator who isn't as at `present` any more.
+/// Returns `None` if the administrator was changed since `present` was loaded.
 fn open_session(
     services: &Services,
     present: &Administrator,
@@ -196,20 +201,20 @@ fn open_session(
     Ok(is_open.then_some(OpenedSession { administrator, secret: SessionSecret(secret), expires_at }))
 }
 
-/// Whom somebody tried to log in as.
+/// The name in a failed log-in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogInName {
-    /// An API key, by its log-in name.
+    /// The name of an API key.
     ApiKey(String),
-    /// An administrator.
+    /// The e-mail address of an administrator.
     Email(String),
 }
 
-/// Notes in the audit log that somebody wasn't let in as a key or an administrator that is there: once a minute at most, however
-/// often it is tried. Not on the way of the answer, which must take as long for a name that isn't there.
+/// Records an audit event for a failed log-in of an existing key or administrator, at most once a minute. Callers must
+/// not wait for it before they respond, so that response times do not reveal which names exist.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the event cannot be recorded.
 pub fn note_failed_log_in(services: &Services, name: &LogInName, request_id: Option<&RequestId>) -> UseCaseResult<()> {
     let noted = |tx: &mut dyn Tx, only_look: bool| -> UseCaseResult<bool> {
         let (key, administrator);
@@ -234,26 +239,26 @@ pub fn note_failed_log_in(services: &Services, name: &LogInName, request_id: Opt
         }
         Ok(false)
     };
-    // Whoever tries again and again keeps no writer busy.
+    // Check in a read transaction first, so that repeated attempts do not block writers.
     if transact(&*services.store, Access::Read, |tx| noted(tx, true))? {
         return Ok(());
     }
     transact(&*services.store, Access::Write, |tx| noted(tx, false)).map(drop)
 }
 
-/// A session that works, and whose it is.
+/// A valid session with its administrator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveSession {
     /// The session.
     pub session: AdminSession,
-    /// As they are now: what they may do changes with the next request.
+    /// The administrator's current state, so that changed permissions apply from the next request on.
     pub administrator: Administrator,
 }
 
-/// The live session behind a cookie's id; its use is noted, at most once a minute.
+/// Returns the valid session of a cookie. Saves the session's last use at most once a minute.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the session cannot be read.
 pub fn find_session(services: &Services, secret: &str) -> UseCaseResult<Option<LiveSession>> {
     let now = services.now();
     let digest = services.keys.digest(secret);
@@ -268,28 +273,29 @@ pub fn find_session(services: &Services, secret: &str) -> UseCaseResult<Option<L
     Ok(found)
 }
 
-/// Ends the session behind a cookie's id.
+/// Ends the session of a cookie.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the session cannot be deleted.
 pub fn end_session(services: &Services, secret: &str) -> UseCaseResult<()> {
     let digest = services.keys.digest(secret);
     transact(&*services.store, Access::Write, |tx| Ok(tx.delete_session(digest)?))
 }
 
-/// What a bearer token says, when it is one of ours and not expired. Whether its key still works is [`authenticate`]'s.
+/// Returns the claims of a valid bearer token that is not expired. [`authenticate`] checks whether its API key is still
+/// valid.
 ///
 /// # Errors
-/// [`UseCaseError::Unauthenticated`] for anything else.
+/// Returns [`UseCaseError::Unauthenticated`] for any other token.
 pub fn read_token(services: &Services, token: &str) -> UseCaseResult<TokenClaims> {
     services.tokens.verify(token, services.now()).map_err(|_| UseCaseError::Unauthenticated)
 }
 
-/// Who a bearer token speaks for. The key is looked up every time, so that a deleted key's tokens end at
-/// once, on every replica.
+/// Returns the principal of a bearer token. Looks the key up every time, so that the tokens of a deleted key end at once on
+/// every replica.
 ///
 /// # Errors
-/// [`UseCaseError::Unauthenticated`] for a token that was ended, or whose key is gone or expired.
+/// Returns [`UseCaseError::Unauthenticated`] if the token was revoked, or its key was deleted or is expired.
 pub fn authenticate(services: &Services, claims: &TokenClaims) -> UseCaseResult<Principal> {
     let now = services.now();
     let tokens = std::slice::from_ref(claims);
@@ -297,16 +303,16 @@ pub fn authenticate(services: &Services, claims: &TokenClaims) -> UseCaseResult<
     principals.pop().flatten().ok_or(UseCaseError::Unauthenticated)
 }
 
-/// Who tokens speak for, in their order; `None` for one that works no more.
+/// Returns the principals of tokens, in the same order. `None` stands for a token that is no longer valid.
 pub(crate) fn principals_of(tx: &mut dyn Tx, tokens: &[TokenClaims], now: Timestamp) -> UseCaseResult<Vec<Option<Principal>>> {
     let keys = tx.keys_of_tokens(tokens)?;
     Ok(keys.into_iter().map(|key| key.filter(|key| key.is_live(now)).map(|key| Principal::of_key(&key))).collect())
 }
 
-/// Ends one bearer token before its time; a token that isn't valid is ended already.
+/// Revokes a bearer token. Does nothing if the token is invalid or expired.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the token cannot be revoked.
 pub fn end_token(services: &Services, token: &str) -> UseCaseResult<()> {
     let now = services.now();
     let Ok(claims) = services.tokens.verify(token, now) else { return Ok(()) };

@@ -1,4 +1,5 @@
-//! Accounts, read, decided and written: which rows a decision about money is made of, and in which order they are held.
+//! Loads, settles and saves receivables accounts. This module knows which rows a decision about money needs and in which
+//! order accounts are locked.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ use crate::Services;
 use crate::basics::{corrupt, distinct, supplies};
 use crate::error::{UseCaseError, UseCaseResult};
 
-/// Who decides something, when, of whose.
+/// The services, organization, actor and time of a command.
 #[derive(Clone, Copy)]
 pub(crate) struct CommandContext<'s> {
     pub(crate) services: &'s Services<'s>,
@@ -26,32 +27,32 @@ pub(crate) struct CommandContext<'s> {
 }
 
 impl<'s> CommandContext<'s> {
-    /// A principal decides, for its organization.
+    /// Returns the context of a principal's command.
     pub(crate) fn of(services: &'s Services<'s>, principal: &Principal, at: Timestamp) -> Self {
         Self { services, organization: principal.organization(), by: principal.actor(), at }
     }
 }
 
-/// What a decision about an account asks for.
+/// The rows of an account that a decision needs.
 #[derive(Debug, Default)]
 pub(crate) struct AccountQuery {
     /// These documents.
     pub(crate) documents: Vec<DocumentRef>,
     /// These payments.
     pub(crate) payments: Vec<PaymentRef>,
-    /// Credits and payments, with what they settle.
+    /// Credits and payments with their applications.
     pub(crate) sources: Vec<ApplicationSource>,
-    /// An application, with what it is from and to.
+    /// An application with its source and target.
     pub(crate) application: Option<ApplicationRef>,
-    /// The documents of these families.
+    /// All documents of these families.
     pub(crate) families: Vec<DocumentRef>,
-    /// Everything that is unapplied.
+    /// All sources with an unapplied amount.
     pub(crate) unapplied: bool,
-    /// Open documents, until they come to an amount.
+    /// Open documents, up to this total amount due.
     pub(crate) open_up_to: Option<MoneySum>,
 }
 
-/// Adds to an account what is asked for.
+/// Loads rows into an account.
 pub(crate) fn read(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -96,7 +97,7 @@ pub(crate) fn read(
     Ok(())
 }
 
-/// What a transaction does to the documents of an account.
+/// The documents of an account that a transaction issues or voids.
 struct DocumentTransitions {
     moment: DecisionContext,
     applies_balance: bool,
@@ -104,8 +105,8 @@ struct DocumentTransitions {
     voided: Vec<DocumentRef>,
 }
 
-/// Decides what documents that are issued and voided mean for what is owed. The accounts are held from here on, in one order: after
-/// contracts, before number series.
+/// Settles the accounts of issued and voided documents. Locks the accounts in one fixed order, after contracts and before
+/// document series.
 pub(crate) fn settle_accounts<'b>(
     tx: &mut dyn Tx,
     deciding: CommandContext<'_>,
@@ -173,7 +174,7 @@ fn settle_account(
     Ok(account)
 }
 
-/// Writes what was decided of accounts, and answers it. Documents that are issued with it are written before.
+/// Saves the decisions on accounts and returns their entries. Documents issued in the same transaction must be saved before.
 pub(crate) fn write(
     tx: &mut dyn Tx,
     deciding: CommandContext<'_>,
@@ -193,7 +194,7 @@ pub(crate) fn write(
     Ok(written)
 }
 
-/// An account that is held, before anything of it is read, and the moment a decision about it is made.
+/// Locks an account without loading its rows. Returns it with the context for decisions.
 pub(crate) fn lock_account(
     tx: &mut dyn Tx,
     deciding: CommandContext<'_>,

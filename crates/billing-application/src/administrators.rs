@@ -1,4 +1,4 @@
-//! Administrators, as owners and whoever runs the service's commands make and change them.
+//! Management of administrators, by owners and by the command line.
 
 use billing_domain::access::{
     Actor, Administrator, MAX_ADMINISTRATORS, ONE_TIME_SECONDS, PasswordHash, Principal, Role, SecondFactor,
@@ -16,11 +16,13 @@ use crate::catalog::inserted;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// Makes an administrator of an organization, with a password of their own.
+/// Creates an administrator with a password of their own.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`] organization, [`UseCaseError::AlreadyExists`] for an e-mail in use,
-/// [`UseCaseError::Secret`] for a password that is too short, too long or common.
+/// Returns one of these errors:
+/// - [`UseCaseError::Unknown`] if the organization does not exist.
+/// - [`UseCaseError::AlreadyExists`] if the e-mail is in use.
+/// - [`UseCaseError::Secret`] if the password is too short, too long or common.
 pub fn create_administrator(
     services: &Services,
     organization: &OneLine,
@@ -36,10 +38,10 @@ pub fn create_administrator(
     })
 }
 
-/// The administrators of an organization, by e-mail.
+/// Returns the administrators of an organization, by e-mail.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`] organization.
+/// Returns [`UseCaseError::Unknown`] if the organization does not exist.
 pub fn list_administrators(services: &Services, organization: &OneLine) -> UseCaseResult<Vec<Administrator>> {
     transact(&*services.store, Access::Read, |tx| {
         let organization = tx.organization_by_name(organization)?.ok_or(UseCaseError::Unknown(ResourceKind::Organization))?;
@@ -47,10 +49,10 @@ pub fn list_administrators(services: &Services, organization: &OneLine) -> UseCa
     })
 }
 
-/// The same, of whoever asks.
+/// Returns a page of the administrators of the principal's organization.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the administrators cannot be read.
 pub fn administrators_of(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<Administrator>> {
     let organization = allow(principal, UseCase::ListAdministrators)?;
     let all = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.administrators(organization)?))?;
@@ -60,7 +62,7 @@ pub fn administrators_of(services: &Services, principal: &Principal, page: PageR
     Ok(Page { items, total })
 }
 
-/// A password that lets somebody set their own, and that who gave it need not know any longer.
+/// A one-time password. It only lets its owner set a new password, which its issuer does not know.
 #[derive(Clone)]
 pub struct OneTimePassword {
     password: String,
@@ -73,22 +75,22 @@ impl std::fmt::Debug for OneTimePassword {
     }
 }
 
-/// Makes a password that works once. Slow, and so done before the transaction of what needs it.
+/// Creates a one-time password. Hashing is slow, so call this before the transaction starts.
 ///
 /// # Errors
-/// [`UseCaseError::Secret`].
+/// Returns [`UseCaseError::Secret`] if the password cannot be created.
 pub fn one_time_password(services: &Services) -> UseCaseResult<OneTimePassword> {
     let password = services.keys.new_secret()?;
     let hash = services.passwords.hash(&password)?;
     Ok(OneTimePassword { password, hash })
 }
 
-/// Somebody who was given a password that works once; it is shown this once.
+/// An administrator with a new one-time password, which is shown only once.
 #[derive(Clone)]
 pub struct IssuedInvitation {
-    /// Who.
+    /// The administrator.
     pub administrator: Administrator,
-    /// The password; only its hash is stored.
+    /// The password. Only its hash is stored.
     pub password: String,
 }
 
@@ -98,10 +100,10 @@ impl std::fmt::Debug for IssuedInvitation {
     }
 }
 
-/// Makes an administrator of the organization of whoever asks.
+/// Creates an administrator in the principal's organization.
 ///
 /// # Errors
-/// [`UseCaseError::AlreadyExists`] for an e-mail in use.
+/// Returns [`UseCaseError::AlreadyExists`] if the e-mail is in use.
 pub fn invite_administrator(
     services: &Services,
     principal: &Principal,
@@ -118,19 +120,21 @@ pub fn invite_administrator(
     })
 }
 
-/// What is to be another of an administrator.
+/// Changes of an administrator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AdministratorEdit {
-    /// What they may do.
+    /// The new role.
     pub role: Option<Role>,
-    /// Whether they are kept from logging in.
+    /// Whether the administrator is disabled.
     pub disabled: Option<bool>,
 }
 
-/// Changes what an administrator may do, or whether they may log in; who may not any more is out at once.
+/// Changes the role of an administrator, or disables or enables them. Disabling ends all sessions at once.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`] administrator, [`UseCaseError::Conflict`] where no owner would be left who can log in.
+/// Returns one of these errors:
+/// - [`UseCaseError::Unknown`] if the administrator does not exist.
+/// - [`UseCaseError::Conflict`] if no enabled owner would remain.
 pub fn edit_administrator(
     services: &Services,
     principal: &Principal,
@@ -150,7 +154,7 @@ pub fn edit_administrator(
         }
         let is_last = present.is_enabled_owner() && !others.iter().any(Administrator::is_enabled_owner);
         if is_last && !changed.is_enabled_owner() {
-            let detail = "no owner would be left who can log in: make another one first".to_owned();
+            let detail = "the last owner who can log in cannot change: create another owner first".to_owned();
             return Err(UseCaseError::Conflict { code: "last_owner", detail });
         }
         tx.update_administrator(&changed)?;
@@ -168,10 +172,12 @@ pub fn edit_administrator(
     })
 }
 
-/// Gives another administrator a password that works once, and ends their sessions. Who is disabled stays so.
+/// Gives another administrator a one-time password and ends their sessions. A disabled administrator stays disabled.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`] administrator, [`UseCaseError::Conflict`] for one's own account.
+/// Returns one of these errors:
+/// - [`UseCaseError::Unknown`] if the administrator does not exist.
+/// - [`UseCaseError::Conflict`] for the principal's own account.
 pub fn reset_administrator(
     services: &Services,
     principal: &Principal,
@@ -193,7 +199,7 @@ pub fn reset_administrator(
     })
 }
 
-/// One of an organization's administrators, and the others, all held: who is changed at the same time is waited for.
+/// Locks all administrators of an organization. Returns one of them, and all others.
 fn held_among(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -206,10 +212,10 @@ fn held_among(
     Ok((found, all))
 }
 
-/// Keeps an administrator from logging in, and ends all their sessions. Who is disabled already stays so.
+/// Disables an administrator and ends all their sessions. A disabled administrator stays disabled.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`] administrator.
+/// Returns [`UseCaseError::Unknown`] if the administrator does not exist.
 pub fn disable_administrator(services: &Services, email: &OneLine) -> UseCaseResult<Administrator> {
     let now = services.now();
     change(services, email, AuditAction::Disable, |administrator| {
@@ -217,27 +223,28 @@ pub fn disable_administrator(services: &Services, email: &OneLine) -> UseCaseRes
     })
 }
 
-/// Lets an administrator log in again, with the password they have.
+/// Enables an administrator with their present password.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`] administrator.
+/// Returns [`UseCaseError::Unknown`] if the administrator does not exist.
 pub fn enable_administrator(services: &Services, email: &OneLine) -> UseCaseResult<Administrator> {
     change(services, email, AuditAction::Enable, |administrator| administrator.disabled_at = None)
 }
 
-/// Gives an administrator another role.
+/// Changes the role of an administrator.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`] administrator.
+/// Returns [`UseCaseError::Unknown`] if the administrator does not exist.
 pub fn give_role(services: &Services, email: &OneLine, role: Role) -> UseCaseResult<Administrator> {
     change(services, email, AuditAction::Edit, |administrator| administrator.role = role)
 }
 
-/// Gives an administrator another password of their own, and ends all their sessions. Who is disabled stays so.
+/// Sets the password of an administrator and ends all their sessions. A disabled administrator stays disabled.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`] administrator, [`UseCaseError::Secret`] for a password that is too short, too long or
-/// common.
+/// Returns one of these errors:
+/// - [`UseCaseError::Unknown`] if the administrator does not exist.
+/// - [`UseCaseError::Secret`] if the password is too short, too long or common.
 pub fn reset_password(
     services: &Services,
     email: &OneLine,
@@ -252,7 +259,7 @@ pub fn reset_password(
     })
 }
 
-/// Changes one, and ends their sessions: each was opened on what was true before.
+/// Changes an administrator and ends their sessions, because these rely on the previous state.
 fn change(
     services: &Services,
     email: &OneLine,
@@ -275,7 +282,7 @@ fn held(tx: &mut dyn Tx, email: &OneLine) -> UseCaseResult<Administrator> {
     tx.hold_administrator(&email.as_str().to_lowercase())?.ok_or(UseCaseError::Unknown(ResourceKind::Administrator))
 }
 
-/// Another password, which somebody else gives.
+/// A new password set by somebody else.
 struct PasswordReset {
     password_hash: PasswordHash,
     one_time_until: Option<Timestamp>,
@@ -299,7 +306,7 @@ impl PasswordReset {
         tx.update_administrator(&changed)?;
         tx.delete_sessions(changed.admin_ref, None)?;
         let thing = AuditSubject::Administrator(&changed);
-        // No password is shown, so neither is that it is another.
+        // Passwords are never shown, so a changed password has no visible difference.
         let is_shown = changed.second_factor.since() != present.second_factor.since();
         let change =
             if is_shown { AuditChange::From(AuditSubject::Administrator(present), thing) } else { AuditChange::Unshown(thing) };
@@ -308,7 +315,7 @@ impl PasswordReset {
     }
 }
 
-/// An administrator to make.
+/// A new administrator without identity.
 pub(crate) struct NewAdministrator<'a> {
     pub(crate) email: &'a OneLine,
     pub(crate) role: Role,
@@ -316,7 +323,7 @@ pub(crate) struct NewAdministrator<'a> {
     pub(crate) one_time_until: Option<Timestamp>,
 }
 
-/// Stores a new one.
+/// Stores a new administrator.
 pub(crate) fn insert_administrator(
     services: &Services,
     tx: &mut dyn Tx,
@@ -326,7 +333,7 @@ pub(crate) fn insert_administrator(
     let email = OneLine::parse(&new.email.as_str().to_lowercase())
         .map_err(|reason| Violations::one(&["email"], "invalid", reason.to_string()))?;
     if tx.administrators(doer.organization)?.len() >= MAX_ADMINISTRATORS {
-        let detail = format!("an organization may have {MAX_ADMINISTRATORS} administrators");
+        let detail = format!("an organization can have at most {MAX_ADMINISTRATORS} administrators");
         return Err(UseCaseError::Conflict { code: "too_many_administrators", detail });
     }
     let administrator = Administrator {

@@ -1,6 +1,6 @@
-//! The audit log: each use case that changes something but usage events adds one entry, in the transaction of the change.
+//! The audit log. Each use case that changes data adds one entry, in the transaction of the change.
 //!
-//! Usage events are told by their revisions; nothing is added on their way.
+//! Changes of usage events add no entries, because the events' revisions record them.
 
 use billing_domain::access::{Administrator, ApiKey, Permission, Principal, RequestId};
 use billing_domain::audit::{AuditAction, AuditActor, AuditEntry, AuditPosition, AuditedKind};
@@ -22,7 +22,7 @@ use crate::formats::FormatView;
 use crate::usage::ImportSummary;
 use crate::{Services, UseCase, allow};
 
-/// A thing that was changed, as it was or is.
+/// A resource before or after a change.
 #[derive(Clone, Copy, Debug)]
 pub enum AuditSubject<'a> {
     /// An organization.
@@ -51,62 +51,62 @@ pub enum AuditSubject<'a> {
     Charge(&'a Charge),
     /// A document.
     Document(&'a DocumentView),
-    /// A payment or a refund.
+    /// A payment or refund.
     Payment(&'a Payment),
-    /// A credit or a payment that was applied to a document.
+    /// An application of a credit or payment to a document.
     Application(&'a Application),
-    /// What a billing run did in a transaction.
+    /// One transaction of a billing run.
     BillingRun(&'a RunSummary),
-    /// A file of usage events.
+    /// An import of usage events.
     UsageFile(&'a ImportFileSummary),
-    /// What was undone of a file of usage events.
+    /// An undo of an import of usage events.
     UndoneFile(&'a ImportUndoSummary),
 }
 
-/// What a billing run did in one transaction.
+/// The results of one transaction of a billing run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSummary {
-    /// The same in all transactions of a run.
+    /// The run's reference, which is the same for all its transactions.
     pub run_ref: BillingRunRef,
-    /// The documents that were issued.
+    /// The issued documents.
     pub issued: Vec<DocumentNumber>,
-    /// The drafts that were put out of force.
+    /// The voided drafts.
     pub voided: Vec<DocumentNumber>,
 }
 
-/// What became of a file of usage events.
+/// The results of an import of usage events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportFileSummary {
-    /// What its lines are known by, where it has a name.
+    /// The import name, which identifies lines without a key.
     pub name: Option<String>,
-    /// The import.
+    /// The import's reference.
     pub import_ref: ImportRef,
-    /// What was taken.
+    /// The accepted events.
     pub taken: ImportSummary,
-    /// Lines that were refused.
+    /// The number of rejected lines.
     pub refused: u64,
 }
 
-/// An import that was undone, as far as one request did.
+/// The results of one request to undo an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportUndoSummary {
-    /// What the file's lines were known by, where it had a name.
+    /// The import name.
     pub name: Option<String>,
-    /// The import.
+    /// The import's reference.
     pub import_ref: ImportRef,
-    /// Events that were deleted.
+    /// The number of events deleted by the request.
     pub deleted: u64,
-    /// Events that were deleted before.
+    /// The number of events that were already deleted.
     pub already_deleted: u64,
-    /// Events that couldn't be deleted.
+    /// The number of events that could not be deleted.
     pub refused: u64,
 }
 
-/// What a file without a name is called.
+/// The reference of an import without a name.
 const NO_NAME: &str = "-";
 
 impl AuditSubject<'_> {
-    /// What it is.
+    /// Returns the kind of the resource.
     pub const fn kind(self) -> AuditedKind {
         match self {
             Self::Organization(_) => AuditedKind::Organization,
@@ -129,7 +129,7 @@ impl AuditSubject<'_> {
         }
     }
 
-    /// What it is known by. A document that isn't opened has nothing.
+    /// Returns the reference of the resource. Empty for a document that is not opened.
     fn reference(self) -> String {
         match self {
             Self::Organization(organization) => organization.name.to_string(),
@@ -155,25 +155,26 @@ impl AuditSubject<'_> {
     }
 }
 
-/// What is told of a change: objects of JSON, as short as they can be.
+/// The difference of a change, as compact JSON objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditDiff {
-    /// What it was; none of what was made.
+    /// The resource before the change. `None` if it was created.
     pub before: Option<String>,
-    /// What it is; none of what is gone.
+    /// The resource after the change. `None` if it was deleted.
     pub after: Option<String>,
 }
 
-/// Tells changes as the interface shows things.
+/// Renders changes in the format of the API.
 pub trait AuditRenderer: Send + Sync {
-    /// What was made or is gone, whole, or those of its fields that differ. `None` where nothing that is shown differs. Never a secret.
+    /// Returns a created or deleted resource as a whole, or the changed fields. Returns `None` if no visible field changed.
+    /// Never returns secrets.
     fn render_diff(&self, before: Option<AuditSubject<'_>>, after: Option<AuditSubject<'_>>) -> Option<AuditDiff>;
 
-    /// Why something wasn't done: a stable word for machines, and what went wrong.
+    /// Returns an error as a stable code and a message.
     fn reason(&self, error: &UseCaseError) -> (&'static str, String);
 }
 
-/// Who is told to have done something, and where.
+/// The organization, actor and request of an audited action.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AuditContext<'a> {
     pub(crate) organization: OrganizationId,
@@ -190,31 +191,31 @@ impl<'a> AuditContext<'a> {
         }
     }
 
-    /// The service itself.
+    /// Returns the context of the service's own scheduled work.
     pub(crate) const fn scheduler(organization: OrganizationId) -> Self {
         Self { organization, author: AuditActor::Scheduler, request_id: None }
     }
 
-    /// The service's commands, which nobody logs in for.
+    /// Returns the context of command-line commands, which require no login.
     pub(crate) const fn command_line(organization: OrganizationId) -> Self {
         Self { organization, author: AuditActor::CommandLine, request_id: None }
     }
 }
 
-/// What happened to a thing.
+/// A change of a resource.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum AuditChange<'a> {
-    /// It wasn't there before.
+    /// The resource was created.
     Made(AuditSubject<'a>),
-    /// It is another than it was. Where the interface shows no difference there was no change.
+    /// The resource was changed. Without a visible difference, no entry is recorded.
     From(AuditSubject<'a>, AuditSubject<'a>),
-    /// It is gone.
+    /// The resource was deleted.
     Gone(AuditSubject<'a>),
-    /// Nothing that is shown of it changed.
+    /// No visible field changed, but an entry is recorded.
     Unshown(AuditSubject<'a>),
 }
 
-/// Adds what was done to the audit log, in the transaction that does it.
+/// Records an audit event in the transaction of the change.
 pub(crate) fn record_audit_event(
     tx: &mut dyn Tx,
     services: &Services<'_>,
@@ -243,10 +244,12 @@ pub(crate) fn record_audit_event(
     Ok(tx.append_audit_entry(doer.organization, &entry)?)
 }
 
-/// How often what anybody can repeat at will is noted of one thing at most, in seconds: a flood of log-ins is no flood of entries.
+/// The minimum interval between equal entries for one resource, in seconds, for actions that anybody can repeat at will.
+/// Prevents a flood of log-ins from flooding the log.
 const REPEATED_EVERY_SECONDS: i64 = 60;
 
-/// As [`note`], of what changes nothing that is shown, unless the same was noted of the thing within the last minute.
+/// Does the same as [`record_audit_event`] for an action without visible changes, unless the same action was recorded within
+/// the last minute.
 pub(crate) fn record_audit_event_throttled(
     tx: &mut dyn Tx,
     services: &Services<'_>,
@@ -260,7 +263,7 @@ pub(crate) fn record_audit_event_throttled(
     record_audit_event(tx, services, doer, action, AuditChange::Unshown(thing))
 }
 
-/// Whether an action was noted of a thing within the last minute.
+/// Returns whether an action on a resource was recorded within the last minute.
 pub(crate) fn was_recorded_recently(
     tx: &mut dyn Tx,
     services: &Services<'_>,
@@ -279,30 +282,30 @@ pub(crate) fn was_recorded_recently(
     Ok(!newest.is_empty())
 }
 
-/// Which part of the log is wanted, and whether all that pass a filter are counted.
+/// The requested part of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditQuery {
-    /// The part.
+    /// The range of entries.
     pub part: AuditPart,
-    /// Whether all are counted, which costs what they are.
+    /// Whether to count all entries that match the filter. The cost grows with their number.
     pub with_total: bool,
 }
 
-/// Entries of the log.
+/// A part of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditList {
-    /// The entries, the newest first.
+    /// The entries, newest first.
     pub items: Vec<AuditEntry>,
-    /// Where the list goes on.
+    /// The position of the last entry, if more follow.
     pub next: Option<AuditPosition>,
-    /// How many pass the filter, where that was asked for.
+    /// The number of entries that match the filter, if requested.
     pub total: Option<u64>,
 }
 
-/// Reads a part of the organization's audit log; what was done to API keys and administrators is for owners alone.
+/// Returns a part of the organization's audit log. Only owners see entries about API keys and administrators.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the entries cannot be read.
 pub fn list_audit_entries(
     services: &Services,
     principal: &Principal,
@@ -310,11 +313,11 @@ pub fn list_audit_entries(
     wanted: AuditQuery,
 ) -> UseCaseResult<AuditList> {
     let organization = allow(principal, UseCase::ListAuditEntries)?;
-    // Who may not list keys and administrators sees nothing of them here, either.
+    // Principals that cannot list keys and administrators must not see them here either.
     let filter = &AuditFilter { without_access: !principal.has(Permission::Owner), ..filter.clone() };
     transact(&*services.store, Access::Read, |tx| {
         let limit = wanted.part.limit;
-        // One more tells whether the list goes on.
+        // An additional entry shows whether more follow.
         let part = AuditPart { limit: limit.saturating_add(1), ..wanted.part };
         let mut items = tx.audit_entries(organization, filter, part)?;
         let goes_on = items.len() > usize::try_from(limit).unwrap_or(usize::MAX);

@@ -1,4 +1,4 @@
-//! What a customer owes, and how that came about (billing rules 9).
+//! Balances and statements of customers (billing rules 9).
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use crate::catalog::only;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// What a customer owes, by entity and currency.
+/// Returns the balances of a customer, by entity and currency.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`].
+/// Returns [`UseCaseError::Unknown`] if the customer does not exist.
 pub fn balance(services: &Services, principal: &Principal, customer_ref: &CustomerRef) -> UseCaseResult<Vec<Balance>> {
     let now = services.now();
     let organization = allow(principal, UseCase::GetBalance)?;
@@ -48,10 +48,10 @@ pub fn balance(services: &Services, principal: &Principal, customer_ref: &Custom
     })
 }
 
-/// What changed what a customer owes from one day to another, both inclusive, by entity and currency.
+/// Returns the changes of a customer's balances from one day to another, both inclusive, by entity and currency.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`].
+/// Returns [`UseCaseError::Unknown`] if the customer does not exist.
 pub fn customer_statement(
     services: &Services,
     principal: &Principal,

@@ -1,4 +1,4 @@
-//! What reading and deciding begin with, whatever it is about.
+//! Helpers for all use cases.
 
 use std::collections::BTreeSet;
 
@@ -8,20 +8,20 @@ use billing_domain::ports::StoreError;
 use crate::Services;
 use crate::error::UseCaseError;
 
-/// A day, in seconds.
+/// The length of a day in seconds.
 pub(crate) const DAY_SECONDS: i64 = 86_400;
 
-/// What decisions can't make up themselves, from the services.
+/// Returns the source of identifiers for domain decisions.
 pub(crate) fn supplies<'s>(services: &'s Services<'_>) -> impl IdGenerator + 's {
     || services.ids.new_id()
 }
 
-/// What to look up: each once, in order.
+/// Returns the distinct values in order.
 pub(crate) fn distinct<T: Ord>(named: impl IntoIterator<Item = T>) -> Vec<T> {
     Vec::from_iter(BTreeSet::from_iter(named))
 }
 
-/// A state the store's own rules exclude.
+/// Returns the error for a state that the database's constraints rule out.
 pub(crate) fn corrupt(what: &str, which: &dyn std::fmt::Display, how: &str) -> UseCaseError {
     StoreError::Corrupt(format!("{what} {which} {how}")).into()
 }

@@ -1,11 +1,10 @@
-//! The billing run: issues what is due, some contracts in a transaction (billing rules 2).
+//! The billing run, which issues all due documents, several contracts per transaction (billing rules 2).
 //!
-//! It is safe to run at any time, on several servers at once, and again: what is issued is held and tested in
-//! the transaction that issues it. A contract that fails is reported and doesn't stop the others: those that were to be issued
-//! with it are tried again without it.
+//! Runs are safe at any time, concurrently on several servers, and repeatedly. Documents are locked and checked in the
+//! transaction that issues them. A contract that fails is reported and does not stop the others. If it shared a transaction
+//! with other contracts, those are retried without it.
 //!
-//! In a transaction that is open already, all of it is committed together: what a contract's failure undoes is still
-//! that contract's alone.
+//! Within an outer transaction, all changes are committed together. A failure still rolls back only the contract that failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,85 +28,85 @@ pub use crate::run_history::FailedContract;
 use crate::run_history::RunRecorder;
 use crate::{Services, UseCase, allow};
 
-/// Contracts looked up at a time.
+/// The number of contracts looked up at a time.
 const CONTRACTS_PER_PAGE: u32 = 200;
-/// As many contracts are billed in one transaction.
+/// The maximum number of contracts billed in one transaction.
 const CONTRACTS_PER_TRANSACTION: usize = 50;
-/// About as many documents are issued in one transaction; what is left goes on in the next, so that
-/// nobody waits long for what it holds.
+/// The approximate maximum number of documents issued in one transaction. Further documents are issued in the next
+/// transaction, to keep locks short.
 const MAX_DOCUMENTS_PER_TRANSACTION: usize = 50;
 
-/// At most as many contracts are billed by a run that is one transaction: everybody else waits for what it holds.
+/// The maximum number of contracts billed by a run within an outer transaction, because other requests wait for its locks.
 const MAX_CONTRACTS_TOGETHER: usize = 500;
 
-/// What is to be run.
+/// The parameters of a billing run.
 #[derive(Clone, Copy)]
 pub struct BillingRunRequest<'r> {
-    /// Whether nothing is to be stored.
+    /// Whether to store nothing.
     pub dry_run: bool,
-    /// Where an earlier run stopped; from the beginning where it is `None`.
+    /// Where an earlier run stopped. `None` starts from the beginning.
     pub after: Option<RunCursor>,
-    /// Whether there is time for another transaction: for about fifty contracts.
+    /// Returns whether there is time for another transaction of about fifty contracts.
     pub may_go_on: &'r dyn Fn() -> bool,
 }
 
-/// A place in a run: contracts come by when they became due, then by reference.
+/// A position in a run. Contracts are ordered by due time and reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunCursor {
-    /// Since when the contract at it is due.
+    /// The due time of the contract at this position.
     pub due_at: Timestamp,
     /// The contract.
     pub contract_ref: ContractRef,
 }
 
 impl BillingRunRequest<'static> {
-    /// A run to the end.
+    /// Returns the parameters of a run that continues to the end.
     pub const fn whole(dry_run: bool) -> Self {
         Self { dry_run, after: None, may_go_on: &|| true }
     }
 }
 
-/// What a billing run did, or would do.
+/// The results of a billing run or its dry run.
 #[derive(Debug, Default)]
 pub struct BillingReport {
-    /// What the run is known by afterwards; none of a dry run.
+    /// The run's reference. `None` for a dry run.
     pub run_ref: Option<BillingRunRef>,
-    /// Documents issued.
+    /// The issued documents.
     pub issued: Vec<BilledDocument>,
-    /// Drafts without event and amount, put out of force.
+    /// The voided drafts, which had neither events nor an amount.
     pub voided: Vec<BilledDocument>,
-    /// Documents that couldn't be issued, and contracts that couldn't be billed at all.
+    /// Documents that could not be issued, and contracts that could not be billed.
     pub failed: Vec<FailedContract>,
     /// Whether nothing was stored.
     pub dry_run: bool,
-    /// Where it stopped before everything that is due was looked at.
+    /// Where the run stopped, if due contracts remain.
     pub next: Option<RunCursor>,
 }
 
 /// A document of a billing run.
 #[derive(Clone, Debug)]
 pub struct BilledDocument {
-    /// `None` in a dry run, of a document that would be opened by its issue.
+    /// Reference and number. `None` in a dry run for a document that its issue would open.
     pub opened: Option<(DocumentRef, DocumentNumber)>,
-    /// What it does.
+    /// Invoice, credit or debit.
     pub kind: DocumentKind,
-    /// Its total, with its currency.
+    /// The total with its currency.
     pub total: Money,
 }
 
-/// Issues everything due in the principal's organization, as far as there is time for it.
+/// Issues all due documents of the principal's organization, as far as time permits.
 ///
 /// # Errors
-/// [`UseCaseError::Store`] when the due contracts can't be read.
+/// Returns [`UseCaseError::Store`] if the due contracts cannot be read.
 pub fn run_billing(services: &Services, principal: &Principal, wanted: BillingRunRequest<'_>) -> UseCaseResult<BillingReport> {
     allow(principal, UseCase::RunBilling)?;
     run(services, Some(principal), wanted)
 }
 
-/// Issues everything due in every organization: what the scheduler does.
+/// Issues all due documents of every organization, on behalf of the scheduler.
 ///
 /// # Errors
-/// [`UseCaseError::Store`] when the due contracts can't be read.
+/// Returns [`UseCaseError::Store`] if the due contracts cannot be read.
 pub fn run_billing_everywhere(services: &Services) -> UseCaseResult<BillingReport> {
     run(services, None, BillingRunRequest::whole(false))
 }
@@ -124,7 +123,7 @@ fn run(services: &Services, principal: Option<&Principal>, wanted: BillingRunReq
         (Some(organization), Some(place)) => Some(stopped_at(services, organization, place)?),
         _ => None,
     };
-    // Of what was asked for there is always something to tell.
+    // A requested run is recorded even if nothing is due.
     if let Some(organization) = organization {
         history.record_start(by.doer(organization), 0)?;
     }
@@ -157,16 +156,16 @@ fn run(services: &Services, principal: Option<&Principal>, wanted: BillingRunReq
         }
     }
     match history.end(report.next.is_some()) {
-        // What was issued is issued, and whoever asked has to know.
+        // The documents are already issued, so the caller needs the report.
         Err(error) if !services.is_in_transaction() => {
-            tracing::error!(%error, %run_ref, "the end of a billing run could not be noted")
+            tracing::error!(%error, %run_ref, "cannot record the end of a billing run")
         }
         ended => ended?,
     }
     Ok(report)
 }
 
-/// A run, and who started it: nobody but the clock, where there is no principal.
+/// A run and its initiator. Without a principal, the scheduler started the run.
 #[derive(Clone, Copy)]
 struct RunInitiator<'a> {
     run_ref: BillingRunRef,
@@ -178,7 +177,7 @@ impl RunInitiator<'_> {
         self.principal.map_or_else(|| AuditContext::scheduler(organization), AuditContext::of)
     }
 
-    /// Tells the audit log what a transaction of the run did, if anything.
+    /// Records an audit event for a transaction of the run, unless it changed nothing.
     fn tell(self, services: &Services, tx: &mut dyn Tx, organization: OrganizationId, billed: &BilledChunk) -> UseCaseResult<()> {
         let numbers = |documents: &[BilledDocument]| {
             documents.iter().filter_map(|document| document.opened.as_ref().map(|(_, number)| number.clone())).collect()
@@ -197,18 +196,18 @@ impl RunInitiator<'_> {
     }
 }
 
-/// The contract that an earlier run came to last.
+/// Returns the last contract of an earlier run.
 fn stopped_at(services: &Services, organization: OrganizationId, place: RunCursor) -> UseCaseResult<DueContract> {
     transact(&*services.store, Access::Read, |tx| {
         let contract = tx.contract(organization, place.contract_ref)?;
-        let detail = "must be the `next` of an earlier run, or be left out";
+        let detail = "must be the `next` of an earlier run, or be omitted";
         let contract = contract.ok_or_else(|| Violations::one(&["after"], "invalid_value", detail))?;
         Ok(DueContract { key: contract.key(organization), due_at: place.due_at })
     })
 }
 
-/// Holds every contract that the run may come to, in one order, before anything is issued: in one transaction for all, two runs that
-/// held theirs as they came to them would wait for each other's.
+/// Locks every contract of the run in one fixed order before any document is issued. In one transaction for all contracts,
+/// locking them one by one could deadlock with another run.
 fn hold_due(
     services: &Services,
     organization: Option<OrganizationId>,
@@ -230,18 +229,18 @@ fn hold_due(
     })
 }
 
-/// What one transaction did.
+/// The results of one transaction.
 #[derive(Default)]
 struct BilledChunk {
     issued: Vec<BilledDocument>,
     voided: Vec<BilledDocument>,
     failed: Vec<FailedContract>,
-    /// Contracts with more to issue, when one transaction isn't enough.
+    /// Contracts with more documents to issue in the next transaction.
     cut_short: Vec<DueContract>,
 }
 
 impl BilledChunk {
-    /// Its documents, as they are told afterwards.
+    /// Returns the documents for the run history.
     fn documents(&self) -> impl Iterator<Item = RunDocument> {
         let all = self.issued.iter().map(|document| (document, false)).chain(self.voided.iter().map(|document| (document, true)));
         all.filter_map(|(document, voided)| {
@@ -251,7 +250,7 @@ impl BilledChunk {
     }
 }
 
-/// Why a transaction of the run isn't committed.
+/// The reason why a transaction of the run is rolled back.
 enum RunAbort {
     DryRun(BilledChunk),
     Failed(UseCaseError),
@@ -263,8 +262,8 @@ impl From<StoreError> for RunAbort {
     }
 }
 
-/// Bills an organization's contracts in one transaction, or in several where one isn't enough. What fails one of them divides them
-/// until it is alone.
+/// Bills contracts of one organization in one transaction, or in several if there are too many documents. On failure, bisects
+/// the contracts until the failing one is alone.
 fn bill_together(
     (services, by): (&Services, RunInitiator<'_>),
     contracts: &[DueContract],
@@ -296,9 +295,9 @@ fn bill_together(
                 report.failed.extend(billed.failed);
                 due = billed.cut_short;
             }
-            // In one transaction for all, a statement that failed has undone the others' documents, too.
+            // Within an outer transaction, a failed statement has rolled back the documents of other contracts too.
             Err(problem @ UseCaseError::Store(_)) if services.is_in_transaction() => return Err(problem),
-            // No contract's fault: each of them would wait for the store once more.
+            // The database is unavailable, so retrying the contracts one by one would only wait again.
             Err(problem @ UseCaseError::Store(StoreError::Unavailable(_))) => {
                 for contract in due {
                     report.failed.push(FailedContract::whole(contract.key.contract, problem.for_another()));
@@ -320,8 +319,8 @@ fn bill_together(
     Ok(())
 }
 
-/// Issues contracts' documents that are due, contract by contract in their order. What a dry run would issue it issues in one
-/// piece: nothing of it is there the next time.
+/// Issues the due documents of contracts in order. A dry run has no limit of documents, because its next transaction would
+/// start from the same state.
 fn issue_due(
     services: &Services,
     tx: &mut dyn Tx,
@@ -355,7 +354,7 @@ fn issue_due(
                 }
                 runs.push((contract_ref, run, open));
             }
-            // Nothing of it is written.
+            // The book's entries are not saved.
             Err(refusal) => {
                 billed.failed.push(FailedContract::whole(contract_ref, refusal.into()));
                 books.remove(&contract_ref);
@@ -371,7 +370,7 @@ fn issue_due(
     Ok(billed)
 }
 
-/// Adds what a run did to a contract.
+/// Adds the results of one contract.
 fn show_run(
     book: &ContractBook,
     run: issue::IssueReport,
@@ -381,7 +380,7 @@ fn show_run(
 ) -> UseCaseResult<()> {
     let show = |document_ref: DocumentRef, total: Money| -> UseCaseResult<BilledDocument> {
         let number = book_repository::number_of(book, document_ref)?;
-        // In a dry run only what was open before has a reference and a number.
+        // In a dry run, only documents that were already open have a reference and a number.
         let opened = (!dry_run || open.contains(&document_ref)).then_some((document_ref, number.clone()));
         Ok(BilledDocument { opened, kind: number.kind, total })
     };

@@ -1,5 +1,5 @@
-//! Read, decide, write: the one place that knows which rows a contract's book is made of, in which order they are held, and
-//! which statements its entries become.
+//! Loads and saves contract books. Only this module knows which rows make up a book, in which order they are locked, and
+//! which statements write its entries.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -24,7 +24,7 @@ pub(crate) use crate::basics::{corrupt, distinct, supplies};
 use crate::catalog::inserted;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 
-/// The entities that bill contracts, in any version.
+/// Returns the entities that bill the contracts, in any version.
 pub(crate) fn entities_of<'c>(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -41,13 +41,13 @@ pub(crate) fn entities_of<'c>(
     Ok(entities)
 }
 
-/// A contract and its parties, before anything of its book is read; `None` when there is no such contract.
+/// Loads a contract and its parties without the rows of its book. Returns `None` if the contract does not exist.
 pub(crate) fn load_header(tx: &mut dyn Tx, key: ContractKey, lock: Option<Lock>) -> UseCaseResult<Option<ContractBook>> {
     let agreed = tx.agreement(key, lock)?;
     agreed.map(|agreed| with_parties(tx, key.organization, agreed)).transpose()
 }
 
-/// The book of a contract and its customer with who bills it, before anything else of it is read.
+/// Returns the book of a contract with its customer and billing entities, before any other rows are loaded.
 pub(crate) fn with_parties(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -56,7 +56,7 @@ pub(crate) fn with_parties(
     only(with_parties_all(tx, organization, vec![agreement])?)
 }
 
-/// The same of any number of contracts.
+/// Does the same as [`with_parties`] for several contracts.
 fn with_parties_all(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -70,24 +70,24 @@ fn with_parties_all(
     Ok(agreements.into_iter().map(with_parties).collect())
 }
 
-/// Those of some entities that bill a contract, in any version.
+/// Returns the given entities that bill a contract, in any version.
 pub(crate) fn billing(contract: &Contract, entities: &[Entity]) -> Vec<Entity> {
     let bills = |entity: &&Entity| contract.entity_refs().any(|named| *named == entity.entity_ref);
     entities.iter().filter(bills).cloned().collect()
 }
 
-/// What was asked for one contract.
+/// Returns the only book of a list.
 fn only(mut books: Vec<ContractBook>) -> UseCaseResult<ContractBook> {
     books.pop().ok_or(UseCaseError::InvariantViolation("a contract without a book"))
 }
 
-/// A contract held exclusively, with all of its book; `None` when there is no such contract.
+/// Locks a contract exclusively and loads its whole book. Returns `None` if the contract does not exist.
 pub(crate) fn lock_book(tx: &mut dyn Tx, key: ContractKey, now: Timestamp) -> UseCaseResult<Option<ContractBook>> {
     let book = load_header(tx, key, Some(Lock::Exclusive))?;
     book.map(|book| load_book(tx, key.organization, book, now)).transpose()
 }
 
-/// [`held`] of a contract that is known by its reference alone.
+/// Does the same as [`lock_book`] for a contract given by its reference alone.
 pub(crate) fn lock_book_by_ref(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -100,7 +100,8 @@ pub(crate) fn lock_book_by_ref(
     }
 }
 
-/// An organization's contracts, held exclusively, each with all of its book, by reference; those that aren't there are left out.
+/// Locks contracts of an organization exclusively and loads their whole books, ordered by reference. Missing contracts are
+/// skipped.
 pub(crate) fn lock_books(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -109,13 +110,13 @@ pub(crate) fn lock_books(
 ) -> UseCaseResult<Vec<ContractBook>> {
     let alone: Vec<(ContractKey, Lock)> = contracts.iter().map(|contract| (*contract, Lock::Exclusive)).collect();
     tx.hold_contracts(&alone)?;
-    // Read now that nobody can change them.
+    // Load after locking, because the contracts can no longer change.
     let agreements = tx.agreements(contracts)?;
     let books = with_parties_all(tx, organization, agreements)?;
     load_books(tx, organization, books, now)
 }
 
-/// All of a contract's book: every decision can be made of it at an instant.
+/// Loads the rest of a contract's book, so that every decision can be made on it as of `now`.
 pub(crate) fn load_book(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -125,7 +126,7 @@ pub(crate) fn load_book(
     only(load_books(tx, organization, vec![book], now)?)
 }
 
-/// All of contracts' books, in their order.
+/// Loads the rest of several contracts' books and returns the books in the same order.
 pub(crate) fn load_books(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -140,7 +141,7 @@ pub(crate) fn load_books(
     let (mut whole, mut wanted) = (Vec::with_capacity(books.len()), Vec::with_capacity(books.len()));
     for (book, contract) in books.into_iter().zip(contracts) {
         let rows = rows.remove(&contract).unwrap_or_default();
-        // An adjustment of an event's own document names that child, which isn't among them.
+        // An adjustment of a child document has that child as its parent, and the child is not among the loaded rows.
         let open = rows.documents.iter().filter(|document| document.status == LifecycleStatus::Draft);
         let parents: BTreeSet<DocumentRef> = open.filter_map(|document| document.head.parent).collect();
         let mut book = book.with_rows(Extent::Whole, rows)?;
@@ -153,8 +154,8 @@ pub(crate) fn load_books(
     Ok(whole)
 }
 
-/// Adds what books' documents say as papers and they don't hold: the bank accounts that they name, and exchange rates. Nothing
-/// is read where nothing is named.
+/// Loads the bank accounts and exchange rates that documents of the books need and the books lack. Reads nothing if nothing
+/// is missing.
 fn load_legal_data_of_all(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -183,7 +184,8 @@ fn load_legal_data_of_all(
     Ok(())
 }
 
-/// Adds what a book's documents say as papers and it doesn't hold, and `also` these bank accounts.
+/// Loads the bank accounts and exchange rates that the book's documents need and the book lacks. Also loads the bank accounts
+/// `also`.
 pub(crate) fn load_legal_data(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -199,8 +201,8 @@ pub(crate) fn load_legal_data(
     load_legal_data_of_all(tx, organization, std::slice::from_mut(book), now)
 }
 
-/// The books of contracts, with what adding usage to drafts needs of them: the documents that carry the usage of periods,
-/// which are named by product and first day.
+/// Loads the documents that adding usage to drafts needs: those that carry the usage of the given periods. A period is
+/// identified by product number and first day.
 pub(crate) fn load_draft_books(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -231,7 +233,7 @@ pub(crate) fn load_draft_books(
     books.into_iter().map(with_rows).collect()
 }
 
-/// Adds documents to a book that it doesn't hold, and those above them.
+/// Loads documents that the book lacks, and their ancestors.
 pub(crate) fn load_documents(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -241,7 +243,7 @@ pub(crate) fn load_documents(
     load_documents_of_all(tx, organization, vec![book], vec![refs.iter().copied().collect()])
 }
 
-/// The same of any number of books, of each what is wanted of it.
+/// Does the same as [`load_documents`] for several books. `wanted` has one set of documents for each book.
 pub(crate) fn load_documents_of_all(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -271,7 +273,8 @@ pub(crate) fn load_documents_of_all(
     Ok(())
 }
 
-/// A running total that is held, or its contract is, as far as its line items ask: counted again where it doesn't tell.
+/// Returns a running total with everything that its line items need. Recounts the total if the stored one lacks a value. The
+/// total or its contract must be locked.
 pub(crate) fn usage_total(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -287,7 +290,8 @@ pub(crate) fn usage_total(
     Ok(total)
 }
 
-/// Counts again what running totals don't tell that a decision may ask for. They must be held, or only be looked at.
+/// Recounts the running totals that lack a value the decision may need, as selected by `asks`. The totals must be locked,
+/// unless the caller only reads.
 pub(crate) fn recount(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -303,20 +307,22 @@ pub(crate) fn recount(
     Ok(())
 }
 
-/// Finds out every maximum and last day that isn't known, so that any decision can be made.
+/// Determines every unknown maximum and last day, so that any decision can be made.
 pub(crate) fn recount_all(tx: &mut dyn Tx, organization: OrganizationId, book: &mut ContractBook) -> UseCaseResult<()> {
     recount(tx, organization, book, |_, total| total.last_day.is_none() || total.max.is_none())
 }
 
-/// Writes what was decided of one contract, and answers it. The contract must be held, exclusively but for usage on drafts
-/// that are there.
+/// Writes the entries decided on one contract and returns them. The contract must be locked: exclusively, or shared if only
+/// usage is added to existing drafts.
 pub(crate) fn write(tx: &mut dyn Tx, deciding: CommandContext<'_>, book: &mut ContractBook) -> UseCaseResult<Vec<Entry>> {
     Ok(write_all(tx, deciding, [book])?.pop().unwrap_or_default())
 }
 
-/// Writes what was decided of contracts in one transaction, with what follows for what is owed, and answers it, contract by
-/// contract: what is alike in them with one statement. Numbers are given here, for all of them at once: series by series in
-/// one order, each in the order in which its documents were opened.
+/// Writes the entries decided on several contracts in one transaction, together with the resulting settlements. Returns the
+/// entries for each contract. Similar entries share one statement.
+///
+/// Document numbers are assigned here for all contracts at once. Series are processed in one fixed order. Within a series,
+/// documents get their numbers in the order in which they were opened.
 pub(crate) fn write_all<'b>(
     tx: &mut dyn Tx,
     deciding: CommandContext<'_>,
@@ -358,7 +364,7 @@ pub(crate) fn write_all<'b>(
     Ok(decided.into_iter().map(|(_, entries)| entries).collect())
 }
 
-/// What is written once for all contracts, whatever else is, and only as it is in the end.
+/// Rows that are written once for all contracts, in their final state, independently of the write steps.
 #[derive(Default)]
 struct DeferredWrites<'e> {
     lines: BTreeMap<DocumentKey, &'e [LedgerLine]>,
@@ -368,7 +374,7 @@ struct DeferredWrites<'e> {
 }
 
 impl<'e> DeferredWrites<'e> {
-    /// Takes up what was decided of a contract.
+    /// Collects the deferred rows of a contract's entries.
     fn take_up(&mut self, organization: OrganizationId, book: &ContractBook, entries: &'e [Entry]) -> UseCaseResult<()> {
         let contract = book.contract.key(organization);
         let customer = contract.customer;
@@ -393,7 +399,7 @@ impl<'e> DeferredWrites<'e> {
                 | Entry::Charged { .. } => {}
             }
         }
-        // What is frozen has the lines it is frozen with.
+        // Issued and discarded documents are frozen with their own lines.
         for entry in entries {
             if let Entry::Issued { document_ref, .. } | Entry::Discarded { document_ref, .. } = entry {
                 self.lines.remove(&DocumentKey { organization, customer, document: *document_ref });
@@ -439,8 +445,8 @@ impl<'e> DeferredWrites<'e> {
     }
 }
 
-/// What is written in the order in which it was decided of its contract. Of several contracts, what is of one kind and comes next
-/// in each is written together, earlier kinds first.
+/// The kinds of write that keep the order in which a contract decided them. For several contracts, the next writes of the
+/// same kind are written together, earlier kinds first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum WriteStep {
     Amend,
@@ -454,7 +460,7 @@ enum WriteStep {
 }
 
 impl WriteStep {
-    /// Of an entry; `None` of one that is only [kept](Kept).
+    /// Returns the write step of an entry, or `None` for a [deferred](DeferredWrites) write.
     const fn of(entry: &Entry) -> Option<Self> {
         Some(match entry {
             Entry::Amended(_) => Self::Amend,
@@ -470,7 +476,7 @@ impl WriteStep {
     }
 }
 
-/// Writes contracts' entries but what is only [kept](Kept).
+/// Writes the contracts' entries, except [deferred](DeferredWrites) writes.
 fn write_steps(tx: &mut dyn Tx, deciding: CommandContext<'_>, decided: &[(&mut ContractBook, Vec<Entry>)]) -> UseCaseResult<()> {
     let mut left: Vec<(CustomerId, VecDeque<(WriteStep, &Entry)>)> = Vec::with_capacity(decided.len());
     for (book, entries) in decided {
@@ -522,8 +528,8 @@ fn write_together(tx: &mut dyn Tx, deciding: CommandContext<'_>, entries: &[(Cus
     Ok(())
 }
 
-/// The next numbers of the documents that are opened, in the order of opening. Series are held in one order, those of documents
-/// that are issued with them.
+/// Assigns numbers to the opened documents, in the order in which they were opened. Locks all series in one fixed order,
+/// including the series of the documents issued in the same transaction.
 fn give_numbers(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -543,7 +549,7 @@ fn give_numbers(
             }
         }
     }
-    // References rise in the order of opening, over all contracts.
+    // References increase in the order of opening, across all contracts.
     opened.sort_by_key(|head| head.document_ref);
     let mut contracts: BTreeMap<ContractKey, Vec<DocumentRef>> = BTreeMap::new();
     let mut series: BTreeMap<(&EntityRef, DocumentKind), Vec<&DocumentHead>> = BTreeMap::new();
@@ -565,7 +571,7 @@ fn give_numbers(
         let first = first.ok_or(UseCaseError::InvariantViolation("a contract that gives no numbers"))?;
         in_contract.extend(documents.into_iter().zip(first..));
     }
-    // Issuing holds a series by itself: later, but not before another one that is held here.
+    // Issuing locks its series later. Locking them here too keeps the one order of locks.
     for issued in issued {
         series.entry(issued).or_default();
     }
@@ -587,7 +593,7 @@ fn still(is_as_it_was: bool) -> UseCaseResult<()> {
     if is_as_it_was { Ok(()) } else { Err(UseCaseError::InvariantViolation("a draft that is held changed")) }
 }
 
-/// The number of a document of a book.
+/// Returns the number of a document in a book.
 pub(crate) fn number_of(book: &ContractBook, document_ref: DocumentRef) -> UseCaseResult<DocumentNumber> {
     let document = book.document(document_ref);
     let head = document.map(|document| &document.head);

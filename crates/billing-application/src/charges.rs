@@ -1,4 +1,5 @@
-//! Charges: one-off amounts and manual credit notes. What follows for documents is decided by the book (billing rules 5).
+//! Charges, which are one-off amounts and manual credit notes. The contract's book decides which documents they affect
+//! (billing rules 5).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,76 +26,78 @@ use crate::catalog::narrow_to_customer;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult, unknown_reference};
 use crate::{Services, UseCase, allow};
 
-/// A charge with what a person reads beside it.
+/// A charge with display fields.
 #[derive(Clone, Debug)]
 pub struct ChargeView {
     /// The charge.
     pub charge: Charge,
-    /// What it makes.
+    /// The charge's amount.
     pub amount: Money,
-    /// Who pays.
+    /// The customer's reference.
     pub customer_ref: CustomerRef,
-    /// The pricing of the product whose documents bill it.
+    /// The pricing of the product whose documents bill the charge.
     pub product_pricing_ref: PricingRef,
-    /// The documents that carry it; none while it waits for one that replaces a void one.
+    /// The documents that carry the charge. `None` while it waits for the replacement of a void document.
     pub documents: Option<ChargeDocuments>,
-    /// Its changes, oldest first; the first is that it was made.
+    /// The revisions of the charge, oldest first, including its creation.
     pub history: Vec<ChargeRevision>,
 }
 
 /// The documents that carry a charge in its period.
 #[derive(Clone, Debug)]
 pub struct ChargeDocuments {
-    /// The latest.
+    /// The latest document.
     pub document_ref: DocumentRef,
-    /// That one's state.
+    /// The state of the latest document.
     pub state: DocumentState,
-    /// The numbers of all, in order.
+    /// The numbers of all documents, in order.
     pub numbers: DocumentNumbers,
 }
 
-/// One change of a charge.
+/// One revision of a charge.
 #[derive(Clone, Debug)]
 pub struct ChargeRevision {
-    /// Counts from 1.
+    /// The revision number, starting at 1.
     pub revision: u32,
-    /// When.
+    /// When the revision was made.
     pub changed_at: Timestamp,
-    /// Who.
+    /// Who made the revision.
     pub changed_by: Actor,
-    /// What.
+    /// The action that made the revision.
     pub action: EventAction,
-    /// What it was before, but for its first.
+    /// The previous revision. `None` for the first.
     pub before: Option<Charge>,
-    /// What it was then.
+    /// The charge as of this revision.
     pub after: Charge,
 }
 
-/// A charge as a caller asks for it.
+/// A request to record a charge.
 #[derive(Clone, Debug)]
 pub struct ChargeRequest {
-    /// The contract it is charged in.
+    /// The contract to charge.
     pub contract_ref: ContractRef,
-    /// The rest.
+    /// The charge.
     pub charge: NewCharge,
-    /// Whether the adjustment it goes on is issued at once.
+    /// Whether to issue the charge's adjustment immediately.
     pub issue: bool,
 }
 
-/// What charges are narrowed to, as a caller says it.
+/// A filter of charges with the references that a caller gives.
 #[derive(Clone, Debug, Default)]
 pub struct ChargeQuery {
-    /// This customer's.
+    /// Only charges of this customer.
     pub customer_ref: Option<CustomerRef>,
-    /// The rest.
+    /// The other conditions.
     pub filter: ChargeFilter,
 }
 
 /// Records a charge and puts it on its document.
 ///
 /// # Errors
-/// [`UseCaseError::AlreadyExists`]; [`UseCaseError::NoMatch`] when no product bills the day; [`UseCaseError::Invalid`], for a
-/// credit above what is billed, too.
+/// Returns one of these errors:
+/// - [`UseCaseError::AlreadyExists`] if the reference is in use.
+/// - [`UseCaseError::NoMatch`] if no product bills the day.
+/// - [`UseCaseError::Invalid`] for invalid values, including a credit above the billed amount.
 pub fn record_charge(services: &Services, principal: &Principal, request: &ChargeRequest) -> UseCaseResult<ChargeView> {
     let (organization, now) = (allow(principal, UseCase::RecordCharge)?, services.now());
     transact(&*services.store, Access::Write, |tx| {
@@ -119,10 +122,10 @@ pub fn record_charge(services: &Services, principal: &Principal, request: &Charg
     })
 }
 
-/// Changes a charge. An edit that changes nothing makes no revision.
+/// Changes a charge. An edit that changes nothing creates no revision.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`]; else as [`record_charge`].
+/// Returns [`UseCaseError::Unknown`] if the charge does not exist, or any error of [`record_charge`].
 pub fn edit_charge(
     services: &Services,
     principal: &Principal,
@@ -142,10 +145,10 @@ pub fn edit_charge(
     })
 }
 
-/// Deletes a charge: it stops counting; its row and every revision stay.
+/// Deletes a charge. It is no longer counted, but its row and all revisions remain.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`], for a charge deleted before, too.
+/// Returns [`UseCaseError::Unknown`] if the charge does not exist or is already deleted.
 pub fn delete_charge(services: &Services, principal: &Principal, charge_ref: &ChargeRef) -> UseCaseResult<()> {
     let (organization, now) = (allow(principal, UseCase::DeleteCharge)?, services.now());
     transact(&*services.store, Access::Write, |tx| {
@@ -163,10 +166,10 @@ pub fn delete_charge(services: &Services, principal: &Principal, charge_ref: &Ch
     })
 }
 
-/// Reads a charge.
+/// Returns a charge.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`], for a deleted one, too.
+/// Returns [`UseCaseError::Unknown`] if the charge does not exist or is deleted.
 pub fn get_charge(services: &Services, principal: &Principal, charge_ref: &ChargeRef) -> UseCaseResult<ChargeView> {
     let (organization, now) = (allow(principal, UseCase::GetCharge)?, services.now());
     transact(&*services.store, Access::Read, |tx| {
@@ -176,10 +179,10 @@ pub fn get_charge(services: &Services, principal: &Principal, charge_ref: &Charg
     })
 }
 
-/// A page of charges that aren't deleted, by creation; a reference that names nothing finds nothing.
+/// Returns a page of charges that are not deleted, ordered by creation. The page is empty if a reference does not exist.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the charges cannot be read.
 pub fn list_charges(
     services: &Services,
     principal: &Principal,
@@ -202,7 +205,8 @@ fn live(tx: &mut dyn Tx, organization: OrganizationId, charge_ref: &ChargeRef) -
     charge.filter(|charge| !charge.deleted).ok_or(UseCaseError::Unknown(ResourceKind::Charge))
 }
 
-/// A charge with its contract held: a charge never changes its contract, but may have changed until that was held.
+/// Locks the contract of a charge, and returns its book and the charge. A charge never moves to another contract, but may
+/// change until the lock is taken.
 fn held(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -216,7 +220,7 @@ fn held(
     Ok((book, present.ok_or(UseCaseError::Unknown(ResourceKind::Charge))?))
 }
 
-/// Lets the book of a contract that is held decide, writes that, and shows the charge.
+/// Decides on a locked contract's book, saves the entries, and returns the charge.
 fn decide(
     services: &Services,
     tx: &mut dyn Tx,
@@ -226,7 +230,7 @@ fn decide(
     decide: impl FnOnce(&mut ContractBook, ChargeContext) -> UseCaseResult<Charge>,
 ) -> UseCaseResult<ChargeView> {
     let organization = principal.organization();
-    // A credit may not take more than usage and all else make, and documents may be issued.
+    // A credit must not exceed the billed amount, and documents may be issued. Both need complete usage totals.
     book_repository::recount_all(tx, organization, book)?;
     let charge = decide(book, ChargeContext { now, by: principal.actor(), issue })?;
     let deciding = CommandContext::of(services, principal, now);
@@ -235,7 +239,7 @@ fn decide(
     view(book, charge, earlier)
 }
 
-/// Charges with what is beside them; each contract's book is read once.
+/// Returns the views of charges. Loads the book of each contract once.
 fn view_all(
     tx: &mut dyn Tx,
     organization: OrganizationId,

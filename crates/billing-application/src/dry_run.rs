@@ -1,5 +1,5 @@
-//! Dry runs: a use case is carried out in a transaction that is undone, and the documents that it touches are shown as they were
-//! and as they would be. What is shown and what is done are the same code.
+//! Dry runs. A use case is executed in a transaction that is rolled back. The affected documents are returned as before and
+//! after the change. Dry runs and real changes share their code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -19,29 +19,29 @@ use crate::contracts::planned_invoices;
 use crate::documents::{DocumentView, view_all};
 use crate::error::{UseCaseError, UseCaseResult};
 
-/// What a change would do to documents, by creation.
+/// The effects of a change on documents, ordered by creation.
 #[derive(Clone, Debug, Default)]
 pub struct Effects {
     /// Drafts that are opened and stay open.
     pub opened: Vec<DocumentView>,
     /// Documents that are issued.
     pub issued: Vec<DocumentView>,
-    /// Drafts that were there and say something else.
+    /// Existing drafts whose content changes.
     pub recomputed: Vec<DocumentView>,
-    /// Documents that are put out of force.
+    /// Documents that are voided.
     pub voided: Vec<DocumentView>,
-    /// Issued documents of which something else is paid, credited or given up on.
+    /// Issued documents whose payments, credits or write-offs change.
     pub settled: Vec<DocumentView>,
-    /// All but the first of these, as they are.
+    /// The documents of all lists above as before the change. Documents that did not exist are missing.
     pub before: Vec<DocumentView>,
-    /// Of a contract that is made or changed: what it bills in its current and its next period and isn't opened yet.
+    /// For created or changed contracts: the planned documents of the current and next period that are not opened yet.
     pub planned: Vec<DocumentView>,
 }
 
-/// Carries a use case out, shows what it does to documents, and undoes it.
+/// Executes a use case, returns its effects on documents, and rolls it back.
 ///
 /// # Errors
-/// What refuses it.
+/// Returns any error of the use case.
 pub fn dry_run(
     services: &Services<'_>,
     principal: &Principal,
@@ -60,7 +60,7 @@ pub fn dry_run(
     }
 }
 
-/// Why the transaction of a rehearsal isn't committed.
+/// The reason why the transaction of a dry run is rolled back.
 enum DryRunAbort {
     Rehearsed(Box<Effects>),
     Failed(UseCaseError),
@@ -78,17 +78,17 @@ impl From<UseCaseError> for DryRunAbort {
     }
 }
 
-/// What a use case that is rehearsed touches.
+/// Records the resources that a use case affects during a dry run.
 #[derive(Debug, Default)]
 pub struct DryRunRecorder(Mutex<AffectedResources>);
 
 #[derive(Debug, Default)]
 struct AffectedResources {
-    /// Contracts whose drafts may say something else.
+    /// Contracts whose drafts may change.
     contracts: BTreeSet<ContractKey>,
-    /// Contracts that are made or changed.
+    /// Contracts that are created or changed.
     agreed: BTreeSet<ContractKey>,
-    /// Documents with whose they are, as they were; `None` of those that weren't there.
+    /// Documents as before the change, with their customers. `None` for documents that did not exist.
     before: BTreeMap<DocumentRef, (CustomerId, Option<DocumentView>)>,
 }
 
@@ -97,7 +97,7 @@ impl DryRunRecorder {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at what entries of contracts are about, before any of them is written.
+    /// Captures the documents that entries of books affect, before the entries are saved.
     pub(crate) fn capture_books<'b>(
         &self,
         tx: &mut dyn Tx,
@@ -131,7 +131,7 @@ impl DryRunRecorder {
         Ok(())
     }
 
-    /// Looks at what entries of an account are about, before any of them is written.
+    /// Captures the documents that entries of an account affect, before the entries are saved.
     pub(crate) fn capture_account(
         &self,
         tx: &mut dyn Tx,
@@ -150,7 +150,7 @@ impl DryRunRecorder {
         self.look_at(tx, organization, account.key().customer_id, &named.collect::<Vec<_>>(), now)
     }
 
-    /// Looks at the first drafts that pass a filter, of which something that they say may change.
+    /// Captures the first drafts that match a filter and may change.
     pub(crate) fn capture_drafts(
         &self,
         tx: &mut dyn Tx,
@@ -170,7 +170,7 @@ impl DryRunRecorder {
         Ok(())
     }
 
-    /// Notes a contract that is made.
+    /// Records that a contract is created.
     pub(crate) fn agree(&self, contract: ContractKey) {
         self.touched().agreed.insert(contract);
     }
@@ -199,7 +199,7 @@ impl DryRunRecorder {
         Ok(())
     }
 
-    /// What became of all that was touched.
+    /// Returns the effects on all captured resources.
     fn effects(self, tx: &mut dyn Tx, organization: OrganizationId, now: Timestamp) -> UseCaseResult<Effects> {
         let AffectedResources { contracts, agreed, before } = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut effects = Effects::default();
@@ -229,13 +229,13 @@ impl DryRunRecorder {
 }
 
 impl Effects {
-    /// Adds what became of a document.
+    /// Adds the effect on one document.
     fn add(&mut self, before: Option<DocumentView>, after: DocumentView) {
         let was = before.as_ref().map(|before| before.state);
         let is_open = after.state == DocumentState::Draft;
         let is_void = after.state == DocumentState::Void;
         let to = match was {
-            // Opened and put out of force at once: nobody saw it.
+            // Opened and voided in the same change, so nobody can see the document.
             None if is_void => return,
             None if is_open => &mut self.opened,
             None | Some(DocumentState::Draft) if !is_open && !is_void => &mut self.issued,
@@ -249,13 +249,13 @@ impl Effects {
     }
 }
 
-/// The first drafts that pass a filter.
+/// Returns the first drafts that match a filter.
 fn drafts(tx: &mut dyn Tx, organization: OrganizationId, filter: &DocumentFilter) -> UseCaseResult<Vec<Document>> {
     let filter = DocumentFilter { state: Some(DocumentState::Draft), ..filter.clone() };
     Ok(tx.documents(organization, &filter, PageRequest::LARGEST)?.items)
 }
 
-/// All documents of a contract.
+/// Returns a filter for all documents of a contract.
 fn all_of(contract: ContractKey) -> DocumentFilter {
     DocumentFilter { customer_id: Some(contract.customer), contract_ref: Some(contract.contract), ..DocumentFilter::default() }
 }

@@ -1,4 +1,4 @@
-//! The one error of all use cases: what a caller can be told, and what only operators should see.
+//! The common error type of all use cases, for callers and operators.
 
 use billing_domain::access::{Permission, Role};
 use billing_domain::format::FormatError;
@@ -10,119 +10,119 @@ use billing_domain::refusal::Refusal;
 use billing_domain::violation::Violations;
 use thiserror::Error;
 
-/// Where a mapping comes from.
+/// The origin of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MappingOrigin {
-    /// It is part of the request.
+    /// The mapping is part of the request.
     Submitted,
-    /// It is a stored format's.
+    /// The mapping belongs to a stored format.
     Stored,
 }
 
-/// Why a use case didn't do what it was asked. Nothing is stored then.
+/// The reason why a use case failed. Nothing is stored then.
 #[derive(Debug, Error)]
 pub enum UseCaseError {
-    /// Name and secret don't belong together, whatever of them is wrong.
+    /// The name or secret is wrong. The error does not tell which.
     #[error("the credentials are not valid")]
     InvalidCredentials,
-    /// Whom we are talking to isn't known: no credential, or one that works no more.
+    /// The request has no credential, or an expired one.
     #[error("a valid credential is required")]
     Unauthenticated,
-    /// They are known, and haven't what it needs.
-    #[error("this needs {0}")]
+    /// The principal lacks a permission.
+    #[error("this operation requires {0}")]
     Forbidden(Permission),
-    /// They are an administrator whose role may not do it.
-    #[error("this takes the role {needed}, or one that may do more; yours is {role}")]
+    /// The administrator's role is too low.
+    #[error("this operation requires the role {needed} or higher; your role is {role}")]
     InsufficientRole {
-        /// The least that may.
+        /// The minimum role.
         needed: Role,
-        /// Theirs.
+        /// The administrator's role.
         role: Role,
     },
-    /// The password is right, and was given to them by another: their own is wanted with it.
-    #[error("this password works once: log in with it and with new_password, your own of 12 to 72 bytes")]
+    /// The password is a valid one-time password. The log-in also needs a new password.
+    #[error("this password works once: log in with it and set new_password to a password of 12 to 72 bytes")]
     NewPasswordRequired,
-    /// The password is right, and a code is wanted with it.
-    #[error("this takes a code, too: log in with code, of six digits from your app, or one of your recovery codes")]
+    /// The password is right. The log-in also needs a code.
+    #[error("the log-in requires a second factor: set code to the six digits of your app, or to a recovery code")]
     SecondFactorRequired,
-    /// The password is right, and the code isn't, or was used already.
-    #[error("the code is not valid, or was used already: wait for the next one, and check the clock of your device")]
+    /// The password is right, but the code is wrong or was already used.
+    #[error("the code must be a valid code that was not used before: wait for the next one, and check the clock of your device")]
     InvalidCode,
-    /// The reference in the path names nothing.
-    #[error("there is no such {}", .0.word())]
+    /// The reference in the path does not exist.
+    #[error("the {} does not exist", .0.word())]
     Unknown(ResourceKind),
-    /// Fields, or references in a body, that can't be taken.
+    /// Fields or references in a body are invalid.
     #[error("{0}")]
     Invalid(Violations),
-    /// Another has that value already.
-    #[error("another {} has this {field} already", .thing.word())]
+    /// Another resource already has the value.
+    #[error("another {} already has this {field}", .thing.word())]
     AlreadyExists {
-        /// Of what there is another.
+        /// The kind of the resource.
         thing: ResourceKind,
-        /// Which field they would share.
+        /// The field with the value.
         field: &'static str,
     },
-    /// The event lands nowhere.
+    /// The event matches no contract.
     #[error(transparent)]
     NoMatch(#[from] MatchRefusal),
-    /// An amount that exact decimals can't hold.
+    /// The amount exceeds the range of exact decimals.
     #[error(transparent)]
     AmountOutOfRange(#[from] AmountOutOfRange),
-    /// A format that can't be used, or not on the submitted event.
+    /// The format is invalid, or cannot map the submitted event.
     #[error("{}", told(errors))]
     FormatFailed {
-        /// Where the expressions stand.
+        /// The origin of the expressions.
         mapping: MappingOrigin,
-        /// Each that fails; never empty.
+        /// The errors of the expressions; never empty.
         errors: Vec<FormatError>,
     },
-    /// What a format made of the submitted event is refused.
-    #[error("what the format gives is refused: {0}")]
+    /// The event that a format created is invalid.
+    #[error("the usage format's output is invalid: {0}")]
     Mapped(Box<UseCaseError>),
-    /// The state of things forbids it.
+    /// The current state forbids the operation.
     #[error("{detail}")]
     Conflict {
-        /// A stable word for machines.
+        /// A stable, machine-readable code.
         code: &'static str,
-        /// What stands in the way, and what would help.
+        /// The cause and the remedy.
         detail: String,
     },
     /// The idempotency key was used for another request.
     #[error("this idempotency key was used for another request: send the same body again, or use a new key")]
     IdempotencyKeyReuse,
-    /// A request under the same key isn't done yet.
-    #[error("a request under this idempotency key is still being carried out: send it again shortly, under the same key")]
+    /// Another request with the same key is still in flight.
+    #[error("a request with this idempotency key is still in progress: retry with the same key")]
     RequestInProgress,
-    /// More waits than will be done in time.
-    #[error("too many requests are waiting; try again shortly")]
+    /// Too many requests are queued.
+    #[error("too many requests are waiting: retry after the given delay")]
     Overloaded,
-    /// Of events that are taken all or not at all, some are refused: each by its index, and why.
-    #[error("{} of the events are refused, so none is stored", .0.len())]
+    /// An atomic batch contains rejected events. Lists their indices and errors.
+    #[error("invalid events: {}; no event is stored", .0.len())]
     EventsRefused(Vec<(usize, UseCaseError)>),
-    /// What was asked for is more than one answer holds.
+    /// The result is larger than a response may be.
     #[error("{detail}")]
     TooMuch {
-        /// A stable word for machines.
+        /// A stable, machine-readable code.
         code: &'static str,
-        /// How much it is, and what would help.
+        /// The size and the remedy.
         detail: String,
     },
-    /// A total that isn't the sum of what it totals: stopped before it was stored.
-    #[error("an invariant would be broken: {0}")]
+    /// A ledger invariant would be violated. The change was stopped before it was stored.
+    #[error("invariant violated: {0}")]
     InvariantViolation(&'static str),
-    /// A password or token that couldn't be made.
+    /// A password or token could not be created.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// A document that couldn't be printed.
+    /// A document could not be printed.
     #[error(transparent)]
     Print(#[from] PrintError),
-    /// The store failed.
+    /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl UseCaseError {
-    /// What stopped several, for another of them.
+    /// Returns a copy for another request that the same error stopped.
     pub(crate) fn for_another(&self) -> Self {
         match self {
             Self::Store(StoreError::Contended) => StoreError::Contended.into(),
@@ -162,13 +162,13 @@ fn told(errors: &[FormatError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// What a use case answers.
+/// The result of a use case.
 pub type UseCaseResult<T> = Result<T, UseCaseError>;
 
-/// The code of a reference in a body that names nothing.
+/// The error code for a reference in a body that does not exist.
 pub(crate) const UNKNOWN_REFERENCE: &str = "unknown_reference";
 
-/// A violation for a reference in a body that names nothing.
+/// Returns the violation for a reference in a body that does not exist.
 pub(crate) fn unknown_reference(path: &[&str], thing: ResourceKind) -> Violations {
     Violations::one(path, UNKNOWN_REFERENCE, format!("must be the reference of an existing {}", thing.word()))
 }

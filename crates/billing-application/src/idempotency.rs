@@ -1,8 +1,8 @@
-//! Requests that are carried out once, however often they are sent.
+//! Idempotent requests, which are executed once however often they are sent.
 //!
-//! The caller's key is held, the use case carried out and its answer kept in one transaction, so that a repeat finds
-//! all of it or nothing: after a crash, and from another server. What a use case refuses isn't kept: it has changed
-//! nothing, and may be mended and sent again under its key.
+//! One transaction locks the key, executes the use case and stores the response. A duplicate therefore finds a complete
+//! result or nothing, also after a crash or on another server. Rejected requests are not stored, because they change nothing.
+//! They can be corrected and sent again with the same key.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,34 +17,36 @@ use billing_domain::refs::OrganizationId;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// How long a request waits for its twin, here and on another server together.
+/// The maximum time that a request waits for an in-flight duplicate, on this server and other servers together.
 pub const TWIN_WAIT: Duration = Duration::from_secs(5);
 
-/// Old answers forgotten in one transaction, about: nobody waits long for it.
+/// The approximate number of stored responses deleted in one transaction. The limit keeps locks short.
 const PURGED_PER_TRANSACTION: u32 = 1000;
 
-/// A request that names itself, so that its repeats are known.
+/// A request with an idempotency key.
 #[derive(Clone)]
 pub struct IdempotentRequest {
-    /// What it asks for.
+    /// The requested use case.
     pub use_case: UseCase,
-    /// Where it was sent, and under which key.
+    /// The key with its scope.
     pub key: ScopedIdempotencyKey,
-    /// What it says.
+    /// The hash of the request body.
     pub body: BodyHash,
-    /// How long to wait for a twin on another server.
+    /// The maximum time to wait for an in-flight duplicate on another server.
     pub wait: Duration,
-    /// For an answer that holds a secret: what only the one who may read it again has. The answer is kept sealed then.
+    /// For a response with a secret: a secret that only its permitted readers have. The stored response is encrypted with it.
     pub sealed_for: Option<String>,
 }
 
-/// Carries a request out, unless that was done under its key already, and answers what was answered then.
-/// `work` is called in the transaction that is open, and may be called again after a conflict with others.
+/// Executes a request and stores its response, or returns the stored response of an earlier execution under the same key.
+/// `work` is called in the open transaction, and called again after a conflict with other transactions.
 ///
 /// # Errors
-/// The work's own, and then nothing is kept; [`UseCaseError::IdempotencyKeyReuse`] for a key that named another
-/// request; [`UseCaseError::RequestInProgress`] when a twin took too long; [`UseCaseError::Conflict`]
-/// `secret_shown_once` for a sealed answer that another must not read.
+/// Returns one of these errors:
+/// - Any error of the work. No response is stored then.
+/// - [`UseCaseError::IdempotencyKeyReuse`] if the key belongs to another request.
+/// - [`UseCaseError::RequestInProgress`] if a duplicate is in flight for too long.
+/// - [`UseCaseError::Conflict`] `secret_shown_once` if the caller cannot decrypt the stored response.
 pub fn execute_once<T>(
     services: &Services<'_>,
     principal: &Principal,
@@ -63,7 +65,7 @@ pub fn execute_once<T>(
     })
 }
 
-/// Holds a request's key until the transaction ends; answers what it was answered, where it was carried out before.
+/// Locks a key until the transaction ends. Returns the stored response if the request was executed before.
 fn hold(
     tx: &mut dyn Tx,
     services: &Services<'_>,
@@ -79,7 +81,7 @@ fn hold(
     kept.map(|kept| repeat(services, organization, request, kept)).transpose()
 }
 
-/// Keeps the answer to a request whose key is held.
+/// Stores the response to a request whose key is locked.
 pub(crate) fn save_response(
     tx: &mut dyn Tx,
     services: &Services<'_>,
@@ -95,16 +97,16 @@ pub(crate) fn save_response(
     Ok(tx.save_idempotency_record(organization, &request.key, &kept)?)
 }
 
-/// The keys of requests that are carried out in one transaction.
+/// The keys of requests that are executed in one transaction.
 #[derive(Default)]
 pub(crate) struct IdempotencyKeyLocks(BTreeSet<(OrganizationId, ScopedIdempotencyKey)>);
 
 impl IdempotencyKeyLocks {
-    /// Holds a request's key until the transaction ends, without waiting for a twin; answers what the request was answered, where
-    /// it was carried out before.
+    /// Locks a key until the transaction ends, without waiting for an in-flight duplicate. Returns the stored response if the
+    /// request was executed before.
     ///
     /// # Errors
-    /// [`UseCaseError::RequestInProgress`] while a twin is carried out, in the same transaction or another.
+    /// Returns [`UseCaseError::RequestInProgress`] if a duplicate is in flight, in this transaction or another.
     pub(crate) fn lock_key(
         &mut self,
         tx: &mut dyn Tx,
@@ -119,11 +121,11 @@ impl IdempotencyKeyLocks {
     }
 }
 
-/// Carries a request out: [`execute_once`] under its key, where it has one. What `work` needs is made ready by `prepare`, outside of
-/// a transaction, and only for a request that wasn't carried out before.
+/// Executes a request, with [`execute_once`] if it has a key. `prepare` creates the input of `work` outside of the
+/// transaction, and only if the request was not executed before.
 ///
 /// # Errors
-/// As [`execute_once`], and what `prepare` answers.
+/// Returns all errors of [`execute_once`] and `prepare`.
 pub fn prepare_and_execute_once<P, T>(
     services: &Services<'_>,
     principal: &Principal,
@@ -143,10 +145,10 @@ pub fn prepare_and_execute_once<P, T>(
     execute_once(services, principal, request, render, |services, principal| work(services, principal, &prepared))
 }
 
-/// The answer to a request that was carried out under its key already, without keeping a writer busy.
+/// Returns the stored response of a request that was executed before. Only opens a read transaction.
 ///
 /// # Errors
-/// As [`execute_once`].
+/// Returns all errors of [`execute_once`] for stored responses.
 pub fn find_stored_response(
     services: &Services<'_>,
     principal: &Principal,
@@ -184,10 +186,10 @@ fn shown_once() -> UseCaseError {
     UseCaseError::Conflict { code: "secret_shown_once", detail: detail.to_owned() }
 }
 
-/// Forgets the answers that are no longer given again, in every organization; answers how many there were.
+/// Deletes expired responses of every organization. Returns the number of deleted responses.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the responses cannot be deleted.
 pub fn forget_old_answers(services: &Services<'_>) -> UseCaseResult<u64> {
     let before = services.now().plus_seconds(-ANSWER_KEPT_SECONDS);
     let mut forgotten = 0;

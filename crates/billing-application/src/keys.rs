@@ -1,4 +1,4 @@
-//! API keys: how they are made, listed, rotated and deleted, and when they were used.
+//! API keys: creation, lists, rotation, deletion and last use.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,41 +16,42 @@ use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// How often a fresh log-in name may collide before something else must be wrong.
+/// The number of attempts to create a unique log-in name. More collisions indicate another problem.
 const MAX_KEY_ATTEMPTS: u32 = 5;
-/// An hour, in seconds.
+/// The length of an hour in seconds.
 const HOUR_SECONDS: i64 = 3600;
-/// How often a key's last use is written at most, in seconds: not once per request.
+/// The minimum interval between saves of a key's last use, in seconds, so that not every request writes.
 const USE_WRITTEN_EVERY_SECONDS: i64 = 60;
-/// Of as many keys a server knows the last use at a time. Of more it isn't noted before others were forgotten.
+/// The maximum number of keys whose last use a server holds in memory. Uses of further keys are ignored until entries are
+/// removed.
 const MAX_USED_KEYS: usize = 10_000;
-/// Uses written in one transaction: the writer of usage doesn't wait long.
+/// The number of uses saved in one transaction. The limit keeps the usage writer from waiting long.
 const USES_PER_TRANSACTION: usize = 200;
 
-/// What a new key is asked to be.
+/// A request to create a key.
 #[derive(Clone, Debug)]
 pub struct KeyRequest {
-    /// What people call it.
+    /// The display name.
     pub name: Option<OneLine>,
-    /// What it may do.
+    /// The permissions of the key.
     pub scopes: Scopes,
-    /// When it stops working.
+    /// When the key expires.
     pub expires_at: Option<Timestamp>,
 }
 
-/// A key and the password that is shown this once.
+/// A key with its password, which is shown only once.
 #[derive(Clone, Debug)]
 pub struct GeneratedKey {
     /// The stored record.
     pub key: ApiKey,
-    /// The password; only its digest is stored.
+    /// The password. Only its digest is stored.
     pub password: String,
 }
 
-/// Makes an API key.
+/// Creates an API key.
 ///
 /// # Errors
-/// [`UseCaseError::Invalid`] when it would be expired already.
+/// Returns [`UseCaseError::Invalid`] if the expiration is not in the future.
 pub fn generate_key(services: &Services, principal: &Principal, request: KeyRequest) -> UseCaseResult<GeneratedKey> {
     let organization = allow(principal, UseCase::GenerateKey)?;
     check_in_future(request.expires_at, services.now())?;
@@ -67,7 +68,7 @@ pub fn generate_key(services: &Services, principal: &Principal, request: KeyRequ
     })
 }
 
-/// Stores a key with a name and a password of its own.
+/// Stores a key with a new log-in name and password.
 fn insert_key(
     services: &Services,
     tx: &mut dyn Tx,
@@ -95,29 +96,31 @@ fn insert_key(
     Err(UseCaseError::AlreadyExists { thing: ResourceKind::ApiKey, field: "api_key" })
 }
 
-/// How a key is rotated.
+/// The options of a key rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// How long the key goes on working beside its successor, in hours.
+    /// How long the old key stays valid, in hours.
     pub overlap_hours: u16,
-    /// When the successor stops working; where nobody says so, after as long as the key was made for.
+    /// When the successor expires. Default: the lifetime of the old key from now.
     pub expires_at: Option<Timestamp>,
 }
 
-/// A key that gave its place to another.
+/// A rotated key with its successor.
 #[derive(Clone, Debug)]
 pub struct RotatedKey {
-    /// As it is now.
+    /// The old key after the rotation.
     pub old: ApiKey,
-    /// What takes its place.
+    /// The new key.
     pub successor: GeneratedKey,
 }
 
-/// Makes a key of the same name that may do the same, and ends the one before after a while.
+/// Creates a successor with the same name and permissions, and lets the old key expire after the overlap.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`] when there is no such key, [`UseCaseError::Invalid`] when the successor would be expired already, and
-/// [`UseCaseError::Conflict`] for a key that is expired or has a successor.
+/// Returns one of these errors:
+/// - [`UseCaseError::Unknown`] if the key does not exist.
+/// - [`UseCaseError::Invalid`] if the successor's expiration is not in the future.
+/// - [`UseCaseError::Conflict`] if the key is expired or already has a successor.
 pub fn rotate_key(
     services: &Services,
     principal: &Principal,
@@ -130,11 +133,11 @@ pub fn rotate_key(
     transact(&*services.store, Access::Write, |tx| {
         let present = tx.hold_api_key(organization, api_key_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::ApiKey))?;
         if let Some(successor) = present.successor {
-            let detail = format!("the API key has a successor already, {successor}: rotate that one");
+            let detail = format!("the API key was already rotated: rotate its successor, {successor}");
             return Err(UseCaseError::Conflict { code: "key_rotated", detail });
         }
         if !present.is_live(now) {
-            let detail = "the API key is expired: make a new one with POST /auth/keys/generate".to_owned();
+            let detail = "the API key is expired: create a new one with POST /auth/keys/generate".to_owned();
             return Err(UseCaseError::Conflict { code: "key_expired", detail });
         }
         let expires_at = rotation.expires_at.or_else(|| present.successors_end(now));
@@ -149,19 +152,19 @@ pub fn rotate_key(
     })
 }
 
-/// The organization's keys.
+/// Returns a page of the organization's keys.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the keys cannot be read.
 pub fn list_keys(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<ApiKey>> {
     let organization = allow(principal, UseCase::ListKeys)?;
     transact(&*services.store, Access::Read, |tx| Ok(tx.api_keys(organization, page)?))
 }
 
-/// Deletes a key; its tokens end at once.
+/// Deletes a key. Its tokens become invalid at once.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`] when there is no such key.
+/// Returns [`UseCaseError::Unknown`] if the key does not exist.
 pub fn delete_key(services: &Services, principal: &Principal, api_key_ref: ApiKeyRef) -> UseCaseResult<()> {
     let organization = allow(principal, UseCase::DeleteKey)?;
     transact(&*services.store, Access::Write, |tx| {
@@ -178,12 +181,12 @@ pub fn delete_key(services: &Services, principal: &Principal, api_key_ref: ApiKe
 
 fn check_in_future(expires_at: Option<Timestamp>, now: Timestamp) -> UseCaseResult<()> {
     if expires_at.is_some_and(|expires_at| expires_at <= now) {
-        return Err(Violations::one(&["expires_at"], "out_of_range", "must lie in the future").into());
+        return Err(Violations::one(&["expires_at"], "out_of_range", "must be in the future").into());
     }
     Ok(())
 }
 
-/// When keys were used last: kept in memory, off the way of the requests, and written once in a while.
+/// The last uses of keys, held in memory apart from the requests and saved periodically.
 #[derive(Debug, Default)]
 pub struct KeyUses(Mutex<BTreeMap<ApiKeyRef, Used>>);
 
@@ -201,7 +204,7 @@ impl Used {
 }
 
 impl KeyUses {
-    /// Notes that a request came with a key, or a token of it, just now.
+    /// Records that a request just used a key or one of its tokens.
     pub fn note(&self, services: &Services<'_>, organization: OrganizationId, api_key_ref: ApiKeyRef) {
         let at = services.now();
         let mut kept = self.kept();
@@ -213,14 +216,14 @@ impl KeyUses {
         }
     }
 
-    /// Writes the last uses, each key's once a minute at most; what can't be written now is written the next time. At the end of a
-    /// process, `all` of them.
+    /// Saves the last uses, at most once a minute for each key, or `all` of them when the process ends. Uses that cannot be
+    /// saved remain for the next call.
     ///
     /// # Errors
-    /// [`UseCaseError::Store`].
+    /// Returns [`UseCaseError::Store`] if a transaction fails.
     pub fn write(&self, services: &Services<'_>, all: bool) -> UseCaseResult<()> {
         let now = services.now();
-        // In one order, so that servers that write the same rows don't wait for each other.
+        // All servers save in the same order, so that saves of the same rows do not deadlock.
         let due: Vec<KeyUse> = {
             let kept = self.kept();
             let due = kept.iter().filter(|(_, used)| used.is_to_be_written(now) || all && used.written != Some(used.at));

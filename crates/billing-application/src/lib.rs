@@ -1,8 +1,7 @@
-//! The use cases of usage billing, by what they are about. Each says itself where its transactions begin.
+//! The use cases of usage billing, grouped by subject. Each use case defines its own transactions.
 //!
-//! A use case orders domain functions and ports; it holds no rule that would hold on paper (that is the
-//! domain's), no SQL and no HTTP. Every function here blocks: callers on an async runtime run it on a
-//! blocking thread.
+//! A use case coordinates domain functions and ports. It contains no business rules, which belong to the domain, no SQL and
+//! no HTTP. All functions block, so async callers must run them on a blocking thread.
 
 pub mod access;
 pub mod administrators;
@@ -43,37 +42,37 @@ use billing_domain::ports::{
 pub use permissions::{UseCase, allow};
 pub use transaction_scope::StoreHandle;
 
-/// Everything the use cases need from the outside.
+/// The external services that use cases need.
 #[derive(Clone)]
 pub struct Services<'s> {
-    /// Transactions.
+    /// The database.
     pub store: StoreHandle<'s>,
-    /// Time.
+    /// The current time.
     pub clock: Arc<dyn Clock>,
-    /// Identifiers.
+    /// New identifiers.
     pub ids: Arc<dyn IdSource>,
-    /// People's passwords.
+    /// Hashing of administrators' passwords.
     pub passwords: Arc<dyn PasswordHasher>,
-    /// Random keys.
+    /// API keys and random secrets.
     pub keys: Arc<dyn KeyMaker>,
-    /// People's second factors.
+    /// Codes of second factors.
     pub codes: Arc<dyn CodeChecker>,
     /// Bearer tokens.
     pub tokens: Arc<dyn TokenSigner>,
-    /// Usage formats' expressions.
+    /// Evaluation of usage formats.
     pub mapper: Arc<dyn EventMapper>,
-    /// What is kept though it is secret.
+    /// Encryption of stored secrets.
     pub sealer: Arc<dyn Sealer>,
-    /// What the audit log tells of changes.
+    /// Rendering of changes for the audit log.
     pub teller: Arc<dyn audit::AuditRenderer>,
-    /// Documents on paper.
+    /// Printing of documents.
     pub printer: Arc<dyn DocumentPrinter>,
-    /// How long a bearer token works, in seconds.
+    /// The lifetime of a bearer token, in seconds.
     pub token_lifetime_seconds: i64,
 }
 
 impl Services<'_> {
-    /// The current instant.
+    /// Returns the current instant.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }

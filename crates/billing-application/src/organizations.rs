@@ -1,4 +1,4 @@
-//! Organizations: what the binary's command line makes, and the first start.
+//! Organizations: creation by the command line and on the first start.
 
 use billing_domain::access::{Administrator, Role};
 use billing_domain::audit::AuditAction;
@@ -14,45 +14,45 @@ use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
 use crate::catalog::inserted;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 
-/// The organization a first start makes.
+/// The name of the organization created on the first start.
 const FIRST_ORGANIZATION: &str = "default";
-/// The entity every organization begins with.
+/// The name of the first entity of every organization.
 const FIRST_ENTITY: &str = "Default";
-/// The number prefix of that entity.
+/// The number prefix of the first entity.
 const FIRST_PREFIX: &str = "UB";
 
-/// Makes an organization with an entity, its default, and nothing else in it.
+/// Creates an organization with a default entity.
 ///
 /// # Errors
-/// [`UseCaseError::AlreadyExists`] when the name is in use.
+/// Returns [`UseCaseError::AlreadyExists`] if the name is in use.
 pub fn create_organization(services: &Services, name: &OneLine) -> UseCaseResult<Organization> {
     transact(&*services.store, Access::Write, |tx| insert_organization(services, tx, name))
 }
 
-/// An organization by its name.
+/// Returns an organization by its name.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`].
+/// Returns [`UseCaseError::Unknown`] if the organization does not exist.
 pub fn organization_named(services: &Services, name: &OneLine) -> UseCaseResult<Organization> {
     transact(&*services.store, Access::Read, |tx| {
         tx.organization_by_name(name)?.ok_or(UseCaseError::Unknown(ResourceKind::Organization))
     })
 }
 
-/// What a first start made.
+/// The resources created on the first start.
 #[derive(Clone, Debug)]
 pub struct FirstStart {
     /// The organization.
     pub organization: Organization,
-    /// Its administrator.
+    /// The administrator.
     pub administrator: Administrator,
 }
 
-/// On an empty store: makes the organization `default`, its entity `Default` and its first administrator.
-/// `None` when there is an organization already, also when another process was faster.
+/// Creates the organization `default`, its entity `Default` and its first administrator in an empty database. Returns `None`
+/// if an organization already exists, also if another process created it concurrently.
 ///
 /// # Errors
-/// [`UseCaseError::Secret`] for a password that is too short, too long or common.
+/// Returns [`UseCaseError::Secret`] if the password is too short, too long or common.
 pub fn first_start(services: &Services, email: &OneLine, password: &str) -> UseCaseResult<Option<FirstStart>> {
     let count = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.count_organizations()?))?;
     if count > 0 {
@@ -64,7 +64,7 @@ pub fn first_start(services: &Services, email: &OneLine, password: &str) -> UseC
             return Ok(None);
         }
         let organization = match insert_organization(services, tx, &own_text(FIRST_ORGANIZATION)?) {
-            // Another process was faster between the count and the insert.
+            // Another process created it between the count and the insert.
             Err(UseCaseError::AlreadyExists { .. }) => return Ok(None),
             made => made?,
         };

@@ -1,4 +1,4 @@
-//! What administrators see and change of their own account: their session, their password, their second factor.
+//! The administrator's own account: sessions, password and second factor.
 
 use billing_domain::access::{
     Actor, AdminSession, Administrator, CodeSource, Principal, RECOVERY_CODES, SecondFactor, SecretDigest,
@@ -15,21 +15,21 @@ use crate::second_factor::{CodeKind, bare, seal, take_code, unseal};
 use crate::secrets::hash_new;
 use crate::{Services, UseCase, allow};
 
-/// Who somebody is, and by which session.
+/// The current administrator and session.
 #[derive(Clone, Debug)]
 pub struct OwnAccount {
-    /// The session that was shown.
+    /// The session of the request.
     pub session: AdminSession,
-    /// Whose it is.
+    /// The administrator.
     pub administrator: Administrator,
-    /// Whose data they manage.
+    /// The administrator's organization.
     pub organization: Organization,
 }
 
-/// Who asks.
+/// Returns the current administrator and session.
 ///
 /// # Errors
-/// [`UseCaseError::Unauthenticated`] where the session has ended meanwhile.
+/// Returns [`UseCaseError::Unauthenticated`] if the session has ended in the meantime.
 pub fn own_account(services: &Services, principal: &Principal, session: &str) -> UseCaseResult<OwnAccount> {
     let admin_ref = oneself(principal, UseCase::GetOwnSession)?;
     let digest = services.keys.digest(session);
@@ -41,10 +41,10 @@ pub fn own_account(services: &Services, principal: &Principal, session: &str) ->
     })
 }
 
-/// Gives somebody another password of their own, and ends their other sessions.
+/// Changes the administrator's own password and ends their other sessions.
 ///
 /// # Errors
-/// [`UseCaseError::Invalid`] for a wrong present password, and a new one that can't be taken.
+/// Returns [`UseCaseError::Invalid`] if the present password is wrong or the new password is not accepted.
 pub fn change_password(
     services: &Services,
     principal: &Principal,
@@ -66,12 +66,12 @@ pub fn change_password(
     })
 }
 
-/// A second factor that waits for its first code.
+/// A second factor that is not confirmed by a code yet.
 #[derive(Clone)]
 pub struct SecondFactorEnrollment {
-    /// Whose it is.
+    /// The administrator's e-mail.
     pub email: String,
-    /// The secret, as people type it into a device.
+    /// The secret in the form that people enter into a device.
     pub secret: String,
 }
 
@@ -81,10 +81,10 @@ impl std::fmt::Debug for SecondFactorEnrollment {
     }
 }
 
-/// Makes the secret of a second factor, in the place of one that still waits for its first code.
+/// Creates the secret of a second factor. Replaces a secret that is not confirmed yet.
 ///
 /// # Errors
-/// [`UseCaseError::Conflict`] where there is a second factor.
+/// Returns [`UseCaseError::Conflict`] if a second factor is active.
 pub fn enroll_second_factor(services: &Services, principal: &Principal) -> UseCaseResult<SecondFactorEnrollment> {
     let admin_ref = oneself(principal, UseCase::EnrollSecondFactor)?;
     let secret = services.codes.new_code_secret()?;
@@ -101,7 +101,7 @@ pub fn enroll_second_factor(services: &Services, principal: &Principal) -> UseCa
     Ok(SecondFactorEnrollment { email: email.to_string(), secret: services.codes.spelled(&secret) })
 }
 
-/// Codes for who has lost their device, shown this once.
+/// Recovery codes for a lost device, shown only once.
 #[derive(Clone)]
 pub struct RecoveryCodes(pub Vec<String>);
 
@@ -111,10 +111,13 @@ impl std::fmt::Debug for RecoveryCodes {
     }
 }
 
-/// Has log-ins take a code from now on, after a first one has shown that the device has the secret.
+/// Activates the second factor after a first code proves that the device has the secret. From then on, log-ins require a
+/// code.
 ///
 /// # Errors
-/// [`UseCaseError::Invalid`] for a wrong code, [`UseCaseError::Conflict`] where nothing waits for one.
+/// Returns one of these errors:
+/// - [`UseCaseError::Invalid`] if the code is wrong.
+/// - [`UseCaseError::Conflict`] if no second factor waits for confirmation.
 pub fn confirm_second_factor(services: &Services, principal: &Principal, code: &str) -> UseCaseResult<RecoveryCodes> {
     let admin_ref = oneself(principal, UseCase::ConfirmSecondFactor)?;
     let codes: Vec<String> =
@@ -127,7 +130,7 @@ pub fn confirm_second_factor(services: &Services, principal: &Principal, code: &
         SecondFactor::Enrolled(sealed) => sealed.clone(),
         SecondFactor::On(_) => return Err(is_on()),
         SecondFactor::Off => {
-            let detail = "no second factor waits for a code: begin with POST /auth/second-factor/enroll".to_owned();
+            let detail = "no enrollment of a second factor is in progress: start with POST /auth/second-factor/enroll".to_owned();
             return Err(UseCaseError::Conflict { code: "second_factor_not_enrolled", detail });
         }
     };
@@ -144,15 +147,17 @@ pub fn confirm_second_factor(services: &Services, principal: &Principal, code: &
     Ok(RecoveryCodes(codes))
 }
 
-/// Has log-ins take no code any more.
+/// Removes the second factor, so that log-ins no longer require a code.
 ///
 /// # Errors
-/// [`UseCaseError::Invalid`] for a wrong password or code, [`UseCaseError::Conflict`] where there is no second factor.
+/// Returns one of these errors:
+/// - [`UseCaseError::Invalid`] if the password or code is wrong.
+/// - [`UseCaseError::Conflict`] if no second factor is active.
 pub fn remove_second_factor(services: &Services, principal: &Principal, password: &str, code: &str) -> UseCaseResult<()> {
     let admin_ref = oneself(principal, UseCase::RemoveSecondFactor)?;
     let present = with_password(services, admin_ref, password)?;
     if !matches!(present.second_factor, SecondFactor::On(_)) {
-        let detail = "there is no second factor to remove".to_owned();
+        let detail = "the account has no second factor".to_owned();
         return Err(UseCaseError::Conflict { code: "second_factor_off", detail });
     }
     let kind = take_code(services, &mut present.clone(), code)?.ok_or_else(wrong_code)?;
@@ -169,19 +174,19 @@ pub fn remove_second_factor(services: &Services, principal: &Principal, password
     })
 }
 
-/// A session of somebody's own.
+/// A session of the current administrator.
 #[derive(Clone, Debug)]
 pub struct OwnSession {
     /// The session.
     pub session: AdminSession,
-    /// Whether it is the one that asks.
+    /// Whether it is the session of the request.
     pub is_current: bool,
 }
 
-/// Somebody's sessions that work, the newest first.
+/// Returns the administrator's own valid sessions, newest first.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the sessions cannot be read.
 pub fn list_sessions(services: &Services, principal: &Principal, session: &str) -> UseCaseResult<Vec<OwnSession>> {
     let admin_ref = oneself(principal, UseCase::ListSessions)?;
     let (now, current) = (services.now(), services.keys.digest(session));
@@ -190,10 +195,10 @@ pub fn list_sessions(services: &Services, principal: &Principal, session: &str) 
     Ok(live.map(|session| OwnSession { is_current: session.digest == current, session }).collect())
 }
 
-/// Ends a session of somebody's own, also the one that asks.
+/// Ends one of the administrator's own sessions, which may be the current one.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`] where they have no such session.
+/// Returns [`UseCaseError::Unknown`] if the administrator has no such session.
 pub fn end_session(services: &Services, principal: &Principal, session_ref: SessionRef) -> UseCaseResult<()> {
     let admin_ref = oneself(principal, UseCase::EndSessions)?;
     transact(&*services.store, Access::Write, |tx| {
@@ -205,10 +210,10 @@ pub fn end_session(services: &Services, principal: &Principal, session_ref: Sess
     })
 }
 
-/// Ends all sessions of somebody's own but the one that asks.
+/// Ends all of the administrator's own sessions except the current one.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the sessions cannot be deleted.
 pub fn end_other_sessions(services: &Services, principal: &Principal, session: &str) -> UseCaseResult<()> {
     let admin_ref = oneself(principal, UseCase::EndSessions)?;
     let kept = services.keys.digest(session);
@@ -227,7 +232,7 @@ fn note_end(services: &Services, tx: &mut dyn Tx, principal: &Principal, adminis
     record_audit_event(tx, services, AuditContext::of(principal), AuditAction::EndSessions, change)
 }
 
-/// Which administrator asks: of one's own account only they do.
+/// Returns the current administrator, because only administrators have an account.
 fn oneself(principal: &Principal, use_case: UseCase) -> UseCaseResult<AdminRef> {
     allow(principal, use_case)?;
     match principal.actor() {
@@ -236,21 +241,21 @@ fn oneself(principal: &Principal, use_case: UseCase) -> UseCaseResult<AdminRef> 
     }
 }
 
-/// Somebody who has said their present password. It is checked outside any transaction.
+/// Checks the present password outside any transaction and returns the administrator.
 fn with_password(services: &Services, admin_ref: AdminRef, password: &str) -> UseCaseResult<Administrator> {
     let present = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.administrator(admin_ref)?))?;
     let present = present.ok_or(UseCaseError::Unauthenticated)?;
     match services.passwords.check(password, Some(&present.password_hash)) {
         PasswordCheck::Right => Ok(present),
-        PasswordCheck::Wrong => Err(Violations::one(&["password"], "wrong_password", "is not your present password").into()),
+        PasswordCheck::Wrong => Err(Violations::one(&["password"], "wrong_password", "must be your current password").into()),
     }
 }
 
-/// Holds somebody who has to be as they were looked at: who was changed meanwhile has to begin again.
+/// Locks an administrator, who must not have changed since they were loaded.
 fn held(tx: &mut dyn Tx, looked_at: &Administrator) -> UseCaseResult<Administrator> {
     let present = tx.hold_administrator(looked_at.email.as_str())?;
     present.filter(|present| present == looked_at).ok_or_else(|| {
-        let detail = "your account was changed at the same time: try again".to_owned();
+        let detail = "your account was changed at the same time: retry".to_owned();
         UseCaseError::Conflict { code: "account_changed", detail }
     })
 }
@@ -261,10 +266,10 @@ fn held_by_ref(tx: &mut dyn Tx, admin_ref: AdminRef) -> UseCaseResult<Administra
 }
 
 fn is_on() -> UseCaseError {
-    let detail = "there is a second factor already: remove it first".to_owned();
+    let detail = "the account already has a second factor: remove it first".to_owned();
     UseCaseError::Conflict { code: "second_factor_on", detail }
 }
 
 fn wrong_code() -> UseCaseError {
-    Violations::one(&["code"], "invalid_code", "is not valid, or was used already").into()
+    Violations::one(&["code"], "invalid_code", "must be a valid code that was not used before").into()
 }

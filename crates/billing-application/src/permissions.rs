@@ -1,5 +1,4 @@
-//! Who may ask for what: the one table of what each use case needs. Every use case for a principal begins with [`allow`],
-//! wherever it was asked for.
+//! The permissions of all use cases. Every use case for a principal starts with [`allow`], independently of the interface.
 
 use billing_domain::access::{Permission, Principal, Scope};
 use billing_domain::refs::OrganizationId;
@@ -8,14 +7,14 @@ use crate::error::{UseCaseError, UseCaseResult};
 
 macro_rules! use_cases {
     ($($need:expr => $($use_case:ident),+;)+) => {
-        /// What a principal can ask for.
+        /// An operation that a principal can request.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum UseCase {
             $($(#[doc = concat!("`", stringify!($use_case), "`")] $use_case,)+)+
         }
 
         impl UseCase {
-            /// What a principal must have to be let do it.
+            /// Returns the permission that the use case requires.
             pub const fn need(self) -> Permission {
                 match self {
                     $($(Self::$use_case)|+ => $need,)+
@@ -44,10 +43,10 @@ use_cases! {
         ListRefusedUsage, ListBillingRuns, GetBillingRun, ListImports, GetImport, GetVerification;
 }
 
-/// Whose data a use case is about, when the principal may ask for it.
+/// Returns the principal's organization if the principal may execute the use case.
 ///
 /// # Errors
-/// [`UseCaseError::Forbidden`] and [`UseCaseError::InsufficientRole`] when the principal hasn't what it needs.
+/// Returns [`UseCaseError::Forbidden`] or [`UseCaseError::InsufficientRole`] if the principal lacks the permission.
 pub fn allow(principal: &Principal, use_case: UseCase) -> UseCaseResult<OrganizationId> {
     let need = use_case.need();
     match principal.role() {

@@ -1,9 +1,14 @@
-//! Billing runs, as they are told afterwards: each leaves a row in every organization that it looks at.
+//! The history of billing runs. Each run saves a row in every organization whose contracts it checks.
 //!
-//! The row is there before the first document is issued, and grows in the transactions that issue: a run that is broken off with the
-//! process shows as one that hasn't ended. Runs that come again and again and do nothing don't add up: one by the clock that issued
-//! nothing and failed exactly as the one before leaves no row, and any other that put nothing in force takes the place of the one before
-//! it, if that was by the same and did nothing either. Failures are logged when they are new, not by every run.
+//! The row is created before the first document is issued, and updated in the transactions that issue documents. A run that
+//! was interrupted by a crash therefore shows as not ended.
+//!
+//! Repeated runs without results do not accumulate:
+//!
+//! - A scheduled run leaves no row if it issued nothing and failed exactly like the run before.
+//! - Any other run without documents replaces the previous one, if that has the same author and also had no documents.
+//!
+//! Failures are logged only when they are new.
 
 use std::collections::BTreeMap;
 
@@ -21,30 +26,30 @@ use crate::basics::DAY_SECONDS;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// What a billing run failed on: a contract as a whole, or one of its documents.
+/// A failure of a billing run, for a whole contract or one document.
 #[derive(Debug)]
 pub struct FailedContract {
     /// The contract.
     pub contract_ref: ContractRef,
-    /// The document, where the rest of the contract was billed.
+    /// The document, if the rest of the contract was billed.
     pub document: Option<FailedDocument>,
-    /// Why.
+    /// The error.
     pub problem: UseCaseError,
 }
 
 impl FailedContract {
-    /// A contract that couldn't be billed at all.
+    /// Returns the failure of a contract that could not be billed at all.
     pub const fn whole(contract_ref: ContractRef, problem: UseCaseError) -> Self {
         Self { contract_ref, document: None, problem }
     }
 
-    /// A document that a rule refuses to issue.
+    /// Returns the failure of a document that a rule forbids to issue.
     pub fn of_document(contract_ref: ContractRef, document: FailedDocument, refusal: Refusal) -> Self {
         Self { contract_ref, document: Some(document), problem: refusal.into() }
     }
 }
 
-/// What a run leaves behind, by organization; nothing of a dry run.
+/// The records of a run, by organization. Empty for a dry run.
 pub(crate) struct RunRecorder<'a> {
     services: &'a Services<'a>,
     run_ref: BillingRunRef,
@@ -54,12 +59,12 @@ pub(crate) struct RunRecorder<'a> {
 }
 
 impl<'a> RunRecorder<'a> {
-    /// Of a run that begins.
+    /// Returns the recorder of a run that starts.
     pub(crate) const fn new(services: &'a Services<'a>, run_ref: BillingRunRef, begun_at: Timestamp, dry_run: bool) -> Self {
         Self { services, run_ref, begun_at, is_kept: !dry_run, runs: BTreeMap::new() }
     }
 
-    /// Notes that the run looks at contracts of an organization, which is told before it does.
+    /// Records that the run is about to check contracts of an organization.
     pub(crate) fn record_start(&mut self, doer: AuditContext<'_>, contracts: usize) -> UseCaseResult<()> {
         if !self.is_kept {
             return Ok(());
@@ -78,7 +83,8 @@ impl<'a> RunRecorder<'a> {
         Ok(())
     }
 
-    /// The run as it is with what a transaction did, written in that transaction; to be [taken up](Self::take_up) once it is committed.
+    /// Saves the run with the results of a transaction, in that transaction. The caller must pass the returned record to
+    /// [`confirm_progress`](Self::confirm_progress) after the commit.
     pub(crate) fn save_progress(
         &self,
         tx: &mut dyn Tx,
@@ -92,12 +98,12 @@ impl<'a> RunRecorder<'a> {
         Ok(Some(run))
     }
 
-    /// Takes up what was committed.
+    /// Adopts a committed record.
     pub(crate) fn confirm_progress(&mut self, organization: OrganizationId, run: Option<BillingRunRecord>) {
         self.runs.extend(run.map(|run| (organization, run)));
     }
 
-    /// Notes what couldn't be billed, which no transaction tells.
+    /// Records failures, which no transaction saves.
     pub(crate) fn failed<'f>(&mut self, organization: OrganizationId, failed: impl IntoIterator<Item = &'f FailedContract>) {
         let Some(run) = self.runs.get_mut(&organization) else { return };
         for FailedContract { contract_ref, document, problem } in failed {
@@ -106,7 +112,7 @@ impl<'a> RunRecorder<'a> {
         }
     }
 
-    /// Notes that the run ended.
+    /// Records the end of the run.
     pub(crate) fn end(self, cut_short: bool) -> UseCaseResult<()> {
         let ended_at = self.services.now();
         for (organization, mut run) in self.runs {
@@ -124,7 +130,7 @@ impl<'a> RunRecorder<'a> {
     }
 }
 
-/// Writes how a run ended, or forgets it where it has nothing to tell, and returns the run that ended before it.
+/// Saves the end of a run, or deletes the run if it has no new results. Returns the run that ended before it.
 fn end(tx: &mut dyn Tx, organization: OrganizationId, run: &BillingRunRecord) -> UseCaseResult<Option<BillingRunRecord>> {
     let head = &run.head;
     let until = RunFilter { to: Some(head.begun_at), from: None };
@@ -149,10 +155,10 @@ fn end(tx: &mut dyn Tx, organization: OrganizationId, run: &BillingRunRecord) ->
     Ok(before)
 }
 
-/// A page of the organization's runs, the newest first.
+/// Returns a page of the organization's runs, newest first.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the runs cannot be read.
 pub fn list_billing_runs(
     services: &Services,
     principal: &Principal,
@@ -163,20 +169,20 @@ pub fn list_billing_runs(
     transact(&*services.store, Access::Read, |tx| Ok(tx.billing_runs(organization, filter, page)?))
 }
 
-/// A run with what it did.
+/// Returns a run with its results.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`].
+/// Returns [`UseCaseError::Unknown`] if the run does not exist.
 pub fn get_billing_run(services: &Services, principal: &Principal, run_ref: BillingRunRef) -> UseCaseResult<BillingRunRecord> {
     let organization = allow(principal, UseCase::GetBillingRun)?;
     let found = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.billing_run(organization, run_ref)?))?;
     found.ok_or(UseCaseError::Unknown(ResourceKind::BillingRun))
 }
 
-/// Forgets the runs that began more than 400 days ago, in every organization; answers how many there were.
+/// Deletes the runs that began more than 400 days ago, in every organization. Returns their number.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the runs cannot be deleted.
 pub fn forget_old_billing_runs(services: &Services) -> UseCaseResult<u64> {
     let oldest = services.now().plus_seconds(-RUNS_KEPT_DAYS * DAY_SECONDS);
     transact(&*services.store, Access::Write, |tx| Ok(tx.purge_billing_runs(oldest)?))

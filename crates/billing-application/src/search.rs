@@ -1,4 +1,4 @@
-//! Search: what any number, reference, key or name belongs to.
+//! Search by number, reference, key or name.
 
 use billing_domain::access::Principal;
 use billing_domain::contract::Contract;
@@ -10,14 +10,14 @@ use billing_domain::text::OneLine;
 use crate::error::UseCaseResult;
 use crate::{Services, UseCase, allow};
 
-/// The most things one search finds.
+/// The maximum number of search results.
 pub const MAX_FOUND: u32 = 20;
 
-/// Everything that has a text as number, reference, key, purchase order number or name, then what has a name that begins with it.
-/// API keys are found by who may list them.
+/// Returns the resources whose number, reference, key, purchase order number or name equals a text. Resources whose name
+/// starts with the text follow. API keys are found only by principals that may list them.
 ///
 /// # Errors
-/// [`UseCaseError::Store`](crate::error::UseCaseError::Store).
+/// Returns [`UseCaseError::Store`](crate::error::UseCaseError::Store) if the search fails.
 pub fn search(services: &Services, principal: &Principal, text: &OneLine) -> UseCaseResult<Vec<SearchHit>> {
     let organization = allow(principal, UseCase::Search)?;
     let sought = SearchTerms {

@@ -1,4 +1,4 @@
-//! The second factor of a log-in: how its secret is kept, and which codes are taken.
+//! The second factor of log-ins: the encryption of its secret and the check of codes.
 
 use billing_domain::access::{Administrator, CodeSecret, CodeSource, SealedSecret, SecondFactor, SecretPurpose, SigningSecret};
 use billing_domain::ports::StoreError;
@@ -8,23 +8,23 @@ use crate::Services;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::secrets::shared_secrets;
 
-/// What a code was.
+/// The kind of an accepted code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CodeKind {
-    /// A device made it of the time.
+    /// A time-based code of a device.
     Timed,
-    /// It was for who has lost the device.
+    /// A recovery code for a lost device.
     Recovery,
 }
 
-/// Encrypts a secret, for its administrator alone.
+/// Encrypts the secret of an administrator's second factor.
 pub(crate) fn seal(services: &Services, admin_ref: AdminRef, secret: &CodeSecret) -> UseCaseResult<SealedSecret> {
     let keys = encryption(services)?;
     let newest = keys.first().ok_or_else(|| corrupt("there is no secret to encrypt second factors with"))?;
     Ok(SealedSecret(services.sealer.seal(text(newest)?, &place(admin_ref), &secret.0)?))
 }
 
-/// The secret, as a device has it.
+/// Decrypts the secret of an administrator's second factor.
 pub(crate) fn unseal(services: &Services, admin_ref: AdminRef, sealed: &SealedSecret) -> UseCaseResult<CodeSecret> {
     for key in &encryption(services)? {
         if let Some(secret) = services.sealer.open(text(key)?, &place(admin_ref), &sealed.0) {
@@ -34,7 +34,7 @@ pub(crate) fn unseal(services: &Services, admin_ref: AdminRef, sealed: &SealedSe
     Err(corrupt("a second factor was encrypted with a secret that isn't there").into())
 }
 
-/// Uses a code up, of those that an administrator's second factor takes now; `None` where it takes none such.
+/// Uses up a code if the administrator's second factor accepts it. Returns `None` if the code is not accepted.
 pub(crate) fn take_code(services: &Services, administrator: &mut Administrator, code: &str) -> UseCaseResult<Option<CodeKind>> {
     let admin_ref = administrator.admin_ref;
     let SecondFactor::On(source) = &mut administrator.second_factor else { return Ok(None) };
@@ -56,7 +56,7 @@ fn take_recovery_code(services: &Services, source: &mut CodeSource, code: &str) 
     Some(CodeKind::Recovery)
 }
 
-/// A recovery code without what people write or leave out between its letters.
+/// Returns a recovery code without separators and in upper case.
 pub(crate) fn bare(code: &str) -> String {
     code.chars().filter(|letter| !matches!(letter, '-' | ' ')).map(|letter| letter.to_ascii_uppercase()).collect()
 }

@@ -1,4 +1,4 @@
-//! Secrets as they are made and kept: those that all replicas share, and people's new passwords.
+//! Secrets shared by all replicas, and hashing of new passwords.
 
 use billing_domain::access::{PasswordHash, SecretPurpose, SigningSecret, secrets_in_use};
 use billing_domain::calendar::Timestamp;
@@ -8,10 +8,10 @@ use billing_domain::violation::Violations;
 use crate::Services;
 use crate::error::{UseCaseError, UseCaseResult};
 
-/// The secrets of a purpose that all replicas share, newest first; the first who asks makes one.
+/// Returns the shared secrets for a purpose, newest first. Creates one if none exists.
 ///
 /// # Errors
-/// [`UseCaseError::Store`] or [`UseCaseError::Secret`].
+/// Returns [`UseCaseError::Store`] or [`UseCaseError::Secret`].
 pub fn shared_secrets(
     store: &dyn Store,
     keys: &dyn KeyMaker,
@@ -26,7 +26,7 @@ pub fn shared_secrets(
         let made = new_secret(keys, now, purpose, 1)?;
         match tx.insert_signing_secret(&made)? {
             Insertion::Done => Ok(vec![made]),
-            // Another replica was faster.
+            // Another replica created it first.
             Insertion::Taken(_) => Ok(tx.signing_secrets(purpose)?),
         }
     })
@@ -38,15 +38,15 @@ fn new_secret(keys: &dyn KeyMaker, now: Timestamp, purpose: SecretPurpose, numbe
         SecretPurpose::SessionCookie => "cookie",
         SecretPurpose::SecondFactor => "second-factor",
     };
-    // Two of 32 random bytes each: a cookie key needs 64 bytes.
+    // Two secrets of 32 random bytes each, because a cookie key needs 64 bytes.
     let secret = format!("{}{}", keys.new_secret()?, keys.new_secret()?).into_bytes();
     Ok(SigningSecret { kid: format!("{name}-{number}"), purpose, secret, created_at: now })
 }
 
-/// Those of the shared secrets that are in use now, the one that signs first.
+/// Returns the shared secrets that are currently in use. The first one signs.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the secrets cannot be read.
 pub fn shared_secrets_in_use(store: &dyn Store, now: Timestamp, purpose: SecretPurpose) -> UseCaseResult<Vec<SigningSecret>> {
     Ok(secrets_in_use(stored_secrets(store, purpose)?, now))
 }
@@ -55,12 +55,13 @@ fn stored_secrets(store: &dyn Store, purpose: SecretPurpose) -> UseCaseResult<Ve
     transact(store, Access::Read, |tx| Ok(tx.signing_secrets(purpose)?))
 }
 
-/// Puts a new secret in the place of those of a purpose, and deletes those that nothing works by any more; with `ends_present` all of
-/// them, so that whatever they signed ends with them. Of those for cookies one is there at a time. For whoever runs the service's
-/// commands: all organizations share these secrets.
+/// Creates a new secret for a purpose and deletes those no longer in use. With `ends_present`, deletes all present ones,
+/// which invalidates everything they signed. Only one secret for cookies exists at a time. Reserved for the command line,
+/// because all organizations share these secrets.
 ///
 /// # Errors
-/// [`UseCaseError::Store`], [`UseCaseError::Secret`], or [`UseCaseError::Conflict`] when somebody else does at the same time.
+/// Returns [`UseCaseError::Store`], [`UseCaseError::Secret`], or [`UseCaseError::Conflict`] if the secret is rotated
+/// concurrently.
 pub fn rotate_secret(services: &Services, purpose: SecretPurpose, ends_present: bool) -> UseCaseResult<SigningSecret> {
     let now = services.now();
     transact(&*services.store, Access::Write, |tx| {
@@ -78,25 +79,25 @@ pub fn rotate_secret(services: &Services, purpose: SecretPurpose, ends_present: 
         match tx.insert_signing_secret(&made)? {
             Insertion::Done => Ok(made),
             Insertion::Taken(_) => {
-                let detail = format!("somebody else made {} at the same time; list them before another try", made.kid);
+                let detail = format!("{} was created at the same time: list the secrets before you retry", made.kid);
                 Err(UseCaseError::Conflict { code: "secret_rotated", detail })
             }
         }
     })
 }
 
-/// Hashes somebody's new password.
+/// Hashes a new password.
 ///
 /// # Errors
-/// [`UseCaseError::Invalid`] for one that can't be taken, or is the one before.
+/// Returns [`UseCaseError::Invalid`] if the new password is not accepted or equals the present one.
 pub(crate) fn hash_new(services: &Services, password: &str, new_password: &str) -> UseCaseResult<PasswordHash> {
     let refused = |reason: String| Violations::one(&["new_password"], "password_refused", reason).into();
     if password == new_password {
-        return Err(refused("must be another than the present one".to_owned()));
+        return Err(refused("must differ from the current password".to_owned()));
     }
     services.passwords.hash(new_password).map_err(|error| match error {
         SecretError::PasswordLength => refused("must have 12 to 72 bytes and no NUL".to_owned()),
-        SecretError::CommonPassword => refused("is among the most common ones; choose another".to_owned()),
+        SecretError::CommonPassword => refused("must not be a common password".to_owned()),
         other => other.into(),
     })
 }

@@ -1,5 +1,5 @@
-//! Use cases inside a transaction that is open already: what several of them do, and what is stored about their
-//! answer, is committed together or not at all.
+//! Runs use cases inside an open transaction. The changes of several use cases and their stored response are committed
+//! together or not at all.
 
 use std::fmt;
 use std::ops::Deref;
@@ -10,14 +10,14 @@ use billing_domain::ports::{Access, RollBack, Store, StoreResult, Tx};
 use crate::Services;
 use crate::dry_run::DryRunRecorder;
 
-/// The store that use cases run their transactions in.
+/// The store in which use cases run their transactions.
 #[derive(Clone)]
 pub enum StoreHandle<'s> {
-    /// A store: every use case has a transaction of its own.
+    /// A store. Every use case has its own transaction.
     Own(Arc<dyn Store>),
-    /// An open transaction of a store: every use case joins it.
+    /// An open transaction. Every use case joins it.
     Joined(&'s dyn Store),
-    /// The same, of one that is undone in the end, with what notes what is touched.
+    /// An open transaction of a dry run, with the recorder of affected resources. It is rolled back at the end.
     Rehearsing(&'s dyn Store, &'s DryRunRecorder),
 }
 
@@ -49,24 +49,24 @@ impl fmt::Debug for StoreHandle<'_> {
 }
 
 impl Services<'_> {
-    /// Runs use cases in an open transaction: each is committed with it, or undone alone where it refuses.
+    /// Runs use cases in an open transaction. Each is committed with it, or rolled back alone if it fails.
     pub fn in_transaction<T>(&self, tx: &mut dyn Tx, work: impl FnOnce(&Services<'_>) -> T) -> T {
         let store = OpenTransaction(Mutex::new(tx));
         work(&Services { store: StoreHandle::Joined(&store), ..self.clone() })
     }
 
-    /// [`joined`](Self::joined), in a transaction that is undone in the end.
+    /// Does the same as [`in_transaction`](Self::in_transaction) in a transaction that the caller rolls back at the end.
     pub(crate) fn in_dry_run<T>(&self, tx: &mut dyn Tx, rehearsal: &DryRunRecorder, work: impl FnOnce(&Services<'_>) -> T) -> T {
         let store = OpenTransaction(Mutex::new(tx));
         work(&Services { store: StoreHandle::Rehearsing(&store, rehearsal), ..self.clone() })
     }
 
-    /// Whether use cases run in one open transaction.
+    /// Returns whether use cases run in an outer transaction.
     pub(crate) const fn is_in_transaction(&self) -> bool {
         matches!(self.store, StoreHandle::Joined(_) | StoreHandle::Rehearsing(..))
     }
 
-    /// What notes what is touched, where that is only rehearsed.
+    /// Returns the recorder of affected resources in a dry run.
     pub(crate) const fn rehearsal(&self) -> Option<&DryRunRecorder> {
         match self.store {
             StoreHandle::Rehearsing(_, rehearsal) => Some(rehearsal),
@@ -75,8 +75,8 @@ impl Services<'_> {
     }
 }
 
-/// An open transaction as a store. One use case after another runs in it, on one thread; the lock is there because a
-/// store may be shared.
+/// An open transaction that acts as a store. Use cases run in it one after another on one thread. The mutex exists only
+/// because stores must be shareable.
 struct OpenTransaction<'t>(Mutex<&'t mut dyn Tx>);
 
 impl Store for OpenTransaction<'_> {
@@ -84,7 +84,7 @@ impl Store for OpenTransaction<'_> {
         let mut tx = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match access {
             Access::Write => tx.attempt(work),
-            // Nothing is written, so there is nothing to undo.
+            // Reads change nothing, so no rollback is necessary.
             Access::Glance | Access::Read => {
                 let (Ok(()) | Err(RollBack)) = work(&mut **tx);
                 Ok(())

@@ -1,4 +1,4 @@
-//! `verify`: recomputes every invariant from raw events, reading alone, and names what is wrong where.
+//! Verification: recomputes every invariant from raw events in read transactions, and reports violations with their location.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -25,15 +25,15 @@ use crate::book_repository;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// Contracts looked up at a time.
+/// The number of contracts looked up at a time.
 const CONTRACTS_PER_PAGE: u32 = 100;
 
-/// Verifies every organization, and returns what was found of each. Where it is to be recorded, each organization then has what was
-/// found of it.
+/// Verifies every organization and returns the findings of each. If `is_recorded` is set, also saves the findings in each
+/// organization.
 ///
 /// # Errors
-/// [`UseCaseError::Store`] when the store isn't available. What can't be right is a finding, not an error, and keeps nothing else from
-/// being verified.
+/// Returns [`UseCaseError::Store`] if the database is unavailable. Invalid data is a finding and does not stop the
+/// verification.
 pub fn verify(services: &Services, is_recorded: bool) -> UseCaseResult<Vec<(OrganizationId, Verification)>> {
     let organizations = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.all_organizations()?))?;
     let mut verified = Vec::with_capacity(organizations.len());
@@ -49,16 +49,16 @@ pub fn verify(services: &Services, is_recorded: bool) -> UseCaseResult<Vec<(Orga
     Ok(verified)
 }
 
-/// The last verification of the organization that was recorded.
+/// Returns the latest recorded verification of the organization.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the verification cannot be read.
 pub fn last_verification(services: &Services, principal: &Principal) -> UseCaseResult<Option<RecordedVerification>> {
     let organization = allow(principal, UseCase::GetVerification)?;
     transact(&*services.store, Access::Glance, |tx| Ok(tx.last_verification(organization)?))
 }
 
-/// Reads in a transaction of its own. What can't be read is a finding; a store that isn't available is an error.
+/// Reads in a separate transaction. Unreadable data is a finding, and an unavailable database is an error.
 fn look<T>(
     services: &Services,
     subject: impl Display,
@@ -75,7 +75,7 @@ fn look<T>(
     }
 }
 
-/// Returns what went wrong, with what a store says of its rows.
+/// Returns the error message, including the details of invalid rows.
 fn reason(error: &UseCaseError) -> String {
     match error {
         UseCaseError::Store(StoreError::Corrupt(detail)) => detail.clone(),
@@ -120,10 +120,10 @@ fn verify_organization(services: &Services, organization: OrganizationId) -> Use
     Ok(found)
 }
 
-/// Reads from the store what is wrong with an organization, in a sentence each.
+/// A query that returns a sentence for each violation in an organization.
 type ReadFindings = fn(&mut dyn Tx, OrganizationId) -> StoreResult<Vec<String>>;
 
-/// What is owed: every account adds up (billing rules 9).
+/// Verifies that every account adds up (billing rules 9).
 fn verify_accounts(services: &Services, organization: OrganizationId, found: &mut Verification) -> UseCaseResult<()> {
     let keys = look(services, organization, found, |tx| Ok(tx.accounts(organization, None)?))?;
     for (key, _) in keys.into_iter().flatten() {
@@ -147,7 +147,7 @@ fn verify_accounts(services: &Services, organization: OrganizationId, found: &mu
     Ok(())
 }
 
-/// The contracts that the next billing run looks at.
+/// Returns the contracts that the next billing run checks.
 fn due_contracts(tx: &mut dyn Tx, organization: OrganizationId, now: Timestamp) -> UseCaseResult<BTreeSet<ContractRef>> {
     let mut due: BTreeSet<ContractRef> = BTreeSet::new();
     let mut after = None;
@@ -161,13 +161,13 @@ fn due_contracts(tx: &mut dyn Tx, organization: OrganizationId, now: Timestamp) 
     }
 }
 
-/// What decides whether a due document of a contract is late.
+/// The facts that decide whether a due document is late.
 #[derive(Clone, Copy)]
 struct Due {
     now: Timestamp,
-    /// When the contract's newest version was made.
+    /// When the newest version of the contract was created.
     made_at: Timestamp,
-    /// Whether the next billing run looks at the contract.
+    /// Whether the next billing run checks the contract.
     is_looked_at: bool,
 }
 
@@ -208,8 +208,8 @@ fn verify_contract(tx: &mut dyn Tx, key: ContractKey, due: Due, found: &mut Veri
     Ok(())
 }
 
-/// What has been due for a day and isn't issued, with the reason where it can't be, and what is due and the next billing run
-/// doesn't look at (billing rules 2), in a sentence each.
+/// Returns a sentence for each document that has been due for a day but is not issued, with the reason. Also returns due
+/// documents of contracts that the next billing run does not check (billing rules 2).
 fn unissued(book: &ContractBook, due: Due) -> Result<Vec<String>, Refusal> {
     let describe = |late: overdue::Overdue, reason: String| {
         let number = late.document_ref.and_then(|document_ref| book.document(document_ref)).map(|it| it.head.number.to_string());
@@ -233,7 +233,7 @@ fn unissued(book: &ContractBook, due: Due) -> Result<Vec<String>, Refusal> {
         .collect())
 }
 
-/// M2: running totals are the aggregate of the live events, as far as they tell it.
+/// M2: verifies that running totals equal the aggregates of the live events, as far as the totals have values.
 fn verify_totals(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -259,7 +259,7 @@ fn verify_totals(
     Ok(())
 }
 
-/// What a kept total doesn't know any more isn't wrong.
+/// Compares totals. Values missing in the stored total are no differences.
 fn same_total(kept: Option<&UsageTotal>, counted: Option<&UsageTotal>) -> bool {
     match (kept, counted) {
         (Some(kept), Some(counted)) => {
@@ -274,7 +274,8 @@ fn same_total(kept: Option<&UsageTotal>, counted: Option<&UsageTotal>) -> bool {
     }
 }
 
-/// M1, M5, N4: an issued document adds up, in one currency, and its ledger lines, parent and settlement are right.
+/// M1, M5, N4: verifies that an issued document adds up in one currency, and that its ledger lines, parent and sign are
+/// right.
 fn verify_document(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -291,7 +292,7 @@ fn verify_document(
     if content.total.currency() != head.currency {
         found.find(number, "its content has another currency than its head");
     }
-    // Documents of early releases don't say what of usage they bill in advance.
+    // Documents of early releases lack the mark for usage billed in advance, so it is not compared.
     let compared = |line: LedgerLine| {
         let LineKey { product_no, period_start, line_item_id, .. } = line.key;
         (product_no, period_start, line_item_id, line.rates, line.amount.minor())

@@ -29,7 +29,7 @@ pub enum CalendarError {
     #[error("must be an IANA time zone name such as Europe/Berlin")]
     NotATimeZone,
     /// The year is before 1 or after 9999.
-    #[error("must lie in the years 1 to 9999")]
+    #[error("must be in the years 1 to 9999")]
     OutOfRange,
 }
 

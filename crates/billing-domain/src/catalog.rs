@@ -96,7 +96,7 @@ impl PricingContent {
         }
         for (i, item) in self.line_items.iter().enumerate() {
             if item.id.is_of_charge() {
-                let detail = format!("must not begin with {CHARGE_PREFIX}: such line items are of charges");
+                let detail = format!("must not begin with {CHARGE_PREFIX}, which is reserved for charges");
                 found.add(&["line_items", &i.to_string(), "line_item_id"], "reserved", detail);
             }
             if self.line_items[..i].iter().any(|other| other.id == item.id) {
@@ -255,13 +255,17 @@ impl Tiers {
             let last = i + 1 == tiers.len();
             match tier.up_to {
                 None if !last => {
-                    found.add(&[&index, "up_to"], "required", "only the last tier may be without an upper bound");
+                    found.add(&[&index, "up_to"], "required", "must be given, because only the last tier has no upper bound");
                 }
                 Some(_) if last => {
-                    found.add(&[&index, "up_to"], "not_allowed", "the last tier must be open: leave up_to out or null");
+                    found.add(
+                        &[&index, "up_to"],
+                        "not_allowed",
+                        "must be omitted or null, because the last tier has no upper bound",
+                    );
                 }
                 Some(up_to) if up_to <= below => {
-                    found.add(&[&index, "up_to"], "out_of_range", "must be greater than the bound of the tier before");
+                    found.add(&[&index, "up_to"], "out_of_range", "must be greater than the bound of the previous tier");
                 }
                 Some(_) | None => {}
             }

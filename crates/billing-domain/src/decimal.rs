@@ -44,7 +44,7 @@ pub enum DecimalError {
 
 /// The error for an amount that exact decimals can't represent (`amount_out_of_range`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("an amount would be above 10^15 minor units or beyond what exact decimals can hold: use a smaller quantity or price")]
+#[error("an amount would exceed 10^15 minor units or the range of exact decimals: use a smaller quantity or price")]
 pub struct AmountOutOfRange;
 
 /// The maximum number of digits of a field.

@@ -206,8 +206,7 @@ impl Entity {
     pub fn numbers_given(&self) -> Refusal {
         let prefix = self.profile.number_prefix.as_str();
         let detail = format!(
-            "number_prefix can't change any more, because documents have numbers that begin with {prefix}: \
-             make another entity for another prefix"
+            "number_prefix cannot change, because numbers of documents begin with {prefix}: make another entity for another prefix"
         );
         Refusal::conflict("numbers_given", detail)
     }

@@ -15,7 +15,7 @@ pub enum MatchRefusal {
     #[error("no contract of the customer bills this usage product on the event's service date")]
     NoMatchingContract,
     /// `no_matching_contract`: no product of the contract bills the date of a charge.
-    #[error("no such product of the contract bills the date: give a day that it covers")]
+    #[error("no product of the contract with this pricing bills the date: use a day that a product covers")]
     NoChargedProduct,
     /// `validation_mismatch`: the document has a different currency.
     #[error("the document's currency is {actual}, not {expected}")]
@@ -56,7 +56,7 @@ pub enum Refusal {
     #[error(transparent)]
     AmountOutOfRange(#[from] AmountOutOfRange),
     /// The stored facts contradict each other. This is a defect or the result of changed rows in the store, never a client error.
-    #[error("the books are wrong: {0}")]
+    #[error("ledger invariant violated: {0}")]
     Broken(String),
 }
 

@@ -19,11 +19,11 @@ impl Database {
     /// the file is not empty, or when the database is PostgreSQL, which has backup tools of its own.
     pub fn copy_into(&self, file: &Path) -> StoreResult<()> {
         let Pools::Sqlite { manager, .. } = &self.pools else {
-            return Err(unavailable("only the file of a SQLite database can be copied"));
+            return Err(unavailable("only SQLite databases can be backed up"));
         };
         // An absolute path, so that SQLite never interprets a relative name as a URI.
         let file = std::path::absolute(file).map_err(unavailable)?;
-        let file = file.to_str().ok_or_else(|| unavailable("the path of the copy is not UTF-8"))?;
+        let file = file.to_str().ok_or_else(|| unavailable("the path of the backup is not UTF-8"))?;
         // Connections for reading are set to reject every write, including `VACUUM INTO`.
         let mut connection = manager.bare().map_err(unavailable)?;
         let copied = diesel::sql_query("VACUUM INTO ?").bind::<Text, _>(file).execute(&mut connection);

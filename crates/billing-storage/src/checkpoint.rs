@@ -147,7 +147,7 @@ impl Work {
     fn look(&mut self) {
         let done = self.keep_bounded();
         if let (Err(error), false) = (&done, self.is_failing) {
-            tracing::warn!(%error, "the write-ahead log can't be moved into the file, and grows until it can");
+            tracing::warn!(%error, "cannot checkpoint the write-ahead log, which grows until a checkpoint succeeds");
         }
         self.is_failing = done.is_err();
         if self.is_failing {
@@ -183,7 +183,11 @@ impl Work {
         link.lost = false;
         self.next = Instant::now();
         if log.busy != 0 {
-            tracing::debug!(pages, ?wait, "somebody still reads the write-ahead log, which grows until they are done");
+            tracing::debug!(
+                pages,
+                ?wait,
+                "a long read delays the checkpoint of the write-ahead log, which grows until the read ends"
+            );
             self.next += wait * REST;
         }
         Ok(())
@@ -194,7 +198,7 @@ impl Work {
 pub(crate) fn empty(connection: &mut SqliteConnection, wait: Duration) -> Result<(), ConnectError> {
     waiting(connection, wait)?;
     let done = checkpoint(connection, "TRUNCATE")?;
-    if done.busy == 0 { Ok(()) } else { Err(ConnectError("others still read what the -wal file holds".to_owned())) }
+    if done.busy == 0 { Ok(()) } else { Err(ConnectError("other connections still read the -wal file".to_owned())) }
 }
 
 fn waiting(connection: &mut SqliteConnection, wait: Duration) -> Result<(), ConnectError> {

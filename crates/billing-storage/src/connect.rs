@@ -151,7 +151,7 @@ pub(crate) fn check_pragmas(connection: &mut SqliteConnection) -> Result<(), Con
         Ok(())
     } else {
         Err(ConnectError(format!(
-            "SQLite doesn't keep what it is given: journal_mode is {}, synchronous {}, foreign_keys {}, busy_timeout {} ms",
+            "SQLite does not apply the required settings: journal_mode is {}, synchronous {}, foreign_keys {}, busy_timeout {} ms",
             pragmas.journal_mode, pragmas.synchronous, pragmas.foreign_keys, pragmas.timeout,
         )))
     }
@@ -213,7 +213,7 @@ pub(crate) fn check_settings(connection: &mut PgConnection) -> Result<(), Connec
         return Ok(());
     }
     let named: Vec<String> = off.iter().map(|setting| format!("{} is {}", setting.name, setting.setting)).collect();
-    Err(ConnectError(format!("PostgreSQL doesn't keep what it is given: {}", named.join(", "))))
+    Err(ConnectError(format!("the settings of PostgreSQL are not durable: {}", named.join(", "))))
 }
 
 /// Creates a pool that opens its connections on demand.
@@ -277,7 +277,7 @@ mod tests {
             check_pragmas(&mut link.connection).expect("as it was made");
             link.connection.batch_execute(&format!("PRAGMA {pragma}")).expect(pragma);
             let refused = check_pragmas(&mut link.connection).expect_err(pragma).to_string();
-            assert!(refused.starts_with("SQLite doesn't keep what it is given"), "{refused}");
+            assert!(refused.starts_with("SQLite does not apply the required settings"), "{refused}");
         }
     }
 

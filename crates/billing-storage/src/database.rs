@@ -57,7 +57,7 @@ impl Default for DatabaseOptions {
 
 /// The reason why a database cannot be opened.
 #[derive(Debug, Error)]
-#[error("the database {url} can't be opened: {reason}")]
+#[error("cannot open the database {url}: {reason}")]
 pub struct OpenError {
     url: DatabaseUrl,
     reason: String,
@@ -254,8 +254,7 @@ fn take_turn(path: &Path) -> Result<File, String> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
-            Err("another server serves this file; stop it first, or serve a database of PostgreSQL, which may have many"
-                .to_owned())
+            Err("another server uses this file: stop it first, or use PostgreSQL, which supports several servers".to_owned())
         }
         Err(TryLockError::Error(error)) => Err(failed(error)),
     }
@@ -272,7 +271,7 @@ fn private_file(path: &Path) -> io::Result<()> {
     let mode = std::fs::metadata(path)?.permissions().mode();
     if mode & 0o077 != 0 {
         let (file, mode) = (path.display(), mode & 0o777);
-        tracing::warn!("{file} has the mode {mode:o}: others can read its secrets; `chmod 600` keeps them to its owner");
+        tracing::warn!("{file} has the mode {mode:o}, so other users can read its secrets: restrict it with `chmod 600`");
     }
     Ok(())
 }

@@ -47,7 +47,8 @@ impl DatabaseFile {
             return Ok(());
         }
         let path = self.path.display();
-        let reason = format!("{path} was deleted, moved or replaced while it is served: put it back, or stop the server");
+        let reason =
+            format!("{path} was deleted, moved or replaced while the server uses it: restore the file, or stop the server");
         Err(StatementError::Unavailable { reason, lost: false })
     }
 

@@ -201,7 +201,7 @@ pub(crate) fn lacks(connection: &mut PgConnection) -> QueryResult<Option<String>
     if !missing.is_empty() {
         let tables = missing.join(", ");
         return Ok(Some(format!(
-            "Citus is there, and these tables aren't spread: {tables}; run `usage-billing migrate --distribute`"
+            "the database has the extension Citus, and these tables are not distributed: {tables}: run `usage-billing migrate --distribute`"
         )));
     }
     let allowed: FlagRow =

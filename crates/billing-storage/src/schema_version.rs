@@ -48,7 +48,7 @@ pub(crate) fn check_sqlite(connection: &mut SqliteConnection) -> Result<(), Conn
             check_versions::<Sqlite>(&SQLITE, versions)
         }
         TablesPresent { tables: true, .. } => {
-            Err(ConnectError("it holds the tables of another program; name a new file".to_owned()))
+            Err(ConnectError("it contains tables of another program: choose a new file".to_owned()))
         }
         TablesPresent { .. } => Ok(()),
     }

@@ -20,20 +20,20 @@ enum Address {
 pub enum DatabaseUrlError {
     /// The scheme is missing or unknown.
     #[error(
-        "the database address must begin with sqlite://, postgres:// or postgresql://, such as sqlite://data/usage-billing.sqlite3"
+        "the database URL must begin with sqlite://, postgres:// or postgresql://, such as sqlite://data/usage-billing.sqlite3"
     )]
     Scheme,
     /// `sqlite://` has no path.
     #[error(
-        "a database address that begins with sqlite:// must go on with the path of a file, such as sqlite://data/usage-billing.sqlite3"
+        "a database URL that begins with sqlite:// must contain the path of a file, such as sqlite://data/usage-billing.sqlite3"
     )]
     Path,
     /// `sqlite://` has parameters after the path.
-    #[error("a database address that begins with sqlite:// takes a path alone, without ? # or control characters")]
+    #[error("a database URL that begins with sqlite:// must contain only a path, without ? # or control characters")]
     Parameters,
     /// `postgres://` has no server, or invalid characters.
     #[error(
-        "a database address that begins with postgres:// must go on with a server and a database, such as postgres://user@host/database"
+        "a database URL that begins with postgres:// must contain a server and a database, such as postgres://user@host/database"
     )]
     Server,
 }

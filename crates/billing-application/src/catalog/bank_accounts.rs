@@ -1,4 +1,4 @@
-//! Bank accounts that customers pay to. Issued documents keep what they were issued with.
+//! Bank accounts for customers' payments. Issued documents keep the account data as of their issue.
 
 use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
@@ -13,10 +13,10 @@ use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
 use crate::error::{ResourceKind, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// Makes one.
+/// Creates a bank account.
 ///
 /// # Errors
-/// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists).
+/// Returns [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists) if the reference is in use.
 pub fn create_bank_account(
     services: &Services,
     principal: &Principal,
@@ -39,10 +39,12 @@ pub fn create_bank_account(
     })
 }
 
-/// Changes one.
+/// Changes a bank account.
 ///
 /// # Errors
-/// [`Unknown`](crate::error::UseCaseError::Unknown), or [`Invalid`](crate::error::UseCaseError::Invalid) values.
+/// Returns one of these errors:
+/// - [`Unknown`](crate::error::UseCaseError::Unknown) if the account does not exist.
+/// - [`Invalid`](crate::error::UseCaseError::Invalid) for invalid values.
 pub fn edit_bank_account(
     services: &Services,
     principal: &Principal,
@@ -63,10 +65,10 @@ pub fn edit_bank_account(
     })
 }
 
-/// Reads one.
+/// Returns a bank account.
 ///
 /// # Errors
-/// [`Unknown`](crate::error::UseCaseError::Unknown).
+/// Returns [`Unknown`](crate::error::UseCaseError::Unknown) if the account does not exist.
 pub fn get_bank_account(services: &Services, principal: &Principal, reference: &BankAccountRef) -> UseCaseResult<BankAccount> {
     let organization = allow(principal, UseCase::GetBankAccount)?;
     transact(&*services.store, Access::Read, |tx| {
@@ -74,10 +76,10 @@ pub fn get_bank_account(services: &Services, principal: &Principal, reference: &
     })
 }
 
-/// Reads a page of them, by creation.
+/// Returns a page of bank accounts, ordered by creation.
 ///
 /// # Errors
-/// [`Store`](crate::error::UseCaseError::Store).
+/// Returns [`Store`](crate::error::UseCaseError::Store) if the accounts cannot be read.
 pub fn list_bank_accounts(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<BankAccount>> {
     let organization = allow(principal, UseCase::ListBankAccounts)?;
     transact(&*services.store, Access::Read, |tx| Ok(tx.bank_accounts(organization, page)?))

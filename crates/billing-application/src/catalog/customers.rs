@@ -1,4 +1,4 @@
-//! Customers. Several may have the same name; usage reported by name then needs the reference.
+//! Customers. Several customers can have the same name. Usage reported by such a name is rejected and needs the reference.
 
 use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
@@ -16,29 +16,29 @@ use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
 use crate::error::{ResourceKind, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// A customer as it is answered.
+/// A customer with its current default tax.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CustomerView {
     /// The customer.
     pub customer: Customer,
-    /// Its default tax that is in force today.
+    /// The default tax in force today.
     pub tax: StatedTax,
 }
 
 impl CustomerView {
-    /// Of a customer, as of a day.
+    /// Returns the view of a customer as of a day.
     fn of(customer: Customer, today: impl FnOnce() -> UseCaseResult<Date>) -> UseCaseResult<Self> {
         let tax = in_force(&customer.profile.taxes, today)?;
         Ok(Self { customer, tax })
     }
 }
 
-/// What a request wants a customer to be.
+/// The requested state of a customer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WantedCustomer {
-    /// What it says of itself.
+    /// The requested profile.
     pub profile: CustomerProfile,
-    /// What it says of its default tax.
+    /// The requested change of the default tax.
     pub tax: TaxPatch,
 }
 
@@ -48,10 +48,12 @@ impl From<CustomerProfile> for WantedCustomer {
     }
 }
 
-/// Creates one; without a reference it is assigned.
+/// Creates a customer. Assigns a reference if none is given.
 ///
 /// # Errors
-/// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists), or [`Invalid`](crate::error::UseCaseError::Invalid) values and references.
+/// Returns one of these errors:
+/// - [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists) if the reference is in use.
+/// - [`Invalid`](crate::error::UseCaseError::Invalid) for invalid values and references.
 pub fn create_customer(
     services: &Services,
     principal: &Principal,
@@ -60,7 +62,7 @@ pub fn create_customer(
 ) -> UseCaseResult<CustomerView> {
     let organization = allow(principal, UseCase::CreateCustomer)?;
     let mut profile = wanted.profile;
-    // None is in force before: no day has to be known.
+    // No earlier tax is in force, so the day does not matter.
     profile.taxes = wanted.tax.apply(&profile.taxes, Date::MIN)?;
     profile.check()?;
     let made = Customer {
@@ -84,10 +86,12 @@ pub fn create_customer(
     })
 }
 
-/// Changes one.
+/// Changes a customer.
 ///
 /// # Errors
-/// [`Unknown`](crate::error::UseCaseError::Unknown), or [`Invalid`](crate::error::UseCaseError::Invalid) values and references.
+/// Returns one of these errors:
+/// - [`Unknown`](crate::error::UseCaseError::Unknown) if the customer does not exist.
+/// - [`Invalid`](crate::error::UseCaseError::Invalid) for invalid values and references.
 pub fn edit_customer(
     services: &Services,
     principal: &Principal,
@@ -119,10 +123,10 @@ pub fn edit_customer(
     })
 }
 
-/// Reads one.
+/// Returns a customer.
 ///
 /// # Errors
-/// [`Unknown`](crate::error::UseCaseError::Unknown).
+/// Returns [`Unknown`](crate::error::UseCaseError::Unknown) if the customer does not exist.
 pub fn get_customer(services: &Services, principal: &Principal, reference: &CustomerRef) -> UseCaseResult<CustomerView> {
     let organization = allow(principal, UseCase::GetCustomer)?;
     transact(&*services.store, Access::Read, |tx| {
@@ -131,10 +135,10 @@ pub fn get_customer(services: &Services, principal: &Principal, reference: &Cust
     })
 }
 
-/// Reads a page of those that pass a filter, in an order.
+/// Returns a page of the customers that match a filter, in the given order.
 ///
 /// # Errors
-/// [`Store`](crate::error::UseCaseError::Store).
+/// Returns [`Store`](crate::error::UseCaseError::Store) if the customers cannot be read.
 pub fn list_customers(
     services: &Services,
     principal: &Principal,
@@ -146,7 +150,7 @@ pub fn list_customers(
     transact(&*services.store, Access::Read, |tx| views(services, tx, organization, filter, by, page))
 }
 
-/// The customers of a page. The day is looked up once, and only where a default tax has one.
+/// Returns the views of a page of customers. Determines the day at most once, and only if a dated default tax needs it.
 fn views(
     services: &Services,
     tx: &mut dyn Tx,

@@ -1,4 +1,4 @@
-//! Supplier entities. One of them is the organization's default: the first one made, until an edit names another.
+//! Supplier entities. One of them is the organization's default: the first one created, until another is made the default.
 
 use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
@@ -16,40 +16,42 @@ use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
 use crate::error::{ResourceKind, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// An entity as it is answered.
+/// An entity with its current default tax.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntityView {
     /// The entity.
     pub entity: Entity,
-    /// Whether it bills where neither product nor customer names one.
+    /// Whether the entity bills if neither the product nor the customer names an entity.
     pub is_default: bool,
-    /// Its default tax that is in force today.
+    /// The default tax in force today.
     pub tax: StatedTax,
 }
 
 impl EntityView {
-    /// Of an entity, as of today.
+    /// Returns the view of an entity as of today.
     fn of(services: &Services, entity: Entity, is_default: bool) -> UseCaseResult<Self> {
         let tax = in_force(&entity.profile.taxes, || Ok(today_of_entity(services, &entity)))?;
         Ok(Self { entity, is_default, tax })
     }
 }
 
-/// What a request wants an entity to be.
+/// The requested state of an entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WantedEntity {
-    /// What it says of itself.
+    /// The requested profile.
     pub profile: EntityProfile,
-    /// Whether it is to be the organization's default; `None` where nothing was said.
+    /// Whether the entity becomes the organization's default. `None` leaves the default as it is, except that the first
+    /// entity becomes the default.
     pub is_default: Option<bool>,
-    /// What it says of its default tax.
+    /// The requested change of the default tax.
     pub tax: TaxBasisPatch,
 }
 
-/// Makes one; without a reference it is assigned. The organization's first is its default unless told otherwise.
+/// Creates an entity. Assigns a reference if none is given. The organization's first entity becomes its default, unless the
+/// request says otherwise.
 ///
 /// # Errors
-/// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists) for a reference or a number prefix that is another's.
+/// Returns [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists) if the reference or number prefix is in use.
 pub fn create_entity(
     services: &Services,
     principal: &Principal,
@@ -85,14 +87,15 @@ pub fn create_entity(
     })
 }
 
-/// Changes one. A change of when it bills lets the billing run look again at
-/// every contract it bills for: what is due by the new time zone or grace may have been put off by the old one.
+/// Changes an entity. After a change of the time zone or grace period, the next billing run checks every contract that the
+/// entity bills. Documents that were not due under the old settings may be due under the new ones.
 ///
 /// # Errors
-/// [`Unknown`](crate::error::UseCaseError::Unknown),
-/// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists) for a number prefix that is another's,
-/// [`Conflict`](crate::error::UseCaseError::Conflict) `numbers_given` for a new prefix after the first number, and
-/// [`Invalid`](crate::error::UseCaseError::Invalid) when the default entity is to be none any more.
+/// Returns one of these errors:
+/// - [`Unknown`](crate::error::UseCaseError::Unknown) if the entity does not exist.
+/// - [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists) if the number prefix is in use.
+/// - [`Conflict`](crate::error::UseCaseError::Conflict) `numbers_given` for a new prefix after the first number was assigned.
+/// - [`Invalid`](crate::error::UseCaseError::Invalid) if the default entity would no longer be the default.
 pub fn edit_entity(
     services: &Services,
     principal: &Principal,
@@ -110,7 +113,7 @@ pub fn edit_entity(
         let was_default = default_entity(tx, organization)?.as_ref() == Some(reference);
         let is_default = wanted.is_default.unwrap_or(was_default);
         if was_default && !is_default {
-            let detail = "must be true on the organization's default entity: make another one the default instead";
+            let detail = "must be true for the default entity of the organization: set `default` on another entity instead";
             return Err(Violations::one(&["default"], "not_allowed", detail).into());
         }
         if present.profile.bills_at_other_times_than(&wanted.profile) {
@@ -137,10 +140,10 @@ pub fn edit_entity(
     })
 }
 
-/// Reads one.
+/// Returns an entity.
 ///
 /// # Errors
-/// [`Unknown`](crate::error::UseCaseError::Unknown).
+/// Returns [`Unknown`](crate::error::UseCaseError::Unknown) if the entity does not exist.
 pub fn get_entity(services: &Services, principal: &Principal, reference: &EntityRef) -> UseCaseResult<EntityView> {
     let organization = allow(principal, UseCase::GetEntity)?;
     transact(&*services.store, Access::Read, |tx| {
@@ -150,10 +153,10 @@ pub fn get_entity(services: &Services, principal: &Principal, reference: &Entity
     })
 }
 
-/// Reads a page of them, by creation.
+/// Returns a page of entities, ordered by creation.
 ///
 /// # Errors
-/// [`Store`](crate::error::UseCaseError::Store).
+/// Returns [`Store`](crate::error::UseCaseError::Store) if the entities cannot be read.
 pub fn list_entities(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<EntityView>> {
     let organization = allow(principal, UseCase::ListEntities)?;
     transact(&*services.store, Access::Read, |tx| {

@@ -1,4 +1,4 @@
-//! Exchange rates for tax. Issued documents keep the one they were issued with.
+//! Exchange rates for tax. Issued documents keep the rate as of their issue.
 
 use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
@@ -10,10 +10,10 @@ use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
 use crate::error::UseCaseResult;
 use crate::{Services, UseCase, allow};
 
-/// Keeps one, in the place of the one of the same currencies and day.
+/// Saves an exchange rate. Replaces the rate for the same currencies and day.
 ///
 /// # Errors
-/// [`Store`](crate::error::UseCaseError::Store).
+/// Returns [`Store`](crate::error::UseCaseError::Store) if the rate cannot be saved.
 pub fn put_exchange_rate(services: &Services, principal: &Principal, rate: ExchangeRate) -> UseCaseResult<ExchangeRate> {
     let organization = allow(principal, UseCase::PutExchangeRate)?;
     let now = services.now();
@@ -21,7 +21,7 @@ pub fn put_exchange_rate(services: &Services, principal: &Principal, rate: Excha
         let present = tx.exchange_rate(organization, rate.from, rate.to, rate.date)?;
         tx.put_exchange_rate(organization, &rate, now)?;
         let put = AuditSubject::ExchangeRate(&rate);
-        // The one on a day before isn't replaced.
+        // The lookup may return the rate of an earlier day, which is not replaced.
         let (action, change) = match present.as_ref().filter(|present| present.date == rate.date) {
             None => (AuditAction::Create, AuditChange::Made(put)),
             Some(present) => (AuditAction::Edit, AuditChange::From(AuditSubject::ExchangeRate(present), put)),
@@ -31,10 +31,10 @@ pub fn put_exchange_rate(services: &Services, principal: &Principal, rate: Excha
     })
 }
 
-/// Reads a page of them, by creation.
+/// Returns a page of exchange rates, ordered by creation.
 ///
 /// # Errors
-/// [`Store`](crate::error::UseCaseError::Store).
+/// Returns [`Store`](crate::error::UseCaseError::Store) if the rates cannot be read.
 pub fn list_exchange_rates(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<ExchangeRate>> {
     let organization = allow(principal, UseCase::ListExchangeRates)?;
     transact(&*services.store, Access::Read, |tx| Ok(tx.exchange_rates(organization, page)?))

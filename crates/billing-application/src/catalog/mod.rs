@@ -1,7 +1,7 @@
-//! The catalog: customers, supplier entities, usage products and pricings, bank accounts and exchange rates.
+//! The catalog: customers, supplier entities, usage products, pricings, bank accounts and exchange rates.
 //!
-//! An edit hands the present values to the caller's function and stores what it answers, in one
-//! transaction: what the request leaves out is kept, whoever else edits at the time.
+//! Edits load the present values, apply the changes and save the result in one transaction. Fields missing in the request
+//! keep their values, even with concurrent edits.
 
 mod bank_accounts;
 mod customers;
@@ -41,7 +41,7 @@ pub(crate) fn updated(thing: ResourceKind, update: Update) -> UseCaseResult<()> 
     }
 }
 
-/// Every entity of an organization: few.
+/// Returns all entities of an organization. Organizations have few entities.
 pub(crate) fn all_entities(tx: &mut dyn Tx, organization: OrganizationId) -> UseCaseResult<Vec<Entity>> {
     let (mut entities, mut page) = (Vec::new(), PageRequest::LARGEST);
     loop {
@@ -55,13 +55,13 @@ pub(crate) fn all_entities(tx: &mut dyn Tx, organization: OrganizationId) -> Use
     }
 }
 
-/// The one row that was looked up.
+/// Returns the only row of a lookup.
 pub(crate) fn only<T>(thing: ResourceKind, found: Vec<T>) -> UseCaseResult<T> {
     found.into_iter().next().ok_or(UseCaseError::Unknown(thing))
 }
 
-/// Narrows a filter to the customer that a query names by its reference; `false` where the reference names nobody, so that
-/// nothing passes.
+/// Restricts a filter to the customer with the given reference. Returns `false` if the customer does not exist, so that
+/// nothing matches.
 pub(crate) fn narrow_to_customer(
     tx: &mut dyn Tx,
     organization: OrganizationId,

@@ -1,4 +1,4 @@
-//! Pricings. Contracts keep the content they were made with.
+//! Pricings. Contracts keep the content as of their creation.
 
 use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
@@ -16,19 +16,21 @@ use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult, unknown_reference};
 use crate::{Services, UseCase, allow};
 
-/// What a quantity costs by a pricing.
+/// The price of a quantity under a pricing.
 #[derive(Clone, Debug)]
 pub struct PricingRate {
-    /// How much.
+    /// The quantity.
     pub quantity: Quantity,
-    /// What each line item that is priced by usage makes of it.
+    /// The price of the quantity by each metered line item.
     pub line_items: Vec<RatedItem>,
 }
 
-/// Makes one; without a reference it is assigned.
+/// Creates a pricing. Assigns a reference if none is given.
 ///
 /// # Errors
-/// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists), or [`Invalid`](crate::error::UseCaseError::Invalid) references.
+/// Returns one of these errors:
+/// - [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists) if the reference is in use.
+/// - [`Invalid`](crate::error::UseCaseError::Invalid) for invalid references.
 pub fn create_pricing(
     services: &Services,
     principal: &Principal,
@@ -55,10 +57,12 @@ pub fn create_pricing(
     })
 }
 
-/// Changes one.
+/// Changes a pricing.
 ///
 /// # Errors
-/// [`Unknown`](crate::error::UseCaseError::Unknown), or [`Invalid`](crate::error::UseCaseError::Invalid) values and references.
+/// Returns one of these errors:
+/// - [`Unknown`](crate::error::UseCaseError::Unknown) if the pricing does not exist.
+/// - [`Invalid`](crate::error::UseCaseError::Invalid) for invalid values and references.
 pub fn edit_pricing(
     services: &Services,
     principal: &Principal,
@@ -79,10 +83,10 @@ pub fn edit_pricing(
     })
 }
 
-/// Reads one.
+/// Returns a pricing.
 ///
 /// # Errors
-/// [`Unknown`](crate::error::UseCaseError::Unknown).
+/// Returns [`Unknown`](crate::error::UseCaseError::Unknown) if the pricing does not exist.
 pub fn get_pricing(services: &Services, principal: &Principal, reference: &PricingRef) -> UseCaseResult<Pricing> {
     let organization = allow(principal, UseCase::GetPricing)?;
     transact(&*services.store, Access::Read, |tx| {
@@ -90,10 +94,12 @@ pub fn get_pricing(services: &Services, principal: &Principal, reference: &Prici
     })
 }
 
-/// What quantities cost by one: each by every line item that is priced by usage.
+/// Returns the prices of quantities, each by every metered line item.
 ///
 /// # Errors
-/// [`Unknown`](crate::error::UseCaseError::Unknown), or [`AmountOutOfRange`](crate::error::UseCaseError::AmountOutOfRange).
+/// Returns one of these errors:
+/// - [`Unknown`](crate::error::UseCaseError::Unknown) if the pricing does not exist.
+/// - [`AmountOutOfRange`](crate::error::UseCaseError::AmountOutOfRange) if an amount is too large.
 pub fn rate_pricing(
     services: &Services,
     principal: &Principal,
@@ -111,16 +117,16 @@ pub fn rate_pricing(
     quantities.iter().map(rate).collect()
 }
 
-/// Reads a page of them, by creation.
+/// Returns a page of pricings, ordered by creation.
 ///
 /// # Errors
-/// [`Store`](crate::error::UseCaseError::Store).
+/// Returns [`Store`](crate::error::UseCaseError::Store) if the pricings cannot be read.
 pub fn list_pricings(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<Pricing>> {
     let organization = allow(principal, UseCase::ListPricings)?;
     transact(&*services.store, Access::Read, |tx| Ok(tx.pricings(organization, page)?))
 }
 
-/// What no single field shows: distinct line items, and usage products that exist.
+/// Checks that line items are distinct and that their usage products exist.
 fn check_content(tx: &mut dyn Tx, organization: OrganizationId, content: &PricingContent) -> UseCaseResult<()> {
     content.check()?;
     let refs: Vec<UsageProductRef> = content.metered().map(|(_, usage_product_ref)| usage_product_ref.clone()).collect();

@@ -1,4 +1,4 @@
-//! Default taxes of customers and entities: what a request makes of them, and what is in force (billing rules 7).
+//! Default taxes of customers and entities: their changes and the tax in force (billing rules 7).
 
 use billing_domain::calendar::Date;
 use billing_domain::calendar::TimeZone;
@@ -14,21 +14,21 @@ use billing_domain::violation::Violations;
 use crate::Services;
 use crate::error::UseCaseResult;
 
-/// What a request names of a customer's default tax.
+/// A requested change of a customer's default tax.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaxPatch {
-    /// Percent.
+    /// The rate in percent.
     pub rate: Patch<Percentage>,
-    /// Category, reason and day.
+    /// Category, reason and first day.
     pub basis: TaxBasisPatch,
 }
 
-/// What a request names of a default tax beside the rate.
+/// A requested change of a default tax without its rate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaxBasisPatch {
     /// Category and reason.
     pub treatment: TaxTreatmentPatch,
-    /// From when it holds; today, or since the beginning where none is in force, when left out.
+    /// The first day. If missing: today, or the beginning if no tax is in force.
     pub from: Option<Date>,
 }
 
@@ -39,23 +39,22 @@ impl From<TaxBasisPatch> for TaxPatch {
 }
 
 impl TaxPatch {
-    /// Whether it names anything but the day.
+    /// Returns whether the request names anything besides the day.
     pub(super) fn is_named(&self) -> bool {
         self.rate.is_named() || self.basis.treatment != TaxTreatmentPatch::default()
     }
 
-    /// Changes default taxes. What it leaves out stays as it is in force on the day; what is in force already is no change unless
-    /// the day is given.
+    /// Returns the changed default taxes. Missing fields keep their values as of the day. Without an explicit day, a tax that
+    /// is already in force is no change.
     ///
     /// # Errors
-    /// `tax_from` without a tax is [`Invalid`](crate::error::UseCaseError::Invalid).
+    /// Returns a violation for `tax_from` without a tax.
     pub fn apply(self, taxes: &DefaultTaxes, today: Date) -> Result<DefaultTaxes, Violations> {
         if !self.is_named() {
             return match self.basis.from {
                 None => Ok(taxes.clone()),
                 Some(_) => {
-                    let detail = "must be left out unless a tax is given that holds from this day: \
-                                  state tax_category, exemption_code, exemption_reason or, of a customer, tax beside it";
+                    let detail = "must be omitted if no tax is given: state tax_category, exemption_code, exemption_reason or, of a customer, tax beside it";
                     Err(Violations::one(&["tax_from"], "not_allowed", detail))
                 }
             };
@@ -69,7 +68,7 @@ impl TaxPatch {
     }
 }
 
-/// What is in force today of default taxes. The day is only asked for where it decides.
+/// Returns the default tax in force today. Determines the day only if the result depends on it.
 pub(super) fn in_force(taxes: &DefaultTaxes, today: impl FnOnce() -> UseCaseResult<Date>) -> UseCaseResult<StatedTax> {
     match taxes.as_slice() {
         [] => Ok(StatedTax::default()),
@@ -78,12 +77,12 @@ pub(super) fn in_force(taxes: &DefaultTaxes, today: impl FnOnce() -> UseCaseResu
     }
 }
 
-/// Today by an entity's calendar.
+/// Returns today's date in an entity's time zone.
 pub(super) fn today_of_entity(services: &Services, entity: &Entity) -> Date {
     entity.profile.time_zone.service_date(services.now())
 }
 
-/// Today as customers' default taxes count it: by the calendar of the organization's default entity.
+/// Returns today's date for customers' default taxes, in the time zone of the organization's default entity.
 pub(super) fn today_of_customers(services: &Services, tx: &mut dyn Tx, organization: OrganizationId) -> UseCaseResult<Date> {
     let default = default_entity(tx, organization)?;
     let found = match default {
@@ -93,7 +92,7 @@ pub(super) fn today_of_customers(services: &Services, tx: &mut dyn Tx, organizat
     Ok(found.first().map_or_else(|| TimeZone::UTC.service_date(services.now()), |entity| today_of_entity(services, entity)))
 }
 
-/// The entity that bills where neither product nor customer names one.
+/// Returns the entity that bills if neither the product nor the customer names an entity.
 pub(super) fn default_entity(tx: &mut dyn Tx, organization: OrganizationId) -> UseCaseResult<Option<EntityRef>> {
     Ok(tx.organization(organization)?.and_then(|organization| organization.default_entity))
 }

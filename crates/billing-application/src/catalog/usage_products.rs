@@ -1,4 +1,4 @@
-//! Usage products. Contracts keep the unit and aggregation they were made with.
+//! Usage products. Contracts keep the unit and aggregation as of their creation.
 
 use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
@@ -13,10 +13,12 @@ use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
 use crate::error::{ResourceKind, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// Makes one; without a reference it is assigned.
+/// Creates a usage product. Assigns a reference if none is given.
 ///
 /// # Errors
-/// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists), or [`Invalid`](crate::error::UseCaseError::Invalid) references.
+/// Returns one of these errors:
+/// - [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists) if the reference is in use.
+/// - [`Invalid`](crate::error::UseCaseError::Invalid) for invalid references.
 pub fn create_usage_product(
     services: &Services,
     principal: &Principal,
@@ -42,10 +44,12 @@ pub fn create_usage_product(
     })
 }
 
-/// Changes one.
+/// Changes a usage product.
 ///
 /// # Errors
-/// [`Unknown`](crate::error::UseCaseError::Unknown), or [`Invalid`](crate::error::UseCaseError::Invalid) values.
+/// Returns one of these errors:
+/// - [`Unknown`](crate::error::UseCaseError::Unknown) if the usage product does not exist.
+/// - [`Invalid`](crate::error::UseCaseError::Invalid) for invalid values.
 pub fn edit_usage_product(
     services: &Services,
     principal: &Principal,
@@ -65,10 +69,10 @@ pub fn edit_usage_product(
     })
 }
 
-/// Reads one.
+/// Returns a usage product.
 ///
 /// # Errors
-/// [`Unknown`](crate::error::UseCaseError::Unknown).
+/// Returns [`Unknown`](crate::error::UseCaseError::Unknown) if the usage product does not exist.
 pub fn get_usage_product(services: &Services, principal: &Principal, reference: &UsageProductRef) -> UseCaseResult<UsageProduct> {
     let organization = allow(principal, UseCase::GetUsageProduct)?;
     transact(&*services.store, Access::Read, |tx| {
@@ -76,10 +80,10 @@ pub fn get_usage_product(services: &Services, principal: &Principal, reference: 
     })
 }
 
-/// Reads a page of them, by creation.
+/// Returns a page of usage products, ordered by creation.
 ///
 /// # Errors
-/// [`Store`](crate::error::UseCaseError::Store).
+/// Returns [`Store`](crate::error::UseCaseError::Store) if the usage products cannot be read.
 pub fn list_usage_products(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<UsageProduct>> {
     let organization = allow(principal, UseCase::ListUsageProducts)?;
     transact(&*services.store, Access::Read, |tx| Ok(tx.usage_products(organization, page)?))

@@ -1,4 +1,4 @@
-//! Editing, cancelling and resuming a contract: what follows for documents is decided by the book (billing rules 7).
+//! Edits, cancels and resumes contracts. The contract's book decides which documents this affects (billing rules 7).
 
 use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
@@ -21,29 +21,31 @@ use crate::dry_run::{Effects, dry_run};
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// How an amendment is meant.
+/// The options of an amendment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AmendmentOptions {
-    /// Nothing is stored: what it would do is shown.
+    /// Whether to return the effects without storing anything.
     pub dry_run: bool,
-    /// More documents may become due at once than are due by mistake (billing rules 1.6).
+    /// Whether the higher limit applies to the number of documents that become due at once (billing rules 1.6).
     pub allow_backdated: bool,
 }
 
-/// What became of an amendment.
+/// The outcome of an amendment.
 #[derive(Clone, Debug)]
 pub enum AmendmentOutcome {
-    /// It is in effect.
+    /// The amended contract.
     Done(Box<ContractView>),
-    /// It would do this.
+    /// The effects in a dry run.
     DryRun(Effects),
 }
 
 /// Edits a contract. `customer_ref` may be given, but not changed.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`]; [`UseCaseError::Invalid`] with every violation; [`UseCaseError::Conflict`] when the
-/// contract is cancelled, or the edit would leave usage without a line item or a period.
+/// Returns one of these errors:
+/// - [`UseCaseError::Unknown`] if the contract does not exist.
+/// - [`UseCaseError::Invalid`] with every violation.
+/// - [`UseCaseError::Conflict`] if the contract is cancelled, or the edit would leave usage without a line item or period.
 pub fn edit_contract(
     services: &Services,
     principal: &Principal,
@@ -54,13 +56,13 @@ pub fn edit_contract(
 ) -> UseCaseResult<AmendmentOutcome> {
     amend(services, principal, (UseCase::EditContract, AuditAction::Edit), contract_ref, options, &|tx, book, backdated, now| {
         if customer_ref.is_some_and(|given| *given != book.contract.customer_ref) {
-            return Err(Violations::one(&["customer_ref"], "not_changeable", "can't be changed: make a new contract").into());
+            return Err(Violations::one(&["customer_ref"], "not_changeable", "cannot change: create a new contract").into());
         }
         let catalog: Catalog = match &edit.products {
             None => Catalog::default(),
             Some(patches) => catalog_of(tx, principal.organization(), &book.customer, &named_by(patches))?,
         };
-        // Who may bill it from now on.
+        // These entities may bill the contract after the edit.
         let named: Vec<EntityRef> = catalog.entities.iter().chain(&catalog.default_entity).cloned().collect();
         for entity in tx.entities_by_refs(principal.organization(), &named)? {
             if book.entity(&entity.entity_ref).is_err() {
@@ -76,10 +78,10 @@ pub fn edit_contract(
     })
 }
 
-/// Agrees on another quantity of a fixed line item, from a day on.
+/// Changes the quantity of a fixed line item from a day on.
 ///
 /// # Errors
-/// As [`edit_contract`].
+/// Returns all errors of [`edit_contract`].
 pub fn change_quantity(
     services: &Services,
     principal: &Principal,
@@ -100,8 +102,9 @@ pub fn change_quantity(
 /// Cancels a contract.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] when it is cancelled already or over, or usage is reported
-/// that is dated after its last day.
+/// Returns one of these errors:
+/// - [`UseCaseError::Unknown`] if the contract does not exist.
+/// - [`UseCaseError::Conflict`] if the contract is already cancelled or ended, or has usage dated after its last day.
 pub fn cancel_contract(
     services: &Services,
     principal: &Principal,
@@ -119,10 +122,12 @@ pub fn cancel_contract(
     )
 }
 
-/// Takes a cancel back, as long as its last day isn't over.
+/// Resumes a cancelled contract whose last day is not over.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] when it isn't cancelled, or over.
+/// Returns one of these errors:
+/// - [`UseCaseError::Unknown`] if the contract does not exist.
+/// - [`UseCaseError::Conflict`] if the contract is not cancelled or has ended.
 pub fn resume_contract(
     services: &Services,
     principal: &Principal,
@@ -141,7 +146,7 @@ pub fn resume_contract(
 
 type Decide<'a> = &'a dyn Fn(&mut dyn Tx, &mut ContractBook, BackdatingPolicy, Timestamp) -> UseCaseResult<()>;
 
-/// Holds a contract, decides, and writes what was decided, or shows what that would do.
+/// Locks a contract, decides, and saves the decision or returns its effects.
 fn amend(
     services: &Services,
     principal: &Principal,
@@ -152,7 +157,7 @@ fn amend(
 ) -> UseCaseResult<AmendmentOutcome> {
     let now = services.now();
     let organization = allow(principal, use_case)?;
-    // What is rehearsed as a whole isn't rehearsed again.
+    // An outer dry run already rolls back everything, so no nested dry run is necessary.
     if options.dry_run && services.rehearsal().is_none() {
         let options = AmendmentOptions { dry_run: false, ..options };
         let mut amend =
@@ -163,7 +168,7 @@ fn amend(
     let amended = transact(&*services.store, Access::Write, |tx| {
         let book = book_repository::lock_book_by_ref(tx, organization, contract_ref, now)?;
         let mut book = book.ok_or(UseCaseError::Unknown(ResourceKind::Contract))?;
-        // What is cut short asks for the last day of usage, changed prices for the largest.
+        // A shortened contract needs the last day of usage, and changed prices need the maximum.
         book_repository::recount_all(tx, organization, &mut book)?;
         let children = Vec::from_iter(book.outer_children());
         if !children.is_empty() {

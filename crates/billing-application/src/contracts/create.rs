@@ -1,4 +1,4 @@
-//! Making a contract: every product's terms are agreed on and frozen (billing rules 7).
+//! Creates contracts: the terms of every product are agreed on and frozen (billing rules 7).
 
 use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
@@ -21,23 +21,23 @@ use crate::book_repository::{distinct, entities_of};
 use crate::error::{ResourceKind, UNKNOWN_REFERENCE, UseCaseResult, unknown_reference};
 use crate::{Services, UseCase, allow};
 
-/// What a new contract is asked to be.
+/// A request to create a contract.
 #[derive(Clone, Debug)]
 pub struct ContractRequest {
     /// The customer.
     pub customer_ref: CustomerRef,
-    /// Purchase order number.
+    /// The purchase order number.
     pub po_number: Option<OneLine>,
-    /// Products in their order.
+    /// The products in order.
     pub products: Vec<RequestedProduct>,
-    /// More documents may become due at once than are due by mistake (billing rules 1.6).
+    /// Whether the higher limit applies to the number of documents that become due at once (billing rules 1.6).
     pub allow_backdated: bool,
 }
 
-/// Makes a contract.
+/// Creates a contract.
 ///
 /// # Errors
-/// [`Invalid`](crate::error::UseCaseError::Invalid) with every violation of every product.
+/// Returns [`Invalid`](crate::error::UseCaseError::Invalid) with every violation of every product.
 pub fn create_contract(services: &Services, principal: &Principal, request: &ContractRequest) -> UseCaseResult<ContractView> {
     let now = services.now();
     let organization = allow(principal, UseCase::CreateContract)?;
@@ -51,7 +51,7 @@ pub fn create_contract(services: &Services, principal: &Principal, request: &Con
             .collect();
         let Some(customer) = customer else {
             let mut found = unknown_reference(&["customer_ref"], ResourceKind::Customer);
-            // What else names nothing is told at once; what depends on the customer can't be.
+            // Report other unknown references at once. Violations that depend on the customer cannot be determined.
             if let Err(violations) = catalog_without(tx, organization, &named)?.agree_all(&request.products) {
                 let unknown = violations.into_iter().filter(|violation| violation.code == UNKNOWN_REFERENCE);
                 found.extend_below(&[], unknown.collect());
@@ -97,13 +97,13 @@ pub fn create_contract(services: &Services, principal: &Principal, request: &Con
     })
 }
 
-/// What a product of a request names.
+/// The catalog references in a product of a request.
 pub(super) struct ResolvedReferences<'a> {
     pub(super) pricing_ref: &'a PricingRef,
     pub(super) entity_ref: Option<&'a EntityRef>,
 }
 
-/// What the products of an edit name.
+/// Returns the catalog references in the products of an edit.
 pub(super) fn named_by(patches: &[ProductPatch]) -> Vec<ResolvedReferences<'_>> {
     patches
         .iter()
@@ -117,7 +117,7 @@ pub(super) fn named_by(patches: &[ProductPatch]) -> Vec<ResolvedReferences<'_>> 
         .collect()
 }
 
-/// What the catalog says about what products name, for a customer.
+/// Loads the catalog entries that products reference, for a customer.
 pub(super) fn catalog_of(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -129,7 +129,7 @@ pub(super) fn catalog_of(
     Ok(catalog)
 }
 
-/// The same without a customer.
+/// Does the same as [`catalog_of`] without a customer.
 fn catalog_without(tx: &mut dyn Tx, organization: OrganizationId, named: &[ResolvedReferences<'_>]) -> UseCaseResult<Catalog> {
     let pricings = tx.pricings_by_refs(organization, &distinct(named.iter().map(|product| product.pricing_ref.clone())))?;
     let metered = pricings.iter().flat_map(|pricing| pricing.content.metered());

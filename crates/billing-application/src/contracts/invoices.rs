@@ -1,5 +1,5 @@
-//! What a contract bills in its current and in its next period: stored documents as they are, the others
-//! as they would be opened (billing rules 7). Nothing is stored by asking.
+//! The documents of a contract's current and next period. Stored documents are shown as they are, and others as they would be
+//! opened (billing rules 7). Nothing is stored.
 
 use std::collections::BTreeSet;
 
@@ -17,10 +17,10 @@ use crate::documents::{DocumentView, RelatedDocuments, show_all};
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// The documents whose own period contains today, with their open adjustments and children.
+/// Returns the documents whose own period contains today, with their open adjustments and children.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`].
+/// Returns [`UseCaseError::Unknown`] if the contract does not exist.
 pub fn current_invoices(
     services: &Services,
     principal: &Principal,
@@ -29,16 +29,16 @@ pub fn current_invoices(
     invoices(services, principal, contract_ref, preview::preview_current_period, Children::Listed)
 }
 
-/// The documents of the period after the current one; of the first period when the contract hasn't started. Usage
-/// that no next period takes over is on a closing invoice.
+/// Returns the documents of the period after the current one, or of the first period if the contract has not started. Usage
+/// without a next period appears on a closing invoice.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`].
+/// Returns [`UseCaseError::Unknown`] if the contract does not exist.
 pub fn next_invoices(services: &Services, principal: &Principal, contract_ref: ContractRef) -> UseCaseResult<Vec<DocumentView>> {
     invoices(services, principal, contract_ref, preview::preview_next_period, Children::LeftOut)
 }
 
-/// What a contract bills in its current and its next period and isn't opened yet.
+/// Returns the planned documents of a contract's current and next period that are not opened yet.
 pub(crate) fn planned_invoices(tx: &mut dyn Tx, contract: ContractKey, now: Timestamp) -> UseCaseResult<Vec<DocumentView>> {
     let organization = contract.organization;
     let book = book_repository::load_header(tx, contract, None)?.ok_or(UseCaseError::Unknown(ResourceKind::Contract))?;
@@ -48,7 +48,7 @@ pub(crate) fn planned_invoices(tx: &mut dyn Tx, contract: ContractKey, now: Time
     show_all(tx, organization, &book, &RelatedDocuments::default(), planned, now)
 }
 
-/// Whether the documents of events due upon usage are listed beside the period's own.
+/// Whether to list the child documents of events due upon usage.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Children {
     Listed,
@@ -70,7 +70,7 @@ fn invoices(
         let agreed = tx.agreement_of(organization, contract_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Contract))?;
         let book = book_repository::with_parties(tx, organization, agreed)?;
         let mut book = book_repository::load_book(tx, organization, book, now)?;
-        // Children are in the book by chance, where something open names them.
+        // Remove children, because the book contains only those with open adjustments.
         let mut shown = ask(&book, now)?;
         shown.retain(|shown| shown.document.head.purpose != Purpose::Usage);
         let opened = |shown: &[DocumentPreview]| -> Vec<DocumentRef> {
@@ -89,8 +89,8 @@ fn invoices(
     })
 }
 
-/// Returns the regular documents whose period ends after today, void ones included: with `DURING_USE` they are the parents of
-/// children of the current period and aren't listed with it.
+/// Returns the regular documents whose period ends after today, including void ones. With `DURING_USE` they are the parents
+/// of the current period's children, but are not listed with that period.
 fn later_invoices(book: &ContractBook, now: Timestamp) -> UseCaseResult<Vec<DocumentRef>> {
     let mut later = Vec::new();
     for document in book.documents().filter(|document| matches!(document.head.purpose, Purpose::Regular(_))) {
@@ -105,8 +105,8 @@ fn today_of(book: &ContractBook, document: &BookDocument, now: Timestamp) -> Use
     Ok(book.entity(&document.head.entity_ref)?.profile.time_zone.service_date(now))
 }
 
-/// Adds the children in force whose parent is listed or whose own period contains today, and the open adjustments of them
-/// that aren't listed, each once: after its parent where that is listed, else where it was opened.
+/// Adds the children in force whose parent is listed or whose own period contains today. Also adds their open adjustments
+/// that are not listed. Each document appears once: after its parent if that is listed, and otherwise in order of opening.
 fn add_children(
     tx: &mut dyn Tx,
     organization: OrganizationId,

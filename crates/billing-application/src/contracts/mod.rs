@@ -1,4 +1,4 @@
-//! Contracts: make, read, list, and what they bill now and next.
+//! Contracts: creation, amendments, lists, and the documents of the current and next period.
 
 mod amend;
 mod create;
@@ -27,16 +27,16 @@ use crate::{Services, UseCase, allow};
 pub struct ContractView {
     /// The contract.
     pub contract: Contract,
-    /// Its state on the service date of its first product's entity.
+    /// The state as of `today`.
     pub state: ContractState,
-    /// That service date.
+    /// Today's service date in the time zone of the entity of the first product.
     pub today: Date,
 }
 
-/// Reads a contract.
+/// Returns a contract.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`].
+/// Returns [`UseCaseError::Unknown`] if the contract does not exist.
 pub fn get_contract(services: &Services, principal: &Principal, contract_ref: ContractRef) -> UseCaseResult<ContractView> {
     let organization = allow(principal, UseCase::GetContract)?;
     let now = services.now();
@@ -48,10 +48,10 @@ pub fn get_contract(services: &Services, principal: &Principal, contract_ref: Co
     })
 }
 
-/// A page of a customer's contracts, by creation; none of a customer that doesn't exist.
+/// Returns a page of a customer's contracts, ordered by creation. The page is empty if the customer does not exist.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the contracts cannot be read.
 pub fn list_contracts(
     services: &Services,
     principal: &Principal,
@@ -68,23 +68,23 @@ pub fn list_contracts(
     })
 }
 
-/// What a search for contracts is narrowed to, and its order.
+/// The filter and order of a search for contracts.
 #[derive(Clone, Debug, Default)]
 pub struct ContractQuery {
-    /// This customer's.
+    /// Only contracts of this customer.
     pub customer_ref: Option<CustomerRef>,
-    /// In this state today.
+    /// Only contracts in this state today.
     pub state: Option<ContractState>,
-    /// The rest.
+    /// The other conditions.
     pub filter: ContractFilter,
-    /// By what they are ordered.
+    /// The sort key.
     pub by: ContractSortKey,
 }
 
-/// A page of the contracts that pass a query, in an order; a customer that doesn't exist has none.
+/// Returns a page of the contracts that match a query. The page is empty if the customer does not exist.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the contracts cannot be read.
 pub fn search_contracts(
     services: &Services,
     principal: &Principal,

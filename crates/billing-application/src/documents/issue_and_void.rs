@@ -1,4 +1,4 @@
-//! Acting on one document: issue a draft now, void an issued one.
+//! Issues drafts and voids issued documents.
 
 use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
@@ -15,10 +15,12 @@ use crate::book_repository::{self, corrupt, supplies};
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// Issues a draft now, whatever its day.
+/// Issues a draft now, independently of its due time.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] when it isn't a draft.
+/// Returns one of these errors:
+/// - [`UseCaseError::Unknown`] if the document does not exist.
+/// - [`UseCaseError::Conflict`] if it is not a draft.
 pub fn issue_document(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
     act(services, principal, (UseCase::IssueDocument, AuditAction::Issue), document_ref, |tx, book, _, now| {
         let outcome = issue::issue(book, document_ref, now, &mut supplies(services))?;
@@ -28,11 +30,14 @@ pub fn issue_document(services: &Services, principal: &Principal, document_ref: 
     })
 }
 
-/// Puts an unpaid issued document out of force: its period is unbilled, and a replacement bills everything again.
+/// Voids an unpaid issued document. Its period becomes unbilled, and a replacement bills everything again.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] for a draft, a document with payments, applied credits, adjustments or
-/// children, one that is itself an adjustment or a child, and one whose usage another issued document bills now.
+/// Returns [`UseCaseError::Unknown`] if the document does not exist. Returns [`UseCaseError::Conflict`] for any of these:
+/// - a draft
+/// - a document with payments, applied credits, adjustments or children
+/// - an adjustment or a child
+/// - a document whose usage another issued document now bills
 pub fn void_document(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
     act(services, principal, (UseCase::VoidDocument, AuditAction::Void), document_ref, |tx, book, document, now| {
         let dependents = tx.documents_of_parents(principal.organization(), document.head.customer_id, &[document_ref])?;
@@ -49,7 +54,7 @@ pub fn void_document(services: &Services, principal: &Principal, document_ref: D
     })
 }
 
-/// Holds a document's contract, acts, and shows the document that the action answers.
+/// Locks the document's contract, executes the action, and returns the document that results.
 fn act(
     services: &Services,
     principal: &Principal,
@@ -65,7 +70,7 @@ fn act(
         let mut book = book.ok_or_else(|| corrupt("a document", &document_ref, "has no contract"))?;
         book_repository::load_documents(tx, organization, &mut book, &[document_ref])?;
         book_repository::load_legal_data(tx, organization, &mut book, [], now)?;
-        // Again, as it is now that nobody can change it.
+        // Load the document again, because only now can nobody else change it.
         let document = tx.documents_by_refs(organization, &[found.head.customer_id], &[document_ref])?.pop();
         let document = document.ok_or(UseCaseError::Unknown(ResourceKind::Document))?;
         let before = show_one(tx, organization, &book, document_ref, now)?;
@@ -77,7 +82,7 @@ fn act(
     })
 }
 
-/// A document of a book, as it is now.
+/// Returns the current view of a document in a book.
 fn show_one(
     tx: &mut dyn Tx,
     organization: OrganizationId,

@@ -1,4 +1,4 @@
-//! Lists of documents: pages of them as they are shown, and all of them as a table.
+//! Lists documents, as pages of views or as a table of all rows.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -25,24 +25,24 @@ use crate::error::UseCaseResult;
 use crate::usage::ReportError;
 use crate::{Services, UseCase, allow};
 
-/// Documents of a table that are read at once.
+/// The number of table rows loaded at a time.
 const ROWS_AT_ONCE: u32 = 500;
 
-/// What a list of documents is narrowed to.
+/// A filter of documents.
 #[derive(Clone, Debug, Default)]
 pub struct DocumentQuery {
-    /// This customer's.
+    /// Only documents of this customer.
     pub customer_ref: Option<CustomerRef>,
-    /// That of the contract with this number.
+    /// Only documents of the contract with this number.
     pub contract_number: Option<u64>,
-    /// Whether the due date has passed with something left to pay.
+    /// Only documents that are overdue, or only others.
     pub overdue: Option<bool>,
-    /// The rest.
+    /// The other conditions.
     pub filter: DocumentFilter,
 }
 
 impl DocumentQuery {
-    /// The filter; `None` where a reference or number names nothing.
+    /// Returns the resolved filter, or `None` if a reference or number does not exist.
     fn resolve(&self, tx: &mut dyn Tx, organization: OrganizationId, now: Timestamp) -> UseCaseResult<Option<DocumentFilter>> {
         let mut filter = self.filter.clone();
         if !narrow_to_customer(tx, organization, self.customer_ref.as_ref(), &mut filter.customer_id)? {
@@ -64,19 +64,19 @@ impl DocumentQuery {
     }
 }
 
-/// Which part of a list of documents is wanted.
+/// The requested part of a list of documents.
 #[derive(Clone, Copy, Debug)]
 pub struct DocumentPart {
-    /// In this order.
+    /// The order of the list.
     pub order: DocumentOrder,
-    /// This part of it.
+    /// The range of the list.
     pub part: ListWindow,
-    /// Whether the whole list is to be summed up.
+    /// Whether to compute sums over the whole list.
     pub with_sums: bool,
 }
 
 impl From<PageRequest> for DocumentPart {
-    /// A page of documents by creation, with what all amount to.
+    /// Returns a page ordered by creation, with sums.
     fn from(page: PageRequest) -> Self {
         Self { order: DocumentOrder::default(), part: page.into(), with_sums: true }
     }
@@ -85,25 +85,25 @@ impl From<PageRequest> for DocumentPart {
 /// A part of a list of documents.
 #[derive(Clone, Debug, Default)]
 pub struct DocumentList {
-    /// The part's documents.
+    /// The documents of the part.
     pub items: Vec<DocumentView>,
-    /// The place of the last of them, where more come after it.
+    /// The position of the last document, if more follow.
     pub next: Option<DocumentPosition>,
-    /// What the whole list amounts to, where that was asked for.
+    /// The sums of the whole list, if requested.
     pub sums: Option<DocumentSums>,
 }
 
 impl DocumentList {
-    /// A part of a list that has nothing.
+    /// Returns an empty list.
     pub fn empty(with_sums: bool) -> Self {
         Self { sums: with_sums.then(DocumentSums::default), ..Self::default() }
     }
 }
 
-/// A part of the documents that pass a query; a reference that names nothing finds nothing.
+/// Returns a part of the documents that match a query. The list is empty if a reference does not exist.
 ///
 /// # Errors
-/// [`UseCaseError::Store`](crate::error::UseCaseError::Store).
+/// Returns [`UseCaseError::Store`](crate::error::UseCaseError::Store) if the documents cannot be read.
 pub fn list_documents(
     services: &Services,
     principal: &Principal,
@@ -115,7 +115,7 @@ pub fn list_documents(
     transact(&*services.store, Access::Read, |tx| {
         let Some(filter) = query.resolve(tx, organization, now)? else { return Ok(DocumentList::empty(with_sums)) };
         let sums = if with_sums { Some(tx.document_sums(organization, &filter)?) } else { None };
-        // One more says whether there are more.
+        // An additional document shows whether more follow.
         let mut documents =
             tx.listed_documents(organization, &filter, order, ListWindow { limit: part.limit.saturating_add(1), ..part })?;
         let size = usize::try_from(part.limit).unwrap_or(usize::MAX);
@@ -129,57 +129,57 @@ pub fn list_documents(
 /// A document as a row of a table.
 #[derive(Clone, Debug)]
 pub struct DocumentRow {
-    /// Its reference.
+    /// The document's reference.
     pub document_ref: DocumentRef,
-    /// Its number.
+    /// The document's number.
     pub number: DocumentNumber,
-    /// What it does.
+    /// Invoice, credit or debit.
     pub kind: DocumentKind,
-    /// How far it has come.
+    /// The current state.
     pub state: DocumentState,
-    /// Why it exists.
+    /// The purpose of the document.
     pub purpose: PurposeKind,
-    /// Its contract's number.
+    /// The contract's number.
     pub contract_number: String,
-    /// Who pays.
+    /// The customer's reference.
     pub customer_ref: CustomerRef,
-    /// Their name, as the document says.
+    /// The customer's name on the document.
     pub customer_name: OneLine,
-    /// Who bills.
+    /// The billing entity's reference.
     pub entity_ref: EntityRef,
-    /// Its own period.
+    /// The document's own period.
     pub period: Period,
-    /// When it was issued.
+    /// The issue date.
     pub issue_date: Option<Date>,
-    /// When it has to be paid.
+    /// The due date.
     pub due_date: Option<Date>,
-    /// When nothing was left to pay.
+    /// The date on which the amount due became zero.
     pub paid_date: Option<Date>,
-    /// Sum of the products.
+    /// The sum of the products.
     pub sub_total: Money,
-    /// Sum of the discounts.
+    /// The sum of the discounts.
     pub total_discount: Money,
-    /// Sum of the taxes.
+    /// The sum of the taxes.
     pub total_tax: Money,
-    /// What it amounts to.
+    /// The total with tax.
     pub total: Money,
-    /// Payments applied to it.
+    /// The payments applied to the document.
     pub paid: Money,
-    /// Credits applied to it.
+    /// The credits applied to the document.
     pub credits: Money,
-    /// What is owed by it, or left of it.
+    /// The outstanding amounts.
     pub owed: OutstandingAmounts,
-    /// Purchase order number.
+    /// The purchase order number.
     pub po_number: Option<OneLine>,
-    /// The invoice it belongs to, and its number.
+    /// The parent document with its number.
     pub parent: Option<(DocumentRef, DocumentNumber)>,
 }
 
-/// Hands over all documents that pass a query, in an order, one after the other, from one view of the store. The memory that takes
-/// doesn't grow with their number.
+/// Passes all documents that match a query to `sink`, row by row, from one snapshot of the database. Memory use does not grow
+/// with the number of documents.
 ///
 /// # Errors
-/// [`ReportError::Sink`] with what `sink` answers.
+/// Returns [`ReportError::Sink`] with the error of `sink`.
 pub fn tabulate_documents(
     services: &Services,
     principal: &Principal,
@@ -193,7 +193,7 @@ pub fn tabulate_documents(
     let mut handed_over = false;
     transact(&*services.store, Access::Read, |tx| {
         if handed_over {
-            // What was handed over can't be taken back.
+            // The output that was already written cannot be undone, so the transaction cannot be retried.
             return Err(StoreError::Contended.into());
         }
         let Some(filter) = query.resolve(tx, organization, now)? else { return Ok(()) };

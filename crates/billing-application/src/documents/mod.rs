@@ -1,4 +1,4 @@
-//! Documents as they are shown: stored or planned, drafts rated as of now, issued ones as issued.
+//! Views of documents: stored and planned ones, drafts rated as of now, and issued documents as issued.
 
 mod issue_and_void;
 mod list;
@@ -38,60 +38,60 @@ use crate::book_repository::{self, corrupt};
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// A document with everything the interface shows of it.
+/// A document with all fields that the API shows.
 #[derive(Clone, Debug)]
 pub struct DocumentView {
-    /// `None` of one that isn't opened yet, as of everything else a document gets when it is opened.
+    /// The fields assigned when a document is opened. `None` for a planned document.
     pub opened: Option<OpenedFields>,
-    /// What it does.
+    /// Invoice, credit or debit.
     pub kind: DocumentKind,
-    /// How far it has come.
+    /// The current state.
     pub state: DocumentState,
-    /// Why it exists.
+    /// The purpose of the document.
     pub purpose: Purpose,
-    /// The contract it bills.
+    /// The contract that the document bills.
     pub contract_ref: ContractRef,
     /// The contract's number.
     pub contract_number: String,
-    /// Who bills whom.
+    /// The billing entity and the customer.
     pub parties: Parties,
-    /// The one currency of all its amounts.
+    /// The currency of all amounts.
     pub currency: Currency,
-    /// How long the customer has to pay.
+    /// The payment terms.
     pub net_terms: NetTerms,
-    /// Where and how to pay.
+    /// The payment instructions.
     pub payment: PaymentDetails,
-    /// Its own period.
+    /// The document's own period.
     pub period: Period,
-    /// Whether its period is shorter than a whole one.
+    /// Whether the period is shorter than a whole one.
     pub is_partial_period: bool,
-    /// When it was issued and is due; `None` of one that isn't issued.
+    /// The issue and due dates. `None` if the document is not issued.
     pub issued: Option<IssueDates>,
     /// Lines and totals.
     pub content: DocumentContent,
-    /// What payments and credits say about it.
+    /// The amounts paid, credited and used.
     pub settlement: Settlement,
-    /// What is owed by it, or left of it.
+    /// The outstanding amounts.
     pub owed: OutstandingAmounts,
-    /// What settles it, and what it settles.
+    /// The applications to the document and from it.
     pub applications: Vec<ApplicationView>,
-    /// What of it was given up on, and by what that was lessened.
+    /// The write-offs of the document, with their reductions.
     pub write_offs: Vec<WriteOff>,
-    /// Purchase order number.
+    /// The purchase order number.
     pub po_number: Option<OneLine>,
-    /// Its products' notes.
+    /// The notes of its products.
     pub note: Option<Prose>,
-    /// What it says as a legal paper; `None` of one frozen before that was.
+    /// The legal particulars. `None` for a document frozen before they were recorded.
     pub paper: Option<Box<LegalParticulars>>,
 }
 
 impl DocumentView {
-    /// What the law asks for that it doesn't say (billing rules 10), as pointers.
+    /// Returns pointers to the missing legal information (billing rules 10).
     pub fn missing(&self) -> Vec<String> {
         missing(&self.parties, self.paper.as_deref(), &self.content)
     }
 
-    /// Whether it says what another says of the same document: as a paper, and of what is owed.
+    /// Returns whether another view of the same document has the same content and outstanding amounts.
     pub(crate) fn says_the_same(&self, other: &Self) -> bool {
         let said = |view: &Self| {
             let Self { state, period, net_terms, ref payment, ref parties, ref content, .. } = *view;
@@ -102,43 +102,43 @@ impl DocumentView {
         said(self) == said(other)
     }
 
-    /// The shape of what is frozen of it, or will be.
+    /// Returns the version of the document's frozen format.
     pub fn format(&self) -> u8 {
         if self.paper.is_some() { 2 } else { 1 }
     }
 }
 
-/// What a document gets when it is opened.
+/// The fields assigned when a document is opened.
 #[derive(Clone, Debug)]
 pub struct OpenedFields {
-    /// Its reference.
+    /// The document's reference.
     pub document_ref: DocumentRef,
-    /// Its number.
+    /// The document's number.
     pub number: DocumentNumber,
-    /// Counts the contract's documents.
+    /// The document's sequence number within its contract.
     pub number_in_contract: u32,
-    /// The void document it bills again.
+    /// The void document that this one replaces.
     pub replaces: Option<DocumentRef>,
-    /// The invoice it belongs to.
+    /// The parent document.
     pub parent: Option<RelatedDocument>,
-    /// The documents that name it as parent.
+    /// The documents whose parent is this one.
     pub related: Vec<RelatedDocument>,
-    /// When it was opened.
+    /// When the document was opened.
     pub created_at: Timestamp,
 }
 
-/// Another document that has to do with one: its parent, a child, an adjustment.
+/// A related document: a parent, a child or an adjustment.
 #[derive(Clone, Debug)]
 pub struct RelatedDocument {
-    /// Its reference.
+    /// The document's reference.
     pub document_ref: DocumentRef,
-    /// Its number.
+    /// The document's number.
     pub number: DocumentNumber,
-    /// What it does.
+    /// Invoice, credit or debit.
     pub kind: DocumentKind,
-    /// Why it exists.
+    /// The purpose of the document.
     pub purpose: Purpose,
-    /// How far it has come.
+    /// The current state.
     pub state: DocumentState,
 }
 
@@ -154,7 +154,7 @@ impl RelatedDocument {
 pub struct ApplicationView {
     /// The application.
     pub application: Application,
-    /// The number of the credit it is from; `None` of a payment.
+    /// The number of the credit it comes from. `None` for a payment.
     pub from_number: Option<DocumentNumber>,
     /// The number of the document it settles.
     pub to_number: DocumentNumber,
@@ -163,18 +163,18 @@ pub struct ApplicationView {
 /// The dates of an issued document.
 #[derive(Clone, Copy, Debug)]
 pub struct IssueDates {
-    /// When it was issued, in the entity's zone.
+    /// The issue date in the entity's time zone.
     pub issue_date: Date,
-    /// When it has to be paid; `None` of a credit, and of what is out of force.
+    /// The due date. `None` for credits and for documents that are not in force.
     pub due_date: Option<Date>,
-    /// Whether that day has passed with something left to pay.
+    /// Whether the due date has passed with an amount due.
     pub overdue: bool,
 }
 
-/// Reads a document.
+/// Returns a document.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`].
+/// Returns [`UseCaseError::Unknown`] if the document does not exist.
 pub fn get_document(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
     let now = services.now();
     let organization = allow(principal, UseCase::GetDocument)?;
@@ -184,7 +184,7 @@ pub fn get_document(services: &Services, principal: &Principal, document_ref: Do
     })
 }
 
-/// A document as it is shown.
+/// Returns the view of a document.
 fn document_view(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -197,7 +197,7 @@ fn document_view(
     show_document(book, &relatives, document, now)
 }
 
-/// Documents as they are shown, in their order.
+/// Returns the views of documents, in the same order.
 pub(crate) fn view_all(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -213,8 +213,8 @@ pub(crate) fn view_all(
     Ok(views)
 }
 
-/// The book of a document's contract, read once for all of a contract's documents. What is frozen needs the contract and
-/// its parties alone.
+/// Returns the book of a document's contract, loaded once for all documents of the contract. Frozen documents need only the
+/// contract and its parties.
 fn book_of<'a>(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -239,7 +239,7 @@ fn book_of<'a>(
     Ok(&books[index].1)
 }
 
-/// The documents around some: those that they name as parents, those that name them, and those that settle them or are settled by them.
+/// Documents related to given ones: parents, children, and documents linked by applications.
 #[derive(Default)]
 pub(crate) struct RelatedDocuments {
     documents: HashMap<DocumentRef, BookDocument>,
@@ -247,12 +247,12 @@ pub(crate) struct RelatedDocuments {
     write_offs: Vec<WriteOff>,
 }
 
-/// Whether anything was applied to a document or of it.
+/// Returns whether a document has any applications.
 fn is_applied(settlement: &Settlement) -> bool {
     [settlement.paid, settlement.credits, settlement.used].iter().any(|amount| amount.minor() != 0)
 }
 
-/// A customer's applications with the numbers of their documents.
+/// Adds the document numbers to the applications of a customer.
 fn applications_shown(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -286,7 +286,7 @@ fn applications_shown(
 }
 
 impl RelatedDocuments {
-    /// Reads them, customer by customer.
+    /// Loads the related documents, customer by customer.
     fn read<'d>(
         tx: &mut dyn Tx,
         organization: OrganizationId,
@@ -331,7 +331,7 @@ impl RelatedDocuments {
         Ok(())
     }
 
-    /// What settles a document, and what it settles.
+    /// Returns the applications to a document and from it.
     fn applications(&self, document_ref: DocumentRef) -> Vec<ApplicationView> {
         let is_of_it = |shown: &&ApplicationView| {
             shown.application.to == document_ref || shown.application.from == ApplicationSource::Credit(document_ref)
@@ -339,7 +339,7 @@ impl RelatedDocuments {
         self.applications.iter().filter(is_of_it).cloned().collect()
     }
 
-    /// The documents of a whole book, and the children that some of them have.
+    /// Returns the documents of a whole book and the children of `parents`.
     pub(crate) fn of_book(
         tx: &mut dyn Tx,
         organization: OrganizationId,
@@ -348,14 +348,14 @@ impl RelatedDocuments {
     ) -> UseCaseResult<Self> {
         let mut relatives = Self::default();
         relatives.add(book.documents().cloned());
-        // A child that something open names is in the book.
+        // A child with an open adjustment is already in the book.
         if book.has_children() || relatives.children().next().is_some() {
             relatives.add(tx.documents_of_parents(organization, book.contract.customer_id, parents)?);
         }
         Ok(relatives)
     }
 
-    /// Adds what documents that are shown need besides: parents that aren't there, and what settles them and is settled by them.
+    /// Loads the remaining rows for the shown documents: missing parents, applications and write-offs.
     pub(crate) fn complete(
         &mut self,
         tx: &mut dyn Tx,
@@ -384,7 +384,7 @@ impl RelatedDocuments {
         Ok(())
     }
 
-    /// The events' own documents among them, by creation.
+    /// Returns the child documents of events, ordered by creation.
     pub(crate) fn children(&self) -> impl Iterator<Item = &BookDocument> {
         let mut children: Vec<&BookDocument> =
             self.documents.values().filter(|document| document.head.purpose == Purpose::Usage).collect();
@@ -392,7 +392,7 @@ impl RelatedDocuments {
         children.into_iter()
     }
 
-    /// Those that name a document as their parent, by creation.
+    /// Returns the documents with the given parent, ordered by creation.
     fn below(&self, parent: DocumentRef) -> Vec<&BookDocument> {
         let mut below: Vec<&BookDocument> = self.documents.values().filter(|other| other.head.parent == Some(parent)).collect();
         below.sort_by_key(|other| (other.head.created_at, other.head.document_ref));
@@ -423,7 +423,7 @@ impl RelatedDocuments {
     }
 }
 
-/// Shows documents of one book by their references.
+/// Returns the views of a book's documents, given by reference.
 pub(crate) fn show_refs(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -437,8 +437,8 @@ pub(crate) fn show_refs(
     show_all(tx, organization, book, &relatives, shown, now)
 }
 
-/// Shows documents of one book: drafts as it has them, which may be as they would be opened or issued, the others as they are
-/// stored.
+/// Returns the views of a book's documents. Drafts are shown as the book has them, possibly as they would be opened or
+/// issued. Other documents are shown as stored.
 pub(crate) fn show_all(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -473,7 +473,7 @@ pub(crate) fn show_all(
     shown.into_iter().map(show).collect()
 }
 
-/// Shows a stored document: a draft as it is rated now, an issued one as it was issued.
+/// Returns the view of a stored document: a draft as rated now, an issued document as issued.
 fn show_document(
     book: &ContractBook,
     relatives: &RelatedDocuments,
@@ -510,7 +510,7 @@ fn show_document(
     Ok(DocumentView { issued: Some(dates), applications, write_offs, ..view })
 }
 
-/// What a document says that wasn't issued: a draft as of now, one that was put out of force as it was then.
+/// Returns the content of a document that was not issued: a draft as of now, a voided draft as of its voiding.
 fn unissued_content(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -525,7 +525,7 @@ fn unissued_content(
     if document.is_draft() { Ok(book.draft_content(document.head.document_ref)?) } else { forgotten(book, &document.head) }
 }
 
-/// What drafts said that were put out of force by early releases isn't known any more.
+/// Returns empty content for drafts voided by early releases, which did not store it.
 fn forgotten(book: &ContractBook, head: &DocumentHead) -> UseCaseResult<DraftContent> {
     Ok(DraftContent {
         parties: Parties::of(&book.customer, book.entity(&head.entity_ref)?),

@@ -1,4 +1,4 @@
-//! Money in and out: payments, reversals, refunds, applications by hand, write-offs (billing rules 9).
+//! Payments, reversals, refunds, manual applications and write-offs (billing rules 9).
 
 use std::collections::BTreeMap;
 
@@ -24,42 +24,45 @@ use crate::catalog::narrow_to_customer;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// A payment or a refund as it is shown.
+/// A payment or refund with its applications.
 #[derive(Clone, Debug)]
 pub struct PaymentView {
     /// The payment.
     pub payment: Payment,
-    /// What of it is neither applied nor refunded.
+    /// The amount that is neither applied nor refunded.
     pub unapplied: Money,
-    /// What it settles.
+    /// The applications of the payment.
     pub applications: Vec<ApplicationView>,
 }
 
-/// What a list of payments is narrowed to, and its order.
+/// The filter and order of a list of payments.
 #[derive(Clone, Debug, Default)]
 pub struct PaymentQuery {
-    /// This customer's.
+    /// Only payments of this customer.
     pub customer_ref: Option<CustomerRef>,
-    /// The rest.
+    /// The other conditions.
     pub filter: PaymentFilter,
-    /// By what they are ordered.
+    /// The sort key.
     pub by: PaymentSortKey,
 }
 
-/// What money can be taken from: a credit, or a payment.
+/// A reference to a source of money, which is either a credit or a payment.
 #[derive(Clone, Copy, Debug)]
 pub struct SourceRef {
-    /// As a credit's.
+    /// The reference if the source is a credit.
     pub document_ref: DocumentRef,
-    /// As a payment's.
+    /// The reference if the source is a payment.
     pub payment_ref: PaymentRef,
 }
 
-/// Records a payment of an issued invoice or debit. What is more than due is taken with `overpayment` alone, and becomes balance.
+/// Records a payment of an issued invoice or debit. An amount above the amount due requires `overpayment`, and the excess
+/// becomes balance.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] `not_owed` for a credit, a draft or a void document;
-/// [`UseCaseError::Invalid`] for an amount or a date that can't be.
+/// Returns one of these errors:
+/// - [`UseCaseError::Unknown`] if the document does not exist.
+/// - [`UseCaseError::Conflict`] `not_owed` for a credit, a draft or a void document.
+/// - [`UseCaseError::Invalid`] for an invalid amount or date.
 pub fn record_payment(
     services: &Services,
     principal: &Principal,
@@ -79,11 +82,13 @@ pub fn record_payment(
     })
 }
 
-/// Takes a payment or a refund back, and answers its document.
+/// Reverses a payment or refund and returns its document.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] `already_reversed` or `payment_refunded`; [`UseCaseError::Invalid`] for a date
-/// that can't be.
+/// Returns one of these errors:
+/// - [`UseCaseError::Unknown`] if the payment does not exist.
+/// - [`UseCaseError::Conflict`] `already_reversed` or `payment_refunded`.
+/// - [`UseCaseError::Invalid`] for an invalid date.
 pub fn reverse_payment(
     services: &Services,
     principal: &Principal,
@@ -112,11 +117,13 @@ pub fn reverse_payment(
     })
 }
 
-/// Pays a credit or a payment out, as far as it is unapplied, and answers its document.
+/// Refunds the unapplied amount of a credit or payment, or part of it, and returns its document.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] `not_unapplied`; [`UseCaseError::Invalid`] for an amount above what is
-/// unapplied, or a date that can't be.
+/// Returns one of these errors:
+/// - [`UseCaseError::Unknown`] if the source does not exist.
+/// - [`UseCaseError::Conflict`] `not_unapplied` if nothing is unapplied.
+/// - [`UseCaseError::Invalid`] for an amount above the unapplied amount, or an invalid date.
 pub fn refund(services: &Services, principal: &Principal, source: SourceRef, facts: &NewPayment) -> UseCaseResult<DocumentView> {
     decide(services, principal, UseCase::Refund, |tx, deciding| {
         let (key, source, document_ref) = source_of(tx, deciding.organization, source)?;
@@ -128,11 +135,14 @@ pub fn refund(services: &Services, principal: &Principal, source: SourceRef, fac
     })
 }
 
-/// Applies an amount of a credit or a payment to a document by hand, and answers that document.
+/// Applies an amount of a credit or payment to a document, and returns the document.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] `not_owed` or `not_unapplied`; [`UseCaseError::Invalid`] for an amount above
-/// what is due or unapplied, and `another_account` for a document of another customer, entity or currency.
+/// Returns one of these errors:
+/// - [`UseCaseError::Unknown`] if the source does not exist.
+/// - [`UseCaseError::Conflict`] `not_owed` or `not_unapplied`.
+/// - [`UseCaseError::Invalid`] for an amount above the amount due or the unapplied amount.
+/// - [`UseCaseError::Invalid`] `another_account` for a document of another customer, entity or currency.
 pub fn apply(
     services: &Services,
     principal: &Principal,
@@ -157,10 +167,10 @@ pub fn apply(
     })
 }
 
-/// Takes an application back, and answers the document that it settled.
+/// Removes an application, and returns the document that it settled.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`].
+/// Returns [`UseCaseError::Unknown`] if the application does not exist.
 pub fn unapply(services: &Services, principal: &Principal, application_ref: ApplicationRef) -> UseCaseResult<DocumentView> {
     decide(services, principal, UseCase::Unapply, |tx, deciding| {
         let found = tx.application(deciding.organization, application_ref)?;
@@ -176,10 +186,12 @@ pub fn unapply(services: &Services, principal: &Principal, application_ref: Appl
     })
 }
 
-/// Gives up on what is left to pay of a document; `undo` takes that back.
+/// Writes off the amount due of a document, or reverses the write-off if `undo` is set.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`]; [`UseCaseError::Conflict`] `not_owed`, `already_written_off` or `not_written_off`.
+/// Returns one of these errors:
+/// - [`UseCaseError::Unknown`] if the document does not exist.
+/// - [`UseCaseError::Conflict`] `not_owed`, `already_written_off` or `not_written_off`.
 pub fn write_off(
     services: &Services,
     principal: &Principal,
@@ -214,10 +226,10 @@ fn give_up(
     }
 }
 
-/// The payments and refunds recorded on a document, in the order they were recorded.
+/// Returns the payments and refunds of a document, in the order in which they were recorded.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`].
+/// Returns [`UseCaseError::Unknown`] if the document does not exist.
 pub fn payments_of_document(
     services: &Services,
     principal: &Principal,
@@ -232,10 +244,10 @@ pub fn payments_of_document(
     })
 }
 
-/// A page of payments and refunds, in an order; a reference that names nothing finds nothing.
+/// Returns a page of payments and refunds. The page is empty if a reference does not exist.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the payments cannot be read.
 pub fn list_payments(
     services: &Services,
     principal: &Principal,
@@ -253,7 +265,7 @@ pub fn list_payments(
     })
 }
 
-/// Payments of accounts with what they settle.
+/// Returns the views of payments.
 fn shown(tx: &mut dyn Tx, organization: OrganizationId, payments: Vec<(AccountKey, Payment)>) -> UseCaseResult<Vec<PaymentView>> {
     let mut views = Vec::with_capacity(payments.len());
     let mut used: BTreeMap<CustomerId, Vec<PaymentRef>> = BTreeMap::new();
@@ -274,7 +286,7 @@ fn shown(tx: &mut dyn Tx, organization: OrganizationId, payments: Vec<(AccountKe
     Ok(views)
 }
 
-/// A document of a reference.
+/// Returns an existing document.
 fn known(tx: &mut dyn Tx, organization: OrganizationId, document_ref: DocumentRef) -> UseCaseResult<BookDocument> {
     find(tx, organization, document_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Document))
 }
@@ -284,7 +296,7 @@ fn find(tx: &mut dyn Tx, organization: OrganizationId, document_ref: DocumentRef
     Ok(tx.book_documents_by_refs(organization, &[key.customer], &[document_ref])?.pop())
 }
 
-/// What a reference names that money can be taken from: a payment or a document, and the document it stands on.
+/// Returns the account, the source and the document of a source reference.
 fn source_of(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -297,21 +309,21 @@ fn source_of(
     Ok((AccountKey::of(&document), ApplicationSource::Credit(reference.document_ref), reference.document_ref))
 }
 
-/// What is told of a decision about an account.
+/// The change of an account to record in the audit log.
 enum AccountAction {
-    /// A payment or a refund was recorded.
+    /// A payment or refund was recorded.
     Recorded,
-    /// This one was taken back.
+    /// This payment or refund was reversed.
     Reversed(Payment),
-    /// A credit or a payment was applied.
+    /// A credit or payment was applied.
     Applied,
-    /// That was taken back.
+    /// This application was removed.
     Unapplied(Application),
-    /// A document that was as it is here was given up on, or no more.
+    /// A document was written off or its write-off was reversed. Contains the document as before.
     WrittenOff(AuditAction, Box<DocumentView>),
 }
 
-/// Decides about an account, writes it, and shows the document that the decision answers.
+/// Decides on an account, saves the decision, and returns the affected document.
 fn decide(
     services: &Services,
     principal: &Principal,
@@ -330,7 +342,7 @@ fn decide(
     })
 }
 
-/// A document as it is in this transaction.
+/// Returns a document as of this transaction.
 fn shown_now(
     tx: &mut dyn Tx,
     deciding: CommandContext<'_>,
@@ -341,7 +353,7 @@ fn shown_now(
     document_view(tx, deciding.organization, document.ok_or(UseCaseError::Unknown(ResourceKind::Document))?, deciding.at)
 }
 
-/// Tells the audit log what was done, by what was written.
+/// Records the saved change in the audit log.
 fn tell(
     tx: &mut dyn Tx,
     (services, principal): (&Services, &Principal),

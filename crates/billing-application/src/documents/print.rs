@@ -1,4 +1,4 @@
-//! Documents as PDF files: those of issued ones are made once and kept, drafts are drawn each time.
+//! Prints documents as PDF files. Files of issued documents are created once and stored. Drafts are printed each time.
 
 use billing_domain::access::Principal;
 use billing_domain::document::files::{DocumentFile, FileForm, RenderedFile};
@@ -20,19 +20,19 @@ pub struct PrintedDocument {
     pub file: RenderedFile,
 }
 
-/// What asking for a document's file comes to.
+/// The result of a request for a document's file.
 #[derive(Clone, Debug)]
 pub enum WantedPrint {
-    /// It was made before.
+    /// The stored file.
     Kept(PrintedDocument),
-    /// [`print_document`] has to make it.
+    /// The content to print with [`print_document`].
     ToPrint(Box<Printout>),
 }
 
-/// Looks for a document's file, or for what it is made of.
+/// Returns the stored file of a document, or the content to print.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`].
+/// Returns [`UseCaseError::Unknown`] if the document does not exist.
 pub fn find_print(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<WantedPrint> {
     let now = services.now();
     let organization = allow(principal, UseCase::GetDocument)?;
@@ -52,11 +52,10 @@ pub fn find_print(services: &Services, principal: &Principal, document_ref: Docu
     })
 }
 
-/// Makes a document's file. That of an issued document is kept from now on: of two that are made at once, both callers get the one that
-/// stays.
+/// Prints a document. The first file of an issued document is stored. Concurrent callers all get the stored file.
 ///
 /// # Errors
-/// [`UseCaseError::Print`].
+/// Returns [`UseCaseError::Print`] if printing fails.
 pub fn print_document(services: &Services, principal: &Principal, printout: &Printout) -> UseCaseResult<PrintedDocument> {
     let organization = allow(principal, UseCase::GetDocument)?;
     let number = printout.head.number.clone();

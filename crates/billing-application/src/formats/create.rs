@@ -1,4 +1,4 @@
-//! A new format.
+//! Creates usage formats.
 
 use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
@@ -12,11 +12,13 @@ use crate::catalog::inserted;
 use crate::error::{ResourceKind, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// Makes one; without a reference it is assigned.
+/// Creates a format. Assigns a reference if none is given.
 ///
 /// # Errors
-/// [`FormatFailed`](crate::error::UseCaseError::FormatFailed) names every expression that can't be read;
-/// [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists), also for what the built-in format has.
+/// Returns one of these errors:
+/// - [`FormatFailed`](crate::error::UseCaseError::FormatFailed) with every invalid expression.
+/// - [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists) if the reference or name is in use, also by the built-in
+///   format.
 pub fn create_format(
     services: &Services,
     principal: &Principal,

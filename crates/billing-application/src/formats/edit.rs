@@ -1,4 +1,4 @@
-//! A format's next version. Events keep the version they were taken with.
+//! Edits usage formats. Each edit creates a version, and events keep the version that mapped them.
 
 use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
@@ -13,12 +13,13 @@ use crate::catalog::updated;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// Changes one. An edit that changes nothing makes no
-/// version.
+/// Changes a format. An edit that changes nothing creates no version.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`] and what [`create_format`](super::create_format) does;
-/// [`UseCaseError::Conflict`] for the built-in format.
+/// Returns one of these errors:
+/// - [`UseCaseError::Unknown`] if the format does not exist.
+/// - [`UseCaseError::Conflict`] for the built-in format.
+/// - Any error of [`create_format`](super::create_format).
 pub fn edit_format(
     services: &Services,
     principal: &Principal,
@@ -27,7 +28,7 @@ pub fn edit_format(
 ) -> UseCaseResult<FormatView> {
     let organization = allow(principal, UseCase::EditFormat)?;
     if is_built_in(reference) {
-        let detail = "the built-in format can't be edited; create a format of your own".to_owned();
+        let detail = "the built-in format cannot be edited: create a new format".to_owned();
         return Err(UseCaseError::Conflict { code: "format_built_in", detail });
     }
     transact(&*services.store, Access::Write, |tx| {

@@ -1,4 +1,4 @@
-//! Which format a body names.
+//! Finds the format that a request body names.
 
 use billing_domain::format::{DEFAULT_FORMAT_NAME, UsageFormat};
 use billing_domain::ports::Tx;
@@ -12,14 +12,14 @@ use crate::error::UseCaseResult;
 /// A format, by reference or by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NamedFormat {
-    /// By reference.
+    /// The format with this reference.
     Ref(FormatRef),
-    /// By the name it has now.
+    /// The format whose current name this is.
     Name(OneLine),
 }
 
 impl NamedFormat {
-    /// Whether it is the built-in format, which takes the default shape.
+    /// Returns whether this is the built-in format, which accepts the default event shape.
     pub fn is_built_in(&self) -> bool {
         match self {
             Self::Ref(format_ref) => is_built_in(format_ref),
@@ -28,7 +28,7 @@ impl NamedFormat {
     }
 }
 
-/// The newest version of a format that a body names.
+/// Returns the newest version of the format that a request body names.
 pub(crate) fn find_format(tx: &mut dyn Tx, organization: OrganizationId, named: &NamedFormat) -> UseCaseResult<UsageFormat> {
     let (field, found) = match named {
         NamedFormat::Ref(format_ref) => ("format_ref", newest_of(tx, organization, format_ref)?),
@@ -39,7 +39,7 @@ pub(crate) fn find_format(tx: &mut dyn Tx, organization: OrganizationId, named: 
     Ok(found.ok_or_else(unknown)?)
 }
 
-/// The newest version of the format with a reference.
+/// Returns the newest version of the format with a reference.
 pub(crate) fn newest_of(
     tx: &mut dyn Tx,
     organization: OrganizationId,

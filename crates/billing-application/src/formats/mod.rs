@@ -1,5 +1,5 @@
-//! Usage formats: making them, editing them into new versions, reading and testing them. The built-in format is there
-//! in every organization; it is code, not a row.
+//! Usage formats: creating, editing, reading and testing them. Every organization has the built-in format, which is code and
+//! not stored.
 
 mod create;
 mod edit;
@@ -24,12 +24,12 @@ use billing_domain::text::OneLine;
 use crate::Services;
 use crate::error::{MappingOrigin, ResourceKind, UseCaseError, UseCaseResult};
 
-/// What of a format is given, and may be edited.
+/// The editable content of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormatContent {
-    /// What people call it.
+    /// The name of the format.
     pub name: OneLine,
-    /// Its expressions.
+    /// The expressions of the format.
     pub mapping: FormatMapping,
 }
 
@@ -38,7 +38,7 @@ pub struct FormatContent {
 pub struct FormatView {
     /// The format.
     pub format: UsageFormat,
-    /// When this version was made, and by whom; the built-in format was made by nobody.
+    /// When the version was created, and by whom. `None` for the built-in format.
     pub made: Option<(Timestamp, Actor)>,
 }
 
@@ -58,7 +58,7 @@ fn is_built_in(reference: &FormatRef) -> bool {
     reference.as_str() == DEFAULT_FORMAT_REF
 }
 
-/// The built-in format's reference and name are taken in every organization.
+/// Rejects the built-in format's reference and name, which are in use in every organization.
 fn refuse_built_in(reference: Option<&FormatRef>, name: &OneLine) -> UseCaseResult<()> {
     let field = if reference.is_some_and(is_built_in) {
         "format_ref"
@@ -70,7 +70,7 @@ fn refuse_built_in(reference: Option<&FormatRef>, name: &OneLine) -> UseCaseResu
     Err(UseCaseError::AlreadyExists { thing: ResourceKind::Format, field })
 }
 
-/// Every expression of a submitted mapping can be read.
+/// Checks that every expression of a submitted mapping is valid.
 fn check(services: &Services, mapping: &FormatMapping) -> UseCaseResult<()> {
     let checked = services.mapper.check(mapping);
     checked.map_err(|errors| UseCaseError::FormatFailed { mapping: MappingOrigin::Submitted, errors })

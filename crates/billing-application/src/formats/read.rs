@@ -1,4 +1,4 @@
-//! Reading formats back.
+//! Reads usage formats.
 
 use billing_domain::access::Principal;
 use billing_domain::page::{Page, PageRequest};
@@ -9,10 +9,10 @@ use super::{FormatView, is_built_in};
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// Reads a version of one; the newest when none is named.
+/// Returns a version of a format, or the newest version.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`], for a version there isn't, too.
+/// Returns [`UseCaseError::Unknown`] if the format or version does not exist.
 pub fn get_format(
     services: &Services,
     principal: &Principal,
@@ -35,13 +35,13 @@ pub fn get_format(
     found.ok_or(UseCaseError::Unknown(ResourceKind::Format))
 }
 
-/// Reads a page of them, in their newest versions: the built-in one, then the others by creation.
+/// Returns a page of formats in their newest versions: first the built-in format, then the others by creation.
 ///
 /// # Errors
-/// [`Store`](UseCaseError::Store).
+/// Returns [`Store`](UseCaseError::Store) if the formats cannot be read.
 pub fn list_formats(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<FormatView>> {
     let organization = allow(principal, UseCase::ListFormats)?;
-    // The built-in one takes the first page's first place, and moves all others by one.
+    // The built-in format takes the first place of the first page and shifts all others by one.
     let built_in = (page.offset() == 0).then(FormatView::built_in);
     let limit = if built_in.is_some() { page.size() - 1 } else { page.size() };
     let skip = page.offset().saturating_sub(1);

@@ -1,4 +1,4 @@
-//! Trying a format on an event; nothing is stored.
+//! Tests formats on events without storing anything.
 
 use billing_domain::access::Principal;
 use billing_domain::format::{FormatMapping, MappedEvent};
@@ -8,20 +8,21 @@ use super::{NamedFormat, check, find_format};
 use crate::error::{MappingOrigin, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// What is tried.
+/// The format to test.
 #[derive(Clone, Debug)]
 pub enum TestedFormat {
-    /// A mapping that need not be stored.
+    /// A mapping, which need not be stored.
     Mapping(FormatMapping),
-    /// A format's newest version.
+    /// The newest version of a format.
     Named(NamedFormat),
 }
 
 /// Maps an event, given as the text of a JSON object.
 ///
 /// # Errors
-/// [`UseCaseError::FormatFailed`]: every expression that can't be read, or the first field that can't be given;
-/// [`UseCaseError::Invalid`] where there is no such format.
+/// Returns one of these errors:
+/// - [`UseCaseError::FormatFailed`] with every invalid expression, or with the first field that cannot be mapped.
+/// - [`UseCaseError::Invalid`] if the format does not exist.
 pub fn test_format(services: &Services, principal: &Principal, tested: &TestedFormat, event: &str) -> UseCaseResult<MappedEvent> {
     let organization = allow(principal, UseCase::TestFormat)?;
     let (origin, mapping) = match tested {

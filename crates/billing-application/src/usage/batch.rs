@@ -1,4 +1,4 @@
-//! Requests that bring events: what becomes of a batch, and what of a request is kept so that its repeats are known.
+//! Batches of events: their results, and the stored responses that identify duplicate requests.
 
 use billing_domain::access::Principal;
 use billing_domain::event_input::{NamedCustomer, NewUsageEvent, UsageBatch};
@@ -11,24 +11,25 @@ use crate::Services;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::idempotency::{IdempotentRequest, prepare_and_execute_once};
 
-/// The most events taken in one transaction where nothing asks for all in one: enough that each costs little, few enough that
-/// nobody waits long for what it holds.
+/// The maximum number of events in one transaction, except for atomic batches. Large enough for a low cost per event, small
+/// enough for short locks.
 pub const EVENTS_PER_TRANSACTION: usize = 1_000;
 
-/// What became of a batch.
+/// The result of a batch.
 #[derive(Debug, Default)]
 pub struct BatchOutcome {
-    /// What became of events, in their order: of all of them, unless something stopped the batch.
+    /// The results of the events, in order. Shorter than the batch if an error stopped it.
     pub results: Vec<UseCaseResult<IngestOutcome>>,
-    /// Why the events without a result weren't taken. Those with one are as it says: to go on is to send the others.
+    /// The error that stopped the batch. Events with a result are processed. To continue, the caller sends the remaining
+    /// events.
     pub stopped_by: Option<UseCaseError>,
 }
 
-/// Takes a batch that is all or none, or comes under a key, in one transaction: an answer that is kept says what is stored, and
-/// nothing else is. Any other is the [writer](super::UsageWriter)'s.
+/// Records a batch that is atomic or has an idempotency key, in one transaction. The stored response therefore describes
+/// exactly the stored events. The [writer](super::UsageWriter) records all other batches.
 ///
 /// # Errors
-/// As [`record_usage`], and [`execute_once`](crate::idempotency::execute_once) under a key.
+/// Returns all errors of [`record_usage`]. With a key, also all errors of [`execute_once`](crate::idempotency::execute_once).
 pub fn record_batch(
     services: &Services<'_>,
     principal: &Principal,
@@ -44,8 +45,8 @@ pub fn record_batch(
     prepare_and_execute_once(services, principal, request, |_, _| Ok(()), take, |taken| Ok(render(taken)))
 }
 
-/// Whether the repeats of an event are known by its key alone, which it keeps for ever, wherever it may come in again. One that
-/// names its customer is a request to be known again, too: the name may be another customer's by then.
+/// Returns whether the event's own key, which is stored forever, is enough to identify duplicates. An event that names its
+/// customer also needs an idempotent request, because the name may later belong to another customer.
 pub const fn is_known_by_its_key(event: &NewUsageEvent) -> bool {
     matches!(event.customer, NamedCustomer::Ref(_))
 }

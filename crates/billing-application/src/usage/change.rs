@@ -1,9 +1,9 @@
-//! Changing and deleting events: drafts are re-rated, or adjustments are drawn up, in the same transaction
-//! (billing rules 5). One change and a group of them are the same code.
+//! Changes and deletes events. In the same transaction, drafts are rated again or adjustments are created (billing rules 5).
+//! Single changes and groups of changes share this code.
 //!
-//! The contracts of a group are held exclusively, in the order of their references, before anything of them is decided. What a
-//! decision reads of the store must not miss what another of the same transaction has yet to write: a change that would ask for
-//! such a thing is left, for a transaction after it.
+//! The contracts of a group are locked exclusively before any decision, in the order of their references. A decision must not
+//! read rows that an earlier decision of the same transaction has yet to write. Changes that would read such rows are
+//! deferred to a later transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,29 +29,31 @@ use crate::book_repository::{self, corrupt, entities_of, supplies};
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// How an event is changed.
+/// A change of an event.
 #[derive(Clone, Debug)]
 pub enum EventChange {
-    /// What it says. An update that changes nothing makes no revision.
+    /// Updates the event's fields. An update that changes nothing creates no revision.
     Update(Box<EventUpdate>),
-    /// It stops counting; its row and every revision stay.
+    /// Deletes the event. It is no longer counted, but its row and all revisions remain.
     Delete,
 }
 
-/// An event that was changed.
+/// The result of a change.
 #[derive(Clone, Debug)]
 pub enum ChangeOutcome {
-    /// As it is now.
+    /// The event after the update.
     Updated(Box<EventView>),
-    /// It counts no more.
+    /// The event is deleted.
     Deleted,
 }
 
-/// Changes an event. An update that changes nothing makes no revision.
+/// Changes an event. An update that changes nothing creates no revision.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`]; [`UseCaseError::NoMatch`] when no contract covers the new timestamp, or the event's
-/// validations aren't met there.
+/// Returns one of these errors:
+/// - [`UseCaseError::Unknown`] if the event does not exist or is deleted.
+/// - [`UseCaseError::NoMatch`] if no contract covers the new timestamp, or the contract does not meet the event's
+///   validations.
 pub fn update_event(
     services: &Services,
     principal: &Principal,
@@ -65,10 +67,10 @@ pub fn update_event(
     }
 }
 
-/// Deletes an event: it stops counting; its row and every revision stay.
+/// Deletes an event. It is no longer counted, but its row and all revisions remain.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`], for an event deleted before, too.
+/// Returns [`UseCaseError::Unknown`] if the event does not exist or is already deleted.
 pub fn delete_event(services: &Services, principal: &Principal, event_ref: EventRef) -> UseCaseResult<()> {
     allow(principal, UseCase::DeleteEvent)?;
     change(services, principal, event_ref, &EventChange::Delete).map(drop)
@@ -87,14 +89,14 @@ fn change(services: &Services, principal: &Principal, event_ref: EventRef, chang
     Err(StoreError::Contended.into())
 }
 
-/// A change that is asked for.
+/// A requested change of one event.
 #[derive(Clone, Copy)]
 pub(super) struct ChangeRequest<'a> {
     pub(super) event_ref: EventRef,
     pub(super) change: &'a EventChange,
 }
 
-/// Changes of an organization's events, on their way into one transaction.
+/// Changes of an organization's events to be made in one transaction.
 pub(super) struct ChangeBatch<'a> {
     pub(super) services: &'a Services<'a>,
     pub(super) organization: OrganizationId,
@@ -103,43 +105,43 @@ pub(super) struct ChangeBatch<'a> {
     pub(super) asked: &'a [ChangeRequest<'a>],
 }
 
-/// What becomes of a change; `None` of one that is left for another transaction.
+/// The result of a change, or `None` if the change is deferred to another transaction.
 type DeferrableResult<T> = Option<UseCaseResult<T>>;
 
-/// An event as it is, and as it is to be.
+/// An event before and after its change.
 struct ChangeCandidate {
     event: UsageEvent,
     revised: UsageEvent,
-    /// Where a changed timestamp puts it.
+    /// The service period for a changed timestamp.
     target: Option<TargetPeriod>,
 }
 
-/// A service period that an event lands in.
+/// A service period that an event is matched to.
 struct TargetPeriod {
     key: UsageKey,
     service_period: Period,
     service_date: Date,
 }
 
-/// The books of contracts that are held, as decisions leave them.
+/// The books of the locked contracts, including the decisions made so far.
 struct WorkingBooks {
     now: BTreeMap<ContractRef, ContractBook>,
-    /// As they were read, of those that anything was decided about.
+    /// The books as loaded, for those with decisions.
     before: BTreeMap<ContractRef, ContractBook>,
-    /// The totals that were changed and aren't stored yet.
+    /// Totals that were changed but not stored yet.
     changed: BTreeSet<UsageKey>,
-    /// The contracts of which events moved to other documents, which isn't stored yet.
+    /// Contracts whose events were moved to other documents, which is not stored yet.
     moved: BTreeSet<ContractRef>,
 }
 
 impl ChangeBatch<'_> {
-    /// Changes the events: what becomes of each, in their order. What is refused leaves no trace.
+    /// Changes the events and returns the results in the order of the requests. Rejected changes have no effect.
     ///
     /// # Errors
-    /// The store's.
+    /// Returns [`UseCaseError::Store`] or [`UseCaseError::InvariantViolation`].
     pub(super) fn decide(&self, tx: &mut dyn Tx) -> UseCaseResult<Vec<DeferrableResult<ChangeOutcome>>> {
         let mut outcomes: Vec<DeferrableResult<ChangeOutcome>> = self.asked.iter().map(|_| None).collect();
-        // Of several changes of one event, the first.
+        // Only the first of several changes of one event is made.
         let mut first: BTreeMap<EventRef, usize> = BTreeMap::new();
         for (index, asked) in self.asked.iter().enumerate() {
             first.entry(asked.event_ref).or_insert(index);
@@ -162,7 +164,7 @@ impl ChangeBatch<'_> {
         let customers = BTreeSet::from_iter(contracts.iter().map(|contract| contract.customer));
         let held = book_repository::lock_books(tx, self.organization, &Vec::from_iter(contracts), self.now)?;
         let mut books = WorkingBooks::of(held);
-        // Again, as things are now that nobody can change them.
+        // Load the events again, because only now can nobody else change them.
         let seen = self.look(tx, found, Some(&Vec::from_iter(customers)))?;
         books.know(tx, self.organization, seen.iter().filter_map(|(_, seen)| seen.as_ref().ok()))?;
         let (mut shown, mut indices, mut revisions) = (Vec::new(), Vec::new(), Vec::new());
@@ -205,7 +207,7 @@ impl ChangeBatch<'_> {
         Ok(outcomes)
     }
 
-    /// The contracts that a change is about.
+    /// Returns the contracts that a change affects.
     fn contracts(&self, seen: &ChangeCandidate) -> BTreeSet<ContractKey> {
         let target = seen.target.as_ref().map(|target| target.key.contract_ref);
         let contracts = std::iter::once(seen.event.placement.contract_ref).chain(target);
@@ -213,8 +215,8 @@ impl ChangeBatch<'_> {
         contracts.map(key).collect()
     }
 
-    /// Looks at events, for the first time or again, of customers that are known by then, and where they are to go. What is
-    /// wrong with an update's fields is told before a contract is looked for.
+    /// Loads events, and finds the target periods of changed timestamps. `again_of` is set for the second load and names the
+    /// customers, which are known by then. Invalid fields of an update are reported before contracts are searched.
     fn look(
         &self,
         tx: &mut dyn Tx,
@@ -229,7 +231,7 @@ impl ChangeBatch<'_> {
         };
         let live = found.into_iter().filter(|event| !event.deleted);
         let live: BTreeMap<EventRef, UsageEvent> = live.map(|event| (event.event_ref, event)).collect();
-        // They can't have changed since.
+        // Names were compared at the first load, and customer and product of an event never change.
         let names = if again_of.is_none() { Some(self.names(tx, &indices, &live)?) } else { None };
         let mut seen: Vec<(usize, UseCaseResult<ChangeCandidate>)> = Vec::with_capacity(indices.len());
         for index in indices {
@@ -255,7 +257,7 @@ impl ChangeBatch<'_> {
         Ok(seen)
     }
 
-    /// Finds where events with other timestamps go.
+    /// Finds the target periods of events whose timestamps change.
     fn find_targets(&self, tx: &mut dyn Tx, seen: &mut [(usize, UseCaseResult<ChangeCandidate>)]) -> UseCaseResult<()> {
         let moves = |seen: &ChangeCandidate| seen.revised.occurred_at != seen.event.occurred_at;
         let moving = seen.iter().filter_map(|(_, seen)| seen.as_ref().ok().filter(|seen| moves(seen)));
@@ -283,7 +285,7 @@ impl ChangeBatch<'_> {
         Ok(())
     }
 
-    /// What updates name, as far as that is needed to tell whether it is what their events have.
+    /// Loads the current customers and product names for the updates that name a customer or a usage product.
     fn names(&self, tx: &mut dyn Tx, indices: &[usize], live: &BTreeMap<EventRef, UsageEvent>) -> UseCaseResult<ReferencedNames> {
         let (mut customers, mut products) = (BTreeSet::new(), BTreeSet::new());
         for index in indices {
@@ -309,12 +311,12 @@ impl ChangeBatch<'_> {
         Ok(names)
     }
 
-    /// Takes the present revision out of its total and puts the revised one in, each on its document; answers the next
-    /// revision, which is to be stored. `None` where what that takes isn't known before what was decided is stored.
+    /// Moves an event from its old total to the new one and posts both changes. Returns the next revision, which the caller
+    /// stores. Returns `None` if the change needs rows that earlier decisions have yet to write.
     fn revise(&self, tx: &mut dyn Tx, books: &mut WorkingBooks, seen: &ChangeCandidate) -> UseCaseResult<Option<UsageEvent>> {
         let ChangeCandidate { event: present, revised, target } = seen;
         let (from, old_key) = (present.placement.contract_ref, present.usage_key());
-        // Within its period an event takes its new date with it.
+        // If the event stays in its period, the new date counts.
         let service_date = target.as_ref().map_or(present.service_date, |target| target.service_date);
         let moved = target.as_ref().filter(|target| target.key != old_key);
         let to = moved.map(|moved| moved.key.contract_ref).filter(|to| *to != from);
@@ -360,7 +362,7 @@ impl ChangeBatch<'_> {
         }
         let total = book_repository::usage_total(tx, organization, book, &old_key)?;
         let mut without = total.minus(present.counted())?;
-        // What its line items ask for may not be known any more.
+        // The reduced total may lack values that the line items need.
         if !book.total_suffices(&old_key, &without) {
             if !may_count {
                 return Ok(None);
@@ -385,7 +387,7 @@ impl ChangeBatch<'_> {
         if !target.total_suffices(&moved.key, &target.usage().get(&moved.key)) && books.changed.contains(&moved.key) {
             return Ok(None);
         }
-        // It may not be there.
+        // The total may not exist yet.
         tx.lock_usage(organization, &[(present.customer_id, moved.key.clone())])?;
         let document_ref = match other {
             Some(other) => {
@@ -408,7 +410,7 @@ impl ChangeBatch<'_> {
         Ok(Some(Placement { contract_ref, product_no: no, service_period, document_ref }))
     }
 
-    /// Writes what was decided, and the events' next revisions.
+    /// Writes the decisions and the new revisions of the events.
     fn write(&self, tx: &mut dyn Tx, books: &mut WorkingBooks, revisions: &[(UsageEvent, UsageEvent)]) -> UseCaseResult<()> {
         let mut decided: Vec<&mut ContractBook> = books.now.values_mut().filter(|book| !book.entries().is_empty()).collect();
         for book in &mut decided {
@@ -426,7 +428,7 @@ impl WorkingBooks {
         Self { now, before: BTreeMap::new(), changed: BTreeSet::new(), moved: BTreeSet::new() }
     }
 
-    /// Adds the documents that events stand on.
+    /// Loads the documents that carry the events.
     fn know<'s>(
         &mut self,
         tx: &mut dyn Tx,
@@ -448,7 +450,7 @@ impl WorkingBooks {
         Ok(book)
     }
 
-    /// As it was read.
+    /// Returns a book as it was loaded.
     fn before(&self, book: &ContractBook) -> UseCaseResult<&ContractBook> {
         let contract_ref = book.contract.contract_ref;
         self.before.get(&contract_ref).ok_or_else(|| corrupt("a contract", &contract_ref, "is not held"))
@@ -463,7 +465,7 @@ impl WorkingBooks {
     }
 }
 
-/// The names that customers and usage products have now.
+/// The current names of customers and usage products.
 #[derive(Default)]
 struct ReferencedNames {
     customers: BTreeMap<CustomerId, Customer>,
@@ -471,10 +473,10 @@ struct ReferencedNames {
 }
 
 impl ReferencedNames {
-    /// Customer and usage product of an event never change.
+    /// Rejects updates that name another customer or usage product, because those of an event never change.
     fn refuse_others(&self, update: &EventUpdate, event: &UsageEvent) -> UseCaseResult<()> {
         let mut found = Violations::none();
-        let detail = "can't be changed: delete the event and report another";
+        let detail = "cannot change: delete the event and report another";
         let customer = || {
             let customer = self.customers.get(&event.customer_id);
             customer.ok_or_else(|| corrupt("an event", &event.event_ref, "has no customer"))
@@ -503,7 +505,7 @@ impl ReferencedNames {
     }
 }
 
-/// Notes a refusal. What shows that the books are wrong, or the store, is none: it stops the whole transaction.
+/// Records a rejection. Store errors and invariant violations are no rejections: they abort the whole transaction.
 fn refuse(outcomes: &mut [DeferrableResult<ChangeOutcome>], index: usize, error: UseCaseError) -> UseCaseResult<()> {
     if matches!(error, UseCaseError::Store(_) | UseCaseError::InvariantViolation(_)) {
         return Err(error);
@@ -512,7 +514,7 @@ fn refuse(outcomes: &mut [DeferrableResult<ChangeOutcome>], index: usize, error:
     Ok(())
 }
 
-/// The service period that an event with another timestamp lands in.
+/// Returns the service period for an event with a changed timestamp.
 fn target_of(event: &UsageEvent, contracts: &[Contract], entities: &[Entity]) -> UseCaseResult<TargetPeriod> {
     let facts = EventFacts {
         usage_product_ref: &event.usage_product_ref,

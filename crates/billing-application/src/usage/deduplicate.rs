@@ -1,5 +1,4 @@
-//! Events as they arrive in a slice: whom and what they name, which of them were taken before, and which come from a future
-//! that isn't here.
+//! Resolves the customers and usage products of a batch, and filters out duplicates and future timestamps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,8 +20,8 @@ struct CustomerEvent<'n> {
 }
 
 impl IngestBatch<'_> {
-    /// The events that are to be put on documents now. Keys are looked at before everything that may have changed since
-    /// an event was taken: a product may have another name now.
+    /// Returns the events that have to be put on documents. Keys are checked before data that may have changed since the
+    /// first recording, such as the name of a product.
     pub(super) fn fresh<'n>(
         &self,
         tx: &mut dyn Tx,
@@ -52,7 +51,8 @@ impl IngestBatch<'_> {
         Ok(resolved)
     }
 
-    /// Answers the events that were taken before under their keys, and sets repeats within the slice aside.
+    /// Returns the events that are not duplicates. Events recorded earlier get their stored responses, and duplicates within
+    /// the batch are marked.
     fn without_repeats<'n>(
         &self,
         tx: &mut dyn Tx,

@@ -1,5 +1,5 @@
-//! Formatted mode: free-form events, processed by a usage format and then taken like any other. The event as submitted
-//! and the format's version stay with what was made of them.
+//! Formatted mode: a usage format maps free-form events, which are then recorded like all others. Each event stores its
+//! submitted text and the version of the format.
 
 use billing_domain::access::Principal;
 use billing_domain::event_input::{EventUpdate, NewUsageEvent};
@@ -16,42 +16,44 @@ use crate::error::{MappingOrigin, UseCaseError, UseCaseResult};
 use crate::formats::{NamedFormat, find_format, newest_of};
 use crate::{Services, UseCase, allow};
 
-/// A free-form event to take.
+/// A free-form event to record.
 #[derive(Clone, Debug)]
 pub struct FormattedEvent {
-    /// What processes it.
+    /// The usage format that maps the event.
     pub format: NamedFormat,
     /// The text of a JSON object.
     pub event: String,
-    /// The key it was sent with, by which repeats are known.
+    /// The idempotency key, which identifies duplicates.
     pub sent: Option<EventKey>,
 }
 
-/// A free-form event that takes another's place.
+/// A free-form event that replaces the content of an existing event.
 #[derive(Clone, Debug)]
 pub struct FormattedUpdate {
-    /// Which event is changed.
+    /// The event to change.
     pub event_ref: EventRef,
-    /// What processes the new one; without it, the newest version of the format that processed the one before.
+    /// The format for the new content. Default: the newest version of the format that mapped the event before.
     pub format: Option<NamedFormat>,
     /// The text of a JSON object.
     pub event: String,
 }
 
-/// The event that a format makes of a free-form one; stores nothing.
+/// Returns the event that a format creates from a free-form event. Stores nothing.
 ///
 /// # Errors
-/// [`UseCaseError::FormatFailed`]; [`UseCaseError::Invalid`] where there is no such format.
+/// Returns one of these errors:
+/// - [`UseCaseError::FormatFailed`] if the format cannot map the event.
+/// - [`UseCaseError::Invalid`] if the format does not exist.
 pub fn map_formatted(services: &Services, principal: &Principal, report: &FormattedEvent) -> UseCaseResult<NewUsageEvent> {
     let organization = allow(principal, UseCase::RecordUsage)?;
     let format = transact(&*services.store, Access::Read, |tx| find_format(tx, organization, &report.format))?;
     Ok(NewUsageEvent { sent: report.sent.clone(), ..map_event(services, &format, &report.event)? })
 }
 
-/// What a format makes of free-form events, each or why it doesn't fit; stores nothing.
+/// Maps free-form events with a format. Returns an event or an error for each. Stores nothing.
 ///
 /// # Errors
-/// [`UseCaseError::Invalid`] where there is no such format; for each event [`UseCaseError::FormatFailed`].
+/// Returns [`UseCaseError::Invalid`] if the format does not exist. A single event fails with [`UseCaseError::FormatFailed`].
 pub fn map_events(
     services: &Services,
     principal: &Principal,
@@ -78,12 +80,14 @@ fn map_event(services: &Services, format: &UsageFormat, event: &str) -> UseCaseR
     })
 }
 
-/// The update that a format makes of a free-form event in another's place: timestamp, quantity, report data and checks are
-/// those of the new one alone. Stores nothing.
+/// Returns the update that replaces an event's content with a free-form event. Timestamp, quantity, report data and
+/// validations come from the new content only. Stores nothing.
 ///
 /// # Errors
-/// As [`map_formatted`], and [`UseCaseError::Unknown`]; [`UseCaseError::Invalid`] without a format, of an event that no format
-/// ever processed.
+/// Returns one of these errors:
+/// - Any error of [`map_formatted`].
+/// - [`UseCaseError::Unknown`] if the event does not exist.
+/// - [`UseCaseError::Invalid`] if no format is given and no format ever mapped the event.
 pub fn map_update(services: &Services, principal: &Principal, update: &FormattedUpdate) -> UseCaseResult<EventUpdate> {
     let organization = allow(principal, UseCase::UpdateEvent)?;
     let format = transact(&*services.store, Access::Read, |tx| {
@@ -91,7 +95,7 @@ pub fn map_update(services: &Services, principal: &Principal, update: &Formatted
         if let Some(named) = &update.format {
             return find_format(tx, organization, named);
         }
-        // An ordinary update has none; the revision before it may.
+        // An update without a format leaves this empty, but an earlier revision may have a format.
         let before = match present.formatted {
             Some(source) => source,
             None => latest_source(tx.superseded_revisions(organization, &[present.customer_id], &[update.event_ref])?)?,
@@ -111,10 +115,10 @@ pub fn map_update(services: &Services, principal: &Principal, update: &Formatted
     })
 }
 
-/// How the latest revision that a format made came in.
+/// Returns the source of the latest revision that a format created.
 fn latest_source(superseded: Vec<UsageEvent>) -> UseCaseResult<FormattedSource> {
     superseded.into_iter().rev().find_map(|revision| revision.formatted).ok_or_else(|| {
-        let detail = "must be given, or format_ref, because no format has processed the event before";
+        let detail = "must be given (or format_ref), because the event was not reported with a format";
         Violations::one(&["format_name"], "required", detail).into()
     })
 }
@@ -127,7 +131,7 @@ fn apply(services: &Services, format: &UsageFormat, event: &str) -> UseCaseResul
     Ok((mapped, source))
 }
 
-/// What is refused of a mapped event stands in no field of the request.
+/// Marks errors of a mapped event, because they do not refer to a field of the request.
 pub fn of_mapped(error: UseCaseError) -> UseCaseError {
     match error {
         UseCaseError::Invalid(_) | UseCaseError::NoMatch(_) => UseCaseError::Mapped(Box::new(error)),

@@ -1,5 +1,4 @@
-//! Files of usage events, whichever way they come in: each event is taken once, what was taken is summed up, and the import is kept as
-//! it is told afterwards.
+//! Imports files of usage events. Each event is recorded once. The import is stored with a summary.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -26,62 +25,62 @@ use crate::error::{UNKNOWN_REFERENCE, UseCaseError, UseCaseResult};
 use crate::formats::NamedFormat;
 use crate::{Services, UseCase, allow};
 
-/// Documents of which a dry run says what they come to: each is made for it.
+/// The maximum number of documents for which a dry run reports totals.
 const MAX_TOTALS: usize = 100;
 
-/// A file that is being taken, slice by slice.
+/// An import of a file in progress, batch by batch.
 #[derive(Debug)]
 pub struct FileImport {
     format: NamedFormat,
-    /// None of a dry run.
+    /// `None` in a dry run.
     import_ref: Option<ImportRef>,
     summary: ImportSummary,
     places: HashMap<AffectedDocumentKey, usize>,
-    /// What a dry run would have kept by now: keys of events, by customer.
+    /// The event keys that would be stored by now, for each customer. Only used in a dry run.
     tried: BTreeMap<(CustomerRef, IdempotencyKey), BodyHash>,
-    /// Slices of events that a dry run has taken. What documents come to is only known of a file that is one.
+    /// The number of batches in a dry run. Document totals are only known for a file with one batch.
     slices: usize,
 }
 
-/// What became of the events of a file, without those that were refused.
+/// The accepted events of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportSummary {
-    /// Events that were recorded, or would be in a dry run.
+    /// The number of events that were recorded, or would be in a dry run.
     pub recorded: u64,
-    /// Events that were recorded before, with nothing recorded now.
+    /// The number of events that were already recorded earlier.
     pub already_there: u64,
-    /// How many of both are known by the file's name and their lines alone.
+    /// The number of these events that are identified only by file name and line number.
     pub known_by_line: u64,
-    /// The documents that the recorded events went on, in the order in which they were met.
+    /// The documents that carry the recorded events, in the order of first use.
     pub documents: Vec<AffectedDocument>,
 }
 
-/// A document that events of a file went on.
+/// A document that carries events of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AffectedDocument {
-    /// Reference and number; `None` in a dry run, of what would be opened for a period.
+    /// Reference and number. `None` in a dry run for a document that would be opened.
     pub document: Option<(DocumentRef, DocumentNumber)>,
-    /// Whose it is.
+    /// The customer's reference.
     pub customer_ref: CustomerRef,
-    /// Its currency.
+    /// The document's currency.
     pub currency: Currency,
-    /// How many events went on it.
+    /// The number of events on the document.
     pub events: u64,
-    /// What it comes to, in a dry run of a file that is tried as a whole; only of the first 100.
+    /// The total of the document, in a dry run of a file with one batch. Only for the first 100 documents.
     pub total: Option<ChangedTotal>,
 }
 
-/// What a document comes to, before and after its events.
+/// The total of a document before and after its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChangedTotal {
-    /// With tax, as it is; `None` of what would be opened.
+    /// The current total with tax. `None` for a document that would be opened.
     pub before: Option<Money>,
-    /// With tax, as it would be.
+    /// The new total with tax.
     pub after: Money,
 }
 
 impl AffectedDocument {
-    /// As it is told afterwards.
+    /// Returns the document as the import record stores it.
     fn kept(&self) -> Option<ImportedDocument> {
         let (document_ref, number) = self.document.clone()?;
         let (customer_ref, currency, events) = (self.customer_ref.clone(), self.currency, self.events);
@@ -89,48 +88,48 @@ impl AffectedDocument {
     }
 }
 
-/// What became of lines of a file besides their events.
+/// The rejected and unprocessed lines of a batch.
 #[derive(Debug, Default)]
 pub struct ImportChunkResult {
-    /// Those that are refused, and why.
+    /// Rejected lines with their errors.
     pub refused: Vec<(u64, UseCaseError)>,
-    /// The first that wasn't taken, nor the lines after it, and why.
+    /// The first unprocessed line and its error. All later lines are unprocessed too.
     pub stopped: Option<(u64, UseCaseError)>,
 }
 
-/// What tells touched documents apart.
+/// The identity of an affected document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum AffectedDocumentKey {
     Document(DocumentRef),
-    /// What a dry run would open has another reference with every slice.
+    /// A dry run gives a new document another reference in every batch.
     ToBeOpened(ContractRef, Date),
-    /// The same of an event that has a document of its own.
+    /// A child document to be opened for one event.
     ToBeOpenedFor(EventRef),
 }
 
-/// What a dry run knows of documents before its events.
+/// The affected documents as they are without the dry run.
 #[derive(Debug, Default)]
 struct DocumentSnapshot {
-    /// Those that are there.
+    /// Documents that exist.
     there: BTreeSet<DocumentRef>,
-    /// What the first come to, now and then.
+    /// The totals of the first documents, before and after the events.
     totals: BTreeMap<DocumentRef, ChangedTotal>,
 }
 
-/// What became of an event.
+/// The result for an accepted event.
 enum EventOutcome {
     Recorded(Box<EventView>),
-    /// It was recorded before, under its key.
+    /// It was recorded earlier under its key.
     Before,
-    /// It is a copy of one that is there.
+    /// It refers to an existing event.
     Copy,
 }
 
 impl FileImport {
-    /// An import of a file by a format, which is kept before any event is taken. A dry run does the same work and stores nothing.
+    /// Starts the import of a file and stores its record before any event. A dry run does the same work and stores nothing.
     ///
     /// # Errors
-    /// [`UseCaseError::Store`].
+    /// Returns [`UseCaseError::Store`] if the record cannot be stored.
     pub fn begin(
         services: &Services,
         principal: &Principal,
@@ -149,7 +148,7 @@ impl FileImport {
         Ok(Self { format, import_ref, summary, places: HashMap::new(), tried: BTreeMap::new(), slices: 0 })
     }
 
-    /// What the import is known by; none of a dry run.
+    /// Returns the import's reference, or `None` for a dry run.
     pub const fn import_ref(&self) -> Option<ImportRef> {
         self.import_ref
     }
@@ -158,12 +157,12 @@ impl FileImport {
         self.import_ref.is_none()
     }
 
-    /// Takes events of the file as `record` does, which may take fewer than it is given. Answers those that are refused, in the
-    /// order given, each by its line, and where it stopped.
+    /// Records events of the file with `record`, which may process fewer events than it gets. Returns the rejected lines in
+    /// the given order, and the line at which processing stopped.
     ///
     /// # Errors
-    /// [`UseCaseError::Invalid`] where there is no such format; what stops all of them. Then none of the events was taken, and
-    /// they may be given again.
+    /// Returns [`UseCaseError::Invalid`] if the format does not exist, or any error that affects all events. In both cases
+    /// no event is recorded, and the caller may retry.
     pub fn take(
         &mut self,
         services: &Services,
@@ -177,7 +176,7 @@ impl FileImport {
         for event in events {
             outcomes.push(match &event.event_ref {
                 Some(_) if is_copy(event) => Some(Ok(EventOutcome::Copy)),
-                // In other formats a field of that name may be anything.
+                // In other formats a field with this name may have any meaning.
                 Some(_) if self.format.is_built_in() => Some(Err(unknown_event())),
                 Some(_) | None => None,
             });
@@ -223,11 +222,11 @@ impl FileImport {
         Ok(lines)
     }
 
-    /// Keeps what became of the file, with the line that it stopped at where it did, and tells the audit log, unless nothing of it was
-    /// recorded. To be called after its last events, which tell themselves what became of them.
+    /// Stores the result of the import, including the line at which it stopped. Records an audit event if events were
+    /// recorded. Must be called after the last batch.
     ///
     /// # Errors
-    /// [`UseCaseError::Store`].
+    /// Returns [`UseCaseError::Store`] if the result cannot be stored.
     pub fn end(&self, services: &Services, principal: &Principal, refused: u64, stopped_at: Option<u64>) -> UseCaseResult<()> {
         let organization = allow(principal, UseCase::RecordUsage)?;
         let Some(import_ref) = self.import_ref else { return Ok(()) };
@@ -235,7 +234,7 @@ impl FileImport {
         let documents: Vec<ImportedDocument> = documents.take(MAX_IMPORT_DOCUMENTS).collect();
         let more_documents = (self.summary.documents.len() - documents.len()) as u64;
         transact(&*services.store, Access::Write, |tx| {
-            // It may have been undone in part meanwhile.
+            // The import may have been partly undone in between.
             let Some(present) = tx.hold_import(organization, import_ref)? else { return Ok(()) };
             let import = ImportRecord {
                 ended_at: Some(services.now()),
@@ -262,17 +261,17 @@ impl FileImport {
         })
     }
 
-    /// Forgets an import of which nothing was taken.
+    /// Deletes the record of an import that recorded no events.
     ///
     /// # Errors
-    /// [`UseCaseError::Store`].
+    /// Returns [`UseCaseError::Store`] if the record cannot be deleted.
     pub fn discard(&self, services: &Services, principal: &Principal) -> UseCaseResult<()> {
         let organization = allow(principal, UseCase::RecordUsage)?;
         let Some(import_ref) = self.import_ref else { return Ok(()) };
         transact(&*services.store, Access::Write, |tx| Ok(tx.forget_import(organization, import_ref)?))
     }
 
-    /// What became of the events so far.
+    /// Returns the results so far.
     pub const fn summary(&self) -> &ImportSummary {
         &self.summary
     }
@@ -328,7 +327,7 @@ impl FileImport {
         documents[index].events += 1;
     }
 
-    /// Takes events of a dry run, and looks at the documents that they would go on.
+    /// Executes a dry run of events and compares the documents that would change.
     fn rehearse(
         &mut self,
         services: &Services,
@@ -345,7 +344,7 @@ impl FileImport {
             }
             Ok(())
         })?;
-        // Now that what would have been opened is gone again.
+        // The dry run is rolled back by now, so documents that it opened no longer exist.
         let before = transact(&*services.store, Access::Read, |tx| -> UseCaseResult<_> {
             let there = self.there(tx, organization, &results)?;
             first.retain(|document_ref, _| there.contains(document_ref));
@@ -353,7 +352,7 @@ impl FileImport {
             let changed = |(document_ref, after)| (document_ref, ChangedTotal { before: before.remove(&document_ref), after });
             Ok(DocumentSnapshot { totals: std::mem::take(&mut after).into_iter().map(changed).collect(), there })
         })?;
-        // One that fails may be taken again.
+        // Count a batch only after it succeeds, because a failed batch may be retried.
         self.slices += 1;
         if !is_whole {
             for document in &mut self.summary.documents {
@@ -363,7 +362,7 @@ impl FileImport {
         Ok((results, before))
     }
 
-    /// Those of the documents of tried events that are there.
+    /// Returns the documents of dry-run events that exist.
     fn there(
         &self,
         tx: &mut dyn Tx,
@@ -382,7 +381,7 @@ impl FileImport {
         Ok(there)
     }
 
-    /// A refusal in words that help who has the file.
+    /// Returns a rejection with a message that suits the author of the file.
     fn told(&self, event: &FileEvent, refusal: UseCaseError) -> UseCaseError {
         match refusal {
             UseCaseError::IdempotencyKeyReuse if matches!(event.known_by, Some(FileEventKey::Line(_))) => {
@@ -396,7 +395,7 @@ impl FileImport {
     }
 }
 
-/// Whose events were taken now, and the documents that they are on.
+/// Returns the customers and documents of the events that were recorded now.
 fn placed(results: &[UseCaseResult<IngestOutcome>]) -> impl Iterator<Item = (CustomerId, DocumentRef)> + '_ {
     results.iter().filter_map(|result| match result {
         Ok(IngestOutcome::Recorded(view)) => Some((view.event.customer_id, view.event.placement.document_ref)),
@@ -404,7 +403,7 @@ fn placed(results: &[UseCaseResult<IngestOutcome>]) -> impl Iterator<Item = (Cus
     })
 }
 
-/// The first documents that events are on, with whose they are.
+/// Returns the first documents that carry events, with their customers.
 fn first_documents(results: &[UseCaseResult<IngestOutcome>]) -> BTreeMap<DocumentRef, CustomerId> {
     let mut first = BTreeMap::new();
     for (customer, document_ref) in placed(results) {
@@ -415,7 +414,7 @@ fn first_documents(results: &[UseCaseResult<IngestOutcome>]) -> BTreeMap<Documen
     first
 }
 
-/// What documents come to.
+/// Returns the totals of documents.
 fn totals(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -432,7 +431,7 @@ fn totals(
     Ok(views.filter_map(|view| Some((view.opened?.document_ref, view.content.total))).collect())
 }
 
-/// Which of the events that files say to be copies are there.
+/// Returns the existing events to which file lines refer.
 fn copies(services: &Services, principal: &Principal, events: &[FileEvent]) -> UseCaseResult<BTreeSet<EventRef>> {
     let organization = allow(principal, UseCase::RecordUsage)?;
     let said: BTreeSet<EventRef> = events.iter().filter_map(event_ref_of).collect();
@@ -447,6 +446,6 @@ fn event_ref_of(event: &FileEvent) -> Option<EventRef> {
 }
 
 fn unknown_event() -> UseCaseError {
-    let detail = "must be the reference of an existing event, which isn't recorded again: leave it out to record a new event";
+    let detail = "must be the reference of an existing event, which is not recorded again: omit it to record a new event";
     Violations::one(&["event_ref"], UNKNOWN_REFERENCE, detail).into()
 }

@@ -1,9 +1,9 @@
-//! A slice of events in one transaction: each is put on its document, or refused without a trace and without
-//! failing its neighbours (billing rules 3 and 4).
+//! Records a batch of events in one transaction. Each event is put on its document or rejected. A rejected event leaves no
+//! trace and does not affect the others (billing rules 3 and 4).
 //!
-//! What the events have in common is read, held and written once. Contracts are held before totals and totals before
-//! numbers are given, contracts, totals and series in the order of their references, so that slices that meet wait for
-//! each other.
+//! Rows that events share are read, locked and written once. Locks are taken in this order: contracts, totals, document
+//! series. Each kind is locked in the order of its references, so that concurrent batches wait for each other and do not
+//! deadlock.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,21 +31,21 @@ use crate::accounts::CommandContext;
 use crate::book_repository::{self, corrupt, entities_of, supplies, usage_total};
 use crate::error::{UseCaseError, UseCaseResult};
 
-/// How often a contract or document may change between finding and holding it before the store is called
-/// contended.
+/// How often a contract or document may change between finding and locking it, before the operation fails with
+/// [`StoreError::Contended`].
 pub(super) const MAX_HOLD_ATTEMPTS: u32 = 4;
 
-/// Events of an organization on their way into one transaction.
+/// Events of an organization to be recorded in one transaction.
 pub(super) struct IngestBatch<'a> {
     pub(super) services: &'a Services<'a>,
     pub(super) organization: OrganizationId,
     pub(super) events: &'a [IngestItem<'a>],
-    /// Who draws up what has to be drawn up for them, on [`Lane::Any`].
+    /// The actor recorded for documents that have to be created, on [`IngestPath::General`].
     pub(super) by: Actor,
     pub(super) now: Timestamp,
 }
 
-/// An event, who reports it, and what the repeats of one with a key are answered.
+/// An event, its actor, and the function that builds the response for duplicates of its idempotency key.
 #[derive(Clone, Copy)]
 pub(super) struct IngestItem<'a> {
     pub(super) event: &'a NewUsageEvent,
@@ -53,17 +53,17 @@ pub(super) struct IngestItem<'a> {
     pub(super) answer: &'a dyn Fn(&EventView) -> String,
 }
 
-/// An event that was taken.
+/// The result for an accepted event.
 #[derive(Clone, Debug)]
 pub enum IngestOutcome {
-    /// Now, with the document it is on.
+    /// The event was recorded now. Contains its document.
     Recorded(Box<EventView>),
-    /// Before, under the same key: what was answered then.
+    /// The event was recorded earlier under the same key. Contains the stored response.
     Replayed(String),
 }
 
 impl IngestOutcome {
-    /// The event, when it was taken now.
+    /// Returns the event if it was recorded now.
     pub fn now(self) -> Option<EventView> {
         match self {
             Self::Recorded(view) => Some(*view),
@@ -88,33 +88,34 @@ struct MatchedEvent<'n> {
     service_period: Period,
 }
 
-/// What has become of the events so far.
+/// The results of a batch so far.
 pub(super) struct IngestProgress<'n> {
     outcomes: Vec<Option<UseCaseResult<IngestOutcome>>>,
-    /// Repeats of an event of the same slice, with the index of that event.
+    /// Duplicates of an event in the same batch, each with the index of the first event.
     duplicates: Vec<(usize, usize)>,
     placed: Vec<(MatchedEvent<'n>, DocumentRef)>,
-    /// Events that this lane isn't for.
+    /// Events that this path does not handle.
     left: BTreeSet<usize>,
 }
 
-/// Contracts by reference, with what of their books the events need.
+/// Books by contract reference, loaded as far as the events need.
 type BooksByRef = BTreeMap<ContractRef, ContractBook>;
-/// Those that events land on, and the events that land nowhere.
+/// The books of the matched contracts, the matched events, and the events without a match.
 type LockedBooks<'n> = (BooksByRef, Vec<MatchedEvent<'n>>, Vec<(usize, UseCaseError)>);
 
-/// How a slice holds contracts.
+/// How a batch locks contracts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IngestPath {
-    /// For events that go on drafts that are there, as nearly all do: shared, in the fewest statements. Others are left.
+    /// Only for events on existing drafts, which is the usual case. Takes shared locks with the fewest statements. Leaves
+    /// other events to the general path.
     DraftsOnly,
-    /// For any, after a look at what each contract needs. Whoever held one shared and now wanted it alone would wait for others
-    /// who want the same.
+    /// For all events. First checks which lock each contract needs, because upgrading a shared lock can deadlock with another
+    /// upgrade.
     General,
 }
 
 impl IngestProgress<'_> {
-    /// Notes a refusal. What shows that the books are wrong, or the store, is none: it stops the whole slice.
+    /// Records a rejection. Store errors and invariant violations are no rejections: they abort the whole batch.
     pub(super) fn refuse(&mut self, index: usize, error: UseCaseError) -> UseCaseResult<()> {
         if is_fatal(&error) {
             return Err(error);
@@ -123,29 +124,30 @@ impl IngestProgress<'_> {
         Ok(())
     }
 
-    /// Notes an event that was taken before.
+    /// Records that an event was recorded earlier, with its stored response.
     pub(super) fn repeat(&mut self, index: usize, answer: String) {
         self.outcomes[index] = Some(Ok(IngestOutcome::Replayed(answer)));
     }
 
-    /// Notes a repeat of an event of the same slice.
+    /// Records a duplicate of an event in the same batch.
     pub(super) fn mark_duplicate(&mut self, index: usize, first: usize) {
         self.duplicates.push((index, first));
     }
 }
 
 impl IngestBatch<'_> {
-    /// Takes the events: what becomes of each, in their order; `None` of one that the lane isn't for.
+    /// Records the events and returns the results in the same order. The result is `None` for an event that the path does not
+    /// handle.
     ///
     /// # Errors
-    /// The store's.
+    /// Returns [`UseCaseError::Store`] or [`UseCaseError::InvariantViolation`].
     pub(super) fn ingest(&self, tx: &mut dyn Tx, lane: IngestPath) -> UseCaseResult<Vec<Option<UseCaseResult<IngestOutcome>>>> {
         let names = NameLookup::read(tx, self.organization, self.events.iter().map(|reported| reported.event))?;
         let outcomes = self.events.iter().map(|_| None).collect();
         let mut progress = IngestProgress { outcomes, duplicates: Vec::new(), placed: Vec::new(), left: BTreeSet::new() };
         let resolved = self.fresh(tx, &names, &mut progress)?;
         let (mut books, matched, refused) = match lane {
-            // With the statement that finds them.
+            // The statement that finds the contracts also locks them.
             IngestPath::DraftsOnly => {
                 let (contracts, matched, refused) = self.match_events(tx, &resolved, Some(Lock::Shared))?;
                 let (mut books, off_drafts) = self.on_drafts(tx, contracts.into_values(), &matched)?;
@@ -175,8 +177,8 @@ impl IngestBatch<'_> {
         self.store(tx, &books, progress)
     }
 
-    /// Finds the contracts the events land on and holds them: shared where all that lands goes on drafts that are
-    /// there, exclusively where a document has to be opened or corrected, so that nothing moves until the commit.
+    /// Finds the contracts of the events and locks them. The lock is shared if all events go on existing drafts. It is
+    /// exclusive if a document has to be opened or corrected. Then nothing changes until the commit.
     fn hold<'n>(&self, tx: &mut dyn Tx, resolved: &[ResolvedEvent<'n>]) -> UseCaseResult<LockedBooks<'n>> {
         let organization = self.organization;
         let mut exclusive: BTreeSet<ContractRef> = BTreeSet::new();
@@ -194,7 +196,7 @@ impl IngestBatch<'_> {
             };
             let locks: Vec<(ContractKey, Lock)> = contracts.iter().map(lock_of).collect();
             tx.hold_contracts(&locks)?;
-            // Read now that nobody can change it: a contract may have been edited, a document issued.
+            // Load after locking: the contract may have been changed, or a document issued, in between.
             let agreements = tx.agreements(&locks.into_iter().map(|(key, _)| key).collect::<Vec<_>>())?;
             let is_same = |agreement: &ContractHeader| {
                 let found = contracts.get(&agreement.contract.contract_ref);
@@ -219,7 +221,7 @@ impl IngestBatch<'_> {
         Err(StoreError::Contended.into())
     }
 
-    /// Which periods the events are matched to, as things are.
+    /// Matches the events to the current periods of contracts.
     fn match_events<'n>(
         &self,
         tx: &mut dyn Tx,
@@ -247,7 +249,8 @@ impl IngestBatch<'_> {
             match match_event(facts, of_customer, &entities) {
                 Ok(found) => {
                     let contract_ref = found.contract.contract_ref;
-                    // In the order of arrival: of two at one instant, the later has the greater reference.
+                    // References are created in order of arrival, so that the later of two simultaneous events has the
+                    // greater reference.
                     let counted = CountedEvent {
                         event_ref: EventRef::from_uuid(self.services.ids.new_id()),
                         occurred_at: event.occurred_at,
@@ -267,8 +270,8 @@ impl IngestBatch<'_> {
         Ok((contracts, matched, refused))
     }
 
-    /// Books with the drafts that carry the usage of the events, and those of the contracts of which an event doesn't go on
-    /// one that is there.
+    /// Loads the books with the drafts that carry the usage of the events. Also returns the contracts with an event that does
+    /// not go on an existing draft.
     fn on_drafts(
         &self,
         tx: &mut dyn Tx,
@@ -290,7 +293,7 @@ impl IngestBatch<'_> {
         Ok((books, off_drafts))
     }
 
-    /// Holds the running totals of the events, and reads what else the lines of their periods are made of.
+    /// Locks the running totals of the events, and completes the totals where the lines of their periods need it.
     fn lock_totals(&self, tx: &mut dyn Tx, matched: &[MatchedEvent<'_>], books: &mut BooksByRef) -> UseCaseResult<()> {
         let keys: BTreeSet<(CustomerId, UsageKey)> =
             matched.iter().map(|matched| (matched.resolved.customer.id, matched.key.clone())).collect();
@@ -303,8 +306,8 @@ impl IngestBatch<'_> {
         Ok(())
     }
 
-    /// Puts events of one running total on documents: together where they only add to the usage of a draft, which
-    /// costs the same for any number of them; else one after the other.
+    /// Puts the events of one running total on documents. Events that only extend a draft are posted together, at the same
+    /// cost for any number of events. Others are posted one by one.
     fn post_group<'n>(
         &self,
         book: &mut ContractBook,
@@ -336,7 +339,7 @@ impl IngestBatch<'_> {
                         return Ok(());
                     }
                     Err(error) if is_fatal(&error) => return Err(error),
-                    // One of them is too much for the document; which, shows one by one.
+                    // The document cannot take all events together. Posting them one by one finds the events to reject.
                     Err(_) => may_share = false,
                 }
             }
@@ -348,7 +351,7 @@ impl IngestBatch<'_> {
         Ok(())
     }
 
-    /// Stores the events and the keys they were sent with.
+    /// Stores the events and their idempotency keys.
     fn store(
         &self,
         tx: &mut dyn Tx,
@@ -396,7 +399,7 @@ impl IngestBatch<'_> {
                 Some(Ok(IngestOutcome::Recorded(view))) => Ok(IngestOutcome::Replayed((self.events[first].answer)(view))),
                 _ => Err(UseCaseError::Conflict {
                     code: "repeats_refused_event",
-                    detail: "an event before it has the same idempotency key and was refused".to_owned(),
+                    detail: "an earlier event of the request has the same idempotency key and was rejected".to_owned(),
                 }),
             };
             outcomes[index] = Some(outcome);
@@ -439,7 +442,7 @@ fn is_fatal(error: &UseCaseError) -> bool {
     matches!(error, UseCaseError::Store(_) | UseCaseError::InvariantViolation(_))
 }
 
-/// Events of one running total each, in the order in which the first of each came.
+/// Groups events by running total, ordered by the first event of each group.
 fn grouped(matched: Vec<MatchedEvent<'_>>) -> Vec<Vec<MatchedEvent<'_>>> {
     let mut places: BTreeMap<UsageKey, usize> = BTreeMap::new();
     let mut groups: Vec<Vec<MatchedEvent<'_>>> = Vec::new();

@@ -1,4 +1,4 @@
-//! Events in pages, narrowed by what they are about.
+//! Lists events in pages, with filters.
 
 use billing_domain::access::Principal;
 use billing_domain::page::{Page, PageRequest};
@@ -10,18 +10,18 @@ use crate::catalog::narrow_to_customer;
 use crate::error::UseCaseResult;
 use crate::{Services, UseCase, allow};
 
-/// What events are narrowed to, as a caller says it.
+/// A filter of events with the references that a caller gives.
 #[derive(Clone, Debug, Default)]
 pub struct EventQuery {
-    /// This customer's.
+    /// Only events of this customer.
     pub customer_ref: Option<CustomerRef>,
-    /// The rest.
+    /// The other conditions.
     pub filter: EventFilter,
 }
 
 impl EventQuery {
-    /// The filter, with the customer and the contract that its references imply: that is what events are found by.
-    /// `None` when a reference names nothing, or two of them contradict each other.
+    /// Returns the filter with the customer and contract that its references imply, because events are found by these.
+    /// Returns `None` if a reference does not exist or two references contradict each other.
     pub(super) fn resolve(&self, tx: &mut dyn Tx, organization: OrganizationId) -> UseCaseResult<Option<EventFilter>> {
         let mut filter = self.filter.clone();
         if !narrow_to_customer(tx, organization, self.customer_ref.as_ref(), &mut filter.customer_id)? {
@@ -45,10 +45,11 @@ impl EventQuery {
     }
 }
 
-/// A page of events that aren't deleted, ordered by `by`, then reference; a reference that names nothing finds nothing.
+/// Returns a page of events that are not deleted, ordered by `by` and reference. The page is empty if a reference does not
+/// exist.
 ///
 /// # Errors
-/// [`UseCaseError::Store`](crate::error::UseCaseError::Store).
+/// Returns [`UseCaseError::Store`](crate::error::UseCaseError::Store) if the events cannot be read.
 pub fn list_events(
     services: &Services,
     principal: &Principal,
@@ -64,7 +65,8 @@ pub fn list_events(
     })
 }
 
-/// How many events pass a filter: running totals tell it without a look at the events, unless it asks for what they don't tell apart.
+/// Returns the number of events that match a filter. Uses the running totals where possible and counts events only if the
+/// filter needs it.
 fn count(tx: &mut dyn Tx, organization: OrganizationId, filter: &EventFilter) -> UseCaseResult<u64> {
     Ok(match filter {
         EventFilter { customer_id, contract_ref, usage_product_ref, document_ref: None, from: None, to: None } => {

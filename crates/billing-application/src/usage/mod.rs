@@ -1,4 +1,4 @@
-//! Usage: taking events, changing them, and reading them back.
+//! Records, changes and reads usage events.
 
 mod batch;
 mod change;

@@ -1,4 +1,4 @@
-//! Whom and what events name, each looked up once for all of them.
+//! Looks up the customers and usage products that events name, once for all events.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use billing_domain::violation::Violations;
 
 use crate::error::{ResourceKind, UseCaseResult, unknown_reference};
 
-/// Customers and usage products by what events call them.
+/// Customers and usage products by the references and names in events.
 pub(super) struct NameLookup {
     customers: BTreeMap<CustomerRef, Customer>,
     customers_by_name: BTreeMap<OneLine, Vec<Customer>>,
@@ -21,7 +21,7 @@ pub(super) struct NameLookup {
 }
 
 impl NameLookup {
-    /// Reads everything that events name.
+    /// Loads all customers and usage products that the events name.
     pub(super) fn read<'e>(
         tx: &mut dyn Tx,
         organization: OrganizationId,
@@ -58,10 +58,10 @@ impl NameLookup {
         Ok(names)
     }
 
-    /// The customer an event names.
+    /// Returns the customer that an event names.
     ///
     /// # Errors
-    /// A reference of nobody, or a name of nobody or of several.
+    /// Returns a violation if the reference does not exist, or if no customer or more than one has the name.
     pub(super) fn customer_of(&self, event: &NewUsageEvent) -> Result<&Customer, Violations> {
         match &event.customer {
             NamedCustomer::Ref(customer_ref) => one_of("customer_ref", ResourceKind::Customer, self.customers.get(customer_ref)),
@@ -71,10 +71,10 @@ impl NameLookup {
         }
     }
 
-    /// The usage product an event names.
+    /// Returns the usage product that an event names.
     ///
     /// # Errors
-    /// A reference of nothing, or a name of nothing or of several.
+    /// Returns a violation if the reference does not exist, or if no usage product or more than one has the name.
     pub(super) fn product_of(&self, event: &NewUsageEvent) -> Result<&UsageProduct, Violations> {
         match &event.usage_product {
             NamedUsageProduct::Ref(product_ref) => {
@@ -92,7 +92,7 @@ fn one_of<'n, T: 'n>(path: &str, thing: ResourceKind, found: impl IntoIterator<I
     match (found.next(), found.next()) {
         (Some(only), None) => Ok(only),
         (Some(_), Some(_)) => {
-            let detail = format!("is the name of several {}s: give the reference instead", thing.word());
+            let detail = format!("is the name of several {}s: use the reference instead", thing.word());
             Err(Violations::one(&[path], "ambiguous_name", detail))
         }
         (None, _) => Err(unknown_reference(&[path], thing)),

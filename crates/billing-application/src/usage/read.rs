@@ -1,4 +1,4 @@
-//! Reading events back, with the documents they are on, and their history.
+//! Reads events with their documents and history.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -19,49 +19,49 @@ use crate::book_repository::{corrupt, distinct};
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// An event with the names a person reads.
+/// An event with display names and its documents.
 #[derive(Clone, Debug)]
 pub struct EventView {
     /// The event.
     pub event: UsageEvent,
-    /// Who used.
+    /// The customer's reference.
     pub customer_ref: CustomerRef,
-    /// Their name.
+    /// The customer's name.
     pub customer_name: OneLine,
     /// The usage product's name.
     pub usage_product_name: OneLine,
-    /// The numbers of all documents of its present service period that carry it, in order; the last is the one its
-    /// latest change stands on.
+    /// The numbers of all documents that carry the event in its current service period, in order. The last document carries
+    /// the latest change.
     pub document_numbers: DocumentNumbers,
-    /// That document's state.
+    /// The state of the last of these documents.
     pub document_state: DocumentState,
-    /// That document's currency.
+    /// The currency of the last of these documents.
     pub currency: Currency,
-    /// The period's invoice, where the event has a document of its own (billing rules 3).
+    /// The period's invoice, if the event has a child document (billing rules 3).
     pub parent: Option<(DocumentRef, DocumentNumber)>,
 }
 
 /// One revision of an event.
 #[derive(Clone, Debug)]
 pub struct EventRevision {
-    /// The event as it was then.
+    /// The event as of this revision.
     pub event: UsageEvent,
-    /// When.
+    /// When the revision was made.
     pub changed_at: Timestamp,
-    /// Who.
+    /// Who made the revision.
     pub changed_by: Actor,
-    /// What.
+    /// The action that made the revision.
     pub action: EventAction,
-    /// The customer.
+    /// The customer's reference.
     pub customer_ref: CustomerRef,
-    /// The number of the document this change stands on.
+    /// The number of the document that carries this change.
     pub document_number: DocumentNumber,
 }
 
-/// Reads an event.
+/// Returns an event.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`], for a deleted event too.
+/// Returns [`UseCaseError::Unknown`] if the event does not exist or is deleted.
 pub fn get_event(services: &Services, principal: &Principal, event_ref: EventRef) -> UseCaseResult<EventView> {
     let organization = allow(principal, UseCase::GetEvent)?;
     transact(&*services.store, Access::Read, |tx| {
@@ -70,10 +70,10 @@ pub fn get_event(services: &Services, principal: &Principal, event_ref: EventRef
     })
 }
 
-/// Every revision of an event, oldest first; of a deleted one, too.
+/// Returns every revision of an event, oldest first. Deleted events have a history too.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`].
+/// Returns [`UseCaseError::Unknown`] if the event does not exist.
 pub fn event_history(services: &Services, principal: &Principal, event_ref: EventRef) -> UseCaseResult<Vec<EventRevision>> {
     let organization = allow(principal, UseCase::GetEventHistory)?;
     transact(&*services.store, Access::Read, |tx| {
@@ -99,8 +99,8 @@ pub fn event_history(services: &Services, principal: &Principal, event_ref: Even
     })
 }
 
-/// Puts the names to events, in their order, of which books may hold what is around them; what isn't there is read once for
-/// all.
+/// Returns the views of events, in the same order. Takes related rows from the books where possible, and reads the others
+/// once for all events.
 pub(super) fn view_events(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -112,23 +112,23 @@ pub(super) fn view_events(
     events.into_iter().map(|event| around.view(event)).collect()
 }
 
-/// The only one of some views.
+/// Returns the only view of a list.
 pub(super) fn only(views: Vec<EventView>) -> UseCaseResult<EventView> {
     views.into_iter().next().ok_or(UseCaseError::InvariantViolation("an event without a view"))
 }
 
-/// What events name.
+/// The rows that events refer to.
 pub(super) struct EventReferences {
     customers: HashMap<CustomerId, Customer>,
     usage_products: HashMap<UsageProductRef, UsageProduct>,
-    /// The revisions before those of the events.
+    /// The superseded revisions of the events.
     earlier: HashMap<EventRef, Vec<UsageEvent>>,
-    /// The documents that events and revisions stand on, and those above them.
+    /// The documents that carry events and revisions, and their ancestors.
     documents: HashMap<DocumentRef, BookDocument>,
 }
 
 impl EventReferences {
-    /// What books know.
+    /// Returns the references that books already contain.
     pub(super) fn of_books<'b>(books: impl IntoIterator<Item = &'b ContractBook>) -> Self {
         let mut around = Self {
             customers: HashMap::new(),
@@ -143,13 +143,13 @@ impl EventReferences {
         around
     }
 
-    /// With usage products.
+    /// Adds usage products.
     pub(super) fn with_products<'p>(mut self, products: impl IntoIterator<Item = &'p UsageProduct>) -> Self {
         self.usage_products.extend(products.into_iter().map(|product| (product.usage_product_ref.clone(), product.clone())));
         self
     }
 
-    /// Reads what of events isn't known.
+    /// Loads the rows that the events need and that are missing.
     fn read(&mut self, tx: &mut dyn Tx, organization: OrganizationId, events: &[UsageEvent]) -> UseCaseResult<()> {
         let named = distinct(events.iter().map(|event| event.customer_id));
         let unknown: Vec<CustomerId> = named.iter().filter(|customer| !self.customers.contains_key(customer)).copied().collect();
@@ -179,12 +179,12 @@ impl EventReferences {
         Ok(())
     }
 
-    /// A document that events stand on.
+    /// Returns a document that carries events.
     pub(super) fn document(&self, document_ref: DocumentRef) -> UseCaseResult<&BookDocument> {
         self.documents.get(&document_ref).ok_or_else(|| not_there(document_ref))
     }
 
-    /// An event with its names.
+    /// Returns the view of an event.
     pub(super) fn view(&self, event: UsageEvent) -> UseCaseResult<EventView> {
         let customer = self.customers.get(&event.customer_id);
         let customer = customer.ok_or_else(|| corrupt("an event", &event.event_ref, "has no customer"))?;
@@ -197,7 +197,7 @@ impl EventReferences {
                 && earlier.placement.contract_ref == event.placement.contract_ref
                 && earlier.placement.product_no == event.placement.product_no;
             let carrier = self.document(earlier.placement.document_ref)?;
-            // What stood on a void document another one has taken over.
+            // Another document has taken over the events of a void one.
             if same_period && !carrier.status.is_void() {
                 carriers.push(carrier.head.number.clone());
             }
@@ -217,7 +217,7 @@ impl EventReferences {
     }
 }
 
-/// The period's invoice above a document of an event due upon usage.
+/// Returns the period's invoice above the child document of an event due upon usage.
 fn invoice_above(
     documents: &HashMap<DocumentRef, BookDocument>,
     of: &BookDocument,
@@ -229,7 +229,7 @@ fn invoice_above(
     Ok(above.map(|above| (above.head.document_ref, above.head.number.clone())))
 }
 
-/// The document above one that isn't the period's own, where events have documents of their own (billing rules 3).
+/// Returns the parent of a document that is not the period's own, where events have child documents (billing rules 3).
 fn parent_to_show(document: &BookDocument) -> Option<DocumentRef> {
     let is_shown = document.head.net_terms == NetTerms::DueUponUsage && !matches!(document.head.purpose, Purpose::Regular(_));
     document.head.parent.filter(|_| is_shown)

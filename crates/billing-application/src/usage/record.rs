@@ -1,6 +1,6 @@
-//! Taking usage events: each is put on its document in the transaction that stores it (billing rules 4).
+//! Records usage events. Each event is put on its document in the transaction that stores it (billing rules 4).
 //!
-//! One event, a batch and a group of waiting requests are the same code: a slice.
+//! Single events, batches and groups of queued requests share the code in `ingest`.
 
 use billing_domain::access::Principal;
 use billing_domain::event_input::{Atomicity, NewUsageEvent};
@@ -11,17 +11,17 @@ use super::read::EventView;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// Makes no answer: for events without a key, which have no repeats.
+/// Builds an empty response, for events without a key, which have no duplicates.
 pub const NO_ANSWER: fn(&EventView) -> String = |_| String::new();
 
-/// Takes events. The outer result is the whole call's: when it is `Ok`, what was taken is durable.
+/// Records events. If the outer result is `Ok`, the recorded events are durable.
 ///
-/// Events with a key are taken once, whatever contract or product changes later; `answer` makes the answer that repeats
-/// get, in the transaction that stores it.
+/// Events with an idempotency key are recorded once, even if contracts or products change later. `answer` builds the response
+/// for duplicates, in the transaction that stores it.
 ///
 /// # Errors
-/// [`UseCaseError::Store`] for the call, and [`UseCaseError::EventsRefused`] where [`Atomicity::Atomic`] was asked for;
-/// for each event what refuses it.
+/// Returns [`UseCaseError::Store`] if the transaction fails. Returns [`UseCaseError::EventsRefused`] if any event is rejected
+/// and [`Atomicity::Atomic`] is set. Otherwise, each rejected event has an error of its own.
 pub fn record_usage(
     services: &Services,
     principal: &Principal,
@@ -32,11 +32,11 @@ pub fn record_usage(
     record(services, principal, events, (neighbours, CommitMode::Stored), answer)
 }
 
-/// Looks at what a slice did, in its transaction.
+/// A callback that inspects the results of a batch inside its transaction.
 pub(super) type OutcomeInspector<'l> = dyn FnMut(&mut dyn Tx, &[UseCaseResult<IngestOutcome>]) -> UseCaseResult<()> + 'l;
 
-/// What [`record_usage`] would answer; stores nothing. Documents that it would open have no meaning beyond the answer and what
-/// `look` sees of them.
+/// Returns what [`record_usage`] would return, and stores nothing. References of documents that it would open are valid only
+/// inside `look`.
 pub(super) fn dry_run_usage(
     services: &Services,
     principal: &Principal,
@@ -68,7 +68,7 @@ fn record(
             return Err(IngestAbort::Failed(UseCaseError::EventsRefused(refused.collect())));
         }
         match &mut outcome {
-            // With nothing taken there is nothing to commit, and what was only prepared goes too.
+            // If no event was recorded, the rollback also removes rows that were only prepared.
             CommitMode::Stored if results.iter().any(Result::is_ok) => Ok(results),
             CommitMode::Stored => Err(IngestAbort::Undone(results)),
             CommitMode::Undone(look) => {
@@ -87,10 +87,10 @@ fn record(
     Err(UseCaseError::InvariantViolation("events for which there is no lane"))
 }
 
-/// Takes one event.
+/// Records one event.
 ///
 /// # Errors
-/// What refuses it, or the store's.
+/// Returns the error that rejects the event, or [`UseCaseError::Store`].
 pub fn record_event(
     services: &Services,
     principal: &Principal,
@@ -101,14 +101,14 @@ pub fn record_event(
     results.pop().unwrap_or(Err(UseCaseError::InvariantViolation("an event without an outcome")))
 }
 
-/// What becomes of what was taken.
+/// Whether the transaction is committed.
 enum CommitMode<'o, 'l> {
     Stored,
-    /// Once it was looked at.
+    /// Rolled back after the inspection.
     Undone(&'o mut OutcomeInspector<'l>),
 }
 
-/// Why the transaction of a slice isn't committed.
+/// The reason why the transaction of a batch is rolled back.
 enum IngestAbort {
     OtherLane,
     Undone(Vec<UseCaseResult<IngestOutcome>>),

@@ -1,6 +1,8 @@
-//! Usage that was refused: counted in memory, off the way of the usage that is taken, and written once in a while.
+//! Counts rejected usage events. The counts are held in memory, apart from the write path of accepted events, and are saved
+//! periodically.
 //!
-//! What isn't written when the process dies is lost: it changed nothing, and whoever sent it was told.
+//! Counts that are not saved when the process ends are lost. This is acceptable because rejected events change nothing, and
+//! their senders received an error.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,38 +18,38 @@ use crate::basics::DAY_SECONDS;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// As many different things are told apart between two writes; the rest are counted together for each organization and day.
+/// The maximum number of distinct counts between two saves. Beyond it, counts are combined by organization and day.
 const MAX_KEYS: usize = 10_000;
-/// Counts written in one transaction: the writer of usage doesn't wait long.
+/// The number of counts saved in one transaction. The limit keeps the usage writer from waiting long.
 const COUNTS_PER_TRANSACTION: usize = 200;
 
-/// An event that was refused, as it was sent and answered.
+/// A rejected event with the error returned for it.
 #[derive(Clone, Debug)]
 pub struct RefusedEvent<'a> {
-    /// Whose API it was sent to.
+    /// The organization that received the event.
     pub organization: OrganizationId,
-    /// Why.
+    /// The error code.
     pub code: &'a str,
-    /// The customer, as it was told.
+    /// The customer reference as sent.
     pub customer_ref: &'a str,
-    /// The usage product, as it was told.
+    /// The usage product reference as sent.
     pub usage_product_ref: &'a str,
-    /// The event.
+    /// The event as sent.
     pub event: &'a str,
-    /// Which field was wrong first.
+    /// A pointer to the first invalid field.
     pub pointer: Option<&'a str>,
-    /// What was wrong.
+    /// The error message.
     pub detail: &'a str,
-    /// Which request brought it.
+    /// The request that contained the event.
     pub request_id: Option<RequestId>,
 }
 
-/// What a server has counted and not written yet.
+/// The counts of a server that are not saved yet.
 #[derive(Debug, Default)]
 pub struct RefusedUsageCounts(Mutex<BTreeMap<RefusedKey, RefusedCount>>);
 
 impl RefusedUsageCounts {
-    /// Counts an event that was refused just now.
+    /// Counts an event that was just rejected.
     pub fn count(&self, services: &Services<'_>, refused: RefusedEvent<'_>) {
         let RefusedEvent { organization, code, customer_ref, usage_product_ref, event, pointer, detail, request_id } = refused;
         let now = services.now();
@@ -56,12 +58,12 @@ impl RefusedUsageCounts {
         add(&mut self.kept(), key, count);
     }
 
-    /// Writes what was counted; what can't be written now is kept for the next time.
+    /// Saves the counts. Counts that cannot be saved remain for the next call.
     ///
     /// # Errors
-    /// [`UseCaseError::Store`].
+    /// Returns [`UseCaseError::Store`] if a transaction fails.
     pub fn write(&self, services: &Services<'_>) -> UseCaseResult<()> {
-        // In one order, so that servers that write the same rows don't wait for each other.
+        // All servers save in the same order, so that saves of the same rows do not deadlock.
         let mut counts: Vec<(RefusedKey, RefusedCount)> = std::mem::take(&mut *self.kept()).into_iter().collect();
         while !counts.is_empty() {
             let rest = counts.split_off(counts.len().min(COUNTS_PER_TRANSACTION));
@@ -89,19 +91,19 @@ fn add(kept: &mut BTreeMap<RefusedKey, RefusedCount>, key: RefusedKey, count: Re
     }
 }
 
-/// Forgets what was counted more than 90 days ago, in every organization; answers how many counts there were.
+/// Deletes the counts of more than 90 days ago, in every organization. Returns the number of deleted counts.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the counts cannot be deleted.
 pub fn forget_old_refused_usage(services: &Services<'_>) -> UseCaseResult<u64> {
     let oldest = TimeZone::UTC.service_date(services.now().plus_seconds(-REFUSED_KEPT_DAYS * DAY_SECONDS));
     transact(&*services.store, Access::Write, |tx| Ok(tx.purge_refused_usage(oldest)?))
 }
 
-/// A page of the organization's counts, the newest day first, then by code, customer and usage product.
+/// Returns a page of the organization's counts, newest day first, then by code, customer and usage product.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the counts cannot be read.
 pub fn list_refused_usage(
     services: &Services,
     principal: &Principal,

@@ -1,4 +1,4 @@
-//! The usage report: its columns first, then its rows, from one view of the store.
+//! The usage report: first its columns, then its rows, from one snapshot of the database.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -14,44 +14,44 @@ use super::list::EventQuery;
 use crate::error::{ResourceKind, UseCaseError};
 use crate::{Services, UseCase, allow};
 
-/// Events that are looked at between two questions whether the report is still wanted.
+/// The number of events read between two checks that the report is still wanted.
 const ASK_EVERY: u64 = 1_000;
 
-/// What a report is of.
+/// The events that a report contains.
 #[derive(Clone, Debug)]
 pub enum ReportOf {
-    /// No event: what a reference that can't exist finds.
+    /// No events, for a reference that cannot exist.
     Nothing,
-    /// Events that pass a query, as they are now. A reference that names nothing finds nothing.
+    /// Events that match a query, in their current revision. A reference that does not exist matches nothing.
     Events(EventQuery),
-    /// What a document bills: the events that stand on it; of an issued one, as they were when it was issued.
+    /// The events that a document bills. For an issued document, the events as of its issue.
     Document(DocumentRef),
 }
 
-/// Takes a report, one row after the other.
+/// A receiver of a report, row by row.
 pub trait ReportSink {
-    /// Whether anybody still waits for the report.
+    /// Returns whether the receiver still wants the report.
     fn is_wanted(&self) -> bool;
-    /// Takes the columns, before all rows.
+    /// Receives the columns, before all rows.
     ///
     /// # Errors
-    /// When it can take no more.
+    /// Returns any error of the receiver's output.
     fn start(&mut self, columns: ReportColumns) -> io::Result<()>;
-    /// Takes a row.
+    /// Receives a row.
     ///
     /// # Errors
-    /// When it can take no more.
+    /// Returns any error of the receiver's output.
     fn row(&mut self, event: &ReportedEvent) -> io::Result<()>;
 }
 
-/// Why a report ended before its end.
+/// The reason why a report is incomplete.
 #[derive(Debug, Error)]
 pub enum ReportError {
-    /// It can't be made.
+    /// Reading the events failed.
     #[error(transparent)]
     UseCase(#[from] UseCaseError),
-    /// It can't be handed over.
-    #[error("the report can't be handed over: {0}")]
+    /// Writing to the receiver failed.
+    #[error("cannot send the report: {0}")]
     Sink(#[from] io::Error),
 }
 
@@ -61,12 +61,16 @@ impl From<StoreError> for ReportError {
     }
 }
 
-/// Makes a report: collects the columns, then hands over the rows by timestamp, then reference. The memory it takes
-/// doesn't grow with the number of events.
+/// Creates a report: first collects the columns, then passes on the rows, ordered by timestamp and reference. Memory use does
+/// not grow with the number of events.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`] document, [`UseCaseError::TooMuch`] for more columns than a report has, both before
-/// anything is handed over; [`ReportError::Sink`].
+/// Returns one of these errors:
+/// - [`UseCaseError::Unknown`] if the document does not exist.
+/// - [`UseCaseError::TooMuch`] if there are more columns than a report supports.
+/// - [`ReportError::Sink`] if the receiver fails.
+///
+/// The first two are returned before any output is written.
 pub fn report_usage(
     services: &Services,
     principal: &Principal,
@@ -77,7 +81,7 @@ pub fn report_usage(
     let mut handed_over = false;
     transact(&*services.store, Access::Read, |tx| {
         if handed_over {
-            // What was handed over can't be taken back.
+            // The output that was already written cannot be undone, so the transaction cannot be retried.
             return Err(StoreError::Contended.into());
         }
         let scope = match of {
@@ -103,7 +107,7 @@ pub fn report_usage(
 fn of_document(document: &Document) -> EventScope {
     let DocumentHead { customer_id, contract_ref, document_ref, .. } = document.head;
     if matches!(document.lifecycle, Lifecycle::Void(_)) {
-        // It bills nothing any more; what still stands on it waits for the one that replaces it.
+        // A void document bills nothing. The events still placed on it wait for its replacement.
         let (document_ref, contract_ref) = (Some(document_ref), Some(contract_ref));
         return EventScope::Now(EventFilter {
             customer_id: Some(customer_id),
@@ -136,7 +140,7 @@ fn columns(
 }
 
 fn too_many_columns(error: TooManyKeys) -> UseCaseError {
-    let detail = format!("{error}; ask for a shorter time from and to, or for one customer or usage product");
+    let detail = format!("{error}: choose a shorter range from `from` to `to`, or one customer or usage product");
     UseCaseError::TooMuch { code: "too_many_columns", detail }
 }
 

@@ -1,4 +1,4 @@
-//! Usage summed up by hour, day or month.
+//! Summaries of usage by hour, day or month.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -15,16 +15,16 @@ use crate::book_repository::corrupt;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// The usage of an interval.
+/// The usage of one interval.
 #[derive(Clone, Debug)]
 pub struct SummaryLine {
-    /// The interval's first instant.
+    /// The first instant of the interval.
     pub from: Timestamp,
-    /// The first instant after it.
+    /// The first instant after the interval.
     pub to: Timestamp,
-    /// What was used; `None` when usage products aren't told apart.
+    /// The usage product, or `None` if the summary is not grouped by product.
     pub usage_product_ref: Option<UsageProductRef>,
-    /// Who used; `None` when customers aren't told apart.
+    /// The customer, or `None` if the summary is not grouped by customer.
     pub customer_ref: Option<CustomerRef>,
     /// The sum of the quantities.
     pub quantity: QuantitySum,
@@ -32,10 +32,13 @@ pub struct SummaryLine {
     pub events: u64,
 }
 
-/// Sums up the usage that passes a query, by interval of a time zone, usage product and customer; intervals without events are left out.
+/// Summarizes the usage that matches a query, by interval in a time zone, usage product and customer. Omits intervals without
+/// events.
 ///
 /// # Errors
-/// [`UseCaseError::TooMuch`] for more rows than a summary has, [`UseCaseError::AmountOutOfRange`].
+/// Returns one of these errors:
+/// - [`UseCaseError::TooMuch`] if there are more rows than a summary supports.
+/// - [`UseCaseError::AmountOutOfRange`] if a sum is too large.
 pub fn summarize_usage(
     services: &Services,
     principal: &Principal,
@@ -69,7 +72,7 @@ fn refusal(error: SummaryError) -> UseCaseError {
     match error {
         SummaryError::TooManyRows => UseCaseError::TooMuch {
             code: "too_many_rows",
-            detail: format!("{error}; choose a longer interval, fewer groups, or a shorter time from and to"),
+            detail: format!("{error}: choose a longer interval, fewer groups, or a shorter range from `from` to `to`"),
         },
         SummaryError::OutOfRange(error) => UseCaseError::AmountOutOfRange(error),
     }

@@ -1,8 +1,8 @@
-//! Imports as they are told afterwards, and undoing them: the events that an import made and that still count are deleted, as others
-//! are, and the keys they were sent with are forgotten, so that the file can be imported again and counts again.
+//! Lists imports and undoes them. Undoing an import deletes the events that it created and that still count. It also deletes
+//! their idempotency keys, so that the file can be imported again.
 //!
-//! An import may be millions of events. They are deleted some hundred in a transaction, which notes that in the same transaction: what is
-//! broken off goes on where it was, and what is asked for again is done once.
+//! An import may contain millions of events. Each transaction deletes at most [`UNDONE_PER_TRANSACTION`] events and records
+//! its progress. An interrupted undo therefore continues where it stopped, and repeated requests delete each event once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,17 +20,17 @@ use crate::basics::DAY_SECONDS;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
-/// The most events that are deleted in a transaction: nobody waits long for what it holds.
+/// The maximum number of events deleted in one transaction. The limit keeps locks short.
 pub const UNDONE_PER_TRANSACTION: usize = 250;
-/// The most events that couldn't be deleted before undoing stops.
+/// The number of events that cannot be deleted after which an undo stops.
 const MAX_REFUSED: usize = 1_000;
-/// Imports forgotten in one transaction.
+/// The number of old imports deleted in one transaction.
 const PURGED_PER_TRANSACTION: u32 = 100;
 
-/// A page of the organization's imports, the newest first.
+/// Returns a page of the organization's imports, newest first.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the imports cannot be read.
 pub fn list_imports(
     services: &Services,
     principal: &Principal,
@@ -41,19 +41,19 @@ pub fn list_imports(
     transact(&*services.store, Access::Read, |tx| Ok(tx.imports(organization, filter, page)?))
 }
 
-/// An import, and how many events undoing it would have to look at.
+/// An import with the number of events that remain to be undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportView {
     /// The import.
     pub import: ImportRecord,
-    /// Events that it made and that undoing it hasn't dealt with.
+    /// The number of created events that no undo has processed yet.
     pub left: u64,
 }
 
-/// An import.
+/// Returns an import.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`], of one that is kept no longer, too.
+/// Returns [`UseCaseError::Unknown`] if the import does not exist, or was purged.
 pub fn get_import(services: &Services, principal: &Principal, import_ref: ImportRef) -> UseCaseResult<ImportView> {
     let organization = allow(principal, UseCase::GetImport)?;
     transact(&*services.store, Access::Read, |tx| view(tx, organization, import_ref))
@@ -64,47 +64,48 @@ fn view(tx: &mut dyn Tx, organization: OrganizationId, import_ref: ImportRef) ->
     Ok(ImportView { import, left: tx.count_imported_events(organization, import_ref)? })
 }
 
-/// What a request to undo an import did.
+/// The result of a request to undo an import.
 #[derive(Debug)]
 pub struct UndoResult {
-    /// The import as it is now.
+    /// The import after the request.
     pub view: ImportView,
-    /// Events that it deleted.
+    /// The number of events deleted by the request.
     pub deleted: u64,
-    /// Events that were deleted before.
+    /// Events that were already deleted.
     pub already_deleted: Vec<EventRef>,
-    /// Events that couldn't be deleted, and why. They still count.
+    /// Events that could not be deleted, with the errors. They still count.
     pub refused: Vec<(EventRef, UseCaseError)>,
 }
 
-/// What one transaction is to undo.
+/// The work of one transaction of an undo.
 #[derive(Clone, Debug)]
 pub struct UndoStep {
     principal: Principal,
     organization: OrganizationId,
     import_ref: ImportRef,
-    /// The part that came last of which nothing can be deleted.
+    /// The last part of the import in which no event is left to delete.
     after: Option<ImportPartRef>,
-    /// Events that couldn't be deleted before.
+    /// Events that earlier steps could not delete.
     refused: BTreeSet<EventRef>,
 }
 
-/// What one transaction undid.
+/// The result of one transaction of an undo.
 #[derive(Debug, Default)]
 pub struct UndoneStep {
     deleted: u64,
     already_deleted: Vec<EventRef>,
     refused: Vec<(EventRef, UseCaseError)>,
-    /// The part it looked at, where nothing of that can be deleted any more.
+    /// The processed part, if no event in it is left to delete.
     passed: Option<ImportPartRef>,
     is_last: bool,
 }
 
-/// Deletes the events that an import made and that still count, as far as there is time for it: a repeat goes on. `take_turn` carries a
-/// step out when its turn has come.
+/// Deletes the events of an import that still count, while `may_go_on` returns true. A repeated request continues.
+/// `take_turn` executes a step when its turn comes.
 ///
 /// # Errors
-/// [`UseCaseError::Unknown`]; what keeps the first step from being carried out. What a later one did not do is left.
+/// Returns [`UseCaseError::Unknown`] if the import does not exist, or any error of the first step. An error of a later step
+/// ends the undo early and is only logged, except within an outer transaction.
 pub fn undo_import(
     services: &Services,
     principal: &Principal,
@@ -158,7 +159,7 @@ impl UndoStep {
     /// Deletes some events in one transaction.
     ///
     /// # Errors
-    /// [`UseCaseError::Unknown`]; the store's.
+    /// Returns [`UseCaseError::Unknown`] if the import does not exist, or [`UseCaseError::Store`] if the transaction fails.
     pub fn carry_out(&self, services: &Services) -> UseCaseResult<UndoneStep> {
         transact(&*services.store, Access::Write, |tx| self.decide(services, tx))
     }
@@ -166,7 +167,7 @@ impl UndoStep {
     fn decide(&self, services: &Services, tx: &mut dyn Tx) -> UseCaseResult<UndoneStep> {
         let Self { principal, organization, import_ref, after, refused } = self;
         let (organization, import_ref, now) = (*organization, *import_ref, services.now());
-        // Whoever else undoes it waits here.
+        // A concurrent undo of the same import waits for this lock.
         let import = tx.hold_import(organization, import_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Import))?;
         let author = AuditContext::of(principal).author;
         let begun = ImportUndo { author, begun_at: now, ended_at: None, deleted: 0, already_deleted: 0 };
@@ -200,7 +201,7 @@ impl UndoStep {
                     step.refused.push((*event_ref, refusal));
                     continue;
                 }
-                // For a transaction after this one.
+                // Deferred to a later transaction.
                 None => continue,
             }
             let owner =
@@ -213,17 +214,17 @@ impl UndoStep {
             undone.deleted += step.deleted;
             undone.already_deleted += step.already_deleted.len() as u64;
         }
-        // More may have been recorded since it was undone.
+        // The import may have recorded more events since an earlier undo ended.
         undone.ended_at = None;
         tx.put_import(organization, &ImportRecord { undone: Some(undone), ..import })?;
         Ok(step)
     }
 }
 
-/// Forgets the imports that began more than 400 days ago, in every organization; answers how many there were.
+/// Deletes the records of imports that began more than 400 days ago, in every organization. Returns their number.
 ///
 /// # Errors
-/// [`UseCaseError::Store`].
+/// Returns [`UseCaseError::Store`] if the records cannot be deleted.
 pub fn forget_old_imports(services: &Services) -> UseCaseResult<u64> {
     let oldest = services.now().plus_seconds(-IMPORTS_KEPT_DAYS * DAY_SECONDS);
     let mut forgotten = 0;

@@ -391,7 +391,7 @@ pub fn check_products(products: &[ContractProduct], named: impl Fn(ProductNo) ->
             found.add(
                 &["products", &index, "product_pricing_ref"],
                 "duplicate_product",
-                "must not be in the contract twice over the same days, ended products included",
+                "must not occur twice in the contract on the same days, including ended products",
             );
         }
     }

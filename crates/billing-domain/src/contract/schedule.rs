@@ -146,7 +146,7 @@ impl BillingSchedule {
         let (first, end) = (self.range.start(), self.range.end());
         match self.issue_day.filter(|day| *day < first || *day > end) {
             None => Ok(()),
-            Some(_) => Err(Violations::one(&["issue_day"], "out_of_range", format!("must lie between {first} and {end}"))),
+            Some(_) => Err(Violations::one(&["issue_day"], "out_of_range", format!("must be from {first} to {end}"))),
         }
     }
 

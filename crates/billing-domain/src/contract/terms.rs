@@ -59,7 +59,7 @@ impl Quantities {
         for (i, pair) in steps.windows(2).enumerate() {
             if pair[1].from <= pair[0].from {
                 let index = (i + 1).to_string();
-                found.add(&[&index, "from"], "out_of_range", "must be later than the step before");
+                found.add(&[&index, "from"], "out_of_range", "must be later than the previous step");
             }
         }
         found.or(Self(steps))
@@ -378,7 +378,7 @@ impl SelectedLineItem {
                     ("maximum_amount", given.maximum_amount.is_set()),
                 ];
                 for (field, _) in of_usage.into_iter().filter(|(_, is_set)| *is_set) {
-                    found.add(&[field], "not_allowed", "must be left out, because the line item is FIXED");
+                    found.add(&[field], "not_allowed", "must be omitted, because the line item is FIXED");
                 }
             }
             SelectedCharge::Usage(metered) => {
@@ -397,7 +397,7 @@ impl SelectedLineItem {
                 given.minimum_amount.put_optional(&mut charge.minimum_amount, now.and_then(|now| now.minimum_amount));
                 given.maximum_amount.put_optional(&mut charge.maximum_amount, now.and_then(|now| now.maximum_amount));
                 if given.quantities.is_some() {
-                    found.add(&["quantities"], "not_allowed", "must be left out, because the line item is priced by usage");
+                    found.add(&["quantities"], "not_allowed", "must be omitted, because the line item is priced by usage");
                 }
             }
         }

@@ -111,7 +111,7 @@ pub fn cancel(
         // A completed contract can still be shortened to an earlier day.
         ContractState::Completed if is_retroactive => {}
         ContractState::Completed | ContractState::Cancelled => {
-            return Err(Refusal::conflict("contract_over", "the contract is cancelled or over already"));
+            return Err(Refusal::conflict("contract_over", "the contract is already canceled or over"));
         }
     }
     let amendment = with_situation(book, now, |situation| cancelled(&book.contract, last_day, now, situation))?;
@@ -144,7 +144,7 @@ pub fn resume(
 ) -> Result<(), Refusal> {
     let is_cancelling = book.state(now) == ContractState::Cancelling;
     if !is_cancelling {
-        let detail = "only a cancelled contract whose last day isn't over can be resumed";
+        let detail = "only a canceled contract can be resumed, until its last day is over";
         return Err(Refusal::conflict("contract_over", detail));
     }
     let amendment = resumed(&book.contract);
@@ -170,7 +170,7 @@ fn refuse_over(book: &ContractBook, now: Timestamp) -> Result<(), Refusal> {
     match book.state(now) {
         ContractState::Pending | ContractState::Active | ContractState::Completed => Ok(()),
         ContractState::Cancelling | ContractState::Cancelled => {
-            Err(Refusal::conflict("contract_over", "a contract that is cancelled can't be edited: resume it, or make another"))
+            Err(Refusal::conflict("contract_over", "a canceled contract cannot be edited: resume it, or create another contract"))
         }
     }
 }
@@ -240,10 +240,10 @@ fn refuse_too_many(
     let first = due.iter().map(|(_, place)| place.period_start).chain(corrected).min();
     let since = first.map_or_else(String::new, |first| format!(", since the period from {first}"));
     let remedy = match backdated {
-        BackdatingPolicy::Refused => format!("if that is meant, say allow_backdated: true, which allows {MAX_DUE_BACKDATED}"),
-        BackdatingPolicy::Allowed => "let it begin later".to_owned(),
+        BackdatingPolicy::Refused => format!("to confirm, set allow_backdated to true, which allows {MAX_DUE_BACKDATED}"),
+        BackdatingPolicy::Allowed => "choose a later first day".to_owned(),
     };
-    let detail = format!("would make {made_due} documents due at once{since}; at most {most} are taken: {remedy}");
+    let detail = format!("would make {made_due} documents due at once{since}, and the limit is {most}: {remedy}");
     Err(Refusal::field(&["products"], "too_many_documents", detail))
 }
 
@@ -343,7 +343,7 @@ fn refuse_unbillable_usage(book: &ContractBook, before: &Contract, amendment: &A
         };
         if !stays {
             let detail = format!(
-                "usage of {} in the period from {} is reported already and would be left without a line item or a period; let the change begin later, or delete that usage first",
+                "usage of {} is already reported in the period from {} and would have no line item or period: choose a later day for the change, or delete the usage first",
                 key.usage_product_ref, key.period_start
             );
             return Err(Refusal::conflict("usage_already_reported", detail));
@@ -358,7 +358,7 @@ fn refuse_unbillable_charges(book: &ContractBook, amendment: &Amendment) -> Resu
         let period = amendment.contract.product(charge.product_no).and_then(|product| product.period_at(charge.date));
         if period.is_none_or(|period| period.terms.pricing.currency != charge.currency) {
             let detail = format!(
-                "the charge {} of {} is recorded already and would be left without a period in {}; let the change begin later, or delete that charge first",
+                "the charge {} of {} is already recorded and would have no period in {}: choose a later day for the change, or delete the charge first",
                 charge.charge_ref, charge.date, charge.currency
             );
             return Err(Refusal::conflict("charge_already_recorded", detail));

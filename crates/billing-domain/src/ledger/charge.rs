@@ -123,7 +123,7 @@ fn product_for<'c>(
         [only] => Ok(*only),
         [] => Err(MatchRefusal::NoChargedProduct.into()),
         _ => {
-            let detail = "must tell which of the contract's products on that day is meant";
+            let detail = "must be given, because the contract has several products on that day";
             Err(Refusal::field(path, "ambiguous_product", detail))
         }
     }

@@ -644,7 +644,7 @@ fn require_complete(head: &DocumentHead, missing: &[String]) -> Result<(), Refus
         return Ok(());
     }
     let detail = format!(
-        "entity {} issues only complete papers, and the one of the period from {} lacks {}",
+        "entity {} issues only complete documents, and the document of the period from {} lacks {}",
         head.entity_ref,
         head.period.start(),
         missing.join(", ")
@@ -655,7 +655,7 @@ fn require_complete(head: &DocumentHead, missing: &[String]) -> Result<(), Refus
 fn exchange_rate_missing(head: &DocumentHead, entity: &Entity, on: NaiveDate) -> Refusal {
     let to = entity.profile.paper.tax_currency.unwrap_or(head.currency);
     let detail = format!(
-        "the document of the period from {} isn't issued, because entity {} accounts for tax in {to} and no exchange rate of {} is known on {on} or before: post one to /api/exchange_rates/",
+        "the document of the period from {} cannot be issued, because entity {} accounts for tax in {to} and no exchange rate for {} exists on or before {on}: post one to /api/exchange_rates/",
         head.period.start(),
         entity.entity_ref,
         head.currency
@@ -689,7 +689,10 @@ pub fn void(
         return Err(Refusal::conflict("not_issued", "only an issued document can be voided"));
     }
     if has_children || book.has_dependents(&document) || is_corrected(book, document_ref, content) {
-        return Err(Refusal::conflict("document_has_dependents", "a document with adjustments or children can't be voided"));
+        return Err(Refusal::conflict(
+            "document_has_dependents",
+            "a document with adjustments or child documents cannot be voided",
+        ));
     }
     let contract = Arc::clone(&book.contract);
     let mut carriers: BTreeMap<BillingSlot, (ProductNo, NaiveDate)> = BTreeMap::new();
@@ -703,7 +706,10 @@ pub fn void(
         if let Some(other) =
             book.document_in_slot(*place).filter(|other| other.head.document_ref != document_ref && other.status.is_issued())
         {
-            let detail = format!("its usage is billed by {} now, which is issued and wouldn't bill it again", other.head.number);
+            let detail = format!(
+                "the usage of the document is now billed by {}, which is issued and would not bill it again",
+                other.head.number
+            );
             return Err(Refusal::conflict("billed_elsewhere", detail));
         }
     }
@@ -732,7 +738,8 @@ pub fn require_voidable(purpose: Purpose) -> Result<(), Refusal> {
     match purpose {
         Purpose::Regular(_) => Ok(()),
         Purpose::Usage | Purpose::Adjustment => {
-            let detail = "an adjustment or a child can't be voided: change its usage, or edit the contract from a past date";
+            let detail =
+                "an adjustment or a child document cannot be voided: change its usage, or edit the contract from a past date";
             Err(Refusal::conflict("not_voidable", detail))
         }
     }

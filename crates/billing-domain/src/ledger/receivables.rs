@@ -381,7 +381,7 @@ impl ReceivablesAccount {
         if document.head.kind == DocumentKind::Credit {
             let applied = self.applied_amount(ApplicationSource::Credit(document_ref))?;
             if document.settlement.used != applied {
-                let detail = "a credit that was refunded can't be voided: reverse the refund first";
+                let detail = "a refunded credit cannot be voided: reverse the refund first";
                 return Err(Refusal::conflict("credit_refunded", detail));
             }
             let reopened =
@@ -394,11 +394,12 @@ impl ReceivablesAccount {
             payment.document_ref == document_ref && payment.kind == PaymentKind::Payment && payment.reversal.is_none()
         };
         if self.payments.values().any(|payment| is_on_it(&payment)) || document.settlement.paid.minor() != 0 {
-            let detail = "a document with payments can't be voided: reverse them, or apply them to another document, first";
+            let detail =
+                "a document with payments cannot be voided: first reverse the payments, or apply them to another document";
             return Err(Refusal::conflict("document_paid", detail));
         }
         if document.settlement.credits.minor() != 0 {
-            let detail = "a document that credits are applied to can't be voided: unapply them first";
+            let detail = "a document with applied credits cannot be voided: unapply the credits first";
             return Err(Refusal::conflict("credits_applied", detail));
         }
         self.known_mut(document_ref)?.status = LifecycleStatus::Void;
@@ -425,7 +426,7 @@ impl ReceivablesAccount {
         let due = self.amount_due(document_ref)?;
         if amount.minor() > due.minor() && !takes_more {
             let detail = format!(
-                "must be at most what is left to pay, {due}: give `overpayment` as true to take more, which becomes the customer's balance"
+                "must be at most the amount due, {due}: set `overpayment` to true to add the surplus to the customer's balance"
             );
             return Err(Refusal::field(&["amount"], "above_amount_due", detail));
         }
@@ -469,7 +470,7 @@ impl ReceivablesAccount {
     ) -> Result<(), Refusal> {
         let payment = self.known_payment(payment_ref)?.clone();
         if payment.reversal.is_some() {
-            return Err(Refusal::conflict("already_reversed", "it is reversed already"));
+            return Err(Refusal::conflict("already_reversed", "the payment is already reversed"));
         }
         let date = date_within("date", date, payment.paid_date, moment)?;
         let reversal = Reversal { date, reason, recorded_at: moment.at, recorded_by: moment.by };
@@ -551,7 +552,7 @@ impl ReceivablesAccount {
         self.require_unapplied(source, amount)?;
         let due = self.amount_due(document_ref)?;
         if amount.minor() > due.minor() {
-            let detail = format!("must be at most what is left to pay of the document, {due}");
+            let detail = format!("must be at most the amount due of the document, {due}");
             return Err(Refusal::field(&["amount"], "above_amount_due", detail));
         }
         self.put_application(source, document_ref, amount, moment.today(), moment, supplies)
@@ -583,10 +584,10 @@ impl ReceivablesAccount {
     ) -> Result<(), Refusal> {
         let document = self.require_payable_document(document_ref)?;
         if document.status == LifecycleStatus::Uncollectible {
-            return Err(Refusal::conflict("already_written_off", "what is left to pay of it is written off already"));
+            return Err(Refusal::conflict("already_written_off", "the amount due is already written off"));
         }
         if self.amount_due(document_ref)?.minor() == 0 {
-            return Err(Refusal::conflict("not_owed", "nothing is left to pay of it"));
+            return Err(Refusal::conflict("not_owed", "the document has no amount due"));
         }
         self.known_mut(document_ref)?.status = LifecycleStatus::Uncollectible;
         self.settled.insert(document_ref);
@@ -608,7 +609,7 @@ impl ReceivablesAccount {
     ) -> Result<(), Refusal> {
         let document = self.known(document_ref)?;
         if document.status != LifecycleStatus::Uncollectible {
-            return Err(Refusal::conflict("not_written_off", "nothing of it is written off"));
+            return Err(Refusal::conflict("not_written_off", "the document has no write-off"));
         }
         let amount = self.zero().checked_sub(document.owed()?.written_off)?;
         self.known_mut(document_ref)?.status = LifecycleStatus::Issued;
@@ -784,7 +785,7 @@ impl ReceivablesAccount {
     fn require_unapplied(&self, source: ApplicationSource, amount: Money) -> Result<(), Refusal> {
         let left = self.unapplied_amount(source)?;
         if amount.minor() > left.minor() {
-            let detail = format!("must be at most what is neither applied nor refunded of it, {left}");
+            let detail = format!("must be at most the unapplied amount, {left}");
             return Err(Refusal::field(&["amount"], "above_unapplied", detail));
         }
         Ok(())
@@ -800,15 +801,15 @@ impl ReceivablesAccount {
                     (DocumentKind::Credit, true) => Ok((credit, moment.zone.service_date(document.head.created_at))),
                     (DocumentKind::Credit, false) => refused("only an issued credit can be refunded or applied"),
                     (DocumentKind::Invoice | DocumentKind::Debit, _) => {
-                        refused("an invoice or a debit can't be refunded or applied: name one of its payments, or a credit")
+                        refused("an invoice or a debit cannot be refunded or applied: use one of its payments, or a credit")
                     }
                 }
             }
             ApplicationSource::Payment(payment_ref) => {
                 let payment = self.known_payment(payment_ref)?;
                 match (payment.kind, &payment.reversal) {
-                    (PaymentKind::Refund(_), _) => refused("it is a refund: it can be reversed, nothing else"),
-                    (PaymentKind::Payment, Some(_)) => refused("this payment is reversed"),
+                    (PaymentKind::Refund(_), _) => refused("a refund can only be reversed"),
+                    (PaymentKind::Payment, Some(_)) => refused("the payment is reversed"),
                     (PaymentKind::Payment, None) => Ok((payment.document_ref, payment.paid_date)),
                 }
             }
@@ -819,7 +820,7 @@ impl ReceivablesAccount {
     fn require_payable_document(&self, document_ref: DocumentRef) -> Result<&BookDocument, Refusal> {
         let document = self.known(document_ref)?;
         if document.head.kind == DocumentKind::Credit || !document.status.is_issued() {
-            let detail = "only an issued invoice or debit that isn't void is owed";
+            let detail = "only an issued invoice or debit has an amount due";
             return Err(Refusal::conflict("not_owed", detail));
         }
         Ok(document)

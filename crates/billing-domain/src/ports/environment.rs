@@ -30,7 +30,7 @@ pub enum SecretError {
     #[error("a password must have 12 to 72 bytes and no NUL")]
     PasswordLength,
     /// The password is on the list of common passwords.
-    #[error("this password is among the most common ones; choose another")]
+    #[error("this password must not be a common password")]
     CommonPassword,
     /// The token is malformed, expired, not yet valid, or not signed by this service.
     #[error("the token is not valid")]

@@ -53,7 +53,7 @@ fn local(text: &str, pattern: &str, zone: &str) -> Fallible<Timestamp> {
     let unlike = |error: chrono::ParseError| about(text, format!("doesn't follow the pattern `{pattern}`: {error}"));
     match NaiveDateTime::parse_from_str(text, pattern) {
         // chrono cannot compute local times of distant years.
-        Ok(at) if !(1..=9999).contains(&at.year()) => Err(about(text, "must lie in the years 1 to 9999")),
+        Ok(at) if !(1..=9999).contains(&at.year()) => Err(about(text, "must be in the years 1 to 9999")),
         Ok(at) => match tz.from_local_datetime(&at) {
             LocalResult::Single(found) | LocalResult::Ambiguous(found, _) => {
                 Timestamp::from_micros(found.timestamp_micros()).map_err(|error| about(text, error))

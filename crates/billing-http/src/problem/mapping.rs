@@ -1,4 +1,4 @@
-//! Which status and code each error of a use case has: one exhaustive match.
+//! The status and code of each use case error, as one exhaustive match.
 
 use std::error::Error;
 use std::fmt;
@@ -15,7 +15,8 @@ use billing_json::JsonError;
 
 use super::{CONTENDED_RETRY_SECONDS, FieldProblem, INVALID_CODE, Problem, pointer};
 
-/// Violations of business rules, and of forms that others have made, and names that nobody knows: alone, their code is the problem's.
+/// Codes of business rule violations, third-party format errors and unknown names. If such an error is the only one, its
+/// code becomes the problem's code.
 const RULES: [&str; 33] = [
     "ambiguous_name",
     "conflicting_fields",
@@ -57,7 +58,7 @@ const EVENT: &str = "event";
 const MAPPING: &str = "mapping";
 
 impl Problem {
-    /// What a use case's error looks like; the one place that decides it.
+    /// Returns the problem of a use case error. This function is the only place that assigns statuses and codes.
     pub(crate) fn of(error: &UseCaseError) -> Self {
         let unprocessable = |code| Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, error.to_string());
         match error {
@@ -72,7 +73,7 @@ impl Problem {
             UseCaseError::Unknown(thing) => Self::unknown(*thing),
             UseCaseError::Invalid(violations) => Self::of_violations(violations),
             UseCaseError::AlreadyExists { field, .. } => {
-                let detail = "is in use already";
+                let detail = "is already in use";
                 Self::new(StatusCode::CONFLICT, "already_exists", error.to_string()).with_error(
                     &[field],
                     "already_exists",
@@ -81,7 +82,7 @@ impl Problem {
             }
             UseCaseError::NoMatch(MatchRefusal::NoMatchingContract) => unprocessable("no_matching_contract"),
             UseCaseError::NoMatch(MatchRefusal::NoChargedProduct) => {
-                let detail = "is billed by no such product";
+                let detail = "is not billed by a product of the contract";
                 unprocessable("no_matching_contract").with_error(&["date"], "no_matching_contract", detail)
             }
             UseCaseError::NoMatch(MatchRefusal::CurrencyMismatch { expected, actual }) => {
@@ -103,11 +104,11 @@ impl Problem {
             UseCaseError::Overloaded => Self::overloaded(),
             UseCaseError::Secret(SecretError::PasswordLength | SecretError::CommonPassword) => unprocessable("password_refused"),
             UseCaseError::InvariantViolation(_) => {
-                let detail = "the request would break a rule of the books; nothing was stored";
+                let detail = "the request would violate a ledger invariant, so nothing was stored";
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "invariant_violation", detail)
             }
             UseCaseError::Store(StoreError::Contended) => {
-                let detail = "too many requests change the same thing; try again shortly";
+                let detail = "too many requests change the same resource: retry after the given delay";
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "contended", detail).retry_after(CONTENDED_RETRY_SECONDS)
             }
             UseCaseError::Store(StoreError::Unavailable(_)) => Self::unavailable(),
@@ -135,11 +136,12 @@ impl Problem {
         problem
     }
 
-    /// An error for each expression, at its place in the request's mapping; of a stored mapping, at the event that it fails on.
+    /// Returns the problem of mapping errors. Each error points to its expression in the request's mapping, or to the
+    /// event if the mapping is stored.
     fn of_format_errors(mapping: MappingOrigin, errors: &[FormatError]) -> Self {
         let detail = match errors {
             [only] => only.to_string(),
-            several => format!("{} of the mapping's expressions cannot be read; see errors", several.len()),
+            several => format!("invalid mapping expressions: {}; see `errors`", several.len()),
         };
         let problem = Self::new(StatusCode::UNPROCESSABLE_ENTITY, FORMAT_ERROR, detail);
         errors.iter().fold(problem, |problem, error| {
@@ -151,12 +153,11 @@ impl Problem {
         })
     }
 
-    /// The same refusal of what a format made of the request's event: fields that the request doesn't have are named in
-    /// words.
+    /// Rewrites an error about a mapped event: fields that the request does not contain are named in the detail.
     fn about_mapped_event(mut self) -> Self {
         for error in &mut self.errors {
             let field = error.pointer.trim_start_matches('/').replace('/', ".");
-            error.detail = format!("{field}, as the format gives it: {}", error.detail);
+            error.detail = format!("{field} from the usage format: {}", error.detail);
             error.pointer = pointer([EVENT]);
         }
         if let [only] = self.errors.as_slice() {
@@ -169,7 +170,7 @@ impl Problem {
         let all: Vec<&Violation> = violations.iter().collect();
         let (code, detail) = match all.as_slice() {
             [only] if RULES.contains(&only.code) => (only.code, only.detail.clone()),
-            several => ("validation_failed", format!("{} of the request's fields cannot be taken; see errors", several.len())),
+            several => ("validation_failed", format!("invalid request fields: {}; see `errors`", several.len())),
         };
         let field = |violation: &&Violation| FieldProblem {
             pointer: pointer(violation.path.iter().map(String::as_str)),
@@ -184,7 +185,7 @@ impl Problem {
 }
 
 impl From<UseCaseError> for Problem {
-    /// Notes in the log what only operators should see.
+    /// Logs the details that only operators may see.
     fn from(error: UseCaseError) -> Self {
         match &error {
             UseCaseError::InvariantViolation(_)
@@ -235,7 +236,7 @@ impl From<Violations> for Problem {
     }
 }
 
-/// An error with its causes, on one line.
+/// Formats an error with its causes on one line.
 struct Chain<'a>(&'a dyn Error);
 
 impl fmt::Display for Chain<'_> {
@@ -250,7 +251,7 @@ impl fmt::Display for Chain<'_> {
     }
 }
 
-/// The code of a reference that names nothing.
+/// Returns the error code of an unknown reference.
 pub(crate) fn not_found_code(thing: ResourceKind) -> &'static str {
     match thing {
         ResourceKind::Administrator => "administrator_not_found",
@@ -317,7 +318,7 @@ mod tests {
         );
         assert_eq!(pointers(MappingOrigin::Stored), ["/event", "/event"]);
         let problem = shown(error(MappingOrigin::Submitted));
-        assert_eq!(problem["detail"], "2 of the mapping's expressions cannot be read; see errors");
+        assert_eq!(problem["detail"], "invalid mapping expressions: 2; see `errors`");
         let detail = "additional_report_data.a/b = 1 +, line 1, column 4: it ends too soon";
         assert_eq!((&problem["errors"][0]["detail"], &problem["errors"][0]["code"]), (&detail.into(), &"format_error".into()));
     }
@@ -326,14 +327,14 @@ mod tests {
     fn what_is_refused_of_a_mapped_event_is_told_at_the_event() {
         let unknown = Violations::one(&["customer_ref"], "unknown_reference", "must be the reference of an existing customer");
         let problem = shown(UseCaseError::Mapped(Box::new(UseCaseError::Invalid(unknown))));
-        let detail = "customer_ref, as the format gives it: must be the reference of an existing customer";
+        let detail = "customer_ref from the usage format: must be the reference of an existing customer";
         assert_eq!((&problem["code"], &problem["detail"]), (&"validation_failed".into(), &detail.into()));
         assert_eq!(problem["errors"][0]["pointer"], "/event");
         let (expected, actual) = (currency("USD"), currency("EUR"));
         let mismatch = MatchRefusal::CurrencyMismatch { expected, actual };
         let problem = shown(UseCaseError::Mapped(Box::new(UseCaseError::NoMatch(mismatch))));
         assert_eq!(problem["errors"][0]["pointer"], "/event");
-        assert!(problem["detail"].as_str().is_some_and(|detail| detail.starts_with("validations.currency, as")), "{problem}");
+        assert!(problem["detail"].as_str().is_some_and(|detail| detail.starts_with("validations.currency from")), "{problem}");
     }
 
     #[test]
@@ -395,11 +396,11 @@ mod tests {
             "type": "urn:problem-type:usage-billing:already_exists",
             "title": "Already exists",
             "status": 409,
-            "detail": "another customer has this customer_ref already",
+            "detail": "another customer already has this customer_ref",
             "instance": "/here",
             "code": "already_exists",
             "request_id": "id",
-            "errors": [{"pointer": "/customer_ref", "code": "already_exists", "detail": "is in use already"}],
+            "errors": [{"pointer": "/customer_ref", "code": "already_exists", "detail": "is already in use"}],
         });
         assert_eq!(problem, expected);
     }

@@ -1,5 +1,5 @@
-//! Problem documents (RFC 9457): how every failure looks on the wire. What the use cases refuse is given its status and
-//! code in [`mapping`].
+//! Problem documents (RFC 9457), the format of all errors. The [`mapping`] module assigns a status and code to each use
+//! case error.
 
 mod mapping;
 
@@ -16,22 +16,22 @@ use utoipa::ToSchema;
 
 pub(crate) use mapping::not_found_code;
 
-/// The content type of every failure.
+/// Content type of all error responses.
 pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
-/// What a problem's `type` begins with; its code follows.
+/// Prefix of a problem's `type`; the code follows.
 const TYPE_PREFIX: &str = "urn:problem-type:usage-billing:";
-/// When to come back after others were faster.
+/// `Retry-After` for a request that lost a conflict with other requests.
 const CONTENDED_RETRY_SECONDS: u64 = 1;
-/// When to come back for the answer to a request that isn't done yet.
+/// `Retry-After` for a request whose duplicate is in progress.
 const IN_PROGRESS_RETRY_SECONDS: u64 = 1;
-/// When to ask for a report again that there was no room for, in seconds.
+/// `Retry-After` in seconds when too many reports run.
 const REPORT_RETRY_SECONDS: u64 = 10;
-/// When to come back to a store or a server that can't work now.
+/// `Retry-After` when the store or the server is unavailable.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
-/// The most errors one answer names.
+/// Maximum number of errors in one response.
 const MAX_ERRORS: usize = 1000;
 
-/// A refusal or failure on its way to the caller.
+/// A refusal or failure, before it becomes a response.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     status: StatusCode,
@@ -42,63 +42,63 @@ pub(crate) struct Problem {
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// One field that is wrong.
+/// An invalid field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct FieldProblem {
-    /// Which field: an RFC 6901 pointer into the body, or `/name` of a query parameter.
+    /// Location of the field: a JSON pointer (RFC 6901) into the body, or `/name` of a query parameter.
     #[schema(example = "/products/0/issue_day")]
     pub(crate) pointer: String,
-    /// A stable word for machines.
+    /// Stable error code.
     #[schema(example = "out_of_range")]
     pub(crate) code: &'static str,
-    /// What is wrong and what would be right.
+    /// Explanation of the error and of the expected value.
     pub(crate) detail: String,
-    /// What the request asked for, where something else was found.
+    /// Expected value, if the error is a mismatch.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(crate) expected: Option<String>,
-    /// What was found instead.
+    /// Actual value, if the error is a mismatch.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(crate) actual: Option<String>,
 }
 
-/// The code of a code of a second factor that can't be taken.
+/// Error code of an invalid second-factor code.
 pub(crate) const INVALID_CODE: &str = "invalid_code";
 
 /// A problem document (RFC 9457).
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub(crate) struct ProblemJson<'a> {
-    /// Identifies the kind of problem: a prefix and the code.
+    /// URI of the problem type: a prefix and the code.
     #[serde(rename = "type")]
     #[schema(example = "urn:problem-type:usage-billing:validation_failed")]
     kind: String,
-    /// The kind of problem in words.
+    /// Title of the problem type.
     #[schema(example = "Validation failed")]
     title: String,
-    /// The HTTP status.
+    /// HTTP status.
     #[schema(minimum = 400, maximum = 599)]
     status: u16,
-    /// What went wrong this time.
+    /// Explanation of this occurrence.
     detail: &'a str,
-    /// The path that was asked for.
+    /// Path of the request.
     #[schema(example = "/api/contracts/")]
     instance: &'a str,
-    /// A stable word for machines; the one to switch on.
+    /// Stable error code; programs should branch on it.
     #[schema(example = "validation_failed")]
     code: &'static str,
-    /// Names this request in the service's log.
+    /// Id of the request in the server log.
     request_id: &'a str,
-    /// Every field that is wrong; empty where it isn't about fields.
+    /// Invalid fields; empty if the error does not concern fields.
     errors: &'a [FieldProblem],
-    /// The versions there are, of an unsupported one.
+    /// Supported API versions, if the requested version is not supported.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     supported: Option<&'static [&'static str]>,
 }
 
-/// Problems that are always the same: `name: STATUS "code", "detail"`, and when to come back.
+/// Declares problems without parameters: `name: STATUS "code", "detail"`, and an optional `Retry-After`.
 macro_rules! problems {
     ($(
         $(#[doc = $doc:literal])+
@@ -114,34 +114,34 @@ macro_rules! problems {
 }
 
 problems! {
-    /// No path that is taken.
-    unknown_route: NOT_FOUND "route_not_found", "there is nothing at this path";
-    /// The body ended before its end.
-    incomplete_body: BAD_REQUEST "incomplete_body", "the body did not arrive whole";
-    /// The body didn't arrive in time.
-    request_timeout: REQUEST_TIMEOUT "request_timeout", "the request did not arrive in time";
-    /// The request arrived, the answer isn't there.
+    /// Returns the problem of a path without an operation.
+    unknown_route: NOT_FOUND "route_not_found", "no operation exists at this path";
+    /// Returns the problem of a body that was cut off.
+    incomplete_body: BAD_REQUEST "incomplete_body", "the body is incomplete: send the request again";
+    /// Returns the problem of a body that did not arrive in time.
+    request_timeout: REQUEST_TIMEOUT "request_timeout", "the request did not arrive within the time limit: send it again";
+    /// Returns the problem of a request whose response was not ready in time.
     timed_out: SERVICE_UNAVAILABLE "timed_out",
-        "the request took too long; whether it was carried out is not known", retry after UNAVAILABLE_RETRY_SECONDS;
-    /// A file that was taken in part.
+        "the request timed out, and its outcome is unknown: retry with the same idempotency key", retry after UNAVAILABLE_RETRY_SECONDS;
+    /// Returns the problem of a file that timed out after some lines were imported.
     import_out_of_time: SERVICE_UNAVAILABLE "timed_out",
-        "the time of the request is up; what stands before this line is taken: send the file again to go on";
-    /// Something for administrators alone.
+        "the request timed out; earlier lines are imported: send the file again to continue";
+    /// Returns the problem of an operation that only administrators may use.
     admin_session_required: FORBIDDEN "admin_session_required",
-        "this takes an administrator's session; bearer tokens are not taken";
-    /// A session's cookie from another site.
+        "this operation requires an administrator session, not a bearer token";
+    /// Returns the problem of a session cookie sent from another site.
     cross_site: FORBIDDEN "cross_site_request", "a request with a session cookie must come from the service's own pages";
-    /// Too many wait already.
+    /// Returns the problem of a full queue.
     overloaded: SERVICE_UNAVAILABLE "overloaded",
-        "too many requests are waiting; try again shortly", retry after CONTENDED_RETRY_SECONDS;
-    /// As many reports are made as may be at a time.
+        "too many requests are waiting: retry after the given delay", retry after CONTENDED_RETRY_SECONDS;
+    /// Returns the problem of a report beyond the limit of concurrent reports.
     too_many_reports: SERVICE_UNAVAILABLE "too_many_reports",
-        "other reports are being made; try again when they are done", retry after REPORT_RETRY_SECONDS;
-    /// The store can't be reached.
+        "too many reports are in progress: retry after the given delay", retry after REPORT_RETRY_SECONDS;
+    /// Returns the problem of an unreachable store.
     unavailable: SERVICE_UNAVAILABLE "unavailable",
-        "the service cannot reach its store; try again shortly", retry after UNAVAILABLE_RETRY_SECONDS;
-    /// Something is wrong inside; what it is stands in the log.
-    internal: INTERNAL_SERVER_ERROR "internal_error", "the service failed; the request id helps its operators to find out why";
+        "the database is unavailable: retry after the given delay", retry after UNAVAILABLE_RETRY_SECONDS;
+    /// Returns the problem of an internal failure. The log contains the cause.
+    internal: INTERNAL_SERVER_ERROR "internal_error", "the service failed: give the request id to its operators";
 }
 
 impl Problem {
@@ -150,17 +150,17 @@ impl Problem {
     }
 
     pub(crate) fn method_not_allowed(allowed: &str) -> Self {
-        let detail = format!("this path takes {allowed} only");
+        let detail = format!("this path supports only {allowed}");
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail).with_header(ALLOW, allowed)
     }
 
-    /// The reference in the path names nothing.
+    /// Returns the problem of a path whose reference does not exist.
     pub(crate) fn unknown(thing: ResourceKind) -> Self {
-        Self::new(StatusCode::NOT_FOUND, not_found_code(thing), format!("there is no such {}", thing.word()))
+        Self::new(StatusCode::NOT_FOUND, not_found_code(thing), format!("the {} does not exist", thing.word()))
     }
 
     pub(crate) fn unsupported_version(supported: &'static [&'static str]) -> Self {
-        let detail = format!("the header Version must be {} or left out", supported.join(" or "));
+        let detail = format!("the header Version must be {} or be omitted", supported.join(" or "));
         let problem = Self::new(StatusCode::BAD_REQUEST, "unsupported_version", detail);
         Self { supported: Some(supported), ..problem }
     }
@@ -170,13 +170,13 @@ impl Problem {
     }
 
     pub(crate) fn too_large(limit_bytes: usize) -> Self {
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", format!("a body may have {limit_bytes} bytes"))
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", format!("a body must have at most {limit_bytes} bytes"))
     }
 
-    /// A file beyond the limit, which there are other ways for.
+    /// Returns the problem of a file above the limit, with the alternatives for large files.
     pub(crate) fn file_too_large(limit_bytes: usize) -> Self {
         let detail = format!(
-            "a file may have {limit_bytes} bytes here: split it, or import it on the command line with usage-billing import"
+            "a file must have at most {limit_bytes} bytes: split it, or import it with the command `usage-billing import`"
         );
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
     }
@@ -185,10 +185,10 @@ impl Problem {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail)
     }
 
-    /// No credential (`presented` is false), or one that doesn't work.
+    /// Returns the problem of a missing (`presented` is false) or invalid credential.
     pub(crate) fn unauthenticated(presented: bool) -> Self {
         let challenge = if presented { r#"Bearer error="invalid_token""# } else { "Bearer" };
-        let detail = if presented { "the credential is not valid, or no longer" } else { "a credential is required" };
+        let detail = if presented { "the credential is invalid or expired" } else { "a credential is required" };
         Self::new(StatusCode::UNAUTHORIZED, "unauthenticated", detail).with_header(WWW_AUTHENTICATE, challenge)
     }
 
@@ -203,14 +203,14 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "invalid_idempotency_key", format!("the header Idempotency-Key {reason}"))
     }
 
-    /// A twin isn't done yet, in this process or another.
+    /// Returns the problem of a duplicate request that is in progress, in this or another process.
     pub(crate) fn request_in_progress() -> Self {
         let detail = UseCaseError::RequestInProgress.to_string();
         Self::new(StatusCode::CONFLICT, "request_in_progress", detail).retry_after(IN_PROGRESS_RETRY_SECONDS)
     }
 
     pub(crate) fn too_many_log_ins(retry_seconds: u64) -> Self {
-        let detail = "too many log-ins were tried; wait before the next one";
+        let detail = "too many log-in attempts: wait before the next one";
         Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_log_ins", detail).retry_after(retry_seconds)
     }
 
@@ -218,22 +218,22 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", reason).retry_after(UNAVAILABLE_RETRY_SECONDS)
     }
 
-    /// For failures that the framework answers by a bare status.
+    /// Returns the problem for a bare status from the framework.
     pub(crate) fn of_status(status: StatusCode) -> Self {
         match status {
             StatusCode::NOT_FOUND => Self::unknown_route(),
             StatusCode::REQUEST_TIMEOUT => Self::request_timeout(),
-            status if status.is_client_error() => Self::new(status, "bad_request", "the request could not be understood"),
+            status if status.is_client_error() => Self::new(status, "bad_request", "the request is malformed"),
             _ => Self::internal(),
         }
     }
 
-    /// Every field that is wrong.
+    /// Returns all field errors.
     pub(crate) fn errors(&self) -> &[FieldProblem] {
         &self.errors
     }
 
-    /// The kind of problem in words.
+    /// Returns the title of the problem.
     pub(crate) fn title(&self) -> String {
         title(self.code)
     }
@@ -246,33 +246,33 @@ impl Problem {
         &self.detail
     }
 
-    /// Whether a credential was refused, rather than anything else having gone wrong or more being wanted.
+    /// Returns whether the problem is a rejected credential, and not another failure or a missing second factor.
     pub(crate) fn is_refused_credential(&self) -> bool {
         matches!(self.code, "invalid_credentials" | "wrong_password") || self.is_invalid_code()
     }
 
-    /// Whether a password was right, and the code wasn't.
+    /// Returns whether the password was correct but the second-factor code was not.
     pub(crate) fn is_invalid_code(&self) -> bool {
         self.code == INVALID_CODE
     }
 
-    /// Which fields are wrong.
+    /// Returns the pointers of all field errors.
     pub(crate) fn pointers(&self) -> impl Iterator<Item = &str> {
         self.errors.iter().map(|field| field.pointer.as_str())
     }
 
-    /// Pointer and code of every field that is wrong.
+    /// Returns pointer and code of all field errors.
     #[cfg(test)]
     pub(crate) fn fields(&self) -> Vec<(String, &'static str)> {
         self.errors.iter().map(|field| (field.pointer.clone(), field.code)).collect()
     }
 
     pub(crate) fn too_many_events(most: usize) -> Self {
-        let detail = format!("a batch may have {most} events; send the rest in another");
+        let detail = format!("a batch must have at most {most} events: send the other events in another batch");
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "too_many_events", detail)
     }
 
-    /// A batch of which nothing is stored because of some of its events, each by its index.
+    /// Returns the problem of a batch that was rejected as a whole, from the problems of its events and their indexes.
     pub(crate) fn batch_refused(refused: impl Iterator<Item = (usize, Self)>) -> Self {
         let (mut events, mut errors) = (0_usize, Vec::new());
         for (index, problem) in refused {
@@ -287,7 +287,7 @@ impl Problem {
             }
         }
         errors.truncate(MAX_ERRORS);
-        let detail = format!("{events} of the batch's events are refused, so none is stored; see errors");
+        let detail = format!("invalid events in the batch: {events}; no event is stored, see `errors`");
         Self { errors, ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "batch_refused", detail) }
     }
 
@@ -307,18 +307,18 @@ impl Problem {
         self
     }
 
-    /// The answer to a request.
+    /// Builds the response to a request.
     pub(crate) fn answer(&self, instance: &str, request_id: &str) -> HttpResponse<BoxBody> {
         let mut response = HttpResponse::build(self.status);
         for (name, value) in &self.headers {
             response.insert_header((name.clone(), value.clone()));
         }
         response.insert_header((CONTENT_TYPE, PROBLEM_JSON));
-        // Nothing in it can fail to be written; an empty body would still carry the status.
+        // Serialization of the document cannot fail; even an empty body would carry the status.
         response.body(serde_json::to_vec(&self.document(instance, request_id)).unwrap_or_default())
     }
 
-    /// The document of a request's problem.
+    /// Builds the problem document of a request.
     pub(crate) fn document<'p>(&'p self, instance: &'p str, request_id: &'p str) -> ProblemJson<'p> {
         ProblemJson {
             kind: format!("{TYPE_PREFIX}{}", self.code),
@@ -345,20 +345,20 @@ impl ResponseError for Problem {
         self.status
     }
 
-    /// Path and request id are filled in on the way out, by [`answer`](crate::middleware::answer).
+    /// Returns a response without path and request id, which [`answer`](crate::middleware::answer) adds.
     fn error_response(&self) -> HttpResponse<BoxBody> {
         self.answer("", "")
     }
 }
 
-/// `validation_failed` → `Validation failed`.
+/// Converts a code to a title: `validation_failed` → `Validation failed`.
 fn title(code: &str) -> String {
     let words = code.replace('_', " ");
     let mut chars = words.chars();
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// RFC 6901.
+/// Builds an RFC 6901 pointer.
 fn pointer<'a>(path: impl IntoIterator<Item = &'a str>) -> String {
     path.into_iter().flat_map(|segment| ["/".to_owned(), segment.replace('~', "~0").replace('/', "~1")]).collect()
 }

@@ -108,7 +108,7 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
     match rejected {
         0 => Ok(()),
         rejected => {
-            Err(CommandError::Failed(format!("{rejected} lines were rejected: {} contains the reasons", rejects_path.display())))
+            Err(CommandError::Failed(format!("rejected lines: {rejected}; see {} for the reasons", rejects_path.display())))
         }
     }
 }

@@ -166,9 +166,9 @@ fn a_database_of_a_development_version_is_rejected(test: &TestDatabase) {
         let run = format!("INSERT INTO __diesel_schema_migrations (version) VALUES {versions}");
         test.beside().execute(&format!("DELETE FROM __diesel_schema_migrations; {run}")).expect("versions");
         let error = Database::open(&url, OPTIONS).expect_err("opened").to_string();
-        let reason = "can't be opened: it was created by a development version before 0.1.0, whose schema can't be upgraded: create a \
+        let reason = ": it was created by a development version before 0.1.0, whose schema can't be upgraded: create a \
                       new database and import the data again";
-        assert!(error.starts_with("the database ") && error.ends_with(reason), "{error}");
+        assert!(error.starts_with("cannot open the database ") && error.ends_with(reason), "{error}");
         let left = test.beside().text("SELECT CAST(count(*) AS TEXT) AS text FROM __diesel_schema_migrations");
         assert_eq!(left, newest.to_string(), "nothing was changed");
     }

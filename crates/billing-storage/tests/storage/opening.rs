@@ -24,10 +24,7 @@ fn a_mistyped_address_creates_no_file() {
     ];
     for url in mistyped {
         let error = DatabaseUrl::parse(&url).expect_err(&url).to_string();
-        assert!(
-            !error.contains('\n') && error.starts_with("a database address") || error.starts_with("the database address"),
-            "{error}"
-        );
+        assert!(!error.contains('\n') && error.starts_with("a database URL") || error.starts_with("the database URL"), "{error}");
     }
     assert_eq!(std::fs::read_dir(directory.path()).expect("the directory").count(), 0);
 }
@@ -74,10 +71,7 @@ fn a_file_has_one_server_and_others_beside_it() {
     let to_serve = DatabaseOptions { to_serve: true, ..OPTIONS };
     let server = Database::open(&url, to_serve).expect("the one beside doesn't serve");
     let refused = Database::open(&url, to_serve).expect_err("there is one").to_string();
-    assert!(
-        refused
-            .ends_with("another server serves this file; stop it first, or serve a database of PostgreSQL, which may have many")
-    );
+    assert!(refused.ends_with("another server uses this file: stop it first, or use PostgreSQL, which supports several servers"));
     read(&open(&test.url), |tx| tx.count_organizations()).expect("a command reads beside it");
     server.close().expect("closed");
     Database::open(&url, to_serve).expect_err("closed isn't gone");
@@ -162,7 +156,7 @@ fn a_server_that_does_not_keep_what_it_is_given_is_not_ready() {
     let fresh = open(&test.url);
     let answer = fresh.ready();
     let Err(StoreError::Unavailable(reason)) = answer else { panic!("{answer:?}") };
-    assert_eq!(reason.to_string(), "PostgreSQL doesn't keep what it is given: synchronous_commit is off");
+    assert_eq!(reason.to_string(), "the settings of PostgreSQL are not durable: synchronous_commit is off");
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! Who waits for the writer, and whose turn it is.
+//! The queue of requests to the writer, with fair turns for all organizations.
 //!
-//! Organizations have their turns one after the other. In a turn a group takes [`SHARE`] of what an organization has waiting,
-//! in the order in which that came, of a batch that many of its events; what is left of a batch goes behind all else of its
-//! organization. A group goes round until nobody waits or it is full. What room is left then is the batches'.
+//! Organizations take turns. In each turn, a group takes up to [`SHARE`] events of an organization's requests in order of
+//! arrival. A batch can supply part of its events; the rest goes to the end of its organization's queue. The turns repeat
+//! until the queue is empty or the group is full. Batches fill the remaining room.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -15,54 +15,55 @@ use super::figures::Load;
 use super::queued::{Batch, ChangeRow, EventRow, QueuedEvent, QueuedRequest, QueuedTransaction, ReplyTarget, Requester, Work};
 use crate::usage::batch::EVENTS_PER_TRANSACTION;
 
-/// The most events of a group: enough that each costs little, few enough that the next ones don't wait long.
+/// The maximum number of events in a group. Large enough for a low cost per event, small enough for short waits.
 const MAX_GROUP: usize = 256;
-/// What a group takes of an organization before others have their turn, in events.
+/// The number of events that a group takes of one organization per turn.
 const SHARE: usize = 32;
-/// As how many events a change counts: it takes a contract alone, and reads its whole book.
+/// The number of events as which a change counts. A change locks a contract exclusively and loads its whole book.
 const CHANGE_COUNTS: usize = 4;
-/// How long no single request must have come for groups to be as large as a transaction of a batch may be. Whoever asks again
-/// as soon as they are answered isn't waiting when the next group begins, and would wait for all of it.
+/// The time without single requests after which groups may be as large as a batch's transaction. Clients that send the next
+/// request right after a response are not queued when a group begins. They would wait for the whole group.
 const QUIET: Duration = Duration::from_secs(1);
-/// What an organization may have waiting, single events or changes, however many of others wait.
+/// The number of single requests that an organization may always queue, however many others wait.
 const ALWAYS_LET_IN: usize = 32;
 
-/// What waits.
+/// The queue of all waiting requests.
 #[derive(Default)]
 pub(super) struct FairQueue {
     lines: HashMap<OrganizationId, OrganizationQueue>,
-    /// Organizations that have something waiting; whose turn is next comes first.
+    /// Organizations with waiting requests, in the order of their turns.
     order: VecDeque<OrganizationId>,
     load: Load,
-    /// When a single request came last.
+    /// The arrival of the latest single request.
     single_came: Option<Instant>,
 }
 
-/// What an organization has waiting.
+/// The waiting requests of one organization.
 #[derive(Default)]
 struct OrganizationQueue {
     waiting: VecDeque<QueueItem>,
     singles: usize,
 }
 
-/// A request, or what is left of one.
+/// A request or the rest of one.
 pub(super) enum QueueItem {
     New(QueuedRequest),
-    /// What is left of a batch.
+    /// The rest of a batch.
     Rest(Batch),
 }
 
-/// What is written together: the events in one transaction, then the changes, then what is one alone.
+/// Requests that are written together: first the events in one transaction, then the changes, then the transaction of its
+/// own.
 #[derive(Default)]
 pub(super) struct Group {
     pub(super) events: Vec<EventRow>,
     pub(super) changes: Vec<ChangeRow>,
     pub(super) whole: Option<QueuedTransaction>,
-    /// Of which events are in the group.
+    /// The batches with events in the group.
     pub(super) batches: Vec<Batch>,
-    /// Whether nobody waits or came lately but batches: what is in it may be written in large steps.
+    /// Whether only batches wait and no single request arrived recently. Large transactions are allowed then.
     pub(super) is_of_batches: bool,
-    /// What nobody waits for any more.
+    /// Requests that expired.
     pub(super) expired: Vec<QueueItem>,
 }
 
@@ -100,7 +101,7 @@ impl QueueItem {
 }
 
 impl Load {
-    /// How much single requests are, in events.
+    /// Returns the load of single requests, in events.
     const fn singles(self) -> usize {
         self.events + self.changes * CHANGE_COUNTS
     }
@@ -129,7 +130,7 @@ impl FairQueue {
         self.order.is_empty()
     }
 
-    /// Whether something may wait, too. Where nothing does, anything may.
+    /// Returns whether the queue accepts a request. An empty queue accepts any request.
     pub(super) fn has_room_for(&self, limits: &WriterLimits, waiting: &QueuedRequest) -> bool {
         let has_bytes = self.load.bytes.saturating_add(waiting.bytes()) <= limits.bytes;
         let has_place = match &waiting.work {
@@ -143,7 +144,7 @@ impl FairQueue {
         self.is_empty() || (has_bytes && has_place)
     }
 
-    /// Lets something wait.
+    /// Adds a request.
     pub(super) fn push(&mut self, waiting: QueuedRequest, now: Instant) {
         let waiting = QueueItem::New(waiting);
         if waiting.is_single() {
@@ -152,7 +153,7 @@ impl FairQueue {
         self.push_in_line(waiting);
     }
 
-    /// Lets what is left of a batch wait, behind all else of its organization.
+    /// Adds the rest of a batch at the end of its organization's queue.
     pub(super) fn push_rest(&mut self, batch: Batch) {
         self.push_in_line(QueueItem::Rest(batch));
     }
@@ -168,11 +169,11 @@ impl FairQueue {
         line.waiting.push_back(waiting);
     }
 
-    /// Who is written next.
+    /// Returns the next group to write.
     pub(super) fn next_group(&mut self, now: Instant) -> Group {
         let is_quiet = self.single_came.is_none_or(|came| now.saturating_duration_since(came) >= QUIET);
         let mut group = Group { is_of_batches: is_quiet && self.load.singles() == 0, ..Group::default() };
-        // Where only batches come, a group is as much as a transaction takes of those of one organization.
+        // If only batches wait, a group is as large as the transaction of a single batch.
         let share = if group.is_of_batches { EVENTS_PER_TRANSACTION } else { SHARE };
         let mut room = if group.is_of_batches { EVENTS_PER_TRANSACTION } else { MAX_GROUP };
         let mut set_aside = Vec::new();
@@ -217,7 +218,7 @@ impl FairQueue {
 }
 
 impl Group {
-    /// Takes something up, of a batch so many events at most; answers as how many events it counts.
+    /// Adds a request, with at most `left` events of a batch. Returns the number of events as which it counts.
     fn add(&mut self, waiting: QueueItem, left: usize) -> usize {
         let batch = match waiting {
             QueueItem::Rest(batch) => batch,
@@ -252,9 +253,9 @@ impl Group {
         self.events.push(EventRow { request, reporter, event, answer, keyed, to });
     }
 
-    /// Takes the next events of a batch; answers how many there were.
+    /// Adds the next events of a batch and returns their number.
     fn add_part(&mut self, place: usize, many: usize) -> usize {
-        // The numbers of single events' requests are their places; those of batches come from the other end.
+        // Single events use their index as request number. Batches count down from the maximum, so the numbers never collide.
         let rows = self.batches[place].take(many, place, usize::MAX - place);
         let taken = rows.len();
         self.events.extend(rows);

@@ -1,4 +1,4 @@
-//! What a writer has done, for whoever watches it.
+//! Figures about the work of a usage writer, for monitoring.
 
 use std::time::Duration;
 
@@ -7,44 +7,44 @@ const SIZES: &[u64] = &[1, 2, 4, 8, 16, 32, 64, 128, 256, 1_000, 10_000];
 /// The upper bounds of times, in microseconds.
 const TIMES: &[u64] = &[250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 5_000_000];
 
-/// What a writer has done since it was started, and what waits for it.
+/// The work of a writer since its start, and its current load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriterFigures {
     /// Groups of events.
     pub events: GroupFigures,
-    /// Groups of changes of events.
+    /// Groups of changes.
     pub changes: GroupFigures,
-    /// Transactions of one request, by as many events as it counts.
+    /// Transactions of one request, sized by the number of events as which it counts.
     pub whole: GroupFigures,
-    /// What waits now.
+    /// The current load of the queue.
     pub waiting: Load,
-    /// Requests that were turned away, because too much was waiting.
+    /// The number of requests rejected because the queue was full.
     pub turned_away: u64,
-    /// Requests whose time was up before they were begun.
+    /// The number of requests that expired before their work started.
     pub expired: u64,
 }
 
-/// What waits.
+/// The load of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
-    /// Single events.
+    /// The number of single events.
     pub events: usize,
-    /// Changes of events.
+    /// The number of changes.
     pub changes: usize,
-    /// Batches.
+    /// The number of batches.
     pub batches: usize,
-    /// About the bytes that they take.
+    /// The approximate memory of all requests, in bytes.
     pub bytes: usize,
 }
 
-/// Groups that were committed, of a kind.
+/// The committed groups of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupFigures {
-    /// By how many were written in them.
+    /// The numbers of items per group.
     pub sizes: Distribution,
-    /// By the time from the beginning of their transaction until it was durable, in microseconds.
+    /// The times from the start of the transaction until it was durable, in microseconds.
     pub writing: Distribution,
-    /// By the part of it that the commit took, in microseconds.
+    /// The times of the commits alone, in microseconds.
     pub committing: Distribution,
 }
 
@@ -64,7 +64,7 @@ impl GroupFigures {
     }
 }
 
-/// How long a transaction took, and its commit, where that is known.
+/// The duration of a transaction, and of its commit if known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     pub(super) writing: Duration,
@@ -75,11 +75,11 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// How often values were how large.
+/// A histogram of values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distribution {
     bounds: &'static [u64],
-    /// One more than there are bounds.
+    /// One more element than `bounds`, for values above all bounds.
     counts: Vec<u64>,
     sum: u64,
     largest: u64,
@@ -97,27 +97,27 @@ impl Distribution {
         self.largest = self.largest.max(value);
     }
 
-    /// How many values there were.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Their sum.
+    /// Returns the sum of the values.
     pub const fn sum(&self) -> u64 {
         self.sum
     }
 
-    /// The largest.
+    /// Returns the largest value.
     pub const fn largest(&self) -> u64 {
         self.largest
     }
 
-    /// How many values were above the bound before and not above each bound; without those above all.
+    /// Returns each upper bound with the number of values in its bucket. Omits values above all bounds.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
         self.bounds.iter().copied().zip(self.counts.iter().copied())
     }
 
-    /// How many were above all bounds.
+    /// Returns the number of values above all bounds.
     pub fn above_all(&self) -> u64 {
         self.counts.last().copied().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What the thread of a writer does with a group.
+//! Writes a group of requests on a writer thread.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,39 +24,39 @@ use crate::usage::change::{ChangeBatch, ChangeOutcome, ChangeRequest, EventChang
 use crate::usage::ingest::{IngestBatch, IngestItem, IngestOutcome, IngestPath, MAX_HOLD_ATTEMPTS};
 use crate::{Services, UseCase, allow};
 
-/// The most events that open or correct documents in a transaction while single requests wait: each costs many times what
-/// others do.
+/// The maximum number of events in a transaction that open or correct documents, while single requests wait. Such events are
+/// much more expensive than others.
 const MAX_OFF_DRAFTS: usize = 32;
 
-/// What a thread does.
+/// The work of a writer thread.
 pub(super) struct WriterThread<'q> {
     pub(super) services: &'q Services<'static>,
     pub(super) queue: &'q Queue,
 }
 
-/// What became of something in a group: who asked, and what they are told; no outcome where that isn't for this transaction.
+/// The result of an item in a group, with its principal. The result is `None` if another transaction has to process the item.
 type Outcome<T> = (Option<Principal>, Option<UseCaseResult<Execution<T>>>);
 
-/// What is done with a group: what became of each of it.
+/// The work on a group, which returns the outcome of each item.
 type GroupWork<'w, R> = dyn Fn(&[R]) -> UseCaseResult<Vec<Outcome<<R as GroupItem>::Done>>> + 'w;
 
-/// What becomes of something that is allowed, by its place in the group.
+/// The results of authorized items, with their positions in the group.
 type Decided<T> = Vec<(usize, Option<UseCaseResult<T>>)>;
 
-/// Decides about what an organization's principals are allowed.
+/// Decides on the authorized items of one organization.
 type Decide<'w, R> =
     &'w dyn Fn(&mut dyn Tx, OrganizationId, &[AuthorizedItem<'_, R>]) -> UseCaseResult<Decided<<R as GroupItem>::Done>>;
 
-/// Something in a group that whoever asks is allowed.
+/// An item whose principal is authorized.
 struct AuthorizedItem<'g, R> {
     index: usize,
     by: Actor,
     row: &'g R,
 }
 
-/// Why the transaction of a group isn't committed.
+/// The reason why the transaction of a group is rolled back.
 enum GroupAbort<T> {
-    /// There is nothing to store.
+    /// No changes to store.
     Undone(Vec<Outcome<T>>),
     Failed(UseCaseError),
 }
@@ -67,19 +67,19 @@ impl<T> From<StoreError> for GroupAbort<T> {
     }
 }
 
-/// Something in a group.
+/// An item of a group.
 trait GroupItem {
-    /// What the figures tell apart.
+    /// The kind in the figures.
     const KIND: WorkKind;
-    /// What is done.
+    /// The result of the item's work.
     type Done;
 
     fn reporter(&self) -> &Requester;
-    /// What is refused together where books show to be wrong.
+    /// The request of the item. All items of a request fail together if it violates an invariant.
     fn request(&self) -> usize;
     fn use_case(&self) -> UseCase;
     fn keyed(&self) -> Option<&IdempotentWork<Self::Done>>;
-    /// Whether it was done now.
+    /// Returns whether the work was done now, and not earlier.
     fn is_written(done: &Self::Done) -> bool;
 }
 
@@ -137,7 +137,7 @@ impl GroupItem for ChangeRow {
 }
 
 impl WriterThread<'_> {
-    /// Writes one group after the other, until the writer stops.
+    /// Writes one group after another until the writer stops.
     pub(super) fn run(&self) {
         while let Some(Group { events, changes, whole, batches, is_of_batches, expired: _ }) = self.queue.next_group() {
             let step = if is_of_batches { EVENTS_PER_TRANSACTION } else { MAX_OFF_DRAFTS };
@@ -151,7 +151,8 @@ impl WriterThread<'_> {
         }
     }
 
-    /// Takes events: first, together, what goes on drafts that are there, then the others. Answers the batches that go on.
+    /// Records events: first those on existing drafts, in one transaction, then the others. Returns the batches with events
+    /// left.
     fn take(&self, events: Vec<EventRow>, mut batches: Vec<Batch>, step: usize) -> Vec<Batch> {
         let mut others: BTreeMap<OrganizationId, Vec<(Actor, EventRow)>> = BTreeMap::new();
         self.bisect_on_failure(events, &|events| self.attempt_events(events, IngestPath::DraftsOnly), &mut |row, outcome| {
@@ -180,8 +181,8 @@ impl WriterThread<'_> {
         batches.into_iter().filter_map(Batch::part_done).collect()
     }
 
-    /// Changes events, in as many transactions as that takes: what meets another change of its contract that isn't stored yet
-    /// is left for the next.
+    /// Changes events in as many transactions as necessary. A change that depends on unsaved changes of its contract is
+    /// deferred to the next transaction.
     fn change(&self, mut changes: Vec<ChangeRow>) {
         let mut in_vain = 0;
         while !changes.is_empty() && in_vain < MAX_HOLD_ATTEMPTS {
@@ -194,27 +195,27 @@ impl WriterThread<'_> {
             in_vain = if left.len() < before { 0 } else { in_vain + 1 };
             changes = left;
         }
-        // Others were faster, again and again.
+        // Other transactions interfered too often.
         changes.into_iter().for_each(|row| row.tell((None, Some(Err(StoreError::Contended.into())))));
     }
 
-    /// Does what is a transaction of its own.
+    /// Runs work that is a transaction of its own.
     fn whole(&self, whole: QueuedTransaction) {
         let began = Instant::now();
         let QueuedTransaction { events, bytes: _, work } = whole;
-        // Whoever isn't told anything knows by that; the panic hook has printed why.
+        // On a panic, the reply callback is dropped, which the caller notices. The panic hook has logged the cause.
         if catch_unwind(AssertUnwindSafe(|| work(self.services))).is_ok() {
             self.queue.wrote(WorkKind::Whole, events, Times { writing: began.elapsed(), committing: None });
         }
     }
 
-    /// Runs a group's work and tells what became of each of it. What shows that books are wrong, or panics, is one request's:
-    /// the others are done without it.
+    /// Runs the work of a group and reports each outcome. If the work panics or violates an invariant, bisection finds the
+    /// request that caused it. The other requests succeed without it.
     fn bisect_on_failure<R: GroupItem>(&self, group: Vec<R>, work: &GroupWork<'_, R>, tell: &mut dyn FnMut(R, Outcome<R::Done>)) {
         if group.is_empty() {
             return;
         }
-        // The panic hook has printed why.
+        // The panic hook has logged the cause.
         let panicked = |_| Err(UseCaseError::InvariantViolation("what was to be written panicked"));
         let error = match catch_unwind(AssertUnwindSafe(|| work(&group))).unwrap_or_else(panicked) {
             Ok(outcomes) => return group.into_iter().zip(outcomes).for_each(|(row, outcome)| tell(row, outcome)),
@@ -235,7 +236,7 @@ impl WriterThread<'_> {
         self.bisect_on_failure(second, work, tell);
     }
 
-    /// A transaction of events, as far as the lane is for them.
+    /// Processes events in one transaction, as far as the path handles them.
     fn attempt_events(&self, events: &[EventRow], lane: IngestPath) -> UseCaseResult<Vec<Outcome<IngestOutcome>>> {
         self.attempt(events, &|tx, organization, events| {
             let reported: Vec<IngestItem<'_>> = events.iter().map(|event| event.row.by(event.by)).collect();
@@ -245,7 +246,8 @@ impl WriterThread<'_> {
         })
     }
 
-    /// A transaction of changes, of an organization those of one who asks: the others are left.
+    /// Processes changes in one transaction. For each organization, only the changes of one actor are made, and the others
+    /// are deferred.
     fn attempt_changes(&self, changes: &[ChangeRow]) -> UseCaseResult<Vec<Outcome<ChangeOutcome>>> {
         self.attempt(changes, &|tx, organization, changes| {
             let Some(by) = changes.first().map(|first| first.by) else { return Ok(Vec::new()) };
@@ -256,7 +258,7 @@ impl WriterThread<'_> {
         })
     }
 
-    /// A transaction of what is in a group, which is committed if anything of it is to be stored.
+    /// Processes a group in one transaction, and commits it if any item changes data.
     fn attempt<R: GroupItem>(&self, group: &[R], decide: Decide<'_, R>) -> UseCaseResult<Vec<Outcome<R::Done>>> {
         let began = Instant::now();
         let decided_at = Cell::new(began);
@@ -280,7 +282,7 @@ impl WriterThread<'_> {
         }
     }
 
-    /// What becomes of a group, and whether anything of it is to be stored.
+    /// Returns the outcomes of a group and whether there are changes to store.
     fn outcomes<R: GroupItem>(
         &self,
         tx: &mut dyn Tx,
@@ -324,7 +326,7 @@ impl WriterThread<'_> {
         Ok((outcomes, is_stored))
     }
 
-    /// Who asks: nobody where a token works no more.
+    /// Returns the principals of the items, or `None` for tokens that are no longer valid.
     fn principals<R: GroupItem>(&self, tx: &mut dyn Tx, group: &[R]) -> UseCaseResult<Vec<Option<Principal>>> {
         let mut tokens: Vec<TokenClaims> = Vec::new();
         for row in group {
@@ -351,13 +353,13 @@ impl EventRow {
         IngestItem { event: &self.event, by, answer: &self.answer }
     }
 
-    /// Tells whoever waits, or notes it for its batch.
+    /// Sends the reply, or records the outcome in the event's batch.
     fn tell(self, (principal, outcome): Outcome<IngestOutcome>, batches: &mut [Batch]) {
         let outcome = outcome.unwrap_or(Err(UseCaseError::InvariantViolation("an event without an outcome")));
         match self.to {
             ReplyTarget::One(reply) => send_reply(reply, principal, outcome),
             ReplyTarget::Batch(batch, place) => {
-                // What comes in a batch has no request of its own.
+                // Events of a batch have no idempotent request of their own.
                 let outcome = outcome.and_then(|carried| match carried {
                     Execution::Executed(taken) => Ok(taken),
                     Execution::Replayed(_) => Err(UseCaseError::InvariantViolation("an event of a batch that is a request")),
@@ -381,7 +383,7 @@ impl ChangeRow {
     }
 }
 
-/// Tells whoever waits. If that panics, the panic hook has printed why, and nobody else is to suffer.
+/// Sends a reply. A panic of the callback must not affect other requests; the panic hook has logged the cause.
 fn send_reply<T>(reply: ReplyCallback<T>, principal: Option<Principal>, outcome: UseCaseResult<T>) {
     let _ = catch_unwind(AssertUnwindSafe(|| reply(principal, outcome)));
 }

@@ -1,7 +1,7 @@
-//! The writer of usage: what waits at the same time is written in one transaction, and each is answered when that is durable
-//! (decisions 0038 and 0041).
+//! The usage writer. It writes requests that wait at the same time in one transaction, and replies to each once the
+//! transaction is durable (decisions 0038 and 0041).
 //!
-//! Nobody waits for a group to fill: it is whoever came while the one before was written.
+//! The writer never waits for a group to fill. A group contains the requests that arrived while the previous one was written.
 
 mod fair_queue;
 mod figures;
@@ -32,16 +32,16 @@ pub use self::queued::{
     ReplyCallback, Requester, Work, WorkKind, WriterBusy,
 };
 
-/// How many write, and how much may wait for them.
+/// The limits of the writer's threads and queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriterLimits {
-    /// Groups that are written at a time; at least one.
+    /// The number of groups written concurrently; at least one.
     pub groups: usize,
-    /// Single events; a change of one counts as four.
+    /// The maximum number of queued single events. A change counts as four.
     pub events: usize,
-    /// Batches.
+    /// The maximum number of queued batches.
     pub batches: usize,
-    /// About the bytes that all of it takes.
+    /// The approximate maximum memory of all queued requests, in bytes.
     pub bytes: usize,
 }
 
@@ -51,7 +51,7 @@ impl Default for WriterLimits {
     }
 }
 
-/// The writer: a thread for each group that is written at a time, to which requests are handed.
+/// A queue of requests with one thread for each group that is written concurrently.
 pub struct UsageWriter {
     queue: Arc<Queue>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -61,7 +61,7 @@ struct Queue {
     limits: WriterLimits,
     state: Mutex<State>,
     arrived: Condvar,
-    /// Without what waits, which is told by the state.
+    /// Without the current load, which the state contains.
     figures: Mutex<WriterFigures>,
 }
 
@@ -91,15 +91,15 @@ impl UsageWriter {
                 Err(error) => tracing::error!(%error, "a writer of usage can't be started"),
             }
         }
-        // Nobody would be told anything.
+        // Without a thread, no request would get a reply.
         queue.locked().stopping = threads.is_empty();
         Self { queue, threads: Mutex::new(threads) }
     }
 
-    /// Hands something to the writer.
+    /// Submits a request to the writer.
     ///
     /// # Errors
-    /// [`WriterBusy`], with nothing done, when too much is waiting, or when the writer is stopping.
+    /// Returns [`WriterBusy`] if the queue is full or the writer is stopping. The request has no effect.
     pub fn submit(&self, waiting: QueuedRequest) -> Result<(), WriterBusy> {
         let mut state = self.queue.locked();
         if state.stopping || !state.turns.has_room_for(&self.queue.limits, &waiting) {
@@ -113,10 +113,11 @@ impl UsageWriter {
         Ok(())
     }
 
-    /// Takes events, and waits for it. A caller that goes on with what was let in before isn't turned away.
+    /// Records events and waits for the result. The queue accepts a caller that continues an accepted batch even if it is
+    /// full of batches.
     ///
     /// # Errors
-    /// What stopped all of them, [`UseCaseError::Overloaded`] among it: none is stored then.
+    /// Returns any error that stopped all events, including [`UseCaseError::Overloaded`]. No event is stored then.
     pub fn record(
         &self,
         principal: &Principal,
@@ -129,19 +130,19 @@ impl UsageWriter {
             return Ok(BatchOutcome::default());
         }
         let (reply, replied) = sync_channel(1);
-        // Nobody to tell means nobody is waiting for it.
+        // The receiver is dropped when the request was abandoned.
         let reply = Box::new(move |_, outcome| drop(reply.send(outcome)));
         let work = Work::Batch(QueuedBatch { events, answer, goes_on, reply });
         self.submit(QueuedRequest { reporter: Requester::Known(principal.clone()), until, work })?;
-        // Either it was too late for it, or what took it panicked, which the panic hook has printed.
+        // Either the request expired, or its work panicked, which the panic hook has logged.
         let unanswered = Err(UseCaseError::InvariantViolation("events that nobody took"));
         replied.recv().unwrap_or(unanswered)
     }
 
-    /// Does something in a transaction of its own when its turn has come, and waits for it. It counts as so many events.
+    /// Runs work in a transaction of its own when its turn comes, and waits for it. The work counts as `events` events.
     ///
     /// # Errors
-    /// The work's own; [`UseCaseError::Overloaded`] where too much waits.
+    /// Returns the error of the work, or [`UseCaseError::Overloaded`] if the queue is full.
     pub fn run_queued<T: Send + 'static>(
         &self,
         principal: &Principal,
@@ -150,23 +151,23 @@ impl UsageWriter {
         work: impl FnOnce(&Services<'_>) -> UseCaseResult<T> + Send + 'static,
     ) -> UseCaseResult<T> {
         let (reply, replied) = sync_channel(1);
-        // Nobody to tell means nobody is waiting for it.
+        // The receiver is dropped when the request was abandoned.
         let work = Box::new(move |services: &Services<'_>| drop(reply.send(work(services))));
         let bytes = size_of::<EventRef>().saturating_mul(events);
         let work = Work::Whole(QueuedTransaction { events, bytes, work });
         self.submit(QueuedRequest { reporter: Requester::Known(principal.clone()), until, work })?;
-        // Either it was too late for it, or it panicked, which the panic hook has printed.
+        // Either the request expired, or its work panicked, which the panic hook has logged.
         let undone = Err(UseCaseError::InvariantViolation("work that nobody did"));
         replied.recv().unwrap_or(undone)
     }
 
-    /// What it has done so far, and what waits.
+    /// Returns the writer's figures and its current load.
     pub fn figures(&self) -> WriterFigures {
         let waiting = self.queue.locked().turns.load();
         WriterFigures { waiting, ..self.queue.figures().clone() }
     }
 
-    /// Writes what waits, and ends. What is submitted from now on is turned away.
+    /// Stops the writer after all queued requests are written. New requests are rejected.
     pub fn stop(&self) {
         self.queue.locked().stopping = true;
         self.queue.arrived.notify_all();
@@ -186,7 +187,7 @@ impl Drop for UsageWriter {
 }
 
 impl Queue {
-    /// Nothing panics while it is held, so a poisoned lock is a good one.
+    /// Ignores poisoning, because no code panics while it has this lock.
     fn locked(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -195,7 +196,8 @@ impl Queue {
         self.figures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whoever waits, as many as a group takes; `None` when nobody does and nobody will.
+    /// Returns the next group, and waits for one if necessary. Returns `None` once the queue is empty and the writer is
+    /// stopping.
     fn next_group(&self) -> Option<Group> {
         let mut state = self.locked();
         while state.turns.is_empty() {
@@ -208,7 +210,7 @@ impl Queue {
         let is_more = !state.turns.is_empty();
         drop(state);
         if is_more {
-            // One call may have stood for several that came.
+            // One notification may have stood for several requests.
             self.arrived.notify_one();
         }
         let expired = std::mem::take(&mut group.expired);
@@ -218,13 +220,13 @@ impl Queue {
         Some(group)
     }
 
-    /// Lets what is left of a batch wait for its next turn.
+    /// Queues the rest of a batch for its next turn.
     fn go_on(&self, batch: Batch) {
         self.locked().turns.push_rest(batch);
         self.arrived.notify_one();
     }
 
-    /// Notes a group that was committed.
+    /// Records the figures of a committed group.
     fn wrote(&self, kind: WorkKind, size: usize, times: Times) {
         let mut figures = self.figures();
         let of_kind = match kind {

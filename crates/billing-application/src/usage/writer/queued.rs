@@ -1,4 +1,4 @@
-//! What is handed to the writer, and what of it is told when.
+//! Requests to the usage writer and their replies.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use crate::usage::change::{ChangeOutcome, EventChange};
 use crate::usage::ingest::IngestOutcome;
 use crate::usage::read::EventView;
 
-/// Who asks.
+/// The sender of a request.
 #[derive(Clone, Debug)]
 pub enum Requester {
-    /// Somebody whose credential was checked.
+    /// A principal whose credential was checked.
     Known(Principal),
-    /// The bearer of a token. Whether its key still works is looked up with what is asked for.
+    /// The bearer of a token. Its API key is checked in the transaction of the request.
     Bearer(TokenClaims),
 }
 
 impl Requester {
-    /// Whose turn it is.
+    /// Returns the organization, which determines the turn in the queue.
     pub(super) const fn organization(&self) -> OrganizationId {
         match self {
             Self::Known(principal) => principal.organization(),
@@ -35,7 +35,7 @@ impl Requester {
         }
     }
 
-    /// Who asks, if that is known already.
+    /// Returns the principal if it is already known.
     pub(super) const fn known(&self) -> Option<&Principal> {
         match self {
             Self::Known(principal) => Some(principal),
@@ -44,99 +44,99 @@ impl Requester {
     }
 }
 
-/// Is told what became of something, once that is durable, and who asked, where that is somebody. It is dropped where nothing
-/// became of it and nobody waits.
+/// A callback for the result of a request, called once the result is durable. Its first argument is the principal, if known.
+/// It is dropped without a call if the request expires.
 pub type ReplyCallback<T> = Box<dyn FnOnce(Option<Principal>, UseCaseResult<T>) + Send>;
 
-/// What the repeats of an event with a key are answered.
+/// Builds the response for duplicates of an event with a key.
 pub type EventAnswer = fn(&EventView) -> String;
 
-/// Something on its way to the writer.
+/// A request to the writer.
 pub struct QueuedRequest {
-    /// Who asks.
+    /// The sender.
     pub reporter: Requester,
-    /// When nobody waits for it any more: it isn't begun then, if it wasn't before.
+    /// When the sender stops waiting. Work that has not started by then is skipped.
     pub until: Instant,
-    /// What is asked for.
+    /// The requested work.
     pub work: Work,
 }
 
-/// What is asked for.
+/// The work of a request.
 pub enum Work {
-    /// To take an event.
+    /// Records an event.
     Event(Box<QueuedEvent>),
-    /// To change an event.
+    /// Changes an event.
     Change(QueuedChange),
-    /// To take events, in as many transactions as the turns of others make of it.
+    /// Records events, in as many transactions as the turns of other requests require.
     Batch(QueuedBatch),
-    /// To do something in one transaction of its own.
+    /// Runs work in one transaction of its own.
     Whole(QueuedTransaction),
 }
 
-/// An event to be taken.
+/// An event to record.
 pub struct QueuedEvent {
     /// The event.
     pub event: NewUsageEvent,
-    /// What its repeats are answered.
+    /// Builds the response for duplicates.
     pub answer: EventAnswer,
-    /// The request that brings it, where that is to be known again itself.
+    /// The request, if it has an idempotency key of its own.
     pub keyed: Option<IdempotentWork<IngestOutcome>>,
-    /// Is told what became of it.
+    /// Receives the result.
     pub reply: ReplyCallback<Execution<IngestOutcome>>,
 }
 
-/// An event to be changed.
+/// An event to change.
 pub struct QueuedChange {
-    /// Which.
+    /// The event's reference.
     pub event_ref: EventRef,
-    /// How.
+    /// The change to make.
     pub change: EventChange,
-    /// The request, where that is to be known again.
+    /// The request, if it has an idempotency key.
     pub keyed: Option<IdempotentWork<ChangeOutcome>>,
-    /// Is told what became of it.
+    /// Receives the result.
     pub reply: ReplyCallback<Execution<ChangeOutcome>>,
 }
 
-/// Events to be taken one after the other, each or not.
+/// Events to record one by one; each can be rejected separately.
 pub struct QueuedBatch {
     /// The events.
     pub events: Vec<NewUsageEvent>,
-    /// What their repeats are answered.
+    /// Builds the responses for duplicates.
     pub answer: EventAnswer,
-    /// Whether it goes on with what was let in before, and isn't turned away.
+    /// Whether the batch continues an accepted one and therefore ignores the limit of queued batches.
     pub goes_on: bool,
-    /// Is told what became of them.
+    /// Receives the results.
     pub reply: ReplyCallback<BatchOutcome>,
 }
 
-/// Something that is one transaction, or nothing at all.
+/// Work that is exactly one transaction.
 pub struct QueuedTransaction {
-    /// As how many events it counts when turns are given.
+    /// The number of events as which the work counts in its turn.
     pub events: usize,
-    /// About the bytes that it takes.
+    /// The approximate memory of the work, in bytes.
     pub bytes: usize,
-    /// Does it, and tells whoever waits. The principal is known.
+    /// Does the work and sends the reply. The principal is known.
     pub work: Box<dyn FnOnce(&Services<'_>) + Send>,
 }
 
-/// A request that is carried out once, and what is kept of what was done.
+/// Work that an idempotency key executes at most once, and its stored response.
 pub struct IdempotentWork<T> {
     /// The request.
     pub request: IdempotentRequest,
-    /// The answer that is kept.
+    /// Builds the response to store.
     pub render: fn(&T) -> StoredResponse,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug)]
 pub enum Execution<T> {
-    /// It was carried out.
+    /// The request was executed now.
     Executed(T),
-    /// That was done before under its key: what was answered then.
+    /// The request was executed earlier under its key. Contains the stored response.
     Replayed(StoredResponse),
 }
 
-/// More waits for the writer than it will do in time.
+/// The writer's queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriterBusy;
 
@@ -152,14 +152,14 @@ impl fmt::Debug for QueuedRequest {
     }
 }
 
-/// What differs in how it is written.
+/// The kinds of work that are written differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkKind {
-    /// Single events, and those of batches.
+    /// Single events and events of batches.
     Events,
     /// Changes of events.
     Changes,
-    /// What is one transaction, or nothing at all.
+    /// Work that is one transaction of its own.
     Whole,
 }
 
@@ -172,7 +172,7 @@ impl QueuedRequest {
         }
     }
 
-    /// About the bytes that it takes.
+    /// Returns the approximate memory of the request, in bytes.
     pub(super) fn bytes(&self) -> usize {
         match &self.work {
             Work::Event(event) => event.event.bytes(),
@@ -183,9 +183,9 @@ impl QueuedRequest {
     }
 }
 
-/// An event in a group, and whom to tell.
+/// An event in a group with the target of its reply.
 pub(super) struct EventRow {
-    /// What is refused together when books show to be wrong: a request.
+    /// The request. All events of a request fail together if it violates an invariant.
     pub(super) request: usize,
     pub(super) reporter: Arc<Requester>,
     pub(super) event: NewUsageEvent,
@@ -194,22 +194,22 @@ pub(super) struct EventRow {
     pub(super) to: ReplyTarget,
 }
 
-/// Whom to tell what became of an event.
+/// The target of an event's reply.
 pub(super) enum ReplyTarget {
     One(ReplyCallback<Execution<IngestOutcome>>),
-    /// A batch, by its place among those of the group, and the event's place in its part.
+    /// A batch, by its index in the group, and the event's index in the current part.
     Batch(usize, usize),
 }
 
-/// A change in a group, and whom to tell.
+/// A change in a group.
 pub(super) struct ChangeRow {
-    /// What is refused alone where books show to be wrong.
+    /// The request. It fails alone if it violates an invariant.
     pub(super) request: usize,
     pub(super) reporter: Requester,
     pub(super) change: QueuedChange,
 }
 
-/// A batch that is being taken.
+/// A batch in progress.
 pub(super) struct Batch {
     pub(super) reporter: Arc<Requester>,
     pub(super) until: Instant,
@@ -217,7 +217,7 @@ pub(super) struct Batch {
     left: std::vec::IntoIter<NewUsageEvent>,
     answer: EventAnswer,
     taken: BatchOutcome,
-    /// What became of those that are in a group.
+    /// The results of the events in the current group.
     part: Vec<Option<UseCaseResult<IngestOutcome>>>,
     reply: ReplyCallback<BatchOutcome>,
 }
@@ -229,12 +229,12 @@ impl Batch {
         Self { reporter: Arc::new(reporter), until, bytes, left, answer, taken, part, reply }
     }
 
-    /// Events that aren't in a group yet.
+    /// Returns the number of events that are not in a group yet.
     pub(super) fn left(&self) -> usize {
         self.left.len()
     }
 
-    /// The next events, for a group in which the batch has this place.
+    /// Returns the next events for a group in which the batch has the index `place`.
     pub(super) fn take(&mut self, many: usize, place: usize, request: usize) -> Vec<EventRow> {
         let mut rows = Vec::with_capacity(many);
         for event in self.left.by_ref().take(many) {
@@ -245,22 +245,24 @@ impl Batch {
         rows
     }
 
-    /// Notes what became of an event of the group.
+    /// Records the result of an event in the current group.
     pub(super) fn note(&mut self, place: usize, outcome: UseCaseResult<IngestOutcome>) {
         if let Some(noted) = self.part.get_mut(place) {
             *noted = Some(outcome);
         }
     }
 
-    /// Ends a group: tells what became of all when that is known or something stopped it; answers the batch when it goes on.
+    /// Completes the batch's part of a group. Returns the batch if events are left. Otherwise, or if an error stopped the
+    /// batch, sends the reply.
     pub(super) fn part_done(mut self) -> Option<Self> {
         let part: Option<Vec<_>> = std::mem::take(&mut self.part).into_iter().collect();
         let Some(part) = part else {
-            // What took it panicked, which the panic hook has printed.
+            // The work panicked, which the panic hook has logged.
             self.stop(UseCaseError::InvariantViolation("an event without an outcome"));
             return None;
         };
-        // What isn't about one event stops the batch. Some of the part may be stored all the same, and the caller has to know.
+        // An error that does not concern a single event stops the batch. Part of the batch may be stored anyway, so the
+        // caller needs the results.
         let stopped_by =
             part.iter().find_map(|outcome| outcome.as_ref().err().filter(|error| stops(error)).map(UseCaseError::for_another));
         let is_stored = !self.taken.results.is_empty() || part.iter().any(|outcome| !outcome.as_ref().is_err_and(stops));
@@ -292,7 +294,7 @@ impl Batch {
     }
 }
 
-/// Whether it isn't about one event.
+/// Returns whether an error does not concern a single event.
 fn stops(error: &UseCaseError) -> bool {
     matches!(error, UseCaseError::Store(_) | UseCaseError::InvariantViolation(_))
 }

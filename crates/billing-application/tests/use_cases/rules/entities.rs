@@ -100,7 +100,7 @@ fn one_entity_is_the_default_and_an_edit_or_a_new_one_moves_that() {
     let refused = edit(&books, "second", Some(false), |_| {});
 
     let Err(UseCaseError::Invalid(violations)) = refused else { panic!("{refused:?}") };
-    assert!(violations.to_string().contains("make another one the default instead"), "{violations}");
+    assert!(violations.to_string().contains("set `default` on another entity instead"), "{violations}");
     assert_eq!(default_of(&books), [second]);
 }
 

@@ -28,7 +28,7 @@ pub(super) fn match_products(
         let Some(no) = patch.product_no else { continue };
         let index = i.to_string();
         let (field, code, detail) = match contract.product(no) {
-            None => ("product_no", "unknown_product", "must be the number of one of the contract's products, or be left out"),
+            None => ("product_no", "unknown_product", "must be the number of a product of the contract, or be omitted"),
             Some(product) if !priced(&product, patch) => {
                 ("product_pricing_ref", "pricing_mismatch", "must be the pricing of the product that product_no names")
             }
@@ -68,7 +68,7 @@ pub(super) fn match_products(
             [only] if means_it => matched[i] = Some(only.no),
             [_] if undated == 1 => {}
             _ => {
-                let detail = "must tell which of the contract's products with this pricing is meant";
+                let detail = "must be given, because several products of the contract have this pricing";
                 found.add(&["products", &index, "billing_start_date"], "ambiguous_product", detail);
             }
         }

@@ -29,7 +29,7 @@ use crate::text::OneLine;
 use crate::violation::Violations;
 
 /// The error detail of a second cancellation.
-const ENDS_NO_EARLIER: &str = "the contract is cancelled already, and ends no earlier by this";
+const ENDS_NO_EARLIER: &str = "the contract is already canceled and would not end earlier: choose an earlier last day";
 /// The field of an edit with its effective date.
 const EFFECTIVE_FROM: &str = "effective_from";
 
@@ -119,16 +119,16 @@ pub fn edited(
 ) -> Result<Amendment, Refusal> {
     if let Some(version) = edit.version.filter(|version| *version != contract.version) {
         if version > contract.version {
-            let detail = format!("must be the contract's newest version, {}, or be left out", contract.version);
+            let detail = format!("must be the newest version of the contract, {}, or be omitted", contract.version);
             return Err(Refusal::field(&["version"], "out_of_range", detail));
         }
-        let detail = format!("the contract has version {} now: read it again and edit that", contract.version);
+        let detail = format!("the contract has version {} now: read it again and edit the new version", contract.version);
         return Err(Refusal::conflict("version_conflict", detail));
     }
     if let (EffectiveFrom::Day(day), Some(first)) = (edit.since, contract.first_day())
         && day < first
     {
-        let detail = format!("must not be before the contract's first day, {first}");
+        let detail = format!("must not be before the first day of the contract, {first}");
         return Err(Refusal::field(&[EFFECTIVE_FROM], "out_of_range", detail));
     }
     let mut draft = VersionBuilder::of(contract, EndReason::Removed);
@@ -184,7 +184,7 @@ pub fn cancelled(
             return Err(Refusal::conflict("contract_over", ENDS_NO_EARLIER));
         }
         if day < earliest || day > end {
-            let detail = format!("must lie between {earliest}, the day before the contract's first, and its last, {end}");
+            let detail = format!("must be from {earliest}, the day before the contract's first day, to its last day, {end}");
             return Err(Refusal::field(&["last_day"], "out_of_range", detail));
         }
     }
@@ -233,7 +233,7 @@ pub fn with_quantity(contract: &Contract, change: &QuantityChange, now: &Amendme
     };
     let mut meant = contract.products.iter().filter(is_meant);
     let (product, None) = (meant.next(), meant.next()) else {
-        let detail = "must tell which of the contract's products with this pricing is meant";
+        let detail = "must be given, because several products of the contract have this pricing";
         return Err(Refusal::field(&["billing_start_date"], "ambiguous_product", detail));
     };
     let Some(product) = product else {
@@ -241,7 +241,7 @@ pub fn with_quantity(contract: &Contract, change: &QuantityChange, now: &Amendme
         return Err(Refusal::field(&["product_pricing_ref"], "unknown_product", detail));
     };
     let (Some(newest), Some(billed)) = (product.newest_terms(), product.billed()) else {
-        return Err(Refusal::conflict("product_over", "the product bills no day"));
+        return Err(Refusal::conflict("product_over", "the product has no billed days"));
     };
     let wanted = change.from.unwrap_or_else(|| (now.today)(newest).max(billed.start()));
     let from = if change.prorate {
@@ -250,7 +250,7 @@ pub fn with_quantity(contract: &Contract, change: &QuantityChange, now: &Amendme
         product.period_at(wanted).filter(|period| period.start() != wanted).map_or(wanted, |period| period.days().end())
     };
     if !billed.contains(from) {
-        let detail = format!("must lie between {} and {}, the days the product is billed", billed.start(), billed.last_day());
+        let detail = format!("must be from {} to {}, the billed days of the product", billed.start(), billed.last_day());
         return Err(Refusal::field(&["from"], "out_of_range", detail));
     }
     let is_fixed = |terms: &ProductTerms| {

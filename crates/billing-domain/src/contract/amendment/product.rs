@@ -24,7 +24,7 @@ pub(super) fn add_product(draft: &mut VersionBuilder, patch: &ProductPatch, cata
         let mut found = Violations::none();
         for (field, day) in [("billing_start_date", patch.billing_start_date), ("billing_end_date", patch.billing_end_date)] {
             if day.is_none() {
-                found.add(&[field], "required", "must be given for a product that is added");
+                found.add(&[field], "required", "must be given for a new product");
             }
         }
         return Err(found.into());
@@ -100,7 +100,8 @@ pub(super) fn amend_product(
     let change = Change { product, base, newest, patch, keeps_line_items, since, catalog, today, has_begun };
     match (change.new_start(), billed) {
         (Some(_), _) if has_begun => {
-            let detail = "the product has billed or has usage: its billing_start_date stands; end it and add another";
+            let detail =
+                "the product is billed or has usage, so its billing_start_date cannot change: end the product and add another";
             Err(Refusal::conflict("already_started", detail))
         }
         (Some(_), _) | (None, None) => change.begin_anew(draft),
@@ -138,7 +139,8 @@ impl Change<'_> {
     fn go_on(&self, draft: &mut VersionBuilder, billed: Period) -> Result<(), Refusal> {
         let EffectiveFrom::Day(day) = self.since else {
             let (reference, last) = (&self.patch.pricing_ref, billed.last_day());
-            let detail = format!("the product of {reference} ended on {last}: say by effective_from when it goes on");
+            let detail =
+                format!("the product of {reference} ended on {last}: set effective_from to the day on which it continues");
             return Err(Refusal::conflict("product_over", detail));
         };
         let planned = interrupted(&self.timeless()?, billed.end(), day);
@@ -196,8 +198,8 @@ impl Change<'_> {
         if day_after(last) == billed.end() || next.is_some_and(|next| next <= first) || is_asked_for {
             return Ok(());
         }
-        let remedy = "say include_current_invoice: true, or an effective_from up to that day";
-        let detail = format!("would change days from {first} on, before the next period: if that is meant, {remedy}");
+        let remedy = "set include_current_invoice to true, or effective_from to that day or an earlier one";
+        let detail = format!("would change days from {first} on, before the next period: to confirm, {remedy}");
         Err(Refusal::field(&["billing_end_date"], "ends_before_next_period", detail))
     }
 
@@ -221,7 +223,8 @@ impl Change<'_> {
         if let (Some(last), Some(terms)) = (last_day, next.newest_terms()) {
             let schedule = &terms.schedule;
             if self.has_begun && schedule.cycle().unit() == CycleUnit::OneTime && last >= schedule.anchor() {
-                let detail = format!("must be before {}, because it is billed once: add another element", schedule.anchor());
+                let detail =
+                    format!("must be before {}, because the product is billed once: add another product", schedule.anchor());
                 return Err(Refusal::field(&["billing_end_date"], "not_retroactive", detail));
             }
             // The end of the terms replaces the end from the removal.

@@ -521,7 +521,7 @@ impl Model {
         let mut changed = Product { whole: merged, ..next.clone() };
         changed.count_periods();
         // What structures documents changes only from a period of which nothing is issued. A period that was left out and comes
-        // back counts, too: its document is issued.
+        // back may count, too: its document is issued.
         let structure_at = |product: &Product, day: Date| {
             let stretch = product.whole.iter().find(|stretch| stretch.from <= day && day < stretch.to);
             stretch.map(|stretch| stretch.terms.structure())
@@ -534,11 +534,12 @@ impl Model {
         };
         if let Some(restructured) = starts.iter().find(is_restructured) {
             let from_there = |(no, start): &(u16, Date)| *no == product.no && start >= restructured;
-            if facts.issued.contains(&(product.no, *restructured)) {
+            let is_planned = product.periods.iter().any(|period| period.start == *restructured);
+            if is_planned && facts.issued.contains(&(product.no, *restructured)) {
                 return Verdict::Refuse("not_retroactive");
             }
             if facts.issued.iter().any(from_there) {
-                doubt = Some("a later period is issued");
+                doubt = Some("a later period, or one that comes back, is issued");
             }
             if facts.issued_children.iter().any(from_there) {
                 doubt = Some("not_retroactive: children are issued, if they come to nothing");
