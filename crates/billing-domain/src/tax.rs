@@ -192,7 +192,7 @@ impl TaxBasis {
                 found.add(&["tax_category"], "tax_category_rate", detail);
             }
             (Some(category), Some(true)) if category != TaxCategory::S => {
-                let detail = "must be S or left out where tax is above 0: state a tax of 0 for any other category";
+                let detail = "must be S or be omitted, because tax is above 0: set tax to 0 for another category";
                 found.add(&["tax_category"], "tax_category_rate", detail);
             }
             _ => {}
@@ -205,7 +205,7 @@ impl TaxBasis {
             }
         } else if has_reason {
             let field = if self.exemption_code.is_some() { "exemption_code" } else { "exemption_reason" };
-            found.add(&[field], "not_allowed", "must be left out unless tax_category is E, AE, G or O");
+            found.add(&[field], "not_allowed", "must be omitted, because tax_category is not E, AE, G or O");
         }
         found.or(())
     }

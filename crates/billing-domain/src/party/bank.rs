@@ -50,12 +50,12 @@ impl BankAccountProfile {
         match (&self.iban, &self.account_number) {
             (None, None) => found.add(&["iban"], "required", "must be given, or account_number"),
             (Some(_), Some(_)) => {
-                found.add(&["account_number"], "conflicting_fields", "must be left out or null where iban is given");
+                found.add(&["account_number"], "conflicting_fields", "must be omitted or null, because iban is given");
             }
             (Some(_), None) | (None, Some(_)) => {}
         }
         if self.routing_number.is_some() && self.account_number.is_none() {
-            found.add(&["routing_number"], "not_allowed", "must be left out without an account_number");
+            found.add(&["routing_number"], "not_allowed", "must be omitted, because account_number is missing");
         }
         found.or(())
     }

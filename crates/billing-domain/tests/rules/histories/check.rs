@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::document::lines::BillWith;
-use billing_domain::document::{BookDocument, LifecycleStatus, Purpose};
+use billing_domain::document::{BookDocument, DocumentKind, LifecycleStatus, Purpose};
 use billing_domain::money::Percentage;
 use billing_domain::party::NetTerms;
 use billing_domain::refs::DocumentRef;
@@ -206,7 +206,8 @@ impl World {
 }
 
 impl World {
-    /// Each live charge is on a document in force, or waits for the replacement of a void one.
+    /// Each live charge is on a document in force, or waits for the replacement of a void one. A charge below zero that counts nothing,
+    /// because its period bills nothing else, can be on an open credit and debit that cancel each other out and are discarded.
     fn check_charges(&self) -> Checked {
         for charge in self.book.charges().live() {
             let waits = || {
@@ -214,7 +215,15 @@ impl World {
                     |other: &BookDocument| other.status == LifecycleStatus::Void && other.head.parts.contains(&charge.product_no);
                 self.book.documents().any(is_void)
             };
-            if self.book.documents_of_charge(charge).is_empty() && !waits() {
+            let counts_nothing = || {
+                let is_credit = |other: &BookDocument| {
+                    other.status == LifecycleStatus::Discarded
+                        && (other.head.kind, other.head.purpose) == (DocumentKind::Credit, Purpose::Adjustment)
+                        && other.head.parts.contains(&charge.product_no)
+                };
+                charge.unit_price.as_decimal().is_sign_negative() && self.book.documents().any(is_credit)
+            };
+            if self.book.documents_of_charge(charge).is_empty() && !waits() && !counts_nothing() {
                 return Err(format!("{charge:?} is on no document"));
             }
         }
