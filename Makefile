@@ -1,4 +1,4 @@
-# Names for what scripts/ does. Arguments go through ARGS:
+# Targets for the programs in scripts/. Pass arguments in ARGS:
 #   make run ARGS="--help"     make test ARGS="money::"     make soak MINUTES=30 SEED=7
 
 MINUTES ?= 10
@@ -6,7 +6,7 @@ SEED ?=
 
 .PHONY: run check test test-all ci bench profile soak mutants list-check report-check
 
-run: ## starts the server on the embedded database, after installing what it needs
+run: ## starts the server on the embedded database, after installing missing packages
 	@scripts/run $(ARGS)
 
 check: ## format, lints, unit tests and rules: no database server, no browser
@@ -15,26 +15,26 @@ check: ## format, lints, unit tests and rules: no database server, no browser
 test: ## everything that can find a wrong bill, a lost event or a broken interface, on both databases
 	@scripts/test $(ARGS)
 
-test-all: ## the same and the slow tests: browser, generated clients, crashes, overload, fuzzing
+test-all: ## the tests of `make test` and the slow tests: browser, generated clients, crashes, overload, fuzzing
 	@ALL=1 scripts/test $(ARGS)
 
-ci: ## what continuous integration runs
+ci: ## the checks of continuous integration
 	@.ci/run
 
-bench: ## rates, latencies and memory on both databases, as one table (ARGS=--write stores it)
+bench: ## rates, latencies and memory on both databases, as one table (ARGS=--write inserts it into docs/performance.md)
 	@scripts/bench $(ARGS)
 
-profile: ## where the server's processor time goes under single events
+profile: ## distribution of the server's processor time under single events
 	@scripts/profile $(ARGS)
 
 soak: ## the random tests on new seeds and with large numbers, and fuzzing, for MINUTES
 	@MINUTES=$(MINUTES) SEED=$(SEED) scripts/soak $(ARGS)
 
-mutants: ## small changes of the rules of money that no test of the domain notices (ARGS="--shard 0/7")
+mutants: ## mutations of the monetary rules that no domain test detects (ARGS="--shard 0/7")
 	@scripts/mutants $(ARGS)
 
-list-check: ## lists of a million documents, on both databases: times and plans
+list-check: ## times and query plans of lists of a million documents, on both databases
 	@scripts/list-check $(ARGS)
 
-report-check: ## reports of a million events, on both databases: memory, and every row
+report-check: ## memory and every row of reports of a million events, on both databases
 	@scripts/report-check $(ARGS)

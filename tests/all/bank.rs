@@ -1,9 +1,9 @@
-//! The bank test: many who write and read at once, over few customers, so that they meet. Every read is of one moment, nobody is
-//! told of a deadlock, and at the end everything is what a model says, to the cent. On PostgreSQL two servers serve, one of which
-//! is killed halfway: what it was asked and didn't answer is asked again, under its key, at the other.
+//! The bank test: many concurrent writers and readers of a few customers, so that they interfere. Every read shows a single
+//! moment, no request returns a deadlock, and at the end all data equals a model, to the cent. On PostgreSQL there are two
+//! servers, and one is killed halfway. Its unanswered requests are sent again to the other server, under their keys.
 //!
-//! `SEED=s` begins with other numbers: what each thread does comes again, when it meets another doesn't. `BANK_SECONDS=n` goes on
-//! for longer, on each database.
+//! `SEED=s` begins with other numbers: it repeats the actions of each thread, but not their interleaving. `BANK_SECONDS=n` sets a
+//! longer run on each database.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -17,23 +17,23 @@ use acceptance::when::Day;
 use acceptance::{Answer, Client, Database, Request, Server, books, catalog};
 use serde_json::{Value, json};
 
-/// How long a round takes: customers are new in each, so that a page holds all documents of one.
+/// The length of a round. Each round has new customers, so that one page contains all documents of a customer.
 const ROUND: Duration = Duration::from_secs(5);
 const WRITERS: usize = 6;
 const READERS: usize = 3;
-/// Events that each writer moves and never changes otherwise.
+/// The events that each writer moves but never changes otherwise.
 const MOVED_OF_EACH: usize = 12;
-/// What writers do, by the alphabet; to issue is what a billing run does that finds something due.
+/// The actions of writers in alphabetical order. `issue` is a billing run that finds something due.
 const DONE: [&str; 8] = ["batch", "change", "delete", "edit", "issue", "move", "pay", "report"];
-/// The most rounds that are played after the time is over, for everything to be done.
+/// The maximum number of rounds after the time is over, until every action was performed.
 const MAX_MORE: u32 = 20;
-/// The most of a page.
+/// The maximum page size.
 const PAGE: usize = 1000;
-/// How often a request whose first is under way at another server is sent again.
+/// The maximum number of times that a request is sent while its first attempt is in progress at another server.
 const MAX_TRIES: usize = 60;
 
 #[test]
-fn sqlite_keeps_every_cent_whoever_meets() {
+fn sqlite_keeps_every_cent_under_concurrent_requests() {
     let database = Database::sqlite();
     let server = Server::start(&database);
     let client = Client::new_key(&server);
@@ -42,7 +42,7 @@ fn sqlite_keeps_every_cent_whoever_meets() {
 }
 
 #[test]
-fn postgres_keeps_every_cent_whoever_meets_at_two_servers_and_whichever_is_killed() {
+fn postgres_keeps_every_cent_with_two_servers_and_kills() {
     let database = Database::postgres();
     let server = Server::start(&database);
     let client = Client::new_key(&server);
@@ -57,10 +57,10 @@ fn postgres_keeps_every_cent_whoever_meets_at_two_servers_and_whichever_is_kille
             killed += 1;
         })
     });
-    assert!(killed > 0, "a server was killed");
+    assert!(killed > 0, "no server was killed");
 }
 
-/// Plays rounds until the time is over, and on until everything was done: how much is done in a round depends on the machine.
+/// Plays rounds until the time is over and every action was performed: the number of actions in a round depends on the machine.
 fn play(seconds: u64, mut round: impl FnMut(u64) -> BTreeMap<&'static str, usize>) {
     let began = Instant::now();
     let (mut done, mut more) = (BTreeSet::new(), 0);
@@ -71,7 +71,7 @@ fn play(seconds: u64, mut round: impl FnMut(u64) -> BTreeMap<&'static str, usize
             if done.iter().eq(&DONE) {
                 return;
             }
-            assert!(more < MAX_MORE, "not everything was done, but {done:?}");
+            assert!(more < MAX_MORE, "some actions were not performed, only {done:?}");
             more += 1;
         }
     }
@@ -81,25 +81,25 @@ fn prepare(client: &Client) {
     client.post("/api/usage/products/", &json!({"usage_product_ref": catalog::API_CALLS, "name": "API calls"})).ok();
 }
 
-/// What is done with the events of a customer.
+/// The kind of changes to a customer's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Habit {
-    /// They go from day to day, and from contract to contract: their quantity is always the same.
+    /// Events move between days and between contracts: their total quantity is constant.
     Move,
-    /// They come: their quantity never falls.
+    /// Events are added: their total quantity never falls.
     Grow,
-    /// Everything is done.
+    /// All kinds of changes.
     Mix,
 }
 
-/// A customer with two contracts, the second of which begins when the first ends.
+/// A customer with two contracts. The second contract begins when the first one ends.
 struct Account {
     habit: Habit,
     name: String,
     contracts: [Contract; 2],
-    /// In cents.
+    /// The paid amount, in cents.
     paid: AtomicI64,
-    /// The quantity that was sent, and that was acknowledged.
+    /// The quantity that was sent, and (`taken`) the quantity that was acknowledged.
     sent: AtomicI64,
     taken: AtomicI64,
 }
@@ -110,7 +110,7 @@ struct Contract {
     model: Mutex<Model>,
 }
 
-/// An event of a writer: nobody else changes it.
+/// An event that only its writer changes.
 struct Owned {
     account: usize,
     event: Event,
@@ -132,7 +132,8 @@ impl Bank {
         Self { seed, accounts: accounts.collect(), is_over: AtomicBool::new(false) }
     }
 
-    /// Lets everybody write and read for a round, and meanwhile something else be done; then counts. Answers how often what was done.
+    /// Runs all writers and readers for a round, with `meanwhile` at the same time; then checks the results. Returns how often
+    /// each action was performed.
     fn play(self, clients: &[&Client], meanwhile: impl FnOnce()) -> BTreeMap<&'static str, usize> {
         let (reads, mut done) = (AtomicUsize::new(0), BTreeMap::<&'static str, usize>::new());
         let owned = thread::scope(|threads| {
@@ -165,22 +166,22 @@ impl Bank {
             meanwhile();
             thread::sleep(ROUND.saturating_sub(began.elapsed()));
             self.is_over.store(true, Ordering::SeqCst);
-            readers.into_iter().for_each(|reader| reader.join().expect("a reader"));
+            readers.into_iter().for_each(|reader| reader.join().expect("the reader doesn't panic"));
             let mut owned = Vec::new();
             for writer in writers {
-                let (of_writer, did) = writer.join().expect("a writer");
+                let (of_writer, did) = writer.join().expect("the writer doesn't panic");
                 owned.extend(of_writer);
                 did.into_iter().for_each(|(what, times)| *done.entry(what).or_default() += times);
             }
             owned
         });
         eprintln!("{reads:?} reads, {done:?}");
-        assert!(reads.into_inner() > READERS, "everybody read");
+        assert!(reads.into_inner() > READERS, "too few reads");
         self.count(clients[0], owned);
         done
     }
 
-    /// Everything is issued that is due; then every document, event and payment is what was acknowledged.
+    /// Issues everything due, then checks that every document, event and payment equals the acknowledged ones.
     fn count(self, client: &Client, owned: Vec<Owned>) {
         let mut owned_by: BTreeMap<usize, Vec<Event>> = BTreeMap::new();
         for Owned { account, event } in owned {
@@ -189,13 +190,13 @@ impl Bank {
         let mut random = Random::new(self.seed);
         let mut models: Vec<[Model; 2]> = Vec::new();
         for (number, account) in self.accounts.iter().enumerate() {
-            let mut pair = account.contracts.each_ref().map(|contract| contract.model.lock().expect("a model").clone());
+            let mut pair = account.contracts.each_ref().map(|contract| contract.model.lock().expect("no poisoned lock").clone());
             for event in owned_by.remove(&number).unwrap_or_default() {
                 let stored = books::event(client, &event.event_ref);
                 let told = books::fields(&stored, ["quantity"]);
                 assert!(
                     told[0] == event.quantity.to_string() && stored["timestamp"] == timestamp(event.day),
-                    "{stored}, not {event:?}"
+                    "{stored} is stored, not {event:?}"
                 );
                 pair[usize::from(event.day >= pair[1].start)].events.push(event);
             }
@@ -237,15 +238,16 @@ impl Account {
         Self { habit, name, contracts, paid, sent, taken }
     }
 
-    /// A day on which it may have usage.
+    /// Returns a random day on which the customer may have usage.
     fn day(&self, random: &mut Random) -> Day {
-        let model = random.one_of(&self.contracts).model.lock().expect("a model");
+        let model = random.one_of(&self.contracts).model.lock().expect("no poisoned lock");
         let end = model.month(model.months).plus_days(-1);
         let days = model.start.days_until(end).min(model.start.days_until(Day::today()));
         model.start.plus_days(random.between(0, days))
     }
 
-    /// Everything is issued: its documents are what its events cost, and it owes them less what it paid.
+    /// Checks the customer after everything is issued: its documents cost as much as its events, and it owes that amount less the
+    /// payments.
     fn count(&self, client: &Client, models: &[Model; 2]) {
         let mut documents = Vec::new();
         for (contract, model) in self.contracts.iter().zip(models) {
@@ -262,7 +264,7 @@ impl Account {
         let path = format!("/api/usage/summary?interval=month&group_by=customer_ref&customer_ref={}", self.name);
         let months = client.get(&path).ok();
         let sum = |field: &str| months.as_array().expect("months").iter().map(|month| whole(&month[field])).sum::<i64>();
-        assert_eq!((sum("quantity"), sum("events")), (used, i64::try_from(count).expect("few")), "{}", self.name);
+        assert_eq!((sum("quantity"), sum("events")), (used, i64::try_from(count).expect("a small count")), "{}", self.name);
 
         let issued = documents.iter().filter(|document| !["DRAFT", "VOID"].iter().any(|state| document["state"] == *state));
         let billed: i64 = issued.map(|document| sign(document) * cents(&document["total"])).sum();
@@ -274,8 +276,8 @@ impl Account {
         assert_eq!(cents(&statement["closing_balance"]), owed, "{}", self.name);
     }
 
-    /// What holds of all documents of a moment, and of some as long as it needs no others: each is the sum of its lines, and the tax
-    /// of a family the rate of it.
+    /// Checks documents of one moment: each is the sum of its lines, and the tax of a family follows from its net amount. If
+    /// `is_all` is false, the checks that need other documents are skipped.
     fn look_at(&self, documents: &[Value], is_all: bool) {
         let mut parents = BTreeMap::new();
         let mut families: BTreeMap<String, (i64, i64)> = BTreeMap::new();
@@ -303,7 +305,7 @@ impl Account {
     }
 }
 
-/// Who asks at a server, and at the other one once the first is gone.
+/// The clients of the servers. The second client is used once the first server is gone.
 struct Asking {
     clients: Vec<Client>,
 }
@@ -316,12 +318,12 @@ impl Asking {
         Self { clients }
     }
 
-    /// An answer, and whether the request may have been carried out before it was sent for the last time.
+    /// Returns the response, and whether an earlier attempt may have carried the request out.
     fn ask(&mut self, request: &Request<'_>) -> (Answer, bool) {
         let mut again = false;
         for _ in 0..MAX_TRIES {
             match self.clients[0].try_send(request) {
-                // At the server that is gone its first may not have ended yet.
+                // The first attempt may still be in progress at the server that is gone.
                 Ok(answer) if answer.body["code"] == "request_in_progress" && again => thread::sleep(Duration::from_millis(50)),
                 Ok(answer) => {
                     assert!(answer.status < 500, "{} {}: {}", request.method, request.path, answer.text);
@@ -334,7 +336,7 @@ impl Asking {
                 }
             }
         }
-        panic!("{} {} is under way for ever", request.method, request.path)
+        panic!("{} {} stays in progress", request.method, request.path)
     }
 
     fn get(&mut self, path: &str) -> Answer {
@@ -349,7 +351,7 @@ struct Writer<'b> {
     asking: Asking,
     sent: usize,
     owned: Vec<Owned>,
-    /// How often it did what.
+    /// The number of times that each action was performed.
     done: BTreeMap<&'static str, usize>,
 }
 
@@ -359,7 +361,7 @@ impl<'b> Writer<'b> {
         Self { bank, number, random, asking, sent: 0, owned: Vec::new(), done: BTreeMap::new() }
     }
 
-    /// Reports the events that are moved.
+    /// Reports the events that are moved later.
     fn begin(&mut self) {
         for (account, _) in self.bank.of(Habit::Move) {
             self.batch(&[account; MOVED_OF_EACH]);
@@ -387,7 +389,7 @@ impl<'b> Writer<'b> {
         *self.done.entry(what).or_default() += 1;
     }
 
-    /// A POST under a key of its own.
+    /// Sends a POST under a key of its own.
     fn post(&mut self, path: &str, body: &Value) -> Answer {
         self.sent += 1;
         let key = format!("{}-{}-{}", self.bank.seed, self.number, self.sent);
@@ -432,7 +434,7 @@ impl<'b> Writer<'b> {
         self.did("batch");
     }
 
-    /// One of its own events of a customer of whom so much is done.
+    /// Returns one of the writer's own events, of a customer with this habit.
     fn one_of_its_own(&mut self, habit: Habit) -> Option<usize> {
         let accounts = &self.bank.accounts;
         let places = self.owned.iter().enumerate().filter(|(_, owned)| accounts[owned.account].habit == habit);
@@ -467,11 +469,12 @@ impl<'b> Writer<'b> {
         let path = format!("/api/usage/event/{}", event_ref.as_str().expect("a reference"));
         let (answer, again) = self.asking.ask(&Request { method: "DELETE", ..Request::get(&path) });
         assert!(answer.status == 204 || (again && answer.status == 404), "{}", answer.text);
-        assert_eq!(self.asking.get(&path).status, 404, "what is deleted is gone");
+        assert_eq!(self.asking.get(&path).status, 404, "a deleted event isn't found");
         self.did("delete");
     }
 
-    /// The document that an event names has it: nobody else changes the event, but its document may be replaced meanwhile.
+    /// Checks that the document that an event names contains the event. Nobody else changes the event, but its document may be
+    /// replaced in the meantime.
     fn follow(&mut self, event_ref: &Value) {
         let path = format!("/api/usage/event/{}", event_ref.as_str().expect("a reference"));
         let mut event = self.asking.get(&path).ok();
@@ -482,7 +485,7 @@ impl<'b> Writer<'b> {
             let document = self.asking.get(&format!("/api/documents/{document_ref}")).ok();
             let again = self.asking.get(&path).ok();
             if again["related_document_ref"] == event["related_document_ref"] {
-                assert!(has_it, "{document_ref} hasn't {event_ref}");
+                assert!(has_it, "{document_ref} doesn't contain {event_ref}");
                 assert_eq!(document["customer"]["customer_ref"], event["customer_ref"], "{document}");
                 return;
             }
@@ -509,15 +512,15 @@ impl<'b> Writer<'b> {
                 account.paid.fetch_add(amount, Ordering::SeqCst);
                 self.did("pay");
             }
-            // Somebody else was faster.
+            // Another writer was faster.
             _ => assert!(["not_owed", "validation_failed"].contains(&answer.text_of("code").as_str()), "{}", answer.text),
         }
     }
 
     fn edit(&mut self, account: usize) {
         let contract = &self.bank.accounts[account].contracts[1];
-        // One edit of it at a time, so that it is known which is the last.
-        let mut model = contract.model.lock().expect("a model");
+        // Edits run one at a time, so that the last edit is known.
+        let mut model = contract.model.lock().expect("no poisoned lock");
         let terms = match self.random.below(2) {
             0 => Terms { fee: !model.terms.fee, ..model.terms },
             _ => Terms { discount: self.random.between(0, 50), ..model.terms },
@@ -542,12 +545,12 @@ impl<'b> Writer<'b> {
 struct Reader<'b> {
     bank: &'b Bank,
     asking: Asking,
-    /// What was read last of what grows.
+    /// The last value read of a growing quantity.
     least: i64,
 }
 
 impl Reader<'_> {
-    /// Reads every customer's documents, those of each in one request.
+    /// Reads the documents of every customer, each customer in one request.
     fn read(&mut self) {
         for account in &self.bank.accounts {
             let taken = account.taken.load(Ordering::SeqCst);
@@ -561,10 +564,10 @@ impl Reader<'_> {
                 self.read_money(account);
                 continue;
             }
-            assert!(is_all, "a page holds all of {}", account.name);
+            assert!(is_all, "a page contains all documents of {}", account.name);
             let billed = calls(documents);
             match account.habit {
-                Habit::Move => assert_eq!(billed, taken, "{}: moved, none is lost\n{}", account.name, told(documents)),
+                Habit::Move => assert_eq!(billed, taken, "{}: moved, none lost\n{}", account.name, told(documents)),
                 _ => {
                     assert!(
                         (taken..=sent).contains(&billed) && billed >= self.least,
@@ -577,7 +580,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A statement is the sum of its entries, with every payment that was acknowledged.
+    /// Checks that a statement is the sum of its entries and contains every acknowledged payment.
     fn read_money(&mut self, account: &Account) {
         let paid = account.paid.load(Ordering::SeqCst);
         let statements = self.asking.get(&format!("/api/customers/statement/{}", account.name)).ok();
@@ -591,12 +594,12 @@ impl Reader<'_> {
             assert_eq!(cents(&statement["closing_balance"]), balance, "{statement}");
             let payments = entries.iter().filter(|entry| entry["kind"] == "PAYMENT");
             let told = payments.map(|entry| -cents(&entry["amount"])).sum::<i64>();
-            assert!(told >= paid, "{paid} cents were paid, and {told} are told");
+            assert!(told >= paid, "{paid} cents were paid, but {told} are listed");
         }
     }
 }
 
-/// The calls that documents bill, each of which costs seven cents.
+/// Returns the number of calls that documents bill. Each call costs seven cents.
 fn calls(documents: &[Value]) -> i64 {
     let mut billed = 0;
     for document in documents.iter().filter(|document| document["state"] != "VOID") {
@@ -609,12 +612,12 @@ fn calls(documents: &[Value]) -> i64 {
     billed
 }
 
-/// Everything of a list that nobody writes to.
+/// Returns all items of a list that nobody writes to.
 fn pages(client: &Client, path: &str) -> Vec<Value> {
     pages_by(&mut Asking { clients: vec![client.clone()] }, path)
 }
 
-/// The same, or what is there of a list that others write to.
+/// Returns all items of a list, or the existing items of a list that others write to.
 fn pages_by(asking: &mut Asking, path: &str) -> Vec<Value> {
     let (mut items, mut seen) = (Vec::new(), BTreeSet::new());
     for page in 0.. {
@@ -629,7 +632,7 @@ fn pages_by(asking: &mut Asking, path: &str) -> Vec<Value> {
 }
 
 fn timestamp(day: Day) -> String {
-    // The day's noon may be to come.
+    // Noon of today may be in the future.
     if day == Day::today() { format!("{day}T00:00:00Z") } else { day.noon() }
 }
 
@@ -638,18 +641,18 @@ fn sign(document: &Value) -> i64 {
 }
 
 fn whole(number: &Value) -> i64 {
-    number.to_string().trim_matches('"').parse().unwrap_or_else(|_| panic!("{number} is no whole number"))
+    number.to_string().trim_matches('"').parse().unwrap_or_else(|_| panic!("{number} is not a whole number"))
 }
 
-/// An amount as it is written, in cents.
+/// Converts an amount to cents.
 fn cents(amount: &Value) -> i64 {
     let text = amount.to_string();
     let text = text.trim_matches('"');
-    assert_eq!(text.chars().rev().position(|character| character == '.'), Some(2), "{amount} has cents");
-    text.replace('.', "").parse().unwrap_or_else(|_| panic!("{amount} is no amount"))
+    assert_eq!(text.chars().rev().position(|character| character == '.'), Some(2), "{amount} has two decimal places");
+    text.replace('.', "").parse().unwrap_or_else(|_| panic!("{amount} is not an amount"))
 }
 
-/// Documents for somebody who looks for what is wrong.
+/// Formats documents for the message of a failed check.
 fn told(documents: &[Value]) -> String {
     let lines = documents.iter().map(|document| {
         let head = books::shown(document).join(" ");

@@ -1,4 +1,4 @@
-//! The console in a real browser, with scripts and without, on both databases: `tests/browser/journeys.mjs`. `PICTURES` names a
+//! The console in a real browser, with and without scripts, on both databases: `tests/browser/journeys.mjs`. `PICTURES` names a
 //! directory for a picture of every page.
 
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 use acceptance::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
 use acceptance::{Client, Database, Server, catalog, on_both_databases, tools};
 
-/// How long all journeys may take. Far more than they need.
+/// The time limit of all journeys, which is far more than they need.
 const SECONDS: u64 = 900;
 
 fn journeys(database: &Database) {
@@ -18,7 +18,7 @@ fn journeys(database: &Database) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser/journeys.mjs");
     let mut node = Command::new("node");
     node.arg(script).args([server.base_url(), "/usr/bin/chromium"]);
-    // How a page looks is no matter of the database.
+    // The look of a page doesn't depend on the database.
     if database.is_sqlite() {
         node.args(std::env::var_os("PICTURES")).env("PAGES", "all");
     }

@@ -1,5 +1,5 @@
-//! What others make of the OpenAPI document: linters, which find nothing to mend, and generators, whose clients go from a
-//! log-in to an invoice, typed all the way. What they do is in `tests/clients`; nothing that is generated is kept.
+//! Tools that read the OpenAPI document: linters, which find no problem, and generators, whose fully typed clients go from a
+//! log-in to an invoice. The programs are in `tests/clients`; generated code isn't kept.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,15 +19,15 @@ fn write_document(directory: &Path) -> PathBuf {
     path
 }
 
-/// Runs a client against a server, and checks that what it says it reported is there.
+/// Runs a client against a server and checks that the event that it reports is stored.
 fn bill(mut client: Command, quantity: &str) {
     let database = Database::sqlite();
     let server = Server::start(&database);
     client.env("BASE_URL", server.base_url()).env("ADMIN_EMAIL", ADMIN_EMAIL).env("ADMIN_PASSWORD", ADMIN_PASSWORD);
-    // The server is on the loopback, whatever proxy the machine has.
+    // The server is on the loopback interface, so the machine's proxy must not be used.
     client.env("NO_PROXY", "*").env("no_proxy", "*");
     let printed = tools::succeed(&mut client);
-    let made: Value = serde_json::from_str(&printed).unwrap_or_else(|_| panic!("JSON is expected, not {printed}"));
+    let made: Value = serde_json::from_str(&printed).unwrap_or_else(|_| panic!("expected JSON, not {printed}"));
     let event = Client::admin(&server).get(&format!("/api/usage/event/{}", made["event_ref"].as_str().unwrap_or_default()));
     assert_eq!(event.clone().ok()["related_document_numbers"], made["document_number"]);
     assert!(event.text.contains(&format!("\"quantity\":{quantity},")), "{}", event.text);
@@ -74,7 +74,7 @@ fn a_generated_python_client_bills_a_customer() {
 fn a_generated_typescript_client_compiles_strictly_and_bills_a_customer() {
     let tools_directory = tools::node_directory();
     let program = |name: &str| Command::new(tools_directory.join("node_modules/.bin").join(name));
-    // Below the directory with the packages, where the compiler and Node.js look for them.
+    // The directory is below the packages, where the compiler and Node.js look for them.
     let directory = tempfile::Builder::new().prefix("run-").tempdir_in(&tools_directory).expect("a temporary directory");
     for file in ["journey.ts", "tsconfig.json"] {
         fs::copy(Path::new(CLIENTS).join("typescript").join(file), directory.path().join(file)).expect("a copy");

@@ -1,5 +1,5 @@
-//! Crashes under load, of the service and of its database: every event that was acknowledged is there, and every event once,
-//! because what is in doubt is sent again under its key. `SEED` begins with other numbers, `KILLS` and `CRASHES` make more.
+//! Crashes of the service and of its database under load: every acknowledged event exists exactly once, because requests in doubt
+//! are sent again under their keys. `SEED` begins with other numbers; `KILLS` and `CRASHES` set the number of crashes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,7 +23,7 @@ fn postgres_loses_and_doubles_nothing_through_50_kills() {
     kill(&Database::postgres(), setting("KILLS", 200) / 4);
 }
 
-/// `kill -9` of the server at any moment; then it is started again, and what is in doubt is sent again.
+/// Kills the server with `kill -9` at any moment, starts it again and repeats the requests in doubt.
 fn kill(database: &Database, rounds: u64) {
     let mut random = seeded();
     let mut server = Server::start(database);
@@ -31,9 +31,9 @@ fn kill(database: &Database, rounds: u64) {
     let mut books = Books::new(&client);
     for round in 0..rounds {
         let senders = Senders::start(&[&client; THREADS], &format!("round-{round}"), &books.customers);
-        senders.wait_for(usize::try_from(random.between(0, 12)).expect("few"));
+        senders.wait_for(usize::try_from(random.between(0, 12)).expect("a small count"));
         sleep(Duration::from_micros(random.below(5_000)));
-        // Its books are verified before it starts again.
+        // The books are verified before the server starts again.
         server.kill_9();
         let sent = senders.join();
         server = Server::start(database);
@@ -54,7 +54,7 @@ fn postgres_that_crashes_10_times_loses_and_doubles_nothing() {
     let mut turned_away = 0;
     for round in 0..setting("CRASHES", 10) {
         let senders = Senders::start(&[&client; THREADS], &format!("crash-{round}"), &books.customers);
-        senders.wait_for(usize::try_from(random.between(5, 40)).expect("few"));
+        senders.wait_for(usize::try_from(random.between(5, 40)).expect("a small count"));
         cluster.crash();
         sleep(Duration::from_millis(random.below(200)));
         cluster.up();
@@ -64,7 +64,7 @@ fn postgres_that_crashes_10_times_loses_and_doubles_nothing() {
         turned_away += sent.iter().map(|sent| sent.turned_away).sum::<usize>();
         books.settle(&client, sent);
     }
-    assert!(turned_away > 0, "no request met a crash");
+    assert!(turned_away > 0, "no request was rejected in a crash");
     drop(server);
     drop(database);
 }
@@ -76,24 +76,24 @@ fn a_restart_of_the_database_is_survived_without_one_of_the_service() {
     let server = Server::start(&database);
     let client = Client::new_key(&server);
     let mut books = Books::new(&client);
-    // Each thread has had a connection of the pool.
+    // Each thread has used a connection of the pool.
     let senders = Senders::start(&[&client; 8], "restart", &books.customers);
     senders.wait_for(100);
     cluster.stop();
-    wait_until("it says that it isn't ready", || client.get("/health/ready").status == 503);
-    wait_until("requests are turned away", || senders.turned_away.load(Ordering::SeqCst) > 0);
+    wait_until("the server reports that it isn't ready", || client.get("/health/ready").status == 503);
+    wait_until("requests are rejected", || senders.turned_away.load(Ordering::SeqCst) > 0);
     let read = client.get("/api/customers/filter");
     assert_eq!((read.status, read.headers.contains_key("Retry-After")), (503, true), "{}", read.text);
     cluster.up();
-    wait_until("it is ready", || client.get("/health/ready").status == 200);
+    wait_until("the server is ready", || client.get("/health/ready").status == 200);
     let after = senders.taken() + 100;
     senders.wait_for(after);
     books.settle(&client, senders.end());
-    // No connection of before is left to be met.
+    // No connection from before the restart is left in the pool.
     let senders = Senders::start(&[&client; 8], "after", &books.customers);
     senders.wait_for(200);
     let sent = senders.end();
-    assert!(sent.iter().all(|sent| sent.turned_away == 0), "a request met a connection of before");
+    assert!(sent.iter().all(|sent| sent.turned_away == 0), "a request used a connection from before the restart");
     books.settle(&client, sent);
     drop(server);
     drop(database);
@@ -113,11 +113,11 @@ fn a_standby_that_takes_over_has_what_was_acknowledged_and_is_found_without_a_re
     let senders = Senders::start(&[&client; 8], "failover", &books.customers);
     senders.wait_for(200);
     primary.crash();
-    wait_until("requests are turned away", || senders.turned_away.load(Ordering::SeqCst) > 0);
+    wait_until("requests are rejected", || senders.turned_away.load(Ordering::SeqCst) > 0);
     standby.promote();
     let after = senders.taken() + 200;
     senders.wait_for(after);
-    wait_until("it is ready", || client.get("/health/ready").status == 200);
+    wait_until("the server is ready", || client.get("/health/ready").status == 200);
     books.settle(&client, senders.end());
     drop(server);
 }
@@ -128,18 +128,18 @@ fn seeded() -> Random {
     Random::new(seed)
 }
 
-/// What a thread has sent.
+/// The events that a thread has sent.
 #[derive(Default)]
 struct Sent {
-    /// Events and their answers.
+    /// The accepted events with their responses.
     taken: Vec<(Value, Value)>,
-    /// The one whose answer never came.
+    /// The event whose response never came.
     in_doubt: Option<Value>,
-    /// How often it was told to come again.
+    /// The number of responses that asked for a later retry.
     turned_away: usize,
 }
 
-/// Threads that send events of quantity 1 under keys, each until it is taken.
+/// Threads that send events of quantity 1 under keys, each event until it is accepted.
 struct Senders {
     stop: Arc<AtomicBool>,
     taken: Arc<AtomicUsize>,
@@ -189,7 +189,7 @@ impl Senders {
     }
 
     fn wait_for(&self, taken: usize) {
-        wait_until("events are taken", || self.taken() >= taken);
+        wait_until("events are accepted", || self.taken() >= taken);
     }
 
     fn end(self) -> Vec<Sent> {
@@ -198,17 +198,17 @@ impl Senders {
     }
 
     fn join(self) -> Vec<Sent> {
-        self.threads.into_iter().map(|thread| thread.join().expect("a thread")).collect()
+        self.threads.into_iter().map(|thread| thread.join().expect("the thread doesn't panic")).collect()
     }
 }
 
-/// Whether it is a 503, which says when to come again.
+/// Returns whether the response is a 503, which must have a `Retry-After` header.
 fn is_told_to_come_again(answer: &Answer) -> bool {
     assert!(answer.status != 503 || answer.headers.contains_key("Retry-After"), "{}", answer.text);
     answer.status == 503
 }
 
-/// What must be in the database.
+/// The expected content of the database.
 struct Books {
     customers: Vec<String>,
     contracts: Vec<String>,
@@ -226,32 +226,32 @@ impl Books {
         Self { contracts: contracts.collect(), customers, sent: 0 }
     }
 
-    /// Sends again what is in doubt, and one event of each thread that isn't; then every event is there once.
+    /// Repeats the requests in doubt, and one acknowledged event of each thread. Then checks that every event exists once.
     fn settle(&mut self, client: &Client, sent: Vec<Sent>) {
         for Sent { taken, in_doubt, .. } in sent {
             if let Some((event, answered)) = taken.last() {
-                assert_eq!(client.post("/api/usage/event", event).ok(), *answered, "its key has one answer");
+                assert_eq!(client.post("/api/usage/event", event).ok(), *answered, "a key has one response");
             }
             if let Some(event) = &in_doubt {
                 client.post("/api/usage/event", event).ok();
             }
-            self.sent += u64::try_from(taken.len() + usize::from(in_doubt.is_some())).expect("few");
+            self.sent += u64::try_from(taken.len() + usize::from(in_doubt.is_some())).expect("a small count");
         }
-        assert_eq!(self.billed(client), self.sent, "what was sent is counted once");
+        assert_eq!(self.billed(client), self.sent, "each sent event is counted once");
     }
 
-    /// How many events all invoices together bill, each of which adds up.
+    /// Returns the number of events that all invoices bill together. Checks that each invoice adds up.
     fn billed(&self, client: &Client) -> u64 {
         let quantities = self.contracts.iter().map(|contract| {
             let invoices = client.get(&format!("/api/contracts/invoices/current/{contract}")).ok();
-            // Without an event there is no document yet, perhaps.
+            // Without an event, there may be no document yet.
             invoices.as_array().expect("a list").first().map_or(0, adds_up)
         });
         quantities.sum()
     }
 }
 
-/// The quantity on an invoice of the API plan, whose lines are its total and the rated sum of its events.
+/// Returns the quantity on an invoice of the API plan. Checks the lines against the total and the price of the quantity.
 fn adds_up(invoice: &Value) -> u64 {
     let lines = invoice["products"][0]["line_items"].as_array().expect("lines");
     let quantity: u64 = lines[1]["quantity"].to_string().parse().expect("a whole quantity");

@@ -1,6 +1,6 @@
-//! Requests that [Schemathesis](https://schemathesis.io) makes of the OpenAPI document, right ones and wrong ones. Each is
-//! answered as the document says, what is wrong is refused, and nothing is a server error. `DESCRIBED_REQUESTS` says how
-//! many are made of each operation, `SEED` which.
+//! Requests that [Schemathesis](https://schemathesis.io) generates from the OpenAPI document, valid and invalid. Each response
+//! matches the document, invalid requests are rejected, and no response is a server error. `DESCRIBED_REQUESTS` sets the number
+//! of requests of each operation, and `SEED` selects them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -15,15 +15,15 @@ use serde_json::{Value, json};
 on_both_databases!(random_requests_are_answered_as_they_are_described);
 
 const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/python/schemathesis");
-/// Requests of each operation, when nobody says how many.
+/// The default number of requests of each operation.
 const REQUESTS: u64 = 5;
-/// A minute, and far more than a request of each operation takes.
+/// The basic time limit, which is far more than a request of each operation takes.
 const SECONDS_BEFORE_CUT: u64 = 600;
 const SECONDS_PER_REQUEST_OF_EACH: u64 = 30;
-/// As long as a token can work.
+/// The longest possible lifetime of a token.
 const TOKEN_LIFETIME: &str = "--token-lifetime-seconds=86400";
 
-/// Fields and parameters that name something.
+/// The fields and parameters that name an object.
 const NAMES: [&str; 18] = [
     "admin_ref",
     "api_key_ref",
@@ -51,23 +51,23 @@ fn random_requests_are_answered_as_they_are_described(database: &Database) {
     hold(database, "/openapi.json", &arguments, SECONDS_BEFORE_CUT + requests * SECONDS_PER_REQUEST_OF_EACH);
 }
 
-/// Each bound of each schema, on both sides of it. That is refused, or not, before a database is asked.
+/// Tests each bound of each schema on both sides. The server checks bounds before it queries a database.
 #[test]
 fn requests_at_every_bound_are_answered_as_they_are_described() {
     hold(&Database::sqlite(), "/openapi.json", &["--phases=coverage", "--seed=1"], SECONDS_BEFORE_CUT);
 }
 
-/// Right ones alone: a preference that isn't there, or isn't known, is passed over.
+/// Sends only valid requests: an absent or unknown preference is ignored.
 #[test]
 fn requests_for_decimals_as_strings_are_answered_as_they_are_described() {
     let arguments = ["--mode=positive", "--phases=examples,fuzzing", &format!("--max-examples={REQUESTS}"), "--seed=1"];
     hold(&Database::sqlite(), "/openapi.json?numbers=string", &arguments, SECONDS_BEFORE_CUT);
 }
 
-/// Makes requests of a description, in a database that has one of everything.
+/// Sends generated requests for a description, in a database with one object of every kind.
 fn hold(database: &Database, description: &str, arguments: &[&str], limit_seconds: u64) {
     let clock = Clock::at(&format!("{}T12:00:00Z", tour::DAY));
-    // Schemathesis tries log-ins, too.
+    // Schemathesis also tries log-ins.
     let flags = [TOKEN_LIFETIME, "--logins-per-minute=1000000", "--login-failures=10000"];
     let server = Server::start_on_with(database, &clock, &flags);
     let taken = tour::take(&server);
@@ -81,23 +81,23 @@ fn hold(database: &Database, description: &str, arguments: &[&str], limit_second
     tools::succeed_within(&mut schemathesis, limit_seconds);
 }
 
-/// Writes the configuration, with what is known by a name.
+/// Writes the configuration with the known values of each name.
 fn configure(directory: &Path, taken: &tour::TourResult) {
     fs::copy(Path::new(FILES).join("hooks.py"), directory.join("hooks.py")).expect("a copy");
     let mut known = BTreeMap::new();
     for exchange in taken.exchanges.iter().filter(|exchange| exchange.operation != "openapi") {
         collect(&exchange.answer.body, &mut known);
     }
-    // The key that the requests are made with is used, not deleted.
+    // The key that authenticates the requests may be used but not deleted.
     known.insert("api_key_ref".to_owned(), taken.spare_keys.iter().cloned().collect());
     known.insert("source_ref".to_owned(), known["payment_ref"].clone());
-    // Whoever the requests are made by stays as they are.
-    let invited = taken.exchanges.iter().find(|exchange| exchange.operation == "invite_administrator").expect("somebody");
+    // The administrator who sends the requests stays unchanged.
+    let invited = taken.exchanges.iter().find(|exchange| exchange.operation == "invite_administrator").expect("an administrator");
     let invited = invited.answer.text_of("admin_ref");
     known.insert("admin_ref".to_owned(), BTreeSet::from([invited]));
     let mut text = fs::read_to_string(Path::new(FILES).join("schemathesis.toml")).expect("the configuration");
     for name in NAMES {
-        // The fuzzer's own choice would find the key that it uses.
+        // The fuzzer's own choice of values would find the key that it uses.
         let probability = if name == "api_key_ref" { 1.0 } else { 0.8 };
         for place in [name.to_owned(), format!("\"body.{name}\"")] {
             writeln!(text, "[parameters.{place}]\ndictionary = \"{name}\"\nprobability = {probability:?}").expect("a string");
@@ -107,7 +107,7 @@ fn configure(directory: &Path, taken: &tour::TourResult) {
     fs::write(directory.join("schemathesis.toml"), text).expect("a file");
 }
 
-/// The texts in a value, by the names of their fields.
+/// Collects the strings in a value by the names of their fields.
 fn collect(value: &Value, found: &mut BTreeMap<String, BTreeSet<String>>) {
     match value {
         Value::Object(members) => {

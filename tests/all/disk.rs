@@ -1,5 +1,5 @@
-//! A disk that is full, or fails, or from which the database's file goes: 503, nothing that was answered is lost, and once it is well
-//! again the server goes on by itself. What fails is made to fail by `strace`.
+//! A disk that is full or fails, or a database file that disappears: the server returns 503, loses nothing that was acknowledged,
+//! and recovers by itself. `strace` injects the failures.
 
 use std::path::PathBuf;
 use std::process::{Child, Command};
@@ -9,26 +9,26 @@ use acceptance::cluster::wait_until;
 use acceptance::{Client, Database, Server, catalog};
 use serde_json::{Value, json};
 
-/// Calls of a server that fail on the log of its database, until it is dropped.
+/// System calls of a server that fail on its database log, until the fault is dropped.
 struct Fault(Child);
 
 impl Fault {
-    /// Makes a call fail so.
+    /// Makes a system call fail with this error.
     fn of(server: &Server, log: &str, call: &str, error: &str) -> Self {
         let fails = format!("inject={call}:error={error}");
         let mut strace = Command::new("strace");
         strace.args(["-qq", "-f", "-o", "/dev/null", "-p", &server.id().to_string(), "-P", log]);
-        let child = strace.args(["-e", &format!("trace={call}"), "-e", &fails]).spawn().expect("strace");
+        let child = strace.args(["-e", &format!("trace={call}"), "-e", &fails]).spawn().expect("strace starts");
         Self(child)
     }
 }
 
 impl Drop for Fault {
     fn drop(&mut self) {
-        // It lets go of the server first.
+        // `strace` detaches from the server before it exits.
         let told = Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status();
         assert!(told.is_ok_and(|status| status.success()));
-        self.0.wait().expect("our own child");
+        self.0.wait().expect("our own child process");
     }
 }
 
@@ -44,7 +44,8 @@ fn is_ready(server: &Server) -> bool {
     }
 }
 
-/// Reports an event under a key; whether it was taken, as the answer is. It is the same each time: one that is reported again must be.
+/// Reports an event under a key and returns whether it was recorded. The event is always the same, and a repeated report must
+/// succeed again.
 fn reports(client: &Client, event: &Value, key: &str) -> bool {
     let request = Request::post("/api/usage/event", event.to_string())
         .with("Content-Type", "application/json")
@@ -75,10 +76,10 @@ fn a_disk_that_is_full_or_fails_loses_nothing_and_is_gone_on_with() {
             assert!(!reports(&client, &event, &key(n)), "{call} {error}");
         }
         assert!(!is_ready(&server), "{call} {error}");
-        assert_eq!(client.get(&format!("/api/contracts/invoices/current/{contract}")).status, 200, "what is there can be read");
+        assert_eq!(client.get(&format!("/api/contracts/invoices/current/{contract}")).status, 200, "stored data can be read");
         drop(fault);
-        // Nobody has to write for that.
-        wait_until("it is ready again", || is_ready(&server));
+        // The server recovers without a write request.
+        wait_until("the server is ready again", || is_ready(&server));
         for n in 0..tries + 5 {
             assert!(reports(&client, &event, &key(n)), "{call} {error}");
             keys.push(key(n));
@@ -88,7 +89,7 @@ fn a_disk_that_is_full_or_fails_loses_nothing_and_is_gone_on_with() {
     let server = Server::start(&database);
     let client = client.at(&server);
     let quantity = &catalog::current_invoice(&client, &contract)["products"][0]["line_items"][1]["quantity"];
-    assert_eq!(quantity, &json!(keys.len()), "each once");
+    assert_eq!(quantity, &json!(keys.len()), "each event once");
 }
 
 #[test]
@@ -98,12 +99,12 @@ fn a_file_that_was_deleted_or_replaced_is_not_written_and_is_gone_on_with_once_i
     let event = catalog::event(catalog::ACME, 1);
     let (file, elsewhere) = (file(&database), file(&database).with_extension("moved"));
     assert!(reports(&client, &event, "before") && is_ready(&server));
-    std::fs::rename(&file, &elsewhere).expect("moved");
+    std::fs::rename(&file, &elsewhere).expect("the file is moved");
     assert!(!is_ready(&server) && !reports(&client, &event, "gone"));
     std::fs::copy(&elsewhere, &file).expect("a copy");
-    assert!(!is_ready(&server) && !reports(&client, &event, "replaced"), "it is another one");
-    std::fs::rename(&elsewhere, &file).expect("moved back");
-    wait_until("it is ready again", || is_ready(&server));
+    assert!(!is_ready(&server) && !reports(&client, &event, "replaced"), "it is another file");
+    std::fs::rename(&elsewhere, &file).expect("the file is moved back");
+    wait_until("the server is ready again", || is_ready(&server));
     assert!(reports(&client, &event, "gone") && reports(&client, &event, "before"));
     let quantity = &catalog::current_invoice(&client, &contract)["products"][0]["line_items"][1]["quantity"];
     assert_eq!(quantity, &json!(2));

@@ -1,4 +1,4 @@
-//! What the system is asked for between a request and its answer: `kill -9` proves nothing about a power failure.
+//! System calls between a request and its response: `kill -9` proves nothing about a power failure.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn the_data_is_on_disk_before_each_answer() {
     let trace = directory.path().join("trace");
     let traced = "--trace=recvfrom,read,readv,write,writev,sendto,sendmsg,fsync,fdatasync";
     let output = trace.to_str().expect("UTF-8");
-    // -D: the server stays our own child.
+    // -D: the server stays a child process of the test.
     let strace = ["strace", "-D", "-f", "-qq", "-s", "40", traced, "-o", output];
     let password = [("USAGE_BILLING_ADMIN_PASSWORD", acceptance::server::ADMIN_PASSWORD)];
     let mut server = Server::start_under(&strace, &database, &[], &password);
@@ -24,7 +24,7 @@ fn the_data_is_on_disk_before_each_answer() {
         client.post("/api/usage/event", &catalog::event("acme", 1)).ok();
     }
     server.terminate();
-    server.wait_for_exit(Duration::from_secs(30)).expect("it ends");
+    server.wait_for_exit(Duration::from_secs(30)).expect("the server exits");
     drop(server);
 
     let trace = std::fs::read_to_string(&trace).expect("a trace");
@@ -38,8 +38,8 @@ fn the_data_is_on_disk_before_each_answer() {
             && let Some(flushed) = flushed.take()
         {
             answered += 1;
-            assert!(flushed > 0, "answer {answered} was sent before its data was on disk");
+            assert!(flushed > 0, "response {answered} was sent before its data was on disk");
         }
     }
-    assert_eq!(answered, POSTS, "requests and answers are seen:\n{}", trace.get(..4000).unwrap_or(&trace));
+    assert_eq!(answered, POSTS, "requests and responses are traced:\n{}", trace.get(..4000).unwrap_or(&trace));
 }

@@ -1,4 +1,4 @@
-//! Numbers of more digits than a float has, read by clients that others' generators make: every digit comes through.
+//! Numbers with more digits than a float has, read by clients from third-party generators: every digit is preserved.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +10,10 @@ use tempfile::TempDir;
 
 const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/clients");
 const QUANTITY: &str = "12345678901234.000001";
-/// At 0.71 each.
+/// The price is 0.71 for each unit.
 const TOTAL: &str = "8765432019876.14";
 const STRINGS: &str = "/openapi.json?numbers=string";
-/// With `number` as the text that JSON has, which keeps its digits; else the generator takes 32 bits for it.
+/// Maps `number` to the JSON text, which keeps its digits. By default the generator uses 32 bits.
 const NUMBERS_OF_GO: &str = "--type-mappings=number=json.Number";
 
 /// An event and a document with many digits.
@@ -41,14 +41,14 @@ impl Stage {
         Self { event, client, server, directory, _database: database }
     }
 
-    /// Writes the description that the server has there.
+    /// Writes the server's description to a file.
     fn description(&self, path: &str) -> std::path::PathBuf {
         let file = self.directory.path().join("openapi.json");
         fs::write(&file, self.client.get(path).text).expect("a file");
         file
     }
 
-    /// Runs a client, which prints what it read.
+    /// Runs a client, which prints the values that it read.
     fn hold(&self, client: &mut Command) {
         client.env("BASE_URL", self.server.base_url()).env("NO_PROXY", "*").env("no_proxy", "*");
         client.env("TOKEN", self.client.header("Authorization").trim_start_matches("Bearer "));
@@ -76,7 +76,7 @@ fn a_typescript_client_of_decimals_as_strings_reads_every_digit() {
     let stage = Stage::set();
     let tools_directory = tools::node_directory();
     let program = |name: &str| Command::new(tools_directory.join("node_modules/.bin").join(name));
-    // Below the directory with the packages, where the compiler and Node.js look for them.
+    // The directory is below the packages, where the compiler and Node.js look for them.
     let directory = tempfile::Builder::new().prefix("run-").tempdir_in(&tools_directory).expect("a temporary directory");
     for file in ["strings.ts", "tsconfig.json"] {
         fs::copy(Path::new(CLIENTS).join("typescript").join(file), directory.path().join(file)).expect("a copy");
@@ -102,7 +102,7 @@ fn read_in_go(description: &str, options: &[&str], reader: &str) {
     let packages = stage.directory.path().join("go/src");
     let mut generate = tools::python("openapi-generator-cli");
     generate.args(["generate", "-g", "go", "--package-name", "usagebilling"]).args(options);
-    // Words of different enumerations may be the same.
+    // Different enumerations may contain the same words.
     generate.args(["--additional-properties=enumClassPrefix=true", "--global-property"]);
     generate.arg("apis,models,supportingFiles,apiTests=false,modelTests=false,apiDocs=false,modelDocs=false");
     generate.arg("-i").arg(stage.description(description)).arg("-o").arg(packages.join("usagebilling"));
@@ -112,7 +112,7 @@ fn read_in_go(description: &str, options: &[&str], reader: &str) {
     for (file, directory) in [("main.go", &main), (reader, &main), ("validator/validator.go", &validator)] {
         let file = files.join(file);
         fs::create_dir_all(directory).expect("a directory");
-        fs::copy(&file, directory.join(file.file_name().expect("a file's name"))).expect("a copy");
+        fs::copy(&file, directory.join(file.file_name().expect("a file name"))).expect("a copy");
     }
     let mut go = Command::new("go");
     go.current_dir(&main).args(["build", "-o", "read", "."]).env("GO111MODULE", "off").env("GOFLAGS", "");

@@ -1,4 +1,4 @@
-//! `kill -9` under load: what was acknowledged is there, exactly once, and the numbers have no gap.
+//! `kill -9` under load: every acknowledged event exists exactly once, and the numbers have no gaps.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,9 +7,9 @@ use acceptance::{Client, Database, Server, catalog};
 use serde_json::{Value, json};
 
 const THREADS: usize = 4;
-/// New contracts of a thread in a round: their first events open documents while the server dies.
+/// The number of new contracts of a thread in a round. Their first events open documents while the server is killed.
 const NEW_CONTRACTS: usize = 6;
-/// Every thread reports its own quantity to the one shared document, so that the sum says how often each did.
+/// Every thread reports its own quantity to the one shared document, so that the sum shows how often each thread did.
 const QUANTITY_STEP: u64 = 1000;
 
 #[test]
@@ -44,20 +44,20 @@ fn kill_and_restart(database: &Database, rounds: usize) {
     }
 }
 
-/// Every third event is the first of a new contract, while there are some.
+/// Returns an event. Every third event is the first of a new contract, while new contracts are left.
 fn event(round: usize, thread: usize, index: usize) -> Value {
     if index % 3 == 2 && index / 3 < NEW_CONTRACTS {
         catalog::event(&format!("new-{round}-{}", thread * NEW_CONTRACTS + index / 3), 1)
     } else {
-        catalog::event("acme", QUANTITY_STEP.pow(u32::try_from(thread).expect("few threads")))
+        catalog::event("acme", QUANTITY_STEP.pow(u32::try_from(thread).expect("a small number of threads")))
     }
 }
 
-/// What must be in the database, from what was acknowledged.
+/// The expected content of the database, according to the acknowledged events.
 #[derive(Default)]
 struct Books {
     event_refs: HashSet<String>,
-    /// How often each thread's quantity is on the shared document.
+    /// The number of times that each thread's quantity is on the shared document.
     counted: [u64; THREADS],
 }
 
@@ -65,7 +65,7 @@ impl Books {
     fn check(&mut self, round: usize, client: &Client, shared: &str, told: &[LoadResult]) {
         let documents = catalog::documents(client);
         let numbers: Vec<u64> = (1..).take(documents.len()).collect();
-        assert_eq!(catalog::numbers(&documents, "UB-INV"), numbers, "round {round}: no gap, no repeat");
+        assert_eq!(catalog::numbers(&documents, "UB-INV"), numbers, "round {round}: no gap, no duplicate");
         let by_customer: HashMap<&str, &Value> = documents
             .iter()
             .map(|document| (document["customer"]["customer_ref"].as_str().expect("a customer"), document))
@@ -80,7 +80,7 @@ impl Books {
                 let event_ref = result["event_ref"].as_str().expect("a reference").to_owned();
                 let stored = client.get(&format!("/api/usage/event/{event_ref}")).ok();
                 assert_eq!((&stored["quantity"], &stored["customer_ref"]), (&event["quantity"], &event["customer_ref"]));
-                assert!(self.event_refs.insert(event_ref), "an event reference came twice");
+                assert!(self.event_refs.insert(event_ref), "an event reference is duplicated");
                 let document = by_customer[event["customer_ref"].as_str().expect("a customer")];
                 assert_eq!(document["document_ref"], result["related_document_ref"]);
                 assert_eq!(document["document_number"], result["related_document_numbers"]);
@@ -89,22 +89,22 @@ impl Books {
         }
         for (customer, document) in by_customer.iter().filter(|(customer, _)| customer.starts_with("new-")) {
             let quantity = &document["products"][0]["line_items"][1]["quantity"];
-            assert_eq!(*quantity, json!(1), "round {round}: the document of {customer} carries its one event");
+            assert_eq!(*quantity, json!(1), "round {round}: the document of {customer} contains its one event");
         }
     }
 
-    /// A thread's events on the shared document: those acknowledged, and perhaps the one whose answer never came.
+    /// Checks a thread's events on the shared document: the acknowledged ones, and possibly the event whose response never came.
     fn check_shared(&mut self, round: usize, thread: usize, quantity: u64, told: &LoadResult) {
         let on_shared = |event: &Value| event["customer_ref"] == "acme";
         let acknowledged = told.acknowledged.iter().filter(|(event, _)| on_shared(event)).count();
         let in_doubt = told.in_doubt.iter().filter(|event| on_shared(event)).count();
-        let least = self.counted[thread] + u64::try_from(acknowledged).expect("few events");
-        let most = least + u64::try_from(in_doubt).expect("one at most");
-        let place = QUANTITY_STEP.pow(u32::try_from(thread).expect("few threads"));
+        let least = self.counted[thread] + u64::try_from(acknowledged).expect("a small number of events");
+        let most = least + u64::try_from(in_doubt).expect("at most one event");
+        let place = QUANTITY_STEP.pow(u32::try_from(thread).expect("a small number of threads"));
         let stored = quantity / place % QUANTITY_STEP;
         assert!(
             (least..=most).contains(&stored),
-            "round {round}, thread {thread}: {stored} of {least} to {most} events are counted"
+            "round {round}, thread {thread}: {stored} events are counted, not {least} to {most}"
         );
         self.counted[thread] = stored;
     }

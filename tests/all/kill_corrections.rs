@@ -1,4 +1,4 @@
-//! `kill -9` while usage of an issued invoice is corrected: every correction is there in full or not at all.
+//! `kill -9` while usage of an issued invoice is corrected: every correction is stored entirely or not at all.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -21,13 +21,13 @@ fn postgres_keeps_corrections_whole_through_kill_9() {
     kill_and_restart(&Database::postgres(), 2);
 }
 
-/// An event as its thread was told it is; `None` once it is deleted.
+/// An event as acknowledged to its thread. The quantity is `None` once the event is deleted.
 struct Known {
     event_ref: Value,
     quantity: Option<u64>,
 }
 
-/// What a thread was told, and the change whose answer never came.
+/// The events acknowledged to a thread, and the change whose response never came.
 #[derive(Default)]
 struct ThreadResult {
     events: Vec<Known>,
@@ -57,9 +57,9 @@ fn kill_and_restart(database: &Database, rounds: usize) {
             while done.load(Ordering::SeqCst) < CORRECTIONS && threads.iter().any(|thread| !thread.is_finished()) {
                 thread::sleep(Duration::from_millis(1));
             }
-            // What it leaves is verified before it starts again.
+            // The database is verified before the server starts again.
             server.kill_9();
-            threads.into_iter().map(|thread| thread.join().expect("the thread")).collect::<Vec<_>>()
+            threads.into_iter().map(|thread| thread.join().expect("the thread doesn't panic")).collect::<Vec<_>>()
         });
         server = Server::start(database);
         client = client.at(&server);
@@ -67,13 +67,13 @@ fn kill_and_restart(database: &Database, rounds: usize) {
             told.iter().filter(|told| told.in_doubt.as_ref().is_some_and(|known| known.event_ref.is_null())).count();
         live += told.iter().map(|told| stored(&client, told)).sum::<u64>();
         let billed = billed(&client);
-        let new = billed.checked_sub(live).expect("nothing acknowledged is lost");
+        let new = billed.checked_sub(live).expect("no acknowledged event is lost");
         assert!(
-            new.is_multiple_of(7) && new / 7 <= u64::try_from(unknown_report).expect("few"),
-            "round {round}: {billed} for {live}"
+            new.is_multiple_of(7) && new / 7 <= u64::try_from(unknown_report).expect("a small count"),
+            "round {round}: {billed} is billed for {live}"
         );
         live = billed;
-        assert_eq!(books::frozen(&books::numbered(&client, "UB-INV-1")), invoice, "to the byte");
+        assert_eq!(books::frozen(&books::numbered(&client, "UB-INV-1")), invoice, "the invoice is unchanged");
     }
 }
 
@@ -81,7 +81,7 @@ fn event(quantity: u64) -> Value {
     catalog::event_on("acme", Day::today().plus_days(-20), quantity)
 }
 
-/// Reports late events, changes each, deletes some, and has drafts issued, until there is no server any more.
+/// Reports late events, changes each of them, deletes some, and issues drafts, until the server is gone.
 fn work(client: &Client, done: &AtomicUsize) -> ThreadResult {
     let mut told = ThreadResult::default();
     loop {
@@ -92,7 +92,7 @@ fn work(client: &Client, done: &AtomicUsize) -> ThreadResult {
         let (event_ref, document_ref) = (answer.body["event_ref"].clone(), answer.text_of("related_document_ref"));
         told.events.push(Known { event_ref: event_ref.clone(), quantity: Some(7) });
         let is_third = told.events.len().is_multiple_of(3);
-        let wanted = if is_third { None } else { Some(u64::try_from(told.events.len()).expect("few")) };
+        let wanted = if is_third { None } else { Some(u64::try_from(told.events.len()).expect("a small count")) };
         let path = format!("/api/usage/event/{}", event_ref.as_str().expect("a reference"));
         let change = match wanted {
             None => client.try_send(&Request { method: "DELETE", ..Request::get(&path) }),
@@ -101,7 +101,7 @@ fn work(client: &Client, done: &AtomicUsize) -> ThreadResult {
         match change {
             Ok(answer) => {
                 assert!(matches!(answer.status, 200 | 204), "{}", answer.text);
-                told.events.last_mut().expect("it is there").quantity = wanted;
+                told.events.last_mut().expect("the event just added").quantity = wanted;
             }
             Err(_) => {
                 told.in_doubt = Some(Known { event_ref, quantity: wanted });
@@ -120,7 +120,7 @@ fn work(client: &Client, done: &AtomicUsize) -> ThreadResult {
     }
 }
 
-/// The live usage of a thread's events: each as its thread was told, or as the change in doubt would have it.
+/// Returns the live usage of a thread's events. Checks that each event is as acknowledged or as the change in doubt requested.
 fn stored(client: &Client, told: &ThreadResult) -> u64 {
     let quantity = |known: &Known| {
         let path = format!("/api/usage/event/{}", known.event_ref.as_str().expect("a reference"));
@@ -139,7 +139,7 @@ fn stored(client: &Client, told: &ThreadResult) -> u64 {
     told.events.iter().map(quantity).sum()
 }
 
-/// The quantity that all documents bill together.
+/// Returns the quantity that all documents bill together.
 fn billed(client: &Client) -> u64 {
     let mut billed: i64 = 0;
     for document in catalog::documents(client).iter().filter(|document| document["state"] != "VOID") {
@@ -151,5 +151,5 @@ fn billed(client: &Client) -> u64 {
             billed += sign * quantity;
         }
     }
-    u64::try_from(billed).expect("never less than nothing")
+    u64::try_from(billed).expect("a quantity that isn't negative")
 }

@@ -1,5 +1,5 @@
-//! What takes long, or programs that a build doesn't need: `make test-all` runs it. Kills and crashes, full disks, overload, browsers,
-//! clients that others' generators make.
+//! Tests that take long or need programs that a build doesn't need: `make test-all` runs them. They cover kills and crashes, full
+//! disks, overload, browsers, and clients from third-party generators.
 
 mod bank;
 mod browser;

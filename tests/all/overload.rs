@@ -1,5 +1,6 @@
-//! More events than a server takes in, because its database stands still: the surplus is told to come again while it does, nothing
-//! of that is stored, what is taken is stored once, the memory stays what it was, and then all is as before. `OVERLOADS=n` makes more.
+//! More events than a server accepts, because its database is blocked. Meanwhile the surplus is rejected with `Retry-After` and
+//! not stored, accepted events are stored once, and the memory doesn't grow. Afterwards the server works as before. `OVERLOADS=n`
+//! sets the number of overloads.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -15,16 +16,16 @@ use acceptance::{Client, Database, Server, books, catalog, on_both_databases};
 on_both_databases!(a_surplus_is_told_to_come_again_and_what_is_taken_is_exact);
 
 const CONNECTIONS: usize = 2000;
-/// The least that is refused of them: 512 events wait, and on PostgreSQL two groups of 256 are being written.
+/// The minimum number of rejected events: 512 events wait, and on PostgreSQL two groups of 256 are being written.
 const SURPLUS: usize = CONNECTIONS - 512 - 2 * 256;
 const THREADS: usize = 8;
 const CUSTOMERS: usize = 8;
-/// How long an answer may take. Far more than it needs.
+/// The time limit of a response, which is far more than it needs.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The most that the memory may be, in percent of what it was after the first time.
+/// The maximum memory, in percent of the memory after the first overload.
 const MAX_PERCENT: u64 = 125;
 
-/// What a thread's connections were answered.
+/// The responses on a thread's connections.
 #[derive(Default)]
 struct Answered {
     statuses: BTreeMap<u16, usize>,
@@ -52,7 +53,7 @@ fn a_surplus_is_told_to_come_again_and_what_is_taken_is_exact(database: &Databas
         answered.extend(overload(&server, &client, database));
         memory.push(resident_kb(&server));
     }
-    // Everybody was answered: the next is taken at once.
+    // Every request has its response, so the next event is accepted at once.
     let last = books::report(&client, &catalog::event(&customer(0), 1));
 
     eprintln!("{memory:?} KB");
@@ -62,18 +63,18 @@ fn a_surplus_is_told_to_come_again_and_what_is_taken_is_exact(database: &Databas
     let others: Vec<_> =
         answered.iter().flat_map(|answered| &answered.statuses).filter(|(status, _)| ![200, 503].contains(*status)).collect();
     assert!(others.is_empty(), "{others:?}");
-    assert!(taken > 0 && refused > 0, "{taken} were taken, {refused} refused");
-    assert_eq!(answered.iter().map(|answered| answered.without_retry_after).sum::<usize>(), 0, "each is told when to come again");
+    assert!(taken > 0 && refused > 0, "{taken} were accepted, {refused} rejected");
+    assert_eq!(answered.iter().map(|answered| answered.without_retry_after).sum::<usize>(), 0, "each 503 has Retry-After");
     eprintln!("{taken} taken, {refused} refused");
     let mut event_refs: HashSet<&str> = answered.iter().flat_map(|answered| &answered.event_refs).map(String::as_str).collect();
-    assert_eq!(event_refs.len(), taken, "each is an event of its own");
+    assert_eq!(event_refs.len(), taken, "each is a separate event");
     event_refs.insert(last["event_ref"].as_str().expect("a reference"));
     let report = client.get("/api/usage/report").text;
     let stored: HashSet<&str> = report.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
-    assert!(stored == event_refs, "{} events are stored, {} were taken", stored.len(), event_refs.len());
-    assert_eq!(report.lines().count(), event_refs.len() + 1, "each once");
+    assert!(stored == event_refs, "{} events are stored, {} were accepted", stored.len(), event_refs.len());
+    assert_eq!(report.lines().count(), event_refs.len() + 1, "each event once");
     let billed: usize = contracts.iter().map(|contract| quantity(&client, contract)).sum();
-    assert_eq!(billed, event_refs.len(), "each is on its invoice");
+    assert_eq!(billed, event_refs.len(), "each event is on its invoice");
 }
 
 fn customer(number: usize) -> String {
@@ -85,8 +86,8 @@ fn quantity(client: &Client, contract: &str) -> usize {
     invoice["products"][0]["line_items"][1]["quantity"].to_string().parse().expect("a whole quantity")
 }
 
-/// Asks by all connections at once while nothing can be written. Who is refused is told so before that is over, and the server is
-/// ready meanwhile.
+/// Sends requests on all connections while the database accepts no writes. The rejections arrive before writes are possible
+/// again, and the server is ready in the meantime.
 fn overload(server: &Server, client: &Client, database: &Database) -> Vec<Answered> {
     let (told, is_held) = (AtomicUsize::new(0), AtomicBool::new(true));
     let held = database.hold_writes("usage_events");
@@ -108,15 +109,15 @@ fn overload(server: &Server, client: &Client, database: &Database) -> Vec<Answer
             }
         };
         let asking: Vec<_> = (0..THREADS).map(|thread| threads.spawn(ask(thread))).collect();
-        wait_until("the surplus is told to come again", || told.load(Ordering::SeqCst) >= SURPLUS);
-        assert_eq!(client.get("/health/ready").status, 200, "busy is not broken");
+        wait_until("the surplus is rejected", || told.load(Ordering::SeqCst) >= SURPLUS);
+        assert_eq!(client.get("/health/ready").status, 200, "a busy server is ready");
         drop(held);
         is_held.store(false, Ordering::SeqCst);
         asking.into_iter().map(|thread| thread.join().expect("a thread")).collect()
     })
 }
 
-/// A connection of its own on which an event was sent.
+/// Opens a connection of its own and sends an event on it.
 fn sent(server: &Server, client: &Client, thread: usize) -> BufReader<TcpStream> {
     let mut stream = TcpStream::connect(server.address()).expect("a connection");
     stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
@@ -131,7 +132,7 @@ fn sent(server: &Server, client: &Client, thread: usize) -> BufReader<TcpStream>
     BufReader::with_capacity(1024, stream)
 }
 
-/// Whether an answer has begun to arrive.
+/// Returns whether a response has begun to arrive.
 fn is_answered(stream: &TcpStream) -> bool {
     stream.set_nonblocking(true).expect("a socket");
     let is_there = stream.peek(&mut [0]).is_ok_and(|bytes| bytes > 0);
@@ -140,11 +141,11 @@ fn is_answered(stream: &TcpStream) -> bool {
 }
 
 impl Answered {
-    /// Reads the next answer of a connection.
+    /// Reads the next response on a connection.
     fn read(&mut self, connection: &mut BufReader<TcpStream>) {
         let mut line = || {
             let mut line = String::new();
-            connection.read_line(&mut line).expect("an answer");
+            connection.read_line(&mut line).expect("a response");
             line.trim_end().to_owned()
         };
         let status: u16 = line().split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
@@ -171,7 +172,7 @@ impl Answered {
 }
 
 fn resident_kb(server: &Server) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).expect("its process");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).expect("the status of the process");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("the resident memory");
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }

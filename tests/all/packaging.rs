@@ -1,5 +1,6 @@
-//! What a release is run with: the container image, compose file, chart, systemd unit, dashboard and workflows name what there is, and
-//! the linters of each find nothing. An image can't be built nor a chart installed where there is neither Docker nor a cluster.
+//! Release artifacts: the container image, compose file, chart, systemd unit, dashboard and workflows refer only to existing
+//! names, and the linters of each find no problem. Building the image needs Docker and installing the chart needs a cluster, so
+//! neither is tested.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,14 +18,14 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The words of a text that begin so.
+/// Returns the words of a text with this prefix.
 fn words<'t>(text: &'t str, beginning: &str) -> BTreeSet<&'t str> {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_.".contains(c);
     let words = text.split(|c| !is_of_name(c)).filter(|word| word.starts_with(beginning));
     words.map(|word| word.trim_end_matches('.')).collect()
 }
 
-/// Every file below a directory.
+/// Returns every file below a directory.
 fn files(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     let entries = entries.map(|entry| entry.expect("an entry").path());
@@ -38,9 +39,9 @@ fn what_is_set_is_a_setting() {
     assert!(settings.len() > 10, "{help}");
     let mut named = 0;
     for path in files(&root().join("packaging")) {
-        let text = fs::read_to_string(&path).expect("a text");
+        let text = fs::read_to_string(&path).expect("a string");
         for name in words(&text, "USAGE_BILLING_") {
-            assert!(settings.contains(name), "{} sets {name}, which is no setting", path.display());
+            assert!(settings.contains(name), "{} sets {name}, which is not a setting", path.display());
             named += 1;
         }
     }
@@ -60,7 +61,7 @@ fn what_a_chart_is_told_is_among_its_values() {
     }
     let mut used: BTreeSet<String> = BTreeSet::new();
     for path in files(&root().join("packaging/helm/usage-billing/templates")) {
-        let text = fs::read_to_string(&path).expect("a text");
+        let text = fs::read_to_string(&path).expect("a string");
         used.extend(
             words(&text.replace(".Values.", " Values."), "Values.").iter().map(|word| word["Values.".len()..].to_owned()),
         );
@@ -70,10 +71,10 @@ fn what_a_chart_is_told_is_among_its_values() {
     assert_eq!(
         used.iter().filter(|used| !values.contains(*used)).collect::<Vec<_>>(),
         Vec::<&String>::new(),
-        "not among the values"
+        "a template uses an undefined value"
     );
     let idle: Vec<&String> = values.iter().filter(|value| !is_used(value) && !holds_used(value)).collect();
-    assert!(idle.is_empty(), "values that nothing takes: {idle:?}");
+    assert!(idle.is_empty(), "unused values: {idle:?}");
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn the_dashboard_draws_metrics_that_are_told() {
     let drawn = words(&dashboard, "usage_billing_");
     assert!(drawn.len() >= 8, "{drawn:?}");
     for metric in drawn {
-        assert!(told.contains(metric), "{metric} isn't told: {told:?}");
+        assert!(told.contains(metric), "{metric} isn't exported: {told:?}");
     }
 }
 
@@ -98,12 +99,12 @@ fn the_dashboard_draws_metrics_that_are_told() {
 fn a_container_is_healthy_while_its_server_is_ready() {
     let dockerfile = read("packaging/Dockerfile");
     let (_, rest) = dockerfile.split_once("HEALTHCHECK").expect("a health check");
-    let (_, command) = rest.split_once("CMD ").expect("its command");
-    let (command, _) = command.split_once('\n').expect("its end");
+    let (_, command) = rest.split_once("CMD ").expect("the command of the health check");
+    let (command, _) = command.split_once('\n').expect("the end of the line");
     let command: Vec<String> = serde_json::from_str(command).expect("a list");
     let check = |address: &str| {
         let mut run = Command::new(&command[0]);
-        run.args(&command[1..]).env("USAGE_BILLING_LISTEN", address).status().expect("bash").success()
+        run.args(&command[1..]).env("USAGE_BILLING_LISTEN", address).status().expect("bash starts").success()
     };
     let database = Database::sqlite();
     let server = Server::start(&database);
@@ -126,10 +127,10 @@ fn linters_find_nothing() {
     for workflow in &workflows {
         lint("check-jsonschema", &["--builtin-schema", "vendor.github-workflows", &workflow.display().to_string()]);
     }
-    // That actions are pinned by their commits is among what it finds.
+    // `zizmor` also checks that actions are pinned to commits.
     lint("zizmor", &["--offline", "--no-progress", ".github/workflows"]);
     for workflow in &workflows {
-        let text = fs::read_to_string(workflow).expect("a text");
+        let text = fs::read_to_string(workflow).expect("a string");
         for action in text.lines().filter_map(|line| line.trim().trim_start_matches("- ").strip_prefix("uses: ")) {
             let commit = action.split_once('@').map(|(_, rest)| rest.split(' ').next().unwrap_or_default());
             let is_commit = |at: &str| at.len() == 40 && at.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -150,6 +151,6 @@ fn the_unit_is_one_that_systemd_takes_and_exposes_little() {
         return eprintln!("NOT TRIED: there is no systemd-analyze on this machine");
     };
     assert!(verified.status.success() && verified.stderr.is_empty(), "{}", String::from_utf8_lossy(&verified.stderr));
-    let exposed = analyze(&["security", "--offline=true", "--threshold=20"]).expect("it was there");
+    let exposed = analyze(&["security", "--offline=true", "--threshold=20"]).expect("systemd-analyze starts");
     assert!(exposed.status.success(), "{}", String::from_utf8_lossy(&exposed.stdout));
 }

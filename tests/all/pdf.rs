@@ -1,5 +1,5 @@
-//! Documents as PDF files: of an issued one the same bytes for ever, of a draft what it says now. What stands on them is what the
-//! interface says, read with pdftotext.
+//! Documents as PDF files: an issued document always returns the same bytes, and a draft shows its current data. The text on the
+//! pages, read with pdftotext, is the same as in the API.
 
 use std::process::Command;
 use std::thread;
@@ -29,7 +29,7 @@ fn path(document: &Value) -> String {
     format!("/api/documents/{}/pdf", document["document_ref"].as_str().expect("a reference"))
 }
 
-/// The file, which is one.
+/// Returns the file of a response and checks that it is a PDF file.
 #[track_caller]
 fn file(answer: &Answer) -> &[u8] {
     assert_eq!((answer.status, answer.header("Content-Type")), (200, "application/pdf"), "{}", answer.text);
@@ -37,18 +37,18 @@ fn file(answer: &Answer) -> &[u8] {
     &answer.bytes
 }
 
-/// What stands on a file's pages, line by line, with one space where there are several.
+/// Returns the text on a file's pages by line, with repeated spaces collapsed into one.
 fn text(answer: &Answer) -> Vec<String> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("document.pdf");
     std::fs::write(&path, file(answer)).expect("a file");
-    let read = Command::new("pdftotext").args(["-layout", "-enc", "UTF-8"]).arg(path).arg("-").output().expect("pdftotext");
+    let read = Command::new("pdftotext").args(["-layout", "-enc", "UTF-8"]).arg(path).arg("-").output().expect("pdftotext runs");
     assert!(read.status.success(), "{read:?}");
     let text = String::from_utf8(read.stdout).expect("UTF-8");
     text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// A server, a client, and the draft of a month that ended ten days ago: a fee, and 1,500 calls in tiers.
+/// Starts a server with a client and the draft of a month that ended ten days ago: a fee, and 1,500 calls in tiers.
 fn start(database: &Database, product: &Value) -> (Server, Client, Value) {
     let server = Server::start(database);
     let client = Client::new_key(&server);
@@ -63,14 +63,14 @@ fn start(database: &Database, product: &Value) -> (Server, Client, Value) {
 fn an_issued_document_is_one_file_for_ever(database: &Database) {
     let (server, client, draft) = start(database, &json!({"tax": 19}));
     books::issue(&client, &draft["document_ref"]).ok();
-    // Whoever asks first: all get the one that stays.
+    // All requests receive the file of the first one.
     let answers: Vec<Answer> = thread::scope(|scope| {
         let ask = |_| {
             let client = client.with_own_connections();
             scope.spawn(|| pdf(&{ client }, &draft))
         };
         let asking: Vec<_> = (0..4).map(ask).collect();
-        asking.into_iter().map(|asked| asked.join().expect("an answer")).collect()
+        asking.into_iter().map(|asked| asked.join().expect("a response")).collect()
     });
     let first = &answers[0];
     assert!(answers.iter().all(|answer| file(answer) == file(first)));
@@ -89,29 +89,29 @@ fn an_issued_document_is_one_file_for_ever(database: &Database) {
         assert_eq!(file(&known(tags)), file(first), "{tags:?}");
     }
 
-    // Whatever becomes of what it was made from, and of itself.
+    // The file stays the same, even if the document or the objects that it was made from change.
     client.post("/api/customers/edit/acme", &json!({"name": "Other", "language": "pl"})).ok();
     let payment = json!({"amount": 1, "paid_date": Day::today().to_string()});
     let paid = books::pay(&client, &draft["document_ref"], &payment).ok();
-    assert_eq!(file(&pdf(&client, &draft)), file(first), "partly paid");
+    assert_eq!(file(&pdf(&client, &draft)), file(first), "unchanged when partly paid");
     books::reverse(&client, &paid["applications"][0]["from_payment_ref"], &json!({})).ok();
     books::void(&client, &draft["document_ref"]).ok();
-    assert_eq!(file(&pdf(&client, &draft)), file(first), "out of force");
+    assert_eq!(file(&pdf(&client, &draft)), file(first), "unchanged when void");
     drop(server);
     let server = Server::start(database);
     let again = pdf(&client.at(&server), &draft);
-    assert_eq!((file(&again), again.header("ETag")), (file(first), tag), "after a restart");
+    assert_eq!((file(&again), again.header("ETag")), (file(first), tag), "unchanged after a restart");
 }
 
-/// An amount as an English paper has it.
+/// Formats an amount as on an English document.
 fn shown(amount: &Value) -> String {
     let amount = amount.to_string();
-    let (whole, fraction) = amount.split_once('.').expect("cents");
+    let (whole, fraction) = amount.split_once('.').expect("two decimal places");
     let groups: Vec<&str> = whole.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).expect("digits")).collect();
     format!("{}.{fraction}", groups.join(","))
 }
 
-/// A number without what says nothing.
+/// Returns a number without insignificant zeros.
 fn without_zeros(number: &str) -> String {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.').to_owned() } else { number.to_owned() }
 }
@@ -145,7 +145,7 @@ fn a_file_says_what_the_interface_says(database: &Database) {
     assert!(text.iter().any(|line| line.contains("UB-INV-1")), "{text:#?}");
     assert!(text.iter().any(|line| line.ends_with("Page 1 of 1")), "{text:#?}");
 
-    // A credit gives some of it back, and names it.
+    // A credit reduces the invoice and names it.
     assert_eq!(books::delete(&client, &event_ref).status, 204);
     let credit = books::numbered(&client, "UB-CRD-1");
     books::issue(&client, &credit["document_ref"]).ok();
@@ -156,7 +156,7 @@ fn a_file_says_what_the_interface_says(database: &Database) {
     assert!(today && text.contains(&due) && text.iter().any(|line| line.ends_with("Credit note")), "{due}: {text:#?}");
 }
 
-/// How many files are kept.
+/// Returns the number of stored files.
 fn kept(database: &Database) -> String {
     database.ask("SELECT CAST(count(*) AS TEXT) FROM document_files").concat()
 }
@@ -167,12 +167,12 @@ fn a_draft_is_drawn_as_it_is_now_and_kept_never(database: &Database) {
     let first = pdf(&client, &draft);
     let said = text(&first);
     assert!(said.iter().any(|line| line.contains("1.500")) && !said.concat().contains("Factuurdatum"), "{said:#?}");
-    // It is set slantwise, a letter or two a line.
+    // The watermark is slanted, so that each line has only a letter or two.
     let letters: String = said.iter().filter(|line| line.len() <= 2).cloned().collect();
     assert!("CONCEPT".chars().all(|letter| letters.contains(letter)), "{said:#?}");
     assert_eq!(first.header("Content-Disposition"), "inline; filename=\"UB-INV-1.pdf\"");
 
-    assert_eq!(file(&pdf(&client, &draft)), file(&first), "nothing has changed");
+    assert_eq!(file(&pdf(&client, &draft)), file(&first), "the draft is unchanged");
     books::report(&client, &catalog::event_on(catalog::ACME, Day::today().plus_days(-20), 1));
     let path = path(&draft);
     let changed = client.send(&Request::get(&path).with("If-None-Match", first.header("ETag")));
@@ -181,7 +181,7 @@ fn a_draft_is_drawn_as_it_is_now_and_kept_never(database: &Database) {
     let issued = text(&pdf(&client, &draft));
     assert!(issued.concat().contains("Factuurdatum"), "{issued:#?}");
 
-    // A draft that nothing stands on any more.
+    // A draft that no longer contains anything.
     let event = catalog::event_on(catalog::ACME, Day::today().plus_days(-20), 1);
     let late = books::report(&client, &event);
     assert_eq!(books::delete(&client, &late["event_ref"]).status, 204);
@@ -190,14 +190,14 @@ fn a_draft_is_drawn_as_it_is_now_and_kept_never(database: &Database) {
     assert_eq!(adjustment["state"], "VOID");
     text(&pdf(&client, &adjustment));
     if !database.is_sqlite() {
-        assert_eq!(kept(database), "1", "the issued one's");
+        assert_eq!(kept(database), "1", "only the issued document's file");
     }
 }
 
 fn a_character_that_no_font_has_is_named_until_there_is_one(database: &Database) {
     let (server, client, draft) = start(database, &json!({}));
     client.post("/api/customers/edit/acme", &json!({"name": format!("Acme {NAME}")})).ok();
-    // It is billed whatever it is called.
+    // The customer is billed regardless of the name.
     assert_eq!(books::run(&client).len(), 1);
     let refused = pdf(&client, &draft);
     assert_eq!((refused.status, refused.text_of("code").as_str()), (409, "glyph_missing"), "{}", refused.text);
@@ -220,9 +220,9 @@ fn a_file_changed_behind_our_back_is_noticed(database: &Database) {
     };
     database.execute(&format!("DROP TRIGGER {trigger}"));
     database.execute(&format!("UPDATE document_files SET bytes = {zero}"));
-    let found = binary::verify(database.url()).expect_err("it was changed");
+    let found = binary::verify(database.url()).expect_err("the file was changed");
     assert!(found.contains("its file PDF doesn't have its hash"), "{found}");
     let answer = pdf(&client, &draft);
-    assert_eq!((answer.status, answer.text_of("code").as_str()), (500, "internal_error"), "it isn't handed out");
+    assert_eq!((answer.status, answer.text_of("code").as_str()), (500, "internal_error"), "a changed file isn't returned");
     drop(server.without_verification());
 }

@@ -1,4 +1,4 @@
-//! Usage in bulk: lists, sums and reports, by HTTP and from the command line, read back by other programs.
+//! Usage in bulk: lists, sums and reports, over HTTP and on the command line, checked with other programs.
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
@@ -38,7 +38,7 @@ fn refs(events: &[Value]) -> Vec<&str> {
     events.iter().map(|event| event["event_ref"].as_str().expect("a reference")).collect()
 }
 
-/// An event of API calls at noon, some days from today.
+/// Returns an event of API calls at noon, the given number of days from today.
 fn event(days: i64, quantity: &str) -> Value {
     catalog::event_on("acme", Day::today().plus_days(days), quantity)
 }
@@ -62,7 +62,7 @@ fn events_are_listed_narrowed_and_in_order(database: &Database) {
     let deleted = report(&client, &event(-1, "5"));
     assert_eq!(client.delete(&format!("/api/usage/event/{}", deleted["event_ref"].as_str().expect("a reference"))).status, 204);
 
-    // Each is shown as it is by itself.
+    // Each event is listed exactly as it is returned on its own.
     let all = [&foreign, &events[1], &events[2], &events[0]].map(Clone::clone);
     assert_eq!(list(&client, ""), all);
     let document = events[0]["related_document_ref"].as_str().expect("a reference");
@@ -113,8 +113,8 @@ fn pages_show_every_event_once_while_later_ones_arrive(database: &Database) {
     for told in load.end() {
         assert_eq!(told.refused, []);
     }
-    assert!(refs(&seen)[..60].iter().copied().collect::<BTreeSet<_>>() == before, "those that were there come first, each once");
-    assert_eq!(refs(&seen).into_iter().collect::<BTreeSet<_>>().len(), seen.len(), "none is shown twice");
+    assert!(refs(&seen)[..60].iter().copied().collect::<BTreeSet<_>>() == before, "earlier events come first, each once");
+    assert_eq!(refs(&seen).into_iter().collect::<BTreeSet<_>>().len(), seen.len(), "no event is listed twice");
 }
 
 fn usage_is_summed_up_by_interval_and_group(database: &Database) {
@@ -155,7 +155,7 @@ fn usage_is_summed_up_by_interval_and_group(database: &Database) {
     assert_eq!(summary("interval=day").ok(), json!([whole]));
     let acme = row(from, to, json!("api-calls"), Value::Null, "7.3", 3);
     assert_eq!(summary("interval=day&group_by=usage_product_ref&customer_ref=acme").ok(), json!([acme]));
-    // A day of Kolkata begins at half past six in the evening, and its hours at half past.
+    // In UTC, a day of Kolkata begins at 18:30, and its hours begin at half past.
     let (from, to) = (format!("{}T18:30:00Z", day.plus_days(-1)), format!("{day}T18:30:00Z"));
     let there = row(from, to, Value::Null, Value::Null, "1000000000006.300000001", 4);
     assert_eq!(summary("interval=day&timezone=Asia/Kolkata").ok(), json!([there]));
@@ -191,7 +191,7 @@ fn what_is_wrong_with_a_query_is_said_at_once(database: &Database) {
     table.finish();
 }
 
-/// Every format of a report, in files.
+/// Downloads a report in every format and returns the files.
 fn download(client: &Client, directory: &Path) -> Vec<PathBuf> {
     let file = |format: &str| {
         let file = directory.join(format!("report.{format}"));
@@ -203,7 +203,7 @@ fn download(client: &Client, directory: &Path) -> Vec<PathBuf> {
     FORMATS.map(file).to_vec()
 }
 
-/// Holds the reports against the events of the list, by Python; answers the number of rows.
+/// Compares the reports with the events of the list, in Python. Returns the number of rows.
 fn compare(client: &Client, directory: &Path) -> usize {
     let mut expected = String::new();
     for page in 0.. {
@@ -254,7 +254,7 @@ fn a_report_has_hostile_keys_and_values_without_a_formula(database: &Database) {
     for cell in
         ["'=1+1", "''quoted", "\"'=HYPERLINK(\"\"http://x\"\",\"\"Acme, Ltd\"\")\"", ",-5,", "additional_report_data.event_ref"]
     {
-        assert!(csv.contains(cell), "{cell} in {csv}");
+        assert!(csv.contains(cell), "{cell} isn't in {csv}");
     }
 }
 
@@ -279,7 +279,7 @@ fn an_issued_documents_usage_stays_as_it_was_issued(database: &Database) {
         rows
     };
     let issued = of(&[(&kept, "1", "UB-INV-1"), (&edited, "20", "UB-INV-1"), (&deleted, "300", "UB-INV-1")]);
-    assert_eq!(usage(&document).1, issued, "of a draft, what there is");
+    assert_eq!(usage(&document).1, issued, "a draft returns its current events");
     client.post_nothing(&format!("/api/documents/issue/{document}")).ok();
 
     let update = json!({"event_ref": edited["event_ref"], "quantity": 25});
@@ -287,21 +287,21 @@ fn an_issued_documents_usage_stays_as_it_was_issued(database: &Database) {
     assert_eq!(client.delete(&format!("/api/usage/event/{}", text(&deleted["event_ref"]))).status, 204);
 
     let (answer, rows) = usage(&document);
-    assert_eq!(rows, issued, "of an issued one, what it bills");
+    assert_eq!(rows, issued, "an issued document returns the events that it bills");
     assert_eq!(answer.header("Content-Type"), "text/csv; charset=utf-8; header=present");
     assert_eq!(answer.header("Content-Disposition"), format!("attachment; filename=\"usage-{document}.csv\""));
     assert_eq!(usage(&debit).1, of(&[(&edited, "25", "\"UB-INV-1, UB-DBT-1\"")]));
 
-    // Nothing of this changes a total, so the event stays on the document.
+    // None of these changes affects a total, so the event stays on the document.
     for change in [json!({"additional_report_data": {"note": "late"}}), json!({"timestamp": Day::today().plus_days(-5).noon()})] {
         let update = catalog::with(json!({"event_ref": kept["event_ref"]}), &change);
         assert_eq!(client.post("/api/usage/event/update", &update).ok()["related_document_numbers"], "UB-INV-1");
     }
     let (answer, rows) = usage(&document);
-    assert_eq!(rows, issued, "each event once, as it is billed");
+    assert_eq!(rows, issued, "each event once, as billed");
     assert!(!answer.text.contains("late"), "{}", answer.text);
     let listed = list(&client, &format!("document_ref={document}"));
-    assert_eq!(refs(&listed), [text(&kept["event_ref"])], "the list has what stands on it now");
+    assert_eq!(refs(&listed), [text(&kept["event_ref"])], "the list has the document's current events");
 }
 
 fn twenty_thousand_events_are_read_back_by_another_program(database: &Database) {
@@ -342,17 +342,17 @@ fn the_command_line_writes_the_same_report(database: &Database) {
     let path = file.to_str().expect("UTF-8");
     assert_eq!(binary::succeed(database, &["report", "--format", "xlsx", "--output", path]), "");
     assert!(std::fs::read(&file).expect("a file").starts_with(b"PK"));
-    assert_eq!(std::fs::read_dir(directory.path()).expect("a directory").count(), 1, "nothing else is left");
+    assert_eq!(std::fs::read_dir(directory.path()).expect("a directory").count(), 1, "no other file is left");
 }
 
 #[test]
 fn who_reads_a_report_slowly_holds_no_view_of_the_database() {
-    // More than the system keeps for a connection.
+    // More than the operating system buffers for a connection.
     const EVENTS: usize = 8_000;
     let database = Database::sqlite();
     let (server, client) = catalog::stage(&database);
     catalog::make_contract(&client, &catalog::contract("acme"));
-    // A character that stands nowhere else: what is sent in chunks is cut anywhere.
+    // A character that occurs nowhere else, because a chunked response can be split anywhere.
     let long = "~".repeat(2_000);
     for _ in 0..EVENTS / 2_000 {
         let event = catalog::with(catalog::event("acme", 1), &json!({"additional_report_data": {"long": long}}));
@@ -366,11 +366,11 @@ fn who_reads_a_report_slowly_holds_no_view_of_the_database() {
     let mut command = binary::command(directory.path());
     command.args(["report", "--format", "csv"]).env("USAGE_BILLING_DATABASE_URL", database.url()).stdout(Stdio::piped());
     let mut command = command.spawn().expect("the binary starts");
-    let mut printed = command.stdout.take().expect("it is piped");
+    let mut printed = command.stdout.take().expect("piped output");
     let mut first = [0; 100];
-    connection.read_exact(&mut first).expect("the beginning");
+    connection.read_exact(&mut first).expect("the first bytes");
     let mut head = [0; 100];
-    printed.read_exact(&mut head).expect("the beginning");
+    printed.read_exact(&mut head).expect("the first bytes");
 
     let log = database.url().strip_prefix("sqlite://").map(|file| PathBuf::from(format!("{file}-wal"))).expect("a file");
     let began = Instant::now();
@@ -379,15 +379,15 @@ fn who_reads_a_report_slowly_holds_no_view_of_the_database() {
         if std::fs::metadata(&log).expect("the log").len() == 0 {
             break;
         }
-        assert!(began.elapsed() < Duration::from_secs(60), "somebody holds a view");
+        assert!(began.elapsed() < Duration::from_secs(60), "a reader holds a view");
     }
     report(&client, &catalog::event("acme", 7));
 
     let mut rest = String::new();
-    connection.read_to_string(&mut rest).expect("the rest, whole");
+    connection.read_to_string(&mut rest).expect("the complete rest");
     assert_eq!(rest.matches('~').count(), EVENTS * long.len());
     let mut rest = String::new();
     printed.read_to_string(&mut rest).expect("the rest");
-    assert!(command.wait().expect("our own child").success());
+    assert!(command.wait().expect("our own child process").success());
     assert_eq!(rest.matches(&long).count(), EVENTS);
 }

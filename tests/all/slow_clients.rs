@@ -1,5 +1,6 @@
-//! Callers that send or read too slowly, or not at all: others are answered meanwhile, and every one of them is gone after its limit,
-//! which is 10 seconds for a head, 30 for a request, and about a minute for who reads nothing. `SLOW_CLIENTS=n` makes more.
+//! Clients that send or read too slowly, or not at all: other clients are served in the meantime, and each slow client is
+//! disconnected after its limit. The limit is 10 seconds for a head, 30 seconds for a request, and about a minute for a client
+//! that reads nothing. `SLOW_CLIENTS=n` sets the number of clients.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -10,7 +11,7 @@ use acceptance::random::setting;
 use acceptance::{Database, books, catalog};
 use serde_json::json;
 
-/// What a caller sends at first, and then again and again.
+/// The bytes that a client sends at first, and then repeatedly.
 #[derive(Clone)]
 struct Slow {
     name: &'static str,
@@ -19,7 +20,7 @@ struct Slow {
     reads: bool,
 }
 
-/// When the last of them must be gone. Far more than any limit.
+/// The time limit for all disconnects, which is far more than any limit of the server.
 const PATIENCE: Duration = Duration::from_secs(240);
 const PAUSE: Duration = Duration::from_millis(500);
 /// A chunk of one character.
@@ -63,12 +64,12 @@ fn kinds(bearer: &str) -> Vec<Slow> {
     ]
 }
 
-/// Goes on until the server ends it; whether it did.
+/// Sends and reads until the server closes the connection. Returns whether the server did.
 fn is_gone(address: &str, slow: &Slow) -> bool {
     let until = Instant::now() + PATIENCE;
     let mut stream = TcpStream::connect(address).expect("a connection");
-    stream.set_read_timeout(Some(PAUSE)).expect("a limit");
-    stream.set_write_timeout(Some(PAUSE)).expect("a limit");
+    stream.set_read_timeout(Some(PAUSE)).expect("a timeout");
+    stream.set_write_timeout(Some(PAUSE)).expect("a timeout");
     let waits = |error: &std::io::Error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
     let send = |stream: &mut TcpStream, bytes: &str| match stream.write(bytes.as_bytes()) {
         Err(error) => waits(&error),
@@ -87,7 +88,7 @@ fn is_gone(address: &str, slow: &Slow) -> bool {
             };
             is_there && (slow.then.is_empty() || send(&mut stream, slow.then))
         } else {
-            // Full before long, whatever is asked for.
+            // The buffers are soon full, regardless of the request.
             thread::sleep(PAUSE);
             let more = if slow.then.is_empty() { slow.first.clone() } else { slow.then.repeat(1_000) };
             send(&mut stream, &more)

@@ -1,4 +1,4 @@
-//! PostgreSQL by TLS: the server is known by a certificate of an authority of one's own, and nobody else is.
+//! PostgreSQL over TLS: the certificate of a private authority identifies the server, and no other server is accepted.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use acceptance::cluster::Cluster;
 use acceptance::{binary, tools};
 use tempfile::TempDir;
 
-/// Makes an authority; answers its certificate and its key.
+/// Creates an authority. Returns its certificate and its key.
 fn authority(directory: &Path, name: &str) -> (PathBuf, PathBuf) {
     let (certificate, key) = (directory.join(format!("{name}.crt")), directory.join(format!("{name}.key")));
     let subject = format!("/CN={name}");
@@ -17,7 +17,7 @@ fn authority(directory: &Path, name: &str) -> (PathBuf, PathBuf) {
     (certificate, key)
 }
 
-/// Gives a server the certificate of a host, and has it take no connection without TLS.
+/// Gives a server the certificate of a host, and requires TLS for every connection.
 fn encrypt(cluster: &Cluster, host: &str, (authority, key): (&Path, &Path), directory: &Path) {
     let (data, request) = (cluster.data(), directory.join("server.csr"));
     let (certificate, own_key) = (data.join("server.crt"), data.join("server.key"));
@@ -32,7 +32,7 @@ fn encrypt(cluster: &Cluster, host: &str, (authority, key): (&Path, &Path), dire
     let settings = data.join("postgresql.conf");
     let with_tls = format!("{}\nssl = on\n", fs::read_to_string(&settings).expect("the settings"));
     fs::write(settings, with_tls).expect("the settings");
-    fs::write(data.join("pg_hba.conf"), "hostssl all all 127.0.0.1/32 trust\n").expect("who may connect");
+    fs::write(data.join("pg_hba.conf"), "hostssl all all 127.0.0.1/32 trust\n").expect("the authentication rules");
 }
 
 #[test]

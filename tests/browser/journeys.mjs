@@ -1,7 +1,13 @@
-// The console in a real browser: `node journeys.mjs SERVICE CHROMIUM [PICTURES]`, with the administrator's address and password and a bearer
-// token in EMAIL, PASSWORD and TOKEN, and in EMPTY a service with the same administrator where nothing was made. PAGES has every page looked
-// at, too, light and dark, on a desktop and a phone. Ends with 1 and says why when a journey fails. With a directory for pictures it takes
-// one of every page.
+// Tests of the console in a real browser: `node journeys.mjs SERVICE CHROMIUM [PICTURES]`.
+//
+// Environment variables:
+// - EMAIL and PASSWORD: the email address and password of the administrator
+// - TOKEN: a bearer token
+// - EMPTY: a service with the same administrator and without data
+// - PAGES: if set, the script also checks every page, in light and dark, on a desktop and a phone
+//
+// If a journey fails, the script prints the reason and exits with 1. If PICTURES names a directory, the script saves a
+// screenshot of every page there.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
@@ -10,7 +16,7 @@ import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
-// The packages are installed elsewhere.
+// The packages are installed in another directory.
 const require = createRequire(join(process.env.NODE_TOOLS, 'journeys.mjs'));
 const { chromium } = require('playwright-core');
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
@@ -36,7 +42,7 @@ async function stateOf(document) {
     return (await api('GET', `/api/documents/${document}`)).state;
 }
 
-// A customer with a name, a contract and usage on it; answers the reference of its invoice.
+// Creates a customer with a name, a contract and usage. Returns the reference of the invoice.
 async function sell(customer, name) {
     await api('POST', '/api/customers/', { customer_ref: customer, name });
     const product = { product_pricing_ref: 'api-plan', billing_start_date: '2026-01-01', billing_end_date: '2099-12-31' };
@@ -46,7 +52,7 @@ async function sell(customer, name) {
     return (await api('POST', '/api/usage/event', event)).related_document_ref;
 }
 
-// The code of a secret in base32, some steps of 30 seconds from now (RFC 6238).
+// Returns the code of a base32 secret, a number of 30-second steps from now (RFC 6238).
 function code(secret, steps) {
     const bits = [...secret].map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0')).join('');
     const key = Buffer.from(bits.match(/.{8}/g).map((byte) => parseInt(byte, 2)));
@@ -71,7 +77,7 @@ async function loggedIn(context) {
     return page;
 }
 
-// What people do, on a browser with scripts and on one without.
+// User journeys, in a browser with scripts and in a browser without scripts.
 const journeys = {
     async 'a wrong password keeps the address, the right one leads where one wanted to go'(context) {
         const page = await context.newPage();
@@ -103,8 +109,8 @@ const journeys = {
         const document = await sell(`opens-${of.length}`, 'Opens Ltd');
         const page = await loggedIn(context);
         await page.goto(`${service}/console/documents/${document}`);
-        await page.click('summary:text("How it comes about")');
-        await page.click('text=The events behind it');
+        await page.click('summary:text("Calculation")');
+        await page.click('text=Show usage events');
         await page.click('tbody tr td:first-child a');
         await page.waitForSelector('h1:text("Usage event")');
         await page.click('dd a[href^="/console/documents/"]');
@@ -115,31 +121,31 @@ const journeys = {
         const document = await sell(`pays-${of.length}`, 'Pays Ltd');
         const page = await loggedIn(context);
         await page.goto(`${service}/console/documents/${document}`);
-        await page.click('main >> text=Issue now');
+        await page.click('main >> text=Issue document');
         await page.waitForSelector('h2:text("Would be issued")');
         assert.equal(await stateOf(document), 'DRAFT');
-        await page.click('button:text("Issue")');
-        await page.waitForSelector('[role=status]:text("It was done.")');
+        await page.click('button:text("Issue document")');
+        await page.waitForSelector('[role=status]:text("Document issued.")');
         assert.equal(await stateOf(document), 'ISSUED');
-        await page.click('main >> text=Record a payment');
+        await page.click('main >> text=Record payment');
         const due = await page.inputValue('[name=amount]');
         await page.fill('[name=amount]', 'ten');
-        await page.click('button:not(.first):text("Go on")');
+        await page.click('button:not(.first):text("Preview")');
         await page.waitForSelector('.field:has([name=amount]) .wrong');
         await page.fill('[name=amount]', due);
-        await page.click('button:not(.first):text("Go on")');
-        await page.click('button:text("Change what was said")');
+        await page.click('button:not(.first):text("Preview")');
+        await page.click('button:text("Edit")');
         assert.equal(await page.inputValue('[name=amount]'), due);
-        await page.click('button:not(.first):text("Go on")');
+        await page.click('button:not(.first):text("Preview")');
         assert.equal(await stateOf(document), 'ISSUED');
-        await page.click('button:text("Record")');
-        await page.waitForSelector('[role=status]:text("It was done.")');
+        await page.click('button:text("Record payment")');
+        await page.waitForSelector('[role=status]:text("Payment recorded.")');
         assert.equal(await stateOf(document), 'PAID');
         await page.click('main a:text-is("Reverse")');
         await page.fill('[name=reason]', 'bounced');
-        await page.click('button:not(.first):text("Go on")');
-        await page.click('button:text("Reverse")');
-        await page.waitForSelector('[role=status]:text("It was done.")');
+        await page.click('button:not(.first):text("Preview")');
+        await page.click('button:text("Reverse payment")');
+        await page.waitForSelector('[role=status]:text("Payment reversed.")');
         assert.equal(await stateOf(document), 'ISSUED');
     },
 
@@ -151,15 +157,15 @@ const journeys = {
         await page.fill('[name=name]', 'Typed Ltd');
         await page.fill('[name=customer_ref]', `typed-${of.length}`);
         await page.fill('[name=tax]', 'nineteen');
-        await page.click('button:not(.first):text("Make")');
+        await page.click('button:not(.first):text("Create")');
         await page.waitForSelector('.field:has([name=tax]) .wrong');
         assert.equal(await page.inputValue('[name=name]'), 'Typed Ltd');
         await page.fill('[name=tax]', '19');
-        await page.click('button:not(.first):text("Make")');
-        await page.waitForSelector('[role=status]:text("It was made.")');
+        await page.click('button:not(.first):text("Create")');
+        await page.waitForSelector('[role=status]:text("Customer created.")');
         await page.click('main >> text=Edit');
         await page.fill('[name=name]', 'Typed Limited');
-        await page.click('button:not(.first):text("Go on")');
+        await page.click('button:not(.first):text("Preview")');
         await page.waitForSelector('h1:text("Typed Limited")');
     },
 
@@ -194,10 +200,10 @@ const journeys = {
         await say('line_items/1/price/tiers/0/unit_price', '0.05');
         await page.click(tier);
         await say('line_items/1/price/tiers/1/unit_price', 'cheap');
-        await press('Make');
+        await press('Create');
         await page.waitForSelector('.field:has([name="line_items/1/price/tiers/1/unit_price"]) .wrong');
         await say('line_items/1/price/tiers/1/unit_price', '0.04');
-        await press('Make');
+        await press('Create');
         await done();
 
         const today = new Date().toISOString().slice(0, 10);
@@ -206,11 +212,11 @@ const journeys = {
         await say('products/0/product_pricing_ref', pricing);
         await say('products/0/billing_start_date', `${today.slice(0, 8)}01`);
         await say('products/0/billing_end_date', '2099-12-31');
-        await press('Go on');
-        await page.waitForSelector('h2:text("Would be billed then")');
+        await press('Preview');
+        await page.waitForSelector('h2:text("Upcoming documents")');
         const planned = await shown();
         assert.deepEqual(await api('GET', `/api/contracts/search?customer_ref=${customer}`), []);
-        await page.click('button:text-is("Make")');
+        await page.click('button:text-is("Create")');
         await done();
         const [{ contract_ref: contract }] = await api('GET', `/api/contracts/search?customer_ref=${customer}`);
         const [current] = await api('GET', `/api/contracts/invoices/current/${contract}`);
@@ -222,20 +228,20 @@ const journeys = {
         await page.click('.element > details.more > summary');
         await say('products/0/discount', '10');
         await choose('include_current_invoice', 'true');
-        await press('Go on');
-        await page.waitForSelector('h2:text("Drafts that would say something else")');
+        await press('Preview');
+        await page.waitForSelector('h2:text("Drafts that would change")');
         const edited = await shown();
         await page.click('button:text-is("Save")');
         await done();
         assert.equal((await api('GET', `/api/documents/${draft}`)).total, Number(edited));
 
-        await page.click('main a:text-is("Cancel")');
+        await page.click('main a:text-is("Cancel contract")');
         await choose('include_current_invoice', 'true');
-        await press('Go on');
+        await press('Preview');
         await page.waitForSelector('h2:text("Would be issued")');
         const last = await shown();
         assert.equal(await stateOf(draft), 'DRAFT');
-        await page.click('button:text-is("Cancel it")');
+        await page.click('button:text-is("Cancel contract")');
         await done();
         const { state, total } = await api('GET', `/api/documents/${draft}`);
         assert.deepEqual([state, total], ['ISSUED', Number(last)]);
@@ -251,9 +257,9 @@ const journeys = {
         const file = `Nr;Zeit;Kunde;Ding;Menge;Notiz\n${lines.join('')}${customer}/4;${at};nobody;api-calls;1;x\n`;
         const choose = async () => {
             await page.click('nav.parts >> text=Imports');
-            await page.click('main >> text=Import a file');
+            await page.click('main >> text=Import file');
             await page.setInputFiles('[name=file]', { name: `${customer}.csv`, mimeType: 'text/csv', buffer: Buffer.from(file) });
-            await page.click('button:text("Look at it")');
+            await page.click('button:text("Preview")');
         };
         const call = async (column, field) => {
             const id = await page.getAttribute(`label:text-is("${column}")`, 'for');
@@ -262,29 +268,29 @@ const journeys = {
         const columns = async () => {
             for (const [column, field] of [['Nr', 'idempotency_key'], ['Zeit', 'timestamp'], ['Kunde', 'customer_ref'], ['Ding', 'usage_product_ref'],
                 ['Menge', 'quantity'], ['Notiz', '-']]) await call(column, field);
-            await page.click('button:text("Look again")');
+            await page.click('button:text("Update preview")');
         };
         const page = await loggedIn(context);
         await choose();
-        await page.waitForSelector('h2:text("Lines that are refused")');
+        await page.waitForSelector('h2:text("Rejected lines")');
         await columns();
         await page.waitForSelector('button:text("Import 3 events")');
         assert.match(await page.innerText('main'), /must be the reference of an existing customer/);
         assert.deepEqual(await quantities(), [1500], 'nothing is stored by looking');
         await page.click('button:text("Import 3 events")');
-        await page.click('main >> text=The import');
+        await page.click('main >> text=Show import');
         await page.waitForSelector(`h1:text("Import ${customer}.csv")`);
         assert.deepEqual((await quantities()).sort((a, b) => a - b), [10, 20, 30, 1500]);
-        await page.click('text=Undo this import');
+        await page.click('text=Undo import');
         await page.waitForSelector(`main a[href="/console/documents/${document}"]`);
         await page.click('button:text("Delete 3 events")');
         await page.waitForSelector('[role=status]');
-        assert.match(await page.innerText('main'), /Undone/);
+        assert.match(await page.innerText('main'), /Events deleted/);
         assert.deepEqual(await quantities(), [1500]);
         await choose();
         await columns();
         await page.click('button:text("Import 3 events")');
-        await page.waitForSelector('text=The import');
+        await page.waitForSelector('text=Show import');
         assert.equal((await quantities()).length, 4, 'the same file counts again');
     },
 
@@ -292,11 +298,11 @@ const journeys = {
         await sell(`runs-${of.length}`, 'Runs Ltd');
         const page = await loggedIn(context);
         await page.click('nav.parts >> text=Billing runs');
-        await page.click('main >> text=Run billing now');
+        await page.click('main >> text=Run billing');
         await page.waitForSelector('h2:text("Documents that would be issued")');
         const runs = (await api('GET', '/api/billing/runs/filter')).length;
         await page.click('button:text("Run billing")');
-        await page.waitForSelector('[role=status]:text("Billing was run.")');
+        await page.waitForSelector('[role=status]:text("Billing run finished.")');
         assert.equal((await api('GET', '/api/billing/runs/filter')).length, runs + 1);
         await page.click('tbody a[href^="/console/documents/"] >> nth=0');
         await page.waitForSelector('.state[data-state="ISSUED"]');
@@ -314,11 +320,11 @@ const journeys = {
         await page.fill('[name="mapping/customer_ref"]', 'event.customer');
         await page.fill('[name="mapping/usage_product_ref"]', '"api-calls"');
         await page.fill('[name="mapping/quantity"]', 'event.calls +');
-        await page.click('button:text("Try")');
+        await page.click('button:text("Test")');
         await page.waitForSelector('.field:has([name="mapping/quantity"]) .wrong');
         assert.equal(await page.inputValue('[name="mapping/timestamp"]'), 'event.at');
         await page.fill('[name="mapping/quantity"]', 'event.calls * 2');
-        await page.click('button:text("Try")');
+        await page.click('button:text("Test")');
         assert.match(await page.innerText('pre.mapped'), /"quantity": 24/);
         await page.click('button:text("Save")');
         await page.waitForSelector('[role=status]');
@@ -326,7 +332,7 @@ const journeys = {
         assert.equal(await page.inputValue('[name="mapping/quantity"]'), 'event.calls * 2');
         await page.fill('[name="mapping/quantity"]', 'event.calls');
         await page.click('button:text("Save")');
-        await page.waitForSelector('[role=status]:text("It was changed.")');
+        await page.waitForSelector('[role=status]:text("Changes saved.")');
     },
 
     async 'key life: a key is made for what it is for, works, gives way to a successor, and works no more once it is deleted'(context, of) {
@@ -334,11 +340,11 @@ const journeys = {
         await page.click('nav.parts >> text=API keys');
         await page.fill('[name=name]', `Key of ${of}`);
         for (const scope of ['contracts:write', 'catalog:write', 'documents:write', 'read', 'usage:write']) await page.uncheck(`[value="${scope}"]`);
-        await page.click('button:text("Make")');
+        await page.click('button:text("Create key")');
         await page.waitForSelector('.choices .wrong');
         assert.equal(await page.inputValue('[name=name]'), `Key of ${of}`);
         await page.check('[value="read"]');
-        await page.click('button:text("Make")');
+        await page.click('button:text("Create key")');
         const tried = ([api_key, password]) => fetch(`${service}/auth/login`, {
             method: 'POST',
             headers: { 'Content-Type': 'application/json' },
@@ -349,19 +355,19 @@ const journeys = {
         const asked = (method, path) => fetch(service + path, { method, headers: { Authorization: `Bearer ${token}` } });
         assert.equal((await asked('GET', '/api/customers/filter')).status, 200);
         assert.equal((await asked('POST', '/api/billing/run')).status, 403);
-        await page.click('text=All keys');
+        await page.click('text=All API keys');
         const row = (key) => page.locator('tbody tr', { hasText: key });
         await row(first[0]).locator('summary').click();
         await row(first[0]).locator('select').selectOption('168');
-        await row(first[0]).locator('button:text("Rotate")').click();
+        await row(first[0]).locator('button:text("Rotate key")').click();
         const second = await page.locator('dd code').allInnerTexts();
         assert.deepEqual([(await tried(first)).status, (await tried(second)).status], [200, 200]);
-        await page.click('text=All keys');
+        await page.click('text=All API keys');
         assert.match(await row(second[0]).innerText(), new RegExp(`Key of ${of}`));
         await row(first[0]).locator('summary').click();
-        assert.match(await row(first[0]).innerText(), /It has a successor/);
-        await row(first[0]).locator('button:text("Delete")').click();
-        await page.waitForSelector('[role=status]:text("The key was deleted.")');
+        assert.match(await row(first[0]).innerText(), /This key has been rotated/);
+        await row(first[0]).locator('button:text("Delete key")').click();
+        await page.waitForSelector('[role=status]:text("API key deleted.")');
         assert.deepEqual([(await tried(first)).status, (await tried(second)).status], [401, 200]);
     },
 
@@ -370,11 +376,11 @@ const journeys = {
         const invited = `invited-${of.length}@example.com`;
         await owner.click('nav.parts >> text=Team');
         await owner.fill('[name=email]', email);
-        await owner.click('button:text("Invite")');
+        await owner.click('button:text("Invite administrator")');
         await owner.waitForSelector('.field .wrong');
         await owner.fill('[name=email]', invited);
         await owner.selectOption('#role', 'finance');
-        await owner.click('button:text("Invite")');
+        await owner.click('button:text("Invite administrator")');
         const given = await owner.innerText('dd code');
 
         const theirs = await context.browser().newContext({ javaScriptEnabled: of === 'with scripts' });
@@ -397,7 +403,7 @@ const journeys = {
         assert.equal((await page.goto(`${service}/console/team`)).status(), 403);
 
         await page.click(`text=${invited}`);
-        await page.click('button:text("Set up")');
+        await page.click('button:text("Set up second factor")');
         assert.equal(await page.locator('.qr svg').count(), 1);
         const secret = (await page.innerText('ol code')).replaceAll(' ', '');
         await page.fill('[name=code]', '000000');
@@ -409,7 +415,7 @@ const journeys = {
         await page.waitForSelector('.codes code');
         const recovery = await page.locator('.codes code').allInnerTexts();
         assert.equal(recovery.length, 10);
-        await page.click('text=I have kept them');
+        await page.click('text=I have saved the codes');
 
         const again = async () => {
             await page.click('text=Log out');
@@ -432,11 +438,11 @@ const journeys = {
         await page.click(`text=${invited}`);
         assert.match(await page.innerText('main'), /Recovery codes left: 9/);
 
-        await owner.click('text=The team');
+        await owner.click('text=Back to team');
         const row = owner.locator('tbody tr', { hasText: invited });
         await row.locator('summary').click();
         await row.locator('button:text("Disable")').click();
-        await owner.waitForSelector("[role=status]:text(\"They can't log in any more.\")");
+        await owner.waitForSelector('[role=status]:text("Administrator disabled.")');
         await page.goto(`${service}/console`);
         await page.waitForURL('**/console/log-in**');
         await theirs.close();
@@ -453,7 +459,7 @@ const journeys = {
         assert.equal(await bars.count(), 1);
         const told = await page.locator('.chart a title').textContent();
         assert.equal(told, `${row.from.slice(0, 10)}: 1,500 call, events: 1`);
-        // The only bar is as high as the axis says.
+        // The height of the only bar matches the axis.
         const [high, top] = [await bars.getAttribute('height'), await page.locator('.chart .grid').last().getAttribute('y2')];
         assert.equal(Number(await bars.getAttribute('y')), Number(top));
         assert.ok(Number(high) > 100);
@@ -470,11 +476,11 @@ const journeys = {
         const page = await loggedIn(context);
         await page.goto(`${service}/console/pricings/api-plan`);
         await page.fill('[name=quantity]', '1500');
-        await page.click('button:text("What it costs")');
+        await page.click('button:text("Calculate price")');
         assert.match(await page.innerText('[role=status]'), /at 1,500 → 60\.00 EUR/);
         await page.waitForSelector('.chart circle', { state: 'attached' });
         await page.fill('[name=quantity]', 'many');
-        await page.click('button:text("What it costs")');
+        await page.click('button:text("Calculate price")');
         await page.waitForSelector('.wrong');
         assert.equal(await page.inputValue('[name=quantity]'), 'many');
     },
@@ -493,7 +499,7 @@ const journeys = {
     },
 };
 
-// On a service where nothing was made yet, in a browser without scripts.
+// Sets up a service without data, in a browser without scripts.
 async function firstRun(browser) {
     const context = await browser.newContext({ javaScriptEnabled: false });
     context.setDefaultTimeout(20_000);
@@ -518,15 +524,15 @@ async function firstRun(browser) {
     await step({ name: 'Acme Ltd', customer_ref: 'acme' });
     await page.waitForSelector('form[action$="/contract"]');
     await step({});
-    await page.click('button:text("Make a key")');
+    await page.click('button:text("Create key")');
     const call = await page.innerText('#call');
     if (pictures) await page.screenshot({ path: join(pictures, 'start-call-desktop-light.png'), fullPage: true });
     await page.click('text=Wait for the event');
     await page.waitForSelector('h1:text("Waiting")');
     if (pictures) await page.screenshot({ path: join(pictures, 'start-wait-desktop-light.png'), fullPage: true });
     const { related_document_numbers: number } = JSON.parse(execFileSync('sh', ['-c', call], { encoding: 'utf8' }));
-    // It looks again by itself.
-    await page.waitForSelector('h1:text("The first invoice")');
+    // The page reloads by itself.
+    await page.waitForSelector('h1:text("First invoice")');
     assert.match(await page.innerText('main'), new RegExp(`${number}[^]*124\\.00`));
     if (pictures) await page.screenshot({ path: join(pictures, 'start-invoice-desktop-light.png'), fullPage: true });
     await page.goto(`${empty}/console`);
@@ -534,7 +540,7 @@ async function firstRun(browser) {
     await context.close();
 }
 
-// What another's page can't do.
+// Checks that a page of another site can neither submit a console form nor show the console in a frame.
 async function foreignPages(browser) {
     const document = await sell('foreign', 'Foreign Ltd');
     const html = `<form id="f" method="post" action="${service}/console/do/void/${document}?confirmed=yes"></form>
@@ -545,7 +551,7 @@ async function foreignPages(browser) {
     const page = await loggedIn(context);
     const refusals = [];
     page.on('response', (answer) => answer.request().method() === 'POST' && refusals.push(answer.status()));
-    // Another name of the loopback is another site.
+    // Another name of the loopback host is another site.
     await page.goto(`http://localhost:${evil.address().port}/`);
     await page.waitForURL(/void/, { timeout: 10_000 }).catch(() => {});
     assert.notEqual(await stateOf(document), 'VOID');
@@ -560,12 +566,12 @@ async function foreignPages(browser) {
     evil.close();
 }
 
-// Every page: readable by everybody, in both colours, on both sizes.
+// Checks that every page is accessible, in both color schemes and at both sizes.
 async function everyPage(browser) {
     const first = async (page, prefix) => page.getAttribute(`main a[href^="${prefix}"]`, 'href');
     for (const [size, viewport] of Object.entries(SIZES)) {
         for (const colorScheme of ['light', 'dark']) {
-            // axe is put into pages that let no script in.
+            // The content security policy of the pages blocks scripts, but the check must inject axe.
             const context = await browser.newContext({ viewport, colorScheme, bypassCSP: true });
             const entry = await context.newPage();
             await entry.goto(`${service}/console/log-in`);
@@ -600,12 +606,12 @@ async function everyPage(browser) {
             }
             await page.goto(`${service}/console/new/imports`);
             await page.fill('[name=pasted]', 'Zeit;Kunde;Menge\n2026-01-20T10:15:30Z;nobody;7\n');
-            await page.click('button:text("Look at it")');
+            await page.click('button:text("Preview")');
             await page.waitForSelector('h2:text("Columns")');
             await look(page, 'import-check', size, colorScheme);
             await page.goto(`${service}/console/new/formats`);
             await page.fill('[name=sample]', '{"a": ');
-            await page.click('button:text("Try")');
+            await page.click('button:text("Test")');
             await page.waitForSelector('.wrong');
             await look(page, 'format-wrong', size, colorScheme);
             await context.close();

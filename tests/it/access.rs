@@ -1,4 +1,4 @@
-//! Credentials: which are taken where, what they may do, and when they end.
+//! Credentials: where each kind is accepted, which permissions it has, and when it expires.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ fn every_operation_needs_a_credential_but_those_that_give_one_or_say_how_the_ser
 }
 
 fn a_token_that_is_not_ours_is_refused(database: &Database) {
-    // Another secret, the same database.
+    // A server with another secret on the same database.
     let other = Server::start_with(database, &["--jwt-secrets", &"second secret ".repeat(4)]);
     let foreign = Client::new_key(&other).header("Authorization").trim_start_matches("Bearer ").to_owned();
     drop(other);
@@ -108,11 +108,11 @@ fn a_token_that_is_not_ours_is_refused(database: &Database) {
         );
     }
     table.finish();
-    assert_eq!(client.get("/api/customers/filter").status, 200, "the right one is taken");
+    assert_eq!(client.get("/api/customers/filter").status, 200, "the valid token is accepted");
     drop(server);
     let both = format!("{},{}", "newer secret ".repeat(4), "first secret ".repeat(4));
     let rotated = Server::start_with(database, &["--jwt-secrets", &both]);
-    assert_eq!(client.at(&rotated).get("/api/customers/filter").status, 200, "while its secret is one of the active ones");
+    assert_eq!(client.at(&rotated).get("/api/customers/filter").status, 200, "the token works while its secret is active");
 }
 
 fn what_signs_tokens_is_rotated_while_servers_run(database: &Database) {
@@ -123,7 +123,7 @@ fn what_signs_tokens_is_rotated_while_servers_run(database: &Database) {
     };
     let server = Server::start(database);
     let key = Client::admin(&server).generate_key(&json!({}));
-    // The head of a token names the secret, and nothing else that differs.
+    // The head of a token names the secret. Nothing else in it differs between tokens.
     let signing = |server: &Server| {
         let log_in = json!({"api_key": key.api_key, "password": key.password});
         let token = Client::anonymous(server).post("/auth/login", &log_in).ok();
@@ -138,19 +138,19 @@ fn what_signs_tokens_is_rotated_while_servers_run(database: &Database) {
     assert_eq!(
         (listed().join(" "), signing(&server)),
         ("bearer-1 bearer-2 cookie-1".to_owned(), first.clone()),
-        "not all know it yet"
+        "not every server knows the secret yet"
     );
     drop(server);
     let later = Clock::at(&when::in_seconds(180));
     let server = Server::start_on(database, &later);
-    assert!(lets(&client, &server), "what the one before signed works on");
+    assert!(lets(&client, &server), "tokens of the previous secret still work");
     let (client, second) = (Client::key(&server, &key), signing(&server));
     assert!(second != first && lets(&client, &server));
 
     rotate(&["--end-present"]);
 
     assert_eq!(listed(), ["bearer-3", "cookie-1"]);
-    wait_until("what was signed before ends", || !lets(&client, &server));
+    wait_until("tokens of ended secrets stop working", || !lets(&client, &server));
     let client = Client::key(&server, &key);
     assert!(![first, second].contains(&signing(&server)) && lets(&client, &server));
 
@@ -164,7 +164,7 @@ fn what_signs_tokens_is_rotated_while_servers_run(database: &Database) {
 }
 
 fn a_deleted_keys_token_is_refused_at_once_also_by_another_server(database: &Database) {
-    // A file is served once.
+    // Only one server can use a SQLite file.
     let servers: Vec<Server> = (0..if database.is_sqlite() { 1 } else { 2 }).map(|_| Server::start(database)).collect();
     let admin = Client::admin(&servers[0]);
     let key = admin.generate_key(&json!({"name": "to be deleted"}));
@@ -212,11 +212,11 @@ fn a_log_out_ends_the_session_or_the_token(database: &Database) {
         let mut table = Table::default();
         table.get(caller, path, refused(401, "unauthenticated"));
         table.finish();
-        assert_eq!(caller.post_nothing("/auth/logout").status, 204, "204 always");
+        assert_eq!(caller.post_nothing("/auth/logout").status, 204, "a log-out always returns 204");
     }
-    assert_eq!(Client::anonymous(&server).post_nothing("/auth/logout").status, 204, "204 always");
-    assert_eq!(second.get(path).status, 200, "another token of the same key goes on");
-    assert_eq!(Client::admin(&server).get(path).status, 200, "a new session");
+    assert_eq!(Client::anonymous(&server).post_nothing("/auth/logout").status, 204, "a log-out always returns 204");
+    assert_eq!(second.get(path).status, 200, "another token of the same key still works");
+    assert_eq!(Client::admin(&server).get(path).status, 200, "a new session works");
 }
 
 fn a_key_does_what_its_scopes_say_and_no_more(database: &Database) {
@@ -298,7 +298,7 @@ fn a_cookie_is_not_taken_from_foreign_pages() {
     let own = admin.with_header("Origin", server.base_url()).with_header("Sec-Fetch-Site", "same-origin");
     assert_eq!(own.post("/auth/keys/generate", &json!({})).status, 200);
     let client = Client::new_key(&server).with_header("Origin", "https://customer.example");
-    assert_eq!(client.post("/api/customers/", &json!({"name": "New"})).status, 200, "a bearer token is no cookie");
+    assert_eq!(client.post("/api/customers/", &json!({"name": "New"})).status, 200, "a bearer token is not a cookie");
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn a_session_cookie_is_hidden_from_scripts_and_secure_with_https() {
     let answer = Client::anonymous(&server).post("/auth/login", &log_in);
     let cookie = answer.header("Set-Cookie").to_owned();
     for attribute in ["HttpOnly", "SameSite=Lax", "Path=/"] {
-        assert!(cookie.split("; ").any(|part| part == attribute), "{attribute} in {cookie}");
+        assert!(cookie.split("; ").any(|part| part == attribute), "{attribute} isn't in {cookie}");
     }
     assert!(!cookie.contains("Secure"), "{cookie}");
     assert!(answer.header("Cache-Control").contains("no-store"));
@@ -317,7 +317,7 @@ fn a_session_cookie_is_hidden_from_scripts_and_secure_with_https() {
     assert_eq!(body["email"], acceptance::server::ADMIN_EMAIL);
     assert!(body["admin_ref"].is_string() && body["expires_at"].is_string(), "{body}");
     let again = Client::anonymous(&server).post("/auth/login", &log_in);
-    assert_ne!(again.header("Set-Cookie"), cookie, "new at each log-in");
+    assert_ne!(again.header("Set-Cookie"), cookie, "each log-in creates a session");
 
     drop(server);
     let server = Server::start_with(&database, &["--public-url", "https://billing.example.com"]);
@@ -380,7 +380,7 @@ fn no_secret_is_in_the_log_at_its_most_talkative_nor_in_the_database_file() {
     assert_eq!((admin.post_nothing("/auth/logout").status, client.post_nothing("/auth/logout").status), (204, 204));
 
     let log = server.stderr();
-    assert!(log.contains("TRACE") && log.contains("/api/usage/event"), "the log talks");
+    assert!(log.contains("TRACE") && log.contains("/api/usage/event"), "the log contains traces");
     let path = database.url().trim_start_matches("sqlite://");
     let files = [path.to_owned(), format!("{path}-wal")].map(|file| std::fs::read(file).unwrap_or_default());
     let secrets = [acceptance::server::ADMIN_PASSWORD, &key.password, wrong, &token, &cookie];

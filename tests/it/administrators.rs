@@ -1,4 +1,4 @@
-//! Administrators, as the command line makes, lists and changes them.
+//! Administrators on the command line: creating, listing and changing them.
 
 use acceptance::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
 use acceptance::{Answer, Client, Database, Server, binary, on_sqlite};
@@ -40,10 +40,10 @@ fn who_is_disabled_is_out_at_once_and_refused_like_a_wrong_password(database: &D
         answer.body.as_object_mut().expect("a problem document").remove("request_id");
     }
     assert_eq!(refused.body, wrong.body);
-    assert_eq!(Client::key(&server, &key).get("/api/customers/filter").status, 200, "keys are nobody's own");
+    assert_eq!(Client::key(&server, &key).get("/api/customers/filter").status, 200, "API keys belong to no administrator");
 
     binary::succeed(database, &["admin", "enable", "--email", ADMIN_EMAIL]);
-    assert!(!is_logged_in(&first), "what has ended stays so");
+    assert!(!is_logged_in(&first), "ended sessions stay ended");
     assert!(is_logged_in(&Client::admin(&server)));
 }
 
@@ -124,5 +124,5 @@ fn what_names_no_administrator_is_refused(database: &Database) {
     for email in ["", "admin", "@example.com", "a b@example.com", "a@b@example.com", "a@example.com,b@example.com"] {
         refused(&["admin", "create", "--organization", "default", "--email", email], "must be an e-mail address");
     }
-    assert!(is_logged_in(&Client::admin(&server)), "nothing has changed");
+    assert!(is_logged_in(&Client::admin(&server)), "the password is unchanged");
 }

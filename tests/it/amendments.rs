@@ -1,4 +1,4 @@
-//! What requests that edit contracts return. What edits and cancels do to documents is in the domain's `scenarios::edits`.
+//! Responses to requests that edit contracts. The domain's `scenarios::edits` test the effects of edits and cancels on documents.
 
 use acceptance::when::Day;
 use acceptance::{Client, Database, books, catalog, on_sqlite};
@@ -44,12 +44,12 @@ fn an_edit_holds_from_the_next_period(database: &Database) {
     assert_eq!(books::totals(&next(&client, &contract_ref)), ["49.00", "24.50", "1.72", "26.22", "26.22"]);
     assert_eq!(next(&client, &contract_ref)["period_start"], json!(period.to_string()));
 
-    // What is left out is kept; null clears.
+    // Omitted fields are unchanged; null clears a field.
     let edit = json!({"po_number": null, "products": [plan_with(&json!({"tax": null}))]});
     let edited = books::edit(&client, &contract_ref, &edit).ok();
     assert_eq!(books::fields(&edited["products"][0], ["discount", "tax"]), ["50", "null"]);
     assert_eq!(books::fields(&edited, ["version", "po_number"]), ["3", "null"]);
-    assert_eq!(books::totals(&next(&client, &contract_ref))[2], "4.66", "the customer's 19 % of 24.50");
+    assert_eq!(books::totals(&next(&client, &contract_ref))[2], "4.66", "the customer's tax of 19 % on 24.50");
 }
 
 fn an_edit_that_would_leave_usage_without_a_place_is_refused(database: &Database) {

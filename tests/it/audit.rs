@@ -1,4 +1,4 @@
-//! The audit log: whatever writes leaves one entry, in its own transaction; what is refused leaves none.
+//! The audit log: each writing request records one entry in its own transaction; a rejected request records none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -17,8 +17,8 @@ on_both_databases!(
     the_log_is_read_on_from_a_cursor_while_it_grows,
 );
 
-/// What each operation that writes leaves in the log: action and kind, or nothing and why.
-#[allow(clippy::type_complexity, reason = "a table")]
+/// The action and object kind that each writing operation records, or the reason why it records nothing.
+#[allow(clippy::type_complexity, reason = "the constant is a table")]
 const LEFT: [(&str, Result<(&str, &str), &str>); 54] = [
     ("log_in", Ok(("LOG_IN", "API_KEY"))),
     ("log_out", Err("ends what was begun, and changes nothing")),
@@ -77,10 +77,10 @@ const LEFT: [(&str, Result<(&str, &str), &str>); 54] = [
 ];
 const REVISIONS: &str = "an event's revisions tell its changes";
 
-/// Carried out by whoever asks, whatever they say: logging out, and what takes no body and names nothing.
+/// Operations that succeed for any caller and body: log-out, and operations without body and parameters.
 const NEVER_REFUSED: [&str; 3] = ["log_out", "enroll_second_factor", "end_other_sessions"];
 
-/// What was done, but for the recovery code that it was done with.
+/// Returns the recorded actions without the use of a recovery code that confirmed one of them.
 fn without_codes<'a>(done: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
     done.iter().copied().filter(|(action, _)| *action != "USE_RECOVERY_CODE").collect()
 }
@@ -99,7 +99,7 @@ fn request_id(answer: &Answer) -> String {
     answer.header("x-request-id").to_owned()
 }
 
-/// The operations of the OpenAPI document that aren't read with GET.
+/// Returns the writing operations of the OpenAPI document: all methods but GET.
 fn writing(client: &Client) -> BTreeMap<String, (String, String)> {
     let described = client.get("/openapi.json").ok();
     let mut all = BTreeMap::new();
@@ -122,7 +122,7 @@ fn every_writing_operation_leaves_one_entry_and_a_refused_one_none(database: &Da
     assert_eq!(
         left.keys().copied().collect::<BTreeSet<_>>(),
         writing.keys().map(String::as_str).collect::<BTreeSet<_>>(),
-        "each operation that writes says what it leaves"
+        "`LEFT` lists each writing operation"
     );
 
     let key = admin.get("/auth/keys/list").ok()[0]["api_key_ref"].as_str().expect("a key").to_owned();
@@ -131,7 +131,7 @@ fn every_writing_operation_leaves_one_entry_and_a_refused_one_none(database: &Da
         let done: Vec<_> = found.iter().map(|entry| (text(&entry["action"]), text(&entry["object_kind"]))).collect();
         match left.get(exchange.operation) {
             Some(Ok(expected)) => assert_eq!(without_codes(&done), [*expected], "{}", exchange.operation),
-            Some(Err(_)) | None => assert!(done.is_empty(), "{} leaves {done:?}", exchange.operation),
+            Some(Err(_)) | None => assert!(done.is_empty(), "{} records {done:?}", exchange.operation),
         }
         let by_key = format!("api_key:{key}");
         let actors: Vec<&str> = found.iter().map(|entry| text(&entry["actor"])).collect();
@@ -146,7 +146,7 @@ fn every_writing_operation_leaves_one_entry_and_a_refused_one_none(database: &Da
         );
     }
 
-    // Whatever a secret is, it isn't kept.
+    // The log contains no secret.
     let password = taken.exchanges.iter().find(|exchange| exchange.operation == "generate_key").expect("a key");
     let password = text(&password.answer.body["password"]);
     let all = Value::Array(entries(&admin, "")).to_string();
@@ -160,7 +160,7 @@ fn every_writing_operation_leaves_one_entry_and_a_refused_one_none(database: &Da
         }
         let is_admins = path.starts_with("/auth/") || path.starts_with("/api/administrators/");
         let client = if is_admins { &admin } else { &taken.client };
-        // Of what has no body, a reference that names nothing is refused; of the rest a field that nothing has, too.
+        // A request without a body names an unknown reference. All other requests also send an unknown field.
         let body = Some(json!({"nobody_has_this_field": true}).to_string().into_bytes()).filter(|_| method == "POST");
         let answer = client.send(&Request { method, path: &path, headers: vec![("content-type", "application/json")], body });
         assert!((400..500).contains(&answer.status), "{operation}: {}", answer.text);
@@ -172,10 +172,10 @@ fn every_writing_operation_leaves_one_entry_and_a_refused_one_none(database: &Da
 }
 
 fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_else(|| panic!("a text is expected, not {value}"))
+    value.as_str().unwrap_or_else(|| panic!("expected a string, not {value}"))
 }
 
-/// What an entry tells but its reference and when it was made.
+/// Returns an entry without its reference and creation time.
 fn told(entry: &Value) -> (&str, &str, &str, Value, Value) {
     (
         text(&entry["action"]),
@@ -198,7 +198,7 @@ fn an_entry_tells_who_did_what_from_what_to_what(database: &Database) {
     let [edit, create] = found.as_slice() else { panic!("{found:?}") };
     let (action, _, _, before, after) = told(create);
     assert_eq!((action, before, &after["name"]), ("CREATE", Value::Null, &json!("Acme")));
-    assert!(after.get("email").is_none(), "without what is null: {after}");
+    assert!(after.get("email").is_none(), "null fields are omitted: {after}");
     assert_eq!((text(&create["request_id"]), text(&create["actor"]).split(':').next()), ("their/id-1", Some("api_key")));
     assert_eq!(
         told(edit),
@@ -212,7 +212,7 @@ fn an_entry_tells_who_did_what_from_what_to_what(database: &Database) {
     );
     assert!(text(&edit["actor"]).starts_with("admin:"));
 
-    // A contract's products are told by what changed of them.
+    // The entry for a contract shows only the changed fields of its products.
     catalog::make(&client);
     let contract_ref = catalog::sell(&client, &[catalog::months(catalog::API_PLAN, 0, 1)]);
     let product = json!({"product_pricing_ref": catalog::API_PLAN, "discount": 5});
@@ -222,7 +222,7 @@ fn an_entry_tells_who_did_what_from_what_to_what(database: &Database) {
     assert_eq!((action, &before["version"], &after["version"]), ("EDIT", &json!(1), &json!(2)));
     assert_eq!(after["products"], json!([{"product_no": 0, "discount": 5}]));
 
-    // A rate that takes another's place is an edit.
+    // Replacing a rate is recorded as an edit.
     let rate = |rate: &str| json!({"from": "USD", "to": "EUR", "date": "2026-01-05", "rate": rate});
     for value in ["0.86", "0.87"] {
         client.post("/api/exchange_rates/", &rate(value)).ok();
@@ -231,7 +231,7 @@ fn an_entry_tells_who_did_what_from_what_to_what(database: &Database) {
     let actions: Vec<&str> = found.iter().map(|entry| text(&entry["action"])).collect();
     assert_eq!((actions, &found[0]["after"]), (vec!["EDIT", "CREATE"], &json!({"rate": 0.87})));
 
-    // What is filtered for is found, and only that.
+    // A filter returns exactly the matching entries.
     let actor = text(&edit["actor"]);
     for (query, is_found) in [
         (format!("actor={actor}&action=EDIT"), true),
@@ -272,9 +272,9 @@ fn what_changes_nothing_and_what_is_repeated_leave_no_entry(database: &Database)
     for _ in 0..2 {
         keyed.post("/api/customers/", &customer).ok();
     }
-    assert_eq!(count(), before + 1, "a repeat is no change");
+    assert_eq!(count(), before + 1, "a repeat is not a change");
     assert_eq!(client.post("/api/customers/", &customer).status, 409);
-    // A file is noted with what it brought; the same again brings nothing.
+    // An import records its result. Repeating the import records nothing.
     let event = catalog::with(catalog::event("acme", 2), &json!({"idempotency_key": "k"}));
     let import =
         || client.post("/api/usage/import?name=usage.json", &json!([event, {"quantity": 1, "idempotency_key": "bad"}])).ok();
@@ -286,7 +286,7 @@ fn what_changes_nothing_and_what_is_repeated_leave_no_entry(database: &Database)
     assert_eq!(count(), before + 2);
 }
 
-/// Looks again until there are so many, for what isn't waited for.
+/// Polls until the query returns at least `count` entries: no request waits until these entries are written.
 fn eventually(client: &Client, query: &str, count: usize) -> Vec<Value> {
     let began = Instant::now();
     loop {
@@ -305,7 +305,7 @@ fn log_ins_are_noted_and_a_flood_of_them_is_not(database: &Database) {
     let client = Client::key(&server, &key);
     let nobody = Client::anonymous(&server);
     let try_as = |body: Value| assert_eq!(nobody.post("/auth/login", &body).status, 401);
-    // Few enough not to be held up.
+    // The attempts are few enough not to be throttled.
     for _ in 0..3 {
         try_as(json!({"api_key": key.api_key, "password": "not its password, by far"}));
         try_as(json!({"email": ADMIN_EMAIL, "password": "not the password of anyone"}));
@@ -317,12 +317,12 @@ fn log_ins_are_noted_and_a_flood_of_them_is_not(database: &Database) {
     told.sort_unstable();
     assert_eq!(told, [("nobody", "ADMINISTRATOR"), ("nobody", "API_KEY")]);
     let of_key = entries(&admin, &format!("action=LOG_IN&actor=api_key:{}", key.api_key_ref));
-    assert_eq!(of_key.len(), 1, "software that logs in again within a minute is noted once");
+    assert_eq!(of_key.len(), 1, "repeated log-ins of software within a minute are recorded once");
     assert_eq!(entries(&admin, "action=LOG_IN&object_kind=ADMINISTRATOR").len(), 1);
     Client::admin(&server);
-    assert_eq!(entries(&admin, "action=LOG_IN&object_kind=ADMINISTRATOR").len(), 2, "a person each time");
+    assert_eq!(entries(&admin, "action=LOG_IN&object_kind=ADMINISTRATOR").len(), 2, "each log-in of a person is recorded");
 
-    // Who may not list keys doesn't see what was done to them, nor who the administrators are.
+    // Callers who can't list API keys see neither the entries of keys nor those of administrators.
     let seen = entries(&client, "");
     assert!(seen.iter().all(|entry| !["API_KEY", "ADMINISTRATOR"].contains(&text(&entry["object_kind"]))), "{seen:?}");
     assert!(entries(&client, "object_kind=API_KEY").is_empty());
@@ -335,7 +335,7 @@ fn the_command_line_and_the_clock_are_told_apart(database: &Database) {
     let (admin, client) = (Client::admin(&server), Client::new_key(&server));
     let made = entries(&admin, "actor=command_line");
     let told: BTreeSet<_> = made.iter().map(|entry| (text(&entry["action"]), text(&entry["object_kind"]))).collect();
-    assert_eq!(told, BTreeSet::from([("CREATE", "ORGANIZATION"), ("CREATE", "ADMINISTRATOR")]), "the first start");
+    assert_eq!(told, BTreeSet::from([("CREATE", "ORGANIZATION"), ("CREATE", "ADMINISTRATOR")]), "the first start creates both");
 
     let other = "other@example.com";
     binary::succeed(database, &["admin", "create", "--organization", "default", "--email", other]);
@@ -354,7 +354,7 @@ fn the_command_line_and_the_clock_are_told_apart(database: &Database) {
     catalog::make_customer(&client, "past");
     catalog::make_contract(&client, &catalog::past_contract("past"));
     drop(server);
-    // The first thing that a server does is what is due.
+    // A server issues everything due when it starts.
     let server = Server::start_with(database, &["--run-every-seconds", "3600"]);
     let admin = Client::admin(&server);
     let found = eventually(&admin, "object_kind=BILLING_RUN", 1);
@@ -373,7 +373,7 @@ fn the_log_is_read_on_from_a_cursor_while_it_grows(database: &Database) {
     loop {
         let answer = client.get(&path);
         let total = answer.headers.get("x-total-count").map(|total| total.to_str().expect("a number").to_owned());
-        assert_eq!(total, if pages == 0 { Some("7".to_owned()) } else { None }, "counted when it begins");
+        assert_eq!(total, if pages == 0 { Some("7".to_owned()) } else { None }, "only the first page is counted");
         let next = answer.header("link").split(", ").find(|link| link.ends_with(r#"rel="next""#)).map(|link| {
             let (path, _) = link.trim_start_matches('<').split_once('>').expect("a link");
             path.to_owned()
@@ -388,7 +388,7 @@ fn the_log_is_read_on_from_a_cursor_while_it_grows(database: &Database) {
     }
     let expected: Vec<String> = (0..7).rev().map(|n| format!("customer-{n}")).collect();
     assert_eq!((seen, pages), (expected, 3));
-    // By numbers of pages, too.
+    // Pages can also be requested by number.
     let second = client.get(&format!("{list}&pageNumber=1")).ok();
     assert_eq!(second.as_array().expect("a list").len(), 3);
     assert_eq!(text(&second[0]["object_ref"]), "customer-6");

@@ -1,5 +1,5 @@
-//! Copies of a database that a server writes meanwhile: each can be restored, and has every event that was answered before it was
-//! begun. `BACKUPS=n` makes more of them.
+//! Backups of a database while a server writes: each can be restored and contains every event that was acknowledged before the
+//! backup began. `BACKUPS=n` sets the number of backups.
 
 use std::collections::HashSet;
 use std::fs;
@@ -17,8 +17,8 @@ fn a_file_is_copied_while_events_come() {
     under_load(&Database::sqlite(), |database, file| {
         let said = binary::succeed(database, &["backup", path(file)]);
         assert_eq!(said, format!("Wrote {}.\n", file.display()));
-        let mode = fs::metadata(file).expect("the copy").permissions().mode();
-        assert_eq!(mode & 0o777, 0o600, "only its owner reads it");
+        let mode = fs::metadata(file).expect("the backup file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "only the owner can read it");
         Database::at(file)
     });
 }
@@ -48,7 +48,7 @@ fn under_load(database: &Database, copy: impl Fn(&Database, &Path) -> Database) 
     }
     let load = Load::start(&client, THREADS, |thread, _| catalog::event(&format!("c-{thread}"), 1));
     let mut restored = Vec::new();
-    for round in 0..usize::try_from(setting("BACKUPS", 5)).expect("few") {
+    for round in 0..usize::try_from(setting("BACKUPS", 5)).expect("a small count") {
         load.wait_for(load.acknowledged() + 20);
         let before = load.acknowledged_of_each();
         let copied = copy(database, &directory.path().join(format!("copy-{round}")));
@@ -72,7 +72,7 @@ fn under_load(database: &Database, copy: impl Fn(&Database, &Path) -> Database) 
         let copied: &HashSet<String> = copied;
         let answered = all.iter().zip(before).flat_map(|(of_thread, before)| &of_thread[..*before]);
         let missing: Vec<_> = answered.filter(|event_ref| !copied.contains(**event_ref)).collect();
-        assert!(missing.is_empty(), "{missing:?} were answered before, of {before:?}");
+        assert!(missing.is_empty(), "{missing:?} are missing, of {before:?} acknowledged before");
     }
 }
 
@@ -83,11 +83,11 @@ fn a_copy_is_a_new_file_of_a_database_that_is_there() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = directory.path().join("copy.sqlite3");
     binary::succeed(&database, &["backup", path(&file)]);
-    let copied = fs::read(&file).expect("the copy");
+    let copied = fs::read(&file).expect("the backup file");
 
     let again = refused(&["backup", path(&file)], database.url());
     assert!(again.contains("copy.sqlite3 exists"), "{again}");
-    assert_eq!(fs::read(&file).expect("the copy"), copied, "it isn't touched");
+    assert_eq!(fs::read(&file).expect("the backup file"), copied, "the file is unchanged");
 
     let nowhere = format!("sqlite://{}", directory.path().join("nothing.sqlite3").display());
     let missing = refused(&["backup", path(&directory.path().join("other"))], &nowhere);
@@ -95,7 +95,7 @@ fn a_copy_is_a_new_file_of_a_database_that_is_there() {
     let of_server = refused(&["backup", path(&directory.path().join("other"))], "postgres://127.0.0.1:1/none");
     assert!(of_server.contains("pg_dump"), "{of_server}");
     let left = fs::read_dir(directory.path()).expect("the directory").count();
-    assert_eq!(left, 1, "nothing but the copy is left");
+    assert_eq!(left, 1, "only the backup file is left");
 }
 
 fn refused(arguments: &[&str], database_url: &str) -> String {

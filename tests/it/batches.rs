@@ -1,4 +1,5 @@
-//! Batches of events: each event has its result in its place, all or none are taken, lines are answered while more arrive.
+//! Batches of events: each event has its result at its position, an atomic batch is recorded entirely or not at all, and lines
+//! are answered while more arrive.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -40,7 +41,7 @@ fn results_of_lines(answer: &Answer) -> Vec<Value> {
     answer.text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
 }
 
-/// What became of events, in few words: the document's number, or the problem's code and pointers.
+/// Returns a short form of each result: the document number, or the error code and pointers.
 fn words(results: &[Value]) -> Vec<String> {
     let word = |result: &Value| match result["related_document_numbers"].as_str() {
         Some(numbers) => numbers.to_owned(),
@@ -133,7 +134,7 @@ fn an_atomic_batch_with_bad_events_stores_nothing_and_names_them(database: &Data
         let refused = post_lines(&client, &format!("{BATCH}?atomic=true"), body);
         assert_eq!((refused.status, refused.body["code"].as_str()), (422, Some("batch_refused")), "{}", refused.text);
     }
-    assert!(catalog::documents(&client).is_empty(), "nothing was opened");
+    assert!(catalog::documents(&client).is_empty(), "no document was opened");
 
     let taken = results(client.post(BATCH, &json!({"events": [keyed, catalog::event(catalog::ACME, 1)], "atomic": true})));
     assert_eq!(words(&taken), ["UB-INV-1", "UB-INV-1"]);
@@ -160,7 +161,7 @@ fn an_event_under_a_key_is_taken_once_from_any_batch(database: &Database) {
     let client = client.at(&server);
     let mut other = a.clone();
     other["quantity"] = json!(11);
-    // The same event, written in another way.
+    // The same event with different JSON formatting.
     let text = a.to_string().replace(r#""quantity":10"#, r#""quantity":10.0"#).replace(',', " ,\n");
     assert!(text.contains("10.0"), "{text}");
     let body = format!("{{\"events\": [{other}, {text}, {b}, {}]}}", event("c", 1));
@@ -213,8 +214,8 @@ fn lines_are_answered_before_the_last_has_arrived(database: &Database) {
         "POST {BATCH} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {authorization}\r\nContent-Type: {NDJSON}\r\n\
          Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
     )
-    .expect("a head");
-    let mut reader = BufReader::new(stream.try_clone().expect("a reader"));
+    .expect("a request head");
+    let mut reader = BufReader::new(stream.try_clone().expect("a second handle of the stream"));
     let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
     for part in 0..3 {
         let event = format!("{}\n", catalog::event(catalog::ACME, 1));
@@ -222,14 +223,14 @@ fn lines_are_answered_before_the_last_has_arrived(database: &Database) {
         let mut line = String::new();
         while !line.contains("event_ref") {
             line.clear();
-            assert_ne!(reader.read_line(&mut line).expect("an answer while the request is open"), 0, "part {part}");
+            assert_ne!(reader.read_line(&mut line).expect("a response while the request is open"), 0, "part {part}");
         }
         let event_ref = line.split('"').nth(3).expect("a reference").to_owned();
-        assert_eq!(client.get(&format!("/api/usage/event/{event_ref}")).status, 200, "what is answered is stored");
+        assert_eq!(client.get(&format!("/api/usage/event/{event_ref}")).status, 200, "an acknowledged event is stored");
     }
-    stream.write_all(b"0\r\n\r\n").expect("the end");
+    stream.write_all(b"0\r\n\r\n").expect("the final chunk");
     let mut rest = String::new();
-    reader.read_to_string(&mut rest).expect("the rest");
+    reader.read_to_string(&mut rest).expect("the rest of the response");
     assert!(rest.ends_with("0\r\n\r\n"), "{rest:?}");
 }
 
@@ -251,7 +252,7 @@ fn batches_that_meet_on_the_same_contracts_lose_nothing(database: &Database) {
             let (client, customers) = (client.with_own_connections(), &customers);
             scope.spawn(move || {
                 for batch in 0..BATCHES {
-                    // Each in an order of its own.
+                    // Each thread sends the events in a different order.
                     let at = |step: usize| &customers[(step * (thread * 2 + 1) + batch) % CUSTOMERS];
                     let events: Vec<Value> = (0..CUSTOMERS * 5).map(|step| catalog::event(at(step), 1)).collect();
                     let results = results(client.post(BATCH, &json!({"events": events})));

@@ -1,4 +1,4 @@
-//! Issuing: what is due becomes final, once, by request and by itself.
+//! Billing runs: everything due becomes final exactly once, on request and automatically.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ on_both_databases!(
     runs_are_told_afterwards_with_what_they_issued_and_what_failed,
 );
 
-/// A server with a contract whose only period is over.
+/// Starts a server with a contract whose only period is over.
 fn over(database: &Database) -> (Server, Client, String) {
     let mut contract = catalog::past_contract("acme");
     contract["products"][0]["net_terms"] = json!(14);
@@ -24,7 +24,7 @@ fn over(database: &Database) -> (Server, Client, String) {
     catalog::stage_with(database, &contract)
 }
 
-/// A customer with a contract whose only period is over.
+/// Creates a customer with a contract whose only period is over.
 fn sell_past(client: &Client, n: usize) -> String {
     let customer = format!("customer-{n}");
     catalog::make_customer(client, &customer);
@@ -51,13 +51,13 @@ fn a_dry_run_shows_what_is_due_and_stores_nothing(database: &Database) {
         let due = catalog::only(run(&client, true));
         assert_eq!((&due["document_ref"], &due["document_number"]), (&Value::Null, &Value::Null));
         assert_eq!((due["kind"].as_str(), due["currency"].as_str()), (Some("INVOICE"), Some("EUR")));
-        // 49.00 and 19 % of it.
+        // 49.00 plus 19 % tax.
         assert_eq!(due["total"].to_string(), "58.31");
         assert_eq!(catalog::documents(&client), Vec::<Value>::new());
     }
 
     let opened = client.post("/api/usage/event", &past_event(1500)).ok();
-    assert_eq!(opened["related_document_numbers"], "UB-INV-1", "no number was spent");
+    assert_eq!(opened["related_document_numbers"], "UB-INV-1", "no number was used");
     let due = catalog::only(run(&client, true));
     assert_eq!(due["document_number"], "UB-INV-1");
     assert_eq!(due["document_ref"], opened["related_document_ref"]);
@@ -79,7 +79,7 @@ fn a_period_that_is_over_is_issued_once(database: &Database) {
     let document_ref = issued["document_ref"].as_str().expect("a reference");
     let document = client.get(&format!("/api/documents/{document_ref}")).ok();
     assert_eq!((document["state"].as_str(), document["document_number"].as_str()), (Some("ISSUED"), Some("UB-INV-1")));
-    // 49.00 + 60.00, and 19 % of it.
+    // 49.00 + 60.00, plus 19 % tax.
     assert_eq!((document["total"].to_string(), issued["total"].to_string()), ("129.71".to_owned(), "129.71".to_owned()));
     let issue_date = Day::parse(document["issue_date"].as_str().expect("a date"));
     assert!((before..=after).contains(&issue_date), "issued on {issue_date}");
@@ -87,12 +87,12 @@ fn a_period_that_is_over_is_issued_once(database: &Database) {
     assert_eq!((&document["overdue"], &document["paid_date"]), (&json!(false), &Value::Null));
     assert_eq!(document["po_number"], "PO-1");
 
-    assert_eq!(run(&client, false), json!([]), "a second run finds nothing");
+    assert_eq!(run(&client, false), json!([]), "a second run issues nothing");
     assert_eq!(run(&client, true), json!([]));
     assert_eq!(client.get(&format!("/api/documents/{document_ref}")).ok(), document);
     assert_eq!(client.get(&format!("/api/contracts/{contract_ref}")).ok()["state"], "COMPLETED");
     for which in ["current", "next"] {
-        assert_eq!(client.get(&format!("/api/contracts/invoices/{which}/{contract_ref}")).ok(), json!([]), "{which}: over");
+        assert_eq!(client.get(&format!("/api/contracts/invoices/{which}/{contract_ref}")).ok(), json!([]), "{which}: ended");
     }
 }
 
@@ -108,14 +108,14 @@ fn usage_dated_in_an_issued_period_goes_on_a_debit_of_its_invoice(database: &Dat
     let debit = books::document(&client, &late["related_document_ref"]);
     assert_eq!((&debit["kind"], &debit["state"], &debit["purpose"]), (&json!("DEBIT"), &json!("DRAFT"), &json!("ADJUSTMENT")));
     assert_eq!((&debit["parent_document_ref"], &debit["parent_document_number"]), (&invoice_ref, &json!("UB-INV-1")));
-    // 100 more at 0.01, and 19 % of it.
+    // 100 more calls at 0.01, plus 19 % tax.
     assert_eq!(books::totals(&debit), ["1.00", "0.00", "0.19", "1.19", "1.19"]);
-    assert_eq!(books::frozen(&books::document(&client, &invoice_ref)), books::frozen(&invoice), "to the byte");
-    assert_eq!(run(&client, false), json!([]), "the debit collects until tomorrow");
+    assert_eq!(books::frozen(&books::document(&client, &invoice_ref)), books::frozen(&invoice), "unchanged to the byte");
+    assert_eq!(run(&client, false), json!([]), "the debit stays open until tomorrow");
     let documents = catalog::documents(&client);
     server.kill_9();
     let server = Server::start(database);
-    assert_eq!(catalog::documents(&client.at(&server)), documents, "to the byte");
+    assert_eq!(catalog::documents(&client.at(&server)), documents, "unchanged to the byte");
 }
 
 fn a_contract_whose_books_are_wrong_fails_alone(database: &Database) {
@@ -131,7 +131,7 @@ fn a_contract_whose_books_are_wrong_fails_alone(database: &Database) {
     assert_eq!(catalog::only(report["failed"].clone())["contract_ref"], contracts[4]);
     assert_eq!(catalog::numbers(&catalog::documents(&client), "UB-INV"), [1, 2, 3, 4, 5, 6]);
     database.execute("UPDATE customers SET net_terms = NULL WHERE customer_ref = 'customer-4'");
-    assert_eq!(run(&client, false).as_array().map(Vec::len), Some(1), "it is billed once it is right");
+    assert_eq!(run(&client, false).as_array().map(Vec::len), Some(1), "the contract is billed once it is valid");
 }
 
 fn runs_are_told_afterwards_with_what_they_issued_and_what_failed(database: &Database) {
@@ -164,14 +164,14 @@ fn runs_are_told_afterwards_with_what_they_issued_and_what_failed(database: &Dat
     let unknown = client.get(&format!("/api/billing/runs/{}", contracts[0]));
     assert_eq!((unknown.status, unknown.text_of("code").as_str()), (404, "billing_run_not_found"));
 
-    // What fails again and again doesn't add up.
+    // Runs that repeat the same failure don't accumulate in the list.
     let again = [(); 2].map(|()| client.post("/api/billing/run", &json!({})).ok());
     assert!(again.iter().all(|report| report["failed"].as_array().map(Vec::len) == Some(1)), "{again:?}");
     let listed = client.get("/api/billing/runs/filter").ok();
     let refs: Vec<&Value> = listed.as_array().expect("runs").iter().map(|run| &run["run_ref"]).collect();
     assert_eq!(refs, [&again[1]["run_ref"], &run["run_ref"]]);
 
-    // By itself, when it is right.
+    // The scheduler issues the document once the data is valid.
     database.execute("UPDATE customers SET net_terms = NULL WHERE customer_ref = 'customer-1'");
     drop(server);
     let server = Server::start_with(database, &["--run-every-seconds", "1"]);
@@ -186,8 +186,8 @@ fn runs_are_told_afterwards_with_what_they_issued_and_what_failed(database: &Dat
     };
     assert_eq!((&newest["actor"], &newest["issued"], &newest["failed"]), (&json!("scheduler"), &json!(1), &json!(0)));
     std::thread::sleep(Duration::from_secs(3));
-    assert_eq!(client.get("/api/billing/runs/filter").ok()[0], newest, "runs that do nothing leave nothing");
-    // One that is one transaction is told, too.
+    assert_eq!(client.get("/api/billing/runs/filter").ok()[0], newest, "runs without effect are not listed");
+    // A run in a single transaction is listed, too.
     let keyed = client.with_header("Idempotency-Key", "run-1").post("/api/billing/run", &json!({})).ok();
     let told = client.get("/api/billing/runs/filter").ok()[0].clone();
     assert_eq!((&told["run_ref"], &told["state"]), (&keyed["run_ref"], &json!("FINISHED")));
@@ -197,7 +197,7 @@ fn every_period_of_the_past_is_issued_in_its_order(database: &Database) {
     let server = Server::start(database);
     let client = Client::new_key(&server);
     catalog::make(&client);
-    // Four whole months, three of which are over, and the fourth is going on.
+    // Four whole months: three are over, and the fourth is the current one.
     let start = Day::today().plus_days(-10).plus_months(-3);
     let mut contract = catalog::contract("acme");
     contract["products"][0]["billing_start_date"] = json!(start.to_string());
@@ -224,7 +224,7 @@ fn every_period_of_the_past_is_issued_in_its_order(database: &Database) {
 
 fn the_server_issues_what_is_due_by_itself(database: &Database) {
     let (server, client, _) = over(database);
-    assert_eq!(catalog::documents(&client), Vec::<Value>::new(), "this server was told not to");
+    assert_eq!(catalog::documents(&client), Vec::<Value>::new(), "this server has no scheduler");
     drop(server);
 
     let server = Server::start_with(database, &["--run-every-seconds", "1"]);

@@ -1,4 +1,4 @@
-//! Charges, as requests and reads tell them. What they come to is in the domain's `scenarios::charging`.
+//! Charges in requests and responses. The domain's `scenarios::charging` test their amounts.
 
 use acceptance::problem::{Table, invalid, refused, rule};
 use acceptance::scene::{Scene, each, product};
@@ -18,8 +18,8 @@ on_sqlite!(
 const PLAN: &str = "plan";
 const SETUP: &str = "/api/charges/setup";
 
-/// A fee of 49.00 and calls at 0.04 each in a year from 1 January, which is 5 January; 1,500 calls on the 4th. `terms` are
-/// added to the product.
+/// Creates a contract over a year from 1 January with a fee of 49.00 and calls at 0.04 each. Today is 5 January, and 1,500 calls
+/// are reported on the 4th. `terms` are added to the product.
 fn begin(database: &Database, terms: &Value) -> (Scene, String) {
     let scene = Scene::begin(database, "2026-01-05");
     scene.pricing(PLAN, &[catalog::fixed("fee", "49.00"), each("0.04")]);
@@ -28,7 +28,7 @@ fn begin(database: &Database, terms: &Value) -> (Scene, String) {
     (scene, contract_ref)
 }
 
-/// The same with January issued, on 5 February.
+/// Does the same as [`begin`] and issues January on 1 February. Today is 5 February.
 fn january_issued(database: &Database, terms: &Value) -> (Scene, String) {
     let (mut scene, contract_ref) = begin(database, terms);
     scene.run_on("2026-02-01");
@@ -92,7 +92,7 @@ fn a_charge_is_on_its_periods_draft_and_answers_its_number(database: &Database) 
     assert!(made["history"][0]["changed_by"].as_str().is_some_and(|by| by.starts_with("api_key:")), "{made}");
     assert_eq!(scene.client.get(SETUP).ok(), made);
 
-    // As a line of its own, with what it is made of; previews show it, too.
+    // The charge is a line item of its own with its calculation. Previews show it, too.
     assert_eq!(books::amounts(&draft), ["fee 49.00", "calls 60.00", "charge:setup 500.00"]);
     let line = &draft["products"][0]["line_items"][2];
     assert_eq!(
@@ -105,7 +105,8 @@ fn a_charge_is_on_its_periods_draft_and_answers_its_number(database: &Database) 
     assert_eq!(amounts(&scene, "UB-INV-1"), ["fee 49.00", "calls 60.00", "charge:setup 500.00"]);
     assert_eq!(scene.client.get(SETUP).ok()["document_state"], "ISSUED");
 
-    // One of a period that nothing stands on yet opens its document, and one of zero has it issued.
+    // A charge in a period without a document opens the period's document. Even a charge of zero causes the document to be
+    // issued.
     let other = json!({"charge_ref": "free"});
     let other = try_record(&scene, &charge(&contract_ref, "2026-04-10", "0", &other)).ok();
     assert_eq!(numbers(&other), "UB-INV-2");
@@ -134,14 +135,14 @@ fn a_charge_of_an_issued_period_waits_on_a_debit_or_is_issued_at_once(database: 
 fn an_edit_settles_the_difference_and_keeps_the_history(database: &Database) {
     let (mut scene, contract_ref) = january_issued(database, &json!({}));
     let first = record(&scene, &contract_ref, "2026-01-10", "500");
-    // The open debit follows; what changes nothing makes no revision.
+    // The open debit follows the edit. An edit without changes creates no revision.
     assert_eq!(edit(&scene, &json!({"unit_price": 450, "note": "less", "charge_ref": "setup"})).ok()["amount"], 450.00);
     assert_eq!(edit(&scene, &json!({"unit_price": "450.00"})).ok()["revision"], 2);
     assert_eq!(amounts(&scene, "UB-DBT-1"), ["charge:setup 450.00"]);
     scene.run_on("2026-02-06");
     let named = edit(&scene, &json!({"name": "Set-up", "note": null})).ok();
     assert_eq!((numbers(&named), &named["revision"]), ("UB-DBT-1", &json!(3)));
-    assert_eq!(books::numbered(&scene.client, "UB-DBT-1")["products"][0]["line_items"][0]["name"], "Setup", "issued is frozen");
+    assert_eq!(books::numbered(&scene.client, "UB-DBT-1")["products"][0]["line_items"][0]["name"], "Setup", "content is frozen");
     let less = edit(&scene, &json!({"unit_price": 400, "issue": true})).ok();
     assert_eq!((numbers(&less), &less["document_state"]), ("UB-DBT-1, UB-CRD-1", &json!("SETTLED")));
     assert_eq!(amounts(&scene, "UB-CRD-1"), ["charge:setup 50.00"]);
@@ -188,7 +189,7 @@ fn a_deleted_charge_counts_no_more(database: &Database) {
     assert_eq!(scene.client.get("/api/charges/filter").ok(), json!([]));
     assert_eq!(amounts(&scene, "UB-INV-1"), ["fee 49.00", "calls 60.00"]);
 
-    // Of an issued one the credit gives it back.
+    // Deleting a charge on an issued document creates a credit for it.
     try_record(&scene, &charge(&contract_ref, "2026-01-10", "500", &json!({"charge_ref": "other"}))).ok();
     scene.run_on("2026-02-01");
     assert_eq!(scene.client.delete("/api/charges/other").status, 204);
@@ -208,7 +209,7 @@ fn a_void_invoices_charges_are_billed_again(database: &Database) {
     books::run(&scene.client);
     assert_eq!(numbers(&scene.client.get(SETUP).ok()), "UB-INV-2");
     assert_eq!(scene.papers(), ["UB-INV-1 2026-01-01 609.00 VOID", "UB-INV-2 2026-01-01 609.00"]);
-    // A debit of a charge is an adjustment: what it corrects stays.
+    // A debit for a charge is an adjustment, so the corrected invoice can't be voided.
     try_record(&scene, &charge(&contract_ref, "2026-01-11", "1", &json!({"charge_ref": "late"}))).ok();
     let replacement = books::numbered(&scene.client, "UB-INV-2");
     let refused = books::void(&scene.client, &replacement["document_ref"]);
@@ -295,7 +296,7 @@ fn what_cant_be_charged_is_refused(database: &Database) {
         json!({"product_pricing_ref": "x", "name": "x", "currency": "EUR", "line_items": [catalog::fixed("charge:x", "1")]});
     let reserved = scene.client.post("/api/pricings/", &reserved);
     assert_eq!((reserved.status, &reserved.body["errors"][0]["code"]), (422, &json!("reserved")), "{}", reserved.text);
-    assert_eq!(scene.papers(), ["UB-INV-1 2026-01-01 109.00 DRAFT"], "nothing is stored, and no number is spent");
-    // Where several products bill the day, the pricing tells which.
+    assert_eq!(scene.papers(), ["UB-INV-1 2026-01-01 109.00 DRAFT"], "nothing is stored, and no number is used");
+    // If several products bill the day, the pricing selects the product.
     assert_eq!(try_record(&scene, &of_both("2026-04-10", "other")).ok()["product_pricing_ref"], "other");
 }

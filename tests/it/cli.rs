@@ -1,4 +1,4 @@
-//! The command line: wrong settings, the commands beside `serve`, and what a first start prints.
+//! The command line: invalid settings, the commands other than `serve`, and the output of a first start.
 
 use std::net::TcpListener;
 use std::process::Command;
@@ -16,11 +16,11 @@ fn a_file_has_one_server_at_a_time() {
     let second = binary::run(&["serve"], &environment);
     assert_eq!(second.code, Some(2), "{}", second.stderr);
     assert!(is_one_sentence(&second.stderr) && second.stderr.contains("another server uses this file"), "{}", second.stderr);
-    // What works on the file beside a server still does.
+    // Commands that work on the file next to a running server still work.
     for command in [&["migrate"][..], &["verify"], &["report"], &["admin", "list"], &["organization", "create", "Other"]] {
         binary::succeed(&database, command);
     }
-    // One that was killed leaves no lock behind.
+    // A killed server leaves no lock behind.
     server.kill_9();
     Server::start(&database);
 }
@@ -35,7 +35,7 @@ on_both_databases!(
 type Arguments<'a> = &'a [&'a str];
 type Environment<'a> = &'a [(&'a str, &'a str)];
 
-/// One sentence, with nothing around it but the way to the help.
+/// Returns whether the output is one sentence, apart from the pointer to the help.
 fn is_one_sentence(stderr: &str) -> bool {
     let mut lines: Vec<&str> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines.retain(|line| !line.starts_with("For more information, try"));
@@ -89,7 +89,7 @@ fn a_wrong_setting_ends_with_code_2_and_one_sentence() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let server = Server::start(&database);
-    assert!(server.stdout().contains("Console: "), "no refused start made anything: {}", server.stdout());
+    assert!(server.stdout().contains("Console: "), "no rejected start created anything: {}", server.stdout());
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn the_help_says_what_it_is_and_what_comes_first() {
         let help = binary::run(&[flag], &[]);
         assert_eq!((help.code, help.made()), (Some(0), Vec::new()), "{help:?}");
         for words in ["records usage events", "usage-billing demo ", "usage-billing serve --sample ", "admin reset-password"] {
-            assert!(help.stdout.contains(words), "{words} in {}", help.stdout);
+            assert!(help.stdout.contains(words), "{words} isn't in {}", help.stdout);
         }
     }
 }
@@ -243,17 +243,17 @@ fn openapi_prints_a_document_that_has_every_route() {
     let dangling: Vec<&str> = references(&document).into_iter().filter(|to| document.pointer(&to[1..]).is_none()).collect();
     assert!(dangling.is_empty(), "{dangling:?}");
     let missing: Vec<&String> = expected.iter().filter(|route| !found.contains(route)).collect();
-    assert!(missing.is_empty(), "{missing:?} in {found:?}");
+    assert!(missing.is_empty(), "{missing:?} aren't in {found:?}");
     let count = ids.len();
     ids.sort();
     ids.dedup();
-    assert_eq!(ids.len(), count, "every operation has an id of its own");
+    assert_eq!(ids.len(), count, "operation ids are unique");
     let database = Database::sqlite();
     let server = Server::start(&database);
-    assert_eq!(Client::anonymous(&server).get("/openapi.json").ok(), document, "served and printed alike");
+    assert_eq!(Client::anonymous(&server).get("/openapi.json").ok(), document, "the served and the printed document are equal");
 }
 
-/// Every `$ref` in a document.
+/// Returns every `$ref` in a document.
 fn references(value: &Value) -> Vec<&str> {
     match value {
         Value::Object(members) => {
@@ -298,7 +298,7 @@ fn a_database_of_a_development_version_is_rejected_by_every_command(database: &D
     ];
     let reason = ": it was created by a development version before 0.1.0, whose schema can't be upgraded: create a new \
                   database and import the data again";
-    // `backup` copies files only.
+    // `backup` supports only files.
     for command in commands.iter().filter(|command| command[0] != "backup" || database.is_sqlite()) {
         let finished = binary::run(command, &[("USAGE_BILLING_DATABASE_URL", database.url()), ("RUST_LOG", "error")]);
         assert_eq!((finished.code, finished.stdout.as_str()), (Some(2), ""), "{command:?}: {finished:?}");
@@ -308,12 +308,12 @@ fn a_database_of_a_development_version_is_rejected_by_every_command(database: &D
 
 fn a_port_in_use_ends_the_start_before_anything_is_made(database: &Database) {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = taken.local_addr().expect("its address").to_string();
+    let address = taken.local_addr().expect("the address of the listener").to_string();
     let settings = [("USAGE_BILLING_DATABASE_URL", database.url()), ("USAGE_BILLING_LISTEN", &address), ("RUST_LOG", "error")];
     let finished = binary::run(&["serve"], &settings);
     assert_eq!(finished.code, Some(2), "{finished:?}");
     assert!(is_one_sentence(&finished.stderr) && finished.stderr.contains(&address), "{}", finished.stderr);
-    assert_eq!(finished.stdout, "", "no password was shown");
+    assert_eq!(finished.stdout, "", "no password was printed");
     drop(taken);
 
     let server = Server::start_in(database, &[], &[]);
@@ -353,10 +353,10 @@ fn the_calls_that_a_first_start_with_a_sample_prints_report_a_first_event() {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     let answers: Vec<Value> = serde_json::Deserializer::from_str(&said).into_iter().map(|value| value.expect("JSON")).collect();
-    let [event, invoices] = answers.as_slice() else { panic!("two answers are expected: {said}") };
+    let [event, invoices] = answers.as_slice() else { panic!("expected two responses: {said}") };
     assert_eq!(event["related_document_numbers"], "UB-INV-1", "{said}");
     let invoice = catalog::only(invoices.clone());
-    // 49.00 + 60.00, and 19 % of it.
+    // 49.00 + 60.00, plus 19 % tax.
     assert_eq!(invoice["total"].to_string(), "129.71");
 }
 
@@ -367,7 +367,8 @@ fn the_demo_bills_last_month_to_the_cent() {
     let this_month = Day::today().first_of_month();
     let days = this_month.plus_months(-1).days_until(this_month);
     let sum = |of_day: fn(i64) -> i64| (0..days).map(of_day).sum::<i64>();
-    // 49.00 and the calls, taxed; storage at 0.0235 and calls, less 10 %; storage up to the minimum fee of 10.00, taxed.
+    // Acme: 49.00 and the calls, plus tax. Globex: storage at 0.0235 and the calls, less 10 %. Initech: storage, raised to the
+    // minimum fee of 10.00, plus tax.
     let acme = with_tax(4900 + graduated(sum(|day| 40 + 7 * (day % 5))));
     let globex = rounded(sum(|day| 10_025 + 300 * day) * 235, 10_000) + graduated(sum(|day| day % 3 * 200));
     let globex = globex - rounded(globex, 10);
@@ -381,14 +382,14 @@ fn the_demo_bills_last_month_to_the_cent() {
     let documents: Vec<&str> = finished.stdout.split("\n\n").filter(|part| part.contains("Total")).collect();
     assert_eq!(documents.len(), 3, "{}", finished.stdout);
     for ((number, customer, total, currency), document) in expected.into_iter().zip(documents) {
-        let head = document.lines().find(|line| line.contains(number)).unwrap_or_else(|| panic!("{number} in {document}"));
+        let head = document.lines().find(|line| line.contains(number)).unwrap_or_else(|| panic!("{number} isn't in {document}"));
         assert!(head.contains(customer) && head.contains("Issued"), "{head}");
         let shown = document.lines().find_map(|line| line.trim().strip_prefix("Total")).map(str::trim);
         assert_eq!(shown, Some(&*format!("{}.{:02} {currency}", total / 100, total % 100)), "{document}");
     }
 }
 
-/// The price of API calls, in cents.
+/// Returns the price of API calls in cents.
 fn graduated(quantity: i64) -> i64 {
     quantity.min(100) * 10 + (quantity.min(1000) - 100).max(0) * 5 + (quantity - 1000).max(0)
 }
@@ -397,7 +398,7 @@ fn with_tax(net: i64) -> i64 {
     net + rounded(net * 19, 100)
 }
 
-/// Divides, and rounds half up.
+/// Divides and rounds half up.
 fn rounded(numerator: i64, denominator: i64) -> i64 {
     (2 * numerator + denominator).div_euclid(2 * denominator)
 }
@@ -408,11 +409,11 @@ fn the_demo_keeps_its_database_in_a_new_file_only() {
     let file = directory.path().join("demo.sqlite3");
     let keep = ["demo", "--keep", file.to_str().expect("UTF-8")];
     assert_eq!(binary::run(&keep, &[]).code, Some(0));
-    let kept = std::fs::metadata(&file).expect("the file is kept").len();
+    let kept = std::fs::metadata(&file).expect("the file exists").len();
     let again = binary::run(&keep, &[]);
     assert!(again.code == Some(2) && is_one_sentence(&again.stderr), "{again:?}");
-    assert_eq!(std::fs::metadata(&file).expect("the file is kept").len(), kept);
+    assert_eq!(std::fs::metadata(&file).expect("the file exists").len(), kept);
     let serve = json!([format!("sqlite://{}", file.display())]);
-    let served = binary::run(&["migrate", "--database-url", serve[0].as_str().expect("a text")], &[]);
+    let served = binary::run(&["migrate", "--database-url", serve[0].as_str().expect("a string")], &[]);
     assert!(served.stdout.contains("up to date"), "{served:?}");
 }

@@ -1,4 +1,4 @@
-//! Many at once: document numbers without gap or repeat, sums without loss, on one server and on two.
+//! Concurrent requests on one server and on two: document numbers without gaps or duplicates, and sums without lost events.
 
 use std::collections::HashMap;
 use std::sync::Barrier;
@@ -23,7 +23,7 @@ fn customer(index: usize) -> String {
     format!("customer-{index}")
 }
 
-/// Makes the plan and customers with a contract each; answers the contracts' references.
+/// Creates the plan, and customers with one contract each. Returns the references of the contracts.
 fn make_contracts(client: &Client, contract: impl Fn(&str) -> Value) -> Vec<String> {
     catalog::make_plan(client);
     let make = |index| {
@@ -33,8 +33,8 @@ fn make_contracts(client: &Client, contract: impl Fn(&str) -> Value) -> Vec<Stri
     (0..CONTRACTS).map(make).collect()
 }
 
-/// Reports one event of every customer from every client's thread at the same time, so that the first events of each
-/// contract race. Answers every (customer, result).
+/// Reports one event of every customer from every client's thread at the same time, so that the first events of each contract
+/// race. Returns each customer with its result.
 fn race(clients: &[Client]) -> Vec<(String, Value)> {
     let barrier = Barrier::new(clients.len());
     thread::scope(|scope| {
@@ -47,11 +47,11 @@ fn race(clients: &[Client]) -> Vec<(String, Value)> {
                 .collect()
         };
         let threads: Vec<_> = clients.iter().map(|client| scope.spawn(move || report(client))).collect();
-        threads.into_iter().flat_map(|thread| thread.join().expect("the thread")).collect()
+        threads.into_iter().flat_map(|thread| thread.join().expect("the thread doesn't panic")).collect()
     })
 }
 
-/// One document for each contract, numbered from 1, with every event on it.
+/// Checks that each contract has one document with every event, and that the numbers start at 1.
 fn check(client: &Client, contracts: &[String], results: &[(String, Value)], events_of_each: usize) {
     let mut of_customer: HashMap<&str, &Value> = HashMap::new();
     for (customer, result) in results {
@@ -61,7 +61,7 @@ fn check(client: &Client, contracts: &[String], results: &[(String, Value)], eve
     }
     let documents = catalog::documents(client);
     let numbers: Vec<u64> = (1..).take(contracts.len()).collect();
-    assert_eq!(catalog::numbers(&documents, "UB-INV"), numbers, "no gap, no repeat");
+    assert_eq!(catalog::numbers(&documents, "UB-INV"), numbers, "no gap, no duplicate");
     for contract_ref in contracts {
         let line = catalog::current_invoice(client, contract_ref)["products"][0]["line_items"][1].clone();
         assert_eq!(line["quantity"], json!(events_of_each), "{contract_ref}");
@@ -92,13 +92,13 @@ fn of_many_who_take_one_reference_at_once_one_gets_it(database: &Database) {
                 client.post(path, &body).status
             };
             let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(post)).collect();
-            threads.into_iter().map(|thread| thread.join().expect("the thread")).collect()
+            threads.into_iter().map(|thread| thread.join().expect("the thread doesn't panic")).collect()
         });
         statuses.sort_unstable();
         assert_eq!((statuses[0], &statuses[1..]), (200, &[409; THREADS - 1][..]), "{path}");
     }
     assert_eq!(client.get("/api/customers/filter").ok().as_array().map(Vec::len), Some(1));
-    assert_eq!(client.get("/api/entities/filter").ok().as_array().map(Vec::len), Some(2), "the first start's, and one");
+    assert_eq!(client.get("/api/entities/filter").ok().as_array().map(Vec::len), Some(2), "the first start's entity, and one");
 }
 
 fn every_read_between_writes_is_of_one_moment(database: &Database) {
@@ -114,7 +114,7 @@ fn every_read_between_writes_is_of_one_moment(database: &Database) {
         let quantity = quantity(&invoice);
         assert!(
             quantity >= last && quantity >= 7 * 3 * reads && quantity.is_multiple_of(7),
-            "{last} to {quantity} after {reads} reads"
+            "{quantity} after {last} and {reads} reads"
         );
         last = quantity;
         // The graduated tiers of the API plan, in cents.
@@ -158,7 +158,7 @@ fn usage_that_races_its_invoices_issue_is_on_it_or_on_a_debit(database: &Databas
     let late: usize = debits.iter().map(|debit| quantity_of(&debit["products"][0]["line_items"][0])).sum();
     assert!(debits.iter().all(|debit| debit["kind"] == "DEBIT" && debit["parent_document_number"] == "UB-INV-1"), "{debits:?}");
     let acknowledged: usize = told.iter().map(|told| told.acknowledged.len()).sum();
-    assert_eq!(quantity(&invoice) + late, acknowledged, "what was acknowledged is billed, and nothing else");
+    assert_eq!(quantity(&invoice) + late, acknowledged, "exactly the acknowledged events are billed");
     assert!(told.iter().all(|told| told.refused.is_empty() && told.in_doubt.is_none()), "{told:?}");
 }
 
@@ -171,7 +171,7 @@ fn two_servers_on_one_postgres_report_together() {
         (one.join().expect("a server"), other.join().expect("a server"))
     });
     let firsts = [&one, &other].into_iter().filter(|server| server.stdout().contains("Console: ")).count();
-    assert_eq!(firsts, 1, "of two that start together, one makes the first administrator");
+    assert_eq!(firsts, 1, "one of two concurrent starts creates the first administrator");
     let client = Client::new_key(&one);
     let contracts = make_contracts(&client, catalog::contract);
     let clients: Vec<Client> = [&one, &other].into_iter().cycle().take(4).map(|server| client.at(server)).collect();
@@ -196,12 +196,12 @@ fn two_servers_on_one_postgres_issue_everything_once() {
             client.post("/api/billing/run", &json!({})).ok()
         };
         let threads = [&one, &other].map(|server| scope.spawn(move || run(server)));
-        threads.into_iter().map(|thread| thread.join().expect("the thread")).collect()
+        threads.into_iter().map(|thread| thread.join().expect("the thread doesn't panic")).collect()
     });
 
     let issued: Vec<Value> = reports.iter().flat_map(|report| report["issued"].as_array().expect("a list").clone()).collect();
     let numbers: Vec<u64> = (1..).take(CONTRACTS).collect();
-    assert_eq!(catalog::numbers(&issued, "UB-INV"), numbers, "each is issued by one of them");
+    assert_eq!(catalog::numbers(&issued, "UB-INV"), numbers, "each document is issued by one server");
     assert_eq!(reports.iter().map(|report| &report["failed"]).collect::<Vec<_>>(), [&json!([]), &json!([])]);
     let documents = catalog::documents(&client);
     assert_eq!(catalog::numbers(&documents, "UB-INV"), numbers);

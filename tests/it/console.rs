@@ -1,11 +1,12 @@
-//! The console, as a browser without scripts asks for it: who gets in, what each page shows, what its forms do.
+//! The console for a browser without scripts: access, the content of each page, and the effects of its forms.
 
 use acceptance::client::Request;
 use acceptance::console::{is_page, links, page, submit};
 use acceptance::{Client, Database, Server, catalog};
 use serde_json::{Value, json};
 
-/// A server with a customer, a contract, two events and a draft, and who looks at it.
+/// Starts a server with a customer, a contract, two events and a draft. Returns the server and the clients of the administrator
+/// and the software.
 fn scene(database: &Database, name: &str) -> (Server, Client, Client) {
     let server = Server::start(database);
     let (admin, software) = (Client::admin(&server), Client::new_key(&server));
@@ -33,7 +34,7 @@ fn nobody_sees_a_page_without_logging_in_and_a_session_that_ended_leads_there_an
         assert_eq!((answer.status, answer.header("Location")), (303, format!("/console/log-in?next={next}").as_str()), "{path}");
     }
     let software = Client::new_key(&server);
-    assert_eq!(software.get("/console").status, 303, "a token is no session");
+    assert_eq!(software.get("/console").status, 303, "a token is not a session");
     let form = stranger.get("/console/log-in?next=%2Fconsole%2Fdocuments");
     assert!(form.text.contains(r#"name="next" value="/console/documents""#), "{}", form.text);
     let wrong = submit(&stranger, "/console/log-in", "email=admin%40example.com&password=wrong-wrong-wrong&next=%2Fconsole");
@@ -43,7 +44,7 @@ fn nobody_sees_a_page_without_logging_in_and_a_session_that_ended_leads_there_an
     assert!(page(&admin, "/console/start").contains("Usage Billing"));
     let out = submit(&admin, "/console/log-out", "");
     assert_eq!((out.status, out.header("Location")), (303, "/console/log-in"));
-    assert_eq!(admin.get("/console").status, 303, "the session is over");
+    assert_eq!(admin.get("/console").status, 303, "the session has ended");
 }
 
 #[test]
@@ -88,7 +89,7 @@ fn every_page_leads_to_pages_and_shows_what_the_interface_says() {
         for amount in shown {
             assert!(document.contains(&format!("value=\"{amount}\"")), "{amount}");
         }
-        // From an amount to its events in two clicks, and from an event to its document in one.
+        // Two clicks lead from an amount to its events, and one click leads from an event to its document.
         let events = links(&document).into_iter().find(|link| link.contains("usage_product_ref")).expect("a link to the events");
         let event =
             links(&page(&admin, &events)).into_iter().find(|link| link.starts_with("/console/events/")).expect("an event");
@@ -101,10 +102,10 @@ fn lists_are_narrowed_by_their_address_and_say_why_they_can_not_be() {
     let database = Database::sqlite();
     let (_server, admin, _) = scene(&database, "Acme Ltd");
     let drafts = page(&admin, "/console/documents?state=DRAFT&kind=&customer_ref=acme");
-    assert!(drafts.contains("UB-INV-1") && drafts.contains("1 in all"), "empty fields of the form say nothing");
-    assert!(drafts.contains(r#"<option value="DRAFT" selected>"#), "what is said stays");
-    assert!(drafts.contains("format=csv"), "the same as a table of all fields");
-    assert!(page(&admin, "/console/documents?state=PAID").contains("Nothing passes"));
+    assert!(drafts.contains("UB-INV-1") && drafts.contains("Results: 1"), "empty fields of the form have no effect");
+    assert!(drafts.contains(r#"<option value="DRAFT" selected>"#), "the chosen filter stays selected");
+    assert!(drafts.contains("format=csv"), "the page links to the CSV export");
+    assert!(page(&admin, "/console/documents?state=PAID").contains("No results match"));
     let wrong = admin.get("/console/documents?state=DARFT");
     assert!(wrong.status == 422 && is_page(&wrong) && wrong.text.contains("state:"), "{}", wrong.text);
     let unknown = admin.get("/console/documents/01a20686-121f-75af-821c-a37d48691803");
@@ -124,7 +125,8 @@ fn what_a_list_shows_is_a_table_for_other_programs_of_all_its_pages() {
             assert!(answer.header("Content-Disposition").starts_with("attachment; filename=\""), "{address}");
             answer.text.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>()
         };
-        // The page shows two; all of them are written, the newest first as there, in the columns that were chosen.
+        // The page shows two customers. The export contains all of them in the order of the page, newest first, with the chosen
+        // columns.
         let chosen = "customers?pageSize=2&columns=name&columns=customer_ref";
         let page = page(&admin, &format!("/console/{chosen}"));
         assert!(page.contains("Customer 2") && !page.contains("Customer 0") && !page.contains("E-mail</th>"), "{page}");
@@ -171,11 +173,11 @@ fn a_document_is_issued_paid_once_and_its_payment_reversed_by_forms() {
         let state = || software.get(&format!("/api/documents/{document_ref}")).ok();
         let shown = page(&admin, &doing("issue"));
         assert!(shown.contains("Would be issued") && shown.contains("UB-INV-1"), "{shown}");
-        assert_eq!(state()["state"], "DRAFT", "it is only shown");
+        assert_eq!(state()["state"], "DRAFT", "the preview changes nothing");
         let issued = submit(&admin, &doing("issue"), "confirmed=yes");
         let done = format!("{place}?done=do.issue");
         assert_eq!((issued.status, issued.header("Location")), (303, done.as_str()), "{}", issued.text);
-        assert!(page(&admin, &done).contains("It was done."));
+        assert!(page(&admin, &done).contains("Document issued."));
         assert_eq!(state()["state"], "ISSUED");
         let again = submit(&admin, &doing("issue"), "confirmed=yes");
         assert!(again.status == 409 && is_page(&again), "{}", again.text);
@@ -186,7 +188,7 @@ fn a_document_is_issued_paid_once_and_its_payment_reversed_by_forms() {
             wrong.text
         );
         let seen = submit(&admin, &doing("pay"), "amount=10&form_key=k1&reference=bank");
-        assert!(seen.status == 200 && seen.text.contains("value=\"bank\"") && seen.text.contains("Leave it"), "{}", seen.text);
+        assert!(seen.status == 200 && seen.text.contains("value=\"bank\"") && seen.text.contains("Cancel</a>"), "{}", seen.text);
         assert_eq!(state()["paid_amount"].to_string(), "0.00");
         let back = submit(&admin, &doing("pay"), "amount=10&form_key=k1&reference=bank&again=yes");
         assert!(
@@ -198,7 +200,7 @@ fn a_document_is_issued_paid_once_and_its_payment_reversed_by_forms() {
             let paid = submit(&admin, &doing("pay"), "amount=10&form_key=k1&reference=bank&confirmed=yes");
             assert_eq!(paid.status, 303, "{}", paid.text);
         }
-        assert_eq!(state()["paid_amount"].to_string(), "10.00", "a form that is sent twice records one payment");
+        assert_eq!(state()["paid_amount"].to_string(), "10.00", "submitting a form twice records one payment");
         let shown = page(&admin, &place);
         let reverse = links(&shown).into_iter().find(|link| link.starts_with("/console/do/reverse/")).expect("a payment");
         let reversed = submit(&admin, &reverse, "confirmed=yes");
@@ -217,8 +219,8 @@ fn what_is_left_of_a_payment_is_refunded_by_a_form() {
     let due = software.get(&format!("/api/documents/{document}")).ok()["amount_due"].as_f64().expect("an amount");
     software.post(&payments, &json!({"amount": due + 40.0, "overpayment": true})).ok();
     let shown = page(&admin, &format!("/console/documents/{document}"));
-    let refund = links(&shown).into_iter().find(|link| link.contains("/do/refund-payment/")).expect("it is offered");
-    // No document says anything else then, so that there is nothing to look at before.
+    let refund = links(&shown).into_iter().find(|link| link.contains("/do/refund-payment/")).expect("a link to the refund");
+    // A refund changes no document, so it needs no preview.
     let done = submit(&admin, &refund, "form_key=r-1&amount=15.00&method=SEPA");
     let back = format!("/console/documents/{document}?done=do.refund-payment");
     assert_eq!((done.status, done.header("Location")), (303, back.as_str()), "{}", done.text);
@@ -252,8 +254,8 @@ fn a_key_is_made_shown_once_used_and_deleted() {
         format!("/console/keys/{action}/{}", rest.split('"').next().expect("a reference"))
     };
     let rotated = submit(&admin, &place("rotate"), "overlap_hours=24");
-    assert!(rotated.status == 200 && rotated.text.contains("The one before ends"), "{}", rotated.text);
-    assert!(page(&admin, "/console/keys").contains("It has a successor."));
+    assert!(rotated.status == 200 && rotated.text.contains("Old key expires"), "{}", rotated.text);
+    assert!(page(&admin, "/console/keys").contains("This key has been rotated."));
     assert_eq!(submit(&admin, &place("delete"), "").status, 303);
     let answer = Client::anonymous(&server).post("/auth/login", &json!({"api_key": key, "password": password}));
     assert_eq!(answer.status, 401);
@@ -311,7 +313,7 @@ fn each_form_of_the_catalog_makes_what_it_says() {
         let place = format!("/console/{part}/{reference}");
         assert_eq!((made.status, made.header("Location")), (303, format!("{place}?done=new.{part}").as_str()), "{}", made.text);
         assert!(page(&admin, &place).contains(&format!("/console/edit/{part}/{reference}")));
-        // What stands in the form is what is there: sent as it is it changes nothing.
+        // The form contains the current values. Submitting it unchanged has no effect.
         let form = page(&admin, &format!("/console/edit/{part}/{reference}"));
         assert!(form.contains("name=\"form_key\"") && form.contains("aria-describedby"), "{form}");
     }
@@ -332,7 +334,7 @@ fn a_foreign_page_can_do_nothing_and_names_are_text() {
         }
         assert_eq!(submit(&foreign, &format!("/console/do/void/{document_ref}"), "confirmed=yes").status, 403);
     }
-    assert_eq!(catalog::documents(&software)[0]["state"], "DRAFT", "nothing happened");
+    assert_eq!(catalog::documents(&software)[0]["state"], "DRAFT", "nothing has changed");
     for path in ["/console", "/console/customers", "/console/customers/acme", "/console/documents", "/console/events"] {
         let page = page(&admin, path);
         assert!(!page.contains("<script") && !page.contains("gt;49"), "{path}: {page}");
@@ -357,5 +359,5 @@ fn another_organizations_things_are_not_there() {
     assert_eq!(submit(&other, &format!("/console/do/void/{document_ref}"), "confirmed=yes").status, 404);
     assert!(!page(&other, "/console/documents").contains("UB-INV-1"));
     let empty = other.get("/console");
-    assert_eq!((empty.status, empty.header("Location")), (303, "/console/start"), "where nothing is, the first steps are");
+    assert_eq!((empty.status, empty.header("Location")), (303, "/console/start"), "an empty organization shows the first steps");
 }

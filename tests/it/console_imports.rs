@@ -1,4 +1,4 @@
-//! Imports, billing runs and usage formats in the console, as a browser without scripts asks for them.
+//! Imports, billing runs and usage formats in the console, for a browser without scripts.
 
 use acceptance::console::{Part, hidden, page, submit, upload};
 use acceptance::{Client, Database, Server, catalog, when};
@@ -22,7 +22,7 @@ fn a_file_is_looked_at_imported_and_undone_and_goes_with_the_forms() {
         let (_server, admin, software) = start(&database);
         let file = format!("Nr;Zeit;Kunde;Produkt;Menge\nx-1;{0};acme;api-calls;7\nx-2;{0};acme;api-calls;8\n", when::now());
         assert!(page(&admin, "/console/new/imports").contains("multipart/form-data"));
-        // What columns probably are is said already.
+        // The form already suggests a field for each column.
         let looked = upload(
             &admin,
             &[("file", Some("a &.csv"), &file), ("pasted", None, ""), ("format_name", None, ""), ("do", None, "look")],
@@ -46,27 +46,27 @@ fn a_file_is_looked_at_imported_and_undone_and_goes_with_the_forms() {
             upload(&admin, &fields)
         };
         let again = step("look");
-        assert!(again.text.contains("Import 2 events") && again.text.contains("would be opened"), "{}", again.text);
-        assert_eq!(count(&software), "0", "nothing is stored by looking");
+        assert!(again.text.contains("Import 2 events") && again.text.contains("would be created"), "{}", again.text);
+        assert_eq!(count(&software), "0", "the preview stores nothing");
         let imported = step("import");
         assert_eq!(imported.status, 303, "{}", imported.text);
         let place = imported.header("Location").split('?').next().expect("a path").to_owned();
         assert_eq!(count(&software), "2");
         let told = page(&admin, &format!("{place}?done=import"));
-        assert!(told.contains("The file was imported.") && told.contains("UB-INV-1"), "{told}");
+        assert!(told.contains("File imported.") && told.contains("UB-INV-1"), "{told}");
         assert!(page(&admin, "/console/imports").contains("a &amp;.csv"));
         let import = software.get("/api/usage/imports/filter").ok()[0].clone();
-        assert_eq!((&import["name"], &import["bytes"]), (&json!("a &.csv"), &json!(file.len())), "to the byte");
+        assert_eq!((&import["name"], &import["bytes"]), (&json!("a &.csv"), &json!(file.len())), "the exact size");
 
         let asked = page(&admin, &format!("{place}/undo"));
         assert!(asked.contains("Delete 2 events") && asked.contains("UB-INV-1"), "{asked}");
-        assert_eq!(count(&software), "2", "asking deletes nothing");
+        assert_eq!(count(&software), "2", "the confirmation page deletes nothing");
         let undone = submit(&admin, &format!("{place}/undo"), "");
         assert_eq!((undone.status, undone.header("Location")), (303, format!("{place}?done=undo").as_str()), "{}", undone.text);
         assert_eq!(count(&software), "0");
-        assert!(page(&admin, &format!("{place}/undo")).contains("Nothing is left"));
+        assert!(page(&admin, &format!("{place}/undo")).contains("No events remain"));
         assert_eq!(step("import").status, 303);
-        assert_eq!(count(&software), "2", "the same file counts again");
+        assert_eq!(count(&software), "2", "the same file can be imported again");
     }
 }
 
@@ -78,7 +78,7 @@ fn what_can_not_be_read_or_comes_from_elsewhere_is_told_and_stores_nothing() {
         (vec![("do", None, "look")], "choose a file"),
         (vec![("file", Some(""), ""), ("pasted", None, " "), ("do", None, "look")], "choose a file"),
         (vec![("file", Some("a.csv"), "a,a\n1,2\n"), ("do", None, "look")], "must have a name of its own"),
-        (vec![("content", None, "%%%"), ("name", None, "a"), ("do", None, "import")], "changed on its way"),
+        (vec![("content", None, "%%%"), ("name", None, "a"), ("do", None, "import")], "file content is invalid"),
     ] {
         let refused = upload(&admin, &fields);
         assert!(
@@ -98,9 +98,9 @@ fn what_can_not_be_read_or_comes_from_elsewhere_is_told_and_stores_nothing() {
         let foreign = upload(&admin.with_header(name, value), &[("pasted", None, &event), ("do", None, "import")]);
         assert_eq!(foreign.status, 403, "{}", foreign.text);
     }
-    assert_eq!(upload(&software, &[("pasted", None, &event), ("do", None, "import")]).status, 303, "a token is no session");
+    assert_eq!(upload(&software, &[("pasted", None, &event), ("do", None, "import")]).status, 303, "a token is not a session");
     assert_eq!(count(&software), "0");
-    // A text is known by what it says: pasted twice it counts once. Scripts in it are text.
+    // Pasted text is identified by its content: pasting it twice counts once. Scripts in it are shown as text.
     for _ in 0..2 {
         let pasted = upload(&admin, &[("pasted", None, &event), ("do", None, "import")]);
         assert_eq!(pasted.status, 303, "{}", pasted.text);
@@ -132,7 +132,7 @@ fn lines_that_are_refused_are_shown_with_what_was_imported() {
 fn billing_is_run_after_a_look_and_what_failed_is_on_the_first_page() {
     let database = Database::sqlite();
     let (_server, admin, software) = start(&database);
-    assert!(page(&admin, "/console/new/billing-runs").contains("Nothing is due"));
+    assert!(page(&admin, "/console/new/billing-runs").contains("No documents are due"));
     assert!(!page(&admin, "/console").contains("last billing run"));
     for customer in ["good", "bad"] {
         catalog::make_customer(&software, customer);
@@ -140,13 +140,13 @@ fn billing_is_run_after_a_look_and_what_failed_is_on_the_first_page() {
     }
     database.execute("UPDATE customers SET net_terms = 'NONSENSE' WHERE customer_ref = 'bad'");
     let preview = page(&admin, "/console/new/billing-runs");
-    assert!(preview.contains("1 documents") && preview.contains("Failures to expect"), "{preview}");
+    assert!(preview.contains("1 documents") && preview.contains("Expected failures"), "{preview}");
     assert_eq!(catalog::documents(&software), Vec::<Value>::new());
     let run = submit(&admin, "/console/new/billing-runs", "");
     assert_eq!(run.status, 303, "{}", run.text);
     assert_eq!(catalog::documents(&software).len(), 1);
     let told = page(&admin, run.header("Location"));
-    assert!(told.contains("Billing was run.") && told.contains("UB-INV-1") && told.contains("Failures"), "{told}");
+    assert!(told.contains("Billing run finished.") && told.contains("UB-INV-1") && told.contains("Failures"), "{told}");
     let home = page(&admin, "/console");
     let (_, card) = home.split_once("Failures of the last billing run").expect("a card");
     assert!(card.trim_start_matches("</a></h2>").starts_with("<p>1</p>"), "{card}");
@@ -184,7 +184,7 @@ fn a_format_is_tried_and_saved_and_errors_stand_at_their_fields() {
             .find(|made| made["format_name"] == "Log")
             .cloned()
     };
-    assert_eq!(made(), None, "nothing is stored by trying");
+    assert_eq!(made(), None, "a trial stores nothing");
 
     let saved = submit(&admin, "/console/new/formats", &fields("event.n", "save"));
     assert_eq!(saved.status, 303, "{}", saved.text);
@@ -194,7 +194,7 @@ fn a_format_is_tried_and_saved_and_errors_stand_at_their_fields() {
     assert!(page(&admin, &edit).contains("event.who"));
     let edited = submit(&admin, &edit, &fields("event.n*2", "save"));
     assert_eq!(edited.status, 303, "{}", edited.text);
-    let format = made().expect("it is there");
+    let format = made().expect("the format was created");
     assert_eq!((&format["version"], &format["mapping"]["quantity"]), (&json!(2), &json!("event.n*2")));
     assert_eq!(admin.get("/console/edit/formats/nothing").status, 404);
     assert!(!page(&admin, "/console/formats/default-format").contains("/console/edit/formats/"));

@@ -1,4 +1,4 @@
-//! Each role on each action of the console: what is offered is done, and what isn't is neither shown nor done.
+//! Each role with each action of the console: offered actions succeed, and all other actions are neither shown nor carried out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,11 +9,11 @@ use serde_json::json;
 
 const PASSWORD: &str = "a-pass-phrase-of-ones-own";
 
-/// What everybody may do: change their own account.
+/// Actions of every role: changes to one's own account.
 const EVERYBODY: [&str; 5] =
     ["account/password", "account/second-factor/enroll", "account/sessions/end", "account/sessions/end-others", "log-out"];
 
-/// What a role may do that the one before it may not.
+/// The additional actions of each role, compared with the role before it.
 const MORE: [(&str, &[&str]); 4] = [
     ("read", &[]),
     (
@@ -65,12 +65,12 @@ const MORE: [(&str, &[&str]); 4] = [
     ("owner", &["keys", "keys/delete", "keys/rotate", "team", "team/disable", "team/enable", "team/reset", "team/role"]),
 ];
 
-/// What somebody is offered.
+/// The actions that the console offers to a person.
 #[derive(Default)]
 struct Offered {
-    /// The first page that asks for an action, by the action.
+    /// The first page with each action, by action.
     pages: BTreeMap<String, String>,
-    /// The first form that does it.
+    /// The first form of each action, by action.
     forms: BTreeMap<String, Form>,
 }
 
@@ -80,7 +80,7 @@ impl Offered {
     }
 }
 
-/// What is done at an address, without what it is done to; none where something is only shown.
+/// Returns the action of an address without the object that it applies to, or `None` if the page only shows data.
 fn action(address: &str) -> Option<String> {
     let path = address.split('?').next().unwrap_or_default();
     let parts: Vec<&str> = path.trim_start_matches("/console/").split('/').collect();
@@ -91,7 +91,7 @@ fn action(address: &str) -> Option<String> {
     }
 }
 
-/// The same of a form's address: every form does something.
+/// Returns the action of a form's address. Every form has an action.
 fn action_of_form(address: &str) -> String {
     let parts: Vec<&str> = address.trim_start_matches("/console/").split('/').collect();
     action(address).unwrap_or_else(|| match parts.as_slice() {
@@ -101,7 +101,7 @@ fn action_of_form(address: &str) -> String {
     })
 }
 
-/// Goes wherever the pages lead somebody.
+/// Follows all links that the pages show to a client.
 fn explore(client: &Client) -> Offered {
     let mut offered = Offered::default();
     let mut seen = BTreeSet::new();
@@ -109,7 +109,7 @@ fn explore(client: &Client) -> Offered {
     while let Some(address) = ahead.pop() {
         let (path, query) = address.split_once('?').unwrap_or((&address, ""));
         let is_no_page = matches!(path, "/console/style.css" | "/console/log-out") || path.starts_with("/console/csv/");
-        // Lists that are ordered or narrowed otherwise lead to the same things.
+        // A list leads to the same pages in another order or with another filter, so the values of parameters are ignored.
         let names: BTreeSet<&str> = query.split('&').filter_map(|pair| pair.split('=').next()).collect();
         if is_no_page || !seen.insert((path.to_owned(), names.into_iter().collect::<Vec<_>>().join("&"))) {
             continue;
@@ -126,7 +126,7 @@ fn explore(client: &Client) -> Offered {
     offered
 }
 
-/// One of everything that something can be done with.
+/// Creates one object of every kind that an action applies to.
 fn make_world(owner: &Client, software: &Client) {
     catalog::make(software);
     for (path, body) in [
@@ -144,7 +144,7 @@ fn make_world(owner: &Client, software: &Client) {
     software.post("/api/usage/event", &catalog::event(catalog::ACME, 1)).ok();
     let charge = json!({"charge_ref": "setup", "contract_ref": contract, "date": Day::today().to_string(), "name": "Setup", "unit_price": 5});
     software.post("/api/charges/", &charge).ok();
-    // One who leaves and owes, and one who has paid too much.
+    // One customer leaves and owes money, another one has overpaid.
     for customer in ["leaving", "rich"] {
         catalog::make_customer(software, customer);
         let contract = catalog::make_contract(software, &catalog::contract(customer));
@@ -170,7 +170,7 @@ fn make_world(owner: &Client, software: &Client) {
     assert_eq!(upload(owner, &[("file", Some("a.csv"), &file), ("do", None, "import")]).status, 303);
 }
 
-/// The newest entry of the audit log: another one when anything was changed.
+/// Returns the newest entry of the audit log. The entry differs after any change.
 fn newest(owner: &Client) -> String {
     owner.get("/api/audit/filter?pageSize=1").ok().to_string()
 }
@@ -183,7 +183,7 @@ fn each_role_is_offered_what_it_may_do_and_nothing_else_is_shown_or_done() {
     make_world(&owner, &software);
     let people = MORE.map(|(role, _)| {
         let person = Client::of_role(&database, &server, role, PASSWORD);
-        // A session beside it, which can be ended.
+        // A second session, which can be ended.
         Client::log_in_admin(&server, &format!("{role}@example.com"), PASSWORD);
         (role, person)
     });

@@ -1,5 +1,5 @@
-//! What requests about contracts may say: dates, versions, fields, dry runs, and how much they may set off at once. What
-//! an edit and a cancel do to documents is in the domain's `scenarios`.
+//! Requests about contracts: dates, versions, fields, dry runs, and limits on the effects of one request. The domain's
+//! `scenarios` test the effects of edits and cancels on documents.
 
 use std::time::{Duration, Instant};
 
@@ -33,14 +33,14 @@ fn year(pricing: &str) -> Value {
     product(pricing, "2026-01-01", "2026-12-31")
 }
 
-/// On 15 January with a fee of 100.00.
+/// Starts on 15 January with a fee of 100.00.
 fn begin(database: &Database) -> Scene {
     let scene = Scene::begin(database, "2026-01-15");
     scene.fee("p", "100.00");
     scene
 }
 
-/// The same with a contract of the year, January to March issued, on 10 April.
+/// Creates a contract over the year with a fee of 100.00 and issues January to March. Today is 10 April.
 fn in_april(database: &Database) -> (Scene, String) {
     let mut scene = Scene::begin(database, "2026-01-01");
     scene.fee("p", "100.00");
@@ -122,7 +122,7 @@ fn what_is_read_and_posted_back_changes_nothing(database: &Database) {
     for day in ["2026-05-01", "2026-06-01", "2026-07-01", "2026-08-01"] {
         scene.run_on(day);
     }
-    // 10 % off; the customer's 7 % on April to July; the rise in July.
+    // A discount of 10 %; the customer's tax of 7 % from April to July; the price increase in July.
     assert_eq!(
         scene.papers()[3..],
         ["UB-INV-4 2026-04-01 96.30", "UB-INV-5 2026-05-01 96.30", "UB-INV-6 2026-06-01 96.30", "UB-INV-7 2026-07-01 115.56"]
@@ -190,12 +190,12 @@ fn the_default_entity_moves_and_contracts_stay_with_theirs(database: &Database) 
     let entities = scene.client.get("/api/entities/filter").ok();
     let entities = entities.as_array().expect("a list");
     let defaults: Vec<&Value> = entities.iter().filter(|entity| entity["default"] == true).collect();
-    assert_eq!((defaults.len(), &defaults[0]["entity_ref"]), (1, &json!("other")), "one is");
+    assert_eq!((defaults.len(), &defaults[0]["entity_ref"]), (1, &json!("other")), "one entity is the default");
     scene.run_on("2026-02-01");
     assert_eq!(scene.papers(), ["OT-INV-1 2026-01-01 100.00", "UB-INV-1 2026-01-01 100.00"]);
 }
 
-/// A fee of 1,000.00 instead of 100.00, issued for January and February, on 10 March.
+/// Issues January and February with a fee of 1,000.00 instead of 100.00. Today is 10 March.
 fn a_wrong_fee(database: &Database) -> (Scene, String) {
     let mut scene = Scene::begin(database, "2026-01-01");
     scene.fee("p", "1000.00");
@@ -228,7 +228,7 @@ fn a_dry_run_of_an_edit_shows_its_documents_and_stores_nothing(database: &Databa
         [["CREDIT", "2026-01-01", "900.00", "UB-INV-1"], ["CREDIT", "2026-02-01", "900.00", "UB-INV-2"]],
         "{shown}"
     );
-    assert_eq!(books::amounts(&issued[0]), ["fee 900.00"], "whole documents");
+    assert_eq!(books::amounts(&issued[0]), ["fee 900.00"], "complete documents");
     assert_eq!(shown["voided"], json!([]));
     assert_eq!((scene.contract(&contract_ref), catalog::documents(&scene.client)), before);
 }
@@ -238,7 +238,7 @@ fn edits_of_a_contract_without_end_stay_cheap(database: &Database) {
     scene.fee("p", "100.00");
     let endless = product("p", "2026-01-01", "9999-12-31");
     let contract_ref = scene.sell(&[with(endless, json!({"payment_time": "DURING_USE"}))]);
-    // A month apart, so that each makes terms of its own.
+    // The edits are a month apart, so that each creates new terms.
     let mut took = Vec::new();
     for months in 0..40 {
         scene.run_on(&Day::new(2026, 1, 10).plus_months(months).to_string());
@@ -250,10 +250,10 @@ fn edits_of_a_contract_without_end_stay_cheap(database: &Database) {
 
     let sum = |range: std::ops::Range<usize>| took[range].iter().sum::<Duration>();
     let (first, last) = (sum(0..8), sum(32..40));
-    assert!(last < 3 * first + Duration::from_millis(500), "eight edits took {first:?}, and after thirty-two {last:?}");
+    assert!(last < 3 * first + Duration::from_millis(500), "the first eight edits took {first:?}, the last eight {last:?}");
 }
 
-/// A fee of 31.00 a month in advance; January's is issued.
+/// Creates a contract with a fee of 31.00 per month, billed in advance. January is issued.
 fn in_advance(database: &Database) -> (Scene, String) {
     let scene = Scene::begin(database, "2026-01-01");
     scene.pricing("p", &[catalog::fixed("fee", "31.00"), each("0.10")]);
@@ -284,7 +284,7 @@ fn a_contract_that_is_not_there_is_not_found(database: &Database) {
     refused(&try_step(&scene, "none", &json!({"quantity": 5})), 404, "contract_not_found");
 }
 
-/// Seats at 30.00 over the year from April in two steps.
+/// Creates a contract over a year from April with seats at 30.00, in two steps.
 fn seats(database: &Database) -> (Scene, String) {
     let scene = Scene::begin(database, "2026-04-01");
     let price = json!({"model": "PER_UNIT", "unit_price": "30.00"});
@@ -295,7 +295,6 @@ fn seats(database: &Database) -> (Scene, String) {
     (scene, contract_ref)
 }
 
-/// Adds a step.
 fn try_step(scene: &Scene, contract_ref: &str, fields: &Value) -> Answer {
     let step = catalog::with(json!({"product_pricing_ref": "p", "line_item_id": "seats"}), fields);
     scene.client.post(&format!("/api/contracts/quantities/{contract_ref}"), &step)

@@ -1,4 +1,4 @@
-//! Corners of the billing rules where wrong bills were found, as far as it takes a server to see them (issue 31).
+//! Corner cases of the billing rules that once produced wrong bills, as far as a test needs a server (issue 31).
 
 use acceptance::clock::Clock;
 use acceptance::scene::{each, product, refused};
@@ -22,7 +22,7 @@ fn with(product: Value, fields: Value) -> Value {
     catalog::with(product, &fields)
 }
 
-/// A monthly fee and calls at 1.00, due upon usage, on a day of 2027.
+/// Creates a contract with a monthly fee and calls at 1.00, due upon usage, on a day of 2027.
 fn upon_usage(database: &Database, day: &str, fields: Value) -> (Scene, String) {
     let mut scene = Scene::begin(database, "2027-01-01");
     scene.edit_entity(&scene.entity(), &json!({"grace_hours": 0})).ok();
@@ -56,7 +56,7 @@ fn the_current_period_lists_a_corrected_child_and_its_open_credit(database: &Dat
     assert_eq!(scene.preview("current", &contract_ref), expected);
 }
 
-/// Finding 1 (b) and (c), rules 7: the child is an element of its own, because its parent is February's.
+/// Finding 1 (b) and (c), rules 7: the child is listed on its own, because its parent is February's invoice.
 fn the_current_period_lists_children_whose_invoice_is_the_next_ones(database: &Database) {
     let (mut scene, contract_ref) = upon_usage(database, "2027-01-11", json!({"payment_time": "DURING_USE"}));
     scene.run_on("2027-01-23");
@@ -72,7 +72,7 @@ fn the_current_period_lists_children_whose_invoice_is_the_next_ones(database: &D
     assert_eq!(scene.preview("current", &contract_ref), expected);
     assert_eq!(scene.preview("next", &contract_ref), ["UB-INV-2 2027-02-01 10.00 DRAFT"]);
 
-    // In February the parent is shown, and with it the child and what is open of it.
+    // In February the list contains the parent, the child and the child's open credit.
     scene.run_on("2027-02-03");
     update(&scene, &event, 10);
     let shown = scene.preview("current", &contract_ref);
@@ -80,7 +80,7 @@ fn the_current_period_lists_children_whose_invoice_is_the_next_ones(database: &D
     assert_eq!(shown, expected);
 }
 
-/// Finding 1, rules 7: two children, of which one is corrected.
+/// Finding 1, rules 7: two children, one of them corrected.
 fn the_current_period_lists_each_child_once(database: &Database) {
     let (mut scene, contract_ref) = upon_usage(database, "2027-05-01", json!({}));
     scene.go_to("2027-05-10");
@@ -93,11 +93,11 @@ fn the_current_period_lists_each_child_once(database: &Database) {
     let expected = ["UB-DBT-1 2027-05-01 1.00 DRAFT", regular, children[0], children[1]];
     assert_eq!(scene.preview("current", &contract_ref), expected);
     let shown = books::preview(&scene.client, "current", &contract_ref);
-    let child = shown.iter().find(|shown| shown["document_number"] == "UB-INV-2").expect("the child");
+    let child = shown.iter().find(|shown| shown["document_number"] == "UB-INV-2").expect("the child document");
     assert_eq!(books::related(child), ["UB-DBT-1"]);
 }
 
-/// Everything that sums or lists a customer's documents answers.
+/// Checks that all sums and lists of a customer's documents succeed.
 fn assert_lists(scene: &Scene, due: &str) {
     scene.client.get("/api/documents/filter?pageSize=1000").ok();
     let balance = scene.client.get(&format!("/api/customers/balance/{}", catalog::ACME)).ok();
@@ -107,7 +107,7 @@ fn assert_lists(scene: &Scene, due: &str) {
     scene.client.get(&format!("/api/customers/statement/{}", catalog::ACME)).ok();
 }
 
-/// Finding 2, rules 6: each event is 422, and everything else of the organization goes on.
+/// Finding 2, rules 6: each event returns 422, and all other requests of the organization still work.
 fn events_above_the_limit_are_refused_and_break_no_list(database: &Database) {
     let mut scene = Scene::begin(database, "2027-01-01");
     scene.pricing("p", &[each("20.00")]);
@@ -122,7 +122,7 @@ fn events_above_the_limit_are_refused_and_break_no_list(database: &Database) {
     binary::verify(database.url()).unwrap_or_else(|found| panic!("{found}"));
 }
 
-/// Finding 2, rules 6: 12 documents of 10^15 minor units and 100 % tax are 2.4 × 10^14 in all.
+/// Finding 2, rules 6: 12 documents of 10^15 minor units and 100 % tax sum up to 2.4 × 10^14.
 fn documents_at_the_limit_are_listed_and_summed(database: &Database) {
     let mut scene = Scene::begin(database, "2027-01-01");
     scene.pricing("p", &[each("1.00")]);
@@ -139,7 +139,7 @@ fn documents_at_the_limit_are_listed_and_summed(database: &Database) {
     assert_lists(&scene, "240000000000000.00");
 }
 
-/// Finding 4, rules 2: nothing is opened, edited and cancelled it may be, and `verify` tells what waits.
+/// Finding 4, rules 2: no document is opened, but edits and cancels are accepted. `verify` reports the waiting periods.
 fn a_missing_exchange_rate_refuses_no_change_and_is_reported(database: &Database) {
     let mut scene = Scene::begin(database, "2027-01-01");
     scene.edit_entity(&scene.entity(), &json!({"tax_currency": "PLN"})).ok();
@@ -152,12 +152,12 @@ fn a_missing_exchange_rate_refuses_no_change_and_is_reported(database: &Database
     let failed = report["failed"].as_array().expect("a list");
     assert_eq!(failed.len(), 3, "January to March: {report}");
     assert!(failed.iter().all(|failed| failed.to_string().contains("exchange_rate_missing")), "{report}");
-    assert_eq!(scene.papers(), [""; 0], "nothing is opened");
+    assert_eq!(scene.papers(), [""; 0], "no document is opened");
 
     let clock = Clock::at("2027-04-02T12:00:00Z");
     let environment = clock.environment();
     let environment = environment.iter().map(|(name, value)| (*name, value.as_str()));
-    let found = binary::verify_in(database.url(), environment).expect_err("it is overdue");
+    let found = binary::verify_in(database.url(), environment).expect_err("an overdue document");
     assert!(found.contains("exchange_rate_missing") && found.contains("2027-01-01"), "{found}");
 
     let event = scene.calls("2027-04-02", 3);
@@ -170,7 +170,7 @@ fn a_missing_exchange_rate_refuses_no_change_and_is_reported(database: &Database
     assert_eq!(scene.sums_of(&contract_ref)[3], "30.00");
 }
 
-/// Finding 10, rules 1.3: `billing_anchor` is null before a product has begun and never moves after.
+/// Finding 10, rules 1.3: `billing_anchor` is null before a product begins and never changes afterwards.
 fn the_anchor_of_a_product_is_shown_and_stays(database: &Database) {
     let mut scene = Scene::begin(database, "2027-01-01");
     scene.pricing("p", &[catalog::fixed("fee", "100.00")]);
@@ -225,7 +225,7 @@ fn an_event_that_moves_by_a_second_stays_with_its_contract(database: &Database) 
     move_to(&scene, "2027-02-10T06:00:00Z");
     assert_eq!([scene.sums_of(&first)[3].clone(), scene.sums_of(&second)[3].clone()], ["10.00", "0.00"]);
 
-    // Where its product ends it is matched anew.
+    // If its product has ended, the event is matched again.
     let ends = json!({"effective_from": "2027-03-01", "products": [product("p", "2027-01-01", "2027-02-28")]});
     scene.edit(&first, &ends);
     scene.go_to("2027-03-20");
@@ -249,7 +249,7 @@ fn a_cancel_is_refused_for_usage_by_its_service_date(database: &Database) {
     let last_day = json!({"last_day": "2027-03-09"});
     refused(&scene.try_cancel(&contract_ref, &last_day), 409, "usage_already_reported");
 
-    // What only counting again tells is counted again.
+    // Events are counted again if only a recount can decide the request.
     let third = report(&scene, "2027-03-11T09:00:00Z");
     delete(&scene, &third);
     refused(&scene.try_cancel(&contract_ref, &last_day), 409, "usage_already_reported");

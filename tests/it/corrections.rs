@@ -1,5 +1,5 @@
-//! Corrections of usage whose invoice is issued, as requests and reads tell them: numbers, histories, repeats, refusals. What they
-//! come to is in the domain's `scenarios::corrections`.
+//! Corrections of usage on issued invoices, in requests and responses: numbers, histories, repeats and rejections. The domain's
+//! `scenarios::corrections` test their amounts.
 
 use acceptance::when::Day;
 use acceptance::{Client, Database, Server, books, catalog, on_sqlite};
@@ -12,7 +12,7 @@ on_sqlite!(
     an_update_that_is_refused_changes_nothing,
 );
 
-/// A server with the API plan sold to acme for a period that ended ten days ago.
+/// Starts a server with the API plan sold to acme for a period that ended ten days ago.
 fn stage(database: &Database) -> (Server, Client) {
     let (server, client, _) = catalog::stage_with(database, &catalog::past_contract("acme"));
     (server, client)
@@ -22,7 +22,7 @@ fn past_event(quantity: u32) -> Value {
     catalog::event_on("acme", Day::today().plus_days(-20), quantity)
 }
 
-/// Reports one event, and has its invoice of 49.00 and the usage issued.
+/// Reports one event and issues its invoice of 49.00 plus the usage.
 fn issued(client: &Client, quantity: u32) -> (Value, Value) {
     let event = books::report(client, &past_event(quantity));
     books::run(client);
@@ -61,9 +61,9 @@ fn an_event_that_moves_to_another_period_is_settled_in_both(database: &Database)
         (books::amounts(&credit), books::amounts(&debit)),
         (vec!["calls 10.00".to_owned()], vec!["calls 10.00".to_owned()])
     );
-    assert_eq!(moved["related_document_numbers"], "UB-DBT-1", "the documents of its present period");
+    assert_eq!(moved["related_document_numbers"], "UB-DBT-1", "the documents of the new period");
 
-    // On into the current period, which is open: the debit gives back what it took.
+    // The event moves on into the current, open period: the debit returns what it charged.
     let moved = books::update(&client, &event["event_ref"], json!({"timestamp": start.plus_months(2).noon()})).ok();
     assert_eq!(books::amounts(&books::numbered(&client, "UB-DBT-1")), ["calls 0.00"]);
     let draft = books::document(&client, &moved["related_document_ref"]);
@@ -74,7 +74,7 @@ fn an_event_that_moves_to_another_period_is_settled_in_both(database: &Database)
         .collect();
     let [first, third] = [&first, &draft].map(|invoice| invoice["document_number"].as_str().expect("a number"));
     assert_eq!(documents, [format!("1 CREATED {first}"), "2 UPDATED UB-DBT-1".to_owned(), format!("3 UPDATED {third}")]);
-    assert_eq!(books::frozen(&second), books::frozen(&invoice(start.plus_months(1))), "to the byte");
+    assert_eq!(books::frozen(&second), books::frozen(&invoice(start.plus_months(1))), "unchanged to the byte");
 }
 
 fn a_deleted_event_stops_counting_and_its_history_stays(database: &Database) {
@@ -121,12 +121,12 @@ fn a_repeated_update_or_delete_corrects_once(database: &Database) {
 
     assert_eq!((once["revision"].to_string().as_str(), &twice), ("2", &once));
     assert_eq!(catalog::documents(&client), books_once);
-    // Only data for the report: a revision, but no money.
+    // A change of report data alone creates a revision but changes no amount.
     let renamed = books::update(&client, &event_ref, json!({"additional_report_data": {"zone": 7}})).ok();
     assert_eq!(
         (renamed["revision"].to_string().as_str(), &renamed["additional_report_data"]),
         ("3", &json!({"zone": 7})),
-        "replaced whole"
+        "replaced as a whole"
     );
     assert_eq!(catalog::documents(&client), books_once);
     let cleared = books::update(&client, &event_ref, json!({"additional_report_data": null})).ok();

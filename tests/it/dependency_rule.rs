@@ -1,5 +1,5 @@
 //! Holds the dependency rule of docs/architecture.md: which crate may use which, and what it must never reach.
-//! A dependency that isn't listed here fails: to add one, decide first in which room it belongs.
+//! A dependency that isn't listed here fails: to add one, decide first which crate it belongs to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,68 +8,72 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The lists are names with spaces between.
-struct Room {
+struct CrateRule {
     name: &'static str,
     /// Direct dependencies, build dependencies included; what only its tests use is free.
     may_use: &'static str,
     /// What it must not reach, over any number of steps. Cargo shows features as the whole workspace turns them
-    /// on, so optional parts that another room asks for, such as chrono's serde, can't stand here.
+    /// on, so optional parts that another crate enables, such as chrono's serde, can't stand here.
     never: &'static str,
 }
 
-const ROOMS: [Room; 17] = [
-    Room {
+const CRATES: [CrateRule; 17] = [
+    CrateRule {
         name: "billing-domain",
         may_use: "chrono chrono-tz iso_currency mockall rust_decimal thiserror uuid",
         never: "actix-web diesel libsqlite3-sys tokio tracing",
     },
-    Room { name: "billing-application", may_use: "billing-domain thiserror tracing", never: "actix-web diesel tokio" },
-    Room {
+    CrateRule { name: "billing-application", may_use: "billing-domain thiserror tracing", never: "actix-web diesel tokio" },
+    CrateRule {
         name: "billing-storage",
         may_use: "billing-domain chrono diesel diesel_migrations libsqlite3-sys quick_cache r2d2 rust_decimal rustix serde \
                   serde_json sha2 thiserror tracing uuid",
         never: "actix-web billing-application billing-http tokio",
     },
-    Room {
+    CrateRule {
         name: "billing-auth",
         may_use: "aws-lc-rs base64 bcrypt billing-domain getrandom jsonwebtoken rustix serde sha2 subtle uuid",
         never: "actix-web billing-application diesel tokio",
     },
-    Room {
+    CrateRule {
         name: "billing-formats",
         may_use: "billing-domain chrono chrono-tz rhai rust_decimal serde_json",
         never: "actix-web billing-application diesel tokio",
     },
-    Room {
+    CrateRule {
         name: "billing-report",
         may_use: "billing-domain csv rust_xlsxwriter serde_json tempfile",
         never: "actix-web billing-application diesel tokio",
     },
-    Room {
+    CrateRule {
         name: "billing-pdf",
         may_use: "billing-domain chrono comemo fixed_decimal icu_calendar icu_datetime icu_decimal icu_locale_core rust_decimal \
                   serde serde_json sha2 typst typst-layout typst-pdf",
         never: "actix-web billing-application diesel tokio",
     },
-    Room { name: "billing-json", may_use: "billing-domain serde serde_json sha2 thiserror", never: "actix-web diesel tokio" },
-    Room {
+    CrateRule {
+        name: "billing-json",
+        may_use: "billing-domain serde serde_json sha2 thiserror",
+        never: "actix-web diesel tokio",
+    },
+    CrateRule {
         name: "billing-import",
         may_use: "billing-domain billing-json csv serde_json sha2 thiserror",
         never: "actix-web billing-application diesel tokio",
     },
-    Room {
+    CrateRule {
         name: "billing-console",
         may_use: "maud qrcode serde_json",
         never: "actix-web billing-application billing-domain diesel tokio",
     },
-    Room {
+    CrateRule {
         name: "billing-http",
         may_use: "actix-session actix-web anyhow base64 billing-application billing-console billing-domain billing-import billing-json \
                   billing-report futures-util governor ipnet maud opentelemetry opentelemetry_sdk prometheus-client rust_decimal serde serde_json \
                   strsim tempfile thiserror tokio tracing tracing-opentelemetry url utoipa validator",
         never: "bcrypt billing-auth billing-formats billing-storage diesel jsonwebtoken libsqlite3-sys",
     },
-    Room {
+    CrateRule {
         name: "billing-server",
         may_use: "actix-web async-trait billing-application billing-auth billing-domain billing-formats billing-http billing-import \
                   billing-pdf billing-report billing-storage chrono clap indicatif opentelemetry opentelemetry-http opentelemetry-otlp \
@@ -77,32 +81,32 @@ const ROOMS: [Room; 17] = [
                   validator",
         never: "acceptance billing-testkit",
     },
-    Room {
+    CrateRule {
         name: "billing-testkit",
         may_use: "billing-domain chrono chrono-tz proptest rust_decimal sha2 uuid",
         never: "actix-web billing-application billing-http billing-storage diesel tokio",
     },
     // The store of tests is a real one.
-    Room {
+    CrateRule {
         name: "billing-teststore",
         may_use: "billing-domain billing-storage diesel tempfile",
         never: "actix-web billing-application billing-http billing-testkit tokio",
     },
     // Tries the readers of what strangers send, and a whole server on the store of tests.
-    Room {
+    CrateRule {
         name: "billing-fuzz",
         may_use: "actix-web bigdecimal billing-application billing-auth billing-domain billing-formats billing-http billing-import billing-json \
                   billing-testkit billing-teststore libfuzzer-sys serde_json",
         never: "billing-server",
     },
     // Measures the binary from outside, with the harness of the tests.
-    Room {
+    CrateRule {
         name: "billing-bench",
         may_use: "acceptance futures-util hdrhistogram http-body-util hyper hyper-util serde_json tempfile thiserror tokio",
         never: "billing-application billing-http billing-server billing-storage",
     },
     // The binary is tried from outside, so its crates aren't linked.
-    Room {
+    CrateRule {
         name: "acceptance",
         may_use: "diesel serde_json tempfile ureq",
         never: "billing-application billing-http billing-server billing-storage",
@@ -110,20 +114,20 @@ const ROOMS: [Room; 17] = [
 ];
 
 #[test]
-fn every_crate_of_the_workspace_has_a_room() {
+fn every_crate_of_the_workspace_has_a_rule() {
     let graph = Graph::of_workspace();
-    let rooms: BTreeSet<_> = ROOMS.iter().map(|room| room.name.to_owned()).collect();
-    assert_eq!(graph.members, rooms);
+    let listed: BTreeSet<_> = CRATES.iter().map(|rule| rule.name.to_owned()).collect();
+    assert_eq!(graph.members, listed);
 }
 
 #[test]
-fn a_crate_uses_what_its_room_may_use() {
+fn a_crate_uses_only_the_crates_of_its_rule() {
     let graph = Graph::of_workspace();
     let mut broken = Vec::new();
-    for room in &ROOMS {
-        let may_use: BTreeSet<_> = room.may_use.split_whitespace().collect();
-        let foreign = graph.uses(room.name).iter().filter(|used| !may_use.contains(used.as_str()));
-        broken.extend(foreign.map(|used| format!("{} uses {used}", room.name)));
+    for rule in &CRATES {
+        let may_use: BTreeSet<_> = rule.may_use.split_whitespace().collect();
+        let foreign = graph.uses(rule.name).iter().filter(|used| !may_use.contains(used.as_str()));
+        broken.extend(foreign.map(|used| format!("{} uses {used}", rule.name)));
     }
     assert!(broken.is_empty(), "not in the table of docs/architecture.md: {broken:#?}");
 }
@@ -131,9 +135,9 @@ fn a_crate_uses_what_its_room_may_use() {
 #[test]
 fn a_room_allows_nothing_that_its_crate_does_not_use() {
     let graph = Graph::of_workspace();
-    let unused = ROOMS.iter().flat_map(|room| {
-        let uses = graph.uses(room.name);
-        room.may_use.split_whitespace().filter(|name| !uses.contains(*name)).map(|name| format!("{} uses no {name}", room.name))
+    let unused = CRATES.iter().flat_map(|rule| {
+        let uses = graph.uses(rule.name);
+        rule.may_use.split_whitespace().filter(|name| !uses.contains(*name)).map(|name| format!("{} uses no {name}", rule.name))
     });
     let unused: Vec<_> = unused.collect();
     assert!(unused.is_empty(), "take these off the table: {unused:#?}");
@@ -163,10 +167,10 @@ fn the_workspace_names_no_version_of_what_nobody_uses() {
 fn a_crate_never_reaches_what_its_room_keeps_out() {
     let graph = Graph::of_workspace();
     let mut broken = Vec::new();
-    for room in &ROOMS {
-        let reached = graph.reach(room.name);
-        let kept_out = room.never.split_whitespace().filter(|never| reached.contains(*never));
-        broken.extend(kept_out.map(|never| format!("{} reaches {never}", room.name)));
+    for rule in &CRATES {
+        let reached = graph.reach(rule.name);
+        let kept_out = rule.never.split_whitespace().filter(|never| reached.contains(*never));
+        broken.extend(kept_out.map(|never| format!("{} reaches {never}", rule.name)));
     }
     assert!(broken.is_empty(), "against the table of docs/architecture.md: {broken:#?}");
 }

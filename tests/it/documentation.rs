@@ -1,4 +1,4 @@
-//! The documentation, read by somebody who makes every call of it. What isn't run says why on the page.
+//! Runs every call in the documentation as a reader does. Each block that isn't run states the reason on the page.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,18 +8,18 @@ use acceptance::binary;
 use acceptance::documentation::{Kind, Page, Start, root, try_page};
 use serde_json::Value;
 
-/// Pages that are read here, beside the guides.
+/// Pages that run here, in addition to the guides.
 const RUN: [&str; 3] = ["README.md", "docs/api.md", "docs/operations.md"];
-/// Pages whose blocks another test holds.
+/// Pages whose blocks another test runs, with the file of that test.
 const TRIED_ELSEWHERE: [(&str, &str); 2] = [
     ("docs/billing-rules.md", "crates/billing-application/tests/use_cases/documented_examples.rs"),
     ("docs/formats.md", "crates/billing-http/tests/interface/documented_formats.rs"),
 ];
-/// Sections whose blocks another test holds: page, heading, test.
+/// Sections whose blocks another test runs: page, heading and file of the test.
 const SECTIONS_TRIED_ELSEWHERE: [(&str, &str, &str); 1] = [("docs/api.md", "Clients", "tests/all/clients.rs")];
 /// The pages whose programs are documentation tests, and the file that includes them as such.
 const DOC_TESTS: ([&str; 2], &str) = (["README.md", "docs/library.md"], "crates/billing-domain/src/lib.rs");
-/// How many blocks aren't run, of each page that has any.
+/// The number of blocks that aren't run, for each page that has any.
 const NOT_RUN: [(&str, usize); 7] = [
     ("CONTRIBUTING.md", 2),
     ("README.md", 2),
@@ -30,7 +30,7 @@ const NOT_RUN: [(&str, usize); 7] = [
     ("docs/reliability.md", 1),
 ];
 
-/// Codes of the API guide that no operation is described with: there is none that answers them, or they are of a line or an event.
+/// Codes of the API guide that no operation describes: no operation returns them, or they belong to a line or an event.
 const CODES_OF_NO_OPERATION: [&str; 4] = ["bad_request", "line_changed", "method_not_allowed", "route_not_found"];
 
 fn try_all(pages: &[Page], start: Start) {
@@ -38,23 +38,23 @@ fn try_all(pages: &[Page], start: Start) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// The Markdown pages in a directory, without those below it.
+/// Returns the Markdown pages in a directory, without its subdirectories.
 fn paths_in(directory: &str) -> Vec<String> {
     let entries = fs::read_dir(root().join(directory)).unwrap_or_else(|error| panic!("{directory}: {error}"));
     let mut names: Vec<String> =
-        entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name of characters")).collect();
+        entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a UTF-8 name")).collect();
     names.retain(|name| Path::new(name).extension().is_some_and(|extension| extension == "md"));
     names.sort();
     names.into_iter().map(|name| if directory == "." { name } else { format!("{directory}/{name}") }).collect()
 }
 
-/// The same, read, without those that are tried elsewhere.
+/// Reads the pages in a directory, except pages that another test runs.
 fn pages_in(directory: &str) -> Vec<Page> {
     let tried_here = |path: &String| TRIED_ELSEWHERE.iter().all(|(elsewhere, _)| elsewhere != path);
     paths_in(directory).into_iter().filter(tried_here).map(|path| page(&path)).collect()
 }
 
-/// A page without the sections that are tried elsewhere.
+/// Reads a page without the sections that another test runs.
 fn page(path: &str) -> Page {
     let mut page = Page::read(path);
     page.blocks.retain(|block| !SECTIONS_TRIED_ELSEWHERE.iter().any(|(of, section, _)| *of == path && *section == block.section));
@@ -104,7 +104,7 @@ fn every_block_is_run_or_says_why_not() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let not_run: Vec<(&str, usize)> = not_run.iter().map(|(path, count)| (path.as_str(), *count)).collect();
-    assert_eq!(not_run, NOT_RUN, "how many blocks aren't run");
+    assert_eq!(not_run, NOT_RUN, "the numbers of blocks that aren't run");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn what_is_tried_elsewhere_is() {
     }
 }
 
-/// The cells of the tables in a section of a page.
+/// Returns the cells of the tables in a section of a page.
 fn rows(path: &str, section: &str) -> Vec<Vec<String>> {
     let text = fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
     let heading = format!("## {section}");
@@ -128,7 +128,7 @@ fn rows(path: &str, section: &str) -> Vec<Vec<String>> {
     rows.map(|row| row.split(" | ").map(|cell| cell.replace('`', "")).collect()).collect()
 }
 
-/// The codes that the description enumerates, wherever it does.
+/// Collects every error code that the description enumerates.
 fn described_codes(value: &Value, found: &mut BTreeSet<String>) {
     let codes = value["properties"]["code"]["enum"].as_array().into_iter().flatten();
     found.extend(codes.filter_map(Value::as_str).map(str::to_owned));
@@ -173,23 +173,24 @@ fn the_operations_page_has_every_setting_with_its_variable_and_default() {
     assert_eq!(flags(&shown), settings.iter().map(|(flag, ..)| flag.clone()).collect::<Vec<_>>());
     for (row, (flag, variable, default)) in shown.iter().zip(&settings) {
         assert_eq!(&row[1], variable, "{flag}");
-        assert!(default.as_ref().is_none_or(|default| row[2] == *default), "{flag}: {default:?}, not {}", row[2]);
+        assert!(default.as_ref().is_none_or(|default| row[2] == *default), "{flag}: the default is {default:?}, not {}", row[2]);
     }
 }
 
 #[test]
 fn the_architecture_page_lists_every_port_of_a_transaction() {
     let ports = fs::read_to_string(root().join("crates/billing-domain/src/ports/store.rs")).expect("a file");
-    let (_, ports) = ports.split_once("pub trait Tx:").expect("the transaction");
-    let (ports, _) = ports.split_once('{').expect("its methods");
+    let (_, ports) = ports.split_once("pub trait Tx:").expect("the trait `Tx`");
+    let (ports, _) = ports.split_once('{').expect("the body of the trait");
     let ports: BTreeSet<&str> = ports.split('+').map(str::trim).filter(|port| *port != "Send").collect();
     let page = fs::read_to_string(root().join("docs/architecture.md")).expect("a file");
     let (_, listed) = page.split_once("all the small ports at once:").expect("the list");
-    let (listed, _) = listed.split_once(" for parts ").expect("its end");
+    let (listed, _) = listed.split_once(" for parts ").expect("the end of the list");
     assert_eq!(listed.split('`').skip(1).step_by(2).collect::<BTreeSet<_>>(), ports);
 }
 
-/// Where a page's links in the repository lead: the file, and the heading as its anchor, empty for the whole page.
+/// Returns the targets of a page's links into the repository: the file, and the heading as its anchor. The anchor is empty for a
+/// whole page.
 fn links(path: &str, text: &str) -> Vec<(PathBuf, String)> {
     let page = root().join(path);
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next()).filter(|target| !target.contains("://"));
@@ -201,7 +202,7 @@ fn links(path: &str, text: &str) -> Vec<(PathBuf, String)> {
     targets.map(place).collect()
 }
 
-/// The anchors of a page's headings, as they are made for readers.
+/// Returns the anchors that renderers generate for a page's headings.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
     let anchor = |heading: &str| {
@@ -226,5 +227,5 @@ fn every_link_leads_somewhere() {
             }
         }
     }
-    assert!(wrong.is_empty() && followed > 100, "{followed} links, of which lead nowhere: {wrong:#?}");
+    assert!(wrong.is_empty() && followed > 100, "{followed} links, broken: {wrong:#?}");
 }

@@ -1,4 +1,4 @@
-//! Documents once they are issued: payments, credits, voids, and that what they say never changes again.
+//! Issued documents: payments, credits, voids, and content that never changes.
 
 use acceptance::when::Day;
 use acceptance::{Answer, Client, Database, Server, binary, books, catalog, on_both_databases};
@@ -16,7 +16,7 @@ on_both_databases!(
     what_a_verification_found_is_told_where_it_was_recorded,
 );
 
-/// A server with the API plan sold to acme for a period that ended ten days ago, and its invoice over 129.71 issued.
+/// Starts a server with the API plan sold to acme for a period that ended ten days ago, and issues its invoice of 129.71.
 fn stage(database: &Database) -> (Server, Client, Value) {
     let server = Server::start(database);
     let client = Client::new_key(&server);
@@ -71,14 +71,14 @@ fn payments_settle_an_invoice_and_never_more_than_is_due(database: &Database) {
     assert_eq!(books::fields(&paid, SETTLED), ["PAID", "129.71", "0.00", "0.00", &today()]);
     refused(&pay(json!({"amount": "0.01"})), 422, "validation_failed");
     refused(&books::void(&client, &invoice["document_ref"]), 409, "document_paid");
-    assert_eq!(books::frozen(&paid), books::frozen(&invoice), "to the byte");
+    assert_eq!(books::frozen(&paid), books::frozen(&invoice), "unchanged to the byte");
 
-    // Paid or not makes no difference to a correction.
+    // Corrections don't depend on whether the invoice is paid.
     let draft = books::report(&client, &past_event(100))["related_document_ref"].clone();
     refused(&books::pay(&client, &draft, &json!({"amount": 1})), 409, "not_owed");
     books::issue(&client, &draft).ok();
     let debit = books::pay(&client, &draft, &json!({"amount": "1.19"})).ok();
-    assert_eq!(books::fields(&debit, ["state", "paid_date"]), ["PAID", &Day::today().to_string()], "today, where it isn't said");
+    assert_eq!(books::fields(&debit, ["state", "paid_date"]), ["PAID", &Day::today().to_string()], "today by default");
 }
 
 fn a_credit_lowers_what_is_due_to_the_last_cent(database: &Database) {
@@ -87,14 +87,14 @@ fn a_credit_lowers_what_is_due_to_the_last_cent(database: &Database) {
     assert_eq!(books::totals(&books::numbered(&client, "UB-DBT-1"))[3], "1.19");
     books::issue(&client, &books::numbered(&client, "UB-DBT-1")["document_ref"]).ok();
 
-    // The debit that the event stands on is issued, so taking it back is a credit of the invoice.
+    // The debit with the event is issued, so deleting the event creates a credit for the invoice.
     assert_eq!(books::delete(&client, &late).status, 204);
     let credit = books::numbered(&client, "UB-CRD-1");
     assert_eq!(books::fields(&credit, ["state", "total", "parent_document_number"]), ["DRAFT", "1.19", "UB-INV-1"]);
     books::pay(&client, &invoice["document_ref"], &json!({"amount": "128.52"})).ok();
     books::issue(&client, &credit["document_ref"]).ok();
 
-    // What it takes back it settles: the debit, not the invoice.
+    // The credit settles the debit that it reverses, not the invoice.
     let debit = books::numbered(&client, "UB-DBT-1");
     assert_eq!(books::fields(&debit, SETTLED), ["PAID", "0.00", "1.19", "0.00", &Day::today().to_string()]);
     let invoice = books::document(&client, &invoice["document_ref"]);
@@ -117,7 +117,7 @@ fn a_void_invoice_is_replaced_and_everything_billed_again(database: &Database) {
     assert_eq!(replacement["replaces_document_ref"], invoice["document_ref"]);
     assert_eq!(books::lines(&replacement), books::lines(&invoice));
 
-    // Again, this time replaced by the next event.
+    // The invoice is voided again. This time the next event creates the replacement.
     books::void(&client, &replacement["document_ref"]).ok();
     let event = books::report(&client, &past_event(500));
     assert_eq!(event["related_document_numbers"], "UB-INV-3");
@@ -125,7 +125,7 @@ fn a_void_invoice_is_replaced_and_everything_billed_again(database: &Database) {
     assert_eq!((&draft["replaces_document_ref"], &draft["state"]), (&replacement["document_ref"], &json!("DRAFT")));
     assert_eq!(books::amounts(&draft), ["platform-fee 49.00", "calls 65.00"]);
     assert_eq!(books::run(&client).len(), 1);
-    assert_eq!(books::frozen(&books::numbered(&client, "UB-INV-1")), books::frozen(&invoice), "void, but to the byte");
+    assert_eq!(books::frozen(&books::numbered(&client, "UB-INV-1")), books::frozen(&invoice), "void, but otherwise unchanged");
 }
 
 fn what_something_stands_on_is_not_voided(database: &Database) {
@@ -153,7 +153,7 @@ fn only_a_draft_is_issued_and_only_once(database: &Database) {
     assert_eq!(books::shown(&issued), ["UB-INV-2", "INVOICE", "REGULAR", "ISSUED", "70.21"]);
     assert_eq!(issued["issue_date"], Day::today().to_string());
     refused(&books::issue(&client, &draft), 409, "not_a_draft");
-    // Usage goes on, on a debit of what was issued before its day.
+    // Usage continues on a debit for the document that was issued before that day.
     let late = books::report(&client, &catalog::event("acme", 100));
     assert_eq!(late["related_document_numbers"], "UB-DBT-1");
 }
@@ -198,12 +198,12 @@ fn an_issued_invoice_stays_what_it_is_whatever_follows(database: &Database) {
         server.kill_9();
         Server::start(database)
     };
-    assert_eq!(text(&client.at(&server)), frozen, "a restart");
+    assert_eq!(text(&client.at(&server)), frozen, "unchanged after a restart");
 }
 
-/// Tries a change that the database itself refuses, makes it with the guards taken away, and answers what `verify` says.
+/// Checks that the database rejects a change, makes the change without the triggers, and returns the output of `verify`.
 fn tampered(database: &Database, table: &str, guards: &[&str], change: &str) -> String {
-    assert!(database.try_execute(change).is_err(), "a trigger refuses: {change}");
+    assert!(database.try_execute(change).is_err(), "a trigger rejects: {change}");
     let on = if database.is_sqlite() { String::new() } else { format!(" ON {table}") };
     let dropped: Vec<String> = guards.iter().map(|guard| format!("DROP TRIGGER {guard}{on};")).collect();
     database.execute(&format!("{} {change}", dropped.join(" ")));
@@ -239,7 +239,7 @@ fn what_a_verification_found_is_told_where_it_was_recorded(database: &Database) 
     let told = |client: &Client| client.get("/api/verification").ok();
     let environment = [("USAGE_BILLING_DATABASE_URL", database.url())];
     assert_eq!(binary::run(&["verify"], &environment).code, Some(0));
-    assert_eq!(told(&client)["ended_at"], Value::Null, "it only reads");
+    assert_eq!(told(&client)["ended_at"], Value::Null, "verification only reads");
     assert_eq!(binary::run(&["verify", "--record"], &environment).code, Some(0));
     let clean = told(&client);
     assert_eq!(books::fields(&clean, ["contracts", "documents", "events", "wrong"]), ["1", "1", "1", "0"], "{clean}");

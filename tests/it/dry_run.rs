@@ -1,4 +1,4 @@
-//! Dry runs: what is shown before a change is what the change then does, and showing it stores nothing.
+//! Dry runs: the change has exactly the effects that its dry run shows, and the dry run stores nothing.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ on_both_databases!(
     a_dry_run_takes_the_scope_of_what_it_shows,
 );
 
-/// What is compared of a document: what it comes to, and what is owed by it.
+/// The compared fields of a document: its state, its kind and its amounts.
 const SAID: [&str; 6] = ["state", "kind", "total", "amount_due", "paid_amount", "credits_amount"];
 
 type DocumentFigures = BTreeMap<String, [String; 6]>;
@@ -27,14 +27,14 @@ fn shown(effects: &Value, parts: &[&str]) -> DocumentFigures {
     told(parts.iter().flat_map(|part| effects[*part].as_array().expect("a list")))
 }
 
-/// Shows a change, makes it, and compares.
+/// Sends a dry run of a change, makes the change and compares the effects.
 #[track_caller]
 fn change(scene: &Scene, method: &str, path: &str, body: &Value) -> Value {
     let client = &scene.client;
     let before = told(&catalog::documents(client));
     let asked = if body.is_null() { json!({"path": path}) } else { json!({"path": path, "body": body}) };
     let effects = client.post("/api/dry_run", &asked).ok();
-    assert_eq!(told(&catalog::documents(client)), before, "{path}: it is only shown");
+    assert_eq!(told(&catalog::documents(client)), before, "{path}: a dry run changes nothing");
     let answer = match method {
         "DELETE" => client.delete(path),
         _ if body.is_null() => client.post_nothing(path),
@@ -65,7 +65,7 @@ fn what_is_shown_is_what_is_done(database: &Database) {
     scene.run_on("2026-02-03");
     let at = |operation: &str, number: &str| format!("/api/documents/{operation}/{}", reference(&scene.client, number));
     let event = |at: &str, quantity: u32| json!({"timestamp": at, "customer_ref": catalog::ACME, "usage_product_ref": catalog::API_CALLS, "quantity": quantity});
-    // On a draft that isn't opened yet, on one that is, and late.
+    // Events on a draft that doesn't exist yet, on an open draft, and for an issued period.
     change(&scene, "POST", "/api/usage/event", &event("2026-02-01T12:00:00Z", 5));
     let in_february = change(&scene, "POST", "/api/usage/event", &event("2026-02-02T12:00:00Z", 7))["event_ref"].clone();
     change(&scene, "POST", "/api/usage/event", &event("2026-01-20T12:00:00Z", 100));
@@ -159,7 +159,7 @@ fn a_dry_run_takes_the_scope_of_what_it_shows(database: &Database) {
     assert_eq!(
         (answer.status, &answer.body["code"]),
         (403, &json!("insufficient_scope")),
-        "it answers documents: {}",
+        "a dry run returns documents: {}",
         answer.text
     );
 }

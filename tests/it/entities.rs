@@ -1,4 +1,4 @@
-//! Supplier entities over HTTP: the default one, and number prefixes that stay once a number begins with them.
+//! Supplier entities over HTTP: the default entity, and number prefixes that can't change once a number begins with them.
 
 use acceptance::{Client, Database, Server, catalog, on_sqlite};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ fn a_prefix_stays_once_a_number_begins_with_it(database: &Database) {
 
     assert_eq!((refused.status, refused.body["code"].as_str()), (409, Some("numbers_given")));
     let kept = client.get(&format!("/api/entities/{first}")).ok();
-    assert_eq!((&kept["number_prefix"], &kept["grace_hours"]), (&json!("FREE"), &json!(2)), "nothing of it was stored");
+    assert_eq!((&kept["number_prefix"], &kept["grace_hours"]), (&json!("FREE"), &json!(2)), "the rejected edit stored nothing");
     let taken = client.post("/api/entities/edit/second", &json!({"number_prefix": "FREE"}));
     assert_eq!((taken.status, taken.body["code"].as_str()), (409, Some("already_exists")));
     let moved = edit(json!({"timezone": "Asia/Tokyo", "number_prefix": "FREE"})).ok();
@@ -43,7 +43,7 @@ fn one_entity_is_the_default_and_shown_as_such(database: &Database) {
     assert_eq!(moved["default"], true);
     let first = client.get(&format!("/api/entities/{}", reference(&first))).ok();
     assert_eq!(first["default"], false);
-    assert_eq!(client.post(&format!("/api/entities/edit/{}", reference(&first)), &first).ok(), first, "posted back");
+    assert_eq!(client.post(&format!("/api/entities/edit/{}", reference(&first)), &first).ok(), first, "posted back unchanged");
 
     for none in [json!(false), Value::Null] {
         let refused = client.post("/api/entities/edit/second", &json!({"default": none}));
@@ -54,5 +54,5 @@ fn one_entity_is_the_default_and_shown_as_such(database: &Database) {
     catalog::make(&client);
     let contract_ref = catalog::make_contract(&client, &catalog::contract("acme"));
     let invoice = catalog::current_invoice(&client, &contract_ref);
-    assert_eq!(invoice["entity"]["entity_ref"], "second", "the default bills");
+    assert_eq!(invoice["entity"]["entity_ref"], "second", "the default entity bills");
 }

@@ -1,4 +1,4 @@
-//! The examples of the OpenAPI document are what the server answers. `EXAMPLES=write` writes them as it answers now; they
+//! The examples of the OpenAPI document are real responses of the server. `EXAMPLES=write` writes the current responses, which
 //! are built into the binary.
 
 use std::collections::{BTreeSet, HashMap};
@@ -8,9 +8,9 @@ use acceptance::{Clock, Database, Server, tour};
 use serde_json::{Map, Value, json};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/billing-http/src/openapi/examples.json");
-/// When the server's clock stands where the tour begins.
+/// The server's time of day at the beginning of the tour.
 const BEGIN: &str = "T12:00:00Z";
-/// A description would have itself as example, metrics are others each time, and a PDF file is no text.
+/// A description would contain itself as an example, metrics differ each time, and a PDF file is not text.
 const WITHOUT: [&str; 3] = ["openapi", "metrics", "get_document_pdf"];
 
 #[test]
@@ -31,7 +31,7 @@ fn every_operation_has_an_example_that_is_answered_as_it_says() {
             }
         }
         let first = examples.insert(exchange.operation.to_owned(), Value::Object(example));
-        assert!(first.is_none(), "{} is shown twice", exchange.operation);
+        assert!(first.is_none(), "{} has two examples", exchange.operation);
     }
 
     let described = taken.client.get("/openapi.json").ok();
@@ -47,10 +47,10 @@ fn every_operation_has_an_example_that_is_answered_as_it_says() {
     }
     let kept = fs::read_to_string(FILE).expect("the examples");
     let differs = kept.lines().zip(now.lines()).enumerate().find(|(_, (kept, now))| kept != now);
-    assert!(kept == now, "{FILE} differs, first in {differs:?}; EXAMPLES=write writes it anew");
+    assert!(kept == now, "{FILE} differs, first in {differs:?}: set EXAMPLES=write to update it");
 }
 
-/// What differs from run to run, as something that doesn't.
+/// Stable replacements for values that differ between runs.
 #[derive(Default)]
 struct Placeholders {
     references: HashMap<String, String>,
@@ -78,7 +78,7 @@ impl Placeholders {
                 let (before, after) = text.split_once("secret=").expect("a secret");
                 return format!("{before}secret={SECRET}{}", after.get(SECRET.len()..).unwrap_or_default());
             }
-            // What ends hours or days after it began.
+            // Times that are hours or days after the beginning.
             "one_time_until" | "expires_at" | "rotated_expires_at" => return format!("{}:00:00Z", &text[..13]),
             _ if text.starts_with("eyJ") => return "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ0aGUga2V5In0.c2lnbmF0dXJl".to_owned(),
             _ if text.starts_with(&format!("{}{}", tour::DAY, &BEGIN[..4])) => return format!("{}{BEGIN}", tour::DAY),
@@ -97,7 +97,7 @@ impl Placeholders {
 }
 
 const UUID_LENGTH: usize = 36;
-/// Of the RFC's own example.
+/// The secret of the example in the RFC.
 const SECRET: &str = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ";
 
 fn is_uuid(text: &str) -> bool {

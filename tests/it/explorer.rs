@@ -1,4 +1,4 @@
-//! The console's usage explorer, its first page, its pricings and its first steps: what they show is what the interface says.
+//! The console's usage explorer, first page, pricings and first steps: they show the same data as the API.
 
 use acceptance::client::Request;
 use acceptance::console::{is_page, links, page, submit};
@@ -14,17 +14,17 @@ on_both_databases!(
     from_nothing_to_the_first_invoice
 );
 
-/// The values of the drawn bars are told as `DAY: QUANTITY UNIT, events: COUNT`.
+/// Returns the values of the drawn bars as `DAY: QUANTITY UNIT, events: COUNT`.
 fn told(page: &str) -> Vec<String> {
     let titles = page.split("<title>").skip(2).filter_map(|rest| rest.split("</title>").next());
     titles.map(str::to_owned).collect()
 }
 
 fn text<'v>(value: &'v Value, field: &str) -> &'v str {
-    value[field].as_str().unwrap_or_else(|| panic!("{field} of {value}"))
+    value[field].as_str().unwrap_or_else(|| panic!("{field} of {value} isn't a string"))
 }
 
-/// Reports an event of nobody, and waits until it is counted.
+/// Reports an event of an unknown customer and waits until it is counted.
 fn refuse_one(software: &Client, event: &Value) {
     let refused = software.post("/api/usage/event", &catalog::with(event.clone(), &json!({"customer_ref": "nobody"})));
     assert_eq!(refused.status, 422, "{}", refused.text);
@@ -60,26 +60,26 @@ fn the_explorer_draws_what_the_summary_says(database: &Database) {
         })
         .collect();
     assert_eq!(told(&explorer), expected, "a bar for each row");
-    assert!(explorer.contains("value=\"1000000001206.500000001\""), "their sum is exact: {explorer}");
+    assert!(explorer.contains("value=\"1000000001206.500000001\""), "the sum is exact: {explorer}");
 
     let unknown = page(&admin, "/console/usage");
-    assert!(unknown.contains(">nobody<") && unknown.contains("unknown_reference"), "refused usage stands below: {unknown}");
-    assert!(!explorer.contains(">nobody<"), "it isn't acme's");
+    assert!(unknown.contains(">nobody<") && unknown.contains("unknown_reference"), "rejected usage is listed: {unknown}");
+    assert!(!explorer.contains(">nobody<"), "the rejected usage isn't acme's");
 
-    // A bar leads to its day by hour, an hour to its events, an event to its document.
+    // A bar leads to the hours of its day, an hour to its events, and an event to its document.
     let closer = links(&explorer).into_iter().find(|link| link.contains("usage_product_ref=api-calls&from=")).expect("a bar");
     let day = page(&admin, &closer);
     let hours: Vec<String> = told(&day);
     assert_eq!(hours, [format!("{} 12:00: 1,200.500000001 call, events: 2", today.plus_days(-9))]);
     let events = links(&day).into_iter().find(|link| link.starts_with("/console/events?")).expect("events");
     let listed = page(&admin, &events);
-    assert!(listed.contains("2 in all"), "{listed}");
+    assert!(listed.contains("Results: 2"), "{listed}");
     let event = links(&listed).into_iter().find(|link| link.starts_with("/console/events/")).expect("an event");
     assert!(links(&page(&admin, &event)).iter().any(|link| link.starts_with("/console/documents/")));
 
-    // The same on the page of the customer.
+    // The customer's page shows the same bars.
     assert_eq!(told(&page(&admin, "/console/customers/acme")), expected);
-    // Days are those of a time zone.
+    // Days depend on the time zone.
     let there = page(&admin, &format!("/console/usage?from={0}&to={0}&timezone=Pacific/Kiritimati", today.plus_days(-8)));
     assert_eq!(told(&there), [format!("{} 02:00: 1,200.500000001 call, events: 2", today.plus_days(-8))]);
 
@@ -94,10 +94,10 @@ fn the_explorer_draws_what_the_summary_says(database: &Database) {
         assert!(wrong.status == 422 && is_page(&wrong) && wrong.text.contains(field), "{query}: {}", wrong.text);
     }
     let empty = page(&admin, "/console/usage?from=2020-01-01&to=2020-12-31&interval=hour");
-    assert!(empty.contains("No usage is recorded in this time.") && empty.contains("too many to draw"), "{empty}");
+    assert!(empty.contains("No usage in this period.") && empty.contains("too many bars"), "{empty}");
 }
 
-/// The row of a table that begins with a link of this name, cell by cell.
+/// Returns the cells of the table row that begins with a link of this name.
 fn row(page: &str, name: &str) -> Vec<String> {
     let row = page.split("<tr>").find(|row| row.contains(&format!(">{name}</a>"))).unwrap_or_else(|| panic!("{name}: {page}"));
     let cell = |cell: &str| cell.split("</td>").next().unwrap_or_default().to_owned();
@@ -112,7 +112,7 @@ fn the_first_page_tells_ages_refusals_and_what_is_due(database: &Database) {
     scene.run_on("2026-02-02");
     scene.calls("2026-02-02", 20);
     scene.run_on("2026-03-02");
-    // Of January 101.00 are due on 15 February, of February 102.00 on 16 March.
+    // 101.00 for January is due on 15 February; 102.00 for February is due on 16 March.
     scene.go_to("2026-04-01");
     refuse_one(&scene.client, &calls("2026-04-01", 1));
     let admin = scene.admin();
@@ -126,10 +126,10 @@ fn the_first_page_tells_ages_refusals_and_what_is_due(database: &Database) {
     for link in links(&home).iter().filter(|link| link.starts_with("/console/documents?")) {
         page(&admin, link);
     }
-    let due = links(&home).into_iter().find(|link| link.contains("issues_before=2026-04-02T00")).expect("what is due today");
+    let due = links(&home).into_iter().find(|link| link.contains("issues_before=2026-04-02T00")).expect("contracts due today");
     assert!(page(&admin, &due).contains("C-1"), "March is issued today");
-    // Nothing today; on the first of March nothing was used either until this time.
-    assert!(home.contains("None, now or before."), "{home}");
+    // Nothing was used today, nor on 1 March up to this time of day.
+    assert!(home.contains("No usage in either period."), "{home}");
     scene.go_to("2026-04-02");
     scene.calls("2026-04-02", 50);
     let home = page(&scene.admin(), "/console");
@@ -142,12 +142,12 @@ fn the_page_of_a_pricing_says_what_a_quantity_costs_and_who_agreed_on_it(databas
     catalog::make(&software);
     let place = "/console/pricings/api-plan";
     let unused = page(&admin, place);
-    assert!(unused.contains("None yet.") && unused.contains("<polyline"), "{unused}");
+    assert!(unused.contains("No contracts yet.") && unused.contains("<polyline"), "{unused}");
     let contract = catalog::make_contract(&software, &catalog::contract("acme"));
     let asked = page(&admin, &format!("{place}?quantity=1500"));
     assert!(asked.contains("at 1,500 → 60.00 EUR") && asked.contains("<circle"), "{asked}");
-    assert!(links(&asked).contains(&format!("/console/contracts/{contract}")), "who agreed on it");
-    // Every amount that is drawn is what the interface says.
+    assert!(links(&asked).contains(&format!("/console/contracts/{contract}")), "the contract with this pricing");
+    // Every drawn amount equals the amount that the API returns.
     let drawn =
         asked.split("<td class=\"amount\">").skip(1).filter_map(|rest| rest.split('<').next()).map(|text| text.replace(',', ""));
     let drawn: Vec<String> = drawn.collect();
@@ -164,13 +164,13 @@ fn the_page_of_a_pricing_says_what_a_quantity_costs_and_who_agreed_on_it(databas
     assert_eq!(admin.get("/console/pricings/nothing").status, 404);
 }
 
-/// A form's field as a browser sends it.
+/// Encodes form fields as a browser does.
 fn encoded(fields: &[(&str, &str)]) -> String {
     let encode = |text: &str| text.replace('%', "%25").replace('/', "%2F").replace('&', "%26").replace(' ', "+");
     fields.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect::<Vec<_>>().join("&")
 }
 
-/// The value of an input.
+/// Returns the value of an input.
 fn value_of(page: &str, name: &str) -> String {
     let input = page
         .split("<input")
@@ -216,7 +216,7 @@ fn from_nothing_to_the_first_invoice(database: &Database) {
         let shown = page(&admin, "/console/start");
         assert_eq!(shown.matches(">Done<").count(), done, "{shown}");
         assert!(shown.contains(&format!("action=\"/console/start/{step}\"")), "{step}: {shown}");
-        // The last one is sent as it stands there.
+        // The last form is submitted with its suggested values.
         let usual =
             ["customer_ref", "products/0/product_pricing_ref", "products/0/billing_start_date", "products/0/billing_end_date"];
         let said: Vec<String> = usual.iter().filter(|_| fields.is_empty()).map(|name| value_of(&shown, name)).collect();
@@ -233,13 +233,13 @@ fn from_nothing_to_the_first_invoice(database: &Database) {
 
     let key = submit(&admin, "/console/start/key", "");
     assert!(key.status == 200 && is_page(&key) && key.text.contains("/api/usage/event"), "{}", key.text);
-    let wait = links(&key.text).into_iter().find(|link| link.starts_with("/console/start/wait")).expect("where to wait");
+    let wait = links(&key.text).into_iter().find(|link| link.starts_with("/console/start/wait")).expect("the waiting page");
     let waiting = admin.get(&wait);
     assert!(waiting.header("Refresh") == "4" && waiting.text.contains("Waiting for the first event"), "{}", waiting.text);
     let paused = admin.get(&format!("{wait}&paused=true"));
-    assert_eq!((paused.status, paused.header("Refresh")), (200, ""), "who wants to isn't interrupted");
+    assert_eq!((paused.status, paused.header("Refresh")), (200, ""), "a paused page doesn't reload");
 
-    // The call as it stands there, in a shell.
+    // The displayed call works in a shell.
     let call = key.text.split("<code id=\"call\">").nth(1).and_then(|rest| rest.split("</code>").next()).expect("a call");
     let call = call.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">").replace("&#39;", "'").replace("&amp;", "&");
     let answer = std::process::Command::new("sh").arg("-c").arg(&call).output().expect("a shell");
@@ -251,7 +251,7 @@ fn from_nothing_to_the_first_invoice(database: &Database) {
         "{}",
         invoice.text
     );
-    // A fee of 49.00 and 1,500 calls at 0.05, with 19 % tax.
+    // A fee of 49.00 and 1,500 calls at 0.05, plus 19 % tax.
     assert!(invoice.text.contains("147.56"), "{}", invoice.text);
     assert!(page(&admin, "/console").contains("<h1>Home</h1>"));
     assert!(page(&admin, "/console/start").contains("The first event is on"));
@@ -264,15 +264,15 @@ fn a_step_that_is_no_step_and_a_foreign_page_get_nowhere() {
     let admin = Client::admin(&server);
     assert_eq!(submit(&admin, "/console/start/nothing", "name=x").status, 404);
     let early = submit(&admin, "/console/start/key", "");
-    assert_eq!((early.status, early.header("Location")), (303, "/console/start"), "there is nothing to report yet");
+    assert_eq!((early.status, early.header("Location")), (303, "/console/start"), "no contract exists yet");
     assert_eq!(admin.get("/auth/keys/list").ok(), json!([]));
     let foreign = admin.with_header("Sec-Fetch-Site", "cross-site");
     assert_eq!(submit(&foreign, "/console/start/customer", "name=x").status, 403);
-    assert_eq!(submit(&Client::anonymous(&server), "/console/start/customer", "name=x").status, 303, "a stranger logs in first");
+    assert_eq!(submit(&Client::anonymous(&server), "/console/start/customer", "name=x").status, 303, "log-in is required");
     assert_eq!(admin.get("/api/customers/filter").ok(), json!([]));
 }
 
-/// Where the frame of a page is asked for.
+/// Returns the address of a page's frame.
 fn framed(page: &str) -> Option<String> {
     let (_, frame) = page.split_once("<iframe")?;
     let source = frame.split("src=\"").nth(1)?.split('"').next()?;
@@ -293,10 +293,10 @@ fn sums_of_many_events_stand_in_frames_of_their_own() {
         assert_eq!(software.post("/api/usage/event/batch", &batch).status, 200);
     }
     let before = pages.map(|address| page(&admin, address));
-    assert_eq!(before.each_ref().map(|page| framed(page)), [None, None, None], "50,000 are few");
+    assert_eq!(before.each_ref().map(|page| framed(page)), [None, None, None], "50,000 events need no frame");
 
     software.post("/api/usage/event", &event).ok();
-    // Whether a page is found among the latest or among all of the customer's, it is the same.
+    // A page of the list is the same with and without the filter for the only customer.
     for number in [0, 1665, 1666, 1667, 16_666] {
         let listed = |narrowed: &str| {
             let list = "/api/usage/event/filter?order=-created&pageSize=3&pageNumber=";
@@ -314,16 +314,16 @@ fn sums_of_many_events_stand_in_frames_of_their_own() {
         assert_eq!((part.status, options), (200, "SAMEORIGIN"), "{}", part.text);
         assert!(policy.contains("frame-ancestors 'self'") && policy.contains("form-action 'none'"), "{policy}");
         assert!(part.text.contains("50,001") && part.text.contains("<base target=\"_top\">"), "{address}: {}", part.text);
-        assert_eq!(told(&part.text).len(), told(&before).len(), "{address} draws the same");
+        assert_eq!(told(&part.text).len(), told(&before).len(), "{address} draws the same bars");
         let drawn: Vec<&str> = part.text.split("<svg").skip(1).filter_map(|drawing| drawing.split("</svg>").next()).collect();
         let bars = drawn.iter().flat_map(|drawing| drawing.split("<a ").skip(1));
-        assert!(bars.clone().all(|bar| bar.contains("target=\"_top\"")), "a bar leads the whole page there: {address}");
+        assert!(bars.clone().all(|bar| bar.contains("target=\"_top\"")), "a bar navigates the whole page: {address}");
         assert_eq!(bars.count() > 0, address != "/console");
         assert_eq!(Client::anonymous(&server).get(&frame).status, 303);
     }
     let wrong = admin.get("/console/sums/customer?customer_ref=acme&customer=acme");
     assert!(wrong.status == 422 && wrong.text.contains("unknown_parameter"), "{}", wrong.text);
-    assert_eq!(wrong.header("X-Frame-Options"), "SAMEORIGIN", "it is told where it was asked for");
+    assert_eq!(wrong.header("X-Frame-Options"), "SAMEORIGIN", "the error is shown in the frame");
     assert_eq!(admin.get("/console/sums/nothing").status, 404);
     let elsewhere = admin.get("/console");
     let policy = elsewhere.header("Content-Security-Policy");

@@ -1,4 +1,4 @@
-//! A first and a second start: what they print, and who can read what they make.
+//! A first and a second start: their output, and the permissions of the files that they create.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn mode(path: &Path) -> u32 {
 fn a_password_is_printed_at_a_terminal_alone(database: &Database) {
     let server = Server::start_in(database, &[], &[]);
     let printed = server.stdout();
-    let advice = printed.lines().find(|line| line.contains("printed only to a terminal")).expect("what to do");
+    let advice = printed.lines().find(|line| line.contains("printed only to a terminal")).expect("the advice");
     let (_, command) = advice.split_once("admin reset-password").expect("the command");
     let arguments: Vec<&str> = ["admin", "reset-password"].into_iter().chain(command.split_whitespace()).collect();
     let said = binary::succeed(database, &arguments);
@@ -36,7 +36,8 @@ fn at_a_terminal_the_first_password_is_printed_and_works() {
     let database = Database::sqlite();
     let directory = tempfile::tempdir().expect("a temporary directory");
     let transcript = directory.path().join("transcript");
-    // `script` gives what it runs a terminal, which closes with it; the server goes on, as one that was started to stay does.
+    // `script` gives its command a terminal, which closes with `script`. The server continues, like a server that was started to
+    // stay.
     let mut at_terminal = Command::new("script");
     at_terminal.args([
         "--quiet",
@@ -55,7 +56,7 @@ fn at_a_terminal_the_first_password_is_printed_and_works() {
     let children = format!("/proc/{0}/task/{0}/children", running.id());
     let process = std::fs::read_to_string(children).expect("the server's process").trim().to_owned();
     running.kill().expect("SIGKILL");
-    running.wait().expect("our own child");
+    running.wait().expect("our own child process");
     let password = password.expect("a password");
     Command::new("kill").arg(&process).stderr(Stdio::null()).status().expect("kill runs");
     let stopped = (0..300).any(|_| {
@@ -65,7 +66,7 @@ fn at_a_terminal_the_first_password_is_printed_and_works() {
     if !stopped {
         Command::new("kill").args(["-KILL", &process]).status().expect("kill runs");
     }
-    assert!(stopped, "a server without its terminal doesn't stop");
+    assert!(stopped, "a server without its terminal must stop on SIGTERM");
     let server = Server::start_in(&database, &[], &[]);
     Client::log_in_admin(&server, ADMIN_EMAIL, password.trim());
 }
@@ -97,10 +98,10 @@ fn a_database_file_is_its_owners_alone() {
     assert_eq!(["", "-wal", "-shm"].map(|suffix| mode(&beside(suffix))), [0o600; 3]);
     assert!(!server.stderr().contains("chmod"), "{}", server.stderr());
     drop(server);
-    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o644)).expect("a mode");
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o644)).expect("the mode is set");
     let warned = Server::start(&database);
     assert!(warned.stderr().contains("has the mode 644") && warned.stderr().contains("chmod 600"), "{}", warned.stderr());
-    assert_eq!(mode(file), 0o644, "what its owner decided stays");
+    assert_eq!(mode(file), 0o644, "the owner's mode is unchanged");
 }
 
 #[test]
@@ -109,7 +110,7 @@ fn a_refused_request_says_in_its_line_why_and_from_where() {
     let server = Server::start_in(&database, &["--log-json"], &[("USAGE_BILLING_ADMIN_PASSWORD", ADMIN_PASSWORD)]);
     let line = |request_id: &str| -> Value {
         let log = server.stderr();
-        let line = log.lines().find(|line| line.contains(request_id)).unwrap_or_else(|| panic!("{request_id} in {log}"));
+        let line = log.lines().find(|line| line.contains(request_id)).unwrap_or_else(|| panic!("{request_id} isn't in {log}"));
         serde_json::from_str::<Value>(line).expect("JSON")["fields"].clone()
     };
     let anonymous = Client::anonymous(&server).with_header("X-Request-Id", "wrong-pair");

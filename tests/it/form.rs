@@ -1,5 +1,5 @@
-//! Requests that are wrong in their form: unknown routes, wrong methods, bad JSON, sizes, types and versions. And what
-//! doesn't matter: trailing slashes, unknown fields, a credential on a route that doesn't exist.
+//! Malformed requests: unknown routes, wrong methods, bad JSON, sizes, types and versions. Also details without effect: trailing
+//! slashes, unknown fields, and a credential on a route that doesn't exist.
 
 use acceptance::problem::{Refusal, Table, invalid, refused};
 use acceptance::{Client, Database, Request, Server, catalog, on_sqlite};
@@ -71,13 +71,13 @@ fn a_refused_form_leaves_nothing(database: &Database) {
 
     assert_eq!(catalog::documents(&client), Vec::<Value>::new());
     let deep = client.send(&body(nested(31).into()));
-    assert_eq!((deep.status, deep.text_of("code").as_str()), (422, "unknown_field"), "31 levels in the object are read");
+    assert_eq!((deep.status, deep.text_of("code").as_str()), (422, "unknown_field"), "31 levels in the object are accepted");
     let first = client.send(&event()).ok();
-    assert_eq!(first["related_document_numbers"], "UB-INV-1", "no number was spent before");
+    assert_eq!(first["related_document_numbers"], "UB-INV-1", "no number was used before");
 }
 
 #[test]
-fn what_there_is_nothing_at_is_not_found_whoever_asks() {
+fn an_unknown_path_is_not_found_for_any_caller() {
     let database = Database::sqlite();
     let (server, client) = stage(&database);
     let mut table = Table::default();
@@ -104,7 +104,7 @@ fn what_there_is_nothing_at_is_not_found_whoever_asks() {
 }
 
 #[test]
-fn a_method_a_path_does_not_take_is_refused_with_those_it_takes_whoever_asks() {
+fn an_unsupported_method_is_refused_with_the_supported_ones_for_any_caller() {
     let database = Database::sqlite();
     let (server, client) = stage(&database);
     let mut table = Table::default();
@@ -237,8 +237,8 @@ fn unknown_fields_are_refused_with_the_nearest_and_what_our_own_answers_add_is_t
     }
 }
 
-/// Each would do much more than was meant, were the typo passed over: make a key with every scope, bill for good, keep a part
-/// of a batch.
+/// If the typo were ignored, each request would do much more than intended: create a key with every scope, bill for good, or keep
+/// a part of a batch.
 #[test]
 fn a_typo_does_not_open_what_it_meant_to_keep_shut() {
     let database = Database::sqlite();
@@ -276,7 +276,7 @@ fn unknown_parameters_are_refused_wherever_they_stand() {
         assert_eq!((refused.status, refused.text_of("code").as_str()), (422, "unknown_parameter"), "{path}");
         assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{path}");
     }
-    assert_eq!(client.get("/health/ready?probe=1").status, 200, "probes may add what they want");
+    assert_eq!(client.get("/health/ready?probe=1").status, 200, "probes may add parameters");
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn every_answer_names_its_request_and_hides_the_inside() {
         let errors = "/customer_ref invalid_format, /usage_product_ref invalid_format, /quantity invalid_format";
         table.post(&client, "/api/usage/event", &body, Refusal { errors, ..invalid("") });
         let answer = client.post("/api/usage/event", &body);
-        assert!(!answer.text.contains(evil), "what was submitted is not repeated: {}", answer.text);
+        assert!(!answer.text.contains(evil), "the response doesn't repeat the input: {}", answer.text);
     }
     table.finish();
 }

@@ -1,4 +1,4 @@
-//! Usage formats as things that are made, edited, read and tried. What is reported by them is in `formatted.rs`.
+//! Creating, editing, reading and testing usage formats. `formatted.rs` tests the events reported with them.
 
 use acceptance::problem::{Refusal, Table, invalid, refused, rule};
 use acceptance::{Client, Database, Server, on_sqlite};
@@ -58,7 +58,7 @@ fn a_format_is_read_back_as_it_was_posted(database: &Database) {
     assert_eq!(made["version"], 1);
     assert!(made["changed_at"].is_string() && made["changed_by"].as_str().is_some_and(|by| by.starts_with("api_key:")), "{made}");
     for field in ["format_ref", "format_name", "mapping"] {
-        // As text: the order of the columns counts.
+        // Compared as text, because the order of the columns matters.
         assert_eq!(made[field].to_string(), body[field].to_string(), "{field}");
     }
     assert_eq!(client.get("/api/usage/formats/log:1").ok(), made);
@@ -68,7 +68,7 @@ fn a_format_is_read_back_as_it_was_posted(database: &Database) {
     let copy = json!({"format_name": "Copy", "mapping": made["mapping"]});
     let copied = client.post("/api/usage/formats/", &copy).ok();
     assert_eq!(copied["mapping"].to_string(), made["mapping"].to_string());
-    assert_eq!(copied["format_ref"].as_str().map(str::len), Some(36), "assigned: {copied}");
+    assert_eq!(copied["format_ref"].as_str().map(str::len), Some(36), "the reference is assigned: {copied}");
     for data in [json!("rest"), json!("event.labels"), json!("event[\"my labels\"]"), json!({})] {
         let name = data.to_string();
         let body = json!({"format_name": name, "mapping": with("additional_report_data", &data)});
@@ -93,7 +93,7 @@ fn each_edit_is_a_version_and_every_version_stays(database: &Database) {
     let changed = edit(&json!({"mapping": with("quantity", &json!("event.much * 2"))})).ok();
     assert_eq!((&changed["version"], &changed["format_name"]), (&json!(3), &json!("Log")));
     let same = edit(&json!({"format_name": "Log", "mapping": changed["mapping"]})).ok();
-    assert_eq!(same, changed, "what changes nothing makes no version");
+    assert_eq!(same, changed, "an edit without changes creates no version");
 
     let mut table = Table::default();
     let path = "/api/usage/formats/edit/log";
@@ -149,7 +149,7 @@ fn the_default_format_is_there_and_belongs_to_nobody(database: &Database) {
     table.finish();
     let copy = json!({"format_name": "default format", "mapping": built_in["mapping"]});
     let copied = client.post(path, &copy).ok();
-    assert_eq!(copied["mapping"], built_in["mapping"], "names differ by case, and what is shown can be posted back");
+    assert_eq!(copied["mapping"], built_in["mapping"], "names differ by case, and a returned format can be posted back");
 }
 
 fn formats_are_listed_page_by_page_after_the_default_one(database: &Database) {

@@ -1,5 +1,4 @@
-//! Formatted mode: free-form events, processed by usage formats, on their invoices. Formats by themselves are in
-//! `formats.rs`.
+//! Formatted mode: usage formats process free-form events, which appear on invoices. `formats.rs` tests the formats themselves.
 
 use acceptance::problem::{Refusal, Table, invalid, refused, rule};
 use acceptance::when::{self, Day};
@@ -23,7 +22,7 @@ const REPORT: &str = "/api/usage/event/formatted";
 const UPDATE: &str = "/api/usage/event/formatted/update";
 
 fn text<'v>(value: &'v Value, field: &str) -> &'v str {
-    value[field].as_str().unwrap_or_else(|| panic!("no text {field} in {value}"))
+    value[field].as_str().unwrap_or_else(|| panic!("{field} isn't a string in {value}"))
 }
 
 fn get_event(client: &Client, result: &Value) -> Value {
@@ -35,7 +34,7 @@ fn history(client: &Client, result: &Value) -> Vec<Value> {
     history.as_array().expect("a list").clone()
 }
 
-/// Format, event and what is mapped of every real event in the guide.
+/// Returns the format, the event and the mapped result of every real event in the guide.
 fn examples() -> Vec<[Value; 3]> {
     let (_, real) = PAGE.split_once("## Real events").expect("the guide has real events");
     let blocks = real.split("```").skip(1).step_by(2).map(|block| {
@@ -47,7 +46,7 @@ fn examples() -> Vec<[Value; 3]> {
         [("json format", format), ("json event", event), ("json mapped", answer)] => {
             [format.clone(), event.clone(), answer["mapped"].clone()]
         }
-        other => panic!("format, event and mapped come together, not {other:?}"),
+        other => panic!("expected format, event and mapped, not {other:?}"),
     };
     blocks.chunks(3).map(example).collect()
 }
@@ -56,7 +55,7 @@ fn the_real_events_of_the_guide_reach_their_invoices(database: &Database) {
     let server = Server::start(database);
     let client = Client::new_key(&server);
     client.post("/api/entities/", &json!({"entity_ref": "power", "name": "Power", "number_prefix": "POW"})).ok();
-    // At 0.50 for one: 0.7340032 GB, 1642.4 weighted tokens, 6 minutes, 2133.38 kWh.
+    // At 0.50 per unit: 0.7340032 GB, 1642.4 weighted tokens, 6 minutes, 2133.38 kWh.
     let amounts = ["0.37", "821.20", "3.00", "1066.69"];
     let examples = examples();
     assert_eq!(examples.len(), amounts.len());
@@ -90,7 +89,7 @@ fn the_real_events_of_the_guide_reach_their_invoices(database: &Database) {
         let stored = get_event(&client, &result);
         assert_eq!(stored, result);
         assert_eq!((text(&stored, "format_ref"), &stored["format_version"]), (text(format, "format_ref"), &json!(1)));
-        assert_eq!(stored["event"].to_string(), event.to_string(), "{name}: the event as it was submitted");
+        assert_eq!(stored["event"].to_string(), event.to_string(), "{name}: the event as submitted");
 
         let invoice = client.get(&format!("/api/documents/{}", text(&result, "related_document_ref"))).ok();
         assert_eq!((&invoice["document_number"], &invoice["kind"]), (&result["related_document_numbers"], &json!("INVOICE")));
@@ -102,7 +101,7 @@ fn the_real_events_of_the_guide_reach_their_invoices(database: &Database) {
     }
 }
 
-/// A server with the API plan, a contract for acme, and a format.
+/// Starts a server with the API plan, a contract for acme, and a format.
 fn stage(database: &Database) -> (Server, Client, String) {
     let (server, client, contract_ref) = catalog::stage_with(database, &catalog::contract("acme"));
     let mapping = json!({
@@ -132,11 +131,11 @@ fn update(client: &Client, result: &Value, event: &Value) -> Answer {
 }
 
 fn without(mut event: Value, field: &str) -> Value {
-    event.as_object_mut().expect("an object").remove(field).expect("the field is there");
+    event.as_object_mut().expect("an object").remove(field).expect("the field exists");
     event
 }
 
-/// The quantity of API calls on the current invoice.
+/// Returns the quantity of API calls on the current invoice.
 fn invoiced(client: &Client, contract_ref: &str) -> String {
     catalog::current_invoice(client, contract_ref)["products"][0]["line_items"][1]["quantity"].to_string()
 }
@@ -175,7 +174,7 @@ fn a_formatted_event_is_answered_with_all_its_fields(database: &Database) {
     let only = &history(&client, &result)[0]["event"];
     assert_eq!((&only["format_ref"], &only["format_version"], &only["event"]), (&json!("log"), &json!(1), &event));
 
-    // Keys keep their order and numbers their digits.
+    // Keys keep their order, and numbers keep their digits.
     let raw = format!(
         r#"{{"z": 1.50,"at":"{}","who":"acme" , "what":"api-calls","much":12345678901234.000001,"n":1234567890123456789012345678901234567890}}"#,
         when::now()
@@ -223,15 +222,15 @@ fn an_event_keeps_the_version_it_was_taken_with(database: &Database) {
     mapping["quantity"] = json!("event.much * 100");
     client.post("/api/usage/formats/edit/log", &json!({"mapping": mapping, "format_name": "New log"})).ok();
 
-    assert_eq!(get_event(&client, &first), before, "an edit changes no event");
+    assert_eq!(get_event(&client, &first), before, "editing a format changes no event");
     assert_eq!(invoiced(&client, &contract_ref), "10");
     let refusal = rule("unknown_format", "/format_name unknown_format");
-    refusal.check(&client.post(REPORT, &json!({"format_name": "Log", "event": free_form(1)}))).expect("it has another name now");
+    refusal.check(&client.post(REPORT, &json!({"format_name": "Log", "event": free_form(1)}))).expect("the old name is unknown");
     let second = client.post(REPORT, &json!({"format_name": "New log", "event": free_form(1)})).ok();
     assert_eq!((&second["quantity"], &second["format_version"]), (&json!(100), &json!(2)));
     assert_eq!(invoiced(&client, &contract_ref), "110");
     let updated = update(&client, &first, &before["event"]).ok();
-    assert_eq!((&updated["quantity"], &updated["format_version"]), (&json!(1000), &json!(2)), "the newest version processes it");
+    assert_eq!((&updated["quantity"], &updated["format_version"]), (&json!(1000), &json!(2)), "the newest version is used");
     let versions: Vec<Value> = history(&client, &first).iter().map(|row| row["event"]["format_version"].clone()).collect();
     assert_eq!(versions, [1, 2]);
     assert_eq!(invoiced(&client, &contract_ref), "1100");
@@ -244,12 +243,12 @@ fn a_formatted_update_processes_the_event_afresh(database: &Database) {
     let later = without(without(later, "z"), "a");
     let updated = update(&client, &first, &later).ok();
     assert_eq!([&updated["timestamp"], &updated["quantity"], &updated["revision"]], [&later["at"], &json!(25), &json!(2)]);
-    assert_eq!(updated["additional_report_data"], json!({}), "nothing is left of the old one");
+    assert_eq!(updated["additional_report_data"], json!({}), "the old report data is removed");
     assert_eq!(updated["event"], later);
     assert_eq!(get_event(&client, &first), updated);
     assert_eq!(invoiced(&client, &contract_ref), "25");
 
-    assert_eq!(update(&client, &first, &later).ok(), updated, "the same again makes no revision");
+    assert_eq!(update(&client, &first, &later).ok(), updated, "a repeated update creates no revision");
     let by_default = json!({"timestamp": later["at"], "customer_ref": "acme", "usage_product_ref": "api-calls", "quantity": 3});
     let body = json!({"event_ref": first["event_ref"], "format_name": "Default Format", "event": by_default});
     let other = client.post(UPDATE, &body).ok();
@@ -258,9 +257,9 @@ fn a_formatted_update_processes_the_event_afresh(database: &Database) {
     let body = json!({"event_ref": first["event_ref"], "format_ref": "log", "event": later});
     assert_eq!(client.post(UPDATE, &body).ok()["quantity"], 25);
 
-    // Checks are those of the new event alone, and are made again.
+    // Only the validations of the new event apply, and they run again.
     let mismatch = rule("validation_mismatch", "/event validation_mismatch");
-    mismatch.check(&update(&client, &first, &catalog::with(later.clone(), &json!({"currency": "USD"})))).expect("checked");
+    mismatch.check(&update(&client, &first, &catalog::with(later.clone(), &json!({"currency": "USD"})))).expect("a mismatch");
     update(&client, &first, &catalog::with(later.clone(), &json!({"currency": "EUR"}))).ok();
     update(&client, &first, &later).ok();
     assert_eq!(invoiced(&client, &contract_ref), "25");
@@ -274,7 +273,7 @@ fn an_ordinary_update_leaves_the_submitted_event_in_the_history(database: &Datab
     let ordinary =
         |body: Value| client.post("/api/usage/event/update", &catalog::with(body, &json!({"event_ref": first["event_ref"]})));
     let same = ordinary(json!({"quantity": 10})).ok();
-    assert_eq!(same, get_event(&client, &first), "what changes nothing leaves everything");
+    assert_eq!(same, get_event(&client, &first), "an update without changes keeps the event");
     assert_eq!(same["event"], event);
 
     let changed = ordinary(json!({"quantity": 11})).ok();
@@ -328,14 +327,14 @@ fn what_cannot_be_changed_by_a_formatted_update_is_refused(database: &Database) 
     assert_eq!(get_event(&client, &formatted), before);
     assert_eq!(invoiced(&client, &contract_ref), "15");
     let by_name = changed(json!({"who": null, "what": null, "called": "acme Ltd", "named": "API calls", "much": 11}));
-    assert_eq!(client.post(UPDATE, &by_name).ok()["quantity"], 11, "the same by their names");
+    assert_eq!(client.post(UPDATE, &by_name).ok()["quantity"], 11, "the names identify the same objects");
 
     let named = json!({"event_ref": ordinary["event_ref"], "format_name": "Log", "event": event});
     let taken = client.post(UPDATE, &named).ok();
     assert_eq!(
         (&taken["event_ref"], &taken["event"]),
         (&ordinary["event_ref"], &event),
-        "an event that wasn't formatted is, by a format"
+        "a format can process an event without a format"
     );
 }
 
@@ -423,7 +422,7 @@ fn a_bad_event_is_refused_and_leaves_nothing(database: &Database) {
     let reference = json!({"format_ref": "Log", "format_name": "Log", "event": free_form(1)});
     table.post(&client, REPORT, &reference, rule("unknown_format", "/format_ref unknown_format"));
 
-    // A format that means harm takes a while and is cut; the server goes on.
+    // A malicious format is stopped after a while, and the server keeps working.
     let costly = format!("[{}][0]", vec!["split(event.z, \"x\").z"; 80].join(","));
     let columns: Map<String, Value> = (0..100).map(|i| (format!("k{i}"), json!(costly))).collect();
     let mapping = json!({
@@ -435,10 +434,10 @@ fn a_bad_event_is_refused_and_leaves_nothing(database: &Database) {
     table.post(&client, REPORT, &costly, at_event);
     table.finish();
 
-    assert_eq!(catalog::documents(&client), Vec::<Value>::new(), "nothing is stored and no number is spent");
+    assert_eq!(catalog::documents(&client), Vec::<Value>::new(), "nothing is stored and no number is used");
     assert_eq!(report(&client, &free_form(1))["related_document_numbers"], "UB-INV-1");
     assert_eq!(invoiced(&client, &contract_ref), "1");
     assert!(!server.stderr().contains("panicked"), "{}", server.stderr());
     let detail = client.post(REPORT, &changed(json!({"who": "nobody"}))).text_of("detail");
-    assert_eq!(detail, "customer_ref, as the format gives it: must be the reference of an existing customer");
+    assert_eq!(detail, "customer_ref from the usage format: must be the reference of an existing customer");
 }

@@ -1,5 +1,5 @@
-//! `Idempotency-Key` on every POST: one effect and one answer, whoever repeats the request, how often, and whatever
-//! happens in between. What is due to the header alone is tried beside the handlers.
+//! `Idempotency-Key` on every POST: one effect and one response, for every caller, any number of repeats and any changes in
+//! between. The tests of the header alone are next to the handlers.
 
 mod keyed_posts;
 
@@ -27,7 +27,7 @@ on_both_databases!(
 
 const KEY: &str = "8e03978e-40d5-43dd-bc93-6894a57f9324";
 const PASSWORD: &str = "another long pass phrase";
-/// They neither need nor keep anything: repeating them doubles nothing.
+/// These operations need no key and record none: repeating them has no second effect.
 const NOT_KEPT: [&str; 8] = [
     "/auth/login",
     "/auth/logout",
@@ -38,13 +38,13 @@ const NOT_KEPT: [&str; 8] = [
     "/api/dry_run",
     "/api/usage/formats/test",
 ];
-/// Twins of each request in flight.
+/// The number of concurrent duplicates of each request.
 const TWINS: usize = 3;
 const THREADS: usize = 64;
-/// Keys of a test run; `KEYS` sets another number.
+/// The number of keys in a test run; `KEYS` sets another number.
 const KEYS: u64 = 20;
 
-/// An organization's software and its administrator.
+/// The software and the administrator of an organization.
 struct Caller {
     client: Client,
     admin: Client,
@@ -56,7 +56,7 @@ impl Caller {
         Self { client, admin }
     }
 
-    /// At a server that was started again.
+    /// Returns the same caller for a restarted server.
     fn at(&self, server: &Server) -> Self {
         Self { client: self.client.at(server), admin: self.admin.at(server) }
     }
@@ -66,7 +66,7 @@ impl Caller {
         client.with_own_connections().send(&request(&post.path, KEY, body))
     }
 
-    /// How many elements the list has that the request adds to.
+    /// Returns the length of the list that the request adds to.
     fn count(&self, post: &Post) -> usize {
         let Some(list) = &post.adds_to else { return 0 };
         let client = if post.is_admins { &self.admin } else { &self.client };
@@ -86,12 +86,12 @@ fn is_replayed(answer: &Answer) -> bool {
     answer.header("Idempotency-Replayed") == "true"
 }
 
-/// What repeats have in common.
+/// Returns the parts that all repeats have in common.
 fn said(answer: &Answer) -> (u16, &str, &str) {
     (answer.status, answer.header("Content-Type"), &answer.text)
 }
 
-/// Sends the same several times at once; answers the one answer they have in common.
+/// Sends the same request several times at once. Returns the response that all of them have in common.
 fn race(what: &str, count: usize, send: impl Fn() -> Answer + Sync) -> Answer {
     let barrier = Barrier::new(count);
     let answers: Vec<Answer> = thread::scope(|scope| {
@@ -100,7 +100,7 @@ fn race(what: &str, count: usize, send: impl Fn() -> Answer + Sync) -> Answer {
             send()
         };
         let threads: Vec<_> = (0..count).map(|_| scope.spawn(twin)).collect();
-        threads.into_iter().map(|thread| thread.join().expect("the thread")).collect()
+        threads.into_iter().map(|thread| thread.join().expect("the thread doesn't panic")).collect()
     });
     let firsts: Vec<&Answer> = answers.iter().filter(|answer| !is_replayed(answer)).collect();
     assert_eq!(firsts.len(), 1, "{what}: {answers:?}");
@@ -110,7 +110,7 @@ fn race(what: &str, count: usize, send: impl Fn() -> Answer + Sync) -> Answer {
     firsts[0].clone()
 }
 
-/// Makes a second organization and answers its administrator.
+/// Creates a second organization and returns its administrator.
 fn second_organization(database: &Database, server: &Server) -> Client {
     binary::succeed(database, &["organization", "create", "second"]);
     let email = "admin@second.example";
@@ -129,7 +129,7 @@ fn the_answer_to_an_event_is_made_again_to_the_byte_wherever_the_event_goes(data
     let first = send();
     let taken = first.clone().ok();
     let (event_ref, document_ref) = (&taken["event_ref"], &taken["related_document_ref"]);
-    // Nothing but the key and the event is kept of it.
+    // The database stores only the key and the event, not the response.
     let kept = "CREATE TABLE none_kept (answers INTEGER CHECK (answers = 0)); \
                 INSERT INTO none_kept SELECT count(*) FROM usage_event_keys WHERE answer IS NOT NULL; DROP TABLE none_kept";
     database.execute(kept);
@@ -141,9 +141,9 @@ fn the_answer_to_an_event_is_made_again_to_the_byte_wherever_the_event_goes(data
     is_repeated("it alone");
     books::issue(&client, document_ref).ok();
     books::void(&client, document_ref).ok();
-    // What comes next opens the document that bills again.
+    // The next event opens the document that bills the period again.
     books::report(&client, &catalog::event("acme", 1));
-    assert_ne!(books::event(&client, event_ref)["related_document_ref"], *document_ref, "it went to another document");
+    assert_ne!(books::event(&client, event_ref)["related_document_ref"], *document_ref, "the event moved to another document");
     is_repeated("its document was voided");
     books::update(&client, event_ref, json!({"quantity": 2})).ok();
     is_repeated("an update");
@@ -175,7 +175,7 @@ fn every_post_is_carried_out_once_under_its_key(database: &Database) {
     }
 }
 
-/// The operations come from the OpenAPI document, so that a new POST without a request fails.
+/// Checks that every POST in the OpenAPI document has a request here, so that a new POST without a request fails.
 fn covers_every_post(client: &Client, posts: &[Post]) {
     let document = client.get("/openapi.json").ok();
     let paths = document["paths"].as_object().expect("paths");
@@ -185,7 +185,7 @@ fn covers_every_post(client: &Client, posts: &[Post]) {
     assert_eq!(of_document, tried);
 }
 
-/// Twins in flight, then repeats; answers the first answer.
+/// Sends concurrent duplicates and then repeats. Returns the first response.
 fn carried_out_once(caller: &Caller, post: &Post) -> Answer {
     let count = caller.count(post);
     let body = || post.body.as_ref().map(Value::to_string);
@@ -210,7 +210,8 @@ fn is_answered_again(caller: &Caller, post: &Post, first: &Answer) {
     }
 }
 
-/// Half of the threads at each client: a request that is kept with its answer, and an event that keeps its key itself.
+/// Sends two kinds of requests, with half of the threads at each client: a request whose response is stored, and an event that
+/// stores its own key.
 fn storm(clients: [&Client; 2]) {
     storm_of(clients, "/api/customers/", "/api/customers/filter", |n| json!({"name": format!("Customer {n}")}));
     catalog::make(clients[0]);
@@ -263,7 +264,7 @@ fn a_request_refused_by_the_database_does_not_use_its_key_up(database: &Database
 fn a_twin_that_has_waited_5_seconds_is_told_to_come_back(database: &Database) {
     let server = Server::start(database);
     let client = Client::new_key(&server);
-    // On PostgreSQL the twin may be at another server; SQLite has one.
+    // On PostgreSQL, the duplicate may reach another server. SQLite has only one server.
     let elsewhere = (!database.is_sqlite()).then(|| Server::start(database));
     let clients = [Some(client.clone()), elsewhere.as_ref().map(|other| client.at(other))];
     let post = |client: &Client, key: &str| {
@@ -272,7 +273,8 @@ fn a_twin_that_has_waited_5_seconds_is_told_to_come_back(database: &Database) {
     };
     let held = database.hold_writes("customers");
     thread::scope(|scope| {
-        // On SQLite it waits for the file's lock as long as it may, and its successor does after it: longer than twins.
+        // On SQLite, this request waits for the file lock up to the limit, and the next request waits after it. Together they
+        // wait longer than duplicates.
         let before = scope.spawn(|| post(&client, "another key"));
         thread::sleep(Duration::from_secs(2));
         let first = scope.spawn(|| post(&client, KEY));
@@ -288,19 +290,19 @@ fn a_twin_that_has_waited_5_seconds_is_told_to_come_back(database: &Database) {
             })
             .collect();
         for twin in twins {
-            let (twin, waited) = twin.join().expect("the thread");
+            let (twin, waited) = twin.join().expect("the thread doesn't panic");
             assert_eq!(refused(409, "request_in_progress").check(&twin), Ok(()));
             assert_eq!(twin.header("Retry-After"), "1");
             assert!(waited >= Duration::from_secs(5), "{waited:?}");
         }
         drop(held);
-        let first = first.join().expect("the thread");
+        let first = first.join().expect("the thread doesn't panic");
         assert_eq!((first.status, is_replayed(&first)), (200, false), "{}", first.text);
         for client in clients.iter().flatten() {
             let again = post(client, KEY);
             assert_eq!((said(&again), is_replayed(&again)), (said(&first), true));
         }
-        before.join().expect("the thread");
+        before.join().expect("the thread doesn't panic");
     });
 }
 
@@ -313,17 +315,17 @@ fn the_password_of_a_generated_key_is_nowhere_in_the_database(database: &Databas
     let (api_key, password) = (answer.text_of("api_key"), answer.text_of("password"));
     server.kill_9();
     let everything = dump(database);
-    assert!(contains(&everything, &api_key), "the name is there, so it was looked at");
+    assert!(contains(&everything, &api_key), "the dump contains the key's name");
     assert!(!contains(&everything, &password));
     assert!(!contains(&everything, &hex(&password)));
 }
 
-/// All the bytes of a database.
+/// Returns all bytes of a database.
 fn dump(database: &Database) -> Vec<u8> {
     match database.url().strip_prefix("sqlite://") {
         Some(file) => {
             let files = [file.to_owned(), format!("{file}-wal")];
-            // The log of writes goes when the last connection does.
+            // The write-ahead log is deleted with the last connection.
             let files = files.iter().filter(|file| Path::new(file).exists());
             files.flat_map(|file| std::fs::read(file).expect(file)).collect()
         }
@@ -339,7 +341,7 @@ fn contains(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
-/// As PostgreSQL writes bytes out.
+/// Returns a text in the form in which PostgreSQL prints bytes.
 fn hex(text: &str) -> String {
     text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }

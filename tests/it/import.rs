@@ -1,4 +1,4 @@
-//! `usage-billing import`: files of events, straight into the database, each line once.
+//! `usage-billing import`: files of events that are imported directly into the database, each line once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ fn rejects(file: &Path) -> Vec<(u64, String, String)> {
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
     let read = |line: &str| {
         let line: Value = serde_json::from_str(line).expect("JSON");
-        let text = |field: &str| line[field].as_str().expect("a text").to_owned();
+        let text = |field: &str| line[field].as_str().expect("a string").to_owned();
         (line["line"].as_u64().expect("a line"), text("reason"), text("input"))
     };
     text.lines().map(read).collect()
@@ -58,7 +58,7 @@ fn events(count: usize) -> Vec<String> {
     (0..count).map(|_| catalog::event(catalog::ACME, 1).to_string()).collect()
 }
 
-/// What is printed of an import whose events have no keys: the counts, then what the lines are known by.
+/// Returns the expected output of an import whose events have no keys: the counts, then the identification of the lines.
 fn told(recorded: u64, already_there: u64, refused: u64, documents: &[&str]) -> String {
     let known = match recorded + already_there {
         0 => String::new(),
@@ -80,10 +80,10 @@ fn a_file_is_imported_once_however_often_it_is_run(database: &Database) {
     let first = import(database, &file, &[]);
     let expected = told(2500, 0, 0, &["UB-INV-1 of acme, EUR: 2500 events"]);
     assert_eq!((first.code, first.stdout), (Some(0), expected), "{}", first.stderr);
-    assert_eq!(first.stderr, "", "no progress where nobody looks");
+    assert_eq!(first.stderr, "", "no progress without a terminal");
     assert_eq!(usage(&client, &contract), json!(2_500));
 
-    // The file has grown, and one line says something else now.
+    // The file has grown, and one line has changed.
     lines.extend(events(3));
     lines[1] = catalog::event(catalog::ACME, 7).to_string();
     let file = files.put("usage.ndjson", lines.join("\n") + "\n\n");
@@ -95,7 +95,7 @@ fn a_file_is_imported_once_however_often_it_is_run(database: &Database) {
     assert!(rejected[0].1.contains("imported before and said something else"), "{}", rejected[0].1);
     assert_eq!(usage(&client, &contract), json!(2_503));
 
-    // Another format would make other events of the lines.
+    // Another format would create different events from the same lines, so all lines are rejected.
     let mapping = json!({
         "timestamp": "event.timestamp", "customer_ref": "event.customer_ref", "usage_product_ref": "event.usage_product_ref",
         "quantity": "event.quantity * 2",
@@ -105,11 +105,11 @@ fn a_file_is_imported_once_however_often_it_is_run(database: &Database) {
     assert_eq!(doubled.stdout, told(0, 0, 2503, &[]), "{}", doubled.stderr);
     assert_eq!(usage(&client, &contract), json!(2_503));
 
-    // Another import, by name.
+    // Another import name makes it another import.
     let third = import(database, &file, &["--name", "usage of another day"]);
     let expected = told(2503, 0, 0, &["UB-INV-1 of acme, EUR: 2503 events"]);
     assert_eq!((third.code, third.stdout), (Some(0), expected), "{}", third.stderr);
-    assert!(!PathBuf::from(format!("{}.rejects.ndjson", file.display())).exists(), "an old file of rejects is gone");
+    assert!(!PathBuf::from(format!("{}.rejects.ndjson", file.display())).exists(), "an old file of rejects is deleted");
     assert_eq!(usage(&client, &contract), json!(5_012));
 }
 
@@ -128,13 +128,13 @@ fn an_import_killed_in_the_middle_and_run_again_ends_with_every_line_exactly_onc
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .expect("an import");
+            .expect("the import starts");
         let started = Instant::now();
         while stored() <= seen && started.elapsed() < Duration::from_secs(60) {
             thread::sleep(Duration::from_millis(5));
         }
-        child.kill().expect("our own child");
-        child.wait().expect("it is gone");
+        child.kill().expect("our own child process");
+        child.wait().expect("the process ends");
         let now = stored();
         assert!(now > seen && now < LINES, "killed in the middle: {seen}, then {now} of {LINES}");
         seen = now;
@@ -275,7 +275,7 @@ fn a_dry_run_tells_what_a_run_would_do_and_stores_nothing(database: &Database) {
     let run = import(database, &file, &flags(&[]));
     let expected =
         format!("Events recorded: {counts}\n{known}\nUB-INV-1 of acme, EUR: 6 events\nUB-INV-2 of globex, EUR: 2 events\n");
-    assert_eq!((run.code, run.stdout), (Some(1), expected), "a dry run keeps no key");
+    assert_eq!((run.code, run.stdout), (Some(1), expected), "a dry run stores no key");
     assert_eq!(rejects(&file), rejected);
     let again = import(database, &file, &flags(&["--dry-run"]));
     assert!(again.stdout.contains("Events to record: 0; duplicates: 10; rejected: 3."), "{}", again.stdout);
@@ -309,7 +309,7 @@ fn a_usage_report_is_imported_as_nothing_new_whatever_became_of_its_events(datab
     assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), "Events recorded: 0; duplicates: 2; rejected: 1.\n"));
     assert!(rejects(&file)[0].1.starts_with("event_ref must be the reference of an existing event"), "{}", rejects(&file)[0].1);
 
-    // A row without a reference is a new event, and the columns of the report's keys are its report data.
+    // A row without a reference is a new event. The columns of the report's keys become its report data.
     let appended = format!("{},{},acme,,api-calls,,16,,hello,9,us\r\n", report("csv"), when::now());
     let finished = import(database, &files.put("appended.csv", appended), &[]);
     assert!(finished.stdout.starts_with("Events recorded: 1; duplicates: 2; rejected: 0.\n"), "{}", finished.stdout);
@@ -334,7 +334,7 @@ fn a_file_that_is_none_is_refused_as_a_whole(database: &Database) {
         assert_eq!((finished.code, finished.stdout.as_str()), (Some(2), ""), "{name}: {}", finished.stderr);
         assert!(finished.stderr.contains(part), "{name}: {}", finished.stderr);
     }
-    // What stands before it is imported, as the first transactions of a large file are long stored.
+    // Earlier lines are imported: in a large file, the first transactions are committed long before.
     let open = format!("{good}\"{}", "x".repeat(2 * 1024 * 1024));
     let finished = import(database, &files.put("open.csv", open), &[]);
     assert_eq!((finished.code, finished.stdout), (Some(1), told(1, 0, 0, &["UB-INV-1 of acme, EUR: 1 events"])));

@@ -1,4 +1,4 @@
-//! `POST /api/usage/import`: files of events over HTTP, each event once whichever way it comes.
+//! `POST /api/usage/import`: files of events over HTTP, each event once regardless of the way it is sent.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn send(client: &Client, query: &str, content_type: &str, body: impl Into<Vec<u8
     client.send(&Request::post(&format!("{IMPORT}{query}"), body).with("Content-Type", content_type))
 }
 
-/// Recorded, already there, refused, known by line.
+/// Returns the numbers of recorded, existing and rejected events, and of events known by their line.
 #[track_caller]
 fn counts(result: &Value) -> [u64; 4] {
     ["recorded", "already_there", "refused", "known_by_line"].map(|field| result[field].as_u64().expect("a count"))
@@ -68,7 +68,7 @@ fn a_file_goes_once_whichever_door_it_takes(database: &Database) {
     let other = send(&client, "", NDJSON, event("k-2", json!(2)).to_string()).ok();
     assert_eq!((counts(&other), &other["rejects"][0]["code"]), ([0, 0, 1, 0], &json!("idempotency_key_reuse")));
 
-    // The other way round, and by a format.
+    // In the other order, and with a format.
     client.post("/api/usage/event/batch", &json!({"events": [event("k-3", json!(4))]})).ok();
     assert_eq!(counts(&send(&client, "", CSV, csv(&[&format!("k-3,{now},acme,api-calls,4,")])).ok()), [0, 1, 0, 0]);
     let mapping = json!({
@@ -158,7 +158,7 @@ fn a_dry_run_stores_nothing_and_counts_like_the_run_after_it(database: &Database
     let now = when::now();
     let mut rows = vec![format!("k,{now},globex,api-calls,1,"), format!(",{now},nobody,api-calls,1,")];
     rows.extend((0..1_200).map(|_| format!(",{now},acme,api-calls,1,")));
-    // The same in a later transaction, and something else under its key.
+    // The same event in a later transaction, and another event under its key.
     rows.extend([format!("k,{now},globex,api-calls,1,"), format!("k,{now},globex,api-calls,2,")]);
     let file = csv(&rows.iter().map(String::as_str).collect::<Vec<_>>());
     let before = (catalog::documents(&client), usage(&client, &contract));
@@ -231,7 +231,7 @@ fn a_file_may_be_written_in_many_ways(database: &Database) {
     assert_eq!(usage(&client, &contract), json!(4));
 }
 
-/// Query, content type and body, then status, code and a part of what is told.
+/// The query, content type and body; then the status, the code and a part of the message.
 type Refused<'r> = (&'r str, &'r str, &'r [u8], u16, &'r str, &'r str);
 
 fn a_request_that_is_wrong_stores_nothing(database: &Database) {

@@ -1,4 +1,4 @@
-//! Imports as they are told afterwards: their history, undoing them, and columns that are called otherwise.
+//! Recorded imports: their history, undoing them, and columns with other names.
 
 use acceptance::{Answer, Client, Database, Request, binary, catalog, on_both_databases, when};
 use serde_json::{Value, json};
@@ -168,7 +168,7 @@ fn columns_are_called_what_they_are_said_to_be(database: &Database) {
     assert_eq!(usage(&client, &contract), json!(7));
     let event = catalog::only(client.get("/api/usage/event/filter").ok());
     assert!(!event.to_string().contains("geheim"), "{event}");
-    // Its id is its own, whatever the file is called.
+    // The event's own id identifies it, regardless of the file name.
     assert_eq!(send(&client, &format!("columns={encoded}&name=b.csv"), file.clone()).ok()["already_there"], json!(1));
 
     for (columns, status, code) in [

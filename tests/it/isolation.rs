@@ -1,5 +1,5 @@
-//! Two organizations see nothing of each other: every reference of one, used by the other in any place that takes one,
-//! is answered exactly like a reference that names nothing.
+//! Two organizations see nothing of each other: a reference of one organization, used by the other, returns exactly the same
+//! response as an unknown reference. This holds in every place that accepts a reference.
 
 use std::collections::BTreeSet;
 
@@ -74,7 +74,7 @@ fn make_things(admin: &Client, server: &Server, name: &str) -> (Client, Things) 
     (client, things)
 }
 
-/// An invoice of another customer, of which a part is paid.
+/// Creates an invoice of another customer with a partial payment.
 fn paid(client: &Client, name: &str) -> Value {
     let customer = format!("{name}-payer");
     client.post("/api/customers/", &json!({"customer_ref": customer, "name": customer})).ok();
@@ -101,7 +101,7 @@ fn charge(contract_ref: &str, charge_ref: &str) -> Value {
     json!({"charge_ref": charge_ref, "contract_ref": contract_ref, "date": today, "name": charge_ref, "unit_price": 1})
 }
 
-/// A mapping that takes the default shape.
+/// Returns a mapping for the default shape.
 fn mapping() -> Value {
     json!({
         "timestamp": "event.timestamp",
@@ -115,7 +115,7 @@ fn formatted(format: &str, customer: &str, product: &str) -> Value {
     json!({"format_ref": format, "event": event(customer, product)})
 }
 
-/// A place that takes a reference: the operation, a request with `{}` in that place, the foreign and an unknown value.
+/// A place that accepts a reference: the operation, a request with `{}` in that place, a foreign value and an unknown value.
 struct Place<'a> {
     method: &'static str,
     path: String,
@@ -124,8 +124,8 @@ struct Place<'a> {
     unknown: &'static str,
 }
 
-/// Every place that takes a reference. `theirs` is what the other organization has; the rest of a body is our own, so
-/// that nothing but the reference is wrong with it.
+/// Returns every place that accepts a reference. `theirs` belongs to the other organization. The rest of each body is our own, so
+/// that only the reference is wrong.
 fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     let mut places = Vec::new();
     let mut add = |method, path: &str, body: Option<Value>, foreign, unknown| {
@@ -272,7 +272,7 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     places
 }
 
-/// What an answer says, but for the reference itself and the request's own id.
+/// Returns a response without the reference and the request id.
 fn said(client: &Client, place: &Place<'_>, reference: &str) -> (u16, String, String) {
     let path = place.path.replace("{}", reference);
     let body = place.body.as_ref().map(|body| body.to_string().replace("{}", reference));
@@ -283,16 +283,16 @@ fn said(client: &Client, place: &Place<'_>, reference: &str) -> (u16, String, St
     let Answer { status, headers, mut body, .. } = client.send(&request);
     if let Some(object) = body.as_object_mut() {
         object.remove("request_id");
-        // Each import has its own.
+        // Each import has its own reference.
         object.remove("import_ref");
     }
     let mut shown: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value:?}")).collect();
-    // A connection is closed when the body of what is refused hasn't arrived by then.
+    // The server closes the connection if the body of a rejected request hasn't arrived by then.
     let differs = ["x-request-id", "date", "connection"];
     shown.retain(|header| !differs.iter().any(|name| header.starts_with(name)));
     shown.sort();
     let hide = |text: &str| text.replace(reference, "<reference>");
-    // The length tells the length of the reference, which the asker knows.
+    // The length reveals the length of the reference, which the caller knows.
     shown.retain(|header| !header.starts_with("content-length"));
     (status, hide(&body.to_string()), hide(&shown.join("\n")))
 }
@@ -316,14 +316,14 @@ fn a_foreign_reference_is_answered_like_an_unknown_one(database: &Database) {
         }
     }
 
-    assert_eq!(everything(&their_client, &their_admin), before, "nothing of theirs was changed");
+    assert_eq!(everything(&their_client, &their_admin), before, "the other organization is unchanged");
     for (ours, theirs) in everything(&our_client, &our_admin).iter().zip(&before) {
         assert!(!ours.contains("theirs") && !theirs.contains("mine-"), "{ours}\n{theirs}");
     }
     covers_every_operation(&our_client, &places);
 }
 
-/// The operations come from the OpenAPI document, so that a new one without a place above fails.
+/// Checks that the places cover every operation of the OpenAPI document, so that a new operation without a place fails.
 fn covers_every_operation(client: &Client, places: &[Place<'_>]) {
     let document = client.get("/openapi.json").ok();
     let paths = document["paths"].as_object().expect("paths");
@@ -339,10 +339,10 @@ fn covers_every_operation(client: &Client, places: &[Place<'_>]) {
     assert!(!operations.is_empty());
     let tried: BTreeSet<String> = places.iter().map(|place| format!("{} {}", place.method, place.path)).collect();
     let missing: Vec<&String> = operations.difference(&tried).collect();
-    assert!(missing.is_empty(), "no place tries {missing:?}");
+    assert!(missing.is_empty(), "no place covers {missing:?}");
 }
 
-/// Every list an organization has.
+/// Returns every list of an organization.
 fn everything(client: &Client, admin: &Client) -> Vec<String> {
     let lists = ["documents", "charges", "customers", "entities", "usage/products", "usage/formats", "pricings", "bank_accounts"]
         .map(|list| format!("/api/{list}/filter?pageSize=1000"));
@@ -368,12 +368,12 @@ fn two_organizations_use_the_same_references_and_prefixes(database: &Database) {
     let first = Client::admin(&server);
     let second = Client::second_organization(database, &server);
     let refused = second.post("/api/contracts/", &json!({"customer_ref": "acme", "products": []}));
-    assert_eq!(refused.status, 422, "the first organization's things aren't there");
+    assert_eq!(refused.status, 422, "the first organization's objects are unknown");
     for (admin, quantity) in [(&first, 1500), (&second, 100)] {
         catalog::make(admin);
         let contract_ref = catalog::make_contract(admin, &catalog::contract("acme"));
         let result = admin.post("/api/usage/event", &catalog::event("acme", quantity)).ok();
-        assert_eq!(result["related_document_numbers"], "UB-INV-1", "each counts for itself");
+        assert_eq!(result["related_document_numbers"], "UB-INV-1", "each organization has its own numbers");
         let invoice = catalog::current_invoice(admin, &contract_ref);
         assert_eq!(invoice["products"][0]["line_items"][1]["quantity"], json!(quantity));
         assert_eq!(catalog::documents(admin).len(), 1);

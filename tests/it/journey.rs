@@ -1,5 +1,5 @@
-//! The main job as software does it: log in, make a contract, report usage, read the invoice, have it issued. The same
-//! on SQLite and on PostgreSQL.
+//! The main workflow of client software: log in, create a contract, report usage, read the invoice and issue it. The workflow is
+//! the same on SQLite and on PostgreSQL.
 
 use acceptance::when::{self, Day};
 use acceptance::{Answer, Client, Database, Server, catalog, on_both_databases};
@@ -16,7 +16,7 @@ on_both_databases!(
     the_quantities_of_a_period_are_summed_exactly,
 );
 
-/// The texts of some fields, numbers as they were written.
+/// Returns some fields as text, with numbers as written.
 fn fields<const N: usize>(value: &Value, names: [&str; N]) -> [String; N] {
     names.map(|name| match &value[name] {
         Value::String(text) => text.clone(),
@@ -55,7 +55,7 @@ fn usage_lands_on_the_invoice_and_a_killed_server_goes_on_where_it_was(database:
     let invoice = catalog::current_invoice(&client, &contract_ref);
     assert_eq!(invoice["document_ref"], first["related_document_ref"]);
     assert_eq!(fields(&invoice, ["document_number", "kind", "state", "currency"]), ["UB-INV-1", "INVOICE", "DRAFT", "EUR"]);
-    // 49.00 + 10.00 + 45.00 + 5.00; less 10 %; and 19 % of 98.10.
+    // 49.00 + 10.00 + 45.00 + 5.00, less 10 %, plus 19 % of 98.10.
     assert_eq!(totals(&invoice), ["109.00", "10.90", "18.64", "116.74", "116.74"]);
     let lines = &invoice["products"][0]["line_items"];
     assert_eq!(fields(&lines[0], ["line_item_id", "amount"]), ["platform-fee", "49.00"]);
@@ -67,14 +67,14 @@ fn usage_lands_on_the_invoice_and_a_killed_server_goes_on_where_it_was(database:
     let server = Server::start(database);
     let (admin, client) = (admin.at(&server), client.at(&server));
 
-    assert_eq!(client.get(&event_path(&first)).ok(), before, "the token still works, and the event is there");
+    assert_eq!(client.get(&event_path(&first)).ok(), before, "the token still works, and the event is stored");
     let keys = admin.get("/auth/keys/list").ok();
     assert_eq!(catalog::only(keys)["api_key"], key.api_key, "the cookie still works");
     let second = report(&client, &catalog::event("acme", "500"));
     assert_eq!(second["related_document_ref"], first["related_document_ref"]);
     assert_eq!(second["related_document_numbers"], "UB-INV-1");
     assert_ne!(second["event_ref"], first["event_ref"]);
-    // 49.00 + 10.00 + 45.00 + 10.00; less 10 %; and 19 % of 102.60.
+    // 49.00 + 10.00 + 45.00 + 10.00, less 10 %, plus 19 % of 102.60.
     assert_eq!(totals(&catalog::current_invoice(&client, &contract_ref)), ["114.00", "11.40", "19.49", "122.09", "122.09"]);
     assert_eq!(catalog::documents(&client).len(), 1);
 }
@@ -87,7 +87,7 @@ fn a_partial_first_period_is_charged_by_its_days(database: &Database) {
     let server = Server::start(database);
     let client = Client::new_key(&server);
     catalog::make(&client);
-    // Twenty days before the day that periods are counted from: part of a whole month.
+    // The contract begins twenty days before the day from which periods are counted: a part of a whole month.
     let anchor = Day::today().plus_days(10);
     let start = anchor.plus_days(-20);
     let mut contract = catalog::contract("acme");
@@ -107,7 +107,7 @@ fn a_partial_first_period_is_charged_by_its_days(database: &Database) {
     assert_eq!(totals(&invoice), [sub_total, "0.00".to_owned(), cents(tax), total.clone(), total]);
 }
 
-/// Divides, and rounds half up.
+/// Divides and rounds half up.
 fn rounded(numerator: i64, denominator: i64) -> i64 {
     (2 * numerator + denominator).div_euclid(2 * denominator)
 }
@@ -124,9 +124,9 @@ fn the_next_period_is_shown_without_usage_and_without_a_number(database: &Databa
 
     let planned = catalog::current_invoice(&client, &contract_ref);
     assert_eq!((&planned["document_ref"], &planned["document_number"]), (&Value::Null, &Value::Null));
-    // 49.00 less 10 %, and 19 % of 44.10.
+    // 49.00 less 10 %, plus 19 % of 44.10.
     assert_eq!(totals(&planned), ["49.00", "4.90", "8.38", "52.48", "52.48"]);
-    assert_eq!(catalog::documents(&client), Vec::<Value>::new(), "asking opens nothing");
+    assert_eq!(catalog::documents(&client), Vec::<Value>::new(), "a preview opens no document");
 
     report(&client, &catalog::event("acme", 1500));
     let current = catalog::current_invoice(&client, &contract_ref);
@@ -166,7 +166,7 @@ fn a_contract_is_read_back_as_it_was_posted(database: &Database) {
     for (name, value) in posted.as_object().expect("an object") {
         match name.as_str() {
             "tax" => assert_eq!(shown["tax"].to_string(), "7.125"),
-            // Shown as agreed, with their prices.
+            // The line items are returned as agreed, with their prices.
             "line_items" => assert_eq!(shown[name][0]["line_item_id"], value[0]["line_item_id"]),
             _ => assert_eq!(&shown[name], value, "{name}"),
         }
@@ -228,13 +228,13 @@ fn documents_are_listed_by_what_they_belong_to(database: &Database) {
     assert_eq!(numbers("state=ISSUED"), none);
     assert_eq!(numbers("customer_ref=nobody"), none);
     assert_eq!(numbers("pageSize=1&pageNumber=1"), globex);
-    // By the first day of their period, which began ten days ago.
+    // The filter uses the first day of the period, which began ten days ago.
     assert_eq!(numbers(&format!("from={}&to={today}", today.plus_days(-12))), both);
     assert_eq!(numbers(&format!("from={}", today.plus_days(1))), none);
 
     let document_ref = results[0]["related_document_ref"].as_str().expect("a reference");
     let document = client.get(&format!("/api/documents/{document_ref}")).ok();
-    assert_eq!(document, catalog::current_invoice(&client, &contracts[0]), "previews show what is stored");
+    assert_eq!(document, catalog::current_invoice(&client, &contracts[0]), "previews show the stored document");
     assert_eq!(document["customer"]["customer_ref"], "acme");
     assert_eq!(document["contract_ref"], json!(contracts[0]));
 }
@@ -257,7 +257,7 @@ fn an_event_is_read_back_to_the_last_digit(database: &Database) {
     assert_eq!(event["quantity"].to_string(), "12345678901234.000001");
     let data = r#"{"zone":"eu","a":0.10,"B":true,"nothing":null,"text":"żółć 🦀"}"#;
     assert_eq!(event["additional_report_data"].to_string(), data);
-    let timestamp = event["timestamp"].as_str().expect("a text");
+    let timestamp = event["timestamp"].as_str().expect("a string");
     assert!(timestamp.starts_with(&format!("{at}T21:30:00.25")) && timestamp.ends_with('Z'), "in UTC: {timestamp}");
     assert_eq!(fields(&event, ["customer_ref", "customer_name"]), ["acme", "acme Ltd"]);
     assert_eq!(fields(&event, ["usage_product_ref", "usage_product_name"]), ["api-calls", "API calls"]);
@@ -274,7 +274,7 @@ fn the_quantities_of_a_period_are_summed_exactly(database: &Database) {
     let client = Client::new_key(&server);
     catalog::make(&client);
     let contract_ref = catalog::make_contract(&client, &catalog::contract("acme"));
-    // As floats, these don't add up.
+    // These numbers don't add up as floats.
     for quantity in ["0.1", "0.2", "0.000000001", "99999999999999", "0"] {
         let mut event = catalog::event("acme", quantity);
         event["timestamp"] = json!(when::in_seconds(-60));
@@ -286,6 +286,6 @@ fn the_quantities_of_a_period_are_summed_exactly(database: &Database) {
     let line = catalog::current_invoice(&client, &contract_ref)["products"][0]["line_items"][1].clone();
 
     assert_eq!(fields(&line, ["line_item_id", "quantity"]), ["calls", "100000000000999.300000001"]);
-    // 10.00 + 45.00 + 0.01 for each after the first thousand, rounded once.
+    // 10.00 + 45.00 + 0.01 for each call beyond the first thousand, rounded once.
     assert_eq!(line["amount"].to_string(), "1000000000054.99");
 }

@@ -1,4 +1,4 @@
-//! Lists for finance: documents narrowed, ordered, summed up, continued and as tables; contracts and customers of all; search.
+//! Lists for finance: filters, order, sums, pages and exports of documents; lists of all contracts and customers; search.
 
 use acceptance::problem::{Table, invalid};
 use acceptance::scene::{Scene, each, product};
@@ -20,9 +20,10 @@ on_both_databases!(
 
 const LIST: &str = "/api/documents/filter";
 
-/// Acme's contract over a fee of 100.00 and calls at 0.10, net 14 days, with PO-1: an invoice of January over 101.00, issued on
-/// 10 February, of which 1.00 is credited; one of February over 102.00, issued on 10 March, of which 2.00 is paid; one of March,
-/// a draft.
+/// Creates Acme's contract with a fee of 100.00, calls at 0.10, net 14 days and PO-1. Its invoices are:
+/// - January: 101.00, issued on 10 February, 1.00 credited
+/// - February: 102.00, issued on 10 March, 2.00 paid
+/// - March: a draft
 fn stage(database: &Database) -> (Scene, String) {
     let mut scene = Scene::begin(database, "2026-01-15");
     scene.edit_customer("acme", &json!({"name": "=Acme+Co", "email": "Pay@Acme.example", "tax_id": "DE 123"}));
@@ -87,16 +88,16 @@ fn documents_are_found_by_what_finance_knows_of_them(database: &Database) {
         let counted = list(&scene, query);
         assert_eq!(counted.header("X-Total-Count"), expected.split_whitespace().count().to_string(), "{query}");
     }
-    // What is listed as overdue says so itself.
+    // Documents listed as overdue are marked as overdue.
     for document in list(&scene, "overdue=true").ok().as_array().expect("a list") {
         assert_eq!(document["overdue"], true);
     }
     scene.go_to("2026-03-24");
     assert_eq!(numbers(&scene, "overdue=true"), "UB-INV-1");
     scene.go_to("2026-03-25");
-    assert_eq!(numbers(&scene, "overdue=true"), "UB-INV-1 UB-INV-2", "the day after the last one");
+    assert_eq!(numbers(&scene, "overdue=true"), "UB-INV-1 UB-INV-2", "overdue the day after the due date");
     scene.edit(&contract, &json!({"po_number": "PO-2"}));
-    assert_eq!(numbers(&scene, "po_number=PO-2"), "UB-INV-3", "an issued one keeps what it says");
+    assert_eq!(numbers(&scene, "po_number=PO-2"), "UB-INV-3", "an issued document is unchanged");
     let paid = books::numbered(&scene.client, "UB-INV-1");
     books::pay(&scene.client, &paid["document_ref"], &json!({"amount": "100.00"})).ok();
     assert_eq!(numbers(&scene, "updated_since=2026-03-25T00:00:00Z&state=PAID"), "UB-INV-1");
@@ -117,7 +118,7 @@ fn documents_come_in_every_order_page_by_page(database: &Database) {
         if !expected.is_empty() {
             assert_eq!(whole, expected, "{order}");
         }
-        // Page by page along the links, and by number.
+        // Reads the pages by their links and by number.
         let (mut path, mut by_link, mut by_number) = (format!("{LIST}?order={order}&pageSize=1"), Vec::new(), Vec::new());
         for number in 0..10 {
             let page = scene.client.get(&path);
@@ -184,7 +185,7 @@ fn documents_are_written_as_tables_without_formulas(database: &Database) {
         assert_eq!(&line[36..], expected);
     }
     assert!(lines[1].ends_with(",UB-INV-1") && lines[1].contains(",UB-CRD-1,CREDIT,"), "{}", lines[1]);
-    // The same in JSON, with numbers as numbers.
+    // The JSON export has the same content, with numbers as numbers.
     let json = list(&scene, "format=json&document_number=UB-INV-2").ok();
     let row = catalog::only(json);
     assert_eq!(
@@ -234,7 +235,7 @@ fn contracts_are_found_without_their_customer(database: &Database) {
         ("product_pricing_ref=plan", &[1, 2]),
         ("product_pricing_ref=other", &[]),
         ("product_pricing_ref=a%20b", &[]),
-        // The first issues March in April; the second begins in January.
+        // The first contract issues March in April; the second contract begins in January.
         ("issues_before=2026-04-01T00:00:00Z", &[]),
         ("issues_before=2026-04-02T00:00:00Z", &[1]),
         ("issues_before=2027-03-01T00:00:00Z", &[1, 2]),
@@ -326,7 +327,7 @@ fn a_search_says_what_something_is(database: &Database) {
         let found = scene.client.get(&format!("/api/search?q={q}")).ok();
         let found = found.as_array().expect("a list").clone();
         for thing in found.iter().filter(|thing| thing["kind"] != "API_KEY") {
-            // Where it says it is, it is.
+            // Each result exists at its path.
             scene.client.get(thing["url"].as_str().expect("a path")).ok();
         }
         found.iter().map(|thing| books::fields(thing, ["kind", "ref"]).join(" ")).collect::<Vec<_>>()

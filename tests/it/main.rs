@@ -1,4 +1,4 @@
-//! What `make test` tries over HTTP, on both databases: one test is run by its path, as `make test ARGS="money::"` does.
+//! The tests over HTTP on both databases that `make test` runs. `make test ARGS="money::"` runs the tests below a path.
 
 mod access;
 mod administrators;
@@ -34,6 +34,7 @@ mod import_http;
 mod imports;
 mod isolation;
 mod journey;
+mod language;
 mod lists;
 mod money;
 mod numbers;

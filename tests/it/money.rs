@@ -1,4 +1,4 @@
-//! What is owed, and by which document: credits, payments and the way back from each, balances and statements.
+//! Amounts due and their documents: credits, payments and their reversals, balances and statements.
 
 use std::sync::Barrier;
 use std::thread;
@@ -90,7 +90,7 @@ fn a_year_that_was_paid_and_cancelled_pays_another_contract_and_the_rest_is_refu
     scene.sell(&[product("month", "2026-06-01", "2026-07-31")]);
     scene.go_to("2026-07-02");
 
-    // The first half has 181 of 365 days.
+    // The first half of the year has 181 of 365 days.
     scene.cancel(&contract, &json!({"last_day": "2026-06-30"}));
 
     let credit = books::numbered(&scene.client, "UB-CRD-1");
@@ -195,7 +195,7 @@ fn what_is_paid_above_what_is_due_pays_what_comes_next(database: &Database) {
     scene.run_on("2026-04-02");
     assert_eq!(owed(&scene.client, "UB-INV-3"), ["PARTIALLY_PAID", "50.00", "0.00", "50.00", "false"]);
 
-    // Half of it is refunded: it can't be reversed before that is.
+    // Half of the payment is refunded. It can't be reversed before the refund is.
     let payment = catalog::only(Value::Array(books::payments(&scene.client, &invoice)));
     assert_eq!(payment["applications"].as_array().map(Vec::len), Some(3));
     let third = payment["applications"][2]["application_ref"].clone();
@@ -302,7 +302,7 @@ fn what_money_lies_on_is_not_voided(database: &Database) {
     books::pay(&scene.client, &invoice, &json!({"amount": "10.00"})).ok();
     refused(&books::void(&scene.client, &invoice), 409, "document_paid");
     let payment = books::payments(&scene.client, &invoice)[0].clone();
-    // Unapplied, it is still a payment that was recorded on it.
+    // An unapplied payment is still a payment recorded on the invoice.
     books::unapply(&scene.client, &payment["applications"][0]["application_ref"]).ok();
     refused(&books::void(&scene.client, &invoice), 409, "document_paid");
     books::reverse(&scene.client, &payment["payment_ref"], &json!({})).ok();
@@ -359,7 +359,7 @@ fn twenty_at_once_on_two_servers_leave_nothing_below_zero(database: &Database) {
     books::run(&client);
     let invoices: Vec<Value> = catalog::documents(&client).iter().map(|document| document["document_ref"].clone()).collect();
     assert_eq!(invoices.len(), INVOICES);
-    // On a file there is one server.
+    // Only one server can use a SQLite file.
     let second = (!database.is_sqlite()).then(|| Server::start(database));
     let clients: Vec<Client> = (0..THREADS)
         .map(|i| match &second {
@@ -379,7 +379,7 @@ fn twenty_at_once_on_two_servers_leave_nothing_below_zero(database: &Database) {
             });
         }
     });
-    // What is owed by documents and what lies unapplied is what was billed less what was paid.
+    // The amounts due less the unapplied amounts equal the billed amounts less the paid amounts.
     let (mut billed, mut due, mut unapplied, mut paid) = (0, 0, 0, 0);
     for document in catalog::documents(&client) {
         let names = ["total", "paid_amount", "amount_due", "written_off_amount"];
@@ -403,12 +403,12 @@ fn twenty_at_once_on_two_servers_leave_nothing_below_zero(database: &Database) {
     assert_eq!((balance[0] + balance[3], balance[2]), (due, unapplied));
 }
 
-/// Minor units of euros.
+/// Converts an amount in euros to minor units.
 fn cents(text: &str) -> i64 {
     if text == "null" { 0 } else { text.replace('.', "").parse().expect("an amount") }
 }
 
-/// Does something with money; what is refused is refused for a reason.
+/// Performs a money operation. A rejected operation must have an expected code.
 fn play(client: &Client, invoice: &Value, other: &Value, what: usize) {
     let any = |payments: Vec<Value>| payments.into_iter().nth(what % 3);
     let answer = match what % 7 {

@@ -1,4 +1,5 @@
-//! Document numbers under concurrency and roll-backs: per entity and kind they are 1 to n, whatever is refused between.
+//! Document numbers under concurrency and roll-backs: they are 1 to n per entity and kind, regardless of rejected requests in
+//! between.
 
 use std::collections::{BTreeMap, HashSet};
 use std::thread;
@@ -26,8 +27,8 @@ fn two_servers_on_one_postgres_number_without_a_gap_though_a_fifth_is_refused() 
     number(&[client.clone(), client.at(&other)]);
 }
 
-/// Two entities; every client has a contract whose events are documents of their own, one whose invoice is issued, and
-/// one that nothing is ever taken for.
+/// Checks the numbers of two entities. Every client has three contracts: each event of the first opens a document, the invoice of
+/// the second is issued, and the third never accepts an event.
 fn number(servers: &[Client]) {
     prepare(&servers[0]);
     let opened: Vec<String> = thread::scope(|scope| {
@@ -36,7 +37,7 @@ fn number(servers: &[Client]) {
             scope.spawn(move || (0..REQUESTS_OF_EACH).filter_map(|step| request(&client, index, step)).collect::<Vec<_>>())
         };
         let threads: Vec<_> = (0..CLIENTS).map(work).collect();
-        threads.into_iter().flat_map(|thread| thread.join().expect("the thread")).collect()
+        threads.into_iter().flat_map(|thread| thread.join().expect("the thread doesn't panic")).collect()
     });
 
     let documents = catalog::documents(&servers[0]);
@@ -50,11 +51,11 @@ fn number(servers: &[Client]) {
     assert_eq!(names, ["EVEN-CRD", "EVEN-DBT", "EVEN-INV", "ODD-CRD", "ODD-DBT", "ODD-INV"]);
     for (name, documents) in &series {
         let numbers: Vec<u64> = (1..).take(documents.len()).collect();
-        assert_eq!(catalog::numbers(documents, name), numbers, "{name}: no gap, no repeat");
+        assert_eq!(catalog::numbers(documents, name), numbers, "{name}: no gap, no duplicate");
     }
-    // Four fifths of the requests opened a document each; the first of each client opened their parent, too.
+    // Four fifths of the requests opened a document each. The first ones of each client also opened the parents.
     assert_eq!(opened.len(), CLIENTS * REQUESTS_OF_EACH * 4 / 5);
-    assert_eq!(opened.iter().collect::<HashSet<_>>().len(), opened.len(), "none was told twice");
+    assert_eq!(opened.iter().collect::<HashSet<_>>().len(), opened.len(), "no number was returned twice");
     assert_eq!(documents.len(), opened.len() + 2 * CLIENTS);
 }
 
@@ -87,26 +88,26 @@ fn prepare(client: &Client) {
     assert_eq!(books::run(client).len(), CLIENTS);
 }
 
-/// Sends one request; answers the number of the document it opened.
+/// Sends one request. Returns the number of the document that it opened.
 fn request(client: &Client, index: usize, step: usize) -> Option<String> {
     let event = |customer: &str, quantity: &str| {
         catalog::with(catalog::event(&format!("{customer}-{index}"), quantity), &json!({"usage_product_ref": "level"}))
     };
     let taken = match step % 5 {
-        // Its price goes up, down again and up: an invoice, a credit, and an invoice.
+        // The amount rises, falls and rises again: an invoice, a credit and another invoice.
         0 => books::report(client, &event("level", "100")),
         1 => books::report(client, &event("level", "50")),
         2 => books::report(client, &event("level", "75")),
         3 => {
             let late = books::report(client, &catalog::event_on(&format!("late-{index}"), Day::today().plus_days(-20), 1));
-            // The next has to open another.
+            // The next event must open another document.
             books::issue(client, &late["related_document_ref"]).ok();
             late
         }
         _ => {
             let (bad, code) = match step / 5 % 4 {
                 0 => (catalog::with(event("level", "1"), &json!({"validations": {"currency": "USD"}})), "validation_mismatch"),
-                // Refused when its parent is open already, with a number that has to be given back.
+                // Rejected after its parent was opened, so the parent's number must be released.
                 1 => (event("none", "999999999999999"), "amount_out_of_range"),
                 2 => (event("nobody", "1"), "validation_failed"),
                 _ => (catalog::event(&format!("none-{index}"), 1), "no_matching_contract"),

@@ -1,4 +1,4 @@
-//! The pages for people: what a browser is shown at a server's address.
+//! The HTML pages that a browser receives at a server's address.
 
 use acceptance::{Answer, Client, Database, Server};
 
@@ -8,7 +8,7 @@ fn shown(client: &Client, path: &str) -> Answer {
     answer
 }
 
-/// What the page loads or leads to.
+/// Returns the resources and links of a page.
 fn links(page: &str) -> Vec<&str> {
     let quoted = |attribute: &'static str| page.split(attribute).skip(1).filter_map(|rest| rest.split('"').next());
     quoted("href=\"").chain(quoted("src=\"")).filter(|link| !link.starts_with('#')).collect()
@@ -28,9 +28,9 @@ fn every_page_is_this_servers_alone_and_leads_somewhere() {
         let links = links(&page.text);
         assert!(links.contains(&"/openapi.json") && links.contains(&"/docs/style.css"), "{path}: {links:?}");
         for link in links {
-            // The console leads to its log-in.
+            // The console redirects to the log-in page.
             let expected = if link == "/console" { 303 } else { 200 };
-            assert!(link.starts_with('/') && anonymous.get(link).status == expected, "{path} leads to {link}");
+            assert!(link.starts_with('/') && anonymous.get(link).status == expected, "{path} links to {link}");
         }
     }
     let style = anonymous.get("/docs/style.css");

@@ -1,5 +1,5 @@
-//! Documents as legal papers: what an EU and a US payer expect, frozen with the invoice and read back after everything it was
-//! taken from was edited.
+//! Legal particulars of documents: the requirements of an EU and a US payer, frozen with the invoice and unchanged after edits of
+//! every source.
 
 use acceptance::when::Day;
 use acceptance::{Answer, Client, Database, Server, books, catalog, on_sqlite};
@@ -57,8 +57,8 @@ fn french_customer() -> Value {
     })
 }
 
-/// Makes a seller, a customer, a bank account, the API plan with a unit code, and a contract of it that ended ten days ago, with
-/// 1,500 calls.
+/// Creates a seller, a customer, a bank account, the API plan with a unit code, and a contract with 1,500 calls that ended ten
+/// days ago.
 fn sell(client: &Client, entity: &Value, customer: &Value, account: &Value, product: &Value) -> String {
     catalog::make_plan(client);
     client.post(&format!("/api/usage/products/edit/{}", catalog::API_CALLS), &json!({"unit_code": "E34"})).ok();
@@ -75,7 +75,7 @@ fn call(quantity: u32) -> Value {
     catalog::event_on(catalog::ACME, Day::today().plus_days(-20), quantity)
 }
 
-/// Changes everything that an invoice was taken from.
+/// Edits every object that an invoice takes data from.
 fn edit_everything(client: &Client) {
     let edits = [
         (
@@ -106,7 +106,7 @@ fn a_reverse_charge_invoice_keeps_what_an_eu_payer_expects(database: &Database) 
     sell(&client, &german_seller(), &french_customer(), &account, &json!({}));
     let draft = books::numbered(&client, "SEL-INV-1");
     assert_eq!((&draft["state"], &draft["format"], &draft["missing"]), (&json!("DRAFT"), &json!(2), &json!([])));
-    assert_eq!(draft["customer"]["vat_id"], "FR40303265045", "a draft shows today's");
+    assert_eq!(draft["customer"]["vat_id"], "FR40303265045", "a draft shows current data");
 
     assert_eq!(books::run(&client).len(), 1);
     let invoice = books::numbered(&client, "SEL-INV-1");
@@ -147,15 +147,15 @@ fn a_reverse_charge_invoice_keeps_what_an_eu_payer_expects(database: &Database) 
     assert_eq!(units, ["C62", "E34"]);
 
     edit_everything(&client);
-    assert_eq!(books::frozen(&books::numbered(&client, "SEL-INV-1")), books::frozen(&invoice), "to the byte");
+    assert_eq!(books::frozen(&books::numbered(&client, "SEL-INV-1")), books::frozen(&invoice), "unchanged to the byte");
 
-    // What corrects it names it, and says what is so today.
+    // A correction names the corrected document and shows current data.
     client.post("/api/entities/edit/seller", &json!({"paper": null})).ok();
     books::report(&client, &call(100));
     let debit = books::numbered(&client, "SEL-DBT-1");
     let corrects = json!({"document_number": "SEL-INV-1", "issue_date": Day::today().to_string()});
     assert_eq!((&debit["corrects"], &debit["customer"]["vat_id"]), (&corrects, &Value::Null));
-    assert_eq!(debit["missing"], json!(["/customer/legal_name", "/customer/address"]), "it keeps the reverse charge");
+    assert_eq!(debit["missing"], json!(["/customer/legal_name", "/customer/address"]), "the debit keeps the reverse charge");
     books::issue(&client, &debit["document_ref"]).ok();
     let issued = books::numbered(&client, "SEL-DBT-1");
     assert_eq!((&issued["corrects"], &issued["missing"], &issued["state"]), (&corrects, &debit["missing"], &json!("ISSUED")));
@@ -191,7 +191,7 @@ fn a_sales_tax_invoice_keeps_what_a_us_payer_expects(database: &Database) {
     assert_eq!(taxed, ["S", "null", "8.875", "109.00", "9.67"]);
 
     edit_everything(&client);
-    assert_eq!(books::frozen(&books::numbered(&client, "SEL-INV-1")), books::frozen(&invoice), "to the byte");
+    assert_eq!(books::frozen(&books::numbered(&client, "SEL-INV-1")), books::frozen(&invoice), "unchanged to the byte");
     let product = client.get(&format!("/api/contracts/{contract_ref}")).ok()["products"][0].clone();
     assert_eq!(books::fields(&product, ["buyer_reference", "tax_category"]), ["PO-7", "null"]);
 }
@@ -200,7 +200,7 @@ fn a_strict_entity_issues_complete_papers_alone(database: &Database) {
     let server = Server::start(database);
     let client = Client::new_key(&server);
     let seller = json!({"entity_ref": "seller", "name": "Seller", "number_prefix": "SEL", "paper": "STRICT"});
-    // The account isn't one of ours: the invoice has its name alone.
+    // The account isn't recorded here, so the invoice shows only its name.
     let customer = json!({"customer_ref": catalog::ACME, "name": "Acme", "tax": 19,
         "billing_bank_transfer_details": {"billing_account_id": "at the bank / 1"}});
     let account = json!({"billing_account_id": "main", "iban": IBAN});
@@ -215,7 +215,7 @@ fn a_strict_entity_issues_complete_papers_alone(database: &Database) {
     assert_eq!(kept["failures"], report["failed"]);
     refused(&books::issue(&client, &draft["document_ref"]), 409, "paper_incomplete");
     books::report(&client, &call(1));
-    assert_eq!(books::numbered(&client, "SEL-INV-1")["state"], "DRAFT", "usage is taken as ever");
+    assert_eq!(books::numbered(&client, "SEL-INV-1")["state"], "DRAFT", "usage is still accepted");
 
     let address = json!({"line1": "Somewhere"});
     client.post("/api/entities/edit/seller", &json!({"legal_name": "Seller GmbH", "address": address, "tax_id": "1"})).ok();
@@ -250,7 +250,7 @@ fn tax_in_the_sellers_own_currency_waits_for_its_rate(database: &Database) {
     rate(Day::today().plus_days(-1), "5");
     let tax = books::numbered(&client, "SEL-INV-1")["tax_in_currency"].clone();
     let shown = books::fields(&tax, ["currency", "exchange_rate", "exchange_rate_date", "amounts", "total_tax"]);
-    // 19 % of 109.00 are 20.71.
+    // 19 % of 109.00 is 20.71.
     assert_eq!(shown, ["PLN", "4.25", &Day::today().plus_days(-3).to_string(), "[88.02]", "88.02"]);
 }
 

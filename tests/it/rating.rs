@@ -1,5 +1,5 @@
-//! Prices, from the posted catalog to the invoice: every model, every way to make one quantity of many, currencies, and
-//! which contract an event lands on.
+//! Prices, from the posted catalog to the invoice: every pricing model, every aggregation, currencies, and the contract that an
+//! event belongs to.
 
 use acceptance::problem::{Table, invalid};
 use acceptance::when::{self, Day};
@@ -44,7 +44,7 @@ fn pricing(client: &Client, reference: &str, currency: &str, line_items: &[Value
     client.post("/api/pricings/", &body).ok();
 }
 
-/// The body of a contract of some pricings, over a year from ten days ago on, without tax.
+/// Returns the body of a contract with some pricings, without tax, over a year that began ten days ago.
 fn contract(pricings: &[&str]) -> Value {
     let product = catalog::contract("acme")["products"][0].clone();
     let products = pricings.iter().map(|pricing| {
@@ -65,7 +65,7 @@ fn report_at(client: &Client, usage_product: &str, quantity: &str, timestamp: &s
     client.post("/api/usage/event", &event).ok()
 }
 
-/// The lines of a document as `id quantity amount`.
+/// Returns the lines of a document as `id quantity amount`.
 fn lines(document: &Value) -> Vec<String> {
     let products = document["products"].as_array().expect("products").iter();
     let lines = products.flat_map(|product| product["line_items"].as_array().expect("lines").clone());
@@ -116,7 +116,7 @@ fn every_price_model_bills_what_the_rules_say(database: &Database) {
         "package 1500 10.00",
         // 1500 x 0.0025.
         "per-unit 1500 3.75",
-        // 2.5 % of 1500, and three events.
+        // 2.5 % of 1500, plus 0.30 for each of three events.
         "percentage 1500 38.40",
         // 500 x 0.0025, half a cent rounded up.
         "included 1500 1.25",
@@ -126,7 +126,7 @@ fn every_price_model_bills_what_the_rules_say(database: &Database) {
     let shown: Vec<String> = lines(&invoice).iter().map(|line| line.replace(".0 ", " ")).collect();
     assert_eq!(shown, expected);
     assert_eq!(invoice["total"].to_string(), "248.39");
-    // The same without a contract, of the whole quantity in a single event.
+    // The rates without a contract, for the whole quantity in a single event.
     let rates = client.get("/api/pricings/rates/all?quantity=0,1500").ok();
     let rated = rates[1]["line_items"].as_array().expect("line items").iter();
     let rated: Vec<String> =
@@ -174,7 +174,7 @@ fn quantities_become_one_as_the_usage_product_says(database: &Database) {
     let items = aggregations.map(|aggregation| usage_item(aggregation, &aggregation.to_lowercase(), one.clone()));
     pricing(&client, "all", "EUR", &items);
     let contract_ref = catalog::make_contract(&client, &contract(&["all"]));
-    // The third is the latest by its timestamp; of two at one instant the one that arrived last counts.
+    // The third event has the latest timestamp. Of two events at the same instant, the event that arrived last counts.
     let quantities = [("7", -50), ("9", -40), ("5", -10), ("3", -10), ("8", -20)];
     for (quantity, ago) in quantities {
         for aggregation in aggregations {
@@ -252,7 +252,7 @@ fn of_several_contracts_the_latest_start_counts_unless_validations_say_otherwise
         client.get(&format!("/api/documents/{}", document_ref.as_str().expect("a reference"))).ok()["contract_ref"].clone()
     };
 
-    assert_eq!(document(None), json!(latest), "of two with the same start, the oldest contract");
+    assert_eq!(document(None), json!(latest), "of two contracts with the same start, the oldest one");
     assert_eq!(document(Some(json!({"currency": "EUR"}))), json!(earliest));
     assert_eq!(document(Some(json!({"currency": "GBP"}))), json!(twin));
     assert_eq!(document(Some(json!({}))), json!(latest));
@@ -275,7 +275,7 @@ fn what_was_neither_used_nor_costs_anything_is_not_billed(database: &Database) {
     let issued = catalog::only(issued);
     assert_eq!((issued["document_number"].as_str(), issued["total"].to_string().as_str()), (Some("UB-INV-1"), "0.00"));
     let document = catalog::only(Value::Array(catalog::documents(&client)));
-    assert_eq!((&document["contract_ref"], document["state"].as_str()), (&json!(used), Some("PAID")), "nothing is left to pay");
+    assert_eq!((&document["contract_ref"], document["state"].as_str()), (&json!(used), Some("PAID")), "no amount is due");
     let empty = catalog::make_contract(&client, &json!({"customer_ref": "idle", "products": []}));
     for contract_ref in [idle, empty] {
         assert_eq!(client.get(&format!("/api/contracts/invoices/current/{contract_ref}")).ok(), json!([]));

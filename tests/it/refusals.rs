@@ -1,5 +1,5 @@
-//! Bad requests of every kind: each answers with all field errors at once, and nothing is stored and no number is spent
-//! by any of them. What is wrong with a request's form is in `form.rs`, with its credential in `access.rs`.
+//! Invalid requests of every kind: each response lists all field errors at once, and a rejected request stores nothing and uses
+//! no number. `form.rs` tests malformed requests, and `access.rs` tests credentials.
 
 mod refused_bodies;
 
@@ -17,7 +17,7 @@ on_sqlite!(
     a_reference_in_the_path_that_names_nothing_is_not_found,
 );
 
-/// A server with the API plan and a contract for acme; what is in it before the bad requests and after must be the same.
+/// A server with the API plan and a contract for acme. Its content must be the same before and after the invalid requests.
 struct Stage {
     _server: Server,
     client: Client,
@@ -35,19 +35,19 @@ impl Stage {
         Self { _server: server, client, before }
     }
 
-    /// Fails when a row of the table was wrong, or anything was stored or numbered meanwhile.
+    /// Fails if a row of the table was wrong, or if any request stored data or used a number.
     fn end(self, table: Table) {
-        assert_eq!(everything(&self.client), self.before, "something was stored by a refused request");
+        assert_eq!(everything(&self.client), self.before, "a rejected request stored data");
         let event = self.client.post("/api/usage/event", &catalog::event("acme", 1)).ok();
-        assert_eq!(event["related_document_numbers"], "UB-INV-1", "a number was spent by a refused request");
+        assert_eq!(event["related_document_numbers"], "UB-INV-1", "a rejected request used a number");
         let contract_ref = catalog::make_contract(&self.client, &catalog::contract("acme"));
         let contract = self.client.get(&format!("/api/contracts/{contract_ref}")).ok();
-        assert_eq!(contract["contract_number"], "C-2", "a contract's number was spent by a refused request");
+        assert_eq!(contract["contract_number"], "C-2", "a rejected request used a contract number");
         table.finish();
     }
 }
 
-/// Every list there is.
+/// Returns the content of every list.
 fn everything(client: &Client) -> Vec<Value> {
     let lists = [
         "/api/documents/filter?pageSize=1000",
@@ -173,7 +173,7 @@ fn a_bad_log_in_or_key_is_refused(database: &Database) {
     for (body, refusal) in log_ins {
         table.post(&anonymous, "/auth/login", &body, refusal);
     }
-    // Both kinds at once, or neither: which fields are named is not promised.
+    // Both kinds of credentials at once, or neither: which fields the errors name is not specified.
     for body in [json!({}), json!({"password": "x"}), json!({"api_key": api_key, "email": email, "password": key.password})] {
         let answer = anonymous.post("/auth/login", &body);
         let outcome = if answer.status == 422 { acceptance::problem::form(&answer) } else { Err(answer.text.clone()) };
@@ -189,7 +189,7 @@ fn a_bad_log_in_or_key_is_refused(database: &Database) {
         table.post(&admin, "/auth/keys/generate", &body, refusal);
     }
     table.post(&Client::key(&server, &key), "/api/billing/run", &json!({"dry_run": "yes"}), invalid("/dry_run wrong_type"));
-    assert_eq!(catalog::only(admin.get("/auth/keys/list").ok())["api_key"], *api_key, "no other key was made");
+    assert_eq!(catalog::only(admin.get("/auth/keys/list").ok())["api_key"], *api_key, "no other key was created");
     table.finish();
 }
 
@@ -212,7 +212,7 @@ fn a_reference_in_the_path_that_names_nothing_is_not_found(database: &Database) 
             ("/api/pricings/", "pricing_not_found"),
             ("/api/bank_accounts/", "bank_account_not_found"),
         ] {
-            // Dots lead to another path, which there isn't either.
+            // Dots lead to another path, which doesn't exist either.
             let code = if reference.contains("..") { "route_not_found" } else { code };
             table.get(&stage.client, &format!("{path}{reference}"), refused(404, code));
         }

@@ -1,4 +1,4 @@
-//! Usage that is refused is counted, whichever way it comes, with a last example.
+//! Rejected usage is counted with a last example, regardless of the way it is sent.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,12 @@ on_both_databases!(
     refused_usage_is_counted_whichever_way_it_comes,
     what_is_counted_is_written_when_a_server_stops_and_added_to_what_is_there,
     what_cannot_be_told_apart_is_counted_together,
-    only_whoever_may_send_usage_is_counted,
+    only_callers_who_may_send_usage_are_counted,
 );
 
 const LIST: &str = "/api/usage/refused/filter?pageSize=1000";
 
-/// Looks again until so many events are counted: they are written every few seconds.
+/// Polls until this many events are counted: the counts are written every few seconds.
 fn counted(client: &Client, query: &str, events: u64) -> Vec<Value> {
     let began = Instant::now();
     loop {
@@ -27,7 +27,7 @@ fn counted(client: &Client, query: &str, events: u64) -> Vec<Value> {
     }
 }
 
-/// An event that no customer has.
+/// Returns an event of an unknown customer.
 fn of_nobody() -> Value {
     json!({"timestamp": when::now(), "customer_ref": "nobody", "usage_product_ref": catalog::API_CALLS, "quantity": 1})
 }
@@ -40,7 +40,7 @@ fn count(row: &Value) -> u64 {
     row["count"].as_u64().expect("a count")
 }
 
-/// Code, customer, usage product and count of each row.
+/// Returns the code, customer, usage product and count of each row.
 fn told(rows: &[Value]) -> Vec<(&str, &str, &str, u64)> {
     rows.iter().map(|row| (field(row, "code"), field(row, "customer_ref"), field(row, "usage_product_ref"), count(row))).collect()
 }
@@ -51,7 +51,7 @@ fn refused_usage_is_counted_whichever_way_it_comes(database: &Database) {
     catalog::make(&client);
     let day = when::Day::today().to_string();
 
-    // One by one: with a token, whose key is looked up with the event, and with a session.
+    // One by one: with a token, whose key is looked up together with the event, and with a session.
     assert_eq!(client.post("/api/usage/event", &of_nobody()).status, 422);
     assert_eq!(admin.post("/api/usage/event", &of_nobody()).status, 422);
     let wrong = catalog::with(of_nobody(), &json!({"quantity": "many"}));
@@ -66,7 +66,7 @@ fn refused_usage_is_counted_whichever_way_it_comes(database: &Database) {
     let example: Value = serde_json::from_str(rows[0]["example"].as_str().expect("an example")).expect("the event");
     assert_eq!(example, wrong);
 
-    // In a batch, of which others are taken; in one that is refused whole; line by line; under a key.
+    // In a batch with accepted events, in a batch that is rejected entirely, line by line, and under a key.
     let good = catalog::event("nobody", 1);
     let batch = |atomic: bool| json!({"events": [of_nobody(), good.clone(), of_nobody()], "atomic": atomic});
     assert_eq!(client.post("/api/usage/event/batch", &batch(false)).status, 200);
@@ -80,25 +80,25 @@ fn refused_usage_is_counted_whichever_way_it_comes(database: &Database) {
     };
     sent("/api/usage/event/batch", vec![], &lines);
     sent("/api/usage/event/batch", vec![("idempotency-key", "lines")], &lines);
-    // As a file, but not when it is only tried.
+    // In a file, but not in a dry run.
     for (path, key) in [("/api/usage/import?name=a&dry_run=true", "1"), ("/api/usage/import?name=b", "2")] {
         sent(path, vec![("idempotency-key", key)], &lines);
     }
-    // Free-form, as far as the format tells.
+    // Free-form events, as far as the format determines their fields.
     let mapping =
         json!({"timestamp": "event.at", "customer_ref": "event.who", "usage_product_ref": "event.what", "quantity": "event.n"});
     client.post("/api/usage/formats/", &json!({"format_ref": "f", "format_name": "F", "mapping": mapping})).ok();
     let raw = json!({"format_ref": "f", "event": {"customer_ref": "free-form"}});
     assert_eq!(client.post("/api/usage/event/formatted", &raw).status, 422);
 
-    // Each of the two that no customer has, and those of `catalog::event`, which isn't there either.
+    // Both batches have two events of `of_nobody` and one of `catalog::event`, whose customer doesn't exist either.
     expected[1].3 += 3 + 3 + 2 + 2 + 2;
     let rows = counted(&client, "customer_ref=nobody", 15);
     assert_eq!(told(&rows), expected, "{rows:?}");
     let rows = counted(&client, "customer_ref=free-form", 1);
     assert_eq!(told(&rows), [("format_error", "free-form", "", 1)], "{rows:?}");
 
-    // Narrowed, and by pages.
+    // With filters, and in pages.
     for (query, count) in [
         ("code=unknown_reference", 1),
         ("code=nothing", 0),
@@ -122,7 +122,7 @@ fn what_is_counted_is_written_when_a_server_stops_and_added_to_what_is_there(dat
         }
         assert_eq!(client.post("/api/usage/event", &of_nobody()).status, 422);
         server.terminate();
-        server.wait_for_exit(Duration::from_secs(30)).expect("it stops");
+        server.wait_for_exit(Duration::from_secs(30)).expect("the server exits");
     }
     let server = Server::start(database);
     let rows = counted(&Client::new_key(&server), "", 2);
@@ -137,14 +137,14 @@ fn what_cannot_be_told_apart_is_counted_together(database: &Database) {
     catalog::make(&client);
     let long = "x".repeat(100);
     let event = |customer: &str| catalog::with(of_nobody(), &json!({"customer_ref": customer}));
-    // Cut, and what is too long once only.
+    // Long texts are cut. References that are equal after the cut are counted together.
     for end in ["a", "b"] {
         assert_eq!(client.post("/api/usage/event", &event(&format!("{long}{end}"))).status, 422);
     }
     let note = catalog::with(event("long"), &json!({"additional_report_data": {"note": "ä".repeat(2000)}}));
     assert_eq!(client.post("/api/usage/event", &note).status, 422);
     server.terminate();
-    server.wait_for_exit(Duration::from_secs(30)).expect("it stops");
+    server.wait_for_exit(Duration::from_secs(30)).expect("the server exits");
     let server = Server::start(database);
     let client = Client::new_key(&server);
     let rows = counted(&client, "", 3);
@@ -155,14 +155,14 @@ fn what_cannot_be_told_apart_is_counted_together(database: &Database) {
     assert!(longest.is_some_and(|bytes| (2046..=2048).contains(&bytes)), "{longest:?}");
 }
 
-fn only_whoever_may_send_usage_is_counted(database: &Database) {
+fn only_callers_who_may_send_usage_are_counted(database: &Database) {
     let server = Server::start(database);
     let (admin, client) = (Client::admin(&server), Client::new_key(&server));
     let key = admin.generate_key(&json!({}));
     let leaving = Client::key(&server, &key);
     admin.delete(&format!("/auth/user/{}", key.api_key_ref));
     let reader = Client::key(&server, &admin.generate_key(&json!({"scopes": ["read"]})));
-    // Refused by what they say, before anybody has looked who sends them.
+    // Rejected because of their content, before the sender is looked up.
     for (sender, status) in [(&leaving, 401), (&reader, 403), (&client, 422)] {
         assert_eq!(sender.post("/api/usage/event", &json!({"customer_ref": "told"})).status, status);
     }
@@ -171,7 +171,7 @@ fn only_whoever_may_send_usage_is_counted(database: &Database) {
     assert_eq!(reader.get(LIST).status, 200);
     let writer = Client::key(&server, &admin.generate_key(&json!({"scopes": ["usage:write"]})));
     assert_eq!(writer.get(LIST).status, 403);
-    // Another organization has none of it.
+    // Another organization sees none of the counts.
     binary::succeed(database, &["organization", "create", "second"]);
     let password = "another long pass phrase";
     let arguments = ["admin", "create", "--email", "s@second.example", "--organization", "second", "--password", password];

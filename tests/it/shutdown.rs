@@ -1,4 +1,4 @@
-//! SIGTERM: what was accepted is finished, and the process ends by itself.
+//! SIGTERM: the server finishes accepted requests and exits by itself.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use acceptance::{Client, Database, Server, catalog, on_both_databases};
 
 on_both_databases!(a_server_told_to_stop_under_load_finishes_what_it_answered_and_ends);
 
-/// The limit operators are promised: it is written into unit files and orchestrators.
+/// The limit promised to operators, who write it into unit files and orchestrators.
 const EXIT_WITHIN: Duration = Duration::from_secs(10);
 
 fn a_server_told_to_stop_under_load_finishes_what_it_answered_and_ends(database: &Database) {
@@ -20,7 +20,7 @@ fn a_server_told_to_stop_under_load_finishes_what_it_answered_and_ends(database:
 
     server.terminate();
 
-    let status = server.wait_for_exit(EXIT_WITHIN).expect("it ends in time");
+    let status = server.wait_for_exit(EXIT_WITHIN).expect("the server exits in time");
     assert_eq!(status.code(), Some(0), "{}", server.stderr());
     let told = load.join();
     let restarted = Server::start(database);
@@ -28,7 +28,7 @@ fn a_server_told_to_stop_under_load_finishes_what_it_answered_and_ends(database:
     let mut acknowledged = 0;
     let mut in_doubt = 0;
     for told in &told {
-        // Refusing is fair, failing isn't.
+        // Rejections are allowed, failures are not.
         assert!(told.refused.iter().all(|(status, _)| *status == 503), "{:?}", told.refused);
         for (_, result) in &told.acknowledged {
             let event_ref = result["event_ref"].as_str().expect("a reference");
@@ -39,12 +39,12 @@ fn a_server_told_to_stop_under_load_finishes_what_it_answered_and_ends(database:
     }
     let invoice = catalog::current_invoice(&client, &contract_ref);
     let quantity: usize = invoice["products"][0]["line_items"][1]["quantity"].to_string().parse().expect("a whole quantity");
-    assert!((acknowledged..=acknowledged + in_doubt).contains(&quantity), "{quantity} of {acknowledged} and perhaps {in_doubt}");
+    assert!((acknowledged..=acknowledged + in_doubt).contains(&quantity), "{quantity} of {acknowledged} and at most {in_doubt}");
 }
 
 #[test]
 fn after_a_clean_stop_the_file_alone_holds_everything() {
-    // Whether a thread of the process still had a connection was left to chance.
+    // Repeated, because chance decides whether a thread of the process still has a connection.
     for round in 0..5 {
         let database = Database::sqlite();
         let mut server = Server::start(&database);
@@ -54,7 +54,7 @@ fn after_a_clean_stop_the_file_alone_holds_everything() {
         let load = Load::start(&client, 4, |_, _| catalog::event("acme", 1));
         load.wait_for(20);
         server.terminate();
-        let status = server.wait_for_exit(EXIT_WITHIN).expect("it ends in time");
+        let status = server.wait_for_exit(EXIT_WITHIN).expect("the server exits in time");
         assert_eq!(status.code(), Some(0), "{}", server.stderr());
         let told = load.join();
 
@@ -74,11 +74,11 @@ fn an_idle_server_told_to_stop_ends_at_once_with_connections_open() {
     let database = Database::sqlite();
     let mut server = Server::start(&database);
     let client = Client::admin(&server);
-    assert_eq!(client.get("/api/customers/filter").status, 200, "its connection stays open");
+    assert_eq!(client.get("/api/customers/filter").status, 200, "the connection stays open");
 
     server.terminate();
 
-    let status = server.wait_for_exit(EXIT_WITHIN).expect("it ends in time");
+    let status = server.wait_for_exit(EXIT_WITHIN).expect("the server exits in time");
     assert_eq!(status.code(), Some(0), "{}", server.stderr());
     assert!(!server.stderr().contains("panicked"), "{}", server.stderr());
 }

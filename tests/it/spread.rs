@@ -1,5 +1,6 @@
-//! Every statement names its customer, so that customers can be spread over nodes: a reference in a path may ask all of them
-//! once, everything after it asks one. Told by the plans that PostgreSQL itself writes down of every operation's statements.
+//! Every statement names its customer, so that customers can be distributed over nodes. A reference in a path may query all nodes
+//! once, and every later statement queries one node. The test reads the plans that PostgreSQL logs for the statements of every
+//! operation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -8,10 +9,10 @@ use acceptance::database::Planned;
 use acceptance::{Client, Clock, Database, Server, binary, books, catalog, on_both_databases, tour};
 use serde_json::{Value, json};
 
-/// Names an empty database of a cluster.
+/// The variable that names an empty database of a cluster.
 const CLUSTER: &str = "USAGE_BILLING_TEST_CITUS_URL";
 
-/// Tables that are spread, and the column that says where a row is, if it isn't the customer's.
+/// Distributed tables with their distribution column, if it isn't the customer's.
 const BY_ANOTHER_COLUMN: [(&str, &str); 7] = [
     ("number_series", "entity_ref"),
     ("replay_log", "idempotency_key"),
@@ -22,7 +23,7 @@ const BY_ANOTHER_COLUMN: [(&str, &str); 7] = [
     ("billing_runs", "run_id"),
 ];
 
-/// Statements that ask everywhere on purpose, by a part of their text, with the reason.
+/// Statements that query all nodes on purpose: a part of their text, with the reason.
 const EVERYWHERE: [(&str, &str); 40] = [
     (r#"FROM "contracts" WHERE (("contracts"."contract_id" = $1) AND ("contracts"."organization_id" = $2))"#, A_REFERENCE),
     (r#"FROM "documents" WHERE (("documents"."document_id" = $1) AND ("documents"."organization_id" = $2))"#, A_REFERENCE),
@@ -71,14 +72,14 @@ const EVERYWHERE: [(&str, &str); 40] = [
 const A_REFERENCE: &str = "a path names it by its reference alone, once";
 const THE_LOG: &str = "the log is the whole organization's, and an entry lies where its own reference says";
 const A_HISTORY: &str = "the history is the whole organization's, and a row lies where its own reference says";
-/// Whenever it is time for that, which may not come.
+/// These deletions run when they are due, which may not happen during the test.
 const FORGOTTEN: &str = "what is too old is forgotten of all customers";
 const A_LIST: &str = "a list of all customers'";
 const A_REPORT: &str = "a report on all customers";
 const A_SEARCH: &str = "what is searched for may be any customer's";
 const VERIFY: &str = "everything is verified";
 
-/// The column that says where a table's rows are.
+/// Returns the distribution column of a table.
 fn distribution(table: &str) -> &'static str {
     BY_ANOTHER_COLUMN.iter().find(|(other, _)| *other == table).map_or("customer_id", |(_, column)| column)
 }
@@ -86,7 +87,7 @@ fn distribution(table: &str) -> &'static str {
 #[test]
 fn statements_name_the_customer_they_are_about() {
     let database = Database::postgres();
-    // The tables are there before their statements are planned.
+    // The tables must exist before their statements are planned.
     binary::succeed(&database, &["migrate"]);
     database.log_plans();
     carry_everything_out(&database);
@@ -108,12 +109,12 @@ fn statements_name_the_customer_they_are_about() {
             None => drop(everywhere.insert(statement, nowhere)),
         }
     }
-    assert!(seen > 1000, "{seen} plans");
+    assert!(seen > 1000, "only {seen} plans");
     let told: Vec<String> = everywhere.iter().map(|(statement, tables)| format!("{tables:?}: {statement}")).collect();
-    assert!(told.is_empty(), "{} statements ask every node:\n{}", told.len(), told.join("\n"));
+    assert!(told.is_empty(), "{} statements query every node:\n{}", told.len(), told.join("\n"));
     let expected = EVERYWHERE.iter().filter(|(_, why)| *why != FORGOTTEN).map(|(part, _)| *part);
     let in_vain: Vec<&str> = expected.filter(|part| !met.contains(part)).collect();
-    assert!(in_vain.is_empty(), "no statement asks everywhere any more that has {in_vain:?}");
+    assert!(in_vain.is_empty(), "no statement with these texts queries every node: {in_vain:?}");
 }
 
 on_both_databases!(a_database_without_the_extension_is_not_spread);
@@ -127,18 +128,18 @@ fn a_database_without_the_extension_is_not_spread(database: &Database) {
     }
 }
 
-/// On an empty database of a cluster, which was given the extension.
+/// Runs on an empty database of a cluster with the extension.
 #[test]
 fn everything_is_carried_out_on_a_cluster() {
     let Ok(url) = std::env::var(CLUSTER) else {
-        // Past the harness, which keeps what a test that passes prints.
+        // Written to standard error directly, because the harness hides the output of passing tests.
         writeln!(std::io::stderr(), "SKIPPED: {CLUSTER} names no database of a Citus cluster, so nothing was tried on one")
             .expect("standard error");
         return;
     };
     let database = Database::there(&url);
     let said = binary::succeed(&database, &["migrate", "--distribute"]);
-    assert!(said.contains("Distributed "), "the database isn't empty, or has no extension: {said}");
+    assert!(said.contains("Distributed "), "the database isn't empty or lacks the extension: {said}");
     assert_eq!(
         binary::succeed(&database, &["migrate", "--distribute"]),
         "The schema is up to date.\nAll tables are distributed.\n"
@@ -146,20 +147,20 @@ fn everything_is_carried_out_on_a_cluster() {
     carry_everything_out(&database);
 }
 
-/// Every operation, and `verify`.
+/// Runs every operation and `verify`.
 fn carry_everything_out(database: &Database) {
     let clock = Clock::at(&format!("{}T12:00:00Z", tour::DAY));
     let server = Server::start_on(database, &clock);
     let client = tour::take(&server).client;
     beside_the_tour(&client);
-    // Nothing due is left, which `verify` would tell.
+    // Everything due is issued, because `verify` reports overdue documents.
     client.post("/api/billing/run", &json!({})).ok();
     drop(server);
     binary::succeed(database, &["verify"]);
 }
 
-/// What the tour has no need of: many events at once, of several contracts and customers, again under their keys; events that
-/// move, and documents that are put out of force before they are issued.
+/// Runs cases that the tour doesn't need: many events at once of several contracts and customers, repeats under their keys,
+/// events that move, and documents that are voided before they are issued.
 fn beside_the_tour(client: &Client) {
     let customers = ["one", "two", "three"];
     for customer in customers {
@@ -192,7 +193,7 @@ fn beside_the_tour(client: &Client) {
     client.post("/api/entities/edit/seller", &json!({"grace_hours": 4})).ok();
 }
 
-/// The tables of a plan whose rows are looked for everywhere.
+/// Returns the tables of a plan whose rows are searched on all nodes.
 fn unnamed(plan: &Value, spread: &BTreeSet<String>) -> BTreeSet<String> {
     let (mut scans, mut equal) = (BTreeMap::new(), Vec::new());
     walk(plan, &mut scans, &mut equal);
@@ -224,7 +225,7 @@ fn unnamed(plan: &Value, spread: &BTreeSet<String>) -> BTreeSet<String> {
         .collect()
 }
 
-/// The tables that a plan reads, by alias, and which columns and values it takes for equal.
+/// Collects the tables that a plan reads, by alias, and the columns and values that it requires to be equal.
 fn walk(node: &Value, scans: &mut BTreeMap<String, String>, equal: &mut Vec<(String, String)>) {
     if let (Some(alias), Some(table), Some(kind)) =
         (node["Alias"].as_str(), node["Relation Name"].as_str(), node["Node Type"].as_str())
@@ -240,7 +241,7 @@ fn walk(node: &Value, scans: &mut BTreeMap<String, String>, equal: &mut Vec<(Str
     node["Plans"].as_array().into_iter().flatten().for_each(|below| walk(below, scans, equal));
 }
 
-/// The equalities that all have to hold for a condition to hold.
+/// Collects the equalities that must all hold for a condition to hold.
 fn equalities(condition: &str, equal: &mut Vec<(String, String)>) {
     let condition = bare(condition);
     let parts = split(condition, " AND ");
@@ -253,14 +254,14 @@ fn equalities(condition: &str, equal: &mut Vec<(String, String)>) {
     }
 }
 
-/// A side of an equality: a column without its cast, or what else it is.
+/// Returns a side of an equality: a column without its cast, or another expression.
 fn side(text: &str) -> String {
     let text = text.strip_prefix("ANY ").unwrap_or(text);
     let text = bare(split(text, "::")[0]);
     text.replace('"', "")
 }
 
-/// Without parentheses around all of it.
+/// Returns a text without parentheses around all of it.
 fn bare(text: &str) -> &str {
     let text = text.trim();
     let inner = text.strip_prefix('(').and_then(|inner| inner.strip_suffix(')'));
@@ -282,7 +283,7 @@ fn is_balanced(text: &str) -> bool {
     })
 }
 
-/// The parts of a text between a separator that stands in no parentheses.
+/// Splits a text at a separator outside of parentheses.
 fn split<'t>(text: &'t str, separator: &str) -> Vec<&'t str> {
     let (mut parts, mut depth, mut begin) = (Vec::new(), 0, 0);
     for (at, character) in text.char_indices() {

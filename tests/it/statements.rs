@@ -1,32 +1,32 @@
-//! How many statements a request sends, as PostgreSQL's log has them: what begins and ends a transaction, and what reads
-//! the caller's token, counts.
+//! The number of statements that a request sends, according to PostgreSQL's log. Statements that begin and end a transaction
+//! count, and so do statements that read the caller's token.
 
 use acceptance::when::Day;
 use acceptance::{Client, Database, Server, books, catalog};
 use serde_json::{Value, json};
 
-/// How many contracts the events of a batch are spread over: the most events that one takes.
+/// The number of contracts that the events of a batch belong to: the most events that one batch accepts.
 const CONTRACTS: usize = 1000;
 
-/// How many events are a group.
+/// The number of events in a group.
 const GROUP: usize = 64;
 
-/// How many contracts a billing run issues documents of in one transaction.
+/// The number of contracts whose documents a billing run issues in one transaction.
 const BILLED_TOGETHER: usize = 50;
 
-/// How many events that come too late for their invoices are a group.
+/// The number of events in a group of events that are too late for their invoices.
 const LATE_GROUP: usize = 32;
 
-/// What is sent while something is done.
+/// Returns the statements that are sent during some work.
 fn sent(database: &Database, work: impl FnOnce()) -> Vec<String> {
     let before = database.logged_statements().len();
     work();
     database.logged_statements().split_off(before)
 }
 
-/// The least that a request sent of a few: the billing run of every minute may come between.
+/// Returns the statements of the shortest of several requests, because the automatic billing run of every minute may interfere.
 fn statements(database: &Database, mut request: impl FnMut()) -> Vec<String> {
-    (0..3).map(|_| sent(database, &mut request)).min_by_key(Vec::len).expect("a few")
+    (0..3).map(|_| sent(database, &mut request)).min_by_key(Vec::len).expect("several runs")
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn many_contracts_are_issued_and_corrected_with_as_few_statements_as_few() {
     let server = Server::start(&database);
     let client = Client::new_key(&server);
     catalog::make(&client);
-    // The least of a few, of which one run may find nothing because the one of every minute came first.
+    // The shortest of several runs. One of them may find nothing, because the automatic run of every minute came first.
     let mut issuing: Vec<Vec<String>> = Vec::new();
     let mut customers: Vec<String> = Vec::new();
     for round in 0..3 {
@@ -67,7 +67,7 @@ fn many_contracts_are_issued_and_corrected_with_as_few_statements_as_few() {
     let adding = statements(&database, || report(&events));
     let alone = statements(&database, || report(&events[..1]));
     let sent = [
-        // Eight of them keep the run's own row: begun, with what was billed, and ended.
+        // Eight of the statements update the run's own row: its start, its billed documents and its end.
         ("a billing run over many contracts", issuing, 40),
         ("events that open a debit on each of many contracts", opening, 36),
         ("events on an open debit on each of many contracts", adding, 28),
@@ -75,7 +75,7 @@ fn many_contracts_are_issued_and_corrected_with_as_few_statements_as_few() {
     ];
     for (request, sent, most) in sent {
         let count = sent.len();
-        assert!(0 < count && count <= most, "{request} sends {count} statements, and may send {most}:\n{}", sent.join("\n"));
+        assert!(0 < count && count <= most, "{request} sends {count} of at most {most} statements:\n{}", sent.join("\n"));
     }
 }
 
@@ -103,7 +103,7 @@ fn requests_send_a_few_statements_however_much_is_there() {
         books::edit(&client, &contract_ref, &json!({"products": [product], "include_current_invoice": true})).ok();
     });
     let current = statements(&database, || drop(books::preview(&client, "current", &contract_ref)));
-    // Each contract has its draft since the first of them.
+    // The first event of each contract has opened its draft.
     let customers: Vec<String> = (0..CONTRACTS).map(|n| format!("customer-{n}")).collect();
     for customer in &customers {
         catalog::make_customer(&client, customer);
@@ -134,6 +134,6 @@ fn requests_send_a_few_statements_however_much_is_there() {
     ];
     for (request, sent, most) in sent {
         let count = sent.len();
-        assert!(0 < count && count <= most, "{request} sends {count} statements, and may send {most}:\n{}", sent.join("\n"));
+        assert!(0 < count && count <= most, "{request} sends {count} of at most {most} statements:\n{}", sent.join("\n"));
     }
 }

@@ -1,5 +1,5 @@
-//! The people who log in: what each role may do, how they are invited, changed and helped, their second factor and their sessions;
-//! and how keys are rotated.
+//! Administrators: the permissions of each role, invitations, changes, resets, second factors and sessions; and the rotation of
+//! keys.
 
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ const PASSWORD: &str = "a pass phrase of one's own";
 const ROLES: [&str; 4] = ["read", "finance", "operator", "owner"];
 const SCOPES: [&str; 5] = ["usage:write", "contracts:write", "catalog:write", "documents:write", "read"];
 
-/// Makes an administrator with a password of their own, on the command line.
+/// Creates an administrator with a chosen password on the command line.
 fn make(database: &Database, email: &str, role: &str) {
     let arguments = ["admin", "create", "--organization", "default", "--email", email, "--password", PASSWORD, "--role", role];
     binary::succeed(database, &arguments);
@@ -47,7 +47,7 @@ fn by_password(email: &str, password: &str) -> Value {
     json!({"email": email, "password": password})
 }
 
-/// Who has logged in.
+/// Returns the client of a successful log-in.
 fn client_of(server: &Server, answer: &Answer) -> Client {
     assert_eq!(answer.status, 200, "{}", answer.text);
     let cookie = answer.header("Set-Cookie").split(';').next().unwrap_or_default().to_owned();
@@ -56,7 +56,7 @@ fn client_of(server: &Server, answer: &Answer) -> Client {
 
 fn reference_of(owner: &Client, email: &str) -> String {
     let all = owner.get("/api/administrators/filter").ok();
-    let found = all.as_array().expect("a list").iter().find(|one| one["email"] == email).expect("they are listed").clone();
+    let found = all.as_array().expect("a list").iter().find(|one| one["email"] == email).expect("a listed administrator").clone();
     found["admin_ref"].as_str().expect("a reference").to_owned()
 }
 
@@ -72,13 +72,13 @@ fn check_rule(answer: &Answer, code: &'static str, errors: &'static str) {
     assert!(outcome.is_ok(), "{outcome:?}");
 }
 
-/// An operation, and what its line in the table asks for.
+/// An operation, with the requirements in its line of the table.
 struct Line {
     method: String,
     path: String,
-    /// The scope a key needs; none where it takes none.
+    /// The scope that a key needs; `None` if the operation accepts no key.
     scope: Option<String>,
-    /// The least role of a person.
+    /// The lowest role that has the permission.
     role: String,
 }
 
@@ -103,7 +103,7 @@ fn each_credential_gets_as_far_in_each_operation_as_the_table_says(database: &Da
     let nobody = Client::anonymous(&server);
     let people = ROLES.map(|role| (role, member(database, &server, role)));
     let keys = SCOPES.map(|scope| (scope, Client::key(&server, &owner.generate_key(&json!({"scopes": [scope]})))));
-    let place = |role: &str| ROLES.iter().position(|known| *known == role).unwrap_or_else(|| panic!("{role} is no role"));
+    let place = |role: &str| ROLES.iter().position(|known| *known == role).unwrap_or_else(|| panic!("{role} is not a role"));
     let lines = lines(&nobody);
     assert!(lines.len() > 70, "{}", lines.len());
     for (role, count) in [("finance", 10), ("operator", 20), ("owner", 8)] {
@@ -111,7 +111,7 @@ fn each_credential_gets_as_far_in_each_operation_as_the_table_says(database: &Da
     }
     let mut table = Table::default();
     for line in &lines {
-        // What gets in is refused for this, or names nothing.
+        // Callers with permission are rejected because of this field or because of an unknown reference.
         let body = r#"{"nobody_has_this_field": true}"#;
         let request = match line.method.as_str() {
             "POST" => Request::post(&line.path, body),
@@ -141,7 +141,7 @@ fn each_credential_gets_as_far_in_each_operation_as_the_table_says(database: &Da
     table.finish();
     let told = people[1].1.post("/auth/keys/generate", &json!({}));
     assert!(told.text.contains("requires the role owner") && told.text.contains("your role is finance"), "{}", told.text);
-    // What owners alone manage, they alone read of.
+    // Only owners see entries about objects that only owners manage.
     for (role, person) in &people {
         let log = person.get("/api/audit/filter?object_kind=API_KEY").ok();
         assert_eq!(log != json!([]), *role == "owner", "{role}");
@@ -158,7 +158,7 @@ fn somebody_is_invited_with_a_password_that_works_once(database: &Database) {
     assert_eq!((email.as_str(), answer.body["role"].as_str()), ("new@example.com", Some("finance")));
     assert!(answer.text_of("one_time_until").starts_with("2026-11-13T12:00"), "{}", answer.text);
     let taken = Refusal { status: 409, code: "already_exists", errors: "/email already_exists" };
-    taken.check(&owner.post("/api/administrators/", &invitation)).expect("it is taken");
+    taken.check(&owner.post("/api/administrators/", &invitation)).expect("the address is in use");
     let wrong = owner.post("/api/administrators/", &json!({"email": "nobody", "role": "king"}));
     assert!(wrong.status == 422 && wrong.text.contains("/email") && wrong.text.contains("/role"), "{}", wrong.text);
 
@@ -172,7 +172,7 @@ fn somebody_is_invited_with_a_password_that_works_once(database: &Database) {
     assert_eq!((&own["email"], &own["role"], &own["organization"]), (&json!(email), &json!("finance"), &json!("default")));
     check(&log_in(&server, &with(PASSWORD)), 401, "invalid_credentials");
     let own_password = json!({"email": email, "password": PASSWORD, "new_password": "another pass phrase"});
-    assert_eq!(log_in(&server, &own_password).status, 422, "a password of one's own is changed elsewhere");
+    assert_eq!(log_in(&server, &own_password).status, 422, "a log-in can't change a permanent password");
     assert_eq!(log_in(&server, &by_password(&email, PASSWORD)).status, 200);
     let listed = owner.get("/api/administrators/filter").ok();
     let row = listed.as_array().expect("a list").iter().find(|one| one["email"] == "new@example.com").expect("a row");
@@ -181,7 +181,7 @@ fn somebody_is_invited_with_a_password_that_works_once(database: &Database) {
         (&Value::Null, &Value::Null, &Value::Null)
     );
 
-    // Nobody waits for ever.
+    // An invitation expires.
     let late = owner.post("/api/administrators/", &json!({"email": "late@example.com", "role": "read"}));
     let late = json!({"email": "late@example.com", "password": late.text_of("password"), "new_password": PASSWORD});
     clock.set("2026-11-13T12:01:00Z");
@@ -199,7 +199,7 @@ fn a_role_and_whether_one_may_log_in_change_with_the_next_request(database: &Dat
     check(&member.post("/api/customers/", &customer), 403, "insufficient_role");
     let changed = owner.post(&edit, &json!({"role": "operator"})).ok();
     assert_eq!(changed["role"], "operator");
-    assert_eq!(member.post("/api/customers/", &customer).status, 200, "with the session that is open");
+    assert_eq!(member.post("/api/customers/", &customer).status, 200, "the open session has the new role");
     owner.post(&edit, &json!({"role": "finance", "disabled": false})).ok();
     check(&member.post("/api/customers/", &customer), 403, "insufficient_role");
     let disabled = owner.post(&edit, &json!({"disabled": true})).ok();
@@ -207,7 +207,7 @@ fn a_role_and_whether_one_may_log_in_change_with_the_next_request(database: &Dat
     check(&member.get("/api/customers/filter"), 401, "unauthenticated");
     check(&log_in(&server, &by_password("read@example.com", PASSWORD)), 401, "invalid_credentials");
     let again = owner.post(&edit, &json!({"disabled": true})).ok();
-    assert_eq!(again["disabled_at"], disabled["disabled_at"], "since when it is");
+    assert_eq!(again["disabled_at"], disabled["disabled_at"], "the first time is kept");
     owner.post(&edit, &json!({"disabled": false})).ok();
     assert_eq!(log_in(&server, &by_password("read@example.com", PASSWORD)).status, 200);
     let found = owner.get("/api/audit/filter?object_kind=ADMINISTRATOR&pageSize=1000").ok();
@@ -235,7 +235,7 @@ fn the_last_owner_stays(database: &Database) {
     check(&second.get("/auth/session"), 401, "unauthenticated");
     let second = client_of(&server, &log_in(&server, &by_password("owner@example.com", PASSWORD)));
 
-    // Each takes the other's role at the same time: one of them is left.
+    // Two owners change each other's role at the same time: one owner is left.
     let places = [(&owner, &other), (&second, &own)];
     std::thread::scope(|scope| {
         for (client, path) in places {
@@ -266,7 +266,7 @@ fn who_can_not_log_in_is_helped_by_an_owner(database: &Database) {
     let password = owner.post(&reset, &json!({"remove_second_factor": true})).text_of("password");
     let member = client_of(&server, &log_in(&server, &chosen(&password)));
     assert_eq!(member.get("/auth/session").ok()["second_factor_since"], Value::Null);
-    // On the command line, the password is one's own.
+    // A password that is set on the command line is permanent.
     let secret = enroll(&member);
     member.post("/auth/second-factor/confirm", &json!({"code": code_at(&secret, "2026-11-10T12:00:30Z")})).ok();
     let given = ["admin", "reset-password", "--email", "finance@example.com", "--password", "another pass phrase"];
@@ -305,11 +305,11 @@ fn a_second_factor_is_confirmed_asked_for_and_removed(database: &Database) {
     );
     let first = enroll(&admin);
     let secret = enroll(&admin);
-    assert_ne!(first, secret, "another one each time");
+    assert_ne!(first, secret, "each enrollment has a new secret");
     let confirm = |code: &str| admin.post("/auth/second-factor/confirm", &json!({"code": code}));
     check_rule(&confirm(&code_at(&first, "2026-11-10T12:00:00Z")), "invalid_code", "/code invalid_code");
     check_rule(&confirm(&code_at(&secret, "2026-11-10T12:05:00Z")), "invalid_code", "/code invalid_code");
-    assert_eq!(log_in(&server, &by_password(ADMIN_EMAIL, ADMIN_PASSWORD)).status, 200, "not in effect yet");
+    assert_eq!(log_in(&server, &by_password(ADMIN_EMAIL, ADMIN_PASSWORD)).status, 200, "the second factor isn't active yet");
     let codes = confirm(&code_at(&secret, "2026-11-10T12:00:00Z"));
     assert!(codes.header("Cache-Control").contains("no-store"));
     assert_eq!(codes.ok()["recovery_codes"].as_array().map(Vec::len), Some(10));
@@ -339,7 +339,7 @@ fn a_second_factor_is_confirmed_asked_for_and_removed(database: &Database) {
     assert!(!log.text.contains(&secret));
 }
 
-/// An owner with a second factor, whose codes are used up to an instant; and the recovery codes.
+/// Gives an owner a second factor whose codes are used up to an instant. Returns the secret and the recovery codes.
 fn with_second_factor(server: &Server, instant: &str) -> (String, Vec<String>) {
     let admin = Client::admin(server);
     let secret = enroll(&admin);
@@ -360,10 +360,10 @@ fn a_code_is_taken_once_and_guessing_is_slowed_down(database: &Database) {
     check(&log_in(&server, &with_code(&code_at(&secret, "2026-11-10T12:00:30Z"))), 401, "invalid_code");
     clock.set("2026-11-10T12:02:00Z");
     let fresh = with_code(&code_at(&secret, "2026-11-10T12:02:00Z"));
-    // At the same time, too: one of them is let in.
+    // Concurrent log-ins with the same code: only one of them succeeds.
     let statuses: Vec<u16> = std::thread::scope(|scope| {
         let tries: Vec<_> = (0..3).map(|_| scope.spawn(|| log_in(&server, &fresh).status)).collect();
-        tries.into_iter().map(|one| one.join().expect("an answer")).collect()
+        tries.into_iter().map(|one| one.join().expect("a response")).collect()
     });
     assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
 
@@ -398,7 +398,7 @@ fn a_recovery_code_lets_in_once_in_the_place_of_a_code(database: &Database) {
         for told in codes.iter().map(|code| code.replace('-', "")).chain([secret]) {
             assert!(
                 !files.iter().any(|file| file.windows(told.len()).any(|part| part == told.as_bytes())),
-                "nothing is kept as it is"
+                "no secret is stored in plain text"
             );
         }
     }
@@ -413,13 +413,13 @@ fn a_password_is_changed_by_who_knows_it(database: &Database) {
     for bad in ["short", "password1234", PASSWORD] {
         check_rule(&change(PASSWORD, bad), "password_refused", "/new_password password_refused");
     }
-    assert_eq!(other.get("/auth/session").status, 200, "nothing has changed");
+    assert_eq!(other.get("/auth/session").status, 200, "the session is still valid");
     assert_eq!(change(PASSWORD, "another pass phrase").status, 204);
     assert_eq!((member.get("/auth/session").status, other.get("/auth/session").status), (200, 401));
     check(&log_in(&server, &by_password("read@example.com", PASSWORD)), 401, "invalid_credentials");
     assert_eq!(log_in(&server, &by_password("read@example.com", "another pass phrase")).status, 200);
     let statuses: Vec<u16> = (0..14).map(|_| change("not the password", "yet another phrase").status).collect();
-    assert!(statuses.contains(&429), "an open browser is no way to guess: {statuses:?}");
+    assert!(statuses.contains(&429), "guesses in an open session are limited: {statuses:?}");
 }
 
 fn sessions_are_listed_and_ended(database: &Database) {
@@ -447,7 +447,7 @@ fn sessions_are_listed_and_ended(database: &Database) {
     assert_eq!([&first, &third].map(|client| client.get("/auth/session").status), [401, 200]);
     assert_eq!(third.get("/auth/sessions/list").ok().as_array().map(Vec::len), Some(1));
     let log = Client::admin(&server).get("/api/audit/filter?action=END_SESSIONS").ok();
-    assert_eq!(log.as_array().map(Vec::len), Some(2), "what ends nothing leaves no entry");
+    assert_eq!(log.as_array().map(Vec::len), Some(2), "a request that ends no session records nothing");
 }
 
 fn a_key_gives_way_to_its_successor(database: &Database) {
@@ -465,12 +465,12 @@ fn a_key_gives_way_to_its_successor(database: &Database) {
     let keyed = admin.with_header("Idempotency-Key", "once");
     let rotated = keyed.post(&rotate, &json!({"overlap_hours": 2}));
     assert!(rotated.text_of("rotated_expires_at").starts_with("2026-11-10T14:00"), "{}", rotated.text);
-    // As long again as the key was made for.
+    // The new key is valid for as long as the old key was.
     assert!(rotated.text_of("expires_at").starts_with("2027-02-08T1"), "{}", rotated.text);
     assert_eq!(
         keyed.post(&rotate, &json!({"overlap_hours": 2})).body,
         rotated.clone().ok(),
-        "once, however often it is asked for"
+        "a repeated request rotates the key only once"
     );
     check(&admin.post(&rotate, &json!({})), 409, "key_rotated");
     let made = json!({"api_key": rotated.text_of("api_key"), "password": rotated.text_of("password")});
@@ -478,7 +478,7 @@ fn a_key_gives_way_to_its_successor(database: &Database) {
     let successor =
         Client::anonymous(&server).with_header("Authorization", &format!("Bearer {}", token.as_str().expect("a token")));
     let path = "/api/customers/filter";
-    assert_eq!([&client, &successor].map(|client| client.get(path).status), [200, 200], "both work");
+    assert_eq!([&client, &successor].map(|client| client.get(path).status), [200, 200], "both keys work");
     check(&successor.post("/api/customers/", &json!({"name": "x"})), 403, "insufficient_scope");
     let listed = admin.get("/auth/keys/list").ok();
     let row = listed.as_array().expect("keys").iter().find(|row| row["api_key_ref"] == *key.api_key_ref).expect("a row");
@@ -494,7 +494,7 @@ fn a_key_gives_way_to_its_successor(database: &Database) {
     clock.set("2026-11-10T14:06:00Z");
     check(&Client::admin(&server).post_nothing(&format!("/auth/keys/rotate/{}", expired.api_key_ref)), 409, "key_expired");
 
-    // On the command line, too, on the command line's own clock.
+    // The command line rotates keys, too, according to its own clock.
     let other = admin.generate_key(&json!({"name": "meter"}));
     let said = binary::succeed(database, &["key", "rotate", "--key", &other.api_key, "--overlap-hours", "720"]);
     let password =
@@ -513,26 +513,26 @@ fn a_keys_last_use_is_that_of_its_tokens(database: &Database) {
     let server = Server::start_on_with(database, &clock, &["--token-lifetime-seconds", "86400"]);
     let key = Client::admin(&server).generate_key(&json!({}));
     let client = Client::key(&server, &key);
-    // Long after the token was issued.
+    // The token was issued long ago.
     clock.set("2026-11-10T15:00:00Z");
     let admin = Client::admin(&server);
     client.get("/api/customers/filter").ok();
     let began = Instant::now();
     loop {
-        let used = admin.get("/auth/keys/list").ok()[0]["last_used_at"].as_str().expect("it was used").to_owned();
+        let used = admin.get("/auth/keys/list").ok()[0]["last_used_at"].as_str().expect("the last use").to_owned();
         if used.starts_with("2026-11-10T15:00") {
             break;
         }
         assert!(began.elapsed() < Duration::from_secs(20), "{used}");
         std::thread::sleep(Duration::from_millis(100));
     }
-    // What was used last before a server ends is written then.
+    // A server writes the last use of keys when it exits.
     clock.set("2026-11-10T15:00:20Z");
     client.get("/api/customers/filter").ok();
     server.terminate();
     let mut server = server;
-    assert!(server.wait_for_exit(Duration::from_secs(20)).is_some(), "it ends");
+    assert!(server.wait_for_exit(Duration::from_secs(20)).is_some(), "the server exits");
     let again = Server::start_on(database, &clock);
-    let used = Client::admin(&again).get("/auth/keys/list").ok()[0]["last_used_at"].as_str().expect("it was used").to_owned();
+    let used = Client::admin(&again).get("/auth/keys/list").ok()[0]["last_used_at"].as_str().expect("the last use").to_owned();
     assert!(used[..19] >= *"2026-11-10T15:00:20", "{used}");
 }

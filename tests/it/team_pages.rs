@@ -1,4 +1,4 @@
-//! The team and one's own account in the console: what is offered to whom, and what forms keep when they are refused.
+//! The team and one's own account in the console: the actions offered to each role, and the values that rejected forms keep.
 
 use acceptance::codes::code_at;
 use acceptance::console::{hidden, page, submit};
@@ -29,7 +29,7 @@ fn what_a_role_may_not_do_is_not_offered_and_not_done() {
         ("owner", true, true, true),
     ] {
         let person = Client::of_role(&database, &server, role, PASSWORD);
-        assert_eq!(page(&person, &document).contains("Issue now"), issues, "{role}");
+        assert_eq!(page(&person, &document).contains("Issue document"), issues, "{role}");
         assert_eq!(page(&person, "/console/customers").contains("/console/new/customers"), edits, "{role}");
         let home = page(&person, "/console");
         assert_eq!(home.contains("href=\"/console/team\""), manages, "{role}");
@@ -70,7 +70,7 @@ fn a_log_in_goes_step_by_step_and_says_no_password_on_the_way() {
         "{}",
         short.text
     );
-    // What was sealed for one is nothing for another, nor is what was changed.
+    // A value sealed for one address is invalid for another address, and so is a modified value.
     for (email, passed) in
         [(encoded(ADMIN_EMAIL), passed.clone()), (email.clone(), "00".repeat(60)), (email.clone(), "é".to_owned())]
     {
@@ -107,10 +107,10 @@ fn a_log_in_goes_step_by_step_and_says_no_password_on_the_way() {
     );
     let done = step(&email, &passed, &format!("code={}", code_at(&secret, "2026-11-10T12:05:00Z")));
     assert_eq!((done.status, done.header("Location")), (303, "/console/documents"), "{}", done.text);
-    // Who waits too long begins again.
+    // A person who waits too long must start the log-in again.
     clock.set("2026-11-10T12:30:00Z");
     let late = step(&email, &passed, &format!("code={}", code_at(&secret, "2026-11-10T12:30:00Z")));
-    assert!(late.status == 401 && late.text.contains("name=\"password\"") && late.text.contains("too long"), "{}", late.text);
+    assert!(late.status == 401 && late.text.contains("name=\"password\"") && late.text.contains("timed out"), "{}", late.text);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn the_team_and_the_account_say_beside_each_field_what_is_wrong() {
     let server = Server::start(&database);
     let owner = Client::admin(&server);
     let taken = submit(&owner, "/console/team", &format!("email={}&role=finance", encoded(ADMIN_EMAIL)));
-    assert!(taken.status == 409 && taken.text.contains("is in use already") && taken.text.contains("value=\"finance\" selected"));
+    assert!(taken.status == 409 && taken.text.contains("is already in use") && taken.text.contains("value=\"finance\" selected"));
     let wrong = submit(&owner, "/console/team", "email=nobody&role=read");
     assert!(wrong.status == 422 && wrong.text.contains("class=\"wrong\""), "{}", wrong.text);
     let own = owner.get("/auth/session").ok()["admin_ref"].as_str().expect("a reference").to_owned();
@@ -128,7 +128,7 @@ fn the_team_and_the_account_say_beside_each_field_what_is_wrong() {
         assert!(last.status == 409 && last.text.contains("last_owner") && last.text.contains("<h1>Team"), "{}", last.text);
     }
     let mistyped = submit(&owner, "/console/account/password", "password=not-the-password&new_password=another-pass-phrase");
-    assert!(mistyped.status == 422 && mistyped.text.contains("is not your present password"), "{}", mistyped.text);
+    assert!(mistyped.status == 422 && mistyped.text.contains("must be your current password"), "{}", mistyped.text);
     let form = format!("password={}&new_password=another-pass-phrase", ADMIN_PASSWORD.replace(' ', "+"));
     let changed = submit(&owner, "/console/account/password", &form);
     assert_eq!((changed.status, changed.header("Location")), (303, "/console/account?done=password"), "{}", changed.text);
@@ -150,7 +150,7 @@ fn the_team_and_the_account_say_beside_each_field_what_is_wrong() {
     assert_eq!(reader.get("/auth/session").ok()["role"], json!("operator"));
     let reset = submit(&owner, &format!("/console/team/reset/{reference}"), "");
     assert!(reset.status == 200 && reset.text.contains("read@example.com"), "{}", reset.text);
-    assert_eq!(reader.get("/console").status, 303, "their session has ended");
+    assert_eq!(reader.get("/console").status, 303, "the administrator's session has ended");
     let other = Client::second_organization(&database, &server);
     assert_eq!(submit(&other, &format!("/console/team/disable/{reference}"), "").status, 404);
 }

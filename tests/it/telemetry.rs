@@ -1,4 +1,4 @@
-//! Traces: what a collector of OpenTelemetry is told. The tests' server is built with the feature `telemetry`.
+//! Traces that an OpenTelemetry collector receives. The tests' server is built with the feature `telemetry`.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -8,12 +8,12 @@ use acceptance::cluster::wait_until;
 use acceptance::server::ADMIN_PASSWORD;
 use acceptance::{Client, Database, Request, Server};
 
-/// Takes whatever is posted.
+/// A collector that accepts every request.
 #[derive(Clone, Default)]
 struct Collector(Arc<Mutex<Vec<u8>>>);
 
 impl Collector {
-    /// Listens; answers where.
+    /// Starts to listen and returns the address.
     fn listen(&self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -34,12 +34,12 @@ impl Collector {
                 break;
             }
         }
-        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").expect("an answer");
-        self.0.lock().expect("one thread").extend(said);
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").expect("a response");
+        self.0.lock().expect("no poisoned lock").extend(said);
     }
 
     fn has(&self, part: &[u8]) -> bool {
-        self.0.lock().expect("one thread").windows(part.len()).any(|window| window == part)
+        self.0.lock().expect("no poisoned lock").windows(part.len()).any(|window| window == part)
     }
 }
 
@@ -58,7 +58,7 @@ fn a_collector_is_told_of_each_request_as_a_part_of_its_callers_trace() {
     let request = Request::get("/api/customers/filter?email=secret@example.com").with("traceparent", &parent);
     let refused = Client::anonymous(&server).send(&request);
     assert_eq!(refused.status, 401);
-    wait_until("it is told", || collector.has(b"GET /api/customers/filter"));
+    wait_until("the trace arrives", || collector.has(b"GET /api/customers/filter"));
     let trace: Vec<u8> = (0..16).map(|at| u8::from_str_radix(&trace[2 * at..2 * at + 2], 16).expect("two digits")).collect();
     assert!(collector.has(&trace) && collector.has(b"POST /v1/traces") && collector.has(b"usage-billing"));
     assert!(collector.has(refused.header("x-request-id").as_bytes()) && !collector.has(b"secret@example.com"));

@@ -1,5 +1,5 @@
-//! What reads tell of documents as time passes: events due upon usage, previews, void drafts. When documents are made and what
-//! is on each is in the domain's `scenarios::timing`.
+//! Documents in responses as time passes: events due upon usage, previews and void drafts. The domain's `scenarios::timing` test
+//! when documents are created and their lines.
 
 use acceptance::when::Day;
 use acceptance::{Database, books, catalog, on_both_databases, on_sqlite};
@@ -40,7 +40,7 @@ fn every_event_due_upon_usage_is_an_invoice_of_its_own(database: &Database) {
     });
 
     assert_eq!(children, ["UB-INV-2", "UB-INV-3"]);
-    // What changes no amount lands on the document that bills the period's usage, and has no parent.
+    // An event that changes no amount is added to the document that bills the period's usage, and has no parent.
     let unpriced = books::report(&client, &catalog::event("acme", 0));
     assert_eq!(unpriced["related_document_numbers"], "UB-INV-1");
     assert_eq!(unpriced["related_parent_document_numbers"], Value::Null);
@@ -63,7 +63,7 @@ fn what_is_previewed_is_what_is_issued(database: &Database) {
         books::fields(document, names)
     };
     for (payment_time, issued) in [("BEFORE_USE", 1), ("DURING_USE", 1), ("AFTER_USE", 0)] {
-        // The first period is part of a month: its amount is prorated.
+        // The first period is a part of a month, so its amount is prorated.
         let start = ago(10).to_string();
         let product = catalog::with(
             catalog::months("plan", 0, 1),
@@ -105,7 +105,7 @@ fn a_draft_on_which_nothing_stands_any_more_is_voided_with_its_number(database: 
     assert_eq!((&report["issued"], &report["failed"]), (&json!([]), &json!([])));
     assert_eq!(catalog::only(report["voided"].clone())["document_number"], "UB-INV-1");
     assert_eq!(books::numbered(&client, "UB-INV-1")["state"], "VOID");
-    // Usage all the same, at a total of zero, is issued.
+    // Usage with a total of zero is still usage, so the document is issued.
     let event = books::report(&client, &catalog::event_on("acme", ago(20), 0));
     assert_eq!(event["related_document_numbers"], "UB-INV-2");
     assert_eq!(books::run(&client).len(), 1);

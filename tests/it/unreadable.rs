@@ -1,14 +1,15 @@
-//! What isn't HTTP: refused by a bare status, and the connection closed. What is read is answered by a problem document.
+//! Data that isn't HTTP: the server returns a bare status and closes the connection. Requests that can be read receive a problem
+//! document.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 
 use acceptance::{Client, Database, Server};
 
-/// What a server answers to these bytes until it closes the connection.
+/// Returns the server's response to these bytes, read until the server closes the connection.
 fn answer(server: &Server, bytes: &[u8]) -> String {
     let mut connection = TcpStream::connect(server.address()).expect("a connection");
-    // A server that refuses the beginning needn't take the rest.
+    // A server that rejects the beginning need not read the rest.
     let _ = connection.write_all(bytes);
     let mut answer = Vec::new();
     let _ = connection.read_to_end(&mut answer);

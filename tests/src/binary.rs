@@ -1,4 +1,4 @@
-//! The binary itself: where it is, and commands that end.
+//! The binary: its path, and commands that exit by themselves.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,14 +10,14 @@ use tempfile::TempDir;
 
 use crate::Database;
 
-/// How long a command may take. Far more than it needs, so that only one that hangs is cut.
+/// The time limit of a command. The limit is far longer than necessary, so it stops only a command that hangs.
 const COMMAND_SECONDS: u64 = 60;
 const POLL_EVERY: Duration = Duration::from_millis(20);
 
-/// The binary under test: the one that was built with this test, or with another program that tries it.
+/// Returns the path of the binary under test, which was built with this test or with another program that tests it.
 ///
 /// # Panics
-/// When it isn't built.
+/// Panics if the binary is not built.
 pub fn path() -> PathBuf {
     let test = std::env::current_exe().expect("a test knows its own path");
     // Tests are in <profile>/deps, programs in <profile>.
@@ -26,12 +26,12 @@ pub fn path() -> PathBuf {
     near.find(|binary| binary.exists()).unwrap_or_else(missing)
 }
 
-/// A command of the binary that gets no setting from our own environment, in a directory of its own.
+/// Returns a command that runs the binary in a directory. The command inherits no settings from the environment.
 pub fn command(directory: &Path) -> Command {
     command_under(&[], directory)
 }
 
-/// The same by another program, with its arguments.
+/// Returns a command like [`command`], run through another program with its arguments.
 pub(crate) fn command_under(program: &[&str], directory: &Path) -> Command {
     let mut command = match program {
         [] => Command::new(path()),
@@ -48,36 +48,36 @@ pub(crate) fn command_under(program: &[&str], directory: &Path) -> Command {
     command
 }
 
-/// Whether a variable of the environment is a setting of the binary.
+/// Returns whether an environment variable is a setting of the binary.
 pub(crate) fn is_setting(name: &OsStr) -> bool {
     name.to_string_lossy().starts_with("USAGE_BILLING_") || name == "RUST_LOG"
 }
 
-/// What a command left behind.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Finished {
-    /// How it ended; `None` by a signal.
+    /// The exit code, or `None` if a signal ended the command.
     pub code: Option<i32>,
-    /// What it printed.
+    /// The standard output.
     pub stdout: String,
-    /// What it said on the side.
+    /// The standard error.
     pub stderr: String,
-    /// Where it ran.
+    /// The working directory of the command.
     pub directory: TempDir,
 }
 
 impl Finished {
-    /// Names of the files and directories it made where it ran.
+    /// Returns the names of the files and directories that the command created in its working directory.
     pub fn made(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.directory.path()).expect("the directory is there");
+        let entries = std::fs::read_dir(self.directory.path()).expect("the directory exists");
         entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
     }
 }
 
-/// Runs a command to its end, in an empty directory.
+/// Runs a command to completion in an empty directory.
 ///
 /// # Panics
-/// When it doesn't end.
+/// Panics if the command does not exit.
 pub fn run<S: AsRef<OsStr>>(arguments: &[S], environment: &[(&str, &str)]) -> Finished {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let outside = tempfile::tempdir().expect("a temporary directory");
@@ -89,15 +89,15 @@ pub fn run<S: AsRef<OsStr>>(arguments: &[S], environment: &[(&str, &str)]) -> Fi
     let Some(status) = status else {
         let _ = child.kill();
         let _ = child.wait();
-        panic!("the command doesn't end; it said:\n{}{}", output.stdout(), output.stderr());
+        panic!("the command does not exit; its output:\n{}{}", output.stdout(), output.stderr());
     };
     Finished { code: status.code(), stdout: output.stdout(), stderr: output.stderr(), directory }
 }
 
-/// Runs a command on a database and answers what it printed.
+/// Runs a command on a database and returns its standard output.
 ///
 /// # Panics
-/// When it fails.
+/// Panics if the command fails.
 pub fn succeed(database: &Database, arguments: &[&str]) -> String {
     let finished = run(arguments, &[("USAGE_BILLING_DATABASE_URL", database.url())]);
     assert_eq!(finished.code, Some(0), "{arguments:?}: {}{}", finished.stdout, finished.stderr);
@@ -107,26 +107,26 @@ pub fn succeed(database: &Database, arguments: &[&str]) -> String {
 /// Recomputes every invariant of a database.
 ///
 /// # Errors
-/// What doesn't hold.
+/// Returns the output of `verify` if an invariant does not hold.
 pub fn verify(database_url: &str) -> Result<(), String> {
     verify_in(database_url, [])
 }
 
-/// The same with more in its environment.
+/// Recomputes every invariant like [`verify`], with additional environment variables.
 ///
 /// # Errors
-/// What doesn't hold.
+/// Returns the output of `verify` if an invariant does not hold.
 pub fn verify_in<'a>(database_url: &'a str, environment: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<(), String> {
     let environment: Vec<_> = [("USAGE_BILLING_DATABASE_URL", database_url)].into_iter().chain(environment).collect();
     let finished = run(&["verify"], &environment);
     if finished.code == Some(0) { Ok(()) } else { Err(format!("verify found:\n{}{}", finished.stdout, finished.stderr)) }
 }
 
-/// Waits for a process, not for ever.
+/// Waits until a process exits. Returns `None` if the process does not exit within the limit.
 pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     let started = Instant::now();
     loop {
-        if let Some(status) = child.try_wait().expect("our own child") {
+        if let Some(status) = child.try_wait().expect("a child process") {
             return Some(status);
         }
         if started.elapsed() > limit {
@@ -136,7 +136,7 @@ pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// Where a process writes: files, so that nobody has to read along.
+/// The output files of a process. Unlike pipes, files need no reader while the process runs.
 #[derive(Debug)]
 pub(crate) struct Output {
     stdout: PathBuf,
@@ -169,5 +169,5 @@ impl Output {
 }
 
 fn read(file: &Path) -> String {
-    String::from_utf8_lossy(&std::fs::read(file).expect("the file is there")).into_owned()
+    String::from_utf8_lossy(&std::fs::read(file).expect("the file exists")).into_owned()
 }

@@ -1,4 +1,4 @@
-//! A small catalog, made by HTTP: the API plan of billing rules 6 and customers who have it.
+//! A small catalog, created over HTTP: the API plan of billing rules 6 and customers with this plan.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ pub const API_PLAN: &str = "api-plan";
 /// A customer who pays 19 % tax.
 pub const ACME: &str = "acme";
 
-/// A server with the API plan and its customer, and a key for it.
+/// Starts a server, creates the API plan and its customer, and returns the server and a client with an API key.
 pub fn stage(database: &Database) -> (Server, Client) {
     let server = Server::start(database);
     let client = Client::new_key(&server);
@@ -20,30 +20,30 @@ pub fn stage(database: &Database) -> (Server, Client) {
     (server, client)
 }
 
-/// The same with a contract, and that one's reference.
+/// Starts a server like [`stage`], creates a contract and also returns the reference of the contract.
 pub fn stage_with(database: &Database, contract: &Value) -> (Server, Client, String) {
     let (server, client) = stage(database);
     let contract_ref = make_contract(&client, contract);
     (server, client, contract_ref)
 }
 
-/// Makes the API plan and its customer.
+/// Creates the API plan and its customer.
 pub fn make(client: &Client) {
     make_plan(client);
     make_customer(client, ACME);
 }
 
-/// Makes the API plan.
+/// Creates the API plan.
 ///
 /// # Panics
-/// When anything of it is refused.
+/// Panics if the server rejects a request.
 pub fn make_plan(client: &Client) {
     let usage_product = json!({"usage_product_ref": API_CALLS, "name": "API calls", "unit": "call"});
     client.post("/api/usage/products/", &usage_product).ok();
     client.post("/api/pricings/", &plan(API_PLAN, API_CALLS)).ok();
 }
 
-/// The body of a pricing as the API plan's.
+/// Returns the body of a pricing that is like the API plan.
 pub fn plan(pricing: &str, usage_product: &str) -> Value {
     json!({
         "product_pricing_ref": pricing,
@@ -61,15 +61,15 @@ pub fn plan(pricing: &str, usage_product: &str) -> Value {
     })
 }
 
-/// Makes a customer who pays 19 % tax.
+/// Creates a customer who pays 19 % tax.
 ///
 /// # Panics
-/// When it is refused.
+/// Panics if the server rejects the customer.
 pub fn make_customer(client: &Client, customer: &str) {
     client.post("/api/customers/", &json!({"customer_ref": customer, "name": format!("{customer} Ltd"), "tax": 19})).ok();
 }
 
-/// The body of a contract of the API plan over a year of whole months, the first of which began ten days ago.
+/// Returns the body of a contract of the API plan over a year of whole months. The first month began ten days ago.
 pub fn contract(customer: &str) -> Value {
     let start = Day::today().plus_days(-10);
     json!({"customer_ref": customer, "products": [{
@@ -80,7 +80,7 @@ pub fn contract(customer: &str) -> Value {
     }]})
 }
 
-/// The body of a contract of the API plan in one period that ended ten days ago.
+/// Returns the body of a contract of the API plan with one period, which ended ten days ago.
 pub fn past_contract(customer: &str) -> Value {
     let today = Day::today();
     json!({"customer_ref": customer, "products": [{
@@ -91,35 +91,35 @@ pub fn past_contract(customer: &str) -> Value {
     }]})
 }
 
-/// Makes a contract and answers its reference.
+/// Creates a contract and returns its reference.
 ///
 /// # Panics
-/// When it is refused.
+/// Panics if the server rejects the contract.
 pub fn make_contract(client: &Client, body: &Value) -> String {
     let answer = client.post("/api/contracts/", body);
     assert_eq!(answer.status, 200, "{}", answer.text);
     answer.text_of("contract_ref")
 }
 
-/// The body of an event of API calls that happens now.
+/// Returns the body of an event of API calls that happens now.
 pub fn event(customer: &str, quantity: impl Into<Value>) -> Value {
     let (now, quantity) = (crate::when::now(), quantity.into());
     json!({"timestamp": now, "customer_ref": customer, "usage_product_ref": API_CALLS, "quantity": quantity})
 }
 
-/// The one document a contract has in its current period.
+/// Returns the only document of a contract in its current period.
 ///
 /// # Panics
-/// When there isn't exactly one.
+/// Panics unless exactly one document exists.
 #[track_caller]
 pub fn current_invoice(client: &Client, contract_ref: &str) -> Value {
     only(client.get(&format!("/api/contracts/invoices/current/{contract_ref}")).ok())
 }
 
-/// Every document of the organization.
+/// Returns every document of the organization.
 ///
 /// # Panics
-/// When they aren't listed.
+/// Panics if the server does not list the documents.
 pub fn documents(client: &Client) -> Vec<Value> {
     let mut documents = Vec::new();
     for page in 0.. {
@@ -133,61 +133,62 @@ pub fn documents(client: &Client) -> Vec<Value> {
     documents
 }
 
-/// The numbers of documents, as whole numbers, smallest first.
+/// Returns the numbers of documents in a series as integers, in ascending order.
 ///
 /// # Panics
-/// When a document has none that begins so.
+/// Panics if a document has no number of the series.
 pub fn numbers(documents: &[Value], series: &str) -> Vec<u64> {
     let number = |document: &Value| {
         let text = document["document_number"].as_str().unwrap_or_default();
         let counted = text.strip_prefix(series).and_then(|rest| rest.strip_prefix('-'));
-        counted.and_then(|digits| digits.parse().ok()).unwrap_or_else(|| panic!("{text:?} is no number of {series}"))
+        counted.and_then(|digits| digits.parse().ok()).unwrap_or_else(|| panic!("{text:?} is not a number of {series}"))
     };
     let mut numbers: Vec<u64> = documents.iter().map(number).collect();
     numbers.sort_unstable();
     numbers
 }
 
-/// The only element of a list.
+/// Returns the only element of a list.
 ///
 /// # Panics
-/// When there isn't exactly one.
+/// Panics unless the list has exactly one element.
 #[track_caller]
 pub fn only(list: Value) -> Value {
     match list {
         Value::Array(mut elements) if elements.len() == 1 => elements.remove(0),
-        other => panic!("one element is expected, not {other}"),
+        other => panic!("expected one element, found {other}"),
     }
 }
 
-/// The body of an event of API calls at noon of a day.
+/// Returns the body of an event of API calls at noon of a day.
 pub fn event_on(customer: &str, day: Day, quantity: impl Into<Value>) -> Value {
     let mut event = event(customer, quantity);
     event["timestamp"] = json!(day.noon());
     event
 }
 
-/// Makes a pricing in EUR with these line items.
+/// Creates a pricing in EUR with these line items.
 ///
 /// # Panics
-/// When it is refused.
+/// Panics if the server rejects the pricing.
 #[track_caller]
 pub fn make_pricing(client: &Client, pricing: &str, line_items: &Value) {
     let body = json!({"product_pricing_ref": pricing, "name": pricing, "currency": "EUR", "line_items": line_items});
     client.post("/api/pricings/", &body).ok();
 }
 
-/// A line item that costs the same in every period.
+/// Returns a line item that costs the same in every period.
 pub fn fixed(line_item: &str, amount: &str) -> Value {
     json!({"line_item_id": line_item, "name": line_item, "kind": "FIXED", "price": {"model": "FLAT", "amount": amount}})
 }
 
-/// A line item of API calls.
+/// Returns a line item of API calls.
 pub fn calls(price: &Value) -> Value {
     json!({"line_item_id": "calls", "name": "API calls", "kind": "USAGE", "usage_product_ref": API_CALLS, "price": price})
 }
 
-/// A product over whole months: so many of them are over, then the one that began ten days ago, then so many to come.
+/// Returns a product over whole months: `over` past months, the month that began ten days ago and `to_come` future
+/// months.
 pub fn months(pricing: &str, over: i64, to_come: i64) -> Value {
     let current = Day::today().plus_days(-10);
     let start = current.plus_months(-over);
@@ -199,17 +200,17 @@ pub fn months(pricing: &str, over: i64, to_come: i64) -> Value {
     })
 }
 
-/// A product in one period that ended ten days ago.
+/// Returns a product with one period, which ended ten days ago.
 pub fn ended(pricing: &str) -> Value {
     let mut product = past_contract(ACME)["products"][0].clone();
     product["product_pricing_ref"] = json!(pricing);
     product
 }
 
-/// An object with some of its fields set.
+/// Returns an object with some of its fields set.
 ///
 /// # Panics
-/// When either is none.
+/// Panics if either value is not an object.
 #[must_use]
 pub fn with(mut object: Value, fields: &Value) -> Value {
     for (name, value) in fields.as_object().expect("fields") {
@@ -218,10 +219,10 @@ pub fn with(mut object: Value, fields: &Value) -> Value {
     object
 }
 
-/// Makes a contract of acme with these products.
+/// Creates a contract of acme with these products.
 ///
 /// # Panics
-/// When it is refused.
+/// Panics if the server rejects the contract.
 #[track_caller]
 pub fn sell(client: &Client, products: &[Value]) -> String {
     make_contract(client, &json!({"customer_ref": ACME, "products": products}))

@@ -1,4 +1,4 @@
-//! A client of the interface: one credential, plain answers, no status is an error.
+//! An API client with one credential. The client returns plain responses, and no status is an error.
 
 use std::time::Duration;
 
@@ -11,75 +11,75 @@ use crate::described;
 use crate::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
 use crate::{Database, Server};
 
-/// How long an answer may take. Far more than it needs, so that only one that hangs is cut.
+/// The time limit of a response. The limit is far longer than necessary, so it stops only a request that hangs.
 const ANSWER_SECONDS: u64 = 60;
 
-/// What was answered.
+/// A response.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The status.
+    /// The HTTP status.
     pub status: u16,
     /// All headers.
     pub headers: HeaderMap,
-    /// The body as it came.
+    /// The unchanged body.
     pub bytes: Vec<u8>,
     /// The body as text.
     pub text: String,
-    /// The body as JSON; `null` when it is none.
+    /// The body as JSON, or `null` if the body is not JSON.
     pub body: Value,
 }
 
 impl Answer {
-    /// A header, empty when it isn't there.
+    /// Returns the value of a header, or an empty string if the header is missing.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("")
     }
 
-    /// The body of a success.
+    /// Returns the body of a successful response.
     ///
     /// # Panics
-    /// When the status is another than 200.
+    /// Panics if the status is not 200.
     #[track_caller]
     pub fn ok(self) -> Value {
         assert_eq!(self.status, 200, "{}", self.text);
         self.body
     }
 
-    /// A text in the body.
+    /// Returns a string field of the body.
     ///
     /// # Panics
-    /// When there is none.
+    /// Panics if the body has no such string.
     #[track_caller]
     pub fn text_of(&self, field: &str) -> String {
         self.body[field].as_str().unwrap_or_else(|| panic!("no text {field} in {} {}", self.status, self.text)).to_owned()
     }
 }
 
-/// A request in full, for those that are meant to be wrong.
+/// A complete request, for requests that are wrong on purpose.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
-    /// GET, POST, …
+    /// The HTTP method: GET, POST, …
     pub method: &'a str,
-    /// Path and query.
+    /// The path with its query string.
     pub path: &'a str,
-    /// Set in addition to the client's own, or in their place.
+    /// The headers that extend or replace the headers of the client.
     pub headers: Vec<(&'a str, &'a str)>,
-    /// As it is sent; `None` for none.
+    /// The body in its sent form, or `None` for a request without a body.
     pub body: Option<Vec<u8>>,
 }
 
 impl<'a> Request<'a> {
-    /// A request without a body.
+    /// Creates a GET request without a body.
     pub const fn get(path: &'a str) -> Self {
         Self { method: "GET", path, headers: Vec::new(), body: None }
     }
 
-    /// A JSON body, whether it is JSON or not.
+    /// Creates a POST request with the JSON content type. The body need not be valid JSON.
     pub fn post(path: &'a str, body: impl Into<Vec<u8>>) -> Self {
         Self { method: "POST", path, headers: vec![("Content-Type", "application/json")], body: Some(body.into()) }
     }
 
-    /// With a header more, or another value of one.
+    /// Adds a header or replaces its value.
     #[must_use]
     pub fn with(mut self, name: &'a str, value: &'a str) -> Self {
         self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
@@ -87,7 +87,7 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// Without a header of its own.
+    /// Removes a header that the request itself sets.
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {
         self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
@@ -98,7 +98,7 @@ impl<'a> Request<'a> {
 /// An API key and its password.
 #[derive(Clone, Debug)]
 pub struct Key {
-    /// Reference of the record.
+    /// The reference of the API key's record.
     pub api_key_ref: String,
     /// The log-in name.
     pub api_key: String,
@@ -106,7 +106,7 @@ pub struct Key {
     pub password: String,
 }
 
-/// A caller with one credential, or with none. Its clones share connections.
+/// A client with one credential or without a credential. Its clones share connections.
 #[derive(Clone, Debug)]
 pub struct Client {
     agent: Agent,
@@ -115,34 +115,34 @@ pub struct Client {
 }
 
 impl Client {
-    /// Without a credential.
+    /// Creates a client without a credential.
     pub fn anonymous(server: &Server) -> Self {
         let headers = vec![("Version".to_owned(), "V0".to_owned())];
         Self { agent: new_agent(), base_url: server.base_url().to_owned(), headers }
     }
 
-    /// The first administrator, logged in.
+    /// Logs in as the first administrator.
     pub fn admin(server: &Server) -> Self {
         Self::log_in_admin(server, ADMIN_EMAIL, ADMIN_PASSWORD)
     }
 
-    /// An administrator, logged in.
+    /// Logs in as an administrator.
     ///
     /// # Panics
-    /// When the log-in is refused or sets no cookie.
+    /// Panics if the server rejects the log-in or sets no cookie.
     pub fn log_in_admin(server: &Server, email: &str, password: &str) -> Self {
         let client = Self::anonymous(server);
         let answer = client.post("/auth/login", &json!({"email": email, "password": password}));
         assert_eq!(answer.status, 200, "{}", answer.text);
         let cookie = answer.header("Set-Cookie").split(';').next().unwrap_or_default();
-        assert!(cookie.starts_with("session="), "a session cookie, not {cookie:?}");
+        assert!(cookie.starts_with("session="), "expected a session cookie, found {cookie:?}");
         client.with_header("Cookie", cookie)
     }
 
-    /// An administrator of a role, who is made on the command line.
+    /// Creates an administrator with a role on the command line and logs in as this administrator.
     ///
     /// # Panics
-    /// When that isn't possible.
+    /// Panics if the command or the log-in fails.
     pub fn of_role(database: &Database, server: &Server, role: &str, password: &str) -> Self {
         let email = format!("{role}@example.com");
         let arguments =
@@ -151,10 +151,10 @@ impl Client {
         Self::log_in_admin(server, &email, password)
     }
 
-    /// The administrator of a second organization, which is made on the command line.
+    /// Creates a second organization with an administrator on the command line and logs in as this administrator.
     ///
     /// # Panics
-    /// When that isn't possible.
+    /// Panics if a command or the log-in fails.
     pub fn second_organization(database: &Database, server: &Server) -> Self {
         let (email, password) = ("Admin@Second.example", "another long pass phrase");
         binary::succeed(database, &["organization", "create", "second"]);
@@ -163,27 +163,27 @@ impl Client {
         Self::log_in_admin(server, email, password)
     }
 
-    /// An API key, logged in.
+    /// Logs in with an API key.
     ///
     /// # Panics
-    /// When the log-in is refused.
+    /// Panics if the server rejects the log-in.
     pub fn key(server: &Server, key: &Key) -> Self {
         let client = Self::anonymous(server);
         let answer = client.post("/auth/login", &json!({"api_key": key.api_key, "password": key.password}));
         let token = answer.clone().ok();
-        let token = token.as_str().unwrap_or_else(|| panic!("the token is a JSON string, not {}", answer.text));
+        let token = token.as_str().unwrap_or_else(|| panic!("expected the token as a JSON string, found {}", answer.text));
         client.with_header("Authorization", &format!("Bearer {token}"))
     }
 
-    /// A new API key with every scope, made by an administrator and logged in.
+    /// Creates an API key with every scope as the first administrator and logs in with the key.
     pub fn new_key(server: &Server) -> Self {
         Self::key(server, &Self::admin(server).generate_key(&json!({})))
     }
 
-    /// Makes an API key; this client is an administrator's.
+    /// Creates an API key. This client must be logged in as an administrator.
     ///
     /// # Panics
-    /// When that is refused.
+    /// Panics if the server rejects the request.
     pub fn generate_key(&self, request: &Value) -> Key {
         let answer = self.post("/auth/keys/generate", request);
         assert_eq!(answer.status, 200, "{}", answer.text);
@@ -194,7 +194,7 @@ impl Client {
         Key { api_key_ref: record["api_key_ref"].as_str().expect("a reference").to_owned(), api_key, password }
     }
 
-    /// The same caller with a header more, or another value of one.
+    /// Returns the same client with an additional header, or with another value of a header.
     #[must_use]
     pub fn with_header(&self, name: &str, value: &str) -> Self {
         let mut client = self.clone();
@@ -203,7 +203,7 @@ impl Client {
         client
     }
 
-    /// The same caller without a header.
+    /// Returns the same client without a header.
     #[must_use]
     pub fn without_header(&self, name: &str) -> Self {
         let mut client = self.clone();
@@ -211,39 +211,39 @@ impl Client {
         client
     }
 
-    /// The same credential at another server, or at this one after its restart.
+    /// Returns a client with the same credential for another server, or for the same server after a restart.
     #[must_use]
     pub fn at(&self, server: &Server) -> Self {
         Self { headers: self.headers.clone(), ..Self::anonymous(server) }
     }
 
-    /// The same caller on connections of its own, for a thread.
+    /// Returns the same client with separate connections, for use in another thread.
     #[must_use]
     pub fn with_own_connections(&self) -> Self {
         Self { agent: new_agent(), ..self.clone() }
     }
 
-    /// The value of one of its headers.
+    /// Returns the value of a header of the client.
     ///
     /// # Panics
-    /// When it has no such header.
+    /// Panics if the client has no such header.
     pub fn header(&self, name: &str) -> &str {
         let header = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         header.map(|(_, value)| value.as_str()).expect("the client sends that header")
     }
 
-    /// GET.
+    /// Sends a GET request.
     ///
     /// # Panics
-    /// Without an answer.
+    /// Panics if the server sends no response.
     pub fn get(&self, path: &str) -> Answer {
         self.try_get(path).unwrap_or_else(|error| panic!("GET {path}: {error}"))
     }
 
-    /// GET of a success that goes to a file, whatever its size.
+    /// Sends a GET request and writes the successful response, of any size, to a file.
     ///
     /// # Panics
-    /// Without a whole answer, or when the status is another than 200.
+    /// Panics if the response is incomplete or if the status is not 200.
     pub fn download(&self, path: &str, file: &std::path::Path) -> HeaderMap {
         let mut head = http::Request::get(format!("{}{path}", self.base_url));
         for (name, value) in &self.headers {
@@ -257,58 +257,58 @@ impl Client {
         response.headers().clone()
     }
 
-    /// POST with a JSON body.
+    /// Sends a POST request with a JSON body.
     ///
     /// # Panics
-    /// Without an answer.
+    /// Panics if the server sends no response.
     pub fn post(&self, path: &str, body: &Value) -> Answer {
         self.try_post(path, body).unwrap_or_else(|error| panic!("POST {path}: {error}"))
     }
 
-    /// POST without a body.
+    /// Sends a POST request without a body.
     ///
     /// # Panics
-    /// Without an answer.
+    /// Panics if the server sends no response.
     pub fn post_nothing(&self, path: &str) -> Answer {
         self.send(&Request::post(path, "").without("Content-Type"))
     }
 
-    /// DELETE.
+    /// Sends a DELETE request.
     ///
     /// # Panics
-    /// Without an answer.
+    /// Panics if the server sends no response.
     pub fn delete(&self, path: &str) -> Answer {
         self.send(&Request { method: "DELETE", ..Request::get(path) })
     }
 
-    /// Any request.
+    /// Sends any request.
     ///
     /// # Panics
-    /// Without an answer.
+    /// Panics if the server sends no response.
     pub fn send(&self, request: &Request<'_>) -> Answer {
         self.try_send(request).unwrap_or_else(|error| panic!("{} {}: {error}", request.method, request.path))
     }
 
-    /// GET from a server that may be gone.
+    /// Sends a GET request to a server that may have stopped.
     ///
     /// # Errors
-    /// Without an answer.
+    /// Returns an error if the response is missing.
     pub fn try_get(&self, path: &str) -> Result<Answer, ureq::Error> {
         self.try_send(&Request::get(path))
     }
 
-    /// POST to a server that may be gone.
+    /// Sends a POST request to a server that may have stopped.
     ///
     /// # Errors
-    /// Without an answer, or with half of one.
+    /// Returns an error if the response is missing or incomplete.
     pub fn try_post(&self, path: &str, body: &Value) -> Result<Answer, ureq::Error> {
         self.try_send(&Request::post(path, body.to_string()))
     }
 
-    /// Any request to a server that may be gone.
+    /// Sends any request to a server that may have stopped.
     ///
     /// # Errors
-    /// Without an answer, or with half of one.
+    /// Returns an error if the response is missing or incomplete.
     pub fn try_send(&self, request: &Request<'_>) -> Result<Answer, ureq::Error> {
         let mut head = http::Request::builder().method(request.method).uri(format!("{}{}", self.base_url, request.path));
         let replaced = |name: &str| request.headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
@@ -332,7 +332,7 @@ impl Client {
         Ok(Answer { status, headers: response.headers().clone(), bytes, text, body })
     }
 
-    /// A refusal has a code that its operation is described with.
+    /// Checks that the OpenAPI description of the operation lists the code of an error response.
     fn hold_against_description(&self, request: &Request<'_>, status: u16, problem: &Value) {
         if !described::is_known() {
             let read = self.agent.get(format!("{}/openapi.json", self.base_url)).call();
@@ -349,7 +349,8 @@ fn new_agent() -> Agent {
         .http_status_as_error(false)
         .allow_non_standard_methods(true)
         .timeout_global(Some(Duration::from_secs(ANSWER_SECONDS)))
-        // Shorter than the server keeps a connection that nobody uses, so that none ends under a request.
+        // Shorter than the server's limit for idle connections, so that the server closes no connection during a
+        // request.
         .max_idle_age(Duration::from_secs(2))
         .max_redirects(0);
     config.build().into()

@@ -1,4 +1,4 @@
-//! A PostgreSQL server of a test's own, which may be stopped, crashed and started again.
+//! A PostgreSQL server for a single test. The test can stop, crash and restart the server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,34 +11,34 @@ use tempfile::TempDir;
 use crate::Database;
 use crate::server::free_port;
 
-/// How long it may take to start or to end. Far more than it needs.
+/// The time limit of a start or a stop. The limit is far longer than necessary.
 const SECONDS: &str = "60";
 
-/// A durable server on the loopback.
+/// A durable server on the loopback interface.
 #[derive(Debug)]
 pub struct Cluster {
     directory: TempDir,
     programs: String,
-    /// PostgreSQL refuses to run as root.
+    /// The system user of the server if the tests run as root, because PostgreSQL refuses to run as root.
     owner: Option<&'static str>,
     port: u16,
 }
 
 impl Cluster {
-    /// Starts one.
+    /// Creates and starts a server.
     ///
     /// # Panics
-    /// When that isn't possible.
+    /// Panics if the server cannot be created or started.
     pub fn start() -> Self {
         let mut cluster = Self::initialized();
         cluster.up();
         cluster
     }
 
-    /// One that was never started.
+    /// Creates a server without starting it.
     ///
     /// # Panics
-    /// When it can't be made.
+    /// Panics if the server cannot be created.
     pub fn initialized() -> Self {
         let programs = programs();
         let is_root = succeed(Command::new("id").arg("-u")).trim_end() == "0";
@@ -56,10 +56,10 @@ impl Cluster {
         cluster
     }
 
-    /// Starts another that follows it, without which nothing is committed any more.
+    /// Starts a standby server that follows this server. From then on, this server commits nothing without the standby.
     ///
     /// # Panics
-    /// When that isn't possible.
+    /// Panics if the standby cannot be started.
     pub fn standby(&self) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut standby = Self { directory, programs: self.programs.clone(), owner: self.owner, port: free_port() };
@@ -71,22 +71,22 @@ impl Cluster {
         primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'");
         primary.execute("SELECT pg_reload_conf()");
         let follows = "DO $$ BEGIN ASSERT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync'); END $$";
-        wait_until("it follows", || primary.try_execute(follows).is_ok());
+        wait_until("the standby follows", || primary.try_execute(follows).is_ok());
         standby
     }
 
-    /// Ends its following another: it takes writes from now on.
+    /// Promotes a standby, which then accepts writes.
     ///
     /// # Panics
-    /// When it doesn't.
+    /// Panics if the promotion fails.
     pub fn promote(&self) {
         succeed(self.control("promote").args(["-w", "-t", SECONDS]));
     }
 
-    /// Starts it; what is left of a crash is recovered first.
+    /// Starts the server. After a crash, the server first recovers its data.
     ///
     /// # Panics
-    /// When it doesn't start.
+    /// Panics if the server does not start.
     pub fn up(&mut self) {
         let options = format!(
             "-p {} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c max_connections=200 \
@@ -106,46 +106,46 @@ impl Cluster {
         assert!(output.is_ok_and(|status| status.success()), "{}", fs::read_to_string(log).unwrap_or_default());
     }
 
-    /// Stops it in order, but waits for nobody.
+    /// Stops the server in an orderly way, but does not wait for clients.
     ///
     /// # Panics
-    /// When it doesn't end.
+    /// Panics if the server does not stop.
     pub fn stop(&self) {
         succeed(self.control("stop").args(["-m", "fast", "-w", "-t", SECONDS]));
     }
 
-    /// Ends all of its processes at once, as a crash does.
+    /// Stops all processes of the server at once, as a crash does.
     ///
     /// # Panics
-    /// When it doesn't end.
+    /// Panics if the server does not stop.
     pub fn crash(&self) {
         succeed(self.control("stop").args(["-m", "immediate", "-w", "-t", SECONDS]));
     }
 
-    /// Its address on a host, by the database that is always there.
+    /// Returns the URL of the `postgres` database, which always exists, on the given host.
     pub fn url(&self, host: &str) -> String {
         format!("postgres://postgres@{host}:{}/postgres", self.port)
     }
 
-    /// Where it listens, as one of several in an address.
+    /// Returns host and port, for URLs that list several servers.
     pub fn host(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// A new database on it.
+    /// Creates a database on the server.
     pub fn database(&self) -> Database {
         Database::of(&self.url("127.0.0.1"), "")
     }
 
-    /// Where it keeps everything, its configuration included.
+    /// Returns the data directory, which also contains the configuration.
     pub fn data(&self) -> PathBuf {
         self.directory.path().join("data")
     }
 
-    /// Makes it the owner of a file, which nobody else reads.
+    /// Makes the system user of the server the owner of a file that no other user reads.
     ///
     /// # Panics
-    /// When that isn't possible.
+    /// Panics if the owner cannot be changed.
     pub fn give(&self, path: &Path) {
         if let Some(owner) = self.owner {
             succeed(Command::new("chown").arg(owner).arg(path));
@@ -181,21 +181,21 @@ impl Drop for Cluster {
     }
 }
 
-/// The directory of PostgreSQL's programs.
+/// Returns the directory of the PostgreSQL programs.
 fn programs() -> String {
     let find = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/find-postgres");
     succeed(&mut Command::new(find)).trim_end().to_owned()
 }
 
-/// A program of PostgreSQL's, of the newest version that is installed.
+/// Returns a command for a PostgreSQL program of the newest installed version.
 pub(crate) fn program(name: &str) -> Command {
     Command::new(Path::new(&programs()).join(name))
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 ///
 /// # Panics
-/// When it isn't so within a minute.
+/// Panics if the condition does not hold within a minute.
 #[track_caller]
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
@@ -206,7 +206,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 fn succeed(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?} doesn't start: {error}"));
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }

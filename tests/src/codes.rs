@@ -1,14 +1,17 @@
-//! Codes of a second factor, as a device makes them (RFC 6238). With a SHA-1 of its own, so that the service isn't tried with what it
-//! uses itself.
+//! Codes of a second factor as a device generates them (RFC 6238).
+//!
+//! This module has its own SHA-1, so that the tests do not check the service with the implementation that the service
+//! uses.
 
 use crate::when::Day;
 
 const BLOCK: usize = 64;
 
-/// The code of a secret in base32 for the 30 seconds of an instant, in seconds since 1970.
+/// Returns the code of a base32 secret for the 30-second step that contains an instant. The instant is in seconds since
+/// 1970.
 ///
 /// # Panics
-/// When the secret isn't base32.
+/// Panics if the secret is not base32.
 pub fn code(secret: &str, at_seconds: i64) -> String {
     let step = at_seconds.div_euclid(30).to_be_bytes();
     let tag = hmac(&from_base32(secret), &step);
@@ -17,10 +20,10 @@ pub fn code(secret: &str, at_seconds: i64) -> String {
     format!("{:06}", number % 1_000_000)
 }
 
-/// The code of an instant: `2026-11-10T12:00:00Z`.
+/// Returns the code of a secret at an instant such as `2026-11-10T12:00:00Z`.
 ///
 /// # Panics
-/// When it is no instant of UTC to the second.
+/// Panics if the text is not an instant in UTC with a precision of seconds.
 pub fn code_at(secret: &str, instant: &str) -> String {
     let days = Day::new(1970, 1, 1).days_until(Day::parse(&instant[..10]));
     let part = |range| instant.get(range).and_then(|part: &str| part.parse::<i64>().ok()).expect("an instant");

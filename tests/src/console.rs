@@ -1,4 +1,4 @@
-//! The console, as a browser without scripts asks for it.
+//! Console requests as a browser without scripts sends them.
 
 use crate::client::{Answer, Client, Request};
 
@@ -9,15 +9,15 @@ pub fn submit(client: &Client, path: &str, form: &str) -> Answer {
     client.send(&Request::post(path, form).with("Content-Type", FORM))
 }
 
-/// Whether it is a page.
+/// Returns whether a response is an HTML page.
 pub fn is_page(answer: &Answer) -> bool {
     answer.header("Content-Type") == "text/html; charset=utf-8"
 }
 
-/// A page, as the policy has it.
+/// Returns a console page after it checks the headers of the security policy.
 ///
 /// # Panics
-/// When there is none.
+/// Panics if the response is no page or if a header violates the policy.
 #[track_caller]
 pub fn page(client: &Client, path: &str) -> String {
     let answer = client.get(path);
@@ -28,26 +28,26 @@ pub fn page(client: &Client, path: &str) -> String {
     answer.text
 }
 
-/// What a page leads to within the console.
+/// Returns the links of a page to other pages of the console.
 pub fn links(page: &str) -> Vec<String> {
     let quoted = page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());
     quoted.filter(|link| link.starts_with("/console")).map(|link| link.replace("&amp;", "&")).collect()
 }
 
-/// What a hidden field of a page says.
+/// Returns the value of a hidden field of a page.
 ///
 /// # Panics
-/// When there is none.
+/// Panics if the page has no such field.
 #[track_caller]
 pub fn hidden<'p>(page: &'p str, name: &str) -> &'p str {
     let (_, behind) = page.split_once(&format!("name=\"{name}\" value=\"")).unwrap_or_else(|| panic!("no {name}: {page}"));
     behind.split('"').next().unwrap_or_default()
 }
 
-/// A field of a form that may be a file: its name, the file's name, and what it says.
+/// A form field that can be a file: the field name, the file name and the value.
 pub type Part<'f> = (&'f str, Option<&'f str>, &'f str);
 
-/// Sends the form that takes files.
+/// Sends the import form, which accepts files.
 pub fn upload(client: &Client, parts: &[Part<'_>]) -> Answer {
     send_parts(client, "/console/import", parts)
 }
@@ -62,19 +62,19 @@ fn send_parts(client: &Client, path: &str, parts: &[Part<'_>]) -> Answer {
     client.send(&request.with("Content-Type", "multipart/form-data; boundary=b-1"))
 }
 
-/// A form that changes something, as a page has it.
+/// A form that changes data, read from a page.
 #[derive(Clone, Debug)]
 pub struct Form {
-    /// Where it is sent to.
+    /// The path that receives the form.
     pub action: String,
-    /// Its fields, with what they say already.
+    /// The fields with their initial values.
     pub fields: Vec<(String, String)>,
-    /// Whether it takes a file.
+    /// Whether the form accepts a file.
     pub takes_file: bool,
 }
 
 impl Form {
-    /// Sends it as it stands, with what somebody adds.
+    /// Sends the form with its initial values and with additional values.
     pub fn send(&self, client: &Client, more: &[(&str, &str)]) -> Answer {
         let said = self.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(more.iter().copied());
         if self.takes_file {
@@ -86,7 +86,7 @@ impl Form {
     }
 }
 
-/// Each form of a page that changes something.
+/// Returns the forms of a page that change data.
 pub fn forms(page: &str) -> Vec<Form> {
     let mut found = Vec::new();
     for rest in page.split("<form ").skip(1) {

@@ -1,4 +1,4 @@
-//! A database of a test's own: a file, or a database in the throw-away PostgreSQL server of the test run.
+//! A database for a single test: a SQLite file, or a database on the temporary PostgreSQL server of the test run.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,21 +13,21 @@ use crate::{cluster, tools};
 
 const SERVER: &str = "USAGE_BILLING_TEST_POSTGRES_URL";
 
-/// An empty database, removed at the end.
+/// A database of a test. A database that this type creates is empty, and dropping the value deletes it.
 #[derive(Debug)]
 pub struct Database {
     url: String,
-    /// Where a file is, for as long as it is needed.
+    /// The directory of a SQLite file. The directory exists until this value is dropped.
     _directory: Option<TempDir>,
     on_server: Option<OnServer>,
 }
 
-/// A statement, and how PostgreSQL carries it out.
+/// A statement and the plan with which PostgreSQL executes it.
 #[derive(Debug)]
 pub struct Planned {
-    /// Its text.
+    /// The SQL text.
     pub statement: String,
-    /// Its plan, as `EXPLAIN (VERBOSE, FORMAT JSON)` tells it.
+    /// The plan in the format of `EXPLAIN (VERBOSE, FORMAT JSON)`.
     pub plan: Value,
 }
 
@@ -38,20 +38,20 @@ struct OnServer {
 }
 
 impl Database {
-    /// A file that isn't there yet.
+    /// Returns a SQLite database whose file does not exist yet.
     ///
     /// # Panics
-    /// When no temporary directory can be made.
+    /// Panics if no temporary directory can be created.
     pub fn sqlite() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let url = format!("sqlite://{}", directory.path().join("usage-billing.sqlite3").display());
         Self { url, _directory: Some(directory), on_server: None }
     }
 
-    /// A new database of the server that the environment names.
+    /// Creates a database on the server that the environment names.
     ///
     /// # Panics
-    /// Without a server.
+    /// Panics if the environment names no server.
     pub fn postgres() -> Self {
         let server = std::env::var(SERVER).unwrap_or_else(|_| {
             panic!("{SERVER} names no PostgreSQL server: run the tests with `make test`, or under scripts/with-postgres")
@@ -59,7 +59,7 @@ impl Database {
         Self::of(&server, "")
     }
 
-    /// A new database of a server, by the URL of another one there, with what `CREATE DATABASE` is told besides.
+    /// Creates a database on the server of another database's URL, with additional options of `CREATE DATABASE`.
     pub(crate) fn of(server: &str, options: &str) -> Self {
         static COUNTER: AtomicU32 = AtomicU32::new(0);
         let name = format!("acceptance_{}_{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
@@ -70,37 +70,38 @@ impl Database {
         Self { url, _directory: None, on_server: Some(OnServer { server: server.to_owned(), name }) }
     }
 
-    /// A file that somebody else made and removes.
+    /// Returns the database in a file. The caller creates and deletes the file.
     pub fn at(file: &Path) -> Self {
         Self { url: format!("sqlite://{}", file.display()), _directory: None, on_server: None }
     }
 
-    /// Writes all of a PostgreSQL database to a file, as operators are told to.
+    /// Dumps a PostgreSQL database to a file as the documentation tells operators to.
     ///
     /// # Panics
-    /// When that fails.
+    /// Panics if the dump fails.
     pub fn dump(&self, file: &Path) {
         tools::succeed(cluster::program("pg_dump").args(["--format=custom", "--dbname", &self.url, "--file"]).arg(file));
     }
 
-    /// Fills an empty PostgreSQL database from such a file, likewise.
+    /// Restores a dump into an empty PostgreSQL database as the documentation tells operators to.
     ///
     /// # Panics
-    /// When that fails.
+    /// Panics if the restore fails.
     pub fn restore(&self, file: &Path) {
         let mut restore = cluster::program("pg_restore");
         tools::succeed(restore.args(["--exit-on-error", "--no-owner", "--dbname", &self.url]).arg(file));
     }
 
-    /// One that is there, and stays.
+    /// Returns an existing database, which dropping the value does not delete.
     pub fn there(url: &str) -> Self {
         Self { url: url.to_owned(), _directory: None, on_server: None }
     }
 
-    /// A copy that nobody uses, of one that nobody uses; of a file alone, without the files beside it.
+    /// Returns an unused copy of this database, which must also be unused. On SQLite, the copy contains the database
+    /// file only, without the files beside it.
     ///
     /// # Panics
-    /// When it can't be copied.
+    /// Panics if the database cannot be copied.
     pub fn copied(&self) -> Self {
         if let Some(OnServer { server, name }) = &self.on_server {
             return Self::of(server, &format!("TEMPLATE {name}"));
@@ -111,39 +112,42 @@ impl Database {
         copy
     }
 
-    /// Its address, as the binary takes it.
+    /// Returns the database URL in the form that the binary accepts.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Runs SQL behind the service's back: to change what mustn't change, or what only time changes.
+    /// Executes SQL without the service. Tests use it to change immutable data, or data that only time changes.
     ///
     /// # Panics
-    /// When it is refused.
+    /// Panics if the database rejects the SQL.
     pub fn execute(&self, sql: &str) {
         self.try_execute(sql).unwrap_or_else(|reason| panic!("{sql}: {reason}"));
     }
 
-    /// Runs SQL that may be refused.
+    /// Executes SQL that the database may reject.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns the error message of the database.
     pub fn try_execute(&self, sql: &str) -> Result<(), String> {
         Connection::open(&self.url).execute(sql)
     }
 
-    /// The statements that the PostgreSQL server's log has of this database; none before they are asked to be logged.
+    /// Returns the statements of this database from the log of the PostgreSQL server. The list is empty before
+    /// [`Self::log_statements`].
     ///
     /// # Panics
-    /// When it isn't a database of the server that `scripts/with-postgres` starts, whose log tells databases apart.
+    /// Panics if the database is not on the server that `scripts/with-postgres` starts. The log of that server
+    /// distinguishes databases.
     pub fn logged_statements(&self) -> Vec<String> {
         self.logged(&["LOG:  execute ", "LOG:  statement: "])
     }
 
-    /// The same with the values of their parameters, each in a line of its own behind its statement.
+    /// Returns the statements like [`Self::logged_statements`], with the values of their parameters. The values are a
+    /// separate line after their statement.
     ///
     /// # Panics
-    /// Likewise.
+    /// Panics like [`Self::logged_statements`].
     pub fn logged_statements_and_parameters(&self) -> Vec<String> {
         self.logged(&["LOG:  execute ", "LOG:  statement: ", "DETAIL:  parameters: "])
     }
@@ -157,28 +161,29 @@ impl Database {
         log.lines().filter_map(of_database).filter_map(statement).collect()
     }
 
-    /// Has PostgreSQL log every statement of connections made from now on.
+    /// Makes PostgreSQL log every statement of new connections.
     ///
     /// # Panics
-    /// When it isn't a PostgreSQL database.
+    /// Panics if the database is not a PostgreSQL database.
     pub fn log_statements(&self) {
         let on_server = self.on_server.as_ref().expect("a PostgreSQL database");
         self.execute(&format!("ALTER DATABASE {} SET log_statement = 'all'", on_server.name));
     }
 
-    /// Takes [`Self::log_statements`] back, likewise for connections made from now on.
+    /// Reverts [`Self::log_statements`], also for new connections only.
     ///
     /// # Panics
-    /// When it isn't a PostgreSQL database.
+    /// Panics if the database is not a PostgreSQL database.
     pub fn log_no_statements(&self) {
         let on_server = self.on_server.as_ref().expect("a PostgreSQL database");
         self.execute(&format!("ALTER DATABASE {} RESET log_statement", on_server.name));
     }
 
-    /// Has PostgreSQL log the plan of every statement of connections made from now on, as it is whatever the values.
+    /// Makes PostgreSQL log the generic plan of every statement of new connections. The generic plan does not depend on
+    /// the parameter values.
     ///
     /// # Panics
-    /// When it isn't a PostgreSQL database, or the server hasn't its own module `auto_explain`.
+    /// Panics if the database is not a PostgreSQL database, or if the server lacks PostgreSQL's module `auto_explain`.
     pub fn log_plans(&self) {
         let name = &self.on_server.as_ref().expect("a PostgreSQL database").name;
         let settings = [
@@ -188,15 +193,16 @@ impl Database {
             "auto_explain.log_format = json",
             "plan_cache_mode = force_generic_plan",
         ];
-        // A module's settings are known once it is there.
+        // PostgreSQL knows the settings of a module only after it has loaded the module.
         let set = settings.map(|setting| format!("ALTER DATABASE {name} SET {setting}"));
         self.execute(&format!("LOAD 'auto_explain'; {}", set.join("; ")));
     }
 
-    /// The plans that the PostgreSQL server's log has of this database; none before they are asked to be logged.
+    /// Returns the plans of this database from the log of the PostgreSQL server. The list is empty before
+    /// [`Self::log_plans`].
     ///
     /// # Panics
-    /// As [`Self::logged_statements`].
+    /// Panics like [`Self::logged_statements`].
     pub fn logged_plans(&self) -> Vec<Planned> {
         let planned = |line: String| {
             let logged: Value = serde_json::from_str(line.split_once("plan: ")?.1).expect("a plan");
@@ -205,18 +211,19 @@ impl Database {
         self.logged(&["LOG:  duration: "]).into_iter().filter_map(planned).collect()
     }
 
-    /// The only column of what it answers.
+    /// Returns the only column of a query result.
     ///
     /// # Panics
-    /// When it is refused.
+    /// Panics if the database rejects the query.
     pub fn ask(&self, query: &str) -> Vec<String> {
         Connection::open(&self.url).ask(query)
     }
 
-    /// Lets nobody change a table any more, until what is answered is dropped; on SQLite nobody changes anything.
+    /// Blocks changes to a table until the returned lock is dropped. On SQLite, it blocks changes to the whole
+    /// database.
     ///
     /// # Panics
-    /// When that isn't possible.
+    /// Panics if the database does not grant the lock.
     pub fn hold_writes(&self, table: &str) -> WriteLock {
         let mut connection = Connection::open(&self.url);
         let lock = match &connection {
@@ -227,13 +234,14 @@ impl Database {
         WriteLock { _connection: connection }
     }
 
-    /// Whether it is a file.
+    /// Returns whether the database is a SQLite file.
     pub fn is_sqlite(&self) -> bool {
         self.url.starts_with("sqlite:")
     }
 }
 
-/// A connection in a transaction that holds what others would change. Dropping it rolls the transaction back.
+/// A connection with a transaction that locks data against changes by others. Dropping the connection rolls the
+/// transaction back.
 pub struct WriteLock {
     _connection: Connection,
 }
@@ -247,7 +255,7 @@ impl Drop for Database {
     }
 }
 
-/// A connection of the tests' own.
+/// A connection of the tests, separate from those of the service.
 enum Connection {
     Sqlite(SqliteConnection),
     Postgres(PgConnection),
@@ -280,7 +288,7 @@ impl Connection {
         done.map_err(|error| error.to_string())
     }
 
-    /// The only column of what a query answers, as text.
+    /// Returns the only column of a query result, as text.
     fn ask(&mut self, query: &str) -> Vec<String> {
         let text = format!("WITH answer(value) AS ({query}) SELECT CAST(value AS TEXT) AS value FROM answer");
         let cells = match self {

@@ -1,26 +1,28 @@
-//! Holds what the server answers against its own description: a refusal's code is one that the operation may answer.
+//! Checks of server responses against the server's own OpenAPI description. The description must list the code of a
+//! refusal for its operation.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock};
 
 use serde_json::Value;
 
-/// What servers describe, by the text of their description's address: every server of a run is the same program.
+/// The description. One is enough for all servers, because every server of a run is the same program.
 static DESCRIPTION: OnceLock<Value> = OnceLock::new();
-/// Operations by method and path, found once.
+/// The described paths by request method and path, each looked up once.
 static FOUND: Mutex<Option<HashMap<String, Option<String>>>> = Mutex::new(None);
 
-/// Whether the description is known yet.
+/// Returns whether the description is known yet.
 pub(crate) fn is_known() -> bool {
     DESCRIPTION.get().is_some()
 }
 
-/// Makes the description known.
+/// Stores the description.
 pub(crate) fn learn(description: Value) {
     DESCRIPTION.get_or_init(|| description);
 }
 
-/// What is wrong with a refusal; nothing where no operation is described.
+/// Returns the mismatch between a refusal and the description. Returns `None` if they match or if no operation is
+/// described.
 pub(crate) fn misfit(method: &str, path: &str, status: u16, problem: &Value) -> Option<String> {
     let (description, code) = (DESCRIPTION.get()?, problem["code"].as_str()?);
     let path = path.split('?').next().unwrap_or_default().trim_end_matches('/');
@@ -38,10 +40,10 @@ pub(crate) fn misfit(method: &str, path: &str, status: u16, problem: &Value) -> 
     (!is_described).then(|| format!("{method} {template} answers {status} {code}, which its description doesn't know"))
 }
 
-/// The described path that a path is one of; fixed names win over parameters.
+/// Returns the described path that matches a path. Fixed names take precedence over parameters.
 fn template(description: &Value, method: &str, path: &str) -> Option<String> {
     let key = format!("{method} {path}");
-    let mut found = FOUND.lock().expect("no panic while it is held");
+    let mut found = FOUND.lock().expect("no panic while the lock is held");
     let found = found.get_or_insert_with(HashMap::new);
     if let Some(known) = found.get(&key) {
         return known.clone();

@@ -1,5 +1,7 @@
-//! What the acceptance tests stand on: databases, the real binary, a client, a small catalog. It knows the interface
-//! and nothing of how it is made; what is expected is written in the tests, and in [`naive`], which several have in common.
+//! Support code of the acceptance tests: databases, the real binary, a client and a small catalog.
+//!
+//! This crate knows the public interface and no implementation details. The tests contain the expected values.
+//! [`naive`] contains those that several tests share.
 
 pub mod binary;
 pub mod books;
@@ -28,7 +30,8 @@ pub use database::Database;
 pub use scene::Scene;
 pub use server::Server;
 
-/// Makes a test of a function that takes a [`Database`], on each of the two: `sqlite::name` and `postgres::name`.
+/// Creates a test from a function that takes a [`Database`], on each of the two databases: `sqlite::name` and
+/// `postgres::name`.
 #[macro_export]
 macro_rules! on_both_databases {
     ($($name:ident),+ $(,)?) => {
@@ -41,7 +44,8 @@ macro_rules! on_both_databases {
     };
 }
 
-/// Makes a test of a function that takes a [`Database`], on SQLite alone: for what doesn't depend on the database.
+/// Creates a test from a function that takes a [`Database`], on SQLite only. Use it for behavior that does not depend
+/// on the database.
 #[macro_export]
 macro_rules! on_sqlite {
     ($($name:ident),+ $(,)?) => {

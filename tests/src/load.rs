@@ -1,4 +1,4 @@
-//! Threads that report events until there is no server any more, and remember what they were told.
+//! Threads that report events until the server stops, and that record the responses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,21 +9,21 @@ use serde_json::Value;
 
 use crate::Client;
 
-/// How long acknowledgements may take to come. Far more than they need.
+/// The time limit of acknowledgments. The limit is far longer than necessary.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// What one thread was told.
+/// The responses that one thread received.
 #[derive(Debug, Default)]
 pub struct LoadResult {
-    /// Events sent and the results they were answered.
+    /// The acknowledged events with their responses.
     pub acknowledged: Vec<(Value, Value)>,
-    /// Refusals.
+    /// The status and text of each refusal.
     pub refused: Vec<(u16, String)>,
-    /// The event whose answer never came.
+    /// The event that got no response.
     pub in_doubt: Option<Value>,
 }
 
-/// Threads at work.
+/// A set of running threads.
 #[derive(Debug)]
 pub struct Load {
     stop: Arc<AtomicBool>,
@@ -32,7 +32,8 @@ pub struct Load {
 }
 
 impl Load {
-    /// Starts threads; `event` makes the event that a thread sends, from the numbers of both, counted from 0.
+    /// Starts threads. `event` creates the event that a thread sends, from the index of the thread and the index of the
+    /// event. Both indexes start at 0.
     pub fn start(client: &Client, threads: usize, event: impl Fn(usize, usize) -> Value + Send + Sync + 'static) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let acknowledged: Arc<[AtomicUsize]> = (0..threads).map(|_| AtomicUsize::new(0)).collect();
@@ -46,44 +47,45 @@ impl Load {
         Self { stop, acknowledged, threads }
     }
 
-    /// How many were acknowledged up to now.
+    /// Returns the number of acknowledged events so far.
     pub fn acknowledged(&self) -> usize {
         self.acknowledged_of_each().iter().sum()
     }
 
-    /// The same, of each thread: the first so many of what it will have been told.
+    /// Returns the number of acknowledged events of each thread so far. These are the first events in
+    /// [`LoadResult::acknowledged`].
     pub fn acknowledged_of_each(&self) -> Vec<usize> {
         self.acknowledged.iter().map(|acknowledged| acknowledged.load(Ordering::SeqCst)).collect()
     }
 
-    /// Waits for a number of acknowledgements.
+    /// Waits for a number of acknowledgments.
     ///
     /// # Panics
-    /// When they don't come.
+    /// Panics if the acknowledgments do not arrive.
     pub fn wait_for(&self, acknowledged: usize) {
         let started = Instant::now();
         while self.acknowledged() < acknowledged {
             let alive = self.threads.iter().any(|thread| !thread.is_finished());
-            assert!(alive && started.elapsed() < MAX_WAIT, "{} of {acknowledged} events were taken", self.acknowledged());
+            assert!(alive && started.elapsed() < MAX_WAIT, "{} of {acknowledged} events were stored", self.acknowledged());
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 
-    /// Stops what is still at work, and answers what each thread was told.
+    /// Stops all threads that still run, and returns the responses that each thread received.
     ///
     /// # Panics
-    /// When a thread did.
+    /// Panics if a thread panicked.
     pub fn end(self) -> Vec<LoadResult> {
         self.stop.store(true, Ordering::SeqCst);
         self.join()
     }
 
-    /// Waits until every thread has lost its server, and answers what each was told.
+    /// Waits until every thread has lost its server, and returns the responses that each thread received.
     ///
     /// # Panics
-    /// When a thread did.
+    /// Panics if a thread panicked.
     pub fn join(self) -> Vec<LoadResult> {
-        self.threads.into_iter().map(|thread| thread.join().expect("the thread")).collect()
+        self.threads.into_iter().map(|thread| thread.join().expect("a thread without a panic")).collect()
     }
 }
 

@@ -1,4 +1,6 @@
-//! What a contract costs, told apart from the service: whole cents, whole months, every event counted anew each time.
+//! A model of the cost of a contract, independent of the service.
+//!
+//! The model uses whole cents and whole months, and it counts every event again each time.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +10,19 @@ use crate::random::Random;
 use crate::when::Day;
 use crate::{books, catalog};
 
-/// The fixed line item's price.
+/// The price of the fixed line item, in cents.
 const FEE: i64 = 4900;
-/// Days of the current month that have begun.
+/// The number of days of the current month that have begun.
 const DAYS_BEGUN: i64 = 11;
-/// Months that are over when a history begins; the current one comes next.
+/// The number of past months when a history begins. The current month comes next.
 pub const OVER: i64 = 2;
 
-/// How calls are priced, in cents.
+/// The price of calls, in cents.
 #[derive(Clone, Copy, Debug)]
 pub enum Price {
-    /// Each costs seven.
+    /// Seven cents per call.
     PerUnit,
-    /// By the tiers of the API plan.
+    /// The tiers of the API plan.
     Graduated,
 }
 
@@ -40,60 +42,60 @@ impl Price {
     }
 }
 
-/// An event as it should be.
+/// An expected event.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// What it is known by.
+    /// The reference of the event.
     pub event_ref: Value,
-    /// When it happened.
+    /// The day of the event.
     pub day: Day,
-    /// How many calls.
+    /// The number of calls.
     pub quantity: i64,
 }
 
-/// A contract of one product over whole months, and what was reported for it.
+/// A contract with one product over whole months, and the usage reported for it.
 #[derive(Clone, Debug)]
 pub struct Model {
-    /// Whose it is.
+    /// The customer of the contract.
     pub customer: String,
-    /// The first day.
+    /// The first day of the contract.
     pub start: Day,
-    /// How many months it has.
+    /// The number of months of the contract.
     pub months: i64,
-    /// When its usage is billed.
+    /// The payment time, which determines when usage is billed.
     pub payment_time: &'static str,
-    /// When its documents are due.
+    /// The net terms, which determine when documents are due.
     pub net_terms: Value,
     price: Price,
     prepaid: i64,
-    /// Those that count.
+    /// The events that count.
     pub events: Vec<Event>,
-    /// Whether each month has the fixed line item, and what the newest version says of the months to come.
+    /// Whether each month has the fixed line item. The newest version of the contract determines the future months.
     has_fee: Vec<bool>,
-    /// Those of the newest version.
+    /// The terms of the newest version.
     pub terms: Terms,
-    /// Whether it ends with the current month, or within it.
+    /// Whether the contract ends with the current month or within it.
     pub is_cancelled: bool,
     /// Whether the current month ends today.
     pub ends_today: bool,
 }
 
-/// What edits change.
+/// The terms that edits change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// Whether there is the fixed line item.
+    /// Whether the contract has the fixed line item.
     pub fee: bool,
-    /// In percent.
+    /// The discount in percent.
     pub discount: i64,
-    /// In percent.
+    /// The tax in percent.
     pub tax: i64,
 }
 
 impl Model {
-    /// Any that a seed makes.
+    /// Creates a random model. The seed of `random` determines the model.
     ///
     /// # Panics
-    /// Never.
+    /// Never panics.
     pub fn new(random: &mut Random, customer: &str) -> Self {
         let payment_time = *random.one_of(&["AFTER_USE", "DURING_USE", "BEFORE_USE"]);
         let net_terms = [json!("DUE_UPON_RECEIPT"), json!(30), json!("DUE_UPON_USAGE")];
@@ -114,14 +116,14 @@ impl Model {
         }
     }
 
-    /// The same contract, each of whose calls costs the same, whenever it comes.
+    /// Returns the same contract with the same price for every call, independent of the time of the call.
     #[must_use]
     pub fn by_the_call(self) -> Self {
         let net_terms = json!("DUE_UPON_RECEIPT");
         Self { payment_time: "AFTER_USE", net_terms, price: Price::PerUnit, prepaid: 0, ..self }
     }
 
-    /// The line items of its pricing.
+    /// Returns the line items of the pricing.
     pub fn pricing(&self) -> Value {
         let mut calls = catalog::calls(&self.price.json());
         if self.prepaid > 0 {
@@ -130,7 +132,7 @@ impl Model {
         json!([catalog::fixed("fee", "49.00"), calls])
     }
 
-    /// The contract as it is agreed.
+    /// Returns the body that creates the contract.
     pub fn contract(&self, pricing: &str) -> Value {
         json!({"customer_ref": self.customer, "products": [{
             "product_pricing_ref": pricing,
@@ -142,12 +144,12 @@ impl Model {
         }]})
     }
 
-    /// The first day of a month.
+    /// Returns the first day of a month.
     pub fn month(&self, index: i64) -> Day {
         self.start.plus_months(index)
     }
 
-    /// The edit that leads to the terms there should be.
+    /// Returns the body of the edit that leads to the given terms.
     pub fn edit(&self, pricing: &str, terms: Terms, include_current: bool) -> Value {
         let ids: &[&str] = if terms.fee { &["fee", "calls"] } else { &["calls"] };
         let line_items: Vec<Value> = ids.iter().map(|id| json!({"line_item_id": id})).collect();
@@ -159,10 +161,10 @@ impl Model {
         }]})
     }
 
-    /// The edit was taken.
+    /// Records that the service accepted an edit.
     ///
     /// # Panics
-    /// Never.
+    /// Never panics.
     pub fn edited(&mut self, terms: Terms, include_current: bool) {
         let from = if include_current { OVER } else { OVER + 1 };
         for fee in self.has_fee.iter_mut().skip(usize::try_from(from).expect("few")) {
@@ -171,14 +173,14 @@ impl Model {
         self.terms = terms;
     }
 
-    /// The cancel was taken.
+    /// Records that the service accepted a cancellation.
     pub fn cancelled(&mut self, now: bool) {
         self.is_cancelled = true;
         self.ends_today |= now;
         self.months = OVER + 1;
     }
 
-    /// What a month's line item has to come to, in cents.
+    /// Returns the expected amount of a line item in a month, in cents.
     fn expected(&self, month: i64, line_item: &str) -> i64 {
         if month >= self.months {
             return 0;
@@ -193,18 +195,20 @@ impl Model {
         if month == OVER && self.ends_today { (2 * fee * DAYS_BEGUN + days) / (2 * days) } else { fee }
     }
 
-    /// Compares every document there is with what they have to come to. A month whose document isn't open yet may
-    /// have nothing billed; when `all_due` is, months that are over may not.
+    /// Compares all documents with the expected amounts.
+    ///
+    /// A month whose document is not open yet may have nothing billed. If `all_due` is true, past months must be
+    /// billed.
     ///
     /// # Errors
-    /// What is wrong.
+    /// Returns a description of the first wrong amount, or of the unexpected lines.
     pub fn check(&self, documents: &[Value], all_due: bool) -> Result<(), String> {
         let mut billed: BTreeMap<(String, String), i64> = BTreeMap::new();
         let mut carried: Vec<(String, String)> = Vec::new();
         for document in documents.iter().filter(|document| document["state"] != "VOID") {
             let sign = if document["kind"] == "CREDIT" { -1 } else { 1 };
             for [line_item, service, _, amount] in books::lines(document) {
-                // A credit for unused days names the days given back.
+                // A credit for unused days names the credited days.
                 let month = (0..=OVER + 1).map(|month| self.month(month).to_string()).filter(|start| *start <= service).max();
                 let key = (month.unwrap_or(service), line_item);
                 *billed.entry(key.clone()).or_default() += sign * cents(&amount);
@@ -214,7 +218,8 @@ impl Model {
                 }
             }
         }
-        // A month that ends today was billed at once; where that was put out of force, it is due again when the day is over.
+        // A month that ends today was billed at once. If its document was voided, the month is due again after the day
+        // ends.
         let current = json!(self.month(OVER).to_string());
         let is_undone = |document: &Value| {
             document["state"] == "VOID" && document["purpose"] == "REGULAR" && document["period_start"] == current
@@ -235,7 +240,7 @@ impl Model {
     }
 }
 
-/// An amount as it is written, in cents.
+/// Converts a written amount to cents.
 fn cents(amount: &str) -> i64 {
     let digits: String = amount.chars().filter(|character| *character != '.').collect();
     assert_eq!(amount.chars().rev().position(|character| character == '.'), Some(2), "{amount}");

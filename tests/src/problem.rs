@@ -1,40 +1,40 @@
-//! Refusals: what every one of them has to look like, and tables of them.
+//! Refusals: their common format, and tables of requests that must be rejected.
 
 use serde_json::Value;
 
 use crate::{Answer, Client, Request};
 
-/// What a refusal should be.
+/// An expected refusal.
 #[derive(Clone, Copy, Debug)]
 pub struct Refusal {
-    /// The status.
+    /// The HTTP status.
     pub status: u16,
-    /// The code clients switch on.
+    /// The error code that clients switch on.
     pub code: &'static str,
     /// All field errors in any order, each a pointer and a code: `/quantity required, /timestamp wrong_type`.
     pub errors: &'static str,
 }
 
-/// A refusal without field errors.
+/// Returns a refusal without field errors.
 pub const fn refused(status: u16, code: &'static str) -> Refusal {
     Refusal { status, code, errors: "" }
 }
 
-/// A refusal of fields.
+/// Returns a refusal of invalid fields.
 pub const fn invalid(errors: &'static str) -> Refusal {
     Refusal { status: 422, code: "validation_failed", errors }
 }
 
-/// A refusal by a rule that one field breaks.
+/// Returns a refusal by a rule that one field violates.
 pub const fn rule(code: &'static str, errors: &'static str) -> Refusal {
     Refusal { status: 422, code, errors }
 }
 
 impl Refusal {
-    /// Compares an answer with what it should be.
+    /// Compares a response with the expected refusal.
     ///
     /// # Errors
-    /// What is wrong with the answer.
+    /// Returns a description of the difference.
     pub fn check(&self, answer: &Answer) -> Result<(), String> {
         let expected = (self.status, self.code.to_owned(), sorted(self.errors.split(", ").filter(|error| !error.is_empty())));
         let found = (answer.status, answer.body["code"].as_str().unwrap_or_default().to_owned(), errors(&answer.body));
@@ -45,10 +45,10 @@ impl Refusal {
     }
 }
 
-/// Whether an answer has the form of every failure.
+/// Checks that a response has the common format of all errors.
 ///
 /// # Errors
-/// What is wrong with its form.
+/// Returns a description of the wrong part of the response.
 pub fn form(answer: &Answer) -> Result<(), String> {
     let wrong = |what: &str| Err(format!("{what}: {} {}", answer.status, answer.text));
     if answer.header("Content-Type") != "application/problem+json" {
@@ -73,7 +73,7 @@ pub fn form(answer: &Answer) -> Result<(), String> {
     }
 }
 
-/// Field errors as `pointer code`, sorted.
+/// Returns the field errors as `pointer code`, sorted.
 fn errors(body: &Value) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
     let errors = body["errors"].as_array().map_or(&[][..], Vec::as_slice);
@@ -87,7 +87,8 @@ fn sorted<'a>(errors: impl Iterator<Item = &'a str>) -> Vec<String> {
     errors
 }
 
-/// Tries a table of requests to its end, so that one run shows every row that is wrong.
+/// A table of requests that must be rejected. A wrong row does not stop the table, so that one run shows every wrong
+/// row.
 #[derive(Debug, Default)]
 pub struct Table {
     wrong: Vec<String>,
@@ -95,25 +96,25 @@ pub struct Table {
 }
 
 impl Table {
-    /// Sends a request that must be refused.
+    /// Sends a request that must be rejected.
     pub fn row(&mut self, client: &Client, what: &str, request: &Request<'_>, refusal: Refusal) {
         let outcome = client.try_send(request).map_err(|error| format!("no answer: {error}"));
         self.note(what, request, outcome.and_then(|answer| refusal.check(&answer)));
     }
 
-    /// Posts a JSON body that must be refused.
+    /// Sends a POST request with a JSON body that must be rejected.
     pub fn post(&mut self, client: &Client, path: &str, body: &Value, refusal: Refusal) {
         let text = body.to_string();
         let what: String = text.chars().take(300).collect();
         self.row(client, &what, &Request::post(path, text.into_bytes()), refusal);
     }
 
-    /// Gets what must be refused.
+    /// Sends a GET request that must be rejected.
     pub fn get(&mut self, client: &Client, path: &str, refusal: Refusal) {
         self.row(client, "", &Request::get(path), refusal);
     }
 
-    /// Notes the outcome of a row.
+    /// Records the outcome of a row.
     pub fn note(&mut self, what: &str, request: &Request<'_>, outcome: Result<(), String>) {
         self.rows += 1;
         if let Err(reason) = outcome {
@@ -121,13 +122,13 @@ impl Table {
         }
     }
 
-    /// Fails when a row was wrong.
+    /// Fails if a row was wrong.
     ///
     /// # Panics
-    /// Then, and for a table without rows.
+    /// Panics if a row was wrong or if the table has no rows.
     #[track_caller]
     pub fn finish(self) {
-        assert!(self.rows > 0, "an empty table shows nothing");
+        assert!(self.rows > 0, "an empty table tests nothing");
         assert!(self.wrong.is_empty(), "{} of {} rows:\n{}", self.wrong.len(), self.rows, self.wrong.join("\n"));
     }
 }

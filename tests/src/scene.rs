@@ -1,14 +1,15 @@
-//! A server whose days are turned, a customer without tax, and what is billed, shown shortly.
+//! A server with an adjustable clock, a customer without tax, and short summaries of the billed documents.
 
 use serde_json::{Value, json};
 
 use crate::clock::Clock;
 use crate::{Answer, Client, Database, Key, Server, books, catalog};
 
-/// A server on a clock of its own. At its end everything that is due is issued, and `verify` finds nothing wrong.
+/// A server with its own clock. When the scene is dropped, it issues everything that is due, and `verify` must find no
+/// errors.
 #[derive(Debug)]
 pub struct Scene {
-    /// Logged in today.
+    /// A client that is logged in on the current day of the clock.
     pub client: Client,
     server: Server,
     key: Key,
@@ -16,15 +17,16 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// At noon of a day: acme, who pays no tax, and the usage product of [`catalog::API_CALLS`].
+    /// Starts a server at noon of a day and creates the customer acme, who pays no tax, and the usage product
+    /// [`catalog::API_CALLS`].
     pub fn begin(database: &Database, day: &str) -> Self {
         Self::begin_at(database, &format!("{day}T12:00:00Z"))
     }
 
-    /// The same at any instant.
+    /// Starts a scene like [`Self::begin`], at any instant.
     ///
     /// # Panics
-    /// When anything is refused.
+    /// Panics if the server rejects a request.
     pub fn begin_at(database: &Database, instant: &str) -> Self {
         let clock = Clock::at(instant);
         let server = Server::start_on(database, &clock);
@@ -35,95 +37,95 @@ impl Scene {
         Self { client, server, key, clock }
     }
 
-    /// The administrator, logged in now.
+    /// Logs in as the administrator at the current time of the clock.
     pub fn admin(&self) -> Client {
         Client::admin(&self.server)
     }
 
-    /// Goes on to noon of a day. It logs in again: a token of a month ago is none.
+    /// Advances the clock to noon of a day and logs in again, because a token from a month ago is no longer valid.
     pub fn go_to(&mut self, day: &str) {
         self.go_to_instant(&format!("{day}T12:00:00Z"));
     }
 
-    /// Goes on to an instant.
+    /// Advances the clock to an instant and logs in again.
     pub fn go_to_instant(&mut self, instant: &str) {
         self.clock.set(instant);
         self.client = Client::key(&self.server, &self.key);
     }
 
-    /// Goes on to noon of a day, and issues what is due.
+    /// Advances the clock to noon of a day and issues the due documents.
     pub fn run_on(&mut self, day: &str) -> Vec<Value> {
         self.go_to(day);
         books::run(&self.client)
     }
 
-    /// Issues what is due at noon of each of these days.
+    /// Issues the due documents at noon of each of these days.
     pub fn run_on_each(&mut self, days: &[&str]) {
         for day in days {
             self.run_on(day);
         }
     }
 
-    /// Makes a pricing in EUR.
+    /// Creates a pricing in EUR.
     #[track_caller]
     pub fn pricing(&self, pricing: &str, line_items: &[Value]) {
         catalog::make_pricing(&self.client, pricing, &json!(line_items));
     }
 
-    /// Makes a pricing in EUR of one fee.
+    /// Creates a pricing in EUR with one fee.
     #[track_caller]
     pub fn fee(&self, pricing: &str, amount: &str) {
         self.pricing(pricing, &[catalog::fixed("fee", amount)]);
     }
 
-    /// Changes a pricing.
+    /// Edits a pricing.
     ///
     /// # Panics
-    /// When that is refused.
+    /// Panics if the server rejects the edit.
     #[track_caller]
     pub fn edit_pricing(&self, pricing: &str, fields: &Value) {
         self.client.post(&format!("/api/pricings/edit/{pricing}"), fields).ok();
     }
 
-    /// Changes a customer.
+    /// Edits a customer.
     ///
     /// # Panics
-    /// When that is refused.
+    /// Panics if the server rejects the edit.
     #[track_caller]
     pub fn edit_customer(&self, customer: &str, fields: &Value) {
         self.client.post(&format!("/api/customers/edit/{customer}"), fields).ok();
     }
 
-    /// The entity of the first start.
+    /// Returns the reference of the entity from the first start.
     ///
     /// # Panics
-    /// When there isn't exactly one entity.
+    /// Panics unless exactly one entity exists.
     pub fn entity(&self) -> String {
         let entity = catalog::only(self.client.get("/api/entities/filter").ok());
         entity["entity_ref"].as_str().expect("a reference").to_owned()
     }
 
-    /// Tries to change an entity.
+    /// Tries to edit an entity.
     pub fn edit_entity(&self, entity: &str, fields: &Value) -> Answer {
         self.client.post(&format!("/api/entities/edit/{entity}"), fields)
     }
 
-    /// Makes a contract of acme.
+    /// Creates a contract of acme.
     #[track_caller]
     pub fn sell(&self, products: &[Value]) -> String {
         catalog::sell(&self.client, products)
     }
 
-    /// Tries to make a contract of acme, with these fields beside its products.
+    /// Tries to create a contract of acme, with these fields in addition to the products.
     pub fn try_sell(&self, products: &[Value], fields: &Value) -> Answer {
         let contract = json!({"customer_ref": catalog::ACME, "products": products});
         self.client.post("/api/contracts/", &catalog::with(contract, fields))
     }
 
-    /// A contract.
+    /// Returns a contract.
     ///
     /// # Panics
-    /// When it isn't there.
+    /// Panics if the contract does not exist.
     #[track_caller]
     pub fn contract(&self, contract_ref: &str) -> Value {
         self.client.get(&format!("/api/contracts/{contract_ref}")).ok()
@@ -137,7 +139,7 @@ impl Scene {
     /// Edits a contract.
     ///
     /// # Panics
-    /// When that is refused.
+    /// Panics if the server rejects the edit.
     #[track_caller]
     pub fn edit(&self, contract_ref: &str, body: &Value) -> Value {
         self.try_edit(contract_ref, body).ok()
@@ -151,51 +153,53 @@ impl Scene {
     /// Cancels a contract.
     ///
     /// # Panics
-    /// When that is refused.
+    /// Panics if the server rejects the cancellation.
     #[track_caller]
     pub fn cancel(&self, contract_ref: &str, body: &Value) -> Value {
         self.try_cancel(contract_ref, body).ok()
     }
 
-    /// Tries to take a cancel back.
+    /// Tries to resume a canceled contract.
     pub fn try_resume(&self, contract_ref: &str, body: &Value) -> Answer {
         self.client.post(&format!("/api/contracts/resume/{contract_ref}"), body)
     }
 
-    /// Reports calls of a day, at six in the morning.
+    /// Reports calls of a day, at 06:00 UTC.
     ///
     /// # Panics
-    /// When they are refused.
+    /// Panics if the server rejects the calls.
     #[track_caller]
     pub fn calls(&self, day: &str, quantity: u32) -> Value {
         self.try_calls(day, quantity).ok()
     }
 
-    /// Tries to report calls of a day.
+    /// Tries to report calls of a day, at 06:00 UTC.
     pub fn try_calls(&self, day: &str, quantity: u32) -> Answer {
         self.client.post("/api/usage/event", &calls(day, quantity))
     }
 
-    /// Every document: its number, the first day of its period, its total, and whether it is a draft or void. Sorted.
+    /// Returns a sorted summary of every document: the number, the first day of the period, the total, and the state if
+    /// the document is a draft or void.
     pub fn papers(&self) -> Vec<String> {
         papers(&catalog::documents(&self.client))
     }
 
-    /// Sum, discount, tax and total of all documents that aren't void, credits below zero.
+    /// Returns subtotal, discount, tax and total of all documents that are not void. Credits count as negative amounts.
     pub fn sums(&self) -> [String; 4] {
         sums(&catalog::documents(&self.client))
     }
 
-    /// The same of one contract.
+    /// Returns [`Self::sums`] for the documents of one contract.
     ///
     /// # Panics
-    /// When its documents aren't listed.
+    /// Panics if the server does not list the documents.
     pub fn sums_of(&self, contract_ref: &str) -> [String; 4] {
         let path = format!("/api/documents/filter?contract_ref={contract_ref}&pageSize=1000");
         sums(self.client.get(&path).ok().as_array().expect("a list"))
     }
 
-    /// What a contract bills in its current or its next period, in the same form as [`Self::papers`].
+    /// Returns the documents that a contract bills in its current or its next period, in the format of
+    /// [`Self::papers`].
     pub fn preview(&self, which: &str, contract_ref: &str) -> Vec<String> {
         papers(&books::preview(&self.client, which, contract_ref))
     }
@@ -209,7 +213,7 @@ impl Drop for Scene {
     }
 }
 
-/// The body of an event of calls of acme, at six in the morning.
+/// Returns the body of an event of calls of acme, at 06:00 UTC.
 pub fn calls(day: &str, quantity: u32) -> Value {
     json!({
         "timestamp": format!("{day}T06:00:00Z"), "customer_ref": catalog::ACME,
@@ -217,38 +221,38 @@ pub fn calls(day: &str, quantity: u32) -> Value {
     })
 }
 
-/// A product from a day to a day, both inclusive.
+/// Returns a product from one day to another day, both inclusive.
 pub fn product(pricing: &str, from: &str, to: &str) -> Value {
     json!({"product_pricing_ref": pricing, "billing_start_date": from, "billing_end_date": to})
 }
 
-/// A line item of calls at a price each.
+/// Returns a line item of calls with a unit price.
 pub fn each(unit_price: &str) -> Value {
     catalog::calls(&json!({"model": "PER_UNIT", "unit_price": unit_price}))
 }
 
-/// An element of `line_items` that overrides the fee.
+/// Returns an element of `line_items` that overrides the fee.
 pub fn fee_of(amount: &str) -> Value {
     json!({"line_item_id": "fee", "price": {"model": "FLAT", "amount": amount}})
 }
 
-/// Asserts that an answer is this refusal, of the whole request or of one of its fields.
+/// Asserts that a response has this status and error code, for the whole request or for one of its fields.
 ///
 /// # Panics
-/// When it is another, or none.
+/// Panics if the response is another error or no error.
 #[track_caller]
 pub fn refused(answer: &Answer, status: u16, code: &str) {
     assert_eq!(answer.status, status, "{code}: {}", answer.text);
     let of_fields = answer.body["errors"].as_array().into_iter().flatten();
     let found = of_fields.chain([&answer.body]).any(|problem| problem["code"] == code);
-    assert!(found, "{code} is expected: {}", answer.text);
+    assert!(found, "expected {code}: {}", answer.text);
 }
 
-/// Documents in short: see [`Scene::papers`].
+/// Summarizes documents as [`Scene::papers`] does.
 pub fn papers(documents: &[Value]) -> Vec<String> {
     let paper = |document: &Value| {
         let [number, start, total, state] = books::fields(document, ["document_number", "period_start", "total", "state"]);
-        // What isn't opened has no number, and is shown as the draft it would be.
+        // A document that is not opened yet has no number, and the API shows it as the draft that it would become.
         let state =
             if number != "null" && matches!(state.as_str(), "DRAFT" | "VOID") { format!(" {state}") } else { String::new() };
         format!("{number} {start} {total}{state}")
@@ -258,7 +262,7 @@ pub fn papers(documents: &[Value]) -> Vec<String> {
     papers
 }
 
-/// Sums of documents: see [`Scene::sums`].
+/// Sums documents as [`Scene::sums`] does.
 pub fn sums(documents: &[Value]) -> [String; 4] {
     let sum = |field: &str| {
         let in_force = documents.iter().filter(|document| document["state"] != "VOID");

@@ -1,5 +1,6 @@
-//! The real binary, serving on a free port of the loopback. It ends with the test, whatever happens, and however it
-//! ends, what it leaves in the database has to pass `usage-billing verify`.
+//! The real binary, serving on a free port of the loopback interface.
+//!
+//! The server always stops with the test. However the server stops, its database must then pass `usage-billing verify`.
 
 use std::net::TcpListener;
 use std::process::{Child, Command, ExitStatus};
@@ -10,16 +11,16 @@ use tempfile::TempDir;
 use crate::binary::{self, Output};
 use crate::{Client, Clock, Database};
 
-/// The first administrator of every server that is started here.
+/// The email address of the first administrator of every server that this module starts.
 pub const ADMIN_EMAIL: &str = "admin@example.com";
-/// Their password.
+/// The password of the first administrator.
 pub const ADMIN_PASSWORD: &str = "a pass phrase for tests only";
 
-/// How long a start may take. Far more than it needs, so that only one that hangs is cut.
+/// The time limit of a start. The limit is far longer than necessary, so it stops only a start that hangs.
 const START_SECONDS: u64 = 60;
-/// How often it is asked whether it is ready.
+/// The interval between checks whether the server is ready.
 const POLL_EVERY: Duration = Duration::from_millis(5);
-/// How often another port is tried when somebody was faster.
+/// The maximum number of ports to try if another process takes the port first.
 const MAX_PORTS: u32 = 8;
 
 /// A running server.
@@ -28,44 +29,44 @@ pub struct Server {
     child: Child,
     base_url: String,
     database_url: String,
-    /// What its clock needs in the environment.
+    /// The environment variables of the server's clock.
     clock: Vec<(&'static str, String)>,
     output: Output,
-    /// Whether what it leaves is looked at.
+    /// Whether dropping the server verifies the database.
     verified: bool,
     _directory: TempDir,
 }
 
 impl Server {
-    /// Starts one with the first administrator above and without billing runs of its own.
+    /// Starts a server with the first administrator above and without automatic billing runs.
     ///
     /// # Panics
-    /// When it doesn't get ready.
+    /// Panics if the server does not become ready.
     pub fn start(database: &Database) -> Self {
         Self::start_with(database, &[])
     }
 
-    /// Starts one with more flags.
+    /// Starts a server with additional flags.
     ///
     /// # Panics
-    /// When it doesn't get ready.
+    /// Panics if the server does not become ready.
     pub fn start_with(database: &Database, flags: &[&str]) -> Self {
         let password = [("USAGE_BILLING_ADMIN_PASSWORD", ADMIN_PASSWORD)];
         Self::start_in(database, flags, &password)
     }
 
-    /// Starts one on a clock that can be turned. `verify` reads the same clock.
+    /// Starts a server on a clock that the test can set. `verify` reads the same clock.
     ///
     /// # Panics
-    /// When it doesn't get ready.
+    /// Panics if the server does not become ready.
     pub fn start_on(database: &Database, clock: &Clock) -> Self {
         Self::start_on_with(database, clock, &[])
     }
 
-    /// The same with more flags.
+    /// Starts a server like [`Self::start_on`], with additional flags.
     ///
     /// # Panics
-    /// When it doesn't get ready.
+    /// Panics if the server does not become ready.
     pub fn start_on_with(database: &Database, clock: &Clock, flags: &[&str]) -> Self {
         let clock = clock.environment();
         let password = [("USAGE_BILLING_ADMIN_PASSWORD", ADMIN_PASSWORD)];
@@ -75,30 +76,30 @@ impl Server {
         server
     }
 
-    /// Starts one with more flags, and nothing in its environment but this.
+    /// Starts a server with additional flags. Its environment has no additional variables other than the given ones.
     ///
     /// # Panics
-    /// When it doesn't get ready.
+    /// Panics if the server does not become ready.
     pub fn start_in(database: &Database, flags: &[&str], environment: &[(&str, &str)]) -> Self {
         Self::start_under(&[], database, flags, environment)
     }
 
-    /// Starts one by a program that runs another and stays beside it, such as `strace -D`.
+    /// Starts a server through a program that runs another program and stays beside it, such as `strace -D`.
     ///
     /// # Panics
-    /// When it doesn't get ready.
+    /// Panics if the server does not become ready.
     pub fn start_under(program: &[&str], database: &Database, flags: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut last = String::new();
         for _ in 0..MAX_PORTS {
             let mut server = Self::spawn(program, database, flags, environment);
             match server.wait_until_ready() {
                 Ok(()) => return server,
-                // Between finding a free port and listening on it, somebody else may have taken it.
+                // Another process can take the free port before the server listens on it.
                 Err(said) if said.contains("cannot listen on") => last = said,
-                Err(said) => panic!("the server doesn't start; it said:\n{said}"),
+                Err(said) => panic!("the server does not start; its output:\n{said}"),
             }
         }
-        panic!("no port was free {MAX_PORTS} times; the last server said:\n{last}");
+        panic!("no port was free {MAX_PORTS} times; the output of the last server:\n{last}");
     }
 
     fn spawn(program: &[&str], database: &Database, flags: &[&str], environment: &[(&str, &str)]) -> Self {
@@ -109,7 +110,7 @@ impl Server {
             .env("USAGE_BILLING_DATABASE_URL", database.url())
             .env("USAGE_BILLING_LISTEN", &address)
             .env("USAGE_BILLING_RUN_EVERY_SECONDS", "0")
-            // The least: a quarter of all that the tests compute was hashing.
+            // The minimum cost, because hashing took a quarter of the computing time of all tests.
             .env("USAGE_BILLING_PASSWORD_COST", "10")
             .envs(environment.iter().copied())
             .arg("serve")
@@ -124,7 +125,7 @@ impl Server {
         let client = Client::anonymous(self);
         let started = Instant::now();
         while started.elapsed() < Duration::from_secs(START_SECONDS) {
-            // Another's server may have taken the port, and answer.
+            // A server of another test may have taken the port and may respond.
             if let Ok(answer) = client.try_get("/health/ready")
                 && answer.status == 200
                 && self.stdout().contains("is ready at")
@@ -139,57 +140,57 @@ impl Server {
         Err(format!("not ready after {START_SECONDS} s\n{}", self.stderr()))
     }
 
-    /// The same, and what it leaves isn't looked at: of a measurement, that would take longer than what is measured.
+    /// Disables the verification on drop. In a measurement, the verification would take longer than the measured work.
     #[must_use]
     pub fn without_verification(mut self) -> Self {
         self.verified = false;
         self
     }
 
-    /// Its process.
+    /// Returns the process ID of the server.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Where it listens: `http://127.0.0.1:…`.
+    /// Returns the URL of the server: `http://127.0.0.1:…`.
     pub fn base_url(&self) -> &str {
         &self.base_url
     }
 
-    /// Host and port.
+    /// Returns host and port of the server.
     pub fn address(&self) -> &str {
         self.base_url.trim_start_matches("http://")
     }
 
-    /// What it has printed.
+    /// Returns the output that the server has printed so far.
     pub fn stdout(&self) -> String {
         self.output.stdout()
     }
 
-    /// What it has logged.
+    /// Returns the log that the server has written so far.
     pub fn stderr(&self) -> String {
         self.output.stderr()
     }
 
-    /// Ends it between two instructions, as a power switch would.
+    /// Kills the server between two instructions, as a power switch would.
     ///
     /// # Panics
-    /// When that isn't possible.
+    /// Panics if the server cannot be killed.
     pub fn kill_9(mut self) {
         self.child.kill().expect("SIGKILL");
         self.child.wait().expect("our own child");
     }
 
-    /// Asks it to end, as an operating system does; see [`Server::wait_for_exit`].
+    /// Sends SIGTERM to the server, as an operating system does. See [`Server::wait_for_exit`].
     ///
     /// # Panics
-    /// When that isn't possible.
+    /// Panics if the signal cannot be sent.
     pub fn terminate(&self) {
         let status = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().expect("kill starts");
         assert!(status.success(), "SIGTERM");
     }
 
-    /// Waits until it has ended by itself; `None` when it hasn't in time.
+    /// Waits until the server exits by itself. Returns `None` if the server does not exit within the limit.
     pub fn wait_for_exit(&mut self, limit: Duration) -> Option<ExitStatus> {
         binary::wait(&mut self.child, limit)
     }
@@ -215,11 +216,11 @@ fn borrowed<'a>(variables: &'a [(&'static str, String)]) -> impl Iterator<Item =
     variables.iter().map(|(name, value)| (*name, value.as_str()))
 }
 
-/// A port of the loopback that nobody listens on.
+/// Returns a free port of the loopback interface.
 ///
 /// # Panics
-/// When there is none.
+/// Panics if no port is free.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("its address").port()
+    listener.local_addr().expect("a local address").port()
 }

@@ -1,5 +1,7 @@
-//! Programs that aren't ours, in the versions that the tests pin: `scripts/python-env` and `scripts/node-env` install
-//! them, below the build's own directory. A test that needs one fails without it.
+//! Third-party programs in the versions that the tests pin.
+//!
+//! `scripts/python-env` and `scripts/node-env` install the programs below the build directory. A test fails if a
+//! program that it needs is missing.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,31 +9,31 @@ use std::time::Duration;
 
 use crate::binary::{self, Output};
 
-/// How long a program may take. Far more than it needs, so that only one that hangs is cut.
+/// The time limit of a program. The limit is far longer than necessary, so it stops only a program that hangs.
 const RUN_SECONDS: u64 = 120;
-/// The same, of an installation, which downloads.
+/// The time limit of an installation, which downloads packages. This limit is also far longer than necessary.
 const INSTALL_SECONDS: u64 = 600;
 
-/// A program of the Python environment.
+/// Returns a command for a program of the Python environment.
 ///
 /// # Panics
-/// When the environment can't be made.
+/// Panics if the environment cannot be created.
 pub fn python(program: &str) -> Command {
     Command::new(environment("python-env", &[]).join("bin").join(program))
 }
 
-/// The directory with the `node_modules` that clients are made with.
+/// Returns the directory with the `node_modules` that generate clients.
 ///
 /// # Panics
-/// When they can't be installed.
+/// Panics if the modules cannot be installed.
 pub fn node_directory() -> PathBuf {
     environment("node-env", &[])
 }
 
-/// The directory with the `node_modules` that drive a browser.
+/// Returns the directory with the `node_modules` that drive a browser.
 ///
 /// # Panics
-/// When they can't be installed.
+/// Panics if the modules cannot be installed.
 pub fn browser_directory() -> PathBuf {
     environment("node-env", &["tests/browser"])
 }
@@ -41,22 +43,22 @@ fn environment(script: &str, arguments: &[&str]) -> PathBuf {
     PathBuf::from(succeed_within(Command::new(script).args(arguments), INSTALL_SECONDS).trim_end())
 }
 
-/// Runs a program to its end and answers what it printed.
+/// Runs a program to completion and returns its standard output.
 ///
 /// # Panics
-/// When it fails or doesn't end, with all it said.
+/// Panics with all output of the program if the program fails or does not exit.
 pub fn succeed(command: &mut Command) -> String {
     succeed_within(command, RUN_SECONDS)
 }
 
-/// The same of a program that needs longer.
+/// Runs a program like [`succeed`], but with another time limit. Use it for programs that need longer.
 ///
 /// # Panics
-/// When it fails or doesn't end, with all it said.
+/// Panics with all output of the program if the program fails or does not exit.
 pub fn succeed_within(command: &mut Command, limit_seconds: u64) -> String {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let output = Output::to(command, directory.path());
-    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?} doesn't start: {error}"));
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
     let status = binary::wait(&mut child, Duration::from_secs(limit_seconds));
     if status.is_none() {
         let _ = child.kill();

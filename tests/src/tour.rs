@@ -1,6 +1,7 @@
-//! Every operation of the interface, carried out once with success, in an order that tells a story: a seller and a
-//! customer, what is agreed, used, billed and paid. What was asked and answered serves as example, and what was named
-//! as a reference that exists.
+//! A tour that executes every operation of the API once, with success.
+//!
+//! The order tells a story: a seller and a customer, then a contract, usage, billing and payment. Tests use the
+//! recorded requests and responses as examples, and their references as references of existing objects.
 
 use serde_json::{Value, json};
 
@@ -8,37 +9,37 @@ use crate::client::Key;
 use crate::codes::code_at;
 use crate::{Answer, Client, Server};
 
-/// The day on which the tour is taken; server and tour need a clock that shows it.
+/// The day of the tour. The server and the tour need a clock that shows this day.
 pub const DAY: &str = "2026-11-10";
 
-/// A request of an operation, and its answer.
+/// A request to an operation and its response.
 #[derive(Clone, Debug)]
 pub struct Exchange {
-    /// The operation's name in the OpenAPI document.
+    /// The name of the operation in the OpenAPI document.
     pub operation: &'static str,
-    /// What the path named, and what was asked in the query: `/api/customers/acme`.
+    /// The path with its references and its query string: `/api/customers/acme`.
     pub path: String,
-    /// What was sent as JSON.
+    /// The JSON request body.
     pub request: Option<Value>,
-    /// What came back.
+    /// The response.
     pub answer: Answer,
 }
 
-/// What the tour leaves.
+/// The result of a tour.
 #[derive(Debug)]
 pub struct TourResult {
-    /// Each operation's exchange, in the order of the story.
+    /// The exchange of each operation, in the order of the story.
     pub exchanges: Vec<Exchange>,
-    /// An API key with every scope, logged in.
+    /// A client that is logged in with an API key with every scope.
     pub client: Client,
-    /// References of API keys that nobody uses.
+    /// References of unused API keys.
     pub spare_keys: Vec<String>,
 }
 
-/// Takes the tour on a server whose organization is as the first start leaves it.
+/// Runs the tour on a server whose organization is in its state after the first start.
 ///
 /// # Panics
-/// When anything is refused.
+/// Panics if the server rejects a request.
 pub fn take(server: &Server) -> TourResult {
     let (admin, nobody) = (Client::admin(server), Client::anonymous(server));
     let mut tour = Tour { exchanges: Vec::new(), client: nobody.clone(), admin, nobody };
@@ -107,7 +108,7 @@ impl Tour {
         let answer = leaving.post_nothing("/auth/logout");
         self.keep("log_out", "/auth/logout", None, answer);
         let listed = self.admin.get("/auth/keys/list?pageSize=1000").ok();
-        let found = listed.as_array().into_iter().flatten().find(|key| key["api_key"] == made["api_key"]).expect("it is listed");
+        let found = listed.as_array().into_iter().flatten().find(|key| key["api_key"] == made["api_key"]).expect("a listed key");
         let (body, path) = (json!({"overlap_hours": 24}), format!("/auth/keys/rotate/{}", text(&found["api_key_ref"])));
         let answer = self.admin.post(&path, &body);
         self.keep("rotate_key", &path, Some(body), answer);
@@ -116,7 +117,7 @@ impl Tour {
         self.keep("delete_key", &path, None, answer);
     }
 
-    /// Somebody is invited, looks after their own account, and is changed and helped by an owner.
+    /// Invites an administrator, who manages their own account. Then an owner edits and resets this administrator.
     fn manage_people(&mut self, server: &Server) {
         let (body, path) = (json!({"email": "colleague@acme.example", "role": "finance"}), "/api/administrators/");
         let answer = self.admin.post(path, &body);
@@ -236,7 +237,7 @@ impl Tour {
         self.get("list_usage_formats", "/api/usage/formats/filter?pageNumber=1&pageSize=1");
     }
 
-    /// Two contracts: one whose first month is over, so that there is something to bill, and one that began today.
+    /// Creates and changes a contract. Its first month is over, so that billing has something to issue.
     fn agree(&mut self) -> String {
         let contract = json!({
             "customer_ref": "acme", "po_number": "PO-17",
@@ -323,7 +324,7 @@ impl Tour {
         self.get("last_verification", "/api/verification");
     }
 
-    /// The first draft of a kind, or of any, in a state.
+    /// Returns the reference of the first document in a state.
     fn document(&self, state: &str) -> String {
         let found = self.client.get(&format!("/api/documents/filter?state={state}&pageSize=1")).ok();
         text(&found[0]["document_ref"])
@@ -377,5 +378,5 @@ impl Tour {
 
 #[track_caller]
 fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_else(|| panic!("a text is expected, not {value}")).to_owned()
+    value.as_str().unwrap_or_else(|| panic!("expected a string, found {value}")).to_owned()
 }

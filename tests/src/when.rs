@@ -1,5 +1,7 @@
-//! Days and instants for requests and expectations. A calendar of its own, so that the service isn't tried with the
-//! arithmetic it uses itself.
+//! Days and instants for requests and expected values.
+//!
+//! This module has its own calendar, so that the tests do not check the service with the arithmetic that the service
+//! uses.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,24 +13,24 @@ const SECONDS_PER_DAY: i64 = 86_400;
 pub struct Day(i64);
 
 impl Day {
-    /// Today in UTC.
+    /// Returns the current day in UTC.
     pub fn today() -> Self {
         Self(seconds_now().div_euclid(SECONDS_PER_DAY))
     }
 
-    /// By its date.
+    /// Creates a day from its date.
     pub fn new(year: i64, month: i64, day: i64) -> Self {
-        // Years begin in March, so that the leap day is a year's last.
+        // Years begin in March, so that the leap day is the last day of a year.
         let year = if month <= 2 { year - 1 } else { year };
         let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
         let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
         Self(year * 365 + leap_days + day_of_year - 719_468)
     }
 
-    /// Reads `yyyy-mm-dd`.
+    /// Parses `yyyy-mm-dd`.
     ///
     /// # Panics
-    /// When it is something else.
+    /// Panics if the text has another format.
     pub fn parse(text: &str) -> Self {
         let part = |range| text.get(range).and_then(|part: &str| part.parse().ok());
         match (text.len(), part(0..4), part(5..7), part(8..10)) {
@@ -37,12 +39,13 @@ impl Day {
         }
     }
 
-    /// Days later, or earlier.
+    /// Returns the day that is a number of days later, or earlier if the number is negative.
     pub fn plus_days(self, days: i64) -> Self {
         Self(self.0 + days)
     }
 
-    /// Months later, or earlier, at the latest on the month's last day.
+    /// Returns the day that is a number of months later, or earlier if the number is negative. If the month is too
+    /// short, it returns the last day of the month.
     pub fn plus_months(self, months: i64) -> Self {
         let (year, month, day) = self.date();
         let first = |index: i64| Self::new(index.div_euclid(12), index.rem_euclid(12) + 1, 1);
@@ -51,18 +54,18 @@ impl Day {
         first.plus_days((day - 1).min(first.days_until(next) - 1))
     }
 
-    /// The first day of its month.
+    /// Returns the first day of the month.
     pub fn first_of_month(self) -> Self {
         let (year, month, _) = self.date();
         Self::new(year, month, 1)
     }
 
-    /// Days from this one to another.
+    /// Returns the number of days from this day to another day.
     pub fn days_until(self, other: Self) -> i64 {
         other.0 - self.0
     }
 
-    /// Its noon in UTC, as a timestamp of the interface.
+    /// Returns noon of this day in UTC, as an API timestamp.
     pub fn noon(self) -> String {
         format!("{self}T12:00:00Z")
     }
@@ -87,27 +90,27 @@ impl fmt::Display for Day {
     }
 }
 
-/// Today where the clocks are some hours ahead of UTC, or behind.
+/// Returns the current day at a number of hours ahead of UTC, or behind UTC if the number is negative.
 pub fn today_at(hours: i64) -> Day {
     Day((seconds_now() + hours * 3600).div_euclid(SECONDS_PER_DAY))
 }
 
-/// Now, as a timestamp of the interface.
+/// Returns the current time as an API timestamp.
 pub fn now() -> String {
     in_seconds(0)
 }
 
-/// An instant some seconds ahead, or ago, as a timestamp of the interface.
+/// Returns an instant a number of seconds in the future, or in the past if the number is negative, as an API timestamp.
 pub fn in_seconds(seconds: i64) -> String {
     let at = seconds_now() + seconds;
     let (day, second) = (Day(at.div_euclid(SECONDS_PER_DAY)), at.rem_euclid(SECONDS_PER_DAY));
     format!("{day}T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60)
 }
 
-/// Seconds from now until an instant `yyyy-mm-ddThh:mm:ssZ`, below zero when it is over.
+/// Returns the seconds from now until an instant `yyyy-mm-ddThh:mm:ssZ`. The number is negative if the instant is past.
 ///
 /// # Panics
-/// When it is something else.
+/// Panics if the text has another format.
 pub fn seconds_until(instant: &str) -> i64 {
     let part = |range| instant.get(range).and_then(|part: &str| part.parse::<i64>().ok());
     match (instant.len(), part(11..13), part(14..16), part(17..19)) {

@@ -1,4 +1,4 @@
-//! Which bearer tokens are taken, and that every other one is refused alike.
+//! Accepted bearer tokens. All other tokens are rejected with the same error.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -23,7 +23,7 @@ fn secret(kid: &str, byte: u8) -> SigningSecret {
 }
 
 fn signer() -> JwtSigner {
-    JwtSigner::new(&[secret("new", 2), secret("old", 1)], "issuer", "audience").expect("two good secrets")
+    JwtSigner::new(&[secret("new", 2), secret("old", 1)], "issuer", "audience").expect("two valid secrets")
 }
 
 fn claims() -> TokenClaims {
@@ -51,7 +51,7 @@ fn signed(header: &Header, claims: &Value, byte: u8) -> String {
     encode(header, claims, &EncodingKey::from_secret(&[byte; 32])).expect("signed")
 }
 
-/// A token with claims of our choice, signed as the service would.
+/// Returns a token with these claims, signed like the service signs it.
 fn with(claims: &Value) -> String {
     signed(&header(Algorithm::HS256, "new"), claims, 2)
 }
@@ -68,8 +68,8 @@ fn refused(token: &str, why: &str) {
 fn what_was_signed_is_read_back() {
     let token = signer().sign(&claims()).expect("signed");
     assert_eq!(verify(&token), Ok(claims()));
-    let later = JwtSigner::new(&[secret("newest", 3), secret("new", 2)], "issuer", "audience").expect("good secrets");
-    assert_eq!(later.verify(&token, at(NOW)), Ok(claims()), "after a new secret came");
+    let later = JwtSigner::new(&[secret("newest", 3), secret("new", 2)], "issuer", "audience").expect("valid secrets");
+    assert_eq!(later.verify(&token, at(NOW)), Ok(claims()), "after a new secret is added");
 }
 
 #[test]
@@ -84,9 +84,9 @@ fn the_newest_secret_signs_and_every_active_one_checks() {
     let token = signer().sign(&claims()).expect("signed");
     assert_eq!(jsonwebtoken::decode_header(&token).expect("a header").kid.as_deref(), Some("new"));
     assert_eq!(verify(&signed(&header(Algorithm::HS256, "old"), &good(), 1)), Ok(claims()));
-    let only_new = JwtSigner::new(&[secret("new", 2)], "issuer", "audience").expect("a good secret");
+    let only_new = JwtSigner::new(&[secret("new", 2)], "issuer", "audience").expect("a valid secret");
     let old = signed(&header(Algorithm::HS256, "old"), &good(), 1);
-    assert_eq!(only_new.verify(&old, at(NOW)), Err(SecretError::InvalidToken), "a secret that was taken out");
+    assert_eq!(only_new.verify(&old, at(NOW)), Err(SecretError::InvalidToken), "a removed secret");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn every_claim_is_required_and_has_one_type() {
         for wrong in [Value::Null, json!(true), json!([]), json!({}), json!("x"), json!(-1), json!(1.5)] {
             let mut changed = good();
             changed[claim] = wrong.clone();
-            // A lower iat or nbf is a valid one: it began long ago.
+            // A negative iat or nbf is valid: the token became valid long ago.
             if !(wrong == json!(-1) && matches!(claim, "iat" | "nbf")) {
                 refused(&with(&changed), &format!("{claim} {wrong}"));
             }

@@ -1,4 +1,4 @@
-//! What was measured, by row and database, and medians of it.
+//! The measurements of a run by row and database, and their medians.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use crate::stage::Kind;
 /// One measurement of one round.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Figure {
-    /// In a second; or, of rows that aren't rates, the value itself.
+    /// The rate per second, or the value itself for rows that are not rates.
     pub(crate) value: f64,
-    /// Milliseconds, of half of the answers and of 99 %.
+    /// The median and the 99th percentile of the response times, in milliseconds.
     pub(crate) latency: Option<(f64, f64)>,
-    /// Seconds of processor time for a million: servers, database, load generator.
+    /// Seconds of processor time per million: servers, database, load generator.
     pub(crate) cpu: Option<[f64; 3]>,
-    /// How many processors others kept busy.
+    /// The number of processors that the rest of the machine kept busy.
     pub(crate) others: Option<f64>,
-    /// Answers that weren't wanted.
+    /// The number of unexpected responses and broken connections.
     pub(crate) refused: u64,
 }
 
 impl Figure {
-    /// A value alone.
+    /// Creates a figure with a value only.
     pub(crate) fn of(value: f64) -> Self {
         Self { value, ..Self::default() }
     }
@@ -42,7 +42,7 @@ impl From<&Sample> for Figure {
     }
 }
 
-/// All of a run.
+/// All figures of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     rows: BTreeMap<(&'static str, Option<Kind>), Vec<Figure>>,
@@ -64,7 +64,7 @@ impl Figures {
         self.rows.entry((row, kind)).or_default().push(figure);
     }
 
-    /// Says something below the table, once.
+    /// Adds a note below the table. A repeated note appears once.
     pub(crate) fn note(&mut self, note: String) {
         eprintln!("bench: {note}");
         if !self.notes.contains(&note) {
@@ -72,17 +72,18 @@ impl Figures {
         }
     }
 
-    /// What is said below the table.
+    /// Returns the notes below the table.
     pub(crate) fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// The median of a row.
+    /// Returns the median of a row.
     pub(crate) fn median(&self, row: &'static str, kind: Option<Kind>) -> Option<f64> {
         median(self.rows.get(&(row, kind))?.iter().map(|figure| figure.value).collect())
     }
 
-    /// The median of one row's rounds by another's, round by round: what disturbs both disturbs it least.
+    /// Returns the median of the ratios between two rows, computed round by round. A disturbance of both rows affects this
+    /// median least.
     pub(crate) fn ratio(&self, row: &'static str, of: Option<Kind>, base: &'static str, of_base: Option<Kind>) -> Option<f64> {
         let (row, base) = (self.rows.get(&(row, of))?, self.rows.get(&(base, of_base))?);
         if row.len() != base.len() {
@@ -93,19 +94,19 @@ impl Figures {
         median(pairs.map(|(row, base)| row.value / base.value).collect())
     }
 
-    /// Rows that rounds measured by requests, in the order they were measured, with all that is known of each.
+    /// Returns the rows that were measured with requests, in the order of measurement, with all their figures.
     pub(crate) fn details(&self) -> impl Iterator<Item = Detail> {
         let of_row = |row: &'static str| self.rows.iter().filter(move |((name, _), _)| *name == row);
         self.order.iter().copied().flat_map(of_row).filter_map(|((row, kind), figures)| Detail::new(row, *kind, figures))
     }
 }
 
-/// A row in full.
+/// A row with all its figures.
 #[derive(Debug)]
 pub(crate) struct Detail {
     pub(crate) row: &'static str,
     pub(crate) kind: Option<Kind>,
-    /// Median, least and most in a second.
+    /// Median, minimum and maximum per second.
     pub(crate) rate: [f64; 3],
     pub(crate) latency: Option<(f64, f64)>,
     pub(crate) cpu: Option<[f64; 3]>,
@@ -119,7 +120,7 @@ impl Detail {
         let rates = figures.iter().map(|figure| figure.value);
         let rate = [of(&|figure| Some(figure.value))?, rates.clone().fold(f64::INFINITY, f64::min), rates.fold(0.0, f64::max)];
         let cpu = [0, 1, 2].map(|who| of(&|figure| figure.cpu.map(|cpu| cpu[who])));
-        // Without these it is no load, and its row of the table says it all.
+        // A row without these figures is not a load. The main table shows all its figures.
         of(&|figure| figure.others.or(figure.cpu.map(|[_, database, _]| database)))?;
         Some(Self {
             row,
@@ -133,7 +134,7 @@ impl Detail {
     }
 }
 
-/// The middle of some values, the mean of both when there are two.
+/// Returns the middle value, or the mean of the two middle values.
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -144,7 +145,7 @@ pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     }
 }
 
-/// A figure with the digits that mean something.
+/// Formats a figure with its significant digits.
 pub(crate) fn short(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => grouped(value),
@@ -154,7 +155,7 @@ pub(crate) fn short(value: f64) -> String {
     }
 }
 
-/// A whole number with commas.
+/// Formats a whole number with commas between groups of three digits.
 fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let (sign, digits) = digits.strip_prefix('-').map_or(("", digits.as_str()), |digits| ("-", digits));

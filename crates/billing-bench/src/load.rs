@@ -1,8 +1,9 @@
-//! The load generator: HTTP/1.1 with connections that stay open, on one thread.
+//! The load generator: HTTP/1.1 with persistent connections, on one thread.
 //!
-//! [`closed`] keeps a number of connections busy and finds the most a server does. [`open`] sends by a schedule, whatever the
-//! server does, and counts the time of an answer from when its request was due, so that a server that stands still isn't
-//! flattered by requests that weren't sent meanwhile. Each answer is read whole and its status counted.
+//! [`closed`] keeps a number of connections busy and finds the maximum rate of a server. [`open`] sends requests on a schedule,
+//! independently of the server's progress, and measures each response time from the instant at which the request was due.
+//! Otherwise a blocked server would look better because of the requests that were not sent meanwhile. Each response is read
+//! completely, and its status is counted.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -23,23 +24,22 @@ use tokio::time::sleep_until;
 use crate::process::{CpuSeconds, Watched};
 use crate::{Failure, Outcome, stop};
 
-/// How long a load goes on before it is measured: connections are opened and caches filled.
+/// Duration of a load before its measurement begins. In this time connections are opened and caches are filled.
 const WARM_UP: Duration = Duration::from_millis(300);
-/// How long answers may come after the end of a schedule.
+/// Time after the end of a schedule in which responses still count.
 const GRACE: Duration = Duration::from_secs(2);
-/// How many connections in a row may break before a server counts as gone.
+/// Number of consecutive broken connections after which a server counts as gone.
 const MAX_BROKEN: u64 = 1000;
-/// How often a load looks whether it is to stop.
+/// Interval at which a load checks whether it must stop.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Latencies are kept to three digits, in microseconds, up to ten minutes.
+/// Maximum recorded latency: ten minutes. Latencies are recorded in microseconds, with three significant digits.
 const MAX_LATENCY_MICROS: u64 = 600_000_000;
 
-/// Who is asked, and by whom.
+/// A server, and the headers that identify the client.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    /// Where it listens.
     pub(crate) address: SocketAddr,
-    /// Sent with each request.
+    /// Headers of each request.
     pub(crate) headers: Vec<(String, String)>,
 }
 
@@ -50,64 +50,64 @@ pub(crate) struct Outgoing {
     pub(crate) path: String,
     pub(crate) key: Option<String>,
     pub(crate) body: String,
-    /// How many events, or other things, an answer of it stands for.
+    /// The number of events, or other units, that a response to this request represents.
     pub(crate) worth: u64,
 }
 
 impl Outgoing {
-    /// A body of JSON.
+    /// Creates a request with a JSON body.
     pub(crate) fn post(path: &str, body: String) -> Self {
         Self { method: Method::POST, path: path.to_owned(), key: None, body, worth: 1 }
     }
 
-    /// A request without a body.
+    /// Creates a request without a body.
     pub(crate) fn get(path: &str) -> Self {
         Self { method: Method::GET, path: path.to_owned(), key: None, body: String::new(), worth: 1 }
     }
 }
 
-/// Which requests come one after the other; `None` when there are no more.
+/// A sequence of requests. It returns `None` at its end.
 pub(crate) type Requests<'r> = dyn FnMut() -> Option<Outgoing> + 'r;
 
-/// How a load is put on.
+/// The parameters of a load.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// Connections are spread over them.
+    /// The servers. The connections are spread over them.
     pub(crate) targets: Vec<Target>,
     pub(crate) connections: usize,
-    /// Measured time; without one, until there are no more requests.
+    /// The measured time, or `None` to run until the end of the requests.
     pub(crate) seconds: Option<f64>,
-    /// The status that is wanted; any of 2xx when there is none.
+    /// The expected status, or `None` for any 2xx status.
     pub(crate) status: Option<u16>,
-    /// Whether bodies of wanted answers are kept.
+    /// Whether the bodies of expected responses are stored.
     pub(crate) keep: bool,
     pub(crate) watched: Watched,
 }
 
-/// What came of it.
+/// The result of a load.
 #[derive(Debug)]
 pub(crate) struct Sample {
     /// Measured seconds.
     pub(crate) seconds: f64,
-    /// What the wanted answers in that time stood for.
+    /// The number of units that the expected responses in that time represent.
     pub(crate) worth: u64,
-    /// Answers in that time by status.
+    /// Responses in that time by status.
     pub(crate) statuses: BTreeMap<u16, u64>,
-    /// Microseconds of wanted answers.
+    /// Latencies of expected responses in microseconds.
     pub(crate) latency: Histogram<u64>,
-    /// Microseconds of all others.
+    /// Latencies of all other responses in microseconds.
     pub(crate) latency_of_others: Histogram<u64>,
-    /// Refusals that say when to come again.
+    /// Unexpected responses with a `Retry-After` header.
     pub(crate) with_retry_after: u64,
     /// Requests whose connection broke.
     pub(crate) broken: u64,
-    /// Requests that were due and had no answer at the end.
+    /// Requests that were due and had no response at the end.
     pub(crate) unanswered: u64,
-    /// Body of an answer that wasn't wanted.
+    /// Body of an unexpected response.
     pub(crate) refusal: Option<String>,
     /// Processor time in the measured seconds.
     pub(crate) cpu: CpuSeconds,
-    /// Bodies of wanted answers.
+    /// Bodies of expected responses.
     pub(crate) kept: Vec<Bytes>,
 }
 
@@ -128,22 +128,22 @@ impl Sample {
         }
     }
 
-    /// Events, or whatever the answers stand for, in a second.
+    /// Returns the number of events, or other units, per second.
     pub(crate) fn rate(&self) -> f64 {
         if self.seconds > 0.0 { as_f64(self.worth) / self.seconds } else { 0.0 }
     }
 
-    /// Milliseconds within which a share of the wanted answers came.
+    /// Returns a quantile of the latency of expected responses, in milliseconds.
     pub(crate) fn millis(&self, quantile: f64) -> f64 {
         as_f64(self.latency.value_at_quantile(quantile)) / 1000.0
     }
 
-    /// Answers of other statuses than the wanted one, and requests without an answer.
+    /// Returns the number of unexpected responses and of requests without a response.
     pub(crate) fn others(&self) -> u64 {
         self.latency_of_others.len() + self.broken
     }
 
-    /// What to say when an answer wasn't the wanted one.
+    /// Returns a description of the unexpected responses, or `None` if every response was expected.
     pub(crate) fn complaint(&self) -> Option<String> {
         (self.others() > 0).then(|| {
             let refusal = self.refusal.as_deref().unwrap_or_default();
@@ -156,10 +156,10 @@ pub(crate) fn as_f64(count: u64) -> f64 {
     count as f64
 }
 
-/// Keeps connections busy until the time is over or there are no more requests.
+/// Keeps connections busy until the end of the time or of the requests.
 ///
 /// # Errors
-/// [`Failure::Stopped`], or when nobody answers.
+/// Returns [`Failure::Stopped`] after a signal. Also fails if no server responds.
 pub(crate) fn closed(plan: &Plan, requests: &mut Requests<'_>) -> Outcome<Sample> {
     let runtime = runtime()?;
     runtime.block_on(async {
@@ -171,10 +171,10 @@ pub(crate) fn closed(plan: &Plan, requests: &mut Requests<'_>) -> Outcome<Sample
     })
 }
 
-/// Sends requests by a schedule, `rate` a second, and counts their time from when they were due.
+/// Sends requests on a schedule, `rate` per second, and measures their times from the instants at which they were due.
 ///
 /// # Errors
-/// [`Failure::Stopped`], or when nobody answers.
+/// Returns [`Failure::Stopped`] after a signal. Also fails if no server responds.
 pub(crate) fn open(plan: &Plan, rate: f64, grace: bool, requests: &mut Requests<'_>) -> Outcome<Sample> {
     let seconds = plan.seconds.ok_or_else(|| Failure::new("a schedule has an end"))?;
     let (due, schedule) = mpsc::unbounded_channel();
@@ -211,7 +211,7 @@ pub(crate) fn open(plan: &Plan, rate: f64, grace: bool, requests: &mut Requests<
         sample.unanswered = left + shared.under_way.get();
         Ok(sample)
     });
-    // What is under way ends with its connections.
+    // Requests in flight end with their connections.
     drop(runtime);
     pace.join().map_err(|_| Failure::new("the schedule's thread panicked"))?;
     sample
@@ -221,7 +221,7 @@ fn runtime() -> Outcome<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
 }
 
-/// What the connections of one load have in common.
+/// The shared state of the connections of one load.
 struct Shared<'p, 'r> {
     plan: &'p Plan,
     requests: RefCell<&'p mut Requests<'r>>,
@@ -284,14 +284,14 @@ impl<'p, 'r> Shared<'p, 'r> {
     async fn follow(&self, number: usize, schedule: &Mutex<mpsc::UnboundedReceiver<Instant>>) {
         let mut connection = None;
         while !self.is_cut() {
-            // One waits for the schedule, the others for their turn: whoever is free takes what is due next.
+            // One sender waits for the schedule, the others wait for their turn. A free sender takes the next request that is due.
             let due = schedule.lock().await.recv().await;
             let Some((due, outgoing)) = due.and_then(|due| Some((due, self.next()?))) else { return };
             self.exchange(&mut connection, number, outgoing, due).await;
         }
     }
 
-    /// Sends a request and counts its answer from an instant on.
+    /// Sends a request and measures the time of its response from an instant.
     async fn exchange(&self, connection: &mut Connection, number: usize, outgoing: Outgoing, from: Instant) {
         let target = &self.plan.targets[number % self.plan.targets.len()];
         let worth = outgoing.worth;
@@ -314,7 +314,8 @@ impl<'p, 'r> Shared<'p, 'r> {
     fn count(&self, answer: Answer, worth: u64, from: Instant) {
         let now = Instant::now();
         self.broken_in_a_row.set(0);
-        // Of what comes after the end, only what was sent in the measured time says something.
+        // Responses during the warm-up do not count. Responses after the end count only if their requests belong to the measured
+        // time.
         if now < self.begins || (self.ends.is_some_and(|ends| now > ends) && from < self.begins) {
             return;
         }
@@ -325,7 +326,7 @@ impl<'p, 'r> Shared<'p, 'r> {
         *sample.statuses.entry(answer.status).or_default() += 1;
         if self.plan.status.map_or((200..300).contains(&answer.status), |status| status == answer.status) {
             sample.latency.saturating_record(micros);
-            // A rate counts what was answered in its time, a latency whatever was due in it.
+            // The rate counts the responses within the measured time. The latency counts all requests that were due in that time.
             sample.worth += if in_time { worth } else { 0 };
             if self.plan.keep {
                 sample.kept.push(answer.body);
@@ -337,7 +338,7 @@ impl<'p, 'r> Shared<'p, 'r> {
         }
     }
 
-    /// Processor time from the beginning of the measured time to its end.
+    /// Returns the processor time from the beginning of the measured time to its end.
     async fn look_at_processors(&self) -> CpuSeconds {
         sleep_until(self.begins.into()).await;
         let first = self.plan.watched.cpu();
@@ -356,14 +357,14 @@ impl<'p, 'r> Shared<'p, 'r> {
         let mut sample = self.sample.replace(Sample::new());
         sample.cpu = if self.ends.is_some() { cpu } else { cpu.until(self.plan.watched.cpu()) };
         let ended = self.last_answer.get().saturating_duration_since(self.begins).as_secs_f64();
-        // Requests that ran out end a load before its time.
+        // A load ends early when its requests run out.
         sample.seconds = self.plan.seconds.filter(|_| !self.ran_out.get()).unwrap_or(ended);
         Ok(sample)
     }
 }
 
 fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, MAX_LATENCY_MICROS, 3).expect("bounds that a histogram can have")
+    Histogram::new_with_bounds(1, MAX_LATENCY_MICROS, 3).expect("valid histogram bounds")
 }
 
 async fn ask(connection: &mut Connection, target: &Target, outgoing: Outgoing) -> Result<Answer, String> {

@@ -1,15 +1,17 @@
-//! `make bench`: measures the real binary over HTTP on loopback, on both databases, against what the same machine does
-//! otherwise in the same run, and prints one table. It fails when something doesn't work, and never because it is slow; a smoke does
-//! where a ratio isn't half of what is to be reached.
+//! The benchmark of `make bench`. It measures the real binary over HTTP on loopback, on both databases, and prints one table.
+//! The table compares the service with other work of the same machine in the same run.
+//!
+//! A run fails if something does not work, never because it is slow. Only a smoke run also fails if a ratio is below half of its
+//! target.
 //!
 //! ```text
-//! billing-bench             measures, and prints the table
-//! billing-bench --write     puts it into docs/performance.md, too
+//! billing-bench             measures and prints the table
+//! billing-bench --write     also inserts the table into docs/performance.md
 //! billing-bench smoke       measures some thousand events of the most important rows
-//! billing-bench profile     prints where the server's time goes, by perf
+//! billing-bench profile     prints the distribution of the server's processor time, measured with perf
 //! ```
 //!
-//! [`settings`] has what may be set. [`rows`] has what is measured, [`table`] what is to be reached.
+//! [`settings`] defines the settings, [`rows`] the measurements and [`table`] their targets.
 #![allow(clippy::float_arithmetic, reason = "rates and times, no money")]
 
 use std::io::Write as _;
@@ -31,16 +33,16 @@ mod traffic;
 
 use settings::Settings;
 
-/// Why a run ends before its time.
+/// The reason that a run ends early.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
-    /// Somebody asked for it.
+    /// A signal requested the stop.
     #[error("stopped")]
     Stopped,
-    /// What it says.
+    /// A failure that the message describes.
     #[error("{0}")]
     Failed(String),
-    /// The operating system.
+    /// An error of the operating system.
     #[error(transparent)]
     System(#[from] std::io::Error),
 }
@@ -51,11 +53,11 @@ impl Failure {
     }
 }
 
-/// What comes of something that may fail.
+/// The result of a fallible operation.
 type Outcome<T> = Result<T, Failure>;
 
 fn main() -> ExitCode {
-    // The harness panics when what it asks isn't answered, as it isn't any more once everything is told to stop.
+    // The harness panics if a request gets no response. After a stop, requests get no response, so these panics are not printed.
     let told = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if !stop::is_asked() {

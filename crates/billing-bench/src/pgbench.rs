@@ -1,5 +1,5 @@
-//! pgbench, which PostgreSQL measures itself with: the statements that an event of ours sends, and the least that any
-//! event could send.
+//! pgbench, PostgreSQL's own benchmark program. It runs the statements that one of our events sends, and the smallest
+//! transaction that an event can send.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,16 +14,16 @@ use crate::stage::Template;
 use crate::traffic::customer;
 use crate::{Failure, Outcome, stop};
 
-/// Numbers of clients of which the best is taken.
+/// Numbers of clients to try. The fastest number is used.
 const CLIENTS: [usize; 5] = [1, 4, 8, 16, 32];
-/// How long each of them is tried.
+/// Duration of each trial.
 const TRY_SECONDS: f64 = 1.0;
-/// Events on as many contracts are recorded, of which pgbench takes any: it takes 128 scripts.
+/// Number of contracts with a recorded event. pgbench picks one of the events for each transaction and accepts 128 scripts.
 const RECORDED: u64 = 100;
-/// Of a UUID, what stays when its last twelve digits are drawn anew.
+/// Number of leading characters of a UUID that stay the same. The last twelve digits are random.
 const STEADY_DIGITS: usize = 24;
 
-/// Scripts for one database, with the number of clients that does most.
+/// Scripts for one database, with the fastest number of clients.
 #[derive(Debug)]
 pub(crate) struct Pgbench {
     database_url: String,
@@ -35,15 +35,15 @@ pub(crate) struct Pgbench {
 }
 
 impl Pgbench {
-    /// The smallest transaction, over so many contracts of `plain.sql`.
+    /// Prepares the smallest transaction, over `contracts` contracts of `plain.sql`.
     pub(crate) fn minimal(database: &Database, contracts: u64, watched: Watched) -> Outcome<Self> {
         let arguments = ["-M", "prepared", "-D", &format!("contracts={contracts}")].map(ToOwned::to_owned).into();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/bench/minimal.sql");
         Self::with_best_clients(database.url(), arguments, vec![script], watched, None)
     }
 
-    /// What events on so many contracts were seen to send, in one transaction each. Statements are prepared once for each
-    /// connection, as the service does, and each event gets a reference of its own.
+    /// Prepares the recorded statements of events on `contracts` contracts, in one transaction per event. Each connection
+    /// prepares a statement once, as in the service. Each event gets its own reference.
     pub(crate) fn recorded(events: &[Recorded], database: &Database, contracts: usize, watched: Watched) -> Outcome<Self> {
         let directory = tempfile::tempdir()?;
         let mut known: Vec<&str> = Vec::new();
@@ -100,12 +100,12 @@ impl Pgbench {
         Ok(pgbench)
     }
 
-    /// The number of clients that does most.
+    /// Returns the fastest number of clients.
     pub(crate) const fn clients(&self) -> usize {
         self.clients
     }
 
-    /// Transactions in a second.
+    /// Measures the transactions per second.
     pub(crate) fn run(&self, seconds: f64) -> Outcome<Figure> {
         stop::check()?;
         let before = self.watched.cpu();
@@ -137,7 +137,7 @@ fn last_lines(text: &str) -> String {
     lines[lines.len().saturating_sub(5)..].join(" · ")
 }
 
-/// What one event sent.
+/// The statements of one event.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     event_ref: String,
@@ -147,18 +147,18 @@ pub(crate) struct Recorded {
 #[derive(Debug, PartialEq, Eq)]
 struct Statement {
     text: String,
-    /// As SQL has them.
+    /// The values as SQL literals.
     values: Vec<String>,
 }
 
-/// Reports an event on each of some contracts and reads in the server's log what that sends. Answers the database, too, on
-/// which nothing is logged any more.
+/// Reports an event on each of some contracts and reads the statements of each event from the server's log. Also returns the
+/// database, which no longer logs statements.
 pub(crate) fn record(template: &Template) -> Outcome<(Vec<Recorded>, Database)> {
     let database = template.copy();
     database.log_statements();
     let stage = template.serve_on(database);
     let mut recorded = Vec::new();
-    // The first opens connections and fills caches.
+    // The first event opens connections and fills caches, so its statements are discarded.
     for number in 0..=RECORDED.min(template.customers - 1) {
         stop::check()?;
         let before = stage.database().logged_statements_and_parameters().len();
@@ -175,7 +175,8 @@ pub(crate) fn record(template: &Template) -> Outcome<(Vec<Recorded>, Database)> 
     Ok((recorded, database))
 }
 
-/// What was executed, without what begins and ends transactions: there is one around all of it.
+/// Returns the executed statements without those that begin or end a transaction. The script has one transaction around all
+/// statements.
 fn statements(logged: &[String]) -> Vec<Statement> {
     let mut statements: Vec<Statement> = Vec::new();
     for line in logged {
@@ -185,7 +186,7 @@ fn statements(logged: &[String]) -> Vec<Statement> {
             }
             continue;
         }
-        // A prepared one has a name before it.
+        // The text of a prepared statement follows its name.
         let text = line.split_once(": ").filter(|(name, _)| !name.contains(' ')).map_or(line.as_str(), |(_, text)| text);
         let word = text.split_whitespace().next().unwrap_or_default();
         if ["SELECT", "INSERT", "UPDATE", "DELETE", "WITH"].contains(&word) {
@@ -195,7 +196,7 @@ fn statements(logged: &[String]) -> Vec<Statement> {
     statements
 }
 
-/// The values of `$1 = 'a', $2 = NULL`, as they stand there.
+/// Returns the values of `$1 = 'a', $2 = NULL` unchanged.
 fn values(line: &str) -> Vec<String> {
     let (mut values, mut value, mut is_quoted) = (Vec::new(), String::new(), false);
     for character in line.chars() {
@@ -210,8 +211,12 @@ fn values(line: &str) -> Vec<String> {
     values.iter().filter_map(|value| value.split_once(" = ")).map(|(_, value)| value.to_owned()).collect()
 }
 
-/// The types that a statement has to be prepared with: none, or, where PostgreSQL can't find them out, those that the values of
-/// its arrays look like, or those of all its values. The log has no types.
+/// Returns the parameter types that PostgreSQL needs to prepare a statement. The log has no types, so the types are derived
+/// from the values. PostgreSQL accepts one of these lists:
+///
+/// - No types.
+/// - The apparent types of the arrays only.
+/// - The apparent types of all values.
 fn types_for(database: &Database, text: &str, values: &[String]) -> Outcome<String> {
     let all: Vec<String> = values.iter().map(|value| type_of(value).to_owned()).collect();
     let array = |of: &String| if of.ends_with("[]") { of.clone() } else { "unknown".to_owned() };
@@ -223,7 +228,7 @@ fn types_for(database: &Database, text: &str, values: &[String]) -> Outcome<Stri
                 Ok(()) => return Ok(listed),
                 Err(reason) => refusal = reason,
             }
-            // What a text looks like may be JSON to the column it goes to, which the refusal names.
+            // A value that looks like text may belong to a JSON column. The error message names the column.
             let Some((place, wanted)) = column_refused(text, &refusal) else { break };
             match types.get_mut(place) {
                 Some(of) if *of != wanted => *of = wanted,
@@ -234,7 +239,7 @@ fn types_for(database: &Database, text: &str, values: &[String]) -> Outcome<Stri
     Err(Failure::new(format!("pgbench can't be given {text}: {refusal}")))
 }
 
-/// Which of the columns of an insertion was refused for its type, and the type of an array of what it takes.
+/// Returns the position of the inserted column whose type was rejected, and the array type that matches the column.
 fn column_refused(text: &str, refusal: &str) -> Option<(usize, String)> {
     let (column, rest) = refusal.split_once("column \"")?.1.split_once("\" is of type ")?;
     let wanted = rest.split_once(" but expression is of type ")?.0;
@@ -243,7 +248,7 @@ fn column_refused(text: &str, refusal: &str) -> Option<(usize, String)> {
     Some((place, format!("{wanted}[]")))
 }
 
-/// The type that a value of the log looks like.
+/// Returns the apparent type of a value in the log.
 fn type_of(value: &str) -> &'static str {
     let Some(value) = value.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) else { return "unknown" };
     let Some(elements) = value.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) else { return scalar(value).0 };
@@ -251,7 +256,7 @@ fn type_of(value: &str) -> &'static str {
     scalar(element.trim_matches('"')).1
 }
 
-/// The type of a value that isn't a list, and of a list of such.
+/// Returns the type of a single value, and the type of an array of such values.
 fn scalar(value: &str) -> (&'static str, &'static str) {
     let digits = value.trim_start_matches('-');
     let is_of = |others: &str| !digits.is_empty() && digits.chars().all(|digit| digit.is_ascii_digit() || others.contains(digit));

@@ -1,4 +1,4 @@
-//! A plain web framework on PostgreSQL, one worker: `tests/bench/plain.py`.
+//! The comparison server `tests/bench/plain.py`: a plain web framework on PostgreSQL with one worker.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,10 +10,10 @@ use crate::load::{Outgoing, Plan, Requests, Sample, Target, closed};
 use crate::process::{self, Watched};
 use crate::{Failure, Outcome};
 
-/// How long a start may take.
+/// Maximum duration of a start.
 const START_SECONDS: u64 = 30;
 
-/// The tables of `plain.sql` in a database of their own.
+/// Creates a separate database with the tables of `plain.sql`.
 pub(crate) fn database(customers: u64) -> Outcome<Database> {
     let database = Database::postgres();
     let output = Command::new("psql")
@@ -28,7 +28,7 @@ fn here(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/bench").join(name)
 }
 
-/// A running one. It ends with its value.
+/// A running comparison server. Dropping the value ends the process.
 #[derive(Debug)]
 pub(crate) struct Plain {
     child: Child,
@@ -37,10 +37,10 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
-    /// Starts it.
+    /// Starts the server and waits until it is ready.
     ///
     /// # Errors
-    /// Why its packages can't be had, or why it doesn't answer.
+    /// Fails if the packages cannot be installed or the server does not respond.
     pub(crate) fn start(database: &Database) -> Outcome<Self> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/python-env");
         let made = Command::new(script).arg("bench").stderr(Stdio::inherit()).output()?;
@@ -79,7 +79,7 @@ impl Plain {
         Plan { targets: vec![self.target.clone()], connections, seconds, status: None, keep: false, watched }
     }
 
-    /// Keeps it busy for some seconds.
+    /// Keeps the server busy for some seconds.
     pub(crate) fn busy(&self, connections: usize, seconds: f64, requests: &mut Requests<'_>) -> Outcome<Sample> {
         closed(&self.plan(connections, Some(seconds)), requests)
     }

@@ -1,28 +1,28 @@
-//! What processes take, from `/proc`: processor time and memory.
+//! Processor time and memory of processes, read from `/proc`.
 
 use std::fs;
 use std::process::Command;
 
 use crate::{Failure, Outcome};
 
-/// Ticks of processor time in a second: what Linux tells programs, whatever its own clock does.
+/// Ticks of processor time per second. Linux reports this unit to programs, regardless of the frequency of its own clock.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Seconds of processor time.
+/// Processor time in seconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CpuSeconds {
-    /// Of the servers that are measured.
+    /// Time of the measured servers.
     pub(crate) servers: f64,
-    /// Of the PostgreSQL server, all its processes.
+    /// Time of all processes of the PostgreSQL server.
     pub(crate) database: f64,
-    /// Of this program.
+    /// Time of this program.
     pub(crate) generator: f64,
-    /// Of everything on the machine, ourselves included.
+    /// Time of the whole machine, including this program.
     pub(crate) machine: f64,
 }
 
 impl CpuSeconds {
-    /// From one look to a later one.
+    /// Returns the difference to a later reading.
     pub(crate) fn until(self, later: Self) -> Self {
         Self {
             servers: later.servers - self.servers,
@@ -32,23 +32,23 @@ impl CpuSeconds {
         }
     }
 
-    /// What others took.
+    /// Returns the time that the rest of the machine took.
     pub(crate) fn others(self) -> f64 {
         (self.machine - self.servers - self.database - self.generator).max(0.0)
     }
 }
 
-/// Which processes are looked at.
+/// The processes to measure.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watched {
-    /// Servers that are measured.
+    /// Process ids of the measured servers.
     pub(crate) servers: Vec<u32>,
-    /// The PostgreSQL server that started the others, when it is on this machine.
+    /// The PostgreSQL process that started the other PostgreSQL processes, if it runs on this machine.
     pub(crate) postmaster: Option<u32>,
 }
 
 impl Watched {
-    /// What they have taken up to now. A process that is gone took nothing.
+    /// Returns the processor time up to now. A process that no longer exists counts as zero.
     pub(crate) fn cpu(&self) -> CpuSeconds {
         CpuSeconds {
             servers: self.servers.iter().map(|server| own_seconds(*server)).sum(),
@@ -59,12 +59,12 @@ impl Watched {
     }
 }
 
-/// What a process and those of its threads that ended took.
+/// Returns the processor time of a process, including threads that ended.
 fn own_seconds(process: u32) -> f64 {
     stat(process).map_or(0.0, |stat| (stat.ticks(11) + stat.ticks(12)) / TICKS_PER_SECOND)
 }
 
-/// The same with its children, those that ended included.
+/// Returns the processor time of a process and its children, including children that ended.
 fn family_seconds(process: u32) -> f64 {
     let ended = stat(process).map_or(0.0, |stat| (stat.ticks(13) + stat.ticks(14)) / TICKS_PER_SECOND);
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -76,7 +76,7 @@ fn family_seconds(process: u32) -> f64 {
 fn machine_seconds() -> f64 {
     let text = fs::read_to_string("/proc/stat").unwrap_or_default();
     let numbers: Vec<f64> = text.lines().next().unwrap_or_default().split_whitespace().skip(1).map(number).collect();
-    // user nice system idle iowait irq softirq steal: all that isn't idle.
+    // The fields are user, nice, system, idle, iowait, irq, softirq and steal. All except idle and iowait count as busy.
     let busy = numbers.iter().take(8).enumerate().filter(|(place, _)| !matches!(place, 3 | 4)).map(|(_, ticks)| ticks);
     busy.sum::<f64>() / TICKS_PER_SECOND
 }
@@ -100,31 +100,31 @@ impl Stat {
 
 fn stat(process: u32) -> Option<Stat> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name is in brackets and may have any characters.
+    // The name is in parentheses and may contain any characters.
     let (_, fields) = text.rsplit_once(')')?;
     Some(Stat(fields.split_whitespace().map(ToOwned::to_owned).collect()))
 }
 
-/// Megabytes (2^20 bytes) of memory that a process has now.
+/// Returns the current memory of a process in megabytes (2^20 bytes).
 ///
 /// # Errors
-/// When it is gone.
+/// Fails if the process no longer exists.
 pub(crate) fn resident_mb(process: u32) -> Outcome<f64> {
     status_mb(process, "VmRSS:")
 }
 
-/// The most it has had since [`forget_peak`].
+/// Returns the maximum memory of a process since [`forget_peak`], in the same unit.
 ///
 /// # Errors
-/// When it is gone.
+/// Fails if the process no longer exists.
 pub(crate) fn peak_mb(process: u32) -> Outcome<f64> {
     status_mb(process, "VmHWM:")
 }
 
-/// Lets the peak begin again from what it has now.
+/// Resets the maximum memory of a process to its current memory.
 ///
 /// # Errors
-/// When the system doesn't let us.
+/// Fails if the system does not permit the reset.
 pub(crate) fn forget_peak(process: u32) -> Outcome<()> {
     Ok(fs::write(format!("/proc/{process}/clear_refs"), "5")?)
 }
@@ -136,7 +136,8 @@ fn status_mb(process: u32, field: &str) -> Outcome<f64> {
     kilobytes.map(|kilobytes| kilobytes / 1024.0).ok_or_else(|| Failure::new(format!("{field} isn't in /proc/{process}/status")))
 }
 
-/// The process that runs a PostgreSQL server, by the file it keeps; `None` when it isn't one of this machine.
+/// Returns the main process of a PostgreSQL server, or `None` if the process is not on this machine. The server's
+/// `postmaster.pid` file contains the id.
 pub(crate) fn postmaster(database_url: &str) -> Option<u32> {
     let read = "SELECT pg_read_file('postmaster.pid')";
     let output = Command::new("psql")
@@ -148,7 +149,7 @@ pub(crate) fn postmaster(database_url: &str) -> Option<u32> {
     name.starts_with("postgres").then_some(process)
 }
 
-/// What the machine is: processors and their name.
+/// Returns the number of processors and their name.
 pub(crate) fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

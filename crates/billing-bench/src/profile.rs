@@ -1,4 +1,4 @@
-//! Where the processor's time goes while single events come: `perf`, summed up by crate and by function.
+//! The distribution of the server's processor time under single events: samples of `perf`, summed by crate and by function.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -11,19 +11,19 @@ use crate::load::as_f64;
 use crate::settings::Settings;
 use crate::{Failure, Outcome, rows};
 
-/// Looks in a second. Not a round number, so that nothing that is done a hundred times a second hides.
+/// Samples per second. The number is not round, so that work at a rate of 100 per second cannot fall between the samples.
 const FREQUENCY: &str = "199";
-/// Bytes of stack that are kept of each look, to unwind it.
+/// Bytes of stack that each sample stores for unwinding.
 const STACK: &str = "dwarf,16384";
-/// The server's program.
+/// The file name of the server binary.
 const BINARY: &str = "usage-billing";
-/// Functions that are shown.
+/// Number of functions in the table.
 const SHOWN: usize = 60;
 
-/// Records the first of the databases that are set, and answers the summary.
+/// Profiles the first database of the settings and returns the summary.
 ///
 /// # Errors
-/// When there is no `perf`, or it may not look.
+/// Fails if `perf` is missing or lacks the permission to record.
 pub(crate) fn profile(settings: &Settings) -> Outcome<String> {
     let kind = *settings.kinds.first().ok_or_else(|| Failure::new("DATABASES names none"))?;
     let directory = tempfile::tempdir()?;
@@ -54,7 +54,7 @@ fn summary(database: &str, data: &Path) -> Outcome<String> {
     Ok(shares.markdown(database))
 }
 
-/// In how many samples something was on the stack, and in how many at its top.
+/// The number of samples that had a name anywhere on the stack, and the number that had it at the top.
 #[derive(Debug, Default)]
 struct Shares {
     samples: u64,
@@ -63,7 +63,7 @@ struct Shares {
 }
 
 impl Shares {
-    /// From what `perf script` prints: a stack a paragraph, a frame a line, the top first.
+    /// Reads the output of `perf script`: one stack per paragraph and one frame per line, the top first.
     fn read(lines: impl BufRead) -> Outcome<Self> {
         let (mut shares, mut stack) = (Self::default(), Vec::new());
         for line in lines.split(b'\n') {
@@ -84,7 +84,7 @@ impl Shares {
         let of: fn(&Frame) -> &String = |frame| &frame.of;
         let function: fn(&Frame) -> &String = |frame| &frame.function;
         for (shares, name) in [(&mut self.crates, of), (&mut self.functions, function)] {
-            // What calls itself is there once.
+            // A name that calls itself counts once per stack.
             for name in stack.iter().map(name).collect::<BTreeSet<_>>() {
                 shares.entry(name.clone()).or_default()[0] += 1;
             }
@@ -100,7 +100,7 @@ impl Shares {
             let mut rows: Vec<_> = shares.iter().collect();
             rows.sort_by_key(|(name, [with, _])| (std::cmp::Reverse(*with), *name));
             let percent = |count: u64| as_f64(count) / as_f64(self.samples) * 100.0;
-            // What nearly never shows is chance.
+            // Very small shares are chance.
             for (name, [with, itself]) in rows.into_iter().filter(|(_, [with, _])| percent(*with) >= 0.5).take(shown) {
                 let (with, itself) = (short(percent(*with)), short(percent(*itself)));
                 let _ = writeln!(text, "| `{name}` | {with} | {itself} |");
@@ -110,22 +110,22 @@ impl Shares {
     }
 }
 
-/// Where a stack was.
+/// A frame of a stack.
 #[derive(Debug)]
 struct Frame {
     function: String,
-    /// Its crate or library.
+    /// The crate or library of the function.
     of: String,
 }
 
 impl Frame {
-    /// From `ADDRESS NAME (FILE)`.
+    /// Parses `ADDRESS NAME (FILE)`.
     fn read(line: &str) -> Option<Self> {
         let (_, named) = line.split_once(' ')?;
         let (name, file) = named.rsplit_once(" (")?;
         let file = file.trim_end_matches(')').rsplit('/').next().unwrap_or_default().trim_matches(['[', ']']);
         let name = name.split_once("+0x").map_or(name, |(name, _)| name);
-        // A hash ends Rust's names.
+        // Names of Rust functions end with a hash.
         let hash = name.rsplit_once("::h");
         let hash = hash.filter(|(_, hash)| hash.len() == 16 && hash.chars().all(|digit| digit.is_ascii_hexdigit()));
         let name = hash.map_or(name, |(name, _)| name);
@@ -134,9 +134,9 @@ impl Frame {
     }
 }
 
-/// The crate of a function; of C, the library.
+/// Returns the crate of a function, or the library of a C function.
 fn owner(function: &str, file: &str) -> String {
-    // What implements a trait for a type of its own is the type's, for any other the trait's.
+    // A trait implementation belongs to the crate of its type if the type has a path, otherwise to the crate of the trait.
     let parts = function.trim_start_matches('<').split(" as ");
     let path = parts.map(|part| part.trim_start_matches(['<', '&', '(', '*', '['])).find(|part| part.contains("::"));
     let name =
@@ -167,7 +167,7 @@ mod tests {
             \t59 [unknown] (/lib/libc.so.6)\n\
             \t60 <T as diesel::Query>::run (/x/usage-billing)\n\
             \n";
-        let shares = Shares::read(printed.as_bytes()).map_err(|failure| failure.to_string()).expect("text");
+        let shares = Shares::read(printed.as_bytes()).map_err(|failure| failure.to_string()).expect("valid samples");
         assert_eq!(shares.samples, 2);
         assert_eq!(shares.functions["billing_storage::read"], [1, 1]);
         assert_eq!(shares.functions["[libc.so.6]"], [1, 0]);

@@ -1,4 +1,4 @@
-//! The rows that are measured, by turns: what disturbs a round disturbs all of them alike.
+//! The measured rows. They are measured in turns, so that a disturbance of a round affects all rows alike.
 
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
@@ -57,36 +57,37 @@ pub(crate) const REPORT_MB: &str = "usage report: memory over idle, MB";
 pub(crate) const GROWN: &str = "single events, many stored";
 pub(crate) const NOT_GROWN: &str = "single events, few stored";
 
-/// How often a page is asked for in a round.
+/// Number of requests for each page in a round.
 const PAGE_TIMES: usize = 5;
 /// Connections that send batches.
 const BATCH_CONNECTIONS: usize = 4;
-/// Contracts of a batch over many.
+/// Contracts of a batch over many contracts.
 const BATCH_CONTRACTS: u64 = 500;
 /// Contracts whose issued period gets events.
 const LATE_CONTRACTS: u64 = 1000;
-/// Connections of an overload: more than requests that may wait for the writer and be written together, so that the rest is refused.
+/// Connections of an overload. They exceed the requests that may wait for the writer and be written together, so that the server
+/// rejects the rest.
 const OVERLOAD_CONNECTIONS: usize = 2000;
-/// Events of the contract that has few.
+/// Events of the contract with few events.
 const FEW_EVENTS: u64 = 100;
-/// Events on one contract where growth is measured, one after the other.
+/// Consecutive events on one contract in the measurement of growth.
 const GROWTH_EVENTS_EACH: u64 = 1000;
-/// An answer as fast as this, and the server is itself again after an overload.
+/// Maximum response time of a server that has recovered from an overload.
 const RECOVERED: Duration = Duration::from_millis(10);
-/// How long that is waited for.
+/// Maximum time to wait for the recovery.
 const MAX_RECOVERY: Duration = Duration::from_secs(30);
-/// How long a server is left alone before its idle memory is read.
+/// Time without requests before the idle memory of a server is read.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// What is measured on servers that go on from round to round.
+/// Rows that are measured on servers that run through all rounds.
 const TURNS: [&str; 6] = ["ceiling", "single", "keys", "batch", "change", "late"];
 const ON_STAGE: [&str; 12] =
     ["ceiling", "single", "keys", "batch", "change", "late", "two", "pgbench", "plain", "latency", "overload", "memory"];
 
-/// Measures everything that is asked for.
+/// Measures the rows of the settings.
 ///
 /// # Errors
-/// [`Failure::Stopped`], or what went wrong; never that something is slow.
+/// Returns [`Failure::Stopped`] after a signal, or the cause of a failure. Slowness is never an error.
 pub(crate) fn measure(settings: &Settings) -> Outcome<Figures> {
     let mut run = Run { settings, figures: Figures::default(), sent: 0 };
     if settings.rows.iter().all(|row| row == "fsync") {
@@ -116,7 +117,7 @@ pub(crate) fn measure(settings: &Settings) -> Outcome<Figures> {
 struct Run<'s> {
     settings: &'s Settings,
     figures: Figures,
-    /// Loads put on so far: each draws other customers, and its keys are its own.
+    /// Number of loads so far. Each load draws other customers and has its own idempotency keys.
     sent: u64,
 }
 
@@ -137,7 +138,7 @@ impl Run<'_> {
         (0..self.settings.rounds).try_for_each(|_| self.fsync())
     }
 
-    /// How often in a second the disk of the databases takes 4 KiB for good.
+    /// Measures how many times per second the disk of the databases stores 4 KiB durably.
     fn fsync(&mut self) -> Outcome<()> {
         let mut file = tempfile::tempfile()?;
         let (began, mut done) = (Instant::now(), 0);
@@ -152,7 +153,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Issues every contract's last period, on a copy each time; answers servers on the last copies.
+    /// Issues the last period of every contract, on a new copy each time. Returns the servers on the last copies.
     fn issue(&mut self, templates: &[Template]) -> Outcome<Vec<Stage>> {
         let (is_wanted, mut last) = (self.settings.wants("issue"), Vec::new());
         if !is_wanted && !self.settings.wants_any(&ON_STAGE) {
@@ -270,12 +271,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Edits and deletions of events that were reported just before, on any contract.
+    /// Measures edits and deletions of recently reported events, on any contract.
     fn changes(&mut self, stage: &Stage) -> Outcome<()> {
         let (connections, seconds) = (self.settings.connections, self.settings.seconds);
         let fastest = self.figures.median(UNIFORM, Some(stage.kind)).unwrap_or_default();
         let deleted = self.figures.median(DELETE, Some(stage.kind)).unwrap_or(fastest).max(1000.0);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few thousand")]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the value is a few thousand")]
         let enough = (deleted * (seconds + 1.0) * 1.5) as u64;
         let (now, many) = (acceptance::when::now(), stage.customers);
         let mut places: Vec<u64> = Vec::new();
@@ -289,7 +290,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// By a schedule: half of the most that a server does, and three times as much.
+    /// Measures on a schedule: at half of the server's maximum rate, and at three times the maximum rate.
     fn paced(&mut self, stage: &Stage) -> Outcome<()> {
         let (kind, many, seconds) = (stage.kind, stage.customers, self.settings.seconds);
         if !self.settings.wants_any(&["latency", "overload"]) {
@@ -346,7 +347,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// How long after an overload it takes until an event is answered as fast as ever.
+    /// Returns the time from the end of an overload until an event gets a response at normal speed.
     fn recovery(&mut self, stage: &Stage) -> Outcome<Duration> {
         let began = Instant::now();
         while began.elapsed() < MAX_RECOVERY {
@@ -365,7 +366,7 @@ impl Run<'_> {
         Ok(began.elapsed())
     }
 
-    /// Memory of a new server, then under single events, then, new again, under the largest batches.
+    /// Measures the memory of a new server, then under single events, then of another new server under the largest batches.
     fn memory(&mut self, stages: &mut Vec<Stage>) -> Outcome<()> {
         if !self.settings.wants("memory") {
             return Ok(());
@@ -389,7 +390,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether all that was sent, by two servers at once too, is on its documents.
+    /// Checks that all events are on their documents, including those that were sent to two servers at once.
     fn verified(&mut self, stages: Vec<Stage>) -> Outcome<()> {
         let directory = TempDir::new()?;
         for stage in stages.into_iter().filter(|stage| stage.kind == Kind::Postgres) {
@@ -403,7 +404,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What shouldn't grow with the events of a contract, or with all events.
+    /// Measures figures that should not grow with the events of a contract or with all events.
     fn of_many_events(&mut self, template: &Template) -> Outcome<()> {
         let (kind, many, few) = (template.kind, 0, 1);
         eprintln!("bench: {} events on a contract of {}", self.settings.events, kind.name());
@@ -412,14 +413,14 @@ impl Run<'_> {
         stage.load_in(self.settings.events, LARGEST_BATCH, |_| event(&now, many))?;
         stage.load(FEW_EVENTS, |_| event(&now, few))?;
         if kind == Kind::Postgres {
-            // What autovacuum does sooner or later.
+            // Autovacuum does the same sooner or later.
             stage.database().execute("VACUUM ANALYZE");
         }
         for _ in 0..self.settings.rounds {
             if self.settings.wants("start") {
                 let database = stage.close()?;
                 let began = Instant::now();
-                // Up to the answer to its first log-in.
+                // The time ends with the response to the first log-in.
                 stage = template.serve_on(database);
                 self.figures.add(START, Some(kind), Figure::of(began.elapsed().as_secs_f64() * 1000.0));
             }
@@ -452,7 +453,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Pages of the console, each several times: the slowest, by the middle of its times.
+    /// Requests each console page several times and records the largest median time of a page.
     fn pages(&mut self, stage: &Stage, contract: &str) -> Outcome<()> {
         let (administrator, customer) = (stage.administrator(), customer(traffic::HOT));
         let below = [
@@ -498,7 +499,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Single events where many are stored already, by turns with a copy where few are.
+    /// Measures single events on a database with many stored events, in turns with a copy that has few.
     fn growth(&mut self, templates: &[Template]) -> Outcome<()> {
         let mut pairs = Vec::new();
         for template in templates {
@@ -524,7 +525,7 @@ impl Run<'_> {
     }
 }
 
-/// What PostgreSQL does without us.
+/// The comparison programs that use PostgreSQL without our server.
 struct Beside {
     pgbench: Vec<(&'static str, Pgbench)>,
     plain: Option<Plain>,
@@ -581,7 +582,7 @@ impl Beside {
     }
 }
 
-/// A server under single events while `perf` looks at it.
+/// Runs single events against a server while `perf` records the server.
 pub(crate) fn with_load(kind: Kind, settings: &Settings, look: impl FnOnce(u32) -> Outcome<std::process::Child>) -> Outcome<()> {
     let stage = Template::make(kind, settings.contracts)?.serve();
     let mut looking = look(stage.process())?;

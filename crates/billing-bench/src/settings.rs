@@ -1,4 +1,4 @@
-//! What of a run may be set, all of it in the environment.
+//! The settings of a run, read from environment variables.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -6,34 +6,34 @@ use std::str::FromStr;
 use crate::stage::Kind;
 use crate::{Failure, Outcome};
 
-/// What can be asked for by `ROWS`.
+/// The words that the variable `ROWS` accepts.
 const ROWS: [&str; 19] = [
     "fsync", "ceiling", "single", "keys", "batch", "change", "late", "two", "pgbench", "plain", "latency", "overload", "memory",
     "issue", "invoice", "pages", "start", "report", "growth",
 ];
 
-/// How a run is made.
+/// The parameters of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) rounds: u64,
     pub(crate) seconds: f64,
     pub(crate) kinds: Vec<Kind>,
     pub(crate) rows: Vec<String>,
-    /// Connections of single events.
+    /// Connections that send single events.
     pub(crate) connections: usize,
-    /// Contracts, each of a customer of its own.
+    /// Contracts, each with its own customer.
     pub(crate) contracts: u64,
-    /// Events of the contract that has many.
+    /// Events of the contract with many events.
     pub(crate) events: u64,
-    /// Events that are stored already where growth is measured.
+    /// Events that are stored before growth is measured.
     pub(crate) growth: u64,
 }
 
 impl Settings {
-    /// From the environment.
+    /// Reads the settings from the environment.
     ///
     /// # Errors
-    /// Which variable can't be read, and what it may say.
+    /// Fails if a variable is invalid. The error names the variable and, for a list, the accepted words.
     pub(crate) fn read() -> Outcome<Self> {
         let kind = |word: &str| match word {
             "sqlite" => Ok(Kind::Sqlite),
@@ -61,23 +61,23 @@ impl Settings {
         if usable { Ok(settings) } else { Err(Failure::new("ROUNDS, SECONDS_EACH, CONNECTIONS and CONTRACTS are above zero")) }
     }
 
-    /// As little of it as shows what a change has cost: the rows whose ratios are those of single events.
+    /// Returns the smallest run that shows the cost of a change. It measures only the rows whose ratios involve single events.
     pub(crate) fn smoke(self) -> Self {
         let rows = ["ceiling", "single", "batch", "change", "late"].map(str::to_owned).to_vec();
         Self { rounds: 3, seconds: 0.5, contracts: 500, rows, ..self }
     }
 
-    /// Whether a row is asked for.
+    /// Returns whether the run includes a row.
     pub(crate) fn wants(&self, row: &str) -> bool {
         self.rows.iter().any(|wanted| wanted == row)
     }
 
-    /// Whether any of these is.
+    /// Returns whether the run includes any of these rows.
     pub(crate) fn wants_any(&self, rows: &[&str]) -> bool {
         rows.iter().any(|row| self.wants(row))
     }
 
-    /// The command that repeats the run.
+    /// Returns the command that repeats the run.
     pub(crate) fn command(&self) -> String {
         let Self { rounds, seconds, connections, contracts, events, growth, .. } = self;
         let kinds: Vec<_> = self.kinds.iter().map(|kind| kind.name().to_lowercase().replace("postgresql", "postgres")).collect();

@@ -1,4 +1,4 @@
-//! A database that is filled, a server on it, and who asks it.
+//! A filled database, the servers that use it and their client.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -14,18 +14,18 @@ use crate::process::{self, Watched};
 use crate::traffic::{customer, event};
 use crate::{Failure, Outcome, stop};
 
-/// Events of a batch that loads, and of the batches that are measured.
+/// Number of events in a batch that loads data and in a measured batch.
 pub(crate) const BATCH: u64 = 1000;
-/// The most events of a batch.
+/// Maximum number of events in a batch.
 pub(crate) const LARGEST_BATCH: u64 = 10_000;
-/// Connections that load.
+/// Connections that load data.
 const LOADING: usize = 16;
-/// How long a server may take to end when it is asked to.
+/// Maximum time of a server to exit after the signal.
 const STOP_SECONDS: u64 = 30;
-/// Longer than a run takes.
+/// The lifetime of tokens. A run is shorter.
 const TOKEN_SECONDS: &str = "86400";
 
-/// Which database.
+/// A database system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Sqlite,
@@ -33,7 +33,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// As it is called in the table.
+    /// Returns the name for the table.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "SQLite",
@@ -60,7 +60,8 @@ pub(crate) struct Template {
 }
 
 impl Template {
-    /// Customers with a contract each: a period that is over and not issued with one event, and the current one with another.
+    /// Creates customers with one contract each. Every contract has one event in an ended period that is not issued, and one
+    /// event in the current period.
     pub(crate) fn make(kind: Kind, customers: u64) -> Outcome<Self> {
         let database = kind.new_database();
         let server = start(&database);
@@ -79,28 +80,28 @@ impl Template {
         stage.load(customers, |n| event(&now, n % customers))?;
         let database = stage.close()?;
         if kind == Kind::Postgres {
-            // What autovacuum does sooner or later, so that it doesn't come in the middle of a round.
+            // Autovacuum does the same sooner or later. Without this statement it can start in the middle of a round.
             database.execute("VACUUM ANALYZE");
         }
         Ok(Self { kind, customers, database, key, contracts })
     }
 
-    /// The contract of a customer.
+    /// Returns the contract of a customer.
     pub(crate) fn contract(&self, customer: u64) -> &str {
         usize::try_from(customer).ok().and_then(|place| self.contracts.get(place)).map_or("", String::as_str)
     }
 
-    /// A copy of it that nobody serves.
+    /// Returns a copy of the database that no server has open.
     pub(crate) fn copy(&self) -> Database {
         self.database.copied()
     }
 
-    /// A server on a copy of it.
+    /// Starts a server on a copy of the database.
     pub(crate) fn serve(&self) -> Stage {
         self.serve_on(self.copy())
     }
 
-    /// A server on a database that was copied from it.
+    /// Starts a server on a database that was copied from this template.
     pub(crate) fn serve_on(&self, database: Database) -> Stage {
         let server = start(&database);
         Stage::at(self.kind, database, vec![server], &self.key, self.customers)
@@ -108,7 +109,7 @@ impl Template {
 }
 
 fn start(database: &Database) -> Server {
-    // With the cost of passwords that it is shipped with, not the tests'.
+    // Password hashing has the default cost of the shipped server, not the cost of the tests.
     let flags = ["--token-lifetime-seconds", TOKEN_SECONDS, "--password-cost", "12"];
     Server::start_with(database, &flags).without_verification()
 }
@@ -119,7 +120,7 @@ pub(crate) struct Stage {
     pub(crate) kind: Kind,
     pub(crate) client: Client,
     pub(crate) customers: u64,
-    // Before the database: servers end before it is removed.
+    // This field precedes the database, so that the servers exit before the database is removed.
     servers: Vec<Server>,
     database: Database,
     key: Key,
@@ -138,22 +139,21 @@ impl Stage {
         self.servers.push(start(&self.database));
     }
 
-    /// The first server's process.
+    /// Returns the process id of the first server.
     pub(crate) fn process(&self) -> u32 {
         self.servers[0].id()
     }
 
-    /// An administrator at the first server.
+    /// Returns a client that is logged in at the first server as an administrator.
     pub(crate) fn administrator(&self) -> Client {
         Client::admin(&self.servers[0])
     }
 
-    /// The database.
     pub(crate) const fn database(&self) -> &Database {
         &self.database
     }
 
-    /// Ends the servers as an operating system does.
+    /// Stops the servers as an operating system does, and returns the database.
     pub(crate) fn close(mut self) -> Outcome<Database> {
         for server in &mut self.servers {
             server.terminate();
@@ -164,7 +164,7 @@ impl Stage {
         Ok(self.database)
     }
 
-    /// The same database on a new server.
+    /// Stops the servers and starts a new server on the same database.
     pub(crate) fn restart(self) -> Outcome<Self> {
         let (kind, key, customers) = (self.kind, self.key.clone(), self.customers);
         let database = self.close()?;
@@ -172,7 +172,7 @@ impl Stage {
         Ok(Self::at(kind, database, vec![server], &key, customers))
     }
 
-    /// How a load is put on the first server, or on all.
+    /// Returns the parameters of a load on the first server, or on all servers.
     pub(crate) fn plan(&self, connections: usize, seconds: Option<f64>, everywhere: bool) -> Plan {
         let servers = if everywhere { &self.servers[..] } else { &self.servers[..1] };
         let target = |server: &Server| Target {
@@ -188,7 +188,7 @@ impl Stage {
         closed(&self.plan(connections, Some(seconds), false), requests)
     }
 
-    /// Sends by a schedule; see [`open`].
+    /// Sends requests on a schedule; see [`open`].
     pub(crate) fn paced(
         &self,
         connections: usize,
@@ -200,7 +200,7 @@ impl Stage {
         open(&self.plan(connections, Some(seconds), false), rate, grace, requests)
     }
 
-    /// Sends so many bodies and answers what was answered; every one has to be taken.
+    /// Sends `many` bodies and returns the responses. The server must accept every body.
     fn all(&self, path: &str, many: u64, body: impl Fn(u64) -> Value) -> Outcome<Vec<Value>> {
         let mut bodies = (0..many).map(|n| Outgoing::post(path, body(n).to_string()));
         self.all_of(&mut || bodies.next())
@@ -216,12 +216,12 @@ impl Stage {
         sample.kept.iter().map(read).collect()
     }
 
-    /// Reports so many events in batches, and answers their references.
+    /// Reports `many` events in batches and returns their references.
     pub(crate) fn load(&self, many: u64, event: impl Fn(u64) -> String) -> Outcome<Vec<String>> {
         self.load_in(many, BATCH, event)
     }
 
-    /// The same with as many in a batch.
+    /// Reports `many` events with `batch` events per batch, and returns their references.
     pub(crate) fn load_in(&self, many: u64, batch: u64, event: impl Fn(u64) -> String) -> Outcome<Vec<String>> {
         let mut first = 0;
         let answers = self.all_of(&mut || {
@@ -239,7 +239,7 @@ impl Stage {
         results.map(reference).collect()
     }
 
-    /// Issues everything that is due, and answers how many documents that were.
+    /// Issues everything that is due and returns the number of issued documents.
     pub(crate) fn issue(&self) -> Outcome<usize> {
         let (mut issued, mut after) = (0, Value::Null);
         loop {
@@ -261,7 +261,7 @@ impl Stage {
 /// Recomputes every invariant of a database.
 ///
 /// # Errors
-/// What doesn't hold.
+/// Returns the violated invariants.
 pub(crate) fn verify(database: &Database, directory: &Path) -> Outcome<()> {
     let mut command: Command = binary::command(directory);
     command.env("USAGE_BILLING_DATABASE_URL", database.url()).arg("verify").stdin(Stdio::null());

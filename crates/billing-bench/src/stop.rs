@@ -1,4 +1,4 @@
-//! Ctrl-C: everything under way ends by itself, so that nothing that was started stays behind.
+//! The handling of Ctrl-C. All work in progress ends on its own, so that nothing that the run started is left behind.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,7 +9,7 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 /// Listens for SIGINT and SIGTERM from now on.
 ///
 /// # Errors
-/// When the system doesn't let us.
+/// Fails if the system rejects the signal handler.
 pub(crate) fn listen() -> Outcome<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut terminate = {
@@ -30,15 +30,15 @@ pub(crate) fn listen() -> Outcome<()> {
     Ok(())
 }
 
-/// Whether somebody asked us to stop.
+/// Returns whether a signal requested a stop.
 pub(crate) fn is_asked() -> bool {
     ASKED.load(Ordering::SeqCst)
 }
 
-/// Goes on unless somebody asked us to stop.
+/// Checks that no signal requested a stop.
 ///
 /// # Errors
-/// [`Failure::Stopped`].
+/// Returns [`Failure::Stopped`] after such a signal.
 pub(crate) fn check() -> Outcome<()> {
     if is_asked() { Err(Failure::Stopped) } else { Ok(()) }
 }

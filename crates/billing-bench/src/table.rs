@@ -11,12 +11,12 @@ use crate::{Failure, Outcome, process};
 const BEGIN: &str = "<!-- make bench: begin -->";
 const END: &str = "<!-- make bench: end -->";
 
-/// What a figure has to be.
+/// The target of a figure.
 #[derive(Clone, Copy)]
 enum Reach {
     AtLeast(f64),
     AtMost(f64),
-    /// It is told, and nothing is asked of it.
+    /// The value is shown and not compared with a target.
     Nothing,
 }
 
@@ -39,20 +39,20 @@ impl Reach {
     }
 }
 
-/// A figure of one row by another's.
+/// The ratio between the figures of two rows.
 struct Ratio {
     row: &'static str,
     base: &'static str,
-    /// On both, or on this one.
+    /// The only database that has the ratio, or `None` for both databases.
     kind: Option<Kind>,
     reach: Reach,
     unit: &'static str,
 }
 
-/// A figure by itself.
+/// A figure that is not a ratio.
 struct Value {
     row: &'static str,
-    /// What it is called, where that is something else.
+    /// The label in the table, which may differ from the row.
     what: &'static str,
     reach: Reach,
     unit: &'static str,
@@ -118,7 +118,7 @@ const VALUES: [Value; 15] = [
 
 const KINDS: [Kind; 2] = [Kind::Sqlite, Kind::Postgres];
 
-/// The ratios that were measured and aren't half of what is to be reached.
+/// Returns the measured ratios that are below half of their target.
 pub(crate) fn lost(figures: &Figures) -> Vec<String> {
     let mut lost = Vec::new();
     for ratio in &RATIOS {
@@ -134,7 +134,7 @@ pub(crate) fn lost(figures: &Figures) -> Vec<String> {
     lost
 }
 
-/// All that a run found out.
+/// Returns all results of a run.
 pub(crate) fn markdown(settings: &Settings, figures: &Figures) -> String {
     let now = acceptance::when::now();
     let mut text = format!("`{}`, {now}, {}", settings.command(), process::machine());
@@ -171,7 +171,7 @@ fn ratio_line(text: &mut String, figures: &Figures, ratio: &Ratio, kind: Kind) {
     let _ = writeln!(text, "| {what} | {} | {reach} | {} × ({row}{unit}, {base}{unit}) | {met} |", ratio.base, short(found));
 }
 
-/// Rates behind the ratios, with what they took.
+/// Appends the rates behind the ratios, with their latencies and processor time.
 fn details(text: &mut String, settings: &Settings, figures: &Figures) {
     let mut details = figures.details().peekable();
     if details.peek().is_none() {
@@ -205,15 +205,15 @@ fn with_kind(what: &str, kind: Option<Kind>) -> String {
     kind.map_or_else(|| what.to_owned(), |kind| format!("{what}, {}", kind.name()))
 }
 
-/// A number of a goal, with no more digits than it needs.
+/// Formats the number of a target with no more digits than necessary.
 fn bare(value: f64) -> String {
     format!("{value}")
 }
 
-/// Puts a table in the place of the last one.
+/// Replaces the previous table of a page.
 ///
 /// # Errors
-/// When the page has no place for it.
+/// Fails if the page does not have the lines that enclose the table.
 pub(crate) fn put_in(page: &str, table: &str) -> Outcome<String> {
     let places = page.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
     let (before, after) = places.ok_or_else(|| Failure::new(format!("the page has no lines {BEGIN} and {END}")))?;

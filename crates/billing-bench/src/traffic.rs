@@ -1,4 +1,4 @@
-//! Which events are sent: spread evenly, as in life, or all on one document. Each is a new one.
+//! The events of a load. They are spread evenly, spread as in practice, or all on one document. Every event is new.
 
 use acceptance::catalog::API_CALLS;
 use acceptance::random::Random;
@@ -8,15 +8,15 @@ use hyper::Method;
 use crate::load::{Outgoing, as_f64};
 use crate::stage::BATCH;
 
-/// The customer who has everything that is hot.
+/// The customer that receives all events of a load on one document.
 pub(crate) const HOT: u64 = 0;
 
-/// The reference of a customer.
+/// Returns the reference of a customer.
 pub(crate) fn customer(number: u64) -> String {
     format!("c-{number}")
 }
 
-/// An event as it is sent.
+/// Returns an event as JSON.
 pub(crate) fn event(timestamp: &str, customer: u64) -> String {
     event_of(timestamp, customer, "1.25")
 }
@@ -28,32 +28,32 @@ fn event_of(timestamp: &str, customer: u64, quantity: &str) -> String {
     )
 }
 
-/// How events are spread over contracts.
+/// The distribution of events over contracts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Spread {
-    /// All alike.
+    /// The same probability for all contracts.
     Uniform,
-    /// The n-th has 1/n of what the first has.
+    /// The n-th contract gets 1/n of the events of the first contract.
     Zipf,
-    /// The first alone.
+    /// All events on the first contract.
     Hot,
 }
 
-/// Chooses customers.
+/// A random choice of customers.
 #[derive(Clone, Debug)]
 pub(crate) struct Customers {
     random: Random,
     spread: Spread,
     many: u64,
-    /// The share of the first so many, of Zipf's.
+    /// The cumulative shares of the first customers, for [`Spread::Zipf`].
     shares: Vec<f64>,
 }
 
-/// Draws of a share: more than customers have.
+/// Number of possible values of a random share. The number of customers is smaller.
 const DRAWS: u64 = 1 << 40;
 
 impl Customers {
-    /// Of so many; the seed tells one run of choices from another.
+    /// Creates a choice among `many` customers. The seed distinguishes one sequence of choices from another.
     pub(crate) fn new(spread: Spread, many: u64, seed: u64) -> Self {
         let mut shares = Vec::new();
         if matches!(spread, Spread::Zipf) {
@@ -67,7 +67,7 @@ impl Customers {
         Self { random: Random::new(seed), spread, many, shares }
     }
 
-    /// The next.
+    /// Returns the next customer.
     pub(crate) fn next(&mut self) -> u64 {
         match self.spread {
             Spread::Uniform => self.random.below(self.many),
@@ -83,12 +83,12 @@ impl Customers {
 /// The path of single events.
 pub(crate) const EVENTS: &str = "/api/usage/event";
 
-/// Single events that happen now.
+/// Returns requests for single events at the current time.
 pub(crate) fn singles(mut customers: Customers) -> impl FnMut() -> Option<Outgoing> {
     move || Some(Outgoing::post(EVENTS, event(&when::now(), customers.next())))
 }
 
-/// The same, each with a key that nobody has used.
+/// Returns requests for single events at the current time, each with a new idempotency key.
 pub(crate) fn keyed(mut customers: Customers, run: u64) -> impl FnMut() -> Option<Outgoing> {
     let process = std::process::id();
     let mut sent = 0_u64;
@@ -99,18 +99,18 @@ pub(crate) fn keyed(mut customers: Customers, run: u64) -> impl FnMut() -> Optio
     }
 }
 
-/// Events that are refused for a field: authenticated and parsed, and nothing is stored.
+/// Returns requests for events with an invalid field. The server authenticates and parses them, rejects them and stores nothing.
 pub(crate) fn refused(mut customers: Customers) -> impl FnMut() -> Option<Outgoing> {
     move || Some(Outgoing::post(EVENTS, event_of(&when::now(), customers.next(), "-1.25")))
 }
 
-/// Events of the period before the current one, which is issued.
+/// Returns requests for events of the previous period, which is already issued.
 pub(crate) fn late(mut customers: Customers) -> impl FnMut() -> Option<Outgoing> {
     let over = Day::today().plus_days(-20).noon();
     move || Some(Outgoing::post(EVENTS, event(&over, customers.next())))
 }
 
-/// Batches over so many contracts, one after the other.
+/// Returns batches that each cover `contracts` contracts, one contract after the other.
 pub(crate) fn batches(contracts: u64, many: u64, events: u64) -> impl FnMut() -> Option<Outgoing> {
     let mut first = 0;
     move || {
@@ -123,12 +123,12 @@ pub(crate) fn batches(contracts: u64, many: u64, events: u64) -> impl FnMut() ->
     }
 }
 
-/// Batches of the usual size.
+/// Returns batches of the usual size.
 pub(crate) fn usual_batches(contracts: u64, many: u64) -> impl FnMut() -> Option<Outgoing> {
     batches(contracts, many, BATCH)
 }
 
-/// Changes of the quantity of events, each to another than it has.
+/// Returns changes of the quantity of events. Each new quantity differs from the current quantity.
 pub(crate) fn edits(events: Vec<String>) -> impl FnMut() -> Option<Outgoing> {
     let mut sent = 0;
     move || {
@@ -139,7 +139,7 @@ pub(crate) fn edits(events: Vec<String>) -> impl FnMut() -> Option<Outgoing> {
     }
 }
 
-/// Deletions of events.
+/// Returns deletions of events.
 pub(crate) fn deletes(events: Vec<String>) -> impl FnMut() -> Option<Outgoing> {
     let mut events = events.into_iter();
     move || {

@@ -1,8 +1,8 @@
-//! What a change has cost: ratios of one run, never times.
+//! Checks the performance of the build by ratios within one run, never by absolute times.
 
 use std::process::Command;
 
-/// A machine that is disturbed once isn't slower.
+/// Number of attempts. A single disturbance of the machine is not a slowdown.
 const ATTEMPTS: usize = 2;
 
 #[test]
@@ -10,7 +10,7 @@ const ATTEMPTS: usize = 2;
 fn no_ratio_is_less_than_half_of_what_is_to_be_reached() {
     let mut said = String::new();
     for _ in 0..ATTEMPTS {
-        let finished = Command::new(env!("CARGO_BIN_EXE_billing-bench")).arg("smoke").output().expect("it runs");
+        let finished = Command::new(env!("CARGO_BIN_EXE_billing-bench")).arg("smoke").output().expect("billing-bench starts");
         if finished.status.success() {
             println!("{}", String::from_utf8_lossy(&finished.stdout));
             return;

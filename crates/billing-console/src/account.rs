@@ -1,4 +1,4 @@
-//! One's own account: password, second factor and sessions.
+//! The visitor's own account: password, second factor and sessions.
 
 use maud::{Markup, PreEscaped, html};
 use qrcode::{EcLevel, QrCode, render::svg};
@@ -7,20 +7,20 @@ use serde_json::Value;
 use crate::json_view::JsonView;
 use crate::parts::{href, instant, section, words};
 
-/// What the interface answers about one's own account.
+/// API responses for the account page.
 #[derive(Clone, Debug)]
 pub struct AccountAnswers {
-    /// Who one is.
+    /// The administrator.
     pub account: Value,
-    /// One's sessions.
+    /// The administrator's sessions.
     pub sessions: Value,
-    /// Which of the forms was refused.
+    /// The form that was rejected; empty if none was.
     pub tried: String,
-    /// What was wrong with it, by field.
+    /// Errors of that form by field.
     pub wrong: Vec<(String, String)>,
 }
 
-/// The body of the page of one's own account.
+/// Renders the account page.
 pub fn account(answers: &AccountAnswers) -> Markup {
     let at = JsonView(&answers.account);
     html! {
@@ -29,7 +29,7 @@ pub fn account(answers: &AccountAnswers) -> Markup {
             div { dt { "E-mail address" } dd { (at.at("email").text()) } }
             div { dt { "Role" } dd { (words(&at.at("role").text())) } }
             div { dt { "Organization" } dd { (at.at("organization").text()) } }
-            div { dt { "This session ends" } dd { (instant(at.at("expires_at"))) } }
+            div { dt { "Session expires" } dd { (instant(at.at("expires_at"))) } }
         }
         (section("Password", &password(answers)))
         (section("Second factor", &second_factor(answers, at)))
@@ -37,7 +37,7 @@ pub fn account(answers: &AccountAnswers) -> Markup {
     }
 }
 
-/// A field of a form of the page, with what is wrong with it.
+/// Renders a form field with its errors.
 fn field(answers: &AccountAnswers, form: &str, name: &str, label: &str, input: &Markup) -> Markup {
     let wrong = answers.wrong.iter().filter(|(field, _)| answers.tried == form && field == name);
     html! {
@@ -63,10 +63,10 @@ fn code(form: &str) -> Markup {
 fn password(answers: &AccountAnswers) -> Markup {
     html! {
         form.stack.narrow method="post" action=(href(&["account", "password"])) {
-            (field(answers, "password", "password", "Present password", &secret("password", "password", "current-password")))
+            (field(answers, "password", "password", "Current password", &secret("password", "password", "current-password")))
             (field(answers, "password", "new_password", "New password", &secret("password", "new_password", "new-password")))
-            p.told { "12 to 72 bytes, and no common one. Your other sessions end." }
-            div { button { "Change" } }
+            p.told { "12 to 72 bytes; common passwords are rejected. Changing the password ends your other sessions." }
+            div { button { "Change password" } }
         }
     }
 }
@@ -75,20 +75,20 @@ fn second_factor(answers: &AccountAnswers, at: JsonView<'_>) -> Markup {
     html! {
         @if at.at("second_factor_since").is_there() {
             p {
-                "On since " (instant(at.at("second_factor_since"))) ". Recovery codes left: "
+                "Enabled since " (instant(at.at("second_factor_since"))) ". Recovery codes left: "
                 (at.at("recovery_codes_left").text()) "."
             }
             details open[answers.tried == "remove"] {
-                summary { "Remove it" }
+                summary { "Remove second factor" }
                 form.stack.narrow method="post" action=(href(&["account", "second-factor", "remove"])) {
                     (field(answers, "remove", "password", "Password", &secret("remove", "password", "current-password")))
-                    (field(answers, "remove", "code", "Code of your app, or a recovery code", &code("remove")))
-                    div { button.grave { "Remove" } }
+                    (field(answers, "remove", "code", "Authenticator code or recovery code", &code("remove")))
+                    div { button.grave { "Remove second factor" } }
                 }
             }
         } @else {
-            p { "Off: your password alone lets you in. An app on your phone makes a code that a log-in takes, too." }
-            form method="post" action=(href(&["account", "second-factor", "enroll"])) { button { "Set up" } }
+            p { "Disabled. With a second factor, every log-in also requires a code from an authenticator app." }
+            form method="post" action=(href(&["account", "second-factor", "enroll"])) { button { "Set up second factor" } }
         }
     }
 }
@@ -99,8 +99,8 @@ fn sessions(all: JsonView<'_>) -> Markup {
         div.scrolls tabindex="0" role="region" aria-label="Sessions" {
             table {
                 thead { tr {
-                    th scope="col" { "Began" } th scope="col" { "Seen last" } th scope="col" { "Ends" } th scope="col" { "Browser" }
-                    th scope="col" { "End it" }
+                    th scope="col" { "Started" } th scope="col" { "Last active" } th scope="col" { "Expires" } th scope="col" { "Browser" }
+                    th scope="col" { "Actions" }
                 } }
                 tbody { @for one in all.items() { tr {
                     td { (instant(one.at("created_at"))) }
@@ -109,10 +109,10 @@ fn sessions(all: JsonView<'_>) -> Markup {
                     td.agent { (one.at("user_agent").text()) }
                     td {
                         @if one.at("is_current").is_true() {
-                            "this one"
+                            "Current session"
                         } @else {
                             form method="post" action=(href(&["account", "sessions", "end", &one.at("session_ref").text()])) {
-                                button.plain { "End" }
+                                button.plain { "End session" }
                             }
                         }
                     }
@@ -120,32 +120,32 @@ fn sessions(all: JsonView<'_>) -> Markup {
             }
         }
         @if has_others {
-            form method="post" action=(href(&["account", "sessions", "end-others"])) { button.plain { "End all others" } }
+            form method="post" action=(href(&["account", "sessions", "end-others"])) { button.plain { "End other sessions" } }
         }
     }
 }
 
-/// A second factor that waits for its first code.
+/// A second factor that awaits its first code.
 #[derive(Clone, Debug)]
 pub struct Enrollment {
     /// The secret.
     pub secret: String,
-    /// The same for an app.
+    /// The secret as an `otpauth` URI for authenticator apps.
     pub uri: String,
-    /// What was wrong with the code.
+    /// Errors of the code.
     pub wrong: Vec<String>,
 }
 
-/// The body of the page on which a device is given its secret.
+/// Renders the enrollment page with the secret.
 pub fn enrolled(enrollment: &Enrollment) -> Markup {
     let Enrollment { secret, uri, wrong } = enrollment;
     let groups: Vec<String> = secret.as_bytes().chunks(4).map(|group| String::from_utf8_lossy(group).into_owned()).collect();
     html! {
-        h1 { "Set up a second factor" }
+        h1 { "Second factor setup" }
         ol {
-            li { "Open an app for codes on your phone, and have it read this picture." }
-            li { "If it can't, type this in: " code { (groups.join(" ")) } }
-            li { "Type the code that it shows." }
+            li { "Scan this QR code with an authenticator app." }
+            li { "If you can't scan the code, enter this secret: " code { (groups.join(" ")) } }
+            li { "Enter the code that the app shows." }
         }
         @if let Some(picture) = picture(uri) { div.qr { (PreEscaped(picture)) } }
         form.stack.narrow method="post" action=(href(&["account", "second-factor", "confirm"])) {
@@ -159,30 +159,31 @@ pub fn enrolled(enrollment: &Enrollment) -> Markup {
             input type="hidden" name="uri" value=(uri);
             div { button { "Confirm" } }
         }
-        p { a href=(href(&["account"])) { "Not now" } }
+        p { a href=(href(&["account"])) { "Cancel" } }
     }
 }
 
-/// A QR code, in black on white whatever the colours of the page are. None of what is too long for one.
+/// Renders a QR code. It is always black on white, because scanners may not read inverted colors. Returns `None` if the
+/// text is too long.
 fn picture(uri: &str) -> Option<String> {
     let code = QrCode::with_error_correction_level(uri, EcLevel::M).ok()?;
     let drawn = code.render::<svg::Color<'_>>().min_dimensions(200, 200).build();
-    // Without the declaration of a file of its own.
+    // Removes the XML declaration, because the SVG is embedded.
     drawn.find("<svg").map(|begin| drawn[begin..].replacen("<svg", "<svg role=\"img\" aria-label=\"QR code of the secret\"", 1))
 }
 
-/// The body of the page with the codes for who has lost their device.
+/// Renders the page with the recovery codes for a lost device.
 pub fn recovery_codes(answer: &Value) -> Markup {
     html! {
-        h1 { "Your recovery codes" }
+        h1 { "Recovery codes" }
         p {
-            strong { "They are shown this once." }
-            " Each lets you in once in the place of a code of your app, for when you have lost it. Print them, or keep them where \
-              passwords are kept."
+            strong { "Save these codes now. They won't be shown again." }
+            " If you lose your device, log in with a recovery code instead of an authenticator code. Each code works once. Print \
+              the codes or store them in a password manager."
         }
         ul.codes { @for code in JsonView(answer).at("recovery_codes").items() { li { code { (code.text()) } } } }
-        p { "From now on a log-in takes a code." }
-        p { a.button href=(href(&["account"])) { "I have kept them" } }
+        p { "Every log-in now requires a code." }
+        p { a.button href=(href(&["account"])) { "I have saved the codes" } }
     }
 }
 
@@ -207,10 +208,10 @@ mod tests {
 
     #[test]
     fn what_is_wrong_stands_beside_its_field_of_the_form_that_was_sent() {
-        let wrong = vec![("password".to_owned(), "is not your present password".to_owned())];
+        let wrong = vec![("password".to_owned(), "must be your current password".to_owned())];
         let on = json!({"second_factor_since": "2026-01-01T00:00:00Z"});
         let shown = account(&AccountAnswers { tried: "remove".to_owned(), wrong, ..answers(on) }).into_string();
-        assert_eq!(shown.matches("is not your present password").count(), 1, "{shown}");
+        assert_eq!(shown.matches("must be your current password").count(), 1, "{shown}");
         assert!(shown.contains("<details open>"), "{shown}");
     }
 
@@ -223,7 +224,7 @@ mod tests {
         let shown = shown.into_string();
         assert!(shown.contains("<svg role=\"img\"") && !shown.contains("<?xml") && !shown.contains("style="), "{shown}");
         assert!(shown.contains("GEZD GNBV") && shown.contains("is not valid") && shown.contains(&format!("value=\"{secret}\"")));
-        // What somebody puts in the place of the secret is text.
+        // The secret is escaped as text.
         let evil = Enrollment { secret: "<script>".to_owned(), uri: "\"><script>".to_owned(), wrong: Vec::new() };
         assert!(!enrolled(&evil).into_string().contains("<script>"));
     }

@@ -1,5 +1,5 @@
-//! Charts as SVG, drawn here: no script is let in, and none is needed. They are for the eye and the pointer; a table beside says the
-//! same to everybody else. Elements of SVG are closed each by itself: nothing of it is void in HTML.
+//! Charts as server-rendered SVG, without scripts. A table beside each chart contains the same data for other readers.
+//! SVG elements need explicit closing tags, because none of them is void in HTML.
 
 use maud::{Markup, html};
 
@@ -7,30 +7,30 @@ use crate::figure::{Axis, billionths};
 
 const WIDTH: i128 = 720;
 const HEIGHT: i128 = 200;
-/// Room for what is written around the drawing.
+/// Margins for labels.
 const LEFT: i128 = 64;
 const TOP: i128 = 12;
 const RIGHT: i128 = 28;
 const BOTTOM: i128 = 40;
-/// A place of a line is told in parts of a unit of length.
+/// Line coordinates have a resolution of this many parts per unit.
 const PARTS: i128 = 10;
-/// The most names below an axis.
+/// Maximum number of labels below an axis.
 const NAMES: usize = 8;
 
-/// A bar.
 #[derive(Clone, Debug)]
 pub(crate) struct Bar {
-    /// What stands below it, where there is room.
+    /// Label below the bar, if there is room.
     pub(crate) name: String,
-    /// What is told of it.
+    /// Tooltip.
     pub(crate) told: String,
-    /// How high it is: an exact number.
+    /// Height as an exact decimal.
     pub(crate) value: String,
-    /// Where it leads.
+    /// Link target.
     pub(crate) href: String,
 }
 
-/// Bars from the left to the right. A number below zero has none. Where there is no room for all, the last ones are seen first.
+/// Renders a bar chart. Only positive values have a bar. If the chart is wider than its container, the last bars are
+/// visible first.
 pub(crate) fn bars(name: &str, bars: &[Bar]) -> Markup {
     let largest = bars.iter().filter_map(|bar| billionths(&bar.value)).max().unwrap_or_default();
     let axis = Axis::holding(largest);
@@ -46,8 +46,8 @@ pub(crate) fn bars(name: &str, bars: &[Bar]) -> Markup {
                 @let (from, to) = (place(index), place(index + 1));
                 @let high = axis.along(billionths(&bar.value).unwrap_or_default(), HEIGHT);
                 @if high > 0 {
-                    // Both hang on one link: a low bar is met by whoever points above it.
-                    // Links in a drawing don't go by the `base` of a frame that it may stand in.
+                    // One link contains both rectangles, so that the area above a low bar is clickable.
+                    // SVG links ignore the `base` of an enclosing frame, so the target is explicit.
                     a href=(bar.href) target="_top" tabindex="-1" {
                         title { (bar.told) }
                         rect.over x=(from) y=(TOP) width=(to - from) height=(HEIGHT) {}
@@ -62,12 +62,10 @@ pub(crate) fn bars(name: &str, bars: &[Bar]) -> Markup {
     )
 }
 
-/// A place in a line chart: exact numbers.
+/// A point of a line chart, as exact decimals.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
-    /// To the right.
     pub(crate) x: String,
-    /// Up.
     pub(crate) y: String,
 }
 
@@ -77,7 +75,7 @@ impl Point {
     }
 }
 
-/// A line through points in their order, and a point that is marked.
+/// Renders a line through points in order, with an optional marked point.
 pub(crate) fn line(name: &str, points: &[Point], marked: Option<&Point>, below: &str, told: &str) -> Markup {
     let places: Vec<(i128, i128)> = points.iter().chain(marked).filter_map(Point::places).collect();
     let far = Axis::holding(places.iter().map(|(x, _)| *x).max().unwrap_or_default());
@@ -104,12 +102,12 @@ pub(crate) fn line(name: &str, points: &[Point], marked: Option<&Point>, below: 
     )
 }
 
-/// A length that is told in parts.
+/// Formats a coordinate given in parts.
 fn in_parts(length: i128) -> String {
     format!("{}.{}", length / PARTS, length % PARTS)
 }
 
-/// What stands left of a drawing, with a thin line through it at each mark.
+/// Renders the labels and grid lines of the vertical axis.
 fn heights(axis: Axis) -> Markup {
     html! {
         @for mark in axis.marks() {
@@ -124,7 +122,7 @@ fn drawing(name: &str, class: &str, inside: &Markup) -> Markup {
     let (width, height) = (LEFT + WIDTH + RIGHT, TOP + HEIGHT + BOTTOM);
     html! {
         div class=(format!("scrolls {class}")) tabindex="0" role="region" aria-label=(name) {
-            // Said by the table beside; the links are there, too.
+            // Hidden from assistive technology, because the table has the same data and links.
             svg viewBox=(format!("0 0 {width} {height}")) width=(width) height=(height) aria-hidden="true" { (inside) }
         }
     }
@@ -138,7 +136,7 @@ mod tests {
         Bar { name: format!("n{value}"), told: format!("<{value}>"), value: value.to_owned(), href: format!("?v={value}") }
     }
 
-    /// The heights of drawn bars, in their order.
+    /// Returns the heights of the drawn bars in order.
     fn drawn(svg: &str) -> Vec<i128> {
         let of = |rest: &str| rest.split("height=\"").nth(1)?.split('"').next()?.parse().ok();
         svg.split("<rect class=\"bar\"").skip(1).map(|rest| of(rest).expect("a height")).collect()
@@ -172,7 +170,7 @@ mod tests {
         let marked = point("1500", "60.00");
         let points = [point("0", "0.00"), point("1000", "55.00"), point("2000", "65.00")];
         let svg = line("Price", &points, Some(&marked), "calls", "at 1,500 → 60.00").into_string();
-        // 2,000 is as far right as it goes, 80 as high.
+        // The axes end at 2,000 and 80.
         assert!(svg.contains("points=\"64.0,212.0 424.0,74.5 784.0,49.5\""), "{svg}");
         assert!(svg.contains("<circle class=\"mark\" cx=\"604.0\" cy=\"62.0\""), "{svg}");
         assert!(svg.contains("at 1,500 → 60.00"), "{svg}");

@@ -1,4 +1,4 @@
-//! The page of a contract: what was agreed, what it bills now and next, and its documents.
+//! The page of a contract: terms, current and next document, and latest documents.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -10,24 +10,24 @@ use crate::listings::{DOCUMENTS, DOCUMENTS_OF};
 use crate::parts::{changes, day, encoded, facts, href, link, money, section, state};
 use crate::thing::fields;
 
-/// What the interface answers about a contract.
+/// API responses for the page of a contract.
 #[derive(Clone, Debug)]
 pub struct ContractAnswers {
     /// The contract.
     pub contract: Value,
-    /// What it bills now.
+    /// The current document.
     pub current: Value,
-    /// What it bills next.
+    /// The next document.
     pub next: Value,
-    /// Its latest documents.
+    /// The latest documents.
     pub documents: Value,
-    /// Whether who looks at it may agree on something else.
+    /// Whether the visitor may change the contract.
     pub may_change: bool,
-    /// Whether who looks at it may charge something.
+    /// Whether the visitor may create charges.
     pub may_charge: bool,
 }
 
-/// The body of a contract's page.
+/// Renders the page of a contract.
 pub fn contract(answers: &ContractAnswers) -> Markup {
     let at = JsonView(&answers.contract);
     let reference = at.at("contract_ref").text();
@@ -42,22 +42,22 @@ pub fn contract(answers: &ContractAnswers) -> Markup {
             ("Version", html! { (at.at("version").text()) }),
             ("Reference", html! { code { (reference) } }),
         ]))
-        (section("Billed now", &invoices(JsonView(&answers.current), "Nothing is billed for today.")))
-        (section("Billed next", &invoices(JsonView(&answers.next), "Nothing is billed after that.")))
+        (section("Current documents", &invoices(JsonView(&answers.current), "No current documents.")))
+        (section("Upcoming documents", &invoices(JsonView(&answers.next), "No upcoming documents.")))
         (section("Documents", &html! {
             @if JsonView(&answers.documents).items().next().is_some() {
                 (table("Documents", &DOCUMENTS.some(DOCUMENTS_OF), JsonView(&answers.documents)))
                 p { (link(Some(all("documents")), "All documents")) " · " (link(Some(all("usage")), "Usage")) " · " (link(Some(all("events")), "Usage events")) " · "
                     (changes("CONTRACT", &reference)) }
-            } @else { p.muted { "None yet." } }
+            } @else { p.muted { "No documents yet." } }
         }))
         @for product in at.at("products").items() {
-            (section(&format!("Agreed: {}", product.at("product_pricing_ref").text()), &agreed(product)))
+            (section(&format!("Product: {}", product.at("product_pricing_ref").text()), &agreed(product)))
         }
     }
 }
 
-/// What can be done with it in its state; each page shows what it would do first.
+/// Renders the actions that the contract's state permits. Each action shows a preview first.
 fn actions(at: JsonView<'_>, reference: &str, answers: &ContractAnswers) -> Markup {
     let is_in = |states: &[&str]| states.iter().any(|state| at.at("state").is(state));
     let doing = |what: &str| href(&["do", what, reference]);
@@ -66,11 +66,11 @@ fn actions(at: JsonView<'_>, reference: &str, answers: &ContractAnswers) -> Mark
         div.actions {
             @if goes_on {
                 a.button href=(href(&["edit", "contracts", reference])) { "Edit" }
-                a.button href=(doing("quantity")) { "Agree on a quantity" }
+                a.button href=(doing("quantity")) { "Change quantity" }
             }
-            @if answers.may_charge { a.button href=(doing("charge")) { "Charge or credit" } }
-            @if answers.may_change && is_in(&["CANCELLING"]) { a.button href=(doing("resume")) { "Resume" } }
-            @if goes_on { a.button.grave href=(doing("cancel")) { "Cancel" } }
+            @if answers.may_charge { a.button href=(doing("charge")) { "Add charge or credit" } }
+            @if answers.may_change && is_in(&["CANCELLING"]) { a.button href=(doing("resume")) { "Resume contract" } }
+            @if goes_on { a.button.grave href=(doing("cancel")) { "Cancel contract" } }
         }
     }
 }
@@ -101,6 +101,6 @@ fn agreed(product: JsonView<'_>) -> Markup {
             ("From", day(product.at("billing_start_date"))),
             ("To", day(product.at("billing_end_date"))),
         ]))
-        details { summary { "All that was agreed" } (fields(product)) }
+        details { summary { "All fields" } (fields(product)) }
     }
 }

@@ -1,4 +1,4 @@
-//! The page of a customer: what they owe, what they agreed on, what they were billed.
+//! The page of a customer: balance, contracts and documents.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -9,24 +9,24 @@ use crate::listings::{CONTRACTS, DOCUMENTS, DOCUMENTS_OF};
 use crate::parts::{changes, encoded, href, link, money, section};
 use crate::thing::fields;
 
-/// What the interface answers about a customer.
+/// API responses for the page of a customer.
 #[derive(Clone, Debug)]
 pub struct CustomerAnswers {
-    /// Who it is.
+    /// The customer.
     pub customer: Value,
-    /// What they owe, by entity and currency.
+    /// Balances by entity and currency.
     pub balance: Value,
-    /// Some of their contracts.
+    /// Some of the customer's contracts.
     pub contracts: Value,
-    /// Their latest documents.
+    /// The latest documents.
     pub documents: Value,
-    /// What they used lately, as it is shown.
+    /// Rendered recent usage.
     pub usage: Markup,
-    /// Whether who looks at it may edit them.
+    /// Whether the visitor may edit the customer.
     pub may_edit: bool,
 }
 
-/// The body of a customer's page.
+/// Renders the page of a customer.
 pub fn customer(answers: &CustomerAnswers) -> Markup {
     let CustomerAnswers { customer, balance, contracts, documents, usage, may_edit } = answers;
     let at = JsonView(customer);
@@ -40,17 +40,17 @@ pub fn customer(answers: &CustomerAnswers) -> Markup {
             @if JsonView(contracts).items().next().is_some() {
                 (table(CONTRACTS.title, CONTRACTS.columns, JsonView(contracts)))
                 p { (link(Some(more("contracts")), "All contracts")) }
-            } @else { p.muted { "None." } }
+            } @else { p.muted { "No contracts." } }
         }))
         (section("Documents", &html! {
             @if JsonView(documents).items().next().is_some() {
                 (table("Documents", &DOCUMENTS.some(DOCUMENTS_OF), JsonView(documents)))
                 p { (link(Some(more("documents")), "All documents")) }
-            } @else { p.muted { "None." } }
+            } @else { p.muted { "No documents." } }
         }))
-        (section("Usage of the last 30 days", &html! {
+        (section("Usage in the last 30 days", &html! {
             (usage)
-            p { (link(Some(more("usage")), "Look closer")) }
+            p { (link(Some(more("usage")), "Explore usage")) }
         }))
         p { (link(Some(more("events")), "Usage events")) " · " (changes("CUSTOMER", &reference)) }
         (section("Details", &fields(at)))
@@ -59,15 +59,15 @@ pub fn customer(answers: &CustomerAnswers) -> Markup {
 
 fn balances(balance: JsonView<'_>) -> Markup {
     html! {
-        @if balance.items().next().is_none() { p.muted { "Nothing was issued yet." } }
+        @if balance.items().next().is_none() { p.muted { "No issued documents yet." } }
         div.cards {
             @for account in balance.items() {
                 @let currency = account.at("currency").text();
                 div.card {
-                    h2 { "Left to pay" }
+                    h2 { "Amount due" }
                     p { (money(account.at("due"), &currency)) }
-                    p.muted { "of it overdue: " (money(account.at("overdue"), &currency)) }
-                    p.muted { "balance: " (money(account.at("unapplied"), &currency)) }
+                    p.muted { "Overdue: " (money(account.at("overdue"), &currency)) }
+                    p.muted { "Unapplied: " (money(account.at("unapplied"), &currency)) }
                 }
             }
         }

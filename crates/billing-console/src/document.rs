@@ -1,5 +1,4 @@
-//! The page of a document: what it says as a paper does, each line with its arithmetic and its events, and what can be done
-//! with it.
+//! The page of a document: its content, the calculation and events of each line, and the available actions.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -7,18 +6,18 @@ use serde_json::Value;
 use crate::json_view::JsonView;
 use crate::parts::{address, changes, day, encoded, facts, href, instant, link, money, number, section, state, words};
 
-/// What the interface answers about a document.
+/// API responses for the page of a document.
 #[derive(Clone, Debug)]
 pub struct DocumentAnswers {
     /// The document.
     pub document: Value,
-    /// The payments recorded on it.
+    /// Payments recorded on the document.
     pub payments: Value,
-    /// Whether who looks at it may do something with it.
+    /// Whether the visitor may run actions on the document.
     pub may_change: bool,
 }
 
-/// The body of a document's page.
+/// Renders the page of a document.
 pub fn document(answers: &DocumentAnswers) -> Markup {
     let at = JsonView(&answers.document);
     let missing: Vec<String> = at.at("missing").items().map(JsonView::text).collect();
@@ -30,14 +29,14 @@ pub fn document(answers: &DocumentAnswers) -> Markup {
         (settlement(at, JsonView(&answers.payments), answers.may_change))
         p { (changes("DOCUMENT", &at.at("document_ref").text())) }
         @if !missing.is_empty() {
-            (section("What the law asks for and it doesn't say", &html! {
+            (section("Missing legal information", &html! {
                 ul { @for pointer in missing { li { code { (pointer) } } } }
             }))
         }
     }
 }
 
-/// What a document says, as a paper does.
+/// Renders the document's content like the printed document.
 pub(crate) fn sheet(at: JsonView<'_>) -> Markup {
     html! {
         div.sheet {
@@ -50,11 +49,11 @@ pub(crate) fn sheet(at: JsonView<'_>) -> Markup {
     }
 }
 
-/// What kind of document it is, and its number.
+/// Returns the document's kind and number.
 pub(crate) fn title(at: JsonView<'_>) -> String {
     let kind = words(&at.at("kind").text());
     let number = at.at("document_number").text();
-    if number.is_empty() { format!("{kind}, not opened yet") } else { format!("{kind} {number}") }
+    if number.is_empty() { format!("{kind}, not created yet") } else { format!("{kind} {number}") }
 }
 
 fn head(at: JsonView<'_>) -> Markup {
@@ -72,7 +71,7 @@ fn head(at: JsonView<'_>) -> Markup {
                 ("Issued", day(at.at("issue_date"))),
                 ("Due", day(at.at("due_date"))),
                 ("Purchase order", html! { (at.at("po_number").text()) }),
-                ("Opened", instant(at.at("created_at"))),
+                ("Created", instant(at.at("created_at"))),
             ]))
         }
     }
@@ -86,7 +85,7 @@ fn party(role: &str, part: &str, party: JsonView<'_>, field: &str) -> Markup {
             div { strong { (link(Some(href(&[part, &party.at(&format!("{field}_ref")).text()])), &name)) } }
             @if !legal.is_empty() { div { (legal) } }
             (address(party.at("address")))
-            @if party.at("vat_id").is_there() { div { "VAT id " (party.at("vat_id").text()) } }
+            @if party.at("vat_id").is_there() { div { "VAT ID " (party.at("vat_id").text()) } }
         }
     }
 }
@@ -101,7 +100,7 @@ pub(crate) fn lines(at: JsonView<'_>) -> Markup {
                     thead { tr { th { "Line" } th { "Period" } th.amount { "Quantity" } th.amount { "Unit price" } th.amount { "Amount" } } }
                     tbody { @for line in product.at("line_items").items() { (line_row(at, line, &currency)) } }
                     tfoot {
-                        (sum_row("Sub total", product.at("sub_total"), &currency))
+                        (sum_row("Subtotal", product.at("sub_total"), &currency))
                         @if product.at("discount").is_amount() {
                             tr { th colspan="4" scope="row" { "Discount " (product.at("discount_rate").text()) " %" } td.amount { (less(product.at("discount"), &currency)) } }
                             (sum_row("Net", product.at("net"), &currency))
@@ -127,15 +126,15 @@ fn line_row(document: JsonView<'_>, line: JsonView<'_>, currency: &str) -> Marku
         }
         @if opens {
             tr { td colspan="5" { details {
-                summary { "How it comes about" }
+                summary { "Calculation" }
                 @if has_tiers { (tiers(line, currency)) }
-                @if usage.is_there() { p { (link(Some(events(document, usage)), "The events behind it")) } }
+                @if usage.is_there() { p { (link(Some(events(document, usage)), "Show usage events")) } }
             } } }
         }
     }
 }
 
-/// The page with the events behind a line.
+/// Returns the link to the events of a line.
 fn events(document: JsonView<'_>, usage_product: JsonView<'_>) -> String {
     let (document, product) = (document.at("document_ref").text(), usage_product.text());
     format!("{}?document_ref={}&usage_product_ref={}", href(&["events"]), encoded(&document), encoded(&product))
@@ -144,11 +143,11 @@ fn events(document: JsonView<'_>, usage_product: JsonView<'_>) -> String {
 fn tiers(line: JsonView<'_>, currency: &str) -> Markup {
     html! {
         table {
-            thead { tr { th { "Up to" } th.amount { "Quantity" } th.amount { "Unit price" } th.amount { "Flat" } th.amount { "Amount" } } }
+            thead { tr { th { "Up to" } th.amount { "Quantity" } th.amount { "Unit price" } th.amount { "Flat fee" } th.amount { "Amount" } } }
             tbody {
                 @for tier in line.at("tiers").items() {
                     tr {
-                        td { @if tier.at("up_to").is_there() { (number(tier.at("up_to"))) } @else { "any" } }
+                        td { @if tier.at("up_to").is_there() { (number(tier.at("up_to"))) } @else { "Unlimited" } }
                         td.amount { (number(tier.at("quantity"))) }
                         td.amount { (number(tier.at("unit_price"))) }
                         td.amount { (number(tier.at("flat_amount"))) }
@@ -160,7 +159,7 @@ fn tiers(line: JsonView<'_>, currency: &str) -> Markup {
     }
 }
 
-/// An amount that is taken off.
+/// Renders an amount as a deduction.
 fn less(amount: JsonView<'_>, currency: &str) -> Markup {
     html! { @if !amount.text().starts_with('-') { "\u{2212}" } (money(amount, currency)) }
 }
@@ -181,7 +180,7 @@ pub(crate) fn totals(at: JsonView<'_>) -> Markup {
     html! {
         table.totals {
             tbody {
-                (row("Sub total", at.at("sub_total")))
+                (row("Subtotal", at.at("sub_total")))
                 (lesser("Discount", "total_discount"))
                 @for tax in at.at("taxes").items() {
                     (row(&format!("{tax_name} {} % of {}", tax.at("rate").text(), tax.at("base").text()), tax.at("amount")))
@@ -190,8 +189,8 @@ pub(crate) fn totals(at: JsonView<'_>) -> Markup {
                 (lesser("Credits", "credits_amount"))
                 (lesser("Paid", "paid_amount"))
                 (lesser("Written off", "written_off_amount"))
-                @if at.at("amount_due").is_there() { (row("Left to pay", at.at("amount_due"))) }
-                @if at.at("unapplied_amount").is_there() { (row("Not applied yet", at.at("unapplied_amount"))) }
+                @if at.at("amount_due").is_there() { (row("Amount due", at.at("amount_due"))) }
+                @if at.at("unapplied_amount").is_there() { (row("Unapplied amount", at.at("unapplied_amount"))) }
             }
         }
     }
@@ -205,10 +204,10 @@ fn family(at: JsonView<'_>) -> Markup {
             (section("Related documents", &html! {
                 ul {
                     @if at.at("parent_document_ref").is_there() {
-                        li { "belongs to " (link(to(at.at("parent_document_ref")), &at.at("parent_document_number").text())) }
+                        li { "Parent document: " (link(to(at.at("parent_document_ref")), &at.at("parent_document_number").text())) }
                     }
                     @if at.at("replaces_document_ref").is_there() {
-                        li { "bills again what " (link(to(at.at("replaces_document_ref")), "a void document")) " billed" }
+                        li { "Replaces " (link(to(at.at("replaces_document_ref")), "a voided document")) }
                     }
                     @for other in related.items() {
                         li { (link(to(other.at("document_ref")), &title(other))) " " (state(other.at("state"))) }
@@ -226,7 +225,7 @@ fn settlement(at: JsonView<'_>, payments: JsonView<'_>, may_change: bool) -> Mar
             (section("Payments", &html! {
                 div.scrolls { table {
                     thead { tr {
-                        th { "Paid on" } th { "Reference" } th.amount { "Amount" } th.amount { "Not applied" } th { "Reversed" }
+                        th { "Payment date" } th { "Reference" } th.amount { "Amount" } th.amount { "Unapplied" } th { "Reversed" }
                     } }
                     tbody { @for payment in payments.items() { tr {
                         td { (day(payment.at("paid_date"))) }
@@ -248,15 +247,15 @@ fn settlement(at: JsonView<'_>, payments: JsonView<'_>, may_change: bool) -> Mar
             }))
         }
         @if at.at("applications").items().next().is_some() {
-            (section("Applied", &html! {
+            (section("Applications", &html! {
                 ul { @for one in at.at("applications").items() {
                     li {
                         (money(one.at("amount"), &currency)) " "
                         @if one.at("from_document_ref").is_there() {
-                            "of " (link(Some(href(&["documents", &one.at("from_document_ref").text()])), &one.at("from_document_number").text()))
-                        } @else { "of a payment" }
+                            "from " (link(Some(href(&["documents", &one.at("from_document_ref").text()])), &one.at("from_document_number").text()))
+                        } @else { "from a payment" }
                         " to " (link(Some(href(&["documents", &one.at("to_document_ref").text()])), &one.at("to_document_number").text()))
-                        @if may_change { " · " a href=(doing("unapply", one.at("application_ref"))) { "Take back" } }
+                        @if may_change { " · " a href=(doing("unapply", one.at("application_ref"))) { "Reverse application" } }
                     }
                 } }
             }))
@@ -264,28 +263,28 @@ fn settlement(at: JsonView<'_>, payments: JsonView<'_>, may_change: bool) -> Mar
     }
 }
 
-/// The page of something that is done with a document, a payment or an application.
+/// Returns the link to an action on a document, payment or application.
 fn doing(what: &str, reference: JsonView<'_>) -> String {
     href(&["do", what, &reference.text()])
 }
 
-/// What can be done with it in its state; each page shows what it would do first.
+/// Renders the actions that the document's state permits. Each action shows a preview first.
 fn actions(at: JsonView<'_>, payments: JsonView<'_>) -> Markup {
     let reference = at.at("document_ref");
     let is_in = |states: &[&str]| states.iter().any(|state| at.at("state").is(state));
     let is_draft = is_in(&["DRAFT"]);
     let is_issued = is_in(&["ISSUED", "PARTIALLY_PAID", "PAID", "SETTLED", "UNCOLLECTIBLE"]);
     let (is_owed, is_left) = (is_issued && at.at("amount_due").is_amount(), is_issued && at.at("unapplied_amount").is_amount());
-    // What settles an invoice or a debit is taken back before.
+    // Payments and applications must be reversed before the document can be voided.
     let is_settled = payments.items().any(|payment| payment.at("kind").is("PAYMENT") && !payment.at("reversed_at").is_there())
         || at.at("applications").items().any(|one| one.at("to_document_ref").is(&reference.text()));
     let all = [
-        (is_draft, "issue", "Issue now"),
-        (is_owed, "pay", "Record a payment"),
-        (is_left, "apply", "Apply"),
-        (is_left, "refund", "Refund"),
-        (is_owed || is_in(&["UNCOLLECTIBLE"]), "write-off", "Write off"),
-        (is_issued && at.at("purpose").is("REGULAR") && !is_settled, "void", "Void"),
+        (is_draft, "issue", "Issue document"),
+        (is_owed, "pay", "Record payment"),
+        (is_left, "apply", "Apply amount"),
+        (is_left, "refund", "Refund amount"),
+        (is_owed || is_in(&["UNCOLLECTIBLE"]), "write-off", "Write off amount"),
+        (is_issued && at.at("purpose").is("REGULAR") && !is_settled, "void", "Void document"),
     ];
     html! {
         @if reference.is_there() { div.actions {
@@ -293,7 +292,7 @@ fn actions(at: JsonView<'_>, payments: JsonView<'_>) -> Markup {
                 a.button.plain[*what == "write-off"].grave[*what == "void"] href=(doing(what, reference)) { (name) }
             }
             a href=(format!("/api/documents/{}/pdf", encoded(&reference.text()))) { "PDF" }
-            @if is_issued { a href=(format!("/api/documents/{}/usage.csv", encoded(&reference.text()))) { "Usage as CSV" } }
+            @if is_issued { a href=(format!("/api/documents/{}/usage.csv", encoded(&reference.text()))) { "Usage (CSV)" } }
         } }
     }
 }
@@ -318,7 +317,7 @@ mod tests {
             "products": [{"product_name": "API plan", "line_items": [line]}], "amount_due": 60.00
         }));
         assert!(page.contains("/console/events?document_ref=d&amp;usage_product_ref=api%20calls"), "{page}");
-        assert!(page.contains("any") && page.contains("60.0"), "{page}");
+        assert!(page.contains("Unlimited") && page.contains("60.0"), "{page}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a change would do to documents, before it is made.
+//! The preview of a change's effects on documents.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -7,56 +7,56 @@ use crate::document::{lines, title, totals};
 use crate::json_view::JsonView;
 use crate::parts::{day, href, link, money, state};
 
-/// A change that waits for a yes.
+/// A change that awaits confirmation.
 #[derive(Clone, Debug)]
 pub struct Preview {
-    /// What it does.
+    /// Page title.
     pub title: String,
-    /// What will happen, where documents don't tell.
+    /// Additional description, for effects beyond documents.
     pub tells: &'static str,
-    /// What the interface says it would do.
+    /// Effects according to the API.
     pub effects: Value,
-    /// Where it is sent to.
+    /// Target of the form.
     pub action: String,
-    /// What its button says.
+    /// Button label.
     pub button: &'static str,
-    /// All that was said.
+    /// All submitted fields.
     pub said: Vec<(String, String)>,
-    /// Whether there is a form to go back to.
+    /// Whether a form exists to return to.
     pub has_form: bool,
-    /// Where to go instead.
+    /// Target of the cancel link.
     pub back: String,
 }
 
-/// The field of a form that says yes.
+/// Form field that confirms the change.
 pub const CONFIRMED: &str = "confirmed";
-/// The field of a form that goes back to it.
+/// Form field that returns to the form.
 pub const AGAIN: &str = "again";
 
-/// What documents are changed by, and how that is told.
+/// Kinds of effects and their headings.
 const PARTS: &[(&str, &str)] = &[
     ("issued", "Would be issued"),
-    ("voided", "Would be put out of force"),
-    ("opened", "Would be opened as drafts"),
-    ("recomputed", "Drafts that would say something else"),
-    ("settled", "Of these something else would be paid, credited or given up on"),
-    ("planned", "Would be billed then"),
+    ("voided", "Would be voided"),
+    ("opened", "Would be created as drafts"),
+    ("recomputed", "Drafts that would change"),
+    ("settled", "Documents with changed settlement"),
+    ("planned", "Upcoming documents"),
 ];
 
-/// Whether it does anything to documents.
+/// Returns whether the change affects any document.
 pub fn is_seen(effects: &Value) -> bool {
     PARTS.iter().any(|(part, _)| JsonView(effects).at(part).items().next().is_some())
 }
 
-/// The body of a page with what a change would do.
+/// Renders the preview page.
 pub fn preview(preview: &Preview) -> Markup {
     let effects = JsonView(&preview.effects);
     let before: Vec<JsonView<'_>> = effects.at("before").items().collect();
     html! {
         h1 { (preview.title) }
         @if !preview.tells.is_empty() { p { (preview.tells) } }
-        p.muted { "Nothing is stored yet. This is what it would do." }
-        @if !is_seen(&preview.effects) { p { "No document would say anything else." } }
+        p.muted { "Preview. Nothing is saved yet." }
+        @if !is_seen(&preview.effects) { p { "No documents would change." } }
         @for (part, told) in PARTS {
             @if effects.at(part).items().next().is_some() {
                 section { h2 { (told) } @for document in effects.at(part).items() { (changed(document, &before)) } }
@@ -65,13 +65,13 @@ pub fn preview(preview: &Preview) -> Markup {
         form.actions method="post" action=(preview.action) {
             @for (name, value) in &preview.said { input type="hidden" name=(name) value=(value); }
             button name=(CONFIRMED) value="yes" { (preview.button) }
-            @if preview.has_form { button.plain name=(AGAIN) value="yes" { "Change what was said" } }
-            a href=(preview.back) { "Leave it" }
+            @if preview.has_form { button.plain name=(AGAIN) value="yes" { "Edit" } }
+            a href=(preview.back) { "Cancel" }
         }
     }
 }
 
-/// A document as it would be, beside what it is.
+/// Renders a document's amounts before and after the change.
 fn changed(document: JsonView<'_>, before: &[JsonView<'_>]) -> Markup {
     let reference = document.at("document_ref");
     let before = before.iter().find(|before| reference.is_there() && before.at("document_ref").0 == reference.0);
@@ -82,8 +82,8 @@ fn changed(document: JsonView<'_>, before: &[JsonView<'_>]) -> Markup {
             h3 { (link(to, &title(document))) " " (state(document.at("state"))) }
             p.muted { (day(document.at("period_start"))) " – " (day(document.at("period_end"))) }
             div.scrolls { table {
-                thead { tr { th {} th.amount { "Now" } th.amount { "Then" } } }
-                tbody { @for (name, field) in [("Total", "total"), ("Left to pay", "amount_due")] {
+                thead { tr { th {} th.amount { "Current" } th.amount { "New" } } }
+                tbody { @for (name, field) in [("Total", "total"), ("Amount due", "amount_due")] {
                     @if document.at(field).is_there() || before.is_some_and(|before| before.at(field).is_there()) { tr {
                         th scope="row" { (name) }
                         td.amount { @match before { Some(before) => (money(before.at(field), &currency)), None => "–" } }
@@ -91,7 +91,7 @@ fn changed(document: JsonView<'_>, before: &[JsonView<'_>]) -> Markup {
                     } }
                 } }
             } }
-            details { summary { "All that it would say" } (lines(document)) (totals(document)) }
+            details { summary { "Full document" } (lines(document)) (totals(document)) }
         }
     }
 }
@@ -124,13 +124,13 @@ mod tests {
         };
         let page = shown(json!({"recomputed": [document(80, "DRAFT")], "before": [document(100, "DRAFT")]}));
         let (now, then) = (page.find(">100 ").expect("before"), page.find(">80 ").expect("after"));
-        assert!(now < then && page.contains("Drafts that would say something else"), "{page}");
+        assert!(now < then && page.contains("Drafts that would change"), "{page}");
         assert!(page.contains("value=\"&quot;&gt;&lt;b&gt;\""), "{page}");
     }
 
     #[test]
     fn what_touches_no_document_says_so() {
         let nothing = json!({"opened": [], "issued": []});
-        assert!(!is_seen(&nothing) && shown(nothing).contains("No document would say anything else."));
+        assert!(!is_seen(&nothing) && shown(nothing).contains("No documents would change."));
     }
 }

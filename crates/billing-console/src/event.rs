@@ -1,4 +1,4 @@
-//! The page of a usage event: what it says, and every revision with the document that bills it.
+//! The page of a usage event: its fields, and every revision with the document that bills it.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use crate::json_view::JsonView;
 use crate::parts::{facts, href, instant, link, number, section, state, words};
 use crate::thing::fields;
 
-/// The body of an event's page. A deleted one has its revisions alone.
+/// Renders the page of an event. A deleted event has only its revisions.
 pub fn event(event: &Value, history: &Value, may_change: bool) -> Markup {
     let at = JsonView(event);
     let data = at.at("additional_report_data");
@@ -31,13 +31,13 @@ pub fn event(event: &Value, history: &Value, may_change: bool) -> Markup {
                     Some(href(&["documents", &at.at("related_document_ref").text()])),
                     &at.at("related_document_numbers").text(),
                 )),
-                ("Its state", state(at.at("document_state"))),
+                ("Document state", state(at.at("document_state"))),
                 ("Recorded", instant(at.at("created_at"))),
                 ("Reference", html! { code { (at.at("event_ref").text()) } }),
             ]))
             @if data.is_there() { (section("Report data", &fields(data))) }
         } @else {
-            p { "This event was deleted: it counts no more." }
+            p { "This event was deleted and is not billed." }
         }
         (section("Revisions", &revisions(JsonView(history))))
     }
@@ -47,7 +47,7 @@ fn revisions(history: JsonView<'_>) -> Markup {
     html! {
         div.scrolls {
             table {
-                thead { tr { th { "Revision" } th { "When" } th { "What" } th { "By" } th { "Time" } th.amount { "Quantity" } th { "Document" } } }
+                thead { tr { th { "Revision" } th { "Changed at" } th { "Action" } th { "Changed by" } th { "Event time" } th.amount { "Quantity" } th { "Document" } } }
                 tbody {
                     @for revision in history.items() {
                         tr {

@@ -1,16 +1,16 @@
-//! Exact numbers as charts and totals need them: whole billionths, worked out of digits without a float.
+//! Exact numbers for charts and totals: integers in billionths, parsed from decimal text without floating point.
 
 use crate::parts::grouped;
 
-/// Billionths of one: no quantity or amount has smaller parts.
+/// Billionths per unit. No quantity or amount has a finer resolution.
 pub(crate) const ONE: i128 = 1_000_000_000;
 const FRACTION_DIGITS: usize = 9;
-/// More than any sum is: what is worked out of it stays within 128 bits.
+/// Upper limit of axis values, above any sum. It keeps calculations within 128 bits.
 const LARGEST: i128 = 1_000_000_000_000_000_000_000_000_000_000;
-/// Steps of an axis, about.
+/// Approximate number of axis steps.
 const STEPS: i128 = 4;
 
-/// A number in billionths; nothing of what is no number.
+/// Parses a decimal in billionths; returns `None` for other text.
 pub(crate) fn billionths(text: &str) -> Option<i128> {
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -23,7 +23,7 @@ pub(crate) fn billionths(text: &str) -> Option<i128> {
     whole.checked_mul(ONE)?.checked_add(fraction.parse().ok()?)?.checked_mul(sign)
 }
 
-/// The digits of a number, without zeros at its end.
+/// Formats a number without trailing zeros.
 pub(crate) fn digits(billionths: i128) -> String {
     let (whole, fraction) = ((billionths / ONE).unsigned_abs(), (billionths % ONE).unsigned_abs());
     let sign = if billionths < 0 { "-" } else { "" };
@@ -33,7 +33,7 @@ pub(crate) fn digits(billionths: i128) -> String {
     format!("{sign}{whole}.{}", format!("{fraction:09}").trim_end_matches('0'))
 }
 
-/// An axis from zero: where it ends, and how far its marks are apart.
+/// An axis from zero to `end` with marks every `step`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Axis {
     pub(crate) end: i128,
@@ -41,7 +41,7 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// One that holds a number, with marks at 1, 2 or 5 and zeros.
+    /// Creates an axis up to at least the given number. The step is 1, 2 or 5 times a power of ten.
     pub(crate) fn holding(largest: i128) -> Self {
         let largest = largest.clamp(1, LARGEST);
         let mut power = 1;
@@ -54,19 +54,19 @@ impl Axis {
         Self { end: (largest + step - 1) / step * step, step }
     }
 
-    /// Its marks, zero first.
+    /// Returns the marks in ascending order, beginning with zero.
     pub(crate) fn marks(self) -> impl Iterator<Item = i128> {
         (0..=self.end / self.step).map(move |count| count * self.step)
     }
 
-    /// How far along so many units of length a number is, to the next unit; what is more than nothing is at least one.
+    /// Scales a number to a length, rounded. A positive number yields at least one.
     pub(crate) fn along(self, number: i128, length: i128) -> i128 {
         let number = number.clamp(0, self.end);
         let along = (number * length + self.end / 2) / self.end;
         if number > 0 { along.max(1) } else { 0 }
     }
 
-    /// A mark as it is written, grouped: in thousands and more where the axis is that long.
+    /// Formats a mark with digit groups. Long axes use the units k, M, G and T.
     pub(crate) fn written(self, mark: i128) -> String {
         let units = [
             (1_000_000_000_000, 1_000_000_000_000, "T"),

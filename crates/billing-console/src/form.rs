@@ -1,104 +1,103 @@
-//! Forms: the fields of something to make, change or do, each with what is wrong with it beside it; lists in them grow and shrink
-//! by buttons.
+//! Forms with errors beside their fields. Buttons add and remove list elements.
 
 use maud::{Markup, html};
 
 use crate::input::{Input, InputKind};
 use crate::parts::words;
 
-/// The field of a form by whose buttons its lists grow and shrink.
+/// Form field of the buttons that resize lists.
 pub const RESIZE: &str = "resize";
-/// How many fields of a part are shown, whatever they say.
+/// Number of fields of a group that are always visible.
 const AT_ONCE: usize = 6;
 
 /// A form of the console.
 #[derive(Clone, Debug)]
 pub struct Form {
-    /// What it does.
+    /// Page title.
     pub title: String,
-    /// What will happen, where that isn't plain.
+    /// Additional description, if the effect is not obvious.
     pub tells: &'static str,
-    /// Where it is sent to.
+    /// Target of the form.
     pub action: String,
-    /// What its button says.
+    /// Button label.
     pub button: &'static str,
-    /// What a repeat is known by.
+    /// Idempotency key, which identifies repeats.
     pub key: String,
-    /// What it asks for.
+    /// The form's fields and groups.
     pub items: Vec<Item>,
-    /// What may be said in fields of a name, with what each is called.
+    /// Suggestions for fields.
     pub suggestions: Vec<Suggestions>,
-    /// What is wrong with none of its fields.
+    /// Errors that belong to no field.
     pub others: Vec<String>,
 }
 
-/// What may be said in fields of a name.
+/// Suggested values for fields with a name.
 #[derive(Clone, Debug)]
 pub struct Suggestions {
-    /// The last part of the fields' names.
+    /// Last segment of the fields' names.
     pub field: &'static str,
-    /// What may be said, with what it is called.
+    /// Values and their labels.
     pub choices: Vec<(String, String)>,
 }
 
-/// A part of what a form asks for.
+/// An element of a form.
 #[derive(Clone, Debug)]
 pub enum Item {
-    /// A field.
+    /// A single field.
     Field(Field),
-    /// Fields of a part of the thing.
+    /// The fields of an object.
     Group(Group),
-    /// Parts that are alike, of which there are any number.
+    /// A list of objects.
     List(List),
 }
 
-/// Fields of a part of a thing.
+/// The fields of an object within a form.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// The part, below what it is in and a slash.
+    /// Full name, with slashes between the segments.
     pub name: String,
-    /// What it means.
+    /// Description.
     pub meaning: String,
-    /// What it asks for.
+    /// The group's fields and groups.
     pub items: Vec<Item>,
-    /// Of an element of a list that is there: its place there.
+    /// Index of an existing list element.
     pub was: Option<String>,
 }
 
-/// Parts that are alike.
+/// A list of objects within a form.
 #[derive(Clone, Debug)]
 pub struct List {
-    /// Their name, below what they are in and a slash.
+    /// Full name, with slashes between the segments.
     pub name: String,
-    /// What they mean.
+    /// Description.
     pub meaning: String,
-    /// Each of them.
+    /// The list's elements.
     pub elements: Vec<Group>,
-    /// Whether they are for something else than what was chosen.
+    /// Whether the list applies only to another variant than the selected one.
     pub waits: bool,
 }
 
 /// A field of a form.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// Its name, below that of its part and a slash.
+    /// Full name, with slashes between the segments.
     pub name: String,
-    /// What it means.
+    /// Description.
     pub meaning: String,
-    /// What may be said.
+    /// Type of the input.
     pub kind: InputKind,
-    /// Whether something has to be said.
+    /// Whether a value is required.
     pub required: bool,
-    /// What is said.
+    /// Current value.
     pub value: String,
-    /// What is wrong with it.
+    /// Errors of the value.
     pub wrong: Vec<String>,
-    /// Whether it is for something else than what was chosen.
+    /// Whether the field applies only to another variant than the selected one.
     pub waits: bool,
 }
 
 impl Item {
-    /// Whether something is said in it.
+    /// Returns whether the item has a value.
     fn is_said(&self) -> bool {
         match self {
             Self::Field(field) => !field.value.is_empty(),
@@ -107,7 +106,7 @@ impl Item {
         }
     }
 
-    /// Whether it is for something else than what was chosen, and nothing is said in it.
+    /// Returns whether the item applies only to another variant and has no value.
     fn waits(&self) -> bool {
         let waits = match self {
             Self::Field(field) => field.waits,
@@ -125,30 +124,30 @@ impl Item {
         }
     }
 
-    /// Whether it can be passed over: nothing has to be said there, and nothing is.
+    /// Returns whether the item can be collapsed: it is not required and has neither value nor error.
     fn is_quiet(&self) -> bool {
         let is_required = matches!(self, Self::Field(field) if field.required);
         !is_required && !self.is_said() && !self.is_wrong()
     }
 }
 
-/// The name of the field that says at which place an element was.
+/// Returns the name of the hidden field with a list element's original index.
 pub fn was(element: &str) -> String {
     format!("{element}/@was")
 }
 
-/// The body of a page with a form.
+/// Renders a page with a form.
 pub fn form(form: &Form) -> Markup {
     let is_refused = !form.others.is_empty() || form.items.iter().any(Item::is_wrong);
     html! {
         h1 { (form.title) }
         @if !form.tells.is_empty() { p { (form.tells) } }
         @if is_refused { p.notice.refused role="alert" {
-            "Nothing was stored."
+            "Nothing was saved."
             @for other in &form.others { " " (other) }
         } }
         form.stack.wide method="post" action=(form.action) {
-            // What Enter does: the first button of a form.
+            // The Enter key activates the first button of a form.
             button.first aria-hidden="true" tabindex="-1" { (form.button) }
             (items(form, &form.items))
             @for suggested in &form.suggestions {
@@ -162,10 +161,10 @@ pub fn form(form: &Form) -> Markup {
     }
 }
 
-/// Parts of what a form asks for, with their places.
+/// Form items with their positions.
 type Placed<'i> = Vec<(usize, &'i Item)>;
 
-/// What is asked for: the first fields and those in which something is or has to be said, the rest a click away where it is much.
+/// Renders the items. Collapses optional empty fields after the first ones, if they are many.
 fn items(form: &Form, all: &[Item]) -> Markup {
     let (fields, others): (Vec<&Item>, Vec<&Item>) = all.iter().partition(|item| matches!(item, Item::Field(_)));
     let (waiting, fields): (Vec<&Item>, Vec<&Item>) = fields.into_iter().partition(|field| field.waits());
@@ -178,11 +177,11 @@ fn items(form: &Form, all: &[Item]) -> Markup {
     html! {
         div.fields { @for (_, item) in first { (shown(form, item)) } }
         @if !rest.is_empty() {
-            details.more { summary { "More" } div.fields { @for (_, item) in rest { (shown(form, item)) } } }
+            details.more { summary { "More fields" } div.fields { @for (_, item) in rest { (shown(form, item)) } } }
         }
         @for item in others { (shown(form, item)) }
         @if !waiting.is_empty() || !lists_waiting.is_empty() {
-            details { summary { "For another choice" }
+            details { summary { "Fields for other choices" }
                 div.fields { @for item in waiting { (shown(form, item)) } }
                 @for item in lists_waiting { (shown(form, item)) }
             }
@@ -214,7 +213,7 @@ fn several(form: &Form, list: &List) -> Markup {
                 fieldset.element id=(format!("part-{}", element.name)) {
                     legend { (words(&name)) " " (place + 1) }
                     @if let Some(place) = &element.was { input type="hidden" name=(was(&element.name)) value=(place); }
-                    // It is there, whatever is said in it.
+                    // Marks the element as present even if all its fields are empty.
                     input type="hidden" name=(format!("{}/", element.name)) value="";
                     (items(form, &element.items))
                     button.plain name=(RESIZE) value=(format!("-{}", element.name)) formnovalidate
@@ -230,12 +229,12 @@ fn several(form: &Form, list: &List) -> Markup {
     }
 }
 
-/// The last part of a name.
+/// Returns the last segment of a name.
 fn own(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// What one of several is called.
+/// Returns the singular of a list name.
 fn one_of(name: &str) -> String {
     match name.strip_suffix("ies") {
         Some(stem) => format!("{stem}y"),
@@ -243,7 +242,7 @@ fn one_of(name: &str) -> String {
     }
 }
 
-/// A field's name as a person reads it.
+/// Returns the label of a field.
 fn label(name: &str) -> String {
     let mut label = words(name);
     for (short, long) in [("Po ", "PO "), ("Vat ", "VAT "), ("Iban", "IBAN"), ("Bic", "BIC")] {
@@ -255,12 +254,12 @@ fn label(name: &str) -> String {
     }
 }
 
-/// The identifier of what may be said in fields of a name.
+/// Returns the id of the suggestion list of a field.
 fn list_of(field: &str) -> String {
     format!("list-{field}")
 }
 
-/// A field with what it means and what is wrong with it.
+/// Renders a field with its description and errors.
 pub(crate) fn shown_field(field: &Field, suggestions: &[Suggestions]) -> Markup {
     let Field { name, meaning, kind, required, value, wrong, waits: _ } = field;
     let own = own(name);
@@ -331,7 +330,7 @@ mod tests {
         let shown = shown(vec![Item::Group(group)]);
         assert!(shown.contains("must be two letters") && shown.contains("<details open>"), "{shown}");
         assert!(shown.contains("value=\"&quot;&gt;&lt;script&gt;\"") && !shown.contains("<script>"), "{shown}");
-        assert!(shown.contains("Nothing was stored."), "{shown}");
+        assert!(shown.contains("Nothing was saved."), "{shown}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The editor of usage formats: a sample and the expressions on one side, what they make of it on the other.
+//! The usage format editor: sample and expressions beside the mapped event.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -6,93 +6,98 @@ use serde_json::Value;
 use crate::json_view::JsonView;
 use crate::parts::section;
 
-/// What the editor shows.
+/// Content of the editor.
 #[derive(Clone, Debug)]
 pub struct FormatEditor {
-    /// What it does.
+    /// Page title.
     pub title: String,
-    /// Where it is sent to.
+    /// Target of the form.
     pub action: String,
-    /// What a repeat is known by.
+    /// Idempotency key, which identifies repeats.
     pub key: String,
-    /// Its fields, in the order of [`FORMAT_FIELDS`].
+    /// Fields in the order of [`FORMAT_FIELDS`].
     pub fields: Vec<FormatField>,
-    /// An event to try it on.
+    /// Sample event.
     pub sample: String,
-    /// What is wrong with the sample.
+    /// Errors of the sample.
     pub sample_wrong: Vec<String>,
-    /// What the format makes of the sample, where that was tried.
+    /// The mapped sample, if it was tried.
     pub mapped: Option<Value>,
-    /// What is wrong with none of the fields.
+    /// Errors that belong to no field.
     pub others: Vec<String>,
 }
 
 /// A field of the editor.
 #[derive(Clone, Debug, Default)]
 pub struct FormatField {
-    /// What is said.
+    /// Current value.
     pub value: String,
-    /// What is wrong with it.
+    /// Errors of the value.
     pub wrong: Vec<String>,
 }
 
-/// The fields: where each is in the body, what it is called, whether it must be said, and what it means.
+/// The editor's fields: pointer in the body, label, whether required, and description.
 pub const FORMAT_FIELDS: &[(&str, &str, bool, &str)] = &[
-    ("format_name", "Name", true, "Events are reported under it."),
-    ("mapping/timestamp", "Timestamp", true, "Gives an RFC 3339 date-time with an offset."),
+    ("format_name", "Name", true, "Name by which events select this format."),
+    ("mapping/timestamp", "Timestamp", true, "Must return an RFC 3339 date-time with an offset."),
     (
         "mapping/customer_ref",
         "Customer, by reference",
         false,
-        "One of reference and name, or both: the name where the reference gives nothing.",
+        "Set the reference, the name or both. The name applies if the reference returns no value.",
     ),
     ("mapping/customer_name", "Customer, by name", false, ""),
-    ("mapping/usage_product_ref", "Usage product, by reference", false, "Likewise. A fixed text stands in quotes: \"api-calls\""),
+    (
+        "mapping/usage_product_ref",
+        "Usage product, by reference",
+        false,
+        "Same rule as for the customer. Quote fixed text: \"api-calls\"",
+    ),
     ("mapping/usage_product_name", "Usage product, by name", false, ""),
-    ("mapping/quantity", "Quantity", true, "Gives a number from 0."),
+    ("mapping/quantity", "Quantity", true, "Must return a number of at least 0."),
     (
         "mapping/additional_report_data",
         "Report data",
         false,
-        "rest, one field such as event.labels, or a JSON object of expressions: {\"route\": \"event.route\"}",
+        "Use rest, one field such as event.labels, or a JSON object of expressions: {\"route\": \"event.route\"}",
     ),
     (
         "mapping/validations/currency",
         "Currency to check",
         false,
-        "The document must have it; where it gives nothing, nothing is checked.",
+        "Must match the currency of the document. Not checked if the expression returns no value.",
     ),
-    ("mapping/validations/entity_ref", "Entity to check", false, "Likewise."),
+    ("mapping/validations/entity_ref", "Entity to check", false, "Must match the entity of the document."),
 ];
 
-/// The body of the editor's page.
+/// Renders the editor.
 pub fn format_editor(editor: &FormatEditor) -> Markup {
     let is_refused =
         !editor.others.is_empty() || !editor.sample_wrong.is_empty() || editor.fields.iter().any(|field| !field.wrong.is_empty());
     html! {
         h1 { (editor.title) }
-        p { "Expressions over " code { "event" } " give the fields of a usage event, such as " code { "event.calls" } " or "
+        p { "Expressions over " code { "event" } " define the fields of a usage event. Examples: " code { "event.calls" } " and "
             code { "unix_milliseconds(event.at)" } "." }
         @if is_refused { p.notice.refused role="alert" {
-            "Nothing was stored."
+            "Nothing was saved."
             @for other in &editor.others { " " (other) }
         } }
         form.split method="post" action=(editor.action) {
             div.stack {
                 div.field {
-                    label for="sample" { "An event to try it on, as JSON" }
+                    label for="sample" { "Sample event (JSON)" }
                     textarea.code #sample name="sample" rows="8" spellcheck="false" aria-invalid=[(!editor.sample_wrong.is_empty()).then_some("true")] { (editor.sample) }
                     @for reason in &editor.sample_wrong { p.wrong { (reason) } }
                 }
                 @for ((name, label, required, meaning), field) in FORMAT_FIELDS.iter().zip(&editor.fields) { (shown(name, label, *required, meaning, field)) }
                 input type="hidden" name="form_key" value=(editor.key);
-                div.buttons { button.plain name="do" value="try" formnovalidate { "Try" } " " button name="do" value="save" { "Save" } }
+                div.buttons { button.plain name="do" value="try" formnovalidate { "Test" } " " button name="do" value="save" { "Save" } }
             }
             div {
-                (section("What it makes of the event", &html! {
+                (section("Result", &html! {
                     @match &editor.mapped {
                         Some(mapped) => pre.mapped { code { (pretty(mapped)) } },
-                        None => p.muted { "Try it: what the event becomes stands here, as " code { "POST /api/usage/event" } " would take it." },
+                        None => p.muted { "Test the format to see the resulting body of " code { "POST /api/usage/event" } " here." },
                     }
                 }))
             }
@@ -117,12 +122,12 @@ fn shown(name: &str, label: &str, required: bool, meaning: &str, field: &FormatF
     }
 }
 
-/// A value as a person reads it.
+/// Formats a value as indented JSON.
 fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-/// The expressions of a format that is there, in the order of [`FORMAT_FIELDS`].
+/// Returns the expressions of an existing format in the order of [`FORMAT_FIELDS`].
 pub fn format_fields(format: &Value) -> Vec<FormatField> {
     let of_field = |name: &str| match format.pointer(&format!("/{name}")) {
         Some(object @ Value::Object(_)) => pretty(object),

@@ -1,17 +1,17 @@
-//! What is around every page: where one is, where one can go, who one is, and with which call software asks for the same.
+//! The frame of every page: breadcrumbs, navigation, current user and the equivalent API calls.
 
 use maud::{DOCTYPE, Markup, html};
 
 use crate::parts::href;
 
-/// What all pages of the console are under.
+/// Root path of the console.
 pub const ROOT: &str = "/console";
-/// Where the style sheet is.
+/// Path of the style sheet.
 pub const STYLE_PATH: &str = "/console/style.css";
 /// The style sheet.
 pub const STYLE: &str = include_str!("style.css");
 
-/// The parts of the console, in the order of the navigation: where each is, and its name. Those of owners are in [`OF_OWNERS`].
+/// Parts of the console in navigation order: path segment and name. Parts in [`OF_OWNERS`] are visible only to owners.
 const NAVIGATION: &[(&str, &str)] = &[
     ("", "Home"),
     ("customers", "Customers"),
@@ -20,7 +20,7 @@ const NAVIGATION: &[(&str, &str)] = &[
     ("usage", "Usage"),
     ("events", "Usage events"),
     ("imports", "Imports"),
-    ("refused", "Refused usage"),
+    ("refused", "Rejected usage"),
     ("payments", "Payments"),
     ("charges", "Charges"),
     ("billing-runs", "Billing runs"),
@@ -34,83 +34,83 @@ const NAVIGATION: &[(&str, &str)] = &[
     ("audit", "Audit log"),
 ];
 
-/// Parts that nobody else is let see.
+/// Parts that only owners can see.
 const OF_OWNERS: [&str; 2] = ["keys", "team"];
 
-/// Who looks at a page.
+/// The visitor of a page.
 #[derive(Clone, Debug)]
 pub struct CurrentUser {
-    /// Their e-mail address.
+    /// E-mail address.
     pub email: String,
-    /// Whether they may manage keys and administrators.
+    /// Whether the user may manage keys and administrators.
     pub is_owner: bool,
 }
 
-/// A step of the way to a page.
+/// A breadcrumb.
 #[derive(Clone, Debug)]
 pub struct Crumb {
-    /// Its name.
+    /// Label.
     pub name: String,
-    /// Where it is.
+    /// Link target.
     pub href: String,
 }
 
-/// A call of the interface.
+/// An API call.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The method.
+    /// HTTP method.
     pub method: &'static str,
     /// Path and query.
     pub path: String,
 }
 
-/// What a page says first.
+/// A message at the top of a page.
 #[derive(Clone, Debug)]
 pub enum Notice {
-    /// Something was done.
+    /// A successful action.
     Done(String),
-    /// Something wasn't done: its code and why.
+    /// A rejected action: its code and reason.
     Refused(String, String),
 }
 
-/// What is around a page.
+/// Everything around a page's content.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// What the page is called.
+    /// Page title.
     pub title: String,
-    /// The part of the console it belongs to.
+    /// The part of the console that contains the page.
     pub part: &'static str,
-    /// The way to it.
+    /// Breadcrumbs to the page.
     pub crumbs: Vec<Crumb>,
-    /// Who looks at it, where that is known.
+    /// The visitor, if known.
     pub who: Option<CurrentUser>,
-    /// Where the service is reached.
+    /// Base URL of the service.
     pub service: String,
-    /// How software asks for what the page shows.
+    /// API calls that return the page's data.
     pub calls: Vec<Call>,
-    /// What is said first.
+    /// Message at the top of the page.
     pub notice: Option<Notice>,
 }
 
 impl Frame {
-    /// Around a page that belongs nowhere.
+    /// Creates a frame for a page outside the navigation.
     pub fn bare(title: String, service: String) -> Self {
         Self { title, part: "nowhere", crumbs: Vec::new(), who: None, service, calls: Vec::new(), notice: None }
     }
 }
 
 impl Call {
-    /// The call for a shell.
+    /// Returns the call as a shell command.
     fn for_shell(&self, service: &str) -> String {
         let method = if self.method == "GET" { String::new() } else { format!("-X {} ", self.method) };
-        // What no token is taken for is asked with the session of a log-in.
+        // Operations that do not accept tokens use the session cookie of a log-in.
         let is_of_people = ["/auth/", "/api/administrators/"].iter().any(|below| self.path.starts_with(below));
         let credential = if is_of_people { "-b cookies.txt" } else { "-H \"Authorization: Bearer $TOKEN\"" };
         format!("curl -s {method}'{service}{}' {credential}", self.path.replace('\'', "%27"))
     }
 }
 
-/// A whole page.
+/// Renders a complete page.
 pub fn page(frame: &Frame, body: &Markup) -> String {
     let is_owner = frame.who.as_ref().is_some_and(|who| who.is_owner);
     let body = html! {
@@ -129,7 +129,7 @@ pub fn page(frame: &Frame, body: &Markup) -> String {
                 form method="post" action=(href(&["log-out"])) { button.plain { "Log out" } }
             }
         }
-        nav.parts aria-label="Parts" {
+        nav.parts aria-label="Main navigation" {
             @for (place, name) in NAVIGATION.iter().filter(|(place, _)| is_owner || !OF_OWNERS.contains(place)) {
                 @let target = if place.is_empty() { ROOT.to_owned() } else { href(&[place]) };
                 a href=(target) aria-current=[(*place == frame.part).then_some("page")] { (name) }
@@ -137,7 +137,7 @@ pub fn page(frame: &Frame, body: &Markup) -> String {
         }
         main #main {
             @if !frame.crumbs.is_empty() {
-                nav.crumbs aria-label="Where you are" {
+                nav.crumbs aria-label="Breadcrumb" {
                     @for crumb in &frame.crumbs { a href=(crumb.href) { (crumb.name) } span aria-hidden="true" { " / " } }
                     span { (frame.title) }
                 }
@@ -150,7 +150,7 @@ pub fn page(frame: &Frame, body: &Markup) -> String {
             (body)
             @if !frame.calls.is_empty() {
                 details.call {
-                    summary { "As API call" }
+                    summary { "API calls" }
                     @for call in &frame.calls { pre { code { (call.for_shell(&frame.service)) } } }
                 }
             }
@@ -159,17 +159,17 @@ pub fn page(frame: &Frame, body: &Markup) -> String {
     outermost(&frame.title, &body)
 }
 
-/// A part of a page that is asked for by itself, in which links lead the whole page elsewhere.
+/// Renders an embedded frame. Its links open in the whole page.
 pub fn framed(title: &str, part: &Markup) -> String {
     document(title, &html! { base target="_top"; }, &html! { main.framed { (part) } })
 }
 
-/// Where such a part stands on its page.
+/// Renders the placeholder that loads an embedded frame.
 pub fn apart(title: &str, address: &str) -> Markup {
     html! { iframe.apart title=(title) src=(address) {} }
 }
 
-/// The page of something that can't be shown.
+/// Renders an error page.
 pub fn problem(frame: &Frame, status: u16, code: &str, detail: &str) -> String {
     let body = html! {
         h1 { (frame.title) }
@@ -180,7 +180,7 @@ pub fn problem(frame: &Frame, status: u16, code: &str, detail: &str) -> String {
     page(frame, &body)
 }
 
-/// What every page has, with a frame or without.
+/// Renders the outermost HTML of a page.
 pub(crate) fn outermost(title: &str, body: &Markup) -> String {
     document(title, &html! {}, body)
 }

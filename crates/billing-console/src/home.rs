@@ -1,4 +1,4 @@
-//! The first page: is billing healthy? What is owed and since when, what is due, what is refused, what is used.
+//! The home page: amounts due and their age, due documents, rejected usage and current usage.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -9,77 +9,77 @@ use crate::listings::{DOCUMENTS, LATEST_DOCUMENTS, REFUSED, WHY};
 use crate::parts::{amounts, grouped, href, instant, link, query, section};
 use crate::usage::{TimeComparison, UsageAnswers, comparison};
 
-/// How many there are of something, and where they are listed.
+/// The size of a filtered list, with a link to it.
 #[derive(Clone, Debug)]
 pub struct Counted {
-    /// What.
+    /// Label.
     pub name: &'static str,
-    /// How many.
+    /// Number of elements.
     pub count: String,
-    /// What is left to pay of them, by currency; empty where nothing is.
+    /// Amounts due by currency; empty if nothing is due.
     pub amounts: String,
-    /// The part of the console that lists them.
+    /// The part of the console that contains the list.
     pub part: &'static str,
-    /// What that is narrowed to.
+    /// Filters of the list.
     pub narrowed: Vec<(&'static str, String)>,
 }
 
-/// Usage of today, and of a day before until the same time.
+/// Today's usage and that of an earlier day up to the same time.
 #[derive(Clone, Debug)]
 pub struct UsageToday {
-    /// Today's.
+    /// Today's usage.
     pub now: UsageAnswers,
-    /// That day's.
+    /// Usage summary of the earlier day.
     pub before: Value,
-    /// The days.
+    /// The two days.
     pub days: (String, String),
 }
 
-/// What the interface answers for the first page.
+/// API responses for the home page.
 #[derive(Clone, Debug)]
 pub struct HomeAnswers {
-    /// Whether a step to the first invoice is still to be taken.
+    /// Whether the setup up to the first invoice is incomplete.
     pub is_begun: bool,
-    /// What stands first.
+    /// Cards at the top of the page.
     pub cards: Vec<Counted>,
-    /// What is left to pay, by how long it is overdue.
+    /// Amounts due by days overdue.
     pub ages: Vec<Counted>,
-    /// Usage of today, as it is shown.
+    /// Rendered usage of today.
     pub usage: Markup,
-    /// How many events were refused since yesterday, and what the most of them were.
+    /// Number of rejected events since yesterday, and the most frequent rejections.
     pub refused: (String, Value),
-    /// The first day of that.
+    /// First day of that count.
     pub refused_since: String,
-    /// The last billing run; nothing where there was none.
+    /// The last billing run; null if none exists.
     pub last_run: Value,
-    /// What the last verification of the books found.
+    /// Result of the last ledger verification.
     pub verification: Value,
     /// The latest documents.
     pub documents: Value,
 }
 
-/// The body of the first page.
+/// Renders the home page.
 pub fn home(answers: &HomeAnswers) -> Markup {
     html! {
         h1 { "Home" }
         @if answers.is_begun {
-            p.notice { "The way to the first invoice isn't complete yet. " a href=(href(&["start"])) { "Go on with the first steps" } }
+            p.notice { "The setup is not complete. " a href=(href(&["start"])) { "Continue setup" } }
         }
         div.cards {
             @for counted in &answers.cards { (card(counted)) }
             (last_run(JsonView(&answers.last_run)))
             (verified(JsonView(&answers.verification)))
         }
-        (section("Left to pay, by age", &ages(&answers.ages)))
+        (section("Amount due by age", &ages(&answers.ages)))
         (section("Usage today", &answers.usage))
-        (section("Refused usage since yesterday", &refused(answers)))
+        (section("Rejected usage since yesterday", &refused(answers)))
         @if JsonView(&answers.documents).items().next().is_some() {
             (section("Latest documents", &table("Latest documents", &DOCUMENTS.some(LATEST_DOCUMENTS), JsonView(&answers.documents))))
         }
     }
 }
 
-/// Where counted things are listed.
+/// Returns the link to the filtered list.
 fn listed(counted: &Counted) -> String {
     let narrowed: Vec<(&str, &str)> = counted.narrowed.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let address = href(&[counted.part]);
@@ -98,7 +98,7 @@ fn card(counted: &Counted) -> Markup {
     }
 }
 
-/// What failed in the last billing run, where one was.
+/// Renders the failures of the last billing run, if one exists.
 fn last_run(run: JsonView<'_>) -> Markup {
     html! {
         @if run.is_there() { div.card {
@@ -108,26 +108,26 @@ fn last_run(run: JsonView<'_>) -> Markup {
     }
 }
 
-/// When the books were verified, and what was found.
+/// Renders time and result of the last ledger verification.
 fn verified(verification: JsonView<'_>) -> Markup {
     let findings = verification.at("findings");
     html! {
         div.card {
-            h2 { "Books last verified" }
+            h2 { "Last ledger verification" }
             @if verification.at("ended_at").is_there() {
                 p { (instant(verification.at("ended_at"))) }
                 @match verification.at("wrong").text().as_str() {
-                    "0" => p.muted { "Every invariant holds: " (grouped(&verification.at("documents").text())) " documents" },
+                    "0" => p.muted { "No errors found in " (grouped(&verification.at("documents").text())) " documents" },
                     wrong => {
-                        p { strong { (grouped(wrong)) } " wrong" }
+                        p { strong { (grouped(wrong)) } " errors found" }
                         details {
-                            summary { "What" }
+                            summary { "Details" }
                             ul { @for finding in findings.items() { li { (finding.at("subject").text()) ": " (finding.at("detail").text()) } } }
                         }
                     },
                 }
             } @else {
-                p.muted { "Never: " code { "usage-billing verify --record" } }
+                p.muted { "Never. Run " code { "usage-billing verify --record" } " to verify the ledger." }
             }
         }
     }
@@ -135,9 +135,9 @@ fn verified(verification: JsonView<'_>) -> Markup {
 
 fn ages(ages: &[Counted]) -> Markup {
     html! {
-        div.scrolls tabindex="0" role="region" aria-label="Left to pay, by age" {
+        div.scrolls tabindex="0" role="region" aria-label="Amount due by age" {
             table {
-                thead { tr { th scope="col" { "Age" } th.amount scope="col" { "Documents" } th.amount scope="col" { "Left to pay" } } }
+                thead { tr { th scope="col" { "Age" } th.amount scope="col" { "Documents" } th.amount scope="col" { "Amount due" } } }
                 tbody { @for age in ages { tr {
                     td { a href=(listed(age)) { (age.name) } }
                     td.amount { (age.count) }
@@ -148,21 +148,21 @@ fn ages(ages: &[Counted]) -> Markup {
     }
 }
 
-/// Usage of today beside that of a day before.
+/// Renders today's usage beside that of the earlier day.
 pub fn usage_today(today: &UsageToday) -> Markup {
     let UsageToday { now, before, days } = today;
     let day = |day: &str| format!("{}?{}", href(&["usage"]), query(&[("from", day), ("to", day)]));
-    let before_until = ("A month before, until this time", day(&days.1));
-    comparison(now, before, &TimeComparison { now: ("Today so far", day(&days.0)), before: before_until })
+    let before_until = ("One month ago, until this time", day(&days.1));
+    comparison(now, before, &TimeComparison { now: ("Today", day(&days.0)), before: before_until })
 }
 
 fn refused(answers: &HomeAnswers) -> Markup {
     let (count, most) = &answers.refused;
     html! {
-        @if count == "0" { p { "None." } } @else {
-            p { strong { (count) } " events were refused, and aren't billed." }
-            (table("Refused usage since yesterday", &REFUSED.some(WHY), JsonView(most)))
-            p { a href=(format!("{}?{}", href(&["refused"]), query(&[("from", &answers.refused_since)]))) { "All of it" } }
+        @if count == "0" { p { "No rejected usage." } } @else {
+            p { strong { (count) } " events were rejected and are not billed." }
+            (table("Rejected usage since yesterday", &REFUSED.some(WHY), JsonView(most)))
+            p { a href=(format!("{}?{}", href(&["refused"]), query(&[("from", &answers.refused_since)]))) { "All rejected usage" } }
         }
     }
 }
@@ -195,7 +195,7 @@ mod tests {
             documents: json!([]),
         })
         .into_string();
-        assert!(page.contains("1,200</strong> wrong") && page.contains("UB-INV-&lt;1&gt;: the total is off"), "{page}");
+        assert!(page.contains("1,200</strong> errors found") && page.contains("UB-INV-&lt;1&gt;: the total is off"), "{page}");
         assert_eq!(page.matches("/console/documents?due_to=2026-08-22&amp;has_amount_due=true").count(), 3, "{page}");
         assert!(page.contains("/console/billing-runs/r1"), "{page}");
         assert!(page.contains("5,060.00 <") && page.contains("JPY") && page.contains("unknown_reference"), "{page}");
@@ -208,6 +208,6 @@ mod tests {
         let never = shown(json!({"begun_at": null, "ended_at": null, "documents": 0, "wrong": 0, "findings": []}));
         assert!(never.contains("Never") && never.contains("verify --record"), "{never}");
         let clean = shown(json!({"ended_at": "2026-11-20T01:00:09Z", "documents": 1234, "wrong": 0, "findings": []}));
-        assert!(clean.contains("Every invariant holds: 1,234 documents") && clean.contains("2026-11-20"), "{clean}");
+        assert!(clean.contains("No errors found in 1,234 documents") && clean.contains("2026-11-20"), "{clean}");
     }
 }

@@ -1,4 +1,4 @@
-//! Imports: a file that is looked at, what importing it would do and did, and undoing that.
+//! Import pages: upload, preview, result and undo.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -8,19 +8,19 @@ use crate::list::{CellFormat, Column, table};
 use crate::listings::{IMPORTS, column};
 use crate::parts::{facts, grouped, href, instant, number, section, state};
 
-/// Where the forms with a file are sent to.
+/// Target of the upload forms.
 pub const IMPORT_PATH: &str = "/console/import";
 
-/// What a column of a file may be, with what that means.
+/// Possible meanings of a file's columns, with descriptions.
 const FIELDS: &[(&str, &str)] = &[
-    ("idempotency_key", "Id of the event: known by it, it counts once"),
+    ("idempotency_key", "Event ID: idempotency key of the event"),
     ("timestamp", "Timestamp, with an offset such as Z"),
     ("customer_ref", "Customer, by reference"),
     ("customer_name", "Customer, by name"),
     ("usage_product_ref", "Usage product, by reference"),
     ("usage_product_name", "Usage product, by name"),
     ("quantity", "Quantity"),
-    ("event_ref", "Reference of an event that is there: not imported again"),
+    ("event_ref", "Reference of an existing event: the line is skipped"),
 ];
 
 const DOCUMENTS: &[Column] = &[
@@ -30,54 +30,54 @@ const DOCUMENTS: &[Column] = &[
     column("Events", "events", CellFormat::Number),
 ];
 
-/// Those of a dry run that says what they come to.
+/// Document columns for dry runs that compute totals.
 const TRIED_DOCUMENTS: &[Column] = &[
     DOCUMENTS[0],
     DOCUMENTS[1],
     DOCUMENTS[3],
-    column("Total now", "total_before", CellFormat::Money("currency")),
-    column("Total then", "total", CellFormat::Money("currency")),
+    column("Current total", "total_before", CellFormat::Money("currency")),
+    column("New total", "total", CellFormat::Money("currency")),
 ];
 
 const REJECTS: &[Column] = &[
     column("Line", "line", CellFormat::Number),
-    column("Why", "code", CellFormat::Text),
+    column("Error code", "code", CellFormat::Text),
     column("Reason", "detail", CellFormat::Text),
     column("Fields", "errors", CellFormat::Told),
 ];
 
 const KEPT_BACK: &[Column] = &[
     column("Event", "event_ref", CellFormat::Text).leading("events", "event_ref"),
-    column("Why", "code", CellFormat::Text),
+    column("Error code", "code", CellFormat::Text),
     column("Reason", "detail", CellFormat::Text),
 ];
 
-/// The most lines that were refused that a page shows.
+/// Maximum number of rejected lines shown.
 const MAX_REJECTS: usize = 50;
 
-/// The body of the page that takes a file.
+/// Renders the upload page.
 pub fn import_form(formats: &Value, max_bytes: usize) -> Markup {
     html! {
-        h1 { "Import a file" }
+        h1 { "Import file" }
         p {
-            "A file of usage events: CSV with a line of column names, JSON lines, or a JSON array such as a usage report. "
-            "Nothing is stored before you have seen what would become of it."
+            "The file contains usage events as CSV with a header line, JSON Lines, or a JSON array such as a usage report. "
+            "A preview is shown before anything is saved."
         }
         form.stack.wide method="post" enctype="multipart/form-data" action=(IMPORT_PATH) {
             div.field {
                 label for="file" { "File" }
                 input #file type="file" name="file" accept=".csv,.tsv,.txt,.json,.ndjson,.jsonl,text/csv,application/json" aria-describedby="file-told";
                 p.told #file-told {
-                    "At most " (grouped(&(max_bytes / 1024).to_string())) " KiB. A larger one goes by " code { "POST /api/usage/import" } " or "
-                    code { "usage-billing import" } ", and shows in the same list."
+                    "Maximum: " (grouped(&(max_bytes / 1024).to_string())) " KiB. Import larger files with " code { "POST /api/usage/import" } " or "
+                    code { "usage-billing import" } ". They appear in the same list."
                 }
             }
             div.field {
-                label for="pasted" { "Or its text" }
+                label for="pasted" { "Content (instead of a file)" }
                 textarea #pasted name="pasted" rows="6" {}
             }
             (format_choice(formats, ""))
-            div { button name="do" value="look" { "Look at it" } " " a href=(href(&[IMPORTS.part])) { "Cancel" } }
+            div { button name="do" value="look" { "Preview" } " " a href=(href(&[IMPORTS.part])) { "Cancel" } }
         }
     }
 }
@@ -85,46 +85,46 @@ pub fn import_form(formats: &Value, max_bytes: usize) -> Markup {
 fn format_choice(formats: &Value, chosen: &str) -> Markup {
     html! {
         div.field {
-            label for="format_name" { "Read by" }
+            label for="format_name" { "Format" }
             select #format_name name="format_name" aria-describedby="format-told" {
-                option value="" { "its columns" }
-                // The built-in format is the columns themselves.
+                option value="" { "Column names" }
+                // The built-in format reads the columns directly and is not listed.
                 @for format in JsonView(formats).items().filter(|format| format.at("changed_at").is_there()) {
                     @let name = format.at("format_name").text();
-                    option value=(name) selected[name == chosen] { "the usage format " (name) }
+                    option value=(name) selected[name == chosen] { "Usage format " (name) }
                 }
             }
-            p.told #format-told { "A usage format makes events of lines in any shape." }
+            p.told #format-told { "A usage format converts lines of any structure to usage events." }
         }
     }
 }
 
-/// A file that is carried from page to page.
+/// A file that the forms carry from page to page.
 #[derive(Clone, Debug)]
 pub struct PendingFile {
-    /// What it is called.
+    /// File name.
     pub name: String,
-    /// What it says, in Base64: a browser changes line breaks in texts.
+    /// Content in Base64, because browsers change line breaks in text fields.
     pub content: String,
-    /// The usage format that it is read by; empty of none.
+    /// Name of the usage format; empty without a format.
     pub format_name: String,
 }
 
-/// The body of the page that says what importing a file would do.
+/// Renders the preview of an import.
 pub fn import_check(file: &PendingFile, formats: &Value, result: &Value) -> Markup {
     let at = JsonView(result);
     let recorded = at.at("recorded").text();
     html! {
         h1 { "Import " (file.name) }
         (counted(at, true))
-        @if at.at("stopped").is_there() { p { "It would stop at line " (at.at("stopped.line").text()) ": " (at.at("stopped.detail").text()) } }
+        @if at.at("stopped").is_there() { p { "The import would stop at line " (at.at("stopped.line").text()) ": " (at.at("stopped.detail").text()) } }
         form.stack method="post" enctype="multipart/form-data" action=(IMPORT_PATH) {
             input type="hidden" name="name" value=(file.name);
             input type="hidden" name="content" value=(file.content);
             @if at.at("columns").items().next().is_some() { (columns(at.at("columns"), !file.format_name.is_empty())) }
             (format_choice(formats, &file.format_name))
             div.buttons {
-                button.plain name="do" value="look" { "Look again" }
+                button.plain name="do" value="look" { "Update preview" }
                 @if at.at("recorded").is_amount() {
                     " " button name="do" value="import" { "Import " (grouped(&recorded)) " events" }
                 }
@@ -132,21 +132,21 @@ pub fn import_check(file: &PendingFile, formats: &Value, result: &Value) -> Mark
             }
         }
         (rejected(at))
-        (documents(at, "Documents that it would go on"))
+        (documents(at, "Affected documents"))
     }
 }
 
-/// What became of a file's events, or would.
+/// Renders the event counts of an import or of its preview.
 fn counted(at: JsonView<'_>, would: bool) -> Markup {
     html! {
         (facts(&[
             (if would { "Would be recorded" } else { "Recorded" }, number(at.at("recorded"))),
-            ("There already", number(at.at("already_there"))),
-            (if would { "Would be refused" } else { "Refused" }, number(at.at("refused"))),
-            ("Known by file name and line alone", number(at.at("known_by_line"))),
+            ("Duplicates", number(at.at("already_there"))),
+            (if would { "Would be rejected" } else { "Rejected" }, number(at.at("refused"))),
+            ("Identified by file name and line", number(at.at("known_by_line"))),
         ]))
         @if at.at("known_by_line").is_amount() {
-            p.muted { "Events without an id of their own count again in a file of another name: choose a column as their id where there is one." }
+            p.muted { "Events without an event ID are recorded again if the file has another name. If a column contains IDs, choose it as the event ID." }
         }
     }
 }
@@ -155,16 +155,16 @@ fn columns(columns: JsonView<'_>, by_format: bool) -> Markup {
     html! {
         section {
             h2 { "Columns" }
-            @if by_format { p { "The usage format finds columns in " code { "event" } " by what they are called here." } }
+            @if by_format { p { "The usage format reads the columns from " code { "event" } " by the names chosen here." } }
             div.scrolls tabindex="0" role="region" aria-label="Columns" { table {
-                thead { tr { th scope="col" { "Column" } th scope="col" { "Is" } th scope="col" { "First lines" } } }
+                thead { tr { th scope="col" { "Column" } th scope="col" { "Meaning" } th scope="col" { "Samples" } } }
                 tbody { @for (index, column) in columns.items().enumerate() {
                     @let (name, called) = (column.at("name").text(), column.at("called"));
                     tr {
                         td { label for=(format!("called-{index}")) { (name) } input type="hidden" name="column" value=(name); }
                         td { select id=(format!("called-{index}")) name="called" {
                             option value="" selected[called.is(&name)] { (own_name(&name, column)) }
-                            option value="-" selected[!called.is_there()] { "nothing: leave it out" }
+                            option value="-" selected[!called.is_there()] { "Ignore this column" }
                             @for (field, meaning) in FIELDS.iter().filter(|(field, _)| *field != name) {
                                 option value=(field) selected[called.is(field)] { (meaning) }
                             }
@@ -180,11 +180,11 @@ fn columns(columns: JsonView<'_>, by_format: bool) -> Markup {
     }
 }
 
-/// What a column is that keeps its name.
+/// Returns the meaning of a column that keeps its name.
 fn own_name(name: &str, column: JsonView<'_>) -> String {
     match FIELDS.iter().find(|(field, _)| *field == name) {
         Some((_, meaning)) => (*meaning).to_owned(),
-        None if column.at("report_data").is_true() || !column.at("called").is(name) => format!("report data {name}"),
+        None if column.at("report_data").is_true() || !column.at("called").is(name) => format!("Report data: {name}"),
         None => name.to_owned(),
     }
 }
@@ -194,15 +194,15 @@ fn rejected(at: JsonView<'_>) -> Markup {
     let shown = first.len();
     html! {
         @if shown > 0 {
-            (section("Lines that are refused", &html! {
-                (table("Lines that are refused", REJECTS, JsonView(&Value::Array(first))))
+            (section("Rejected lines", &html! {
+                (table("Rejected lines", REJECTS, JsonView(&Value::Array(first))))
                 @if at.at("refused").text() != shown.to_string() { p.muted { "The first " (shown) " of " (grouped(&at.at("refused").text())) "." } }
             }))
         }
     }
 }
 
-/// Whether a dry run says what a document comes to.
+/// Returns whether a dry run computed the document's total.
 fn is_summed(document: JsonView<'_>) -> bool {
     document.at("total").is_there()
 }
@@ -213,10 +213,10 @@ fn documents(at: JsonView<'_>, title: &str) -> Markup {
             (section(title, &html! {
                 (table(title, if at.at("documents").items().any(is_summed) { TRIED_DOCUMENTS } else { DOCUMENTS }, at.at("documents")))
                 @if at.at("dry_run").is_true() && !at.at("documents").items().all(is_summed) {
-                    p.muted { "What documents come to is said of the first 100, and for files of up to 10,000 lines." }
+                    p.muted { "Totals are shown for the first 100 documents, and only for files of up to 10,000 lines." }
                 }
                 @if at.at("documents").items().any(|document| !document.at("document_number").is_there()) {
-                    p.muted { "A document without a number would be opened." }
+                    p.muted { "Documents without a number would be created." }
                 }
                 @if at.at("more_documents").is_amount() { p.muted { "And " (number(at.at("more_documents"))) " more." } }
             }))
@@ -224,22 +224,22 @@ fn documents(at: JsonView<'_>, title: &str) -> Markup {
     }
 }
 
-/// The body of the page that says what became of a file of which not all was taken.
+/// Renders the result of an import that was not complete.
 pub fn import_result(file: &str, result: &Value) -> Markup {
     let at = JsonView(result);
     html! {
-        h1 { "Imported " (file) }
+        h1 { "Import result: " (file) }
         (counted(at, false))
         @if at.at("stopped").is_there() {
-            p { "It stopped at line " (at.at("stopped.line").text()) ": " (at.at("stopped.detail").text()) " Import the same file again to go on." }
+            p { "The import stopped at line " (at.at("stopped.line").text()) ": " (at.at("stopped.detail").text()) ". Import the same file again to continue." }
         }
-        p { a.button href=(href(&[IMPORTS.part, &at.at("import_ref").text()])) { "The import" } }
+        p { a.button href=(href(&[IMPORTS.part, &at.at("import_ref").text()])) { "Show import" } }
         (rejected(at))
-        (documents(at, "Documents that it went on"))
+        (documents(at, "Affected documents"))
     }
 }
 
-/// The body of an import's page; `may_undo` for who may undo it.
+/// Renders the page of an import. `may_undo` states whether the visitor may undo it.
 pub fn import(import: &Value, may_undo: bool) -> Markup {
     let at = JsonView(import);
     let undone = at.at("undone");
@@ -247,65 +247,65 @@ pub fn import(import: &Value, may_undo: bool) -> Markup {
         h1 { "Import " (at.at("name").text()) }
         @if may_undo && at.at("left").is_amount() {
             p { a.button href=(href(&[IMPORTS.part, &at.at("import_ref").text(), "undo"])) {
-                @if undone.is_there() { "Go on undoing it" } @else { "Undo this import" }
+                @if undone.is_there() { "Continue undo" } @else { "Undo import" }
             } }
         }
         (facts(&[
             ("State", state(at.at("state"))),
-            ("Began", instant(at.at("begun_at"))),
+            ("Started", instant(at.at("begun_at"))),
             ("Ended", instant(at.at("ended_at"))),
-            ("Who", html! { (at.at("actor").text()) }),
+            ("Actor", html! { (at.at("actor").text()) }),
             ("Events recorded", number(at.at("recorded"))),
-            ("There already", number(at.at("already_there"))),
-            ("Lines refused", number(at.at("refused"))),
+            ("Duplicates", number(at.at("already_there"))),
+            ("Rejected lines", number(at.at("refused"))),
             ("Stopped at line", number(at.at("stopped_at_line"))),
             ("Size in bytes", number(at.at("bytes"))),
             ("SHA-256", html! { code { (at.at("sha256").text()) } }),
-            ("Request", html! { (at.at("request_id").text()) }),
+            ("Request ID", html! { (at.at("request_id").text()) }),
         ]))
         @if at.at("state").is("UNFINISHED") {
-            p { "It goes on, or was broken off with the server: the same file goes on where it was, and what it recorded can be undone." }
+            p { "The import is running, or the server stopped during it. Import the same file again to continue, or undo the recorded events." }
         }
         @if undone.is_there() {
-            (section("Undone", &facts(&[
-                ("By", html! { (undone.at("actor").text()) }),
-                ("Began", instant(undone.at("begun_at"))),
+            (section("Undo", &facts(&[
+                ("Actor", html! { (undone.at("actor").text()) }),
+                ("Started", instant(undone.at("begun_at"))),
                 ("Ended", instant(undone.at("ended_at"))),
                 ("Events deleted", number(undone.at("deleted"))),
-                ("Deleted before", number(undone.at("already_deleted"))),
-                ("Left", number(at.at("left"))),
+                ("Already deleted", number(undone.at("already_deleted"))),
+                ("Remaining", number(at.at("left"))),
             ])))
         }
-        (documents(at, "Documents that its events went on"))
+        (documents(at, "Affected documents"))
     }
 }
 
-/// The body of the page that asks whether an import is to be undone, and says what couldn't be deleted the last time.
+/// Renders the confirmation page for undoing an import, with the events that the last attempt could not delete.
 pub fn import_undo(import: &Value, rejects: &Value) -> Markup {
     let at = JsonView(import);
     let left = at.at("left").text();
     html! {
-        h1 { "Undo the import " (at.at("name").text()) }
+        h1 { "Undo import " (at.at("name").text()) }
         @if at.at("left").is_amount() {
             p {
-                strong { (grouped(&left)) " events" } " that it recorded are deleted, but for those that were deleted before. Drafts get smaller; "
-                "what is issued already is put right by credits or debits. The same file can be imported again afterwards, and counts again."
+                strong { (grouped(&left)) " events" } " of this import will be deleted. Events that are already deleted are skipped. Drafts are reduced. "
+                "Issued documents are corrected by credits or debits. Afterwards, the same file can be imported again."
             }
             form method="post" action=(href(&[IMPORTS.part, &at.at("import_ref").text(), "undo"])) {
                 button.grave { "Delete " (grouped(&left)) " events" } " "
                 a href=(href(&[IMPORTS.part, &at.at("import_ref").text()])) { "Cancel" }
             }
         } @else {
-            p { "Nothing is left of it to be deleted." }
+            p { "No events remain to delete." }
         }
         @if JsonView(rejects).items().next().is_some() {
-            (section("Events that couldn't be deleted", &table("Events that couldn't be deleted", KEPT_BACK, JsonView(rejects))))
+            (section("Events that could not be deleted", &table("Events that could not be deleted", KEPT_BACK, JsonView(rejects))))
         }
-        (documents(at, "Documents that its events went on"))
+        (documents(at, "Affected documents"))
     }
 }
 
-/// What a column of such a name often is.
+/// Returns the usual meaning of a column name.
 pub fn usual_field(column: &str) -> Option<&'static str> {
     const USUAL: &[(&str, &[&str])] = &[
         ("idempotency_key", &["id", "uuid", "key", "event_id", "eventid", "record_id", "transaction_id"]),
@@ -340,7 +340,7 @@ mod tests {
         let shown =
             import_check(&file, &json!([{"format_name": "Log", "changed_at": "2026-01-01T00:00:00Z"}]), &result).into_string();
         assert!(shown.contains(r#"<option value="timestamp" selected>"#), "{shown}");
-        assert!(shown.contains(r#"<option value="" selected>report data region</option>"#), "{shown}");
+        assert!(shown.contains(r#"<option value="" selected>Report data: region</option>"#), "{shown}");
         assert!(shown.contains(r#"<option value="-" selected>"#) && shown.contains("Import 1,234 events"), "{shown}");
         assert!(!shown.contains("<b>") && !shown.contains("<i>") && shown.contains("a&lt;.csv"), "{shown}");
     }

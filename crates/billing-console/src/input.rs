@@ -1,37 +1,35 @@
-//! What a person says something in: the same in filters and forms.
+//! Input elements shared by filters and forms.
 
 use maud::{Markup, html};
 
 use crate::parts::words;
 
-/// What may be said.
+/// The type of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputKind {
-    /// A text, or a number.
+    /// Text or a number.
     Text,
-    /// A day.
+    /// A date.
     Day,
-    /// One of these words.
+    /// One of several words.
     Choice(Vec<String>),
-    /// Yes or no.
+    /// A Boolean.
     Flag,
 }
 
-/// An input of a filter or a form.
 pub(crate) struct Input<'i> {
     pub(crate) name: &'i str,
     pub(crate) kind: &'i InputKind,
     pub(crate) value: &'i str,
-    /// What stands for nothing where one of several is said.
+    /// Label of the empty choice.
     pub(crate) nothing: &'static str,
-    /// In characters.
     pub(crate) max_length: u32,
     pub(crate) required: bool,
-    /// What its label calls it by, where it isn't within.
+    /// Id for a label outside the input.
     pub(crate) id: Option<&'i str>,
-    /// What tells more of it.
+    /// Id of the description.
     pub(crate) told_by: Option<&'i str>,
-    /// What may be said, as a list by this identifier.
+    /// Id of the suggestion list.
     pub(crate) list: Option<&'i str>,
     pub(crate) is_wrong: bool,
 }
@@ -40,7 +38,7 @@ impl Input<'_> {
     pub(crate) fn markup(&self) -> Markup {
         let Self { name, value, max_length, required, id, told_by, list, .. } = *self;
         let kind = if *self.kind == InputKind::Day { "date" } else { "text" };
-        // What a number or an address is is told by the interface, in one way for all.
+        // The API validates numbers and addresses, so that errors have the same form everywhere.
         match self.kind {
             InputKind::Choice(choices) => self.one_of(choices.iter().map(|choice| (choice.as_str(), words(choice)))),
             InputKind::Flag => self.one_of([("true", "yes".to_owned()), ("false", "no".to_owned())]),

@@ -1,35 +1,35 @@
-//! What the interface answers, as pages read it.
+//! Read access to API responses.
 
 use serde_json::Value;
 
 static NOTHING: Value = Value::Null;
 
-/// An answer or a part of one. What isn't there is as what is null.
+/// A response or a part of one. A missing value is treated as null.
 #[derive(Clone, Copy, Debug)]
 pub struct JsonView<'v>(pub &'v Value);
 
 impl<'v> JsonView<'v> {
-    /// A field, by the names on the way to it with dots between.
+    /// Returns the value at a path with dots between the names.
     pub fn at(self, path: &str) -> Self {
         Self(path.split('.').try_fold(self.0, |value, name| value.get(name)).unwrap_or(&NOTHING))
     }
 
-    /// Whether there is something.
+    /// Returns whether the value is not null.
     pub fn is_there(self) -> bool {
         !self.0.is_null()
     }
 
-    /// Whether it says yes.
+    /// Returns whether the value is `true`.
     pub fn is_true(self) -> bool {
         self.0 == &Value::Bool(true)
     }
 
-    /// Whether it is this text.
+    /// Returns whether the value is the given text.
     pub fn is(self, text: &str) -> bool {
         self.0.as_str() == Some(text)
     }
 
-    /// What it says: a text as it is, a number by its exact digits, nothing of what isn't there.
+    /// Returns a string as it is, a number with its exact digits, and an empty string for a missing value.
     pub fn text(self) -> String {
         match self.0 {
             Value::Null => String::new(),
@@ -38,17 +38,17 @@ impl<'v> JsonView<'v> {
         }
     }
 
-    /// The elements of a list.
+    /// Returns the elements of an array.
     pub fn items(self) -> impl Iterator<Item = Self> + Clone {
         self.0.as_array().into_iter().flatten().map(Self)
     }
 
-    /// The fields, by their names, in their order.
+    /// Returns names and values of an object's fields in order.
     pub fn fields(self) -> impl Iterator<Item = (&'v str, Self)> {
         self.0.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), Self(value)))
     }
 
-    /// Whether it is a number other than zero.
+    /// Returns whether the value is a non-zero number.
     pub fn is_amount(self) -> bool {
         self.0.is_number() && self.text().bytes().any(|digit| matches!(digit, b'1'..=b'9'))
     }

@@ -1,4 +1,4 @@
-//! API keys: which there are, what they may do, and how they are made, rotated and deleted.
+//! API key pages: list, scopes, creation, rotation and deletion.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -6,53 +6,53 @@ use serde_json::Value;
 use crate::json_view::JsonView;
 use crate::parts::{href, instant, words};
 
-/// An API key whose password is shown, this once.
+/// A new API key. Its password is shown only once.
 #[derive(Clone, Debug)]
 pub struct GeneratedKey {
-    /// The answer of the interface.
+    /// The API response.
     pub answer: Value,
-    /// Where the service is reached.
+    /// Base URL of the service.
     pub service: String,
 }
 
-/// What is shown again of a key that couldn't be made, and why.
+/// Submitted values of a rejected key form.
 #[derive(Clone, Debug)]
 pub struct KeyForm {
-    /// Every scope there is.
+    /// All scopes.
     pub scopes: Vec<String>,
-    /// Its name.
+    /// Key name.
     pub name: String,
-    /// The scopes that are chosen.
+    /// Selected scopes.
     pub chosen: Vec<String>,
-    /// The day it ends on.
+    /// Expiry date.
     pub ends: String,
-    /// What is wrong, by field.
+    /// Errors by field.
     pub wrong: Vec<(String, String)>,
 }
 
-/// For how long a key may go on beside its successor, in hours.
-const OVERLAPS: [(&str, &str); 4] = [("0", "at once"), ("24", "in a day"), ("168", "in a week"), ("720", "in 30 days")];
+/// Overlap periods of a rotated key with its successor, in hours.
+const OVERLAPS: [(&str, &str); 4] = [("0", "immediately"), ("24", "in 1 day"), ("168", "in 7 days"), ("720", "in 30 days")];
 
-/// What each scope is for.
+/// Scopes with their descriptions.
 const MEANINGS: [(&str, &str); 5] = [
     ("usage:write", "report usage"),
-    ("contracts:write", "make and change contracts"),
-    ("catalog:write", "make and change customers, entities, products and pricings"),
+    ("contracts:write", "create and edit contracts"),
+    ("catalog:write", "create and edit customers, entities, products and pricings"),
     ("documents:write", "issue, void and settle documents"),
-    ("read", "read everything"),
+    ("read", "read all data"),
 ];
 
-/// The body of the page of API keys.
+/// Renders the page of API keys.
 pub fn keys(keys: &Value, form: &KeyForm) -> Markup {
     html! {
         h1 { "API keys" }
         @if JsonView(keys).items().next().is_some() {
             (table(JsonView(keys)))
         } @else {
-            p { "There are no keys yet. Make one for the software that reports your usage." }
+            p { "No API keys yet. Create a key for the software that reports your usage." }
         }
         section {
-            h2 { "Make a key" }
+            h2 { "New API key" }
             (made(form))
         }
     }
@@ -63,8 +63,8 @@ fn table(keys: JsonView<'_>) -> Markup {
         div.scrolls tabindex="0" role="region" aria-label="API keys" {
             table {
                 thead { tr {
-                    th scope="col" { "Key" } th scope="col" { "Name" } th scope="col" { "May" } th scope="col" { "Made" }
-                    th scope="col" { "Used last" } th scope="col" { "Ends" } th scope="col" { "Change" }
+                    th scope="col" { "Key" } th scope="col" { "Name" } th scope="col" { "Scopes" } th scope="col" { "Created" }
+                    th scope="col" { "Last used" } th scope="col" { "Expires" } th scope="col" { "Actions" }
                 } }
                 tbody { @for key in keys.items() {
                     tr {
@@ -84,27 +84,27 @@ fn table(keys: JsonView<'_>) -> Markup {
 
 fn scopes(key: JsonView<'_>) -> Markup {
     let all: Vec<String> = key.at("scopes").items().map(JsonView::text).collect();
-    html! { @if all.len() == MEANINGS.len() { "everything" } @else { @for scope in &all { code { (scope) } " " } } }
+    html! { @if all.len() == MEANINGS.len() { "all" } @else { @for scope in &all { code { (scope) } " " } } }
 }
 
 fn change(key: JsonView<'_>) -> Markup {
     let (reference, name) = (key.at("api_key_ref").text(), key.at("api_key").text());
     html! {
         details {
-            summary aria-label={ "Change " (name) } { "Change" }
+            summary aria-label={ "Manage " (name) } { "Manage" }
             @if key.at("successor_ref").is_there() {
-                p.muted { "It has a successor." }
+                p.muted { "This key has been rotated." }
             } @else {
                 form.stack method="post" action=(href(&["keys", "rotate", &reference])) {
-                    label { "The old one ends" select name="overlap_hours" {
+                    label { "Old key expires" select name="overlap_hours" {
                         @for (hours, shown) in OVERLAPS { option value=(hours) selected[hours == "24"] { (shown) } }
                     } }
-                    div { button { "Rotate" } }
+                    div { button { "Rotate key" } }
                 }
             }
             form.stack method="post" action=(href(&["keys", "delete", &reference])) {
-                p.told { "What uses it can't report any more, from that instant." }
-                div { button.grave { "Delete" } }
+                p.told { "Clients that use this key lose access immediately." }
+                div { button.grave { "Delete key" } }
             }
         }
     }
@@ -121,11 +121,11 @@ fn made(form: &KeyForm) -> Markup {
             div.field {
                 label for="key-name" { "Name" }
                 input id="key-name" name="name" maxlength="255" value=(form.name) aria-describedby="told-name";
-                p.told id="told-name" { "What uses it, such as the name of a gateway." }
+                p.told id="told-name" { "Client that uses the key, such as the name of a gateway." }
                 @for reason in wrong("name") { p.wrong { (reason) } }
             }
             fieldset.choices {
-                legend { "What it may do" }
+                legend { "Scopes" }
                 @for scope in &form.scopes {
                     label.check {
                         input type="checkbox" name="scopes" value=(scope) checked[form.chosen.contains(scope)];
@@ -135,12 +135,12 @@ fn made(form: &KeyForm) -> Markup {
                 @for reason in wrong("scopes") { p.wrong { (reason) } }
             }
             div.field {
-                label for="key-ends" { "Ends" }
+                label for="key-ends" { "Expires" }
                 input id="key-ends" name="ends" type="date" value=(form.ends) aria-describedby="told-ends";
-                p.told id="told-ends" { "The day from whose beginning, in UTC, it works no more; never when left empty." }
+                p.told id="told-ends" { "The key expires at the start of this day in UTC. Empty: the key does not expire." }
                 @for reason in wrong("expires_at") { p.wrong { (reason) } }
             }
-            div { button { "Make" } }
+            div { button { "Create key" } }
         }
     }
 }
@@ -150,26 +150,26 @@ fn meaning(scope: &str) -> String {
     words(known.map_or(scope, |(_, meaning)| meaning))
 }
 
-/// The body of the page of a key that was made.
+/// Renders the page of a new key.
 pub fn generated_key(made: &GeneratedKey) -> Markup {
     let answer = JsonView(&made.answer);
     let (key, password, service) = (answer.at("api_key").text(), answer.at("password").text(), &made.service);
     html! {
-        h1 { "A new API key" }
-        p { strong { "Its password is shown this once." } " Keep it where secrets are kept." }
+        h1 { "New API key" }
+        p { strong { "Save the password now. It won't be shown again." } " Store it as a secret." }
         dl.facts {
             div { dt { "Key" } dd { code { (key) } } }
             div { dt { "Password" } dd { code { (password) } } }
             @if answer.at("rotated_expires_at").is_there() {
-                div { dt { "The one before ends" } dd { (instant(answer.at("rotated_expires_at"))) } }
+                div { dt { "Old key expires" } dd { (instant(answer.at("rotated_expires_at"))) } }
             }
         }
-        h2 { "Log in with it" }
+        h2 { "Log-in command" }
         pre { code {
             "TOKEN=$(curl -s " (service) "/auth/login -H 'Content-Type: application/json' \\\n  -d '{\"api_key\":\"" (key)
             "\",\"password\":\"" (password) "\"}' | tr -d '\"')"
         } }
-        p { a href=(href(&["keys"])) { "All keys" } }
+        p { a href=(href(&["keys"])) { "All API keys" } }
     }
 }
 
@@ -192,7 +192,7 @@ mod tests {
         assert!(shown.contains("/console/keys/rotate/r") && shown.contains("never"), "{shown}");
         let rotated = json!({"api_key": "K", "api_key_ref": "r", "scopes": ["read"], "successor_ref": "s"});
         let shown = keys(&json!([rotated]), &form()).into_string();
-        assert!(!shown.contains("/console/keys/rotate/") && shown.contains("has a successor"), "{shown}");
+        assert!(!shown.contains("/console/keys/rotate/") && shown.contains("has been rotated"), "{shown}");
     }
 
     #[test]

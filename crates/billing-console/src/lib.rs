@@ -1,8 +1,7 @@
-//! The console's pages: HTML of what the interface answers, for administrators with a browser.
+//! HTML pages of the console, rendered from API responses, for administrators with a browser.
 //!
-//! A page is a pure function of answers, as JSON, and of where it stands: whatever a page shows can be asked for over the
-//! interface, too, and each page says with which call. Nothing here knows a use case, a session or a request. Pages work without
-//! scripts.
+//! A page is a pure function of API responses as JSON and of its place. All data of a page is available through the API,
+//! and each page lists the API calls. This crate knows no use cases, sessions or requests. Pages work without scripts.
 
 mod account;
 mod chart;

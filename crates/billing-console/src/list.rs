@@ -1,4 +1,4 @@
-//! Lists: what they are narrowed to, a table of their elements, and the pages before and after.
+//! Lists: filters, table and pagination.
 
 use maud::{Markup, html};
 
@@ -8,39 +8,39 @@ use crate::listings::ALL;
 use crate::parts::{amounts, day, href, instant, link, money, number, query, state, words};
 use crate::thing::fields;
 
-/// How a column shows its field.
+/// The format of a column.
 #[derive(Clone, Copy, Debug)]
 pub enum CellFormat {
-    /// As it is.
+    /// Unformatted text.
     Text,
-    /// An amount, in the currency that another field names.
+    /// An amount; the parameter is the field with its currency.
     Money(&'static str),
     /// A number.
     Number,
-    /// A day.
+    /// A date.
     Day,
-    /// An instant.
+    /// A timestamp.
     Instant,
-    /// A state.
+    /// A status.
     State,
-    /// A word of the interface.
+    /// An enum word of the API.
     Word,
-    /// What it says, as the interface says it: a text, or fields a click away.
+    /// The value as the API returns it: text or collapsible fields.
     Told,
 }
 
 /// A column of a list.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Its heading.
+    /// Heading.
     pub label: &'static str,
-    /// The field it shows, by the names on the way to it with dots between.
+    /// Field path with dots between the names.
     pub field: &'static str,
-    /// How.
+    /// Format of the values.
     pub shown: CellFormat,
-    /// Where it leads: to the page, in this part of the console, of what this field names.
+    /// Link target: a part of the console, and the field with the reference.
     pub leads: Option<(&'static str, &'static str)>,
-    /// What the interface calls the order by it, where it has one.
+    /// The API's name of the sort order by this column, if it exists.
     pub order: Option<&'static str>,
 }
 
@@ -54,43 +54,43 @@ impl Column {
     }
 }
 
-/// A list of the interface, and how it is shown.
+/// An API list and its presentation.
 #[derive(Clone, Copy, Debug)]
 pub struct Listing {
-    /// Its part of the console.
+    /// Path segment of the part of the console.
     pub part: &'static str,
-    /// What it is called.
+    /// Heading.
     pub title: &'static str,
-    /// Where the interface lists it.
+    /// API path of the list.
     pub path: &'static str,
-    /// Its columns.
+    /// Columns in display order.
     pub columns: &'static [Column],
-    /// In which order it is shown at first, where another one than the interface's own.
+    /// Initial sort order, if it differs from the API's default.
     pub order: Option<&'static str>,
-    /// What to do where there is nothing.
+    /// Hint for an empty list.
     pub empty: &'static str,
-    /// Whether the console has a form that makes one.
+    /// Whether the console has a form that creates an element.
     pub is_made_here: bool,
 }
 
 impl Listing {
-    /// The list of a part of the console.
+    /// Returns the list of a part of the console.
     pub fn of(part: &str) -> Option<&'static Self> {
         ALL.iter().copied().find(|listing| listing.part == part)
     }
 
-    /// Below what the interface reads one of its things.
+    /// Returns the API path prefix of the list's elements.
     pub fn below(&self) -> Option<&'static str> {
         PLACES.iter().find(|(_, part)| *part == self.part).map(|(below, _)| *below)
     }
 
-    /// Its columns of these fields, in their order.
+    /// Returns the columns with the given fields, in the given order.
     pub(crate) fn some(&self, fields: &[&str]) -> Vec<Column> {
         let of = |field: &&str| self.columns.iter().find(|column| column.field == *field).copied();
         fields.iter().filter_map(of).collect()
     }
 
-    /// The order it has at first, or that from its other end, where no column is what it is ordered by.
+    /// Returns the opposite sort order, if no visible column offers the list's initial order.
     fn other_end(&self, view: &View) -> Option<String> {
         let by = self.order?.trim_start_matches('-');
         let is_shown = view.columns.iter().any(|column| column.order == Some(by));
@@ -99,55 +99,55 @@ impl Listing {
         (!is_shown).then_some(other)
     }
 
-    /// What makes one.
+    /// Returns the label of the button that creates an element.
     fn making(&self) -> &'static str {
         match self.part {
-            "billing-runs" => "Run billing now",
-            "imports" => "Import a file",
+            "billing-runs" => "Run billing",
+            "imports" => "Import file",
             _ => "New",
         }
     }
 
-    /// What a thing is called: the field that leads to its page.
+    /// Returns an object's name: the field that links to its page.
     pub fn name_of(&self, thing: JsonView<'_>) -> String {
         let leads_there = |column: &&Column| column.leads.is_some_and(|(part, _)| part == self.part);
         self.columns.iter().find(leads_there).map(|column| thing.at(column.field).text()).unwrap_or_default()
     }
 }
 
-/// What a list can be narrowed by.
+/// A filter of a list.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    /// The parameter.
+    /// Query parameter.
     pub name: String,
-    /// What it means.
+    /// Description.
     pub meaning: String,
-    /// What may be said.
+    /// Type of the input.
     pub kind: InputKind,
-    /// What is said.
+    /// Current value.
     pub value: String,
 }
 
-/// How somebody looks at a list.
+/// Columns, order and filters of a list as requested.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// The columns that they want, in the list's order.
+    /// Selected columns in the list's order.
     pub columns: Vec<Column>,
-    /// What it is ordered by; with `-` before it the largest come first.
+    /// Sort order; the prefix `-` means descending.
     pub order: String,
-    /// What the address says, but which page.
+    /// The query parameters except the page.
     pub said: Vec<(String, String)>,
 }
 
 impl View {
-    /// The parameter that names a wanted column.
+    /// Query parameter for a selected column.
     pub const COLUMNS: &str = "columns";
-    /// The parameter that says what the list is ordered by.
+    /// Query parameter for the sort order.
     pub const ORDER: &str = "order";
 
-    /// How a list is looked at by an address that says this.
+    /// Creates the view for the parameters of a query.
     pub fn of(listing: &Listing, said: &[(String, String)]) -> Self {
-        // Whoever looks at the first page of another order is somewhere else in the list.
+        // The page is dropped, because page numbers and cursors are valid only for one sort order.
         let is_kept = |(name, value): &&(String, String)| {
             !value.is_empty() && !["done", "cursor", "pageNumber", Self::COLUMNS].contains(&name.as_str())
         };
@@ -164,14 +164,14 @@ impl View {
         }
     }
 
-    /// The query of an address that says this and more.
+    /// Returns the query with additional parameters, which replace existing ones.
     pub fn with(&self, more: &[(&str, &str)]) -> String {
         let said = self.said.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let said = said.filter(|(name, _)| more.iter().all(|(other, _)| name != other));
         query(&said.chain(more.iter().copied()).collect::<Vec<_>>())
     }
 
-    /// The query of a page of it that the interface names.
+    /// Adds the selected columns to a page's query from the API.
     fn beside(&self, page: &str) -> String {
         let named = self.said.iter().filter(|(name, _)| name == Self::COLUMNS);
         let named: Vec<(&str, &str)> = named.map(|(name, value)| (name.as_str(), value.as_str())).collect();
@@ -179,33 +179,33 @@ impl View {
     }
 }
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Clone, Debug)]
 pub struct ListPage {
-    /// Its elements.
+    /// The elements.
     pub elements: serde_json::Value,
-    /// How many the whole list has, where that is known.
+    /// Size of the whole list, if known.
     pub total: Option<String>,
-    /// What all of it amounts to, by currency, where the interface tells.
+    /// Sums over the whole list by currency, if the API returns them.
     pub sums: Vec<(String, String)>,
-    /// Queries of the pages around it.
+    /// Queries of the neighboring pages.
     pub neighbours: PageLinks,
-    /// Where the interface writes the whole list as a table for other programs, with all fields.
+    /// URL of the whole list as CSV with all fields.
     pub table: Option<String>,
 }
 
-/// Queries of the pages around one.
+/// Queries of the pages around a page.
 #[derive(Clone, Debug, Default)]
 pub struct PageLinks {
-    /// Of the first page.
+    /// First page.
     pub first: Option<String>,
-    /// Of the one before.
+    /// Previous page.
     pub previous: Option<String>,
-    /// Of the one after.
+    /// Next page.
     pub next: Option<String>,
 }
 
-/// The body of a list's page.
+/// Renders the page of a list.
 pub fn list(listing: &Listing, part: &ListPage, filters: &[Filter], view: &View) -> Markup {
     let elements = JsonView(&part.elements);
     let is_narrowed = filters.iter().any(|filter| !filter.value.is_empty());
@@ -214,7 +214,7 @@ pub fn list(listing: &Listing, part: &ListPage, filters: &[Filter], view: &View)
         @if listing.is_made_here { p { a.button href=(href(&["new", listing.part])) { (listing.making()) } } }
         (narrowing(listing, filters, is_narrowed, view))
         @if elements.items().next().is_none() {
-            p { @if is_narrowed { "Nothing passes these filters." } @else { (listing.empty) } }
+            p { @if is_narrowed { "No results match these filters." } @else { (listing.empty) } }
         } @else {
             (ordered(listing.title, view, elements))
             (pages(listing, part, view))
@@ -223,18 +223,18 @@ pub fn list(listing: &Listing, part: &ListPage, filters: &[Filter], view: &View)
 }
 
 fn narrowing(listing: &Listing, filters: &[Filter], is_narrowed: bool, view: &View) -> Markup {
-    // Those that are in use stand open; the others are a click away.
+    // Active filters are visible, the others collapsed.
     let (used, others): (Vec<&Filter>, Vec<&Filter>) = filters.iter().partition(|filter| !filter.value.is_empty());
     let is_shown = |column: &Column| view.columns.iter().any(|shown| shown.field == column.field);
     let show = html! {
         div.pages {
-            button { "Show" }
-            @if is_narrowed || view.columns.len() < listing.columns.len() { a href=(href(&[listing.part])) { "All" } }
+            button { "Apply" }
+            @if is_narrowed || view.columns.len() < listing.columns.len() { a href=(href(&[listing.part])) { "Reset" } }
         }
     };
     html! {
         form method="get" action=(href(&[listing.part])) {
-            // What is said and asked for nowhere in this form stays as it is.
+            // Preserves parameters that are not inputs of this form.
             @for (name, value) in &view.said {
                 @if name != View::COLUMNS && filters.iter().all(|filter| filter.name != *name) {
                     input type="hidden" name=(name) value=(value);
@@ -280,7 +280,7 @@ pub(crate) fn field(filter: &Filter) -> Markup {
     html! { label title=(meaning) { (words(name)) (input.markup()) } }
 }
 
-/// A table of some elements of a list.
+/// Renders a table of elements.
 pub(crate) fn table(name: &str, columns: &[Column], elements: JsonView<'_>) -> Markup {
     let headings = html! {
         @for column in columns { th scope="col" class=[class(column)] { (column.label) } }
@@ -288,7 +288,7 @@ pub(crate) fn table(name: &str, columns: &[Column], elements: JsonView<'_>) -> M
     rows(name, &headings, columns, elements)
 }
 
-/// A list's table, which is ordered otherwise by its headings.
+/// Renders a list's table with sortable headings.
 fn ordered(name: &str, view: &View, elements: JsonView<'_>) -> Markup {
     let (by, descends) = view.order.strip_prefix('-').map_or((view.order.as_str(), false), |by| (by, true));
     let headings = html! {
@@ -334,20 +334,20 @@ const fn class(column: &Column) -> Option<&'static str> {
     }
 }
 
-/// The headings of a list for other programs: those of its columns, and what its amounts are in.
+/// Returns the CSV headings: the column labels and the currency of amounts.
 pub fn headings(columns: &[Column]) -> Vec<String> {
     let labels = columns.iter().map(|column| column.label.to_owned());
     labels.chain(currency_of(columns).map(|_| "Currency".to_owned())).collect()
 }
 
-/// What a row says below [`headings`]: as the interface says it, with all digits and in UTC. Whether each is a number stands beside it.
+/// Returns a CSV row below [`headings`], with all digits and UTC timestamps. The flag marks numbers.
 pub fn row(columns: &[Column], element: &serde_json::Value) -> Vec<(String, bool)> {
     let element = JsonView(element);
     let said = |field: &str| (element.at(field).text(), element.at(field).0.is_number());
     columns.iter().map(|column| said(column.field)).chain(currency_of(columns).map(said)).collect()
 }
 
-/// The field with the currency of amounts, unless it is a column.
+/// Returns the field with the currency of amounts, unless a column shows it.
 fn currency_of(columns: &[Column]) -> Option<&'static str> {
     let currency = columns.iter().find_map(|column| match column.shown {
         CellFormat::Money(currency) => Some(currency),
@@ -381,7 +381,7 @@ fn pages(listing: &Listing, part: &ListPage, view: &View) -> Markup {
     let place = |query: &str| format!("?{}", view.beside(query));
     html! {
         div.pages {
-            @if let Some(total) = &part.total { span { (crate::parts::grouped(total)) " in all" } }
+            @if let Some(total) = &part.total { span { "Results: " (crate::parts::grouped(total)) } }
             @for (what, amount) in &part.sums { span { (what) ": " (amounts(amount)) } }
             @if let Some(other) = listing.other_end(view) {
                 @let name = if other.starts_with('-') { "Newest first" } else { "Oldest first" };
@@ -391,21 +391,21 @@ fn pages(listing: &Listing, part: &ListPage, view: &View) -> Markup {
             @if let Some(previous) = previous { a rel="prev" href=(place(previous)) { "Previous" } }
             @if let Some(next) = next { a rel="next" href=(place(next)) { "Next" } }
             a href={ (href(&["csv", listing.part])) "?" (view.with(&[])) } { "CSV" }
-            @if let Some(table) = &part.table { a href=(table) { "CSV of all fields" } }
+            @if let Some(table) = &part.table { a href=(table) { "CSV (all fields)" } }
         }
     }
 }
 
-/// The body of the page with what a search found.
+/// Renders the search results.
 pub fn found(sought: &str, found: &serde_json::Value) -> Markup {
     html! {
         h1 { "Search: " (sought) }
         @if JsonView(found).items().next().is_none() {
-            p { "Nothing has this as its number, reference or key, nor a name that begins so." }
+            p { "No object has this number, reference or key, or a name that starts with this text." }
         } @else {
             div.scrolls {
                 table {
-                    thead { tr { th { "What" } th { "Number or reference" } th { "Name" } } }
+                    thead { tr { th { "Type" } th { "Number or reference" } th { "Name" } } }
                     tbody { @for one in JsonView(found).items() { tr {
                         td { (words(&one.at("kind").text())) }
                         td { (link(page_of(&one.at("url").text()), &name_of(one))) }
@@ -417,13 +417,13 @@ pub fn found(sought: &str, found: &serde_json::Value) -> Markup {
     }
 }
 
-/// The number of something that was found, or else its reference.
+/// Returns an object's number or, without a number, its reference.
 fn name_of(one: JsonView<'_>) -> String {
     let number = one.at("number");
     if number.is_there() { number.text() } else { one.at("ref").text() }
 }
 
-/// Below what the interface reads things, and the part of the console that shows them.
+/// API path prefixes and the parts of the console that show their objects.
 const PLACES: &[(&str, &str)] = &[
     ("/api/customers/", "customers"),
     ("/api/contracts/", "contracts"),
@@ -439,7 +439,7 @@ const PLACES: &[(&str, &str)] = &[
     ("/api/bank_accounts/", "bank-accounts"),
 ];
 
-/// The page of what the interface reads there.
+/// Returns the console page of an API URL.
 fn page_of(url: &str) -> Option<String> {
     let of_thing = PLACES.iter().find_map(|(below, part)| url.strip_prefix(below).map(|reference| href(&[part, reference])));
     of_thing.or_else(|| (url == "/auth/keys/list").then(|| href(&["keys"])))
@@ -474,10 +474,10 @@ mod tests {
     #[test]
     fn a_list_without_elements_says_what_to_do_and_with_filters_that_none_passes() {
         let empty = shown(&json!([]), &[]);
-        assert!(empty.contains("opens its invoice"), "{empty}");
+        assert!(empty.contains("creates its invoice"), "{empty}");
         let filter = Filter { name: "state".to_owned(), meaning: String::new(), kind: InputKind::Flag, value: "true".to_owned() };
         let narrowed = shown(&json!([]), &[filter]);
-        assert!(narrowed.contains("Nothing passes") && !narrowed.contains("opens its invoice"), "{narrowed}");
+        assert!(narrowed.contains("No results match") && !narrowed.contains("creates its invoice"), "{narrowed}");
     }
 
     #[test]
@@ -487,7 +487,7 @@ mod tests {
         let shown = shown(&json!([document]), &[]);
         assert!(shown.contains(r#"<a href="/console/documents/r">&lt;b&gt;1</a>"#), "{shown}");
         assert!(shown.contains("1,234.5"), "{shown}");
-        assert!(shown.contains("1,234 in all"), "{shown}");
+        assert!(shown.contains("Results: 1,234"), "{shown}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The lists of the interface, as the console shows them.
+//! The API lists that the console shows.
 
 use crate::list::{CellFormat, Column, Listing};
 
@@ -6,7 +6,7 @@ pub(crate) const fn column(label: &'static str, field: &'static str, shown: Cell
     Column { label, field, shown, leads: None, order: None }
 }
 
-/// Every list that has a page of its own.
+/// All lists with a page of their own.
 pub const ALL: &[&Listing] = &[
     &CUSTOMERS,
     &CONTRACTS,
@@ -38,7 +38,7 @@ pub const CUSTOMERS: Listing = Listing {
         column("Entity", "entity_ref", CellFormat::Text).leading("entities", "entity_ref"),
     ],
     order: Some("-created"),
-    empty: "There are no customers yet.",
+    empty: "No customers yet.",
     is_made_here: true,
 };
 
@@ -56,7 +56,7 @@ pub const CONTRACTS: Listing = Listing {
         column("Version", "version", CellFormat::Number),
     ],
     order: Some("-created"),
-    empty: "There are no contracts yet.",
+    empty: "No contracts yet.",
     is_made_here: true,
 };
 
@@ -71,7 +71,7 @@ pub const DOCUMENTS: Listing = Listing {
         column("State", "state", CellFormat::State),
         column("Customer", "customer.customer_name", CellFormat::Text).leading("customers", "customer.customer_ref"),
         column("Total", "total", CellFormat::Money("currency")).by("amount"),
-        column("Left to pay", "amount_due", CellFormat::Money("currency")),
+        column("Amount due", "amount_due", CellFormat::Money("currency")),
         column("Due", "due_date", CellFormat::Day).by("due_date"),
         column("Issued", "issue_date", CellFormat::Day).by("issue_date"),
         column("Contract", "contract_number", CellFormat::Text).leading("contracts", "contract_ref"),
@@ -79,22 +79,22 @@ pub const DOCUMENTS: Listing = Listing {
         column("To", "period_end", CellFormat::Day),
     ],
     order: Some("-created"),
-    empty: "There are no documents yet: the first usage event of a contract opens its invoice.",
+    empty: "No documents yet. The first usage event of a contract creates its invoice.",
     is_made_here: false,
 };
 
-/// What is shown of documents on the page of whom or what they bill, by their fields.
+/// Document columns on the page of a customer or contract.
 pub(crate) const DOCUMENTS_OF: &[&str] =
     &["document_number", "kind", "state", "period_start", "period_end", "issue_date", "due_date", "total", "amount_due"];
 
-/// What is shown of the latest documents.
+/// Columns of the latest documents.
 pub(crate) const LATEST_DOCUMENTS: &[&str] =
     &["document_number", "state", "customer.customer_name", "contract_number", "period_start", "due_date", "total", "amount_due"];
 
-/// What is shown of documents that a billing run issued.
+/// Columns of the documents of a billing run.
 pub(crate) const DOCUMENTS_OF_RUN: &[&str] = &["document_number", "kind", "total"];
 
-/// What is shown of refused usage beside something else.
+/// Columns of rejected usage on other pages.
 pub(crate) const WHY: &[&str] = &["day", "code", "customer_ref", "usage_product_ref", "count", "detail"];
 
 /// Usage events.
@@ -108,11 +108,11 @@ pub const EVENTS: Listing = Listing {
         column("Usage product", "usage_product_name", CellFormat::Text).leading("usage-products", "usage_product_ref"),
         column("Quantity", "quantity", CellFormat::Number),
         column("Document", "related_document_numbers", CellFormat::Text).leading("documents", "related_document_ref"),
-        column("Its state", "document_state", CellFormat::State),
+        column("Document state", "document_state", CellFormat::State),
         column("Revision", "revision", CellFormat::Number),
     ],
     order: Some("-created"),
-    empty: "No usage was reported yet: software reports it by POST /api/usage/event.",
+    empty: "No usage events yet. Report usage with POST /api/usage/event.",
     is_made_here: false,
 };
 
@@ -122,17 +122,17 @@ pub const PAYMENTS: Listing = Listing {
     title: "Payments",
     path: "/api/documents/payments/filter",
     columns: &[
-        column("Paid on", "paid_date", CellFormat::Day).by("paid_date"),
+        column("Payment date", "paid_date", CellFormat::Day).by("paid_date"),
         column("Kind", "kind", CellFormat::Word),
         column("Method", "method", CellFormat::Text),
         column("Reference", "reference", CellFormat::Text),
         column("Amount", "amount", CellFormat::Money("currency")),
-        column("Not applied yet", "unapplied_amount", CellFormat::Money("currency")),
+        column("Unapplied amount", "unapplied_amount", CellFormat::Money("currency")),
         column("Reversed", "reversed_at", CellFormat::Instant),
         column("Document", "document_ref", CellFormat::Text).leading("documents", "document_ref"),
     ],
     order: Some("-created"),
-    empty: "No payment was recorded yet: one is recorded on the page of its document.",
+    empty: "No payments yet. Record a payment on the page of its document.",
     is_made_here: false,
 };
 
@@ -142,7 +142,7 @@ pub const CHARGES: Listing = Listing {
     title: "Charges",
     path: "/api/charges/filter",
     columns: &[
-        column("Day", "date", CellFormat::Day),
+        column("Date", "date", CellFormat::Day),
         column("Name", "name", CellFormat::Text).leading("charges", "charge_ref"),
         column("Recorded", "created_at", CellFormat::Instant).by("created"),
         column("Contract", "contract_ref", CellFormat::Text).leading("contracts", "contract_ref"),
@@ -151,7 +151,7 @@ pub const CHARGES: Listing = Listing {
         column("Document", "related_document_numbers", CellFormat::Text).leading("documents", "related_document_ref"),
     ],
     order: Some("-created"),
-    empty: "There are no charges: what is billed by hand is added on the page of its contract.",
+    empty: "No charges yet. Add a charge on the page of its contract.",
     is_made_here: false,
 };
 
@@ -167,7 +167,7 @@ pub const PRICINGS: Listing = Listing {
         column("Minimum fee", "minimum_fee", CellFormat::Money("currency")),
     ],
     order: None,
-    empty: "There are no pricings yet: a pricing says what is billed, and at what price.",
+    empty: "No pricings yet. A pricing defines what is billed and at what price.",
     is_made_here: true,
 };
 
@@ -183,7 +183,7 @@ pub const USAGE_PRODUCTS: Listing = Listing {
         column("Aggregation", "aggregation", CellFormat::Word),
     ],
     order: None,
-    empty: "There are no usage products yet.",
+    empty: "No usage products yet.",
     is_made_here: true,
 };
 
@@ -195,11 +195,11 @@ pub const ENTITIES: Listing = Listing {
     columns: &[
         column("Name", "name", CellFormat::Text).leading("entities", "entity_ref"),
         column("Reference", "entity_ref", CellFormat::Text),
-        column("Numbers begin with", "number_prefix", CellFormat::Text),
+        column("Number prefix", "number_prefix", CellFormat::Text),
         column("Time zone", "timezone", CellFormat::Text),
     ],
     order: None,
-    empty: "There are no entities yet.",
+    empty: "No entities yet.",
     is_made_here: true,
 };
 
@@ -215,7 +215,7 @@ pub const BANK_ACCOUNTS: Listing = Listing {
         column("Bank", "bank_name", CellFormat::Text),
     ],
     order: None,
-    empty: "There are no bank accounts yet.",
+    empty: "No bank accounts yet.",
     is_made_here: true,
 };
 
@@ -230,7 +230,7 @@ pub const FORMATS: Listing = Listing {
         column("Version", "version", CellFormat::Number),
     ],
     order: None,
-    empty: "There are no formats yet: a format makes events of what has another shape.",
+    empty: "No usage formats yet. A usage format converts data of any structure to usage events.",
     is_made_here: true,
 };
 
@@ -240,16 +240,16 @@ pub const IMPORTS: Listing = Listing {
     title: "Imports",
     path: "/api/usage/imports/filter",
     columns: &[
-        column("Began", "begun_at", CellFormat::Instant).leading("imports", "import_ref"),
+        column("Started", "begun_at", CellFormat::Instant).leading("imports", "import_ref"),
         column("File", "name", CellFormat::Text),
         column("State", "state", CellFormat::State),
         column("Recorded", "recorded", CellFormat::Number),
-        column("Known already", "already_there", CellFormat::Number),
-        column("Refused", "refused", CellFormat::Number),
-        column("Who", "actor", CellFormat::Text),
+        column("Duplicates", "already_there", CellFormat::Number),
+        column("Rejected", "refused", CellFormat::Number),
+        column("Actor", "actor", CellFormat::Text),
     ],
     order: None,
-    empty: "No file was imported yet: import one here, or software sends it by POST /api/usage/import.",
+    empty: "No imports yet. Import a file here, or send it with POST /api/usage/import.",
     is_made_here: true,
 };
 
@@ -259,37 +259,37 @@ pub const BILLING_RUNS: Listing = Listing {
     title: "Billing runs",
     path: "/api/billing/runs/filter",
     columns: &[
-        column("Began", "begun_at", CellFormat::Instant).leading("billing-runs", "run_ref"),
+        column("Started", "begun_at", CellFormat::Instant).leading("billing-runs", "run_ref"),
         column("State", "state", CellFormat::State),
         column("Contracts due", "contracts", CellFormat::Number),
         column("Issued", "issued", CellFormat::Number),
-        column("Put out of force", "voided", CellFormat::Number),
+        column("Voided", "voided", CellFormat::Number),
         column("Failed", "failed", CellFormat::Number),
-        column("Who", "actor", CellFormat::Text),
+        column("Actor", "actor", CellFormat::Text),
     ],
     order: None,
-    empty: "Billing did nothing yet: the server issues by itself what is due, or run it here.",
+    empty: "No billing runs yet. The server issues due documents automatically. You can also run billing here.",
     is_made_here: true,
 };
 
-/// Usage that was refused, counted.
+/// Counts of rejected usage.
 pub const REFUSED: Listing = Listing {
     part: "refused",
-    title: "Refused usage",
+    title: "Rejected usage",
     path: "/api/usage/refused/filter",
     columns: &[
-        column("Day", "day", CellFormat::Day),
-        column("Why", "code", CellFormat::Text),
+        column("Date", "day", CellFormat::Day),
+        column("Error code", "code", CellFormat::Text),
         column("Customer", "customer_ref", CellFormat::Text).leading("customers", "customer_ref"),
         column("Usage product", "usage_product_ref", CellFormat::Text).leading("usage-products", "usage_product_ref"),
         column("Events", "count", CellFormat::Number),
-        column("Last", "last_at", CellFormat::Instant),
+        column("Last event", "last_at", CellFormat::Instant),
         column("Field", "pointer", CellFormat::Text),
         column("Reason", "detail", CellFormat::Text),
         column("Last example", "example", CellFormat::Told),
     ],
     order: None,
-    empty: "No usage was refused in the last 90 days.",
+    empty: "No usage was rejected in the last 90 days.",
     is_made_here: false,
 };
 
@@ -299,16 +299,16 @@ pub const AUDIT: Listing = Listing {
     title: "Audit log",
     path: "/api/audit/filter",
     columns: &[
-        column("When", "at", CellFormat::Instant),
-        column("Who", "actor", CellFormat::Text),
-        column("What was done", "action", CellFormat::Word),
-        column("To what", "object_kind", CellFormat::Word),
+        column("Time", "at", CellFormat::Instant),
+        column("Actor", "actor", CellFormat::Text),
+        column("Action", "action", CellFormat::Word),
+        column("Object type", "object_kind", CellFormat::Word),
         column("Reference", "object_ref", CellFormat::Text),
         column("Before", "before", CellFormat::Told),
         column("After", "after", CellFormat::Told),
-        column("Request", "request_id", CellFormat::Text),
+        column("Request ID", "request_id", CellFormat::Text),
     ],
     order: None,
-    empty: "Nothing was changed yet.",
+    empty: "No audit events yet.",
     is_made_here: false,
 };

@@ -1,38 +1,38 @@
-//! The page on which administrators log in, step by step: a password, one's own in the place of one that works once, a code.
+//! The log-in page with its steps: password, replacement of a one-time password, and code.
 
 use maud::{Markup, html};
 
 use crate::frame::outermost;
 use crate::parts::href;
 
-/// What the page of the log-in shows again.
+/// Content of the log-in page.
 #[derive(Clone, Debug, Default)]
 pub struct LogIn {
-    /// The address that was tried.
+    /// Submitted e-mail address.
     pub email: String,
-    /// Where to go after it.
+    /// Target after the log-in.
     pub next: String,
-    /// Why it wasn't taken.
+    /// Reason for the rejection.
     pub refused: Option<String>,
-    /// What is wanted.
+    /// Current step.
     pub step: Step,
-    /// What was said in the steps before, as nobody but the service can read it.
+    /// Sealed input of earlier steps, which only the service can read.
     pub passed: String,
 }
 
-/// What is wanted of who logs in.
+/// A step of the log-in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Step {
-    /// Address and password.
+    /// E-mail address and password.
     #[default]
     Password,
-    /// A password of their own, after one that works once.
+    /// A new password that replaces a one-time password.
     NewPassword,
-    /// A code of their second factor.
+    /// A second-factor code.
     Code,
 }
 
-/// The page of the log-in.
+/// Renders the log-in page.
 pub fn log_in(shown: &LogIn) -> String {
     let body = html! {
         main.log-in {
@@ -49,9 +49,9 @@ pub fn log_in(shown: &LogIn) -> String {
             }
             @match shown.step {
                 Step::Password => p.muted {
-                    "A new password is given by an owner, or set by whoever runs the server: " code { "usage-billing admin reset-password" }
+                    "If you forgot your password, ask an owner to reset it, or run " code { "usage-billing admin reset-password" } " on the server."
                 },
-                Step::NewPassword | Step::Code => p { a href=(again(shown)) { "Begin again" } },
+                Step::NewPassword | Step::Code => p { a href=(again(shown)) { "Start over" } },
             }
         }
     };
@@ -68,7 +68,7 @@ fn password(shown: &LogIn) -> Markup {
 
 fn new_password(shown: &LogIn) -> Markup {
     html! {
-        p { "You were given this password by another. Choose your own: 12 to 72 bytes, and no common one." }
+        p { "This password works only once. Choose a new password of 12 to 72 bytes; common passwords are rejected." }
         (kept(shown))
         label { "New password" input type="password" name="new_password" autocomplete="new-password" required autofocus; }
     }
@@ -76,14 +76,14 @@ fn new_password(shown: &LogIn) -> Markup {
 
 fn code(shown: &LogIn) -> Markup {
     html! {
-        p { "The code that your app shows, or one of your recovery codes." }
+        p { "Enter a code from your authenticator app or a recovery code." }
         (kept(shown))
         label { "Code"
             input name="code" autocomplete="one-time-code" required maxlength="32" spellcheck="false" autocapitalize="off" autofocus; }
     }
 }
 
-/// What the steps before have said.
+/// Renders the hidden fields with the input of earlier steps.
 fn kept(shown: &LogIn) -> Markup {
     html! {
         input type="hidden" name="email" value=(shown.email);

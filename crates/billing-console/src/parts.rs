@@ -1,4 +1,4 @@
-//! What all pages are made of: amounts, days, states, links.
+//! Common elements of pages: amounts, dates, states and links.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::frame::ROOT;
 use crate::json_view::JsonView;
 
-/// A link to a page of the console. What stands behind the root is encoded, part by part.
+/// Returns the URL of a console page. Path segments are percent-encoded.
 pub fn href(parts: &[&str]) -> String {
     let mut href = ROOT.to_owned();
     for part in parts {
@@ -16,7 +16,7 @@ pub fn href(parts: &[&str]) -> String {
     href
 }
 
-/// A text as part of a path or a query.
+/// Percent-encodes a text for a path or query.
 pub(crate) fn encoded(text: &str) -> String {
     use std::fmt::Write as _;
     text.bytes().fold(String::new(), |mut out, byte| {
@@ -29,18 +29,18 @@ pub(crate) fn encoded(text: &str) -> String {
     })
 }
 
-/// A query string of names and values.
+/// Builds a query string.
 pub fn query(pairs: &[(&str, &str)]) -> String {
     pairs.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect::<Vec<_>>().join("&")
 }
 
-/// A link to what was changed of something.
+/// Renders a link to an object's audit events.
 pub(crate) fn changes(kind: &str, reference: &str) -> Markup {
     let narrowed = query(&[("object_kind", kind), ("object_ref", reference)]);
-    html! { @if !reference.is_empty() { a href=(format!("{}?{narrowed}", href(&["audit"]))) { "What was changed" } } }
+    html! { @if !reference.is_empty() { a href=(format!("{}?{narrowed}", href(&["audit"]))) { "Audit log" } } }
 }
 
-/// A link; only the text where there is nowhere to go.
+/// Renders a link, or plain text without a target.
 pub(crate) fn link(href: Option<String>, text: &str) -> Markup {
     html! {
         @match href {
@@ -50,7 +50,7 @@ pub(crate) fn link(href: Option<String>, text: &str) -> Markup {
     }
 }
 
-/// The digits of a number as a person reads them: groups of three, a true minus. The exact value stays beside it.
+/// Formats a number with groups of three digits and a Unicode minus.
 pub(crate) fn grouped(number: &str) -> String {
     let (sign, digits) = number.strip_prefix('-').map_or(("", number), |digits| ("\u{2212}", digits));
     if digits.contains(['e', 'E']) {
@@ -71,13 +71,13 @@ pub(crate) fn grouped(number: &str) -> String {
     out
 }
 
-/// A number, grouped; its exact value on hover.
+/// Renders a number with digit groups and the exact value as tooltip.
 pub(crate) fn number(at: JsonView<'_>) -> Markup {
     let exact = at.text();
     html! { @if at.is_there() { data class="number" value=(exact) title=(exact) { (grouped(&exact)) } } }
 }
 
-/// An amount with its currency.
+/// Renders an amount with its currency.
 pub(crate) fn money(amount: JsonView<'_>, currency: &str) -> Markup {
     let exact = amount.text();
     html! {
@@ -87,7 +87,7 @@ pub(crate) fn money(amount: JsonView<'_>, currency: &str) -> Markup {
     }
 }
 
-/// Amounts of several currencies, as a list's headers tell them: `EUR 5311.62, USD 3.00`.
+/// Renders the amounts of a list's header, such as `EUR 5311.62, USD 3.00`.
 pub(crate) fn amounts(told: &str) -> Markup {
     html! {
         @for (place, one) in told.split(", ").enumerate() {
@@ -97,17 +97,17 @@ pub(crate) fn amounts(told: &str) -> Markup {
     }
 }
 
-/// An instant, to the second, in UTC, until [`with_instants`] writes it otherwise; exactly, where the pointer rests.
+/// Renders a timestamp to the second in UTC, which [`with_instants`] can replace. The exact value is the tooltip.
 pub(crate) fn instant(at: JsonView<'_>) -> Markup {
     let exact = at.text();
     let shown = exact.get(..19).map_or(exact.clone(), |seconds| format!("{} UTC", seconds.replace('T', " ")));
     html! { @if at.is_there() { time.instant datetime=(exact) title=(exact) { (shown) } } }
 }
 
-/// What [`instant`] begins with. What people say can't: their `<` isn't one any more.
+/// Beginning of the markup of [`instant`]. User input cannot contain it, because `<` is escaped.
 const INSTANT: &str = "<time class=\"instant\" datetime=\"";
 
-/// A page with its instants written as `written` has them, which takes each as the interface says it.
+/// Replaces the timestamps of a page. `written` receives each timestamp in API format.
 pub fn with_instants(page: &str, written: impl Fn(&str) -> Option<String>) -> String {
     let otherwise = |rest: &str| {
         let (exact, rest) = rest.split_once('"')?;
@@ -121,12 +121,12 @@ pub fn with_instants(page: &str, written: impl Fn(&str) -> Option<String>) -> St
     parts.fold(before, |page, rest| page + INSTANT + &otherwise(rest).unwrap_or_else(|| rest.to_owned()))
 }
 
-/// A day.
+/// Renders a date.
 pub(crate) fn day(at: JsonView<'_>) -> Markup {
     html! { @if at.is_there() { time datetime=(at.text()) { (at.text()) } } }
 }
 
-/// A word of the interface such as `PARTIALLY_PAID`, as a person reads it.
+/// Converts an API word such as `PARTIALLY_PAID` to readable text.
 pub(crate) fn words(code: &str) -> String {
     let mut words = code.replace('_', " ").to_lowercase();
     if let Some(first) = words.get_mut(..1) {
@@ -135,13 +135,13 @@ pub(crate) fn words(code: &str) -> String {
     words
 }
 
-/// A state or a kind, with a colour of its own.
+/// Renders a state or kind with its color.
 pub(crate) fn state(at: JsonView<'_>) -> Markup {
     let code = at.text();
     html! { @if at.is_there() { span.state data-state=(code) { (words(&code)) } } }
 }
 
-/// Names and what they are, one under the other; what isn't there is left out.
+/// Renders a list of names and values, and omits empty values.
 pub(crate) fn facts(facts: &[(&str, Markup)]) -> Markup {
     html! {
         dl.facts {
@@ -152,12 +152,12 @@ pub(crate) fn facts(facts: &[(&str, Markup)]) -> Markup {
     }
 }
 
-/// A part of a page under its heading.
+/// Renders a section with a heading.
 pub(crate) fn section(title: &str, body: &Markup) -> Markup {
     html! { section { h2 { (title) } (body) } }
 }
 
-/// An address, line by line.
+/// Renders an address line by line.
 pub(crate) fn address(at: JsonView<'_>) -> Markup {
     let lines = [at.at("line1").text(), at.at("line2").text(), city(at), at.at("state").text(), at.at("country").text()];
     html! {

@@ -1,4 +1,4 @@
-//! The page of a pricing: what each line item costs, drawn over the quantity, what a quantity costs, and who agreed on it.
+//! The page of a pricing: line items, price charts over quantity, a price calculator and contracts.
 
 use std::collections::BTreeSet;
 
@@ -12,35 +12,35 @@ use crate::list::table;
 use crate::listings::CONTRACTS;
 use crate::parts::{changes, facts, grouped, href, link, money, number, query, section, words};
 
-/// The most line items that are drawn.
+/// Maximum number of line items with a chart.
 const MAX_DRAWN: usize = 4;
-/// The most quantities that the interface rates at a time.
+/// Maximum number of quantities per rating request of the API.
 const MAX_QUANTITIES: usize = 200;
-/// Evenly along a drawing, about.
+/// Approximate number of evenly spaced points in a chart.
 const EVEN: i128 = 20;
-/// How far a drawing goes where nothing says how far.
+/// Default end of a chart's quantity axis.
 const USUAL_END: i128 = 1000 * ONE;
-/// Packages that are drawn.
+/// Number of packages in a chart.
 const PACKAGES: i128 = 8;
 
-/// What the interface answers about a pricing.
+/// API responses for the page of a pricing.
 #[derive(Clone, Debug)]
 pub struct PricingAnswers {
     /// The pricing.
     pub pricing: Value,
-    /// What [`quantities`] cost; nothing where that can't be told.
+    /// The rated amounts of [`quantities`]; null if rating failed.
     pub rates: Value,
-    /// The quantity that was asked for, as it was said.
+    /// The requested quantity as entered.
     pub quantity: String,
-    /// What it costs, or why that can't be told.
+    /// The amount for that quantity, or the error.
     pub asked: Option<Result<Value, String>>,
-    /// Some of the contracts that agree on it.
+    /// Some of the contracts with this pricing.
     pub contracts: Value,
-    /// Where it is edited, if it can be.
+    /// Link to the edit form, if editing is possible.
     pub edit: Option<String>,
 }
 
-/// The line items that are drawn.
+/// Returns the line items with a chart.
 fn drawn(pricing: JsonView<'_>) -> impl Iterator<Item = JsonView<'_>> {
     pricing.at("line_items").items().filter(|item| item.at("kind").is("USAGE")).take(MAX_DRAWN)
 }
@@ -49,7 +49,7 @@ fn exactly(at: JsonView<'_>) -> Option<i128> {
     billionths(&at.text()).filter(|number| *number > 0)
 }
 
-/// Where the price of a line item bends or jumps, and how far its drawing goes.
+/// Returns the quantities where the price bends or jumps, and the end of the chart.
 fn shape(item: JsonView<'_>, asked: Option<i128>) -> (Vec<i128>, i128) {
     let included = exactly(item.at("included_quantity")).unwrap_or_default();
     let tiers = item.at("price.tiers").items().filter_map(|tier| exactly(tier.at("up_to"))).map(|bound| bound + included);
@@ -62,7 +62,7 @@ fn shape(item: JsonView<'_>, asked: Option<i128>) -> (Vec<i128>, i128) {
     (bends, end.max(asked.map_or(0, |asked| asked.saturating_add(asked / 5))))
 }
 
-/// The quantities that a line item's drawing needs, those at which it bends before those in between.
+/// Returns the quantities of a line item's chart. Bends come first, because the number of quantities is limited.
 fn along(item: JsonView<'_>, asked: Option<i128>) -> impl Iterator<Item = i128> {
     let (bends, end) = shape(item, asked);
     let just_after = (end / 1000).max(1);
@@ -75,7 +75,7 @@ fn is_asked(quantity: &str) -> Option<i128> {
     billionths(quantity).filter(|number| *number > 0)
 }
 
-/// Which quantities have to be rated for the drawings of a pricing's page; none where nothing is drawn.
+/// Returns the quantities to rate for the charts of a pricing's page; an empty list without charts.
 pub fn quantities(pricing: &Value, asked: &str) -> Vec<String> {
     let items: Vec<JsonView<'_>> = drawn(JsonView(pricing)).collect();
     let each = MAX_QUANTITIES / items.len().max(1);
@@ -92,7 +92,7 @@ pub fn quantities(pricing: &Value, asked: &str) -> Vec<String> {
     all.into_iter().map(digits).collect()
 }
 
-/// The body of a pricing's page.
+/// Renders the page of a pricing.
 pub fn pricing(answers: &PricingAnswers) -> Markup {
     let at = JsonView(&answers.pricing);
     let (reference, currency) = (at.at("product_pricing_ref").text(), at.at("currency").text());
@@ -108,11 +108,11 @@ pub fn pricing(answers: &PricingAnswers) -> Markup {
         @for item in at.at("line_items").items() {
             (section(&item.at("name").text(), &line_item(item, &currency, answers)))
         }
-        (section("Contracts that agree on it", &html! {
+        (section("Contracts with this pricing", &html! {
             @if JsonView(&answers.contracts).items().next().is_some() {
                 (table(CONTRACTS.title, CONTRACTS.columns, JsonView(&answers.contracts)))
-                p { (link(Some(format!("{}?{}", href(&["contracts"]), query(&[("product_pricing_ref", &reference)]))), "All of them")) }
-            } @else { p.muted { "None yet." } }
+                p { (link(Some(format!("{}?{}", href(&["contracts"]), query(&[("product_pricing_ref", &reference)]))), "All contracts")) }
+            } @else { p.muted { "No contracts yet." } }
         }))
         p { (changes("PRICING", &reference)) }
     }
@@ -126,12 +126,12 @@ fn calculator(answers: &PricingAnswers, reference: &str) -> Markup {
     html! {
         form.filters method="get" action=(href(&["pricings", reference])) {
             div.field {
-                label for="quantity" { "Quantity of a whole period" }
+                label for="quantity" { "Quantity in a full period" }
                 input #quantity name="quantity" value=(answers.quantity) inputmode="decimal" maxlength="40" required
                     aria-describedby=[refused.map(|_| "quantity-wrong")] aria-invalid=[refused.map(|_| "true")];
                 @if let Some(why) = refused { p.wrong #quantity-wrong { (why) } }
             }
-            button { "What it costs" }
+            button { "Calculate price" }
         }
         @if let Some(Ok(rate)) = &answers.asked {
             @for item in JsonView(rate).at("line_items").items() {
@@ -153,17 +153,17 @@ fn line_item(item: JsonView<'_>, currency: &str, answers: &PricingAnswers) -> Ma
             ("Kind", html! { (words(&item.at("kind").text())) }),
             ("Price model", html! { (words(&item.at("price.model").text())) }),
             ("Usage product", link(to_product, &usage_product.text())),
-            ("When", html! { (words(&item.at("recurrence").text())) }),
+            ("Recurrence", html! { (words(&item.at("recurrence").text())) }),
             ("Amount", money(item.at("price.amount"), currency)),
             ("Unit price", money(item.at("price.unit_price"), currency)),
             ("Package size", number(item.at("price.package_size"))),
             ("Package price", money(item.at("price.package_price"), currency)),
-            ("Percent", number(item.at("price.rate"))),
-            ("For each event", money(item.at("price.fixed_amount"), currency)),
-            ("Included", number(item.at("included_quantity"))),
-            ("Prepaid", number(item.at("prepaid_quantity"))),
-            ("At least", money(item.at("minimum_amount"), currency)),
-            ("At most", money(item.at("maximum_amount"), currency)),
+            ("Percentage", number(item.at("price.rate"))),
+            ("Fee per event", money(item.at("price.fixed_amount"), currency)),
+            ("Included quantity", number(item.at("included_quantity"))),
+            ("Prepaid quantity", number(item.at("prepaid_quantity"))),
+            ("Minimum amount", money(item.at("minimum_amount"), currency)),
+            ("Maximum amount", money(item.at("maximum_amount"), currency)),
         ]))
         @if item.at("price.tiers").items().next().is_some() { (tiers(item, currency)) }
         @if item.at("kind").is("USAGE") { (over_quantity(item, answers)) }
@@ -180,10 +180,10 @@ fn tiers(item: JsonView<'_>, currency: &str) -> Markup {
     html! {
         div.scrolls tabindex="0" role="region" aria-label="Tiers" {
             table {
-                thead { tr { th scope="col" { "More than" } th scope="col" { "Up to" } th.amount scope="col" { "Unit price" } th.amount scope="col" { "Flat" } } }
+                thead { tr { th scope="col" { "More than" } th scope="col" { "Up to" } th.amount scope="col" { "Unit price" } th.amount scope="col" { "Flat fee" } } }
                 tbody { @for (from, tier) in rows { tr {
                     td { (grouped(&from)) }
-                    td { @if tier.at("up_to").is_there() { (number(tier.at("up_to"))) } @else { "any" } }
+                    td { @if tier.at("up_to").is_there() { (number(tier.at("up_to"))) } @else { "Unlimited" } }
                     td.amount { (money(tier.at("unit_price"), currency)) }
                     td.amount { (money(tier.at("flat_amount"), currency)) }
                 } } }
@@ -192,7 +192,7 @@ fn tiers(item: JsonView<'_>, currency: &str) -> Markup {
     }
 }
 
-/// What a line item costs at a quantity, as it was rated.
+/// Returns the rated amount of a line item.
 fn amount_of<'v>(rate: JsonView<'v>, item: JsonView<'_>) -> Option<JsonView<'v>> {
     let id = item.at("line_item_id").text();
     rate.at("line_items").items().find(|rated| rated.at("line_item_id").is(&id))
@@ -215,19 +215,19 @@ fn over_quantity(item: JsonView<'_>, answers: &PricingAnswers) -> Markup {
     html! {
         @if points.len() > 1 {
             figure {
-                figcaption.muted { "Price over the quantity of a whole period, " (currency.as_deref().unwrap_or_default()) }
+                figcaption.muted { "Price by quantity in a full period, " (currency.as_deref().unwrap_or_default()) }
                 (line(&format!("Chart of {}", item.at("name").text()), &points, marked.as_ref(), "quantity", &marked.as_ref().map(told).unwrap_or_default()))
             }
             details {
-                summary { "As a table" }
-                div.scrolls tabindex="0" role="region" aria-label="Price over the quantity" {
+                summary { "Show as table" }
+                div.scrolls tabindex="0" role="region" aria-label="Price by quantity" {
                     table {
                         thead { tr { th.amount scope="col" { "Quantity" } th.amount scope="col" { "Amount" } } }
                         tbody { @for point in &points { tr { td.amount { (grouped(&point.x)) } td.amount { (grouped(&point.y)) } } } }
                     }
                 }
             }
-        } @else { p.muted { "Its price over the quantity is beyond what can be drawn." } }
+        } @else { p.muted { "The price chart cannot be drawn because values are too large." } }
     }
 }
 
@@ -292,6 +292,9 @@ mod tests {
         assert!(!page.contains("<b>"), "{page}");
         let wrong = PricingAnswers { asked: Some(Err("must be a number".to_owned())), rates: json!([]), ..answers };
         let page = pricing(&wrong).into_string();
-        assert!(page.contains("aria-invalid=\"true\"") && page.contains("must be a number") && page.contains("beyond"), "{page}");
+        assert!(
+            page.contains("aria-invalid=\"true\"") && page.contains("must be a number") && page.contains("cannot be drawn"),
+            "{page}"
+        );
     }
 }

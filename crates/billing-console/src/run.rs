@@ -1,4 +1,4 @@
-//! Billing runs: what one did, and what one would do now.
+//! Billing run pages: results and preview.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -10,13 +10,13 @@ use crate::parts::{facts, grouped, href, instant, number, section, state};
 
 const FAILURES: &[Column] = &[
     column("Contract", "contract_ref", CellFormat::Text).leading("contracts", "contract_ref"),
-    column("Period from", "period_start", CellFormat::Text),
+    column("Period start", "period_start", CellFormat::Text),
     column("Document", "document_ref", CellFormat::Text).leading("documents", "document_ref"),
-    column("Why", "problem.code", CellFormat::Text),
+    column("Error code", "problem.code", CellFormat::Text),
     column("Reason", "problem.detail", CellFormat::Text),
 ];
 
-/// The body of a run's page.
+/// Renders the page of a run.
 pub fn billing_run(run: &Value) -> Markup {
     let at = JsonView(run);
     let (issued, voided) = by_fate(at.at("documents"));
@@ -24,35 +24,35 @@ pub fn billing_run(run: &Value) -> Markup {
         h1 { "Billing run" }
         (facts(&[
             ("State", state(at.at("state"))),
-            ("Began", instant(at.at("begun_at"))),
+            ("Started", instant(at.at("begun_at"))),
             ("Ended", instant(at.at("ended_at"))),
-            ("Who", html! { (at.at("actor").text()) }),
-            ("Contracts that were due", number(at.at("contracts"))),
+            ("Actor", html! { (at.at("actor").text()) }),
+            ("Contracts due", number(at.at("contracts"))),
             ("Documents issued", number(at.at("issued"))),
-            ("Drafts put out of force", number(at.at("voided"))),
+            ("Drafts voided", number(at.at("voided"))),
             ("Failures", number(at.at("failed"))),
-            ("Request", html! { (at.at("request_id").text()) }),
+            ("Request ID", html! { (at.at("request_id").text()) }),
         ]))
         @if at.at("state").is("UNFINISHED") {
-            p { "It goes on, or was broken off with the server. What it issued is issued; what it left is issued by the next run." }
+            p { "The run is in progress, or the server stopped during it. Issued documents remain issued. The next run issues the rest." }
         }
         @if at.at("state").is("CUT_SHORT") {
-            p { "There wasn't time for everything that was due: run billing again to go on." }
+            p { "The run reached its time limit. Run billing again to continue." }
         }
         (listed("Failures", FAILURES, at.at("failures"), &at.at("failed").text()))
         (listed("Documents issued", &DOCUMENTS.some(DOCUMENTS_OF_RUN), JsonView(&issued), &at.at("issued").text()))
-        (listed("Drafts put out of force", &DOCUMENTS.some(DOCUMENTS_OF_RUN), JsonView(&voided), &at.at("voided").text()))
+        (listed("Drafts voided", &DOCUMENTS.some(DOCUMENTS_OF_RUN), JsonView(&voided), &at.at("voided").text()))
     }
 }
 
-/// The documents that were issued, and those that were put out of force.
+/// Separates the issued from the voided documents.
 fn by_fate(documents: JsonView<'_>) -> (Value, Value) {
     let (voided, issued): (Vec<Value>, Vec<Value>) =
         documents.items().map(|document| document.0.clone()).partition(|document| JsonView(document).at("voided").is_true());
     (Value::Array(issued), Value::Array(voided))
 }
 
-/// A table of the first of so many, where there are any.
+/// Renders a table of the first elements, unless it is empty.
 fn listed(title: &str, columns: &[Column], elements: JsonView<'_>, count: &str) -> Markup {
     let shown = elements.items().count();
     html! {
@@ -65,30 +65,30 @@ fn listed(title: &str, columns: &[Column], elements: JsonView<'_>, count: &str) 
     }
 }
 
-/// The body of the page that says what a run would do now, with the button that has it done.
+/// Renders the preview of a run, with the button that starts it.
 pub fn billing_preview(report: &Value) -> Markup {
     let at = JsonView(report);
     let count = |field: &str| at.at(field).items().count().to_string();
     let nothing = ["issued", "voided", "failed"].iter().all(|field| at.at(field).items().next().is_none());
     html! {
-        h1 { "Run billing now" }
+        h1 { "Run billing" }
         @if nothing {
-            p { "Nothing is due: no document would be issued now." }
-            p { a href=(href(&[BILLING_RUNS.part])) { "All runs" } }
+            p { "No documents are due." }
+            p { a href=(href(&[BILLING_RUNS.part])) { "All billing runs" } }
         } @else {
             p {
                 "A run would issue " strong { (grouped(&count("issued"))) " documents" } " now"
-                @if at.at("voided").items().next().is_some() { ", and put " (count("voided")) " empty drafts out of force" }
-                ". Issued documents are final: what is reported for them later is billed by a debit or a credit."
+                @if at.at("voided").items().next().is_some() { " and void " (count("voided")) " empty drafts" }
+                ". Issued documents are final. Usage reported for them later is billed by a debit or a credit."
             }
-            @if at.at("next").is_there() { p { "There wasn't time to look at everything that is due; more would be issued." } }
+            @if at.at("next").is_there() { p { "The preview reached its time limit. A run would issue more documents." } }
             form method="post" action=(href(&["new", BILLING_RUNS.part])) {
                 button { "Run billing" } " " a href=(href(&[BILLING_RUNS.part])) { "Cancel" }
             }
-            (listed("Failures to expect", FAILURES, at.at("failed"), &count("failed")))
+            (listed("Expected failures", FAILURES, at.at("failed"), &count("failed")))
             (listed("Documents that would be issued", &DOCUMENTS.some(DOCUMENTS_OF_RUN), at.at("issued"), &count("issued")))
-            (listed("Drafts that would be put out of force", &DOCUMENTS.some(DOCUMENTS_OF_RUN), at.at("voided"), &count("voided")))
-            p.muted { "A document without a number would be opened by its issue." }
+            (listed("Drafts that would be voided", &DOCUMENTS.some(DOCUMENTS_OF_RUN), at.at("voided"), &count("voided")))
+            p.muted { "Documents without a number would be created when they are issued." }
         }
     }
 }
@@ -106,10 +106,10 @@ mod tests {
         let failure = json!({"contract_ref": "c<", "period_start": "2027-01-01", "document_ref": "d7", "problem": {"code": "amount_out_of_range", "detail": "<b>"}});
         let run = json!({"state": "UNFINISHED", "issued": 1234, "voided": 0, "failed": 1, "documents": [document], "failures": [failure]});
         let shown = billing_run(&run).into_string();
-        assert!(shown.contains("broken off") && shown.contains("The first 1 of 1,234."), "{shown}");
+        assert!(shown.contains("the server stopped") && shown.contains("The first 1 of 1,234."), "{shown}");
         assert!(shown.contains("/console/contracts/c%3C") && !shown.contains("<b>"), "{shown}");
         assert!(shown.contains("2027-01-01") && shown.contains("/console/documents/d7"), "{shown}");
-        assert!(!shown.contains("<h2>Drafts put out of force</h2>"), "{shown}");
+        assert!(!shown.contains("<h2>Drafts voided</h2>"), "{shown}");
     }
 
     #[test]
@@ -119,6 +119,6 @@ mod tests {
         let report = json!({"issued": [{"document_ref": null, "document_number": null, "kind": "INVOICE", "total": 1, "currency": "EUR"}],
             "voided": [], "failed": [], "next": "x"});
         let shown = billing_preview(&report).into_string();
-        assert!(shown.contains("<button>Run billing</button>") && shown.contains("wasn't time"), "{shown}");
+        assert!(shown.contains("<button>Run billing</button>") && shown.contains("time limit"), "{shown}");
     }
 }

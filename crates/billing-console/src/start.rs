@@ -1,4 +1,4 @@
-//! From nothing to the first invoice: five things to make, a call to copy, and a page that waits for the event.
+//! The setup up to the first invoice: five steps, the first API call and the wait for its event.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -10,59 +10,59 @@ use crate::list::table;
 use crate::listings::{REFUSED, WHY};
 use crate::parts::{encoded, href, link, section, state};
 
-/// A thing that is needed before an invoice.
+/// A step of the setup.
 #[derive(Clone, Debug)]
 pub struct FirstStep {
-    /// What its form is sent to.
+    /// Name of the step in the form's target.
     pub name: &'static str,
-    /// What it is.
+    /// Title.
     pub title: &'static str,
-    /// What it is for.
+    /// Purpose.
     pub why: &'static str,
-    /// What is there already, and its page.
+    /// Name and link of the existing object.
     pub there: Option<(String, String)>,
-    /// What is said of it.
+    /// Form fields.
     pub fields: Vec<Field>,
-    /// Why it wasn't made, beside what stands beside fields.
+    /// Errors that belong to no field.
     pub others: Vec<String>,
-    /// Where all that can be said of it is said, where there is such a form.
+    /// Link to the complete form, if it exists.
     pub whole: Option<String>,
 }
 
-/// The way to the first invoice.
+/// Content of the setup page.
 #[derive(Clone, Debug)]
 pub struct Start {
-    /// Its steps, in their order.
+    /// Steps in order.
     pub steps: Vec<FirstStep>,
-    /// The document that the first event is on, once there is one.
+    /// Number and link of the document with the first event, if it exists.
     pub billed: Option<(String, String)>,
-    /// What a repeated form is known by.
+    /// Idempotency key, which identifies repeats.
     pub form_key: String,
 }
 
-/// The body of the page of the first steps.
+/// Renders the setup page.
 pub fn start(start: &Start) -> Markup {
     let next = start.steps.iter().position(|step| step.there.is_none());
     html! {
-        h1 { "From nothing to the first invoice" }
+        h1 { "First steps" }
         @if next.is_some() {
-            p { "Five things, each made by the call of the interface that software makes. Everything can be changed later." }
+            p { "Complete these five steps before you report usage. Each step makes one API call. You can change all values later." }
         }
         ol.steps {
             @for (index, step) in start.steps.iter().enumerate() {
                 li aria-current=[(next == Some(index)).then_some("step")] { (one(step, next == Some(index), &start.form_key)) }
             }
             li aria-current=[next.is_none().then_some("step")] {
-                h2 { "Usage, reported by software" }
+                h2 { "Usage" }
                 @if let Some((number, address)) = &start.billed {
                     p { span.done { "Done" } " The first event is on " a href=(address) { (number) } "." }
                 } @else if next.is_none() {
-                    p { "An API key is made for it, and the call that reports an event is shown, ready to be copied." }
+                    p { "This step creates an API key and shows a command that reports an event." }
                     form method="post" action=(href(&["start", "key"])) {
                         input type="hidden" name="form_key" value=(start.form_key);
-                        button { "Make a key and show the call" }
+                        button { "Create key and show command" }
                     }
-                } @else { p.muted { "A call to copy, once there is a contract that bills it." } }
+                } @else { p.muted { "Available after the contract is created." } }
             }
         }
     }
@@ -77,7 +77,7 @@ fn one(step: &FirstStep, is_next: bool, form_key: &str) -> Markup {
             p { span.done { "Done" } " " a href=(address) { (name) } }
         } @else if is_next {
             @if is_refused { p.notice.refused role="alert" {
-                "Nothing was stored."
+                "Nothing was saved."
                 @for other in &step.others { " " (other) }
             } }
             form.stack.wide method="post" action=(href(&["start", step.name])) {
@@ -85,29 +85,29 @@ fn one(step: &FirstStep, is_next: bool, form_key: &str) -> Markup {
                 input type="hidden" name="form_key" value=(form_key);
                 div.pages {
                     button { "Save" }
-                    @if let Some(whole) = &step.whole { a href=(whole) { "All there is to say" } }
+                    @if let Some(whole) = &step.whole { a href=(whole) { "All fields" } }
                 }
             }
         }
     }
 }
 
-/// A key that was made for the first event, and what the event is about.
+/// The API key and the references of the first event.
 #[derive(Clone, Debug)]
 pub struct FirstCall {
-    /// What the interface answered: the key, and its password this once.
+    /// The API response with the key and its password, which is shown only once.
     pub made: Value,
-    /// Where the service is reached.
+    /// Base URL of the service.
     pub service: String,
-    /// Who uses.
+    /// Customer of the event.
     pub customer_ref: String,
-    /// What is used.
+    /// Usage product of the event.
     pub usage_product_ref: String,
-    /// The contract that bills it.
+    /// Contract that bills the event.
     pub contract_ref: String,
 }
 
-/// The body of the page with the first call.
+/// Renders the page with the first call.
 pub fn first_call(call: &FirstCall) -> Markup {
     let FirstCall { made, service, customer_ref, usage_product_ref, contract_ref } = call;
     let (key, password) = (JsonView(made).at("api_key").text(), JsonView(made).at("password").text());
@@ -119,51 +119,51 @@ pub fn first_call(call: &FirstCall) -> Markup {
          -d '{{\"timestamp\":\"'$(date -u +%FT%TZ)'\",\"customer_ref\":\"{customer_ref}\",\"usage_product_ref\":\"{usage_product_ref}\",\"quantity\":1500}}'"
     );
     html! {
-        h1 { "The first event" }
-        p { "Copy this into a shell. " strong { "The password is shown this once." } " Keep it where secrets are kept." }
+        h1 { "First event" }
+        p { "Run this command in a shell. " strong { "Save the password now. It won't be shown again." } " Store it as a secret." }
         pre tabindex="0" { code #call { (log_in) "\n" (report) } }
         p { a.button href=(format!("{}?contract_ref={}", href(&["start", "wait"]), encoded(contract_ref))) { "Wait for the event" } }
     }
 }
 
-/// What the interface answers while the first event is waited for.
+/// API responses for the page that waits for the first event.
 #[derive(Clone, Debug)]
 pub struct Waited {
-    /// The document that the contract's first event is on, once there is one.
+    /// The document with the contract's first event, if it exists.
     pub document: Value,
-    /// What was refused today.
+    /// Usage rejected today.
     pub refused: Value,
-    /// The contract.
+    /// Contract that bills the event.
     pub contract_ref: String,
-    /// Whether the page is asked for again by itself.
+    /// Whether the page refreshes automatically.
     pub is_looking: bool,
 }
 
-/// The body of the page that waits for the first event, and then shows its invoice.
+/// Renders the page that waits for the first event and then shows its invoice.
 pub fn wait(waited: &Waited) -> Markup {
     let document = JsonView(&waited.document);
     let again = format!("?contract_ref={}", encoded(&waited.contract_ref));
     html! {
         @if document.is_there() {
-            h1 { "The first invoice" }
-            p.notice role="status" { "The event is there, and this is the invoice it is on." }
+            h1 { "First invoice" }
+            p.notice role="status" { "The event was recorded on this invoice." }
             p { (link(Some(href(&["documents", &document.at("document_ref").text()])), &document.at("document_number").text())) " "
-                (state(document.at("state"))) ", a draft until its period is over: every event changes it." }
+                (state(document.at("state"))) ". The invoice is a draft until its period ends, and every event updates it." }
             (sheet(document))
             p { a href=(href(&["usage"])) { "Usage" } " · " a href=(href(&[])) { "Home" } }
         } @else {
             h1 { "Waiting for the first event" }
             @if waited.is_looking {
-                p role="status" { "No event on this contract yet. This page looks again every few seconds." }
-                p { a href=(format!("{again}&paused=true")) { "Look no more" } }
+                p role="status" { "No event on this contract yet. This page refreshes every few seconds." }
+                p { a href=(format!("{again}&paused=true")) { "Stop refreshing" } }
             } @else {
                 p role="status" { "No event on this contract yet." }
-                p { a.button href=(again) { "Look again" } }
+                p { a.button href=(again) { "Refresh" } }
             }
             @if JsonView(&waited.refused).items().next().is_some() {
-                (section("Refused today", &table("Refused today", &REFUSED.some(WHY), JsonView(&waited.refused))))
+                (section("Rejected today", &table("Rejected today", &REFUSED.some(WHY), JsonView(&waited.refused))))
             }
-            p { a href=(href(&["start"])) { "Back to the steps" } }
+            p { a href=(href(&["start"])) { "Back to first steps" } }
         }
     }
 }

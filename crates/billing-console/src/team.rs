@@ -1,4 +1,4 @@
-//! The people who log in: who they are, what they may do, and how they are invited, changed and helped.
+//! Administrator pages: list, roles, invitations, changes and resets.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -6,26 +6,26 @@ use serde_json::Value;
 use crate::json_view::JsonView;
 use crate::parts::{href, instant, words};
 
-/// What is shown again of an invitation that was refused, and why.
+/// Submitted values of a rejected invitation.
 #[derive(Clone, Debug, Default)]
 pub struct Invitation {
-    /// The address.
+    /// E-mail address.
     pub email: String,
-    /// What they may do.
+    /// Role.
     pub role: String,
-    /// What is wrong, by field.
+    /// Errors by field.
     pub wrong: Vec<(String, String)>,
 }
 
-/// What each role is for, the least first.
+/// Roles with their descriptions, from the fewest to the most permissions.
 const ROLES: [(&str, &str); 4] = [
-    ("read", "read everything"),
-    ("finance", "issue, void and settle documents, too"),
-    ("operator", "report usage, and change catalog and contracts, too"),
-    ("owner", "manage administrators and API keys, too"),
+    ("read", "read all data"),
+    ("finance", "also issue, void and settle documents"),
+    ("operator", "also report usage and change the catalog and contracts"),
+    ("owner", "also manage administrators and API keys"),
 ];
 
-/// The body of the page of administrators; `own` is the address of who looks at it.
+/// Renders the page of administrators. `own` is the visitor's e-mail address.
 pub fn team(administrators: &Value, own: &str, invitation: &Invitation) -> Markup {
     html! {
         h1 { "Team" }
@@ -33,14 +33,17 @@ pub fn team(administrators: &Value, own: &str, invitation: &Invitation) -> Marku
             table {
                 thead { tr {
                     th scope="col" { "E-mail address" } th scope="col" { "Role" } th scope="col" { "Second factor" }
-                    th scope="col" { "State" } th scope="col" { "Made" } th scope="col" { "Change" }
+                    th scope="col" { "State" } th scope="col" { "Created" } th scope="col" { "Actions" }
                 } }
                 tbody { @for one in JsonView(administrators).items() { (row(one, own)) } }
             }
         }
         section {
-            h2 { "Invite somebody" }
-            p.muted { "They are given a password that works once, which you are shown. At their first log-in they set their own." }
+            h2 { "Invitation" }
+            p.muted {
+                "An invitation creates a one-time password and shows it to you. "
+                "The administrator sets a new password at the first log-in."
+            }
             form.stack.wide method="post" action=(href(&["team"])) {
                 div.field {
                     label for="invited" { "E-mail address" }
@@ -53,7 +56,7 @@ pub fn team(administrators: &Value, own: &str, invitation: &Invitation) -> Marku
                     (roles("role", if invitation.role.is_empty() { "read" } else { &invitation.role }))
                     (reasons(invitation, "role"))
                 }
-                div { button { "Invite" } }
+                div { button { "Invite administrator" } }
             }
         }
     }
@@ -106,30 +109,30 @@ fn change(one: JsonView<'_>, is_own: bool) -> Markup {
     let is_disabled = one.at("disabled_at").is_there();
     html! {
         details {
-            summary aria-label={ "Change " (email) } { "Change" }
+            summary aria-label={ "Manage " (email) } { "Manage" }
             form.stack method="post" action=(href(&["team", "role", &reference])) {
                 label { "Role" (roles(&format!("role-{reference}"), &one.at("role").text())) }
-                div { button { "Save" } }
+                div { button { "Save role" } }
             }
             @if is_own {
-                p.muted { "Password and second factor of yours are in " a href=(href(&["account"])) { "your account" } "." }
+                p.muted { "Manage your password and second factor in " a href=(href(&["account"])) { "your account" } "." }
             } @else {
                 form.stack method="post" action=(href(&["team", "reset", &reference])) {
-                    p.told { "For who has forgotten their password: another one that works once." }
+                    p.told { "Creates a one-time password for an administrator who forgot the password." }
                     @if one.at("second_factor_since").is_there() {
                         label.check {
                             input type="checkbox" name="remove_second_factor" value="true";
-                            span { "They have lost their device and the recovery codes, too" }
+                            span { "Also remove the second factor, if the device and the recovery codes are lost" }
                         }
                     }
-                    div { button.plain { "Reset" } }
+                    div { button.plain { "Reset password" } }
                 }
             }
             form.stack method="post" action=(href(&["team", if is_disabled { "enable" } else { "disable" }, &reference])) {
                 @if is_disabled {
                     div { button.plain { "Enable" } }
                 } @else {
-                    p.told { "They are logged out at once, and can't log in. Keys go on working." }
+                    p.told { "Logs the administrator out and blocks log-ins. API keys keep working." }
                     div { button.grave { "Disable" } }
                 }
             }
@@ -137,19 +140,22 @@ fn change(one: JsonView<'_>, is_own: bool) -> Markup {
     }
 }
 
-/// The body of the page of somebody who was given a password that works once.
+/// Renders the page with a new one-time password.
 pub fn invited(answer: &Value, service: &str) -> Markup {
     let at = JsonView(answer);
     html! {
-        h1 { "A password for " (at.at("email").text()) }
-        p { strong { "It is shown this once, and works once." } " Give it to them; at their log-in they set their own." }
+        h1 { "One-time password for " (at.at("email").text()) }
+        p {
+            strong { "Save the password now. It won't be shown again." }
+            " The password works once. Send it to the administrator, who sets a new password at log-in."
+        }
         dl.facts {
-            div { dt { "Where" } dd { (service) (href(&[])) } }
+            div { dt { "Console" } dd { (service) (href(&[])) } }
             div { dt { "E-mail address" } dd { (at.at("email").text()) } }
             div { dt { "Password" } dd { code { (at.at("password").text()) } } }
-            div { dt { "Works until" } dd { (instant(at.at("one_time_until"))) } }
+            div { dt { "Valid until" } dd { (instant(at.at("one_time_until"))) } }
         }
-        p { a href=(href(&["team"])) { "The team" } }
+        p { a href=(href(&["team"])) { "Back to team" } }
     }
 }
 
@@ -175,10 +181,10 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_an_invitation_stands_beside_its_field() {
-        let wrong = vec![("email".to_owned(), "is in use already".to_owned())];
+        let wrong = vec![("email".to_owned(), "is already in use".to_owned())];
         let said = Invitation { email: "a@b.example".to_owned(), role: "finance".to_owned(), wrong };
         let shown = team(&json!([]), "", &said).into_string();
-        assert!(shown.contains("is in use already") && shown.contains("value=\"a@b.example\""), "{shown}");
+        assert!(shown.contains("is already in use") && shown.contains("value=\"a@b.example\""), "{shown}");
         assert!(shown.contains("<option value=\"finance\" selected>"), "{shown}");
     }
 }

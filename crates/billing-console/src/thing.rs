@@ -1,4 +1,4 @@
-//! The page of something of which the interface says all there is to say: its fields, as they are.
+//! Generic page of an object: all fields of its API response.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::json_view::JsonView;
 use crate::parts::{day, instant, number, words};
 
-/// The body of a page with all fields of an answer.
+/// Renders a page with all fields of a response.
 pub fn thing(title: &str, answer: &Value, edit: Option<&str>, delete: Option<&str>) -> Markup {
     html! {
         h1 { (title) }
@@ -18,7 +18,7 @@ pub fn thing(title: &str, answer: &Value, edit: Option<&str>, delete: Option<&st
     }
 }
 
-/// Fields, those of fields under them.
+/// Renders fields, with nested fields indented below.
 pub(crate) fn fields(answer: JsonView<'_>) -> Markup {
     html! {
         dl.facts {

@@ -1,4 +1,5 @@
-//! The usage explorer: charts of what was used, each bar a way to look closer, with the events and the refusals of the same time.
+//! The usage explorer: charts of usage whose bars link to shorter periods, with the events and rejections of the same
+//! period.
 
 use std::collections::BTreeMap;
 
@@ -12,81 +13,81 @@ use crate::list::{Filter, field, table};
 use crate::listings::{REFUSED, WHY};
 use crate::parts::{day, grouped, href, query, section};
 
-/// The most bars of charts on a page: it stays below 100 KB.
+/// Maximum number of bars on a page, which keeps the page below 100 KB.
 const MAX_DRAWN: usize = 186;
-/// The filters that say which time is shown, and stand first.
+/// Number of filters that select the period. They come first.
 const TIME: usize = 3;
-/// The most charts on a page.
+/// Maximum number of charts on a page.
 const MAX_CHARTS: usize = 4;
-/// The most charts of what a customer used lately.
+/// Maximum number of charts of a customer's recent usage.
 const MOST_LATELY: usize = 2;
 
-/// A stretch of time that a bar stands for.
+/// The interval of a bar.
 #[derive(Clone, Debug)]
 pub struct ChartBucket {
-    /// The interval's first instant, as the summary names it.
+    /// Start of the interval as in the usage summary.
     pub starts: String,
-    /// From which instant on, and before which, events count here.
+    /// Start of the counted events, inclusive.
     pub from: String,
-    /// Likewise.
+    /// End of the counted events, exclusive.
     pub to: String,
-    /// What stands below its bar.
+    /// Label below the bar.
     pub name: String,
-    /// The day, the hour or the month.
+    /// Name of the day, hour or month.
     pub told: String,
-    /// The query of the explorer for this stretch alone; none of what is shortest already.
+    /// Explorer query for this interval alone; `None` for the shortest interval.
     pub closer: Option<Vec<(&'static str, String)>>,
 }
 
-/// What the interface answers about usage in a time.
+/// API responses about usage in a period.
 #[derive(Clone, Debug)]
 pub struct UsageAnswers {
     /// Sums by interval and usage product.
     pub summary: Value,
-    /// Usage products, with what one of each is called.
+    /// Usage products with their units.
     pub usage_products: Value,
 }
 
-/// Where charts of usage stand, and what they are narrowed to.
+/// The period and filters of usage charts.
 #[derive(Clone, Debug)]
 pub struct Span {
-    /// What usage is narrowed to beside the time, by the parameters of the interface.
+    /// Filters other than the time, as API parameters.
     pub narrowed: Vec<(String, String)>,
-    /// Its intervals, in their order.
+    /// Intervals in order.
     pub slots: Vec<ChartBucket>,
 }
 
-/// What the explorer shows beside its charts.
+/// Content of the explorer beside its charts.
 #[derive(Clone, Debug)]
 pub struct Explored {
-    /// What it can be narrowed by.
+    /// Available filters.
     pub filters: Vec<Filter>,
-    /// The first day and the last.
+    /// First and last day.
     pub days: (String, String),
-    /// The time zone whose days they are.
+    /// Time zone of the days.
     pub zone: String,
-    /// The intervals, and why they are longer than was asked for.
+    /// Length of the intervals.
     pub interval: String,
-    /// Likewise.
+    /// Whether the intervals are longer than requested.
     pub is_coarser: bool,
-    /// Queries of the explorer for other times, by their names.
+    /// Labels and explorer queries of other periods.
     pub elsewhere: Vec<(&'static str, Vec<(&'static str, String)>)>,
-    /// Usage that was refused on these days.
+    /// Usage rejected in the period.
     pub refused: Value,
 }
 
-/// What was used of a usage product.
+/// The usage of one usage product.
 struct Series {
     reference: String,
     name: String,
     unit: String,
-    /// Of each slot the sum as it was answered, and how many events there were.
+    /// Sum in the API's digits and number of events, per interval.
     used: Vec<(String, u64)>,
     sum: i128,
     events: u64,
 }
 
-/// What was used, by usage product, those with the most events first.
+/// Returns usage by usage product, in descending order of events.
 fn series(answers: &UsageAnswers, slots: &[ChartBucket]) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
     for row in JsonView(&answers.summary).items() {
@@ -114,14 +115,14 @@ fn named(answers: &UsageAnswers, reference: String, slots: usize) -> Series {
     Series { reference, name, unit, used: vec![("0".to_owned(), 0); slots], sum: 0, events: 0 }
 }
 
-/// Where the explorer shows something.
+/// Returns the explorer query with additional parameters.
 fn explorer(narrowed: &[(String, String)], more: &[(&str, &str)]) -> String {
     let is_said = |name: &str| more.iter().any(|(said, _)| *said == name);
     let kept = narrowed.iter().map(|(name, value)| (name.as_str(), value.as_str())).filter(|(name, _)| !is_said(name));
     query(&kept.chain(more.iter().copied()).collect::<Vec<_>>())
 }
 
-/// The list of the events of a stretch of time.
+/// Returns the link to the events of an interval.
 fn events(narrowed: &[(String, String)], more: &[(&str, &str)]) -> String {
     let of_events: Vec<(String, String)> = narrowed.iter().filter(|(name, _)| name != "timezone").cloned().collect();
     format!("{}?{}", href(&["events"]), explorer(&of_events, more))
@@ -131,7 +132,7 @@ fn pairs<'s>(said: &'s [(&'static str, String)]) -> Vec<(&'s str, &'s str)> {
     said.iter().map(|(name, value)| (*name, value.as_str())).collect()
 }
 
-/// Charts of usage, one for each usage product with the most events, and the same as a table. Links go to the explorer.
+/// Renders charts for the usage products with the most events, and the same data as a table. Bars link to the explorer.
 pub(crate) fn charts(answers: &UsageAnswers, span: &Span, most: usize) -> Markup {
     let Span { narrowed, slots } = span;
     let all = series(answers, slots);
@@ -162,16 +163,16 @@ fn bars_of(series: &Series, narrowed: &[(String, String)], slots: &[ChartBucket]
     slots.iter().zip(&series.used).map(bar).collect()
 }
 
-/// The numbers of charts, and the events behind them.
+/// Renders the charts' data as a table with links to the events.
 fn as_table(drawn: &[Series], narrowed: &[(String, String)], slots: &[ChartBucket]) -> Markup {
     let is_used = |slot: usize| drawn.iter().any(|series| series.used[slot].1 > 0);
     html! {
         details {
-            summary { "As a table" }
+            summary { "Show as table" }
             div.scrolls tabindex="0" role="region" aria-label="Usage as a table" {
                 table {
                     thead { tr {
-                        th scope="col" { "When" }
+                        th scope="col" { "Time" }
                         @for series in drawn { th.amount scope="col" { (series.name) @if !series.unit.is_empty() { ", " (series.unit) } } }
                     } }
                     tbody { @for (index, slot) in slots.iter().enumerate().filter(|(index, _)| is_used(*index)) { tr {
@@ -184,7 +185,7 @@ fn as_table(drawn: &[Series], narrowed: &[(String, String)], slots: &[ChartBucke
     }
 }
 
-/// The body of the explorer's page around its sums.
+/// Renders the explorer's page around its sums.
 pub fn usage(sums: &Markup, span: &Span, explored: &Explored) -> Markup {
     html! {
         h1 { "Usage" }
@@ -192,30 +193,30 @@ pub fn usage(sums: &Markup, span: &Span, explored: &Explored) -> Markup {
         p {
             (day(JsonView(&Value::from(explored.days.0.as_str())))) " – " (day(JsonView(&Value::from(explored.days.1.as_str()))))
             ", by " (explored.interval) ", " (explored.zone)
-            @if explored.is_coarser { span.muted { ": shorter intervals would be too many to draw" } }
+            @if explored.is_coarser { span.muted { ". Shorter intervals would have too many bars." } }
         }
         (sums)
-        (section("Refused usage", &refused(span, explored)))
+        (section("Rejected usage", &refused(span, explored)))
     }
 }
 
-/// The explorer's charts and sums.
+/// Renders the explorer's charts and sums.
 pub fn usage_sums(answers: &UsageAnswers, span: &Span) -> Markup {
     let all = series(answers, &span.slots);
     html! {
         @if all.is_empty() {
-            p { "No usage is recorded in this time." }
+            p { "No usage in this period." }
         } @else {
             (charts(answers, span, MAX_CHARTS))
-            (section("In all", &totals(&all, span)))
+            (section("Totals", &totals(&all, span)))
         }
     }
 }
 
-/// A customer's charts.
+/// Renders a customer's charts.
 pub fn usage_lately(answers: &UsageAnswers, span: &Span) -> Markup {
     html! {
-        @if JsonView(&answers.summary).items().next().is_none() { p.muted { "None." } } @else { (charts(answers, span, MOST_LATELY)) }
+        @if JsonView(&answers.summary).items().next().is_none() { p.muted { "No usage." } } @else { (charts(answers, span, MOST_LATELY)) }
     }
 }
 
@@ -223,13 +224,13 @@ fn narrowing(explored: &Explored) -> Markup {
     html! {
         form method="get" action=(href(&["usage"])) {
             @let (time, others) = explored.filters.split_at(explored.filters.len().min(TIME));
-            div.filters { @for filter in time { (field(filter)) } button { "Show" } }
+            div.filters { @for filter in time { (field(filter)) } button { "Apply" } }
             details open[others.iter().any(|filter| !filter.value.is_empty())] {
                 summary { "Filters" }
                 div.filters { @for filter in others { (field(filter)) } }
             }
         }
-        nav.pages aria-label="Other times" {
+        nav.pages aria-label="Other periods" {
             @for (name, said) in &explored.elsewhere { a href=(format!("?{}", query(&pairs(said)))) { (name) } }
         }
     }
@@ -239,7 +240,7 @@ fn totals(all: &[Series], span: &Span) -> Markup {
     let (Some(first), Some(last)) = (span.slots.first(), span.slots.last()) else { return html! {} };
     let whole = [("from", first.from.as_str()), ("to", last.to.as_str())];
     html! {
-        div.scrolls tabindex="0" role="region" aria-label="In all" {
+        div.scrolls tabindex="0" role="region" aria-label="Totals" {
             table {
                 thead { tr { th scope="col" { "Usage product" } th.amount scope="col" { "Quantity" } th scope="col" { "Unit" } th.amount scope="col" { "Events" } } }
                 tbody { @for series in all { tr {
@@ -255,13 +256,13 @@ fn totals(all: &[Series], span: &Span) -> Markup {
     }
 }
 
-/// Two times, and where the explorer shows them.
+/// Two periods and their explorer links.
 pub(crate) struct TimeComparison {
     pub(crate) now: (&'static str, String),
     pub(crate) before: (&'static str, String),
 }
 
-/// What was used in two times, by usage product.
+/// Renders the usage of two periods by usage product.
 pub(crate) fn comparison(now: &UsageAnswers, before: &Value, compared: &TimeComparison) -> Markup {
     let earlier = UsageAnswers { summary: before.clone(), usage_products: now.usage_products.clone() };
     let sums = |answers: &UsageAnswers| {
@@ -281,8 +282,8 @@ pub(crate) fn comparison(now: &UsageAnswers, before: &Value, compared: &TimeComp
         grouped(&digits(sums.get(reference).map_or(0, |(sum, ..)| *sum)))
     };
     html! {
-        @if all.is_empty() { p.muted { "None, now or before. " a href=(compared.now.1) { (compared.now.0) } } } @else {
-            div.scrolls tabindex="0" role="region" aria-label="Usage compared" {
+        @if all.is_empty() { p.muted { "No usage in either period. " a href=(compared.now.1) { (compared.now.0) } } } @else {
+            div.scrolls tabindex="0" role="region" aria-label="Usage comparison" {
                 table {
                     thead { tr {
                         th scope="col" { "Usage product" }
@@ -307,9 +308,9 @@ fn refused(span: &Span, explored: &Explored) -> Markup {
     let days = [("from", explored.days.0.as_str()), ("to", explored.days.1.as_str())];
     html! {
         @if JsonView(&explored.refused).items().next().is_some() {
-            (table("Refused usage", &REFUSED.some(WHY), JsonView(&explored.refused)))
-            p { a href=(format!("{}?{}", href(&["refused"]), explorer(&kept, &days))) { "All refused usage of these days" } }
-        } @else { p.muted { "None was refused on these days of UTC." } }
+            (table("Rejected usage", &REFUSED.some(WHY), JsonView(&explored.refused)))
+            p { a href=(format!("{}?{}", href(&["refused"]), explorer(&kept, &days))) { "All rejected usage on these days" } }
+        } @else { p.muted { "No usage was rejected on these days (UTC)." } }
     }
 }
 
@@ -354,7 +355,7 @@ mod tests {
         let page = usage(&usage_sums(&answers(), &span()), &span(), &explored).into_string();
         assert!(page.contains("value=\"1200.000000001\""), "the sum is exact: {page}");
         assert!(page.contains("2026-11-20: 1,200 call, events: 2") && page.contains("0.000000001"), "{page}");
-        // The one with more events first; each bar leads to its day, each number to its events.
+        // The usage product with more events comes first. Each bar links to its day, each number to its events.
         assert!(page.find("API calls").expect("calls") < page.find("&lt;b&gt;").expect("the other"), "{page}");
         assert!(
             page.contains("/console/usage?customer_ref=acme&amp;usage_product_ref=calls&amp;from=2026-11-20&amp;to=2026-11-20"),
@@ -373,7 +374,7 @@ mod tests {
         let amounts: Vec<&str> = shown.split("<td class=\"amount\">").skip(1).filter_map(|rest| rest.split('<').next()).collect();
         assert_eq!(amounts, ["7", "0", "1,200.000000001", "5", "0", "2"], "{shown}");
         let nothing = UsageAnswers { summary: json!([]), usage_products: json!([]) };
-        assert!(comparison(&nothing, &json!([]), &compared).into_string().contains("None"));
+        assert!(comparison(&nothing, &json!([]), &compared).into_string().contains("No usage"));
     }
 
     #[test]
@@ -381,6 +382,6 @@ mod tests {
         let nothing = UsageAnswers { summary: json!([]), usage_products: json!([]) };
         assert!(charts(&nothing, &span(), MAX_CHARTS).into_string().is_empty());
         assert!(usage_sums(&nothing, &span()).into_string().contains("No usage"));
-        assert!(usage_lately(&nothing, &span()).into_string().contains("None"));
+        assert!(usage_lately(&nothing, &span()).into_string().contains("No usage"));
     }
 }

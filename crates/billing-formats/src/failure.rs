@@ -40,7 +40,7 @@ fn position(at: Position) -> Option<SourcePosition> {
 
 fn reason(mut error: EvalAltResult) -> String {
     match error {
-        EvalAltResult::ErrorPropertyNotFound(field, _) => format!("there is no field `{field}`"),
+        EvalAltResult::ErrorPropertyNotFound(field, _) => format!("unknown field `{field}`"),
         EvalAltResult::ErrorFunctionNotFound(signature, _) => format!("there is no function {}", readable(&signature)),
         EvalAltResult::ErrorMismatchDataType(wanted, given, _) | EvalAltResult::ErrorMismatchOutputType(wanted, given, _) => {
             format!("{} is wanted where {} is", readable(&wanted), readable(&given))

@@ -1,4 +1,5 @@
-//! Requests to a whole server on SQLite in memory, in the same process: bodies, queries and cookies of any bytes.
+//! Targets that send bodies, queries and cookies of arbitrary bytes to a complete server in the same process, on SQLite in
+//! memory.
 
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
@@ -17,17 +18,17 @@ use crate::server::{Reply, Server, UNKNOWN, answer, from_elsewhere};
 
 const BEARER: &str = "authorization";
 const JSON: &str = "application/json";
-/// What stands for the session's cookie in bytes that are kept: the real one is another each time.
+/// The placeholder for the session cookie in corpus inputs, because each run has another cookie.
 const SESSION: &str = "SESSION";
-/// After so many requests the server is made anew, so that a failure depends on few that came before it.
+/// The number of requests per server. A new server limits the earlier requests on which a failure can depend.
 const REQUESTS_EACH: u32 = 500;
-/// These end the session or the key that the next request needs.
+/// Operations that end the session or key that the next request needs.
 const ENDING: [&str; 2] = ["log_out", "end_session"];
 
-/// A service, whose own type has no name.
+/// A service in a box, because its concrete type has no name.
 type TestService = Box<dyn Fn(TestRequest) -> Pin<Box<dyn Future<Output = Reply>>>>;
 
-/// A server with a contract, and who may ask it.
+/// A server with a contract, and the credentials of its callers.
 struct World {
     asked: TestService,
     system: SystemRunner,
@@ -36,12 +37,12 @@ struct World {
     requests: u32,
 }
 
-/// The directory of a server's database. It is deleted although the server isn't dropped.
+/// The directory of a server's database. It is deleted even if the server is not dropped.
 struct Directory(PathBuf);
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // A server that was dropped has deleted its own.
+        // A dropped server has already deleted its directory.
         drop(std::fs::remove_dir_all(&self.0));
     }
 }
@@ -72,7 +73,7 @@ impl World {
         reply
     }
 
-    /// Whatever an operation needs, its caller has.
+    /// Adds the credential that the operation requires.
     fn allowed(&self, operation: &Operation, request: TestRequest) -> TestRequest {
         match operation.need() {
             None => request,
@@ -83,7 +84,8 @@ impl World {
 }
 
 fn in_a_world(try_out: impl FnOnce(&mut World)) {
-    // actix has values of its own for each thread, and needs them to let go of a server: it isn't dropped when its thread ends.
+    // Dropping a server needs thread-local values of actix, which may be gone when the thread ends. The server is not dropped
+    // then.
     thread_local!(static WORLD: RefCell<Option<(ManuallyDrop<World>, Directory)>> = const { RefCell::new(None) });
     WORLD.with_borrow_mut(|world| {
         if let Some((used, _directory)) = world.take_if(|(world, _)| world.requests >= REQUESTS_EACH) {
@@ -97,7 +99,7 @@ fn in_a_world(try_out: impl FnOnce(&mut World)) {
     });
 }
 
-/// An event of any bytes is refused, or on the document that is answered.
+/// Sends an event of arbitrary bytes. It must be rejected, or the document in the response must exist.
 pub(crate) fn event(bytes: &[u8]) {
     in_a_world(|world| {
         let post = |path: &str| TestRequest::post().uri(path).insert_header(("content-type", JSON));
@@ -113,7 +115,7 @@ pub(crate) fn event(bytes: &[u8]) {
     });
 }
 
-/// Any operation, which the first byte says, with any body.
+/// Calls the operation that the first byte selects, with an arbitrary body.
 pub(crate) fn body(bytes: &[u8]) {
     let Some((choice, body)) = bytes.split_first() else { return };
     let Some(operation) = chosen(*choice, |operation| operation.method != Method::GET) else { return };
@@ -126,7 +128,7 @@ pub(crate) fn body(bytes: &[u8]) {
     });
 }
 
-/// Any question, which the first byte says, with any query.
+/// Calls the GET operation that the first byte selects, with an arbitrary query.
 pub(crate) fn query(bytes: &[u8]) {
     let Some((choice, query)) = bytes.split_first() else { return };
     let Some(operation) = chosen(*choice, |operation| operation.method == Method::GET) else { return };
@@ -138,14 +140,14 @@ pub(crate) fn query(bytes: &[u8]) {
     });
 }
 
-/// Whoever has no session isn't let in by any cookie.
+/// Sends an arbitrary cookie, which must not give access without a session.
 pub(crate) fn cookie(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     in_a_world(|world| {
         let real = world.cookie.clone();
         let Ok(header) = HeaderValue::from_str(&text.replace(SESSION, &real)) else { return };
         let reply = world.ask(TestRequest::get().uri("/api/customers/filter").insert_header(("cookie", header)));
-        assert!(reply.status != 200 || text.contains(SESSION), "let in by {text}");
+        assert!(reply.status != 200 || text.contains(SESSION), "access granted by {text}");
     });
 }
 
@@ -154,7 +156,7 @@ fn chosen(choice: u8, may_be: impl Fn(&Operation) -> bool) -> Option<&'static Op
     all.get(usize::from(choice) % all.len()).copied()
 }
 
-/// The path of an operation, of things that aren't there but for what the world begins with.
+/// Returns the path of an operation. It names resources of [`World::new`] if they exist, and unknown references otherwise.
 fn path_of(operation: &Operation) -> String {
     let filled = |segment: &str| match segment {
         "{customer_ref}" => "acme".to_owned(),

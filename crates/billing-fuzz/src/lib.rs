@@ -1,40 +1,40 @@
-//! What strangers send, as targets for libFuzzer. Each takes any bytes, and panics where what is made of them can't be right:
-//! a server error, a value that isn't what was written, somebody let in.
+//! Fuzz targets for untrusted input, for libFuzzer. Each target takes arbitrary bytes and panics on a wrong result: a server
+//! error, a parsed value that differs from the input, or unauthorized access.
 //!
-//! The bytes that reached something new are kept in `corpus/`, one file a target. Every test run tries those; `scripts/fuzz`
-//! goes on from them, with the code's branches as its guide.
+//! `corpus/` contains the inputs that reached new code, in one file per target. Every test run replays them. `scripts/fuzz`
+//! starts from them and is guided by code coverage.
 #![forbid(unsafe_code)]
 
 mod interface;
 mod readers;
-/// That of the tests of the interface.
+/// The server fixture of the API tests.
 #[path = "../../billing-http/tests/interface/common.rs"]
 mod server;
 
 use std::sync::LazyLock;
 
-/// The name of the target in the environment of a fuzzer.
+/// The environment variable with the name of the target.
 const CHOICE: &str = "FUZZ_TARGET";
 
-/// Something that takes any bytes.
+/// A fuzz target: a function that takes arbitrary bytes.
 #[derive(Clone, Copy)]
 pub struct Target {
-    /// Its name, and that of its file in `corpus/`.
+    /// The name of the target and of its file in `corpus/`.
     pub name: &'static str,
     run: fn(&[u8]),
 }
 
 impl Target {
-    /// Tries these bytes.
+    /// Runs the target with these bytes.
     ///
     /// # Panics
-    /// When what comes of them can't be right.
+    /// Panics if the result is wrong.
     pub fn run(&self, bytes: &[u8]) {
         (self.run)(bytes);
     }
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: [Target; 10] = [
     Target { name: "json", run: readers::json },
     Target { name: "decimal", run: readers::decimal },
@@ -48,15 +48,15 @@ pub const TARGETS: [Target; 10] = [
     Target { name: "cookie", run: interface::cookie },
 ];
 
-/// The target that the environment names.
+/// Returns the target that the environment variable `FUZZ_TARGET` names.
 ///
 /// # Panics
-/// When it names none.
+/// Panics if the variable does not name a target.
 pub fn chosen() -> Target {
     static CHOSEN: LazyLock<Target> = LazyLock::new(|| {
         let name = std::env::var(CHOICE).unwrap_or_default();
         let found = TARGETS.into_iter().find(|target| target.name == name);
-        found.unwrap_or_else(|| panic!("{CHOICE}={name} is none of {:?}", TARGETS.map(|target| target.name)))
+        found.unwrap_or_else(|| panic!("{CHOICE}={name} is not one of {:?}", TARGETS.map(|target| target.name)))
     });
     *CHOSEN
 }

@@ -1,4 +1,4 @@
-//! Readers of texts, against what else knows the same form.
+//! Targets for text parsers, compared with independent implementations of the same format.
 
 use std::sync::LazyLock;
 
@@ -15,39 +15,39 @@ use billing_formats::RhaiMapper;
 use billing_import::{FileKind, ReadOptions, UsageFile};
 use billing_testkit::{CountingIds, fixtures};
 
-/// What is read as JSON is JSON to others, and written again is read as the same.
+/// Checks that another parser accepts the same JSON, and that a written value is read back unchanged.
 pub(crate) fn json(bytes: &[u8]) {
     let Ok(value) = billing_json::read(bytes) else { return };
-    assert!(serde_json::from_slice::<serde_json::Value>(bytes).is_ok(), "{value} isn't JSON");
+    assert!(serde_json::from_slice::<serde_json::Value>(bytes).is_ok(), "{value} is not JSON");
     let again = billing_json::read(value.to_string().as_bytes());
-    assert_eq!(again.as_ref(), Ok(&value), "written again");
+    assert_eq!(again.as_ref(), Ok(&value), "after it is written");
 }
 
-/// A number that is taken is the one that was written, to the last digit.
+/// Checks that an accepted number equals the input to the last digit.
 pub(crate) fn decimal(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let narrow = Digits { integer: 6, fraction: 2 }.parse(text).ok();
     for value in [narrow, Quantity::parse(text).ok().map(Quantity::as_decimal)].into_iter().flatten() {
-        let written: BigDecimal = text.parse().unwrap_or_else(|error| panic!("{text} is no number: {error}"));
-        let taken: BigDecimal = value.to_string().parse().expect("a decimal's own digits");
-        assert_eq!(taken, written, "{text} was taken as {value}");
+        let written: BigDecimal = text.parse().unwrap_or_else(|error| panic!("{text} is not a number: {error}"));
+        let taken: BigDecimal = value.to_string().parse().expect("the digits of a decimal");
+        assert_eq!(taken, written, "{text} was read as {value}");
     }
 }
 
-/// An instant or a day that is taken is read as the same when it is written again.
+/// Checks that an accepted instant or date is read back unchanged after it is written.
 pub(crate) fn timestamp(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     if let Ok(at) = Timestamp::parse(text) {
-        assert!(Timestamp::MIN <= at && at <= Timestamp::MAX, "{text} was taken as {at}");
-        assert_eq!(Timestamp::parse(&at.to_string()), Ok(at), "{text} was taken as {at}");
-        assert_eq!(Timestamp::from_micros(at.as_micros()), Ok(at), "{text} was taken as {at}");
+        assert!(Timestamp::MIN <= at && at <= Timestamp::MAX, "{text} was read as {at}");
+        assert_eq!(Timestamp::parse(&at.to_string()), Ok(at), "{text} was read as {at}");
+        assert_eq!(Timestamp::from_micros(at.as_micros()), Ok(at), "{text} was read as {at}");
     }
     if let Ok(date) = parse_date(text) {
         assert_eq!(date.to_string(), text);
     }
 }
 
-/// Only the token that was signed is taken, whatever is changed in it.
+/// Checks that only the signed token is accepted, and no changed token.
 pub(crate) fn token(bytes: &[u8]) {
     struct Signed {
         signer: JwtSigner,
@@ -70,16 +70,16 @@ pub(crate) fn token(bytes: &[u8]) {
     });
     let Ok(text) = str::from_utf8(bytes) else { return };
     let now = SIGNED.claims.issued_at.plus_seconds(60);
-    // The first part of its bytes may be the token's own, so that what lies behind its signature is reached as well.
+    // The input can contain the real token, so that the fuzzer also reaches the code after the signature check.
     let mended = text.replace("TOKEN", &SIGNED.token);
     for tried in [text, mended.as_str()] {
         if let Ok(claims) = SIGNED.signer.verify(tried, now) {
-            assert_eq!((tried, claims.token_id), (SIGNED.token.as_str(), SIGNED.claims.token_id), "let in");
+            assert_eq!((tried, claims.token_id), (SIGNED.token.as_str(), SIGNED.claims.token_id), "a changed token was accepted");
         }
     }
 }
 
-/// Two expressions and an event, a line each: reading and mapping end, and the same gives the same.
+/// Maps an event by two expressions, one per line. Parsing and mapping must terminate and be deterministic.
 pub(crate) fn format(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let mut lines = text.splitn(3, '\n');
@@ -91,18 +91,18 @@ pub(crate) fn format(bytes: &[u8]) {
         customer: Naming::Ref(constant(r#""acme""#)),
         usage_product: Naming::Ref(constant(r#""calls""#)),
         quantity,
-        report_data: ReportMapping::Columns(MappedColumns::new(vec![("x".to_owned(), column)]).expect("a good key")),
+        report_data: ReportMapping::Columns(MappedColumns::new(vec![("x".to_owned(), column)]).expect("a valid key")),
         currency: None,
         entity_ref: None,
     };
     let mapper = RhaiMapper::new();
     let can_be_read = mapper.check(&mapping).is_ok();
     let mapped = mapper.map(&mapping, event);
-    assert!(can_be_read || mapped.is_err(), "what can't be read was mapped");
-    assert_eq!(mapped, RhaiMapper::new().map(&mapping, event), "mapped again");
+    assert!(can_be_read || mapped.is_err(), "an invalid format was mapped");
+    assert_eq!(mapped, RhaiMapper::new().map(&mapping, event), "a second mapping");
 }
 
-/// A file of any kind, which the first byte says, is read to its end, or to where it can't be read on; its lines ascend.
+/// Reads a file of the kind that the first byte selects, to its end or its first unreadable line. Line numbers must ascend.
 pub(crate) fn file(bytes: &[u8]) {
     let Some((kind, content)) = bytes.split_first() else { return };
     let kind = match kind % 3 {
@@ -116,7 +116,7 @@ pub(crate) fn file(bytes: &[u8]) {
         assert!(line.number > last, "line {} after line {last}", line.number);
         last = line.number;
         if let Ok(event) = line.event {
-            assert!(billing_json::read(event.event.as_bytes()).is_ok(), "{} isn't JSON", event.event);
+            assert!(billing_json::read(event.event.as_bytes()).is_ok(), "{} is not JSON", event.event);
         }
     }
 }

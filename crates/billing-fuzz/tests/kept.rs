@@ -1,4 +1,4 @@
-//! The inputs that once reached something new, tried again.
+//! Replays the corpus: inputs that once reached new code.
 
 use std::path::Path;
 

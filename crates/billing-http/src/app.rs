@@ -1,4 +1,4 @@
-//! The actix application: what is wrapped around what.
+//! The actix application and the order of its middleware.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ use crate::routes::service::Description;
 use crate::state::HttpState;
 use crate::{auth, console, pages, router, routes};
 
-/// The application of one worker.
+/// Builds the application of one worker.
 pub fn app(
     state: HttpState,
 ) -> App<impl ServiceFactory<ServiceRequest, Config = (), Response = ServiceResponse<BoxBody>, Error = Error, InitError = ()>> {
@@ -30,7 +30,7 @@ pub fn app(
         .default_service(web::to(routes::unknown_route))
 }
 
-/// The application of the address that tells metrics alone.
+/// Builds the application that serves only metrics, on an address of its own.
 pub fn metrics_app(
     state: HttpState,
 ) -> App<impl ServiceFactory<ServiceRequest, Config = (), Response = ServiceResponse<BoxBody>, Error = Error, InitError = ()>> {
@@ -41,7 +41,7 @@ pub fn metrics_app(
         .default_service(web::to(routes::unknown_route))
 }
 
-/// The OpenAPI document.
+/// Returns the OpenAPI document, which is built once.
 fn description(numbers: NumbersAs) -> &'static str {
     static NUMBERS: LazyLock<String> = LazyLock::new(|| openapi::described(NumbersAs::Number).to_string());
     static STRINGS: LazyLock<String> = LazyLock::new(|| openapi::described(NumbersAs::String).to_string());

@@ -1,4 +1,4 @@
-//! Who is asking, once the guard has let them in, and how their use case is run.
+//! The authenticated caller, and functions that run a use case for the caller.
 
 use std::future::{Ready, ready};
 
@@ -12,7 +12,7 @@ use billing_domain::idempotency::ScopedIdempotencyKey;
 use crate::problem::Problem;
 use crate::state::{HttpState, state_of};
 
-/// Runs a use case where blocking is allowed; its log lines belong to the request.
+/// Runs a use case on a blocking thread. Its log lines belong to the request's span.
 pub(crate) async fn blocking<T: Send + 'static>(
     state: &HttpState,
     work: impl FnOnce(&Services) -> UseCaseResult<T> + Send + 'static,
@@ -20,56 +20,56 @@ pub(crate) async fn blocking<T: Send + 'static>(
     on_a_thread(state.clone(), Box::new(work)).await
 }
 
-/// What is done where blocking is allowed. In a box: else each operation has futures of its own, which a compiler works on for long.
+/// Work for a blocking thread. Boxed, because a separate future type per operation makes compilation slow.
 type Work<T> = Box<dyn FnOnce(&Services) -> UseCaseResult<T> + Send>;
 
 async fn on_a_thread<T: Send + 'static>(state: HttpState, work: Work<T>) -> Result<T, Problem> {
     let span = tracing::Span::current();
-    // The outer error is a panic, which the panic hook has printed.
+    // The outer error is a panic, which the panic hook has already logged.
     match web::block(move || span.in_scope(|| work(state.services()).map_err(Problem::from))).await {
         Ok(outcome) => outcome,
         Err(_) => Err(Problem::internal()),
     }
 }
 
-/// Who is asking, as the guard found out.
+/// The caller that the guard identified.
 #[derive(Clone)]
 pub(crate) struct Caller {
     pub(crate) state: HttpState,
     pub(crate) principal: Principal,
     pub(crate) use_case: UseCase,
     pub(crate) key: Option<ScopedIdempotencyKey>,
-    /// Whether nothing is to be stored: what a change would do to documents is answered.
+    /// Whether the request is a dry run: nothing is stored and the response lists the effects on documents.
     pub(crate) rehearses: bool,
 }
 
 impl Caller {
-    /// The same caller, who only wants to see what a change would do to documents.
+    /// Returns the same caller with dry run enabled.
     pub(crate) fn rehearsing(self) -> Self {
         Self { key: None, rehearses: true, ..self }
     }
 
-    /// Whether the request has an Idempotency-Key.
+    /// Returns whether the request has an `Idempotency-Key`.
     pub(crate) const fn is_keyed(&self) -> bool {
         self.key.is_some()
     }
 
-    /// As [`run`](Self::run), for what may read every event there is: few of them at a time, so that they leave connections
-    /// and threads to the reporting of usage.
+    /// Runs a use case that may scan all events, like [`run`](Self::run). Concurrency is limited, so that scans leave
+    /// connections and threads for usage ingestion.
     pub(crate) async fn scan<T: Send + 'static>(
         self,
         work: impl FnOnce(&Services, &Principal) -> UseCaseResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
         let permit = self.state.permit_scan().await?;
         self.run(move |services, principal| {
-            // Given back by the thread that read, whether anybody waits for the answer or not.
+            // The reading thread releases the permit, even if the request was abandoned.
             let _permit = permit;
             work(services, principal)
         })
         .await
     }
 
-    /// Runs a use case on the caller's behalf.
+    /// Runs a use case for the caller.
     pub(crate) async fn run<T: Send + 'static>(
         self,
         work: impl FnOnce(&Services, &Principal) -> UseCaseResult<T> + Send + 'static,
@@ -92,7 +92,8 @@ impl FromRequest for Caller {
             key: extensions.get().cloned(),
             rehearses: false,
         });
-        // Only for operations that need a credential; with the table right it is always there.
+        // Only operations that require a credential extract a caller, so one is always present if the operation table is
+        // correct.
         ready(caller.ok_or_else(Problem::internal))
     }
 }

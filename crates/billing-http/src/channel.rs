@@ -1,4 +1,4 @@
-//! Answers that are written while they are sent.
+//! Response bodies that are written while they are sent.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,20 +8,19 @@ use actix_web::web::Bytes;
 use thiserror::Error;
 use tokio::sync::mpsc;
 
-/// A piece of an answer.
 pub(crate) enum Part {
-    /// Its next bytes.
     Bytes(Bytes),
-    /// Nothing follows.
+    /// The body is complete.
     End,
 }
 
-/// The writer of an answer went away before its end: the connection is broken, so that nobody takes a part for the whole.
+/// The writer was dropped before the end of the body. The connection is broken, so that no client takes a part for the
+/// whole.
 #[derive(Debug, Error)]
 #[error("the answer could not be finished")]
 pub(crate) struct Unfinished;
 
-/// An answer whose parts come through a channel.
+/// A response body whose parts arrive through a channel.
 pub(crate) struct ChannelBody(pub(crate) mpsc::UnboundedReceiver<Part>);
 
 impl MessageBody for ChannelBody {

@@ -1,8 +1,9 @@
-//! Decimals of a JSON value as strings, by what its schema says of it.
+//! Rewrites decimals of a JSON value as strings, according to its schema.
 
 use serde_json::Value;
 
-/// Makes strings of what may be a decimal by any of the schemas that a value may have.
+/// Converts the decimals of a value to strings. A number is a decimal if any of its possible schemas accepts
+/// non-integers.
 pub(crate) fn rewrite(description: &Value, schemas: &[&Value], value: &mut Value) {
     let mut all = Vec::new();
     for schema in schemas {
@@ -27,7 +28,7 @@ pub(crate) fn rewrite(description: &Value, schemas: &[&Value], value: &mut Value
     }
 }
 
-/// The schemas that a schema is a choice of, itself among them.
+/// Collects a schema and all alternatives it refers to.
 fn choices<'d>(description: &'d Value, schema: &'d Value, all: &mut Vec<&'d Value>) {
     if let Some(reference) = schema["$ref"].as_str() {
         if let Some(schema) = description.pointer(reference.trim_start_matches('#')) {
@@ -41,7 +42,7 @@ fn choices<'d>(description: &'d Value, schema: &'d Value, all: &mut Vec<&'d Valu
     }
 }
 
-/// Whether a schema takes numbers that needn't be whole.
+/// Returns whether a schema accepts non-integer numbers.
 fn is_decimal(schema: &Value) -> bool {
     let kind = &schema["type"];
     kind == "number" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "number"))

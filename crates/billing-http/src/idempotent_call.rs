@@ -1,4 +1,4 @@
-//! Requests that change something: carried out once under their key, where they have one.
+//! State-changing requests, which run at most once per idempotency key.
 
 use std::time::Instant;
 
@@ -22,10 +22,10 @@ use crate::problem::Problem;
 use crate::state::HttpState;
 use crate::stored_response::{self, Success};
 
-/// Says that an answer was given before.
+/// Marks a replayed response.
 pub(crate) const REPLAYED: (HeaderName, &str) = (HeaderName::from_static("idempotency-replayed"), "true");
 
-/// A request that is carried out once.
+/// A request that runs at most once.
 pub(crate) struct IdempotentCall {
     pub(crate) state: HttpState,
     pub(crate) principal: Principal,
@@ -33,32 +33,33 @@ pub(crate) struct IdempotentCall {
     pub(crate) rehearses: bool,
 }
 
-/// What carries a request out. In a box: else each operation has futures of its own, which a compiler works on for long.
+/// A function that runs a request. Boxed, because a separate future type per operation makes compilation slow.
 type Replying =
     Box<dyn FnOnce(&Services<'_>, &Principal, Option<&IdempotentRequest>) -> UseCaseResult<IdempotentResponse> + Send>;
 
 impl Caller {
-    /// A request that changes something, and what it says: the same under the same key is carried out once.
+    /// Creates a call that runs once per key and body.
     pub(crate) fn once(self, body: Option<&Value>) -> IdempotentCall {
         let Self { state, principal, use_case, key, rehearses } = self;
         let keyed = key.map(|key| IdempotentRequest { use_case, key, body: hash(body), wait: TWIN_WAIT, sealed_for: None });
         IdempotentCall { state, principal, keyed, rehearses }
     }
 
-    /// Answers what a use case would do to documents, and stores nothing.
+    /// Runs a use case as a dry run and returns its effects on documents.
     pub(crate) async fn rehearse(self, work: DryRunWork) -> Result<HttpResponse, Problem> {
         rehearsed(self.state, self.principal, work).await
     }
 }
 
 impl IdempotentCall {
-    /// The answer holds a secret, which only who has this one may read again.
+    /// Seals the stored response with a secret, so that only a caller with the same secret can replay it.
     pub(crate) fn sealed_for(self, secret: String) -> Self {
         Self { keyed: self.keyed.map(|keyed| IdempotentRequest { sealed_for: Some(secret), ..keyed }), ..self }
     }
 
-    /// Runs a use case on the caller's behalf and presents what it did; under a key, unless that was done before.
-    /// The use case may run again after a conflict with others.
+    /// Runs a use case for the caller and renders its result. If the request has a key, a repeat returns the stored
+    /// response.
+    /// The use case may run again after a conflict with other transactions.
     pub(crate) async fn answer<J, T>(
         self,
         mut work: impl FnMut(&Services<'_>, &Principal) -> UseCaseResult<T> + Send + 'static,
@@ -79,7 +80,7 @@ impl IdempotentCall {
         .await
     }
 
-    /// Carries the request out when no twin of it is on its way here.
+    /// Runs the request when no duplicate is in flight.
     pub(crate) async fn carried_out(
         self,
         work: impl FnOnce(&Services<'_>, &Principal, Option<&IdempotentRequest>) -> UseCaseResult<IdempotentResponse> + Send + 'static,
@@ -98,7 +99,7 @@ impl IdempotentCall {
             keyed.wait = TWIN_WAIT.saturating_sub(began.elapsed());
         }
         let carried_out = blocking(&state, move |services| {
-            // Given back by the thread that worked: nobody may be waiting for the answer any more.
+            // The working thread releases the guard, because the request may have been abandoned.
             let _turn = turn;
             work(services, &principal, keyed.as_ref())
         });
@@ -107,7 +108,7 @@ impl IdempotentCall {
     }
 }
 
-/// What is rehearsed. In a box, likewise.
+/// The work of a dry run. Boxed for the same reason.
 pub(crate) type DryRunWork = Box<dyn FnMut(&Services<'_>, &Principal) -> UseCaseResult<()> + Send>;
 
 async fn rehearsed(state: HttpState, principal: Principal, mut work: DryRunWork) -> Result<HttpResponse, Problem> {
@@ -115,7 +116,7 @@ async fn rehearsed(state: HttpState, principal: Principal, mut work: DryRunWork)
     stored_response::respond(Success::json(written(&EffectsJson::from(&effects.await?))).kept(), None)
 }
 
-/// The answer to an event that was taken, now or before.
+/// Returns the response to a recorded event, whether it is new or a duplicate.
 pub(crate) fn answer_of(taken: &IngestOutcome, answer: fn(&EventView) -> String) -> StoredResponse {
     let (replayed, is_true) = REPLAYED;
     match taken {

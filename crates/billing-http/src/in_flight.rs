@@ -1,5 +1,5 @@
-//! Lets one request at a time through per key, so that twins in one process wait without occupying threads and
-//! connections. Between processes, and for good, it is the store that tells them apart.
+//! Serializes requests with the same idempotency key, so that duplicates in one process wait without occupying threads
+//! and connections. The store detects duplicates across processes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,32 +14,34 @@ use crate::problem::Problem;
 type InFlightKey = (OrganizationId, ScopedIdempotencyKey);
 type Slots = Arc<Mutex<HashMap<InFlightKey, Queue>>>;
 
-/// The requests under one key: one has its turn, the others wait for it.
+/// The requests with one key: one runs, the others wait.
 struct Queue {
     turns: Arc<Semaphore>,
     members: usize,
 }
 
-/// The gate of one server.
+/// The in-flight requests of one server.
 #[derive(Clone, Default)]
 pub(crate) struct InFlightRequests(Slots);
 
-/// The right to carry out a request under its key; kept by the work until it is done, also when nobody waits for the
-/// answer any more.
+/// The right to run a request under its key. The work holds it until it is done, even if the request was abandoned.
 pub(crate) struct InFlightGuard {
-    // Given back before the place in the queue is.
+    // Dropped before the queue position.
     _permit: OwnedSemaphorePermit,
     _place: QueuePosition,
 }
 
-/// A place in a queue. The last one takes the queue away with it.
+/// A position in a queue. Dropping the last position removes the queue.
 struct QueuePosition {
     slots: Slots,
     slot: InFlightKey,
 }
 
 impl InFlightRequests {
-    /// Waits until no twin is under way.
+    /// Waits until no duplicate is in flight.
+    ///
+    /// # Errors
+    /// Returns `request_in_progress` if the wait exceeds `wait`.
     pub(crate) async fn turn(
         &self,
         organization: OrganizationId,
@@ -49,7 +51,7 @@ impl InFlightRequests {
         let (place, turns) = self.place((organization, request.clone()));
         match tokio::time::timeout(wait, turns.acquire_owned()).await {
             Ok(Ok(permit)) => Ok(InFlightGuard { _permit: permit, _place: place }),
-            // Never closed: the inner error can't be.
+            // The semaphore is never closed, so this error is always the timeout.
             Ok(Err(_)) | Err(_) => Err(Problem::request_in_progress()),
         }
     }
@@ -73,7 +75,7 @@ impl Drop for QueuePosition {
     }
 }
 
-/// Nothing panics while it is held, so a poisoned lock is a good one.
+/// Locks the map. Nothing panics while the lock is held, so a poisoned lock has consistent content.
 fn locked(slots: &Slots) -> MutexGuard<'_, HashMap<InFlightKey, Queue>> {
     slots.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -128,7 +130,7 @@ mod tests {
         let mine = request("/a", "k");
         let first = gate.turn(organization(1), &mine, SOON).await.expect("nobody is before it");
         assert!(gate.turn(organization(1), &mine, SOON).await.is_err());
-        // A client that went away while it waited.
+        // Simulates a client that disconnects while it waits.
         let waiting = gate.turn(organization(1), &mine, Duration::from_secs(20));
         assert!(tokio::time::timeout(SOON, waiting).await.is_err());
         assert_eq!(locked(&gate.0).len(), 1);

@@ -1,5 +1,5 @@
-//! Requests that the writer of usage carries out with others: they wait for their turn, and where they bring an event or change one,
-//! whether their token still works is looked up with it.
+//! Requests that the usage writer executes in groups. For a request with a single event, the writer also looks up the
+//! bearer token's key.
 
 use std::future::{Ready, ready};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,10 +33,10 @@ use crate::refused::is_refusal;
 use crate::state::{HttpState, state_of};
 use crate::stored_response;
 
-/// How long a request waits before it looks again whether its twin on another server is done.
+/// Time between two checks whether a duplicate on another server is done.
 const TWIN_PAUSE: Duration = Duration::from_millis(50);
 
-/// A bearer token whose key isn't looked up yet, and whether that was done since.
+/// A bearer token whose key is not looked up yet, and whether the lookup has happened since.
 #[derive(Clone)]
 pub(crate) struct DeferredTokenCheck {
     claims: TokenClaims,
@@ -44,11 +44,11 @@ pub(crate) struct DeferredTokenCheck {
     seen: Arc<TokenCheckState>,
 }
 
-/// What is found out of a request whose token isn't looked up yet.
+/// State of a request whose token is not looked up yet.
 #[derive(Default)]
 struct TokenCheckState {
     is_checked: AtomicBool,
-    /// The event it brought, where that was refused before anybody looked who sent it.
+    /// The request's event, if it was rejected before the lookup.
     refused: Mutex<Option<Box<(Value, Problem)>>>,
 }
 
@@ -57,12 +57,12 @@ impl DeferredTokenCheck {
         Self { claims, use_case, seen: Arc::default() }
     }
 
-    /// Whether the key was looked up.
+    /// Returns whether the key was looked up.
     pub(crate) fn is_checked(&self) -> bool {
         self.seen.is_checked.load(Ordering::Relaxed)
     }
 
-    /// Looks the key up, and whether it may. An event that was refused before is counted then.
+    /// Looks up the key and checks its permission. Counts an event that was rejected before the lookup.
     pub(crate) async fn check(&self, state: &HttpState, request_id: Option<RequestId>) -> Result<Principal, Problem> {
         let Self { claims, use_case, .. } = self.clone();
         let checked = blocking(state, move |services| {
@@ -80,40 +80,39 @@ impl DeferredTokenCheck {
     }
 }
 
-/// Who asks, as far as it is known.
+/// The caller, or a token that is not looked up yet.
 #[derive(Clone)]
 enum RequestIdentity {
     Known(Principal),
     Unchecked(DeferredTokenCheck),
 }
 
-/// What is answered to the repeats of an event with a key, and what to its request.
+/// Two renderers: the stored response of an event with a key, and the response to its request.
 type Answers = (fn(&EventView) -> String, fn(&IngestOutcome) -> StoredResponse);
 
-/// A request that brings an event or changes one.
+/// A request that records or changes an event.
 pub(crate) struct IngestRequest {
     state: HttpState,
     who: RequestIdentity,
     use_case: UseCase,
     facts: RequestContext,
-    /// The request's key.
     pub(crate) key: Option<ScopedIdempotencyKey>,
 }
 
-/// What becomes of a request, for whoever waits for it.
+/// The result of a request, for the waiting handler.
 type IngestResult<T> = UseCaseResult<Execution<T>>;
 
 impl IngestRequest {
-    /// Somebody whose credential was checked.
+    /// Creates the request of an authenticated caller.
     pub(crate) fn of(caller: Caller, facts: RequestContext) -> Self {
         let Caller { state, principal, use_case, key, rehearses: _ } = caller;
         Self { state, who: RequestIdentity::Known(principal), use_case, facts, key }
     }
 
-    /// Hands an event to the writer, and waits until it is durable.
+    /// Submits an event to the writer and waits until it is durable.
     ///
     /// # Errors
-    /// What refuses it, as `told`; overloaded, with nothing done.
+    /// Returns the refusal, mapped by `told`. Returns `overloaded` if the queue is full; nothing is done then.
     pub(crate) async fn report(
         &self,
         event: NewUsageEvent,
@@ -127,7 +126,8 @@ impl IngestRequest {
         }
     }
 
-    /// The same for an event whose request is to be known again, by what it says.
+    /// Submits an event like [`report`](Self::report), with the request's idempotency key. The fingerprint is the request
+    /// body.
     pub(crate) async fn report_once(
         &self,
         event: NewUsageEvent,
@@ -139,10 +139,11 @@ impl IngestRequest {
         self.once(said, render, &work, told).await
     }
 
-    /// Hands a change of an event to the writer, and waits until it is durable; once under the request's key, where it has one.
+    /// Submits a change of an event to the writer and waits until it is durable. The change runs once if the request has
+    /// a key.
     ///
     /// # Errors
-    /// What refuses it, as `told`; overloaded, with nothing done.
+    /// Returns the refusal, mapped by `told`. Returns `overloaded` if the queue is full; nothing is done then.
     pub(crate) async fn change(
         self,
         (event_ref, change): (EventRef, EventChange),
@@ -154,7 +155,7 @@ impl IngestRequest {
         self.once(said, render, &work, told).await
     }
 
-    /// Counts the event, which is refused; one whose sender isn't known yet once that is looked up.
+    /// Counts a rejected event. If the sender is not looked up yet, defers the count until the lookup.
     pub(crate) fn refused(&self, event: &Value, problem: &Problem) {
         match &self.who {
             RequestIdentity::Unchecked(unchecked) if !unchecked.is_checked() => {
@@ -169,10 +170,10 @@ impl IngestRequest {
         }
     }
 
-    /// The request as it is known under its key, by what it says.
+    /// Returns the idempotent request with its body's hash, or `None` without a key.
     pub(crate) fn keyed(&self, said: &Value) -> Option<IdempotentRequest> {
         let key = self.key.clone()?;
-        // A twin is waited for here, not where others wait.
+        // Waiting for duplicates happens in this module, because the writer must not block.
         Some(IdempotentRequest { use_case: self.use_case, key, body: hash(Some(said)), wait: Duration::ZERO, sealed_for: None })
     }
 
@@ -209,7 +210,7 @@ impl IngestRequest {
         }
     }
 
-    /// Hands something to the writer, and waits until it is told what became of it. The turn is kept for as long.
+    /// Submits work to the writer and waits for the outcome. The writer holds the in-flight guard until then.
     async fn hand_over<T: Send + 'static>(
         &self,
         work: impl FnOnce(ReplyCallback<Execution<T>>) -> Work,
@@ -223,7 +224,7 @@ impl IngestRequest {
         let (reply, replied) = oneshot::channel();
         let reply = Box::new(move |principal, outcome| {
             let _turn = turn;
-            // Nobody to tell means nobody is waiting for it.
+            // The receiver is dropped when the request was abandoned.
             drop(reply.send((principal, outcome)));
         });
         let (principal, outcome) = wait(state, facts, reporter, work(reply), replied).await?;
@@ -237,7 +238,7 @@ impl IngestRequest {
     }
 }
 
-/// Hands something to the writer, and waits for what it is told.
+/// Submits work to the writer and waits for its reply.
 async fn wait<T>(
     state: &HttpState,
     facts: &RequestContext,
@@ -247,19 +248,19 @@ async fn wait<T>(
 ) -> Result<T, Problem> {
     let waiting = QueuedRequest { reporter, until: facts.deadline.into_std(), work };
     state.writer().submit(waiting).map_err(|_| Problem::overloaded())?;
-    // Either it was too late for it, or what took it panicked, which the panic hook has printed.
+    // The writer dropped the work: either its deadline passed, or the work panicked and the panic hook logged the cause.
     let is_late = || tokio::time::Instant::now() >= facts.deadline;
     replied.await.map_err(|_| if is_late() { Problem::timed_out() } else { Problem::internal() })
 }
 
-/// The twins of a request under way, here and on other servers.
+/// Waits for duplicates of a request, on this and on other servers.
 struct DuplicateWait {
     turn: Arc<InFlightGuard>,
     until: Instant,
 }
 
 impl DuplicateWait {
-    /// Waits until no twin is under way here.
+    /// Waits until no duplicate is in flight on this server.
     async fn wait(state: &HttpState, organization: OrganizationId, key: &ScopedIdempotencyKey) -> Result<Self, Problem> {
         let until = Instant::now() + TWIN_WAIT;
         Ok(Self { turn: Arc::new(state.twins().turn(organization, key, TWIN_WAIT).await?), until })
@@ -269,7 +270,8 @@ impl DuplicateWait {
         Arc::clone(&self.turn)
     }
 
-    /// Whether a twin is under way on another server, and may be done in time; waits a little then.
+    /// Returns whether a duplicate runs on another server and the wait limit is not reached. Pauses before it returns
+    /// true.
     async fn is_to_wait<T>(&self, outcome: &UseCaseResult<T>) -> bool {
         let is_under_way = matches!(outcome, Err(UseCaseError::RequestInProgress)) && Instant::now() < self.until;
         if is_under_way {
@@ -280,8 +282,8 @@ impl DuplicateWait {
 }
 
 impl IdempotentCall {
-    /// Has the writer carry the request out in a transaction of its own, when it is its turn; as how many events it counts, and
-    /// about how many bytes it takes.
+    /// Submits work that needs a transaction of its own. The caller states its size as a number of events and an
+    /// approximate number of bytes.
     pub(crate) async fn in_turn(
         self,
         facts: &RequestContext,
@@ -304,7 +306,7 @@ impl IdempotentCall {
             let (by, keyed, reporter) = (principal.clone(), keyed.clone(), Requester::Known(principal.clone()));
             let work = Box::new(move |services: &Services<'_>| {
                 let _turn = turn;
-                // Nobody to tell means nobody is waiting for it.
+                // The receiver is dropped when the request was abandoned.
                 drop(reply.send(span.in_scope(|| work(services, &by, keyed.as_ref()))));
             });
             let work = Work::Whole(QueuedTransaction { events, bytes, work });
@@ -320,8 +322,8 @@ impl IdempotentCall {
     }
 }
 
-/// Has the writer take somebody's events, in as many transactions as the turns of others make of it; those that go on with others
-/// aren't turned away.
+/// Submits a caller's events. The writer splits them into several transactions to interleave other requests. If `goes_on`
+/// is set, the batch continues an earlier one and is not rejected as overload.
 pub(crate) async fn take_batch(
     (state, principal): (&HttpState, Principal),
     facts: &RequestContext,
@@ -332,7 +334,7 @@ pub(crate) async fn take_batch(
         return Ok(BatchOutcome::default());
     }
     let (reply, replied) = oneshot::channel();
-    // Nobody to tell means nobody is waiting for it.
+    // The receiver is dropped when the request was abandoned.
     let reply = Box::new(move |_, outcome| drop(reply.send(outcome)));
     let work = Work::Batch(QueuedBatch { events, answer: event_answer, goes_on, reply });
     Ok(wait(state, facts, Requester::Known(principal), work, replied).await??)

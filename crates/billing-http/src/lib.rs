@@ -1,9 +1,11 @@
-//! The HTTP interface: routes, bodies, problem documents, OpenAPI.
+//! The HTTP interface: routes, bodies, problem documents and the OpenAPI document.
 //!
-//! It knows headers, statuses, JSON keys and cookies; it holds no billing rule and no SQL. A request passes, from the
-//! outside in: `middleware` (request id, timeout, panics, problem documents, log line), the router that [`operations`]
-//! builds, its guard (credential, then headers), and a handler in `routes` that extracts, calls one use case on a
-//! blocking thread, and presents.
+//! This crate handles headers, statuses, JSON keys and cookies. It contains no billing rule and no SQL. A request passes:
+//!
+//! 1. `middleware`: request id, timeout, panics, problem documents and the log line;
+//! 2. the router, which is built from [`operations`];
+//! 3. the guard of the operation, which checks the credential, then the headers;
+//! 4. a handler in `routes`, which extracts the input, runs one use case on a blocking thread and renders the result.
 //!
 //! ```no_run
 //! # fn serve(services: billing_application::Services<'static>, settings: billing_http::HttpSettings) -> std::io::Result<()> {

@@ -1,7 +1,7 @@
-//! What a server tells whoever watches it, in the text format of OpenMetrics, which Prometheus reads.
+//! Server metrics in the OpenMetrics text format, which Prometheus reads.
 //!
-//! Labels are the names of operations, classes of statuses and kinds of work: nothing that a caller chooses, no organization, no
-//! secret.
+//! Labels are operation ids, status classes and kinds of work. They never contain values that a caller chooses,
+//! organizations or secrets.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,36 +20,34 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-/// The media type of what is told.
+/// Media type of the metrics.
 pub(crate) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What begins every name.
+/// Prefix of all metric names.
 const PREFIX: &str = "usage_billing";
-/// The upper bounds of how long requests take, in seconds.
+/// Upper bounds of the request duration buckets, in seconds.
 const DURATIONS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0];
 
-/// What one server counts.
+/// The counters of one server.
 pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<ResponseLabels, Counter>,
     durations: Family<OperationLabels, Histogram>,
 }
 
-/// What was asked, and how it was answered.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ResponseLabels {
     operation: &'static str,
     status: &'static str,
 }
 
-/// What was asked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OperationLabels {
     operation: &'static str,
 }
 
 impl Metrics {
-    /// Those of a server that has this writer and this store.
+    /// Creates the metrics of a server with the given writer and store.
     pub(crate) fn new(writer: Arc<UsageWriter>, store: StoreHandle<'static>) -> Self {
         let mut registry = Registry::with_prefix(PREFIX);
         let requests = Family::default();
@@ -62,7 +60,7 @@ impl Metrics {
         Self { registry, requests, durations }
     }
 
-    /// Notes a request that was answered; without an operation, one that no route takes, or a page.
+    /// Records a completed request. `operation` is `None` for unknown routes and pages.
     pub(crate) fn answered(&self, operation: Option<&'static str>, status: u16, took: Duration) {
         let operation = operation.unwrap_or("other");
         let status = match status {
@@ -76,7 +74,7 @@ impl Metrics {
         self.durations.get_or_create(&OperationLabels { operation }).observe(took.as_secs_f64());
     }
 
-    /// All of it, as text.
+    /// Returns all metrics as text.
     pub(crate) fn text(&self) -> Result<String, fmt::Error> {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
@@ -84,11 +82,11 @@ impl Metrics {
     }
 }
 
-/// What the writer of usage tells when it is asked.
+/// Reads the usage writer's counters at collection time.
 #[derive(Debug)]
 struct WriterCollector(Arc<UsageWriter>);
 
-/// What kinds of work a writer tells apart.
+/// Label for the kind of work.
 const KIND: &str = "kind";
 
 impl Collector for WriterCollector {
@@ -125,7 +123,7 @@ impl Collector for WriterCollector {
     }
 }
 
-/// What a store tells of its disk, where that is this machine's.
+/// Reads the store's disk usage at collection time, if the store is on this machine.
 #[derive(Debug)]
 struct DiskCollector(StoreHandle<'static>);
 
@@ -143,18 +141,18 @@ impl Collector for DiskCollector {
     }
 }
 
-/// What a distribution's values are.
+/// The unit of a distribution's values.
 #[derive(Clone, Copy)]
 enum Scale {
     Number,
-    /// Microseconds, which are told as seconds.
+    /// Microseconds, exported as seconds.
     Micros,
 }
 
 impl Scale {
     fn told(self, value: u64) -> f64 {
         match self {
-            // As many seconds are as many: an integer has no other exact way to a float.
+            // Interprets the number as seconds: `u64` has no other lossless conversion to a float.
             Self::Number => Duration::from_secs(value).as_secs_f64(),
             Self::Micros => Duration::from_micros(value).as_secs_f64(),
         }

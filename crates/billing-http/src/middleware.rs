@@ -1,5 +1,5 @@
-//! What every request goes through on its way in and out: it gets an id and a time limit, a panic becomes an answer, every
-//! failure becomes a problem document, and one line goes to the log.
+//! The middleware around every request: assigns a request id and a deadline, converts panics and errors to problem
+//! documents, and writes one log line.
 
 use std::convert::Infallible;
 use std::future::{Future, Ready, poll_fn, ready};
@@ -32,36 +32,34 @@ use crate::undrained_body::UndrainedBody;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const VERSION_HEADER: HeaderName = HeaderName::from_static("version");
-/// Answers below this path carry secrets.
+/// Responses below this path contain secrets.
 const SECRETS_BELOW: &str = "/auth/";
-/// A year.
+/// One year.
 const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// How long before its deadline a request is refused for a body that didn't arrive.
+/// Time before the deadline at which a request without a complete body is rejected.
 const TOLD_BEFORE: Duration = Duration::from_millis(20);
 
-/// The most pointers of a refused request that its log line names.
+/// Maximum number of error pointers in the log line of a rejected request.
 const MAX_LOGGED_POINTERS: usize = 10;
-/// The most characters of one.
+/// Maximum length of a logged pointer in characters.
 const MAX_LOGGED_CHARS: usize = 100;
 
-/// What is known of a request before anybody has looked at it, and what the guard adds.
+/// Facts about a request: those known on arrival, and those that the guard adds.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestContext {
     method: String,
-    /// What was asked for.
     pub(crate) path: String,
-    /// Names the request in the log.
+    /// Identifies the request in the log.
     pub(crate) request_id: String,
-    /// Where it comes from.
     address: IpAddr,
     admitted: Arc<AuthOutcome>,
     started: Instant,
-    /// When the answer must be there.
+    /// Time by which the response must be ready.
     pub(crate) deadline: tokio::time::Instant,
 }
 
-/// What the guard found out, kept for a request that fails without leaving anything else.
+/// The operation and caller that the guard found, for the log line of the request.
 #[derive(Debug, Default)]
 struct AuthOutcome {
     operation: OnceLock<&'static Operation>,
@@ -69,27 +67,28 @@ struct AuthOutcome {
 }
 
 impl RequestContext {
-    /// When its body must have arrived: before the answer must be there, so that its sender is told.
+    /// Returns the time by which the body must arrive. It precedes the deadline, so that the sender still receives a
+    /// response.
     pub(crate) fn body_deadline(&self) -> tokio::time::Instant {
         self.deadline.checked_sub(TOLD_BEFORE).unwrap_or(self.deadline)
     }
 
-    /// What the audit log knows the request by.
+    /// Returns the request id for the audit log.
     pub(crate) fn id(&self) -> Option<RequestId> {
         RequestId::parse(&self.request_id)
     }
 
-    /// Notes a request's operation.
+    /// Records the operation of the request.
     pub(crate) fn is_for(&self, operation: &'static Operation) {
         self.admitted.operation.get_or_init(|| operation);
     }
 
-    /// Notes who asks.
+    /// Records the caller of the request.
     pub(crate) fn is_by(&self, principal: &Principal) {
         self.admitted.who.get_or_init(|| (principal.organization(), principal.actor()));
     }
 
-    /// Of a request that has come through [`answer`], as every one has.
+    /// Returns the facts that [`answer`] recorded for the request.
     pub(crate) fn of(request: &HttpRequest) -> Self {
         let noted = request.extensions().get::<Self>().cloned();
         noted.unwrap_or_else(|| Self::note(request))
@@ -118,9 +117,10 @@ impl FromRequest for RequestContext {
     }
 }
 
-/// Answers a request, whatever happens.
+/// Runs the request and always returns a response.
 pub(crate) async fn answer(mut request: ServiceRequest, next: Next<BoxBody>) -> Result<ServiceResponse<BoxBody>, Error> {
-    // The header is the credential then; the library of sessions would look at the cookie all the same, and complain.
+    // The header is the credential here. Without this step, the session library would read the cookie too and log a
+    // warning.
     if request.headers().contains_key(AUTHORIZATION) {
         request.headers_mut().remove(COOKIE);
     }
@@ -147,7 +147,7 @@ pub(crate) async fn answer(mut request: ServiceRequest, next: Next<BoxBody>) -> 
             log(&facts, &state, response.status().as_u16(), request.match_pattern(), problem.as_ref());
             Ok(ServiceResponse::new(request, holding(response)))
         }
-        // The request is gone with whatever failed; the server sends the error's own answer.
+        // The error consumed the request, so the server sends the error's own response.
         Err(problem) => {
             let mut response = problem.answer(&facts.path, &facts.request_id);
             add_headers(response.headers_mut(), &facts, &state);
@@ -158,33 +158,33 @@ pub(crate) async fn answer(mut request: ServiceRequest, next: Next<BoxBody>) -> 
     }
 }
 
-/// Waits for an answer until the deadline; a panic on the way is a failure like others.
+/// Runs the work until the deadline and converts a panic to an internal error.
 async fn bounded<T>(deadline: tokio::time::Instant, work: impl Future<Output = T>) -> Result<T, Problem> {
     let mut work = pin!(work);
     let caught = poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
         Ok(Poll::Pending) => Poll::Pending,
         Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
-        // The panic hook has printed why.
+        // The panic hook has already logged the cause.
         Err(_) => Poll::Ready(Err(Problem::internal())),
     });
     tokio::time::timeout_at(deadline, caught).await.unwrap_or_else(|_| Err(Problem::timed_out()))
 }
 
-/// What an error that no handler made means.
+/// Converts an error of the framework to a problem.
 fn problem_of(error: &Error) -> Problem {
     let session_failed = error.as_error::<InternalError<LoadError>>().is_some()
         || error.as_error::<InternalError<SaveError>>().is_some()
         || error.as_error::<InternalError<UpdateError>>().is_some()
         || error.as_error::<InternalError<anyhow::Error>>().is_some();
     if session_failed {
-        // actix-session doesn't hand out the cause; all that can fail in it is the store.
-        tracing::warn!(error = ?error, "a session could not be stored");
+        // actix-session does not expose the cause. Only the store can fail here.
+        tracing::warn!(error = ?error, "cannot store a session");
         return Problem::unavailable();
     }
     Problem::of_status(error.as_response_error().status_code())
 }
 
-/// The problem that a response is about, or that it should be.
+/// Returns the problem that a response carries, or that its status requires.
 fn problem_in(response: &HttpResponse<BoxBody>) -> Option<Problem> {
     let status = response.status();
     if !status.is_client_error() && !status.is_server_error() {
@@ -197,7 +197,7 @@ fn problem_in(response: &HttpResponse<BoxBody>) -> Option<Problem> {
     Some(problem.cloned().unwrap_or_else(|| Problem::of_status(status)))
 }
 
-/// What a page for people tells by itself: it stays the answer.
+/// A problem that an HTML page already shows, so that the response is not replaced by a problem document.
 pub(crate) struct RenderedByPage(pub(crate) Problem);
 
 fn is_page(response: &HttpResponse<BoxBody>) -> bool {
@@ -220,8 +220,8 @@ fn add_headers(headers: &mut HeaderMap, facts: &RequestContext, state: &HttpStat
     }
 }
 
-/// Counts a request, and writes one line about it; of a refused one also why, which fields are wrong, and from where it came.
-/// Nothing that was sent but names of fields.
+/// Counts the request and writes one log line. For a rejected request, the line includes the reason, the invalid fields
+/// and the address. Of the request's content, only field names are logged.
 fn log(facts: &RequestContext, state: &HttpState, status: u16, matched: Option<String>, problem: Option<&Problem>) {
     let AuthOutcome { operation, who } = &*facts.admitted;
     let operation = operation.get();
@@ -254,7 +254,7 @@ fn logged_pointers(problem: &Problem) -> String {
     shown.join(" ")
 }
 
-/// The caller's, when it can stand in a log and a header as it is; else ours.
+/// Returns the caller's request id if it is safe in logs and headers, else a generated one.
 fn request_id(request: &HttpRequest, state: &HttpState) -> String {
     let theirs = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(|id| RequestId::parse(id).is_some());
     theirs.map_or_else(|| state.services().ids.new_id().to_string(), str::to_owned)

@@ -1,4 +1,4 @@
-//! Decimals as strings, for clients whose JSON numbers are binary fractions: `Prefer: numbers=string` (RFC 7240).
+//! Decimals as strings, for clients whose JSON numbers are binary floating point: `Prefer: numbers=string` (RFC 7240).
 
 use std::sync::LazyLock;
 
@@ -19,10 +19,11 @@ use crate::problem::Problem;
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
-/// Which values are decimals: what the OpenAPI document says of them.
+/// The OpenAPI document, which determines which values are decimals.
 static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| openapi::described(NumbersAs::Number));
 
-/// Answers an operation's decimals as its caller prefers them. What is written while it is sent is written so already.
+/// Rewrites the decimals of a response as the caller prefers. Streamed responses are written in the preferred form
+/// already.
 pub(crate) async fn prefer(
     operation: &'static Operation,
     request: ServiceRequest,
@@ -51,7 +52,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(JSON.as_bytes()))
 }
 
-/// An answer with its decimals as strings.
+/// Returns a JSON response with its decimals as strings.
 fn with_strings(operation: &Operation, answer: &[u8]) -> Option<Vec<u8>> {
     let mut value: Value = serde_json::from_slice(answer).ok()?;
     let answered = &DESCRIPTION["paths"][operation.path][operation.method.as_str().to_ascii_lowercase()]["responses"]["200"];

@@ -1,4 +1,4 @@
-//! An operation: one method on one path, who may, what it takes and what it answers.
+//! The description of an operation: method, path, required credential, request and response.
 
 use std::fmt;
 
@@ -13,90 +13,83 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 use crate::dto::declare::{Body, Fieldset};
 use crate::dto::schemas::{FieldSchema, Schemas};
 
-/// The one version of the interface.
+/// The only version of the interface.
 pub const VERSION: &str = "V0";
-/// Operations below this path have versions.
+/// Operations below this path are versioned.
 pub const VERSIONED_BELOW: &str = "/api/";
-/// What probes ask: whatever they add to a query is passed over.
+/// Health probes. Unknown query parameters are ignored here.
 const PROBED_BELOW: &str = "/health/";
 
-/// The media type of a document as a file.
+/// Media type of PDF documents.
 pub(crate) const PDF: &str = "application/pdf";
 
-/// The header that names a request, so that its repeats are known.
+/// Header of the idempotency key.
 pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
-/// What a caller must show to be let in.
+/// The credential that an operation requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthRequirement {
-    /// Nothing.
+    /// No credential.
     Nothing,
-    /// Nothing; a credential that is shown is what the operation is about.
+    /// No credential; a credential that is sent is the subject of the operation.
     Anything,
-    /// The credential of somebody who may ask for this.
+    /// The credential of a caller who may run the use case.
     Permission(UseCase),
 }
 
-/// Operations that are posted because what they ask doesn't fit a URL. They change nothing, as a GET does.
+/// `POST` operations that change nothing. Their input does not fit a URL.
 pub(crate) const QUESTIONS: [&str; 2] = ["dry_run", "test_usage_format"];
 
-/// Operations that are told a password or a code again: they may be tried as often as a log-in may.
+/// Operations that check a password or a code. They have the rate limits of log-ins.
 pub(crate) const TRIES: [&str; 3] = ["change_password", "confirm_second_factor", "remove_second_factor"];
 
-/// One method on one path.
+/// An operation: one method on one path.
 pub struct Operation {
-    /// Its name in the OpenAPI document.
+    /// Operation id in the OpenAPI document.
     pub id: &'static str,
-    /// The method.
+    /// HTTP method.
     pub method: Method,
-    /// The path, with parameters in braces. With or without a slash at its end makes no difference.
+    /// Path with parameters in braces. A trailing slash makes no difference.
     pub path: &'static str,
-    /// Who may.
+    /// Required credential.
     pub needs: AuthRequirement,
-    /// The part of the interface it belongs to.
     pub(crate) tag: &'static str,
-    /// Whether it brings one event, which the writer of usage takes with others. Whoever shows a bearer token is looked up with
-    /// it then.
+    /// Whether the request brings one event, which the usage writer groups with others. The writer then also looks up the
+    /// bearer token's key.
     pub(crate) is_grouped: bool,
-    /// What it does: the first line, then more.
+    /// Description: the summary line, then further lines.
     pub(crate) does: &'static [&'static str],
-    /// What answers it.
     pub(crate) handler: fn() -> Route,
-    /// What its body is.
     pub(crate) takes: Option<RequestBodySpec>,
-    /// The parameters of its query.
     pub(crate) asks: Option<QuerySpec>,
-    /// What a success is.
+    /// The success response.
     pub(crate) answers: ResponseSpec,
-    /// Codes of conflicts that are its own.
+    /// Error codes of conflicts specific to the operation.
     pub(crate) conflicts: &'static [&'static str],
-    /// Codes of refusals that are its own.
+    /// Error codes of other refusals specific to the operation.
     pub(crate) refuses: &'static [&'static str],
 }
 
-/// A request body.
 pub(crate) struct RequestBodySpec {
-    /// Whether it has to be there.
     pub(crate) required: bool,
-    /// As JSON.
+    /// Schema of the JSON body.
     pub(crate) schema: fn(&mut Schemas) -> RefOr<Schema>,
-    /// Other media types, as text.
+    /// Other accepted media types, described as text.
     pub(crate) or: &'static [&'static str],
 }
 
-/// The parameters of a query.
 pub(crate) struct QuerySpec {
     names: fn() -> &'static [&'static str],
     pub(crate) described: fn(&mut Schemas) -> Vec<FieldSchema>,
 }
 
-/// What a success is.
+/// The success response of an operation.
 pub(crate) struct ResponseSpec {
-    /// As JSON; `None` where it is never JSON.
+    /// Schema of the JSON body; `None` if the response is never JSON.
     pub(crate) schema: Option<fn(&mut Schemas) -> RefOr<Schema>>,
-    /// Other media types, as text.
+    /// Other media types, described as text.
     pub(crate) or: &'static [&'static str],
-    /// What it means.
+    /// Description of the response.
     pub(crate) means: &'static str,
 }
 
@@ -117,7 +110,7 @@ impl ResponseSpec {
         Self { schema: Some(A::schema), or, means }
     }
 
-    /// Whether it is a file, which who has it needn't be sent again.
+    /// Returns whether the response is a file, which supports conditional requests.
     pub(crate) fn is_file(&self) -> bool {
         self.or.contains(&PDF)
     }
@@ -127,9 +120,9 @@ impl ResponseSpec {
     }
 }
 
-/// What is answered as JSON.
+/// A type that is returned as JSON.
 pub(crate) trait JsonResponse {
-    /// Its schema.
+    /// Returns the schema of the JSON.
     fn schema(schemas: &mut Schemas) -> RefOr<Schema>;
 }
 
@@ -139,7 +132,7 @@ impl<T: ToSchema> JsonResponse for T {
     }
 }
 
-/// An array of answers.
+/// A JSON array of responses.
 pub(crate) struct List<T>(std::marker::PhantomData<T>);
 
 impl<T: ToSchema> JsonResponse for List<T> {
@@ -148,7 +141,7 @@ impl<T: ToSchema> JsonResponse for List<T> {
     }
 }
 
-/// An object, or an array of objects, whose fields aren't known beforehand.
+/// An object, or an array of objects, whose fields are not fixed.
 pub(crate) struct Free<const LIST: bool>;
 
 impl<const LIST: bool> JsonResponse for Free<LIST> {
@@ -165,12 +158,12 @@ impl fmt::Debug for Operation {
 }
 
 impl Operation {
-    /// Whether it takes the header `Version`.
+    /// Returns whether the operation accepts the `Version` header.
     pub fn is_versioned(&self) -> bool {
         self.path.starts_with(VERSIONED_BELOW)
     }
 
-    /// What a caller must have, where it takes a credential.
+    /// Returns the permission that the operation requires, if it requires a credential.
     pub fn need(&self) -> Option<Permission> {
         match self.needs {
             AuthRequirement::Nothing | AuthRequirement::Anything => None,
@@ -178,24 +171,26 @@ impl Operation {
         }
     }
 
-    /// Whether it changes something.
+    /// Returns whether the operation changes state.
     pub fn changes_state(&self) -> bool {
         self.method != Method::GET && !QUESTIONS.contains(&self.id)
     }
 
-    /// Whether it takes the header `Idempotency-Key`.
+    /// Returns whether the operation accepts the `Idempotency-Key` header.
     pub fn takes_idempotency_key(&self) -> bool {
         self.method == Method::POST
     }
 
-    /// Whether it is carried out once per `Idempotency-Key`, and repeats are given the first answer. Logging in and out, questions
-    /// and what is done to one's own account aren't: a repeat doubles nothing, and nothing is kept of what is said and answered.
+    /// Returns whether the operation runs once per `Idempotency-Key` and repeats return the first response.
+    ///
+    /// Log-in, log-out, read-only `POST` operations and operations on the caller's own account are excluded: repeating
+    /// them duplicates nothing, and their requests and responses must not be stored.
     pub fn is_carried_out_once(&self) -> bool {
         let is_kept = |need| !matches!(need, Permission::Scope(Scope::Read) | Permission::Administrator);
         self.takes_idempotency_key() && self.need().is_some_and(is_kept)
     }
 
-    /// The parameters that its query may have; `None` where nobody minds what else it has.
+    /// Returns the allowed query parameters; `None` if unknown parameters are ignored.
     pub fn parameters(&self) -> Option<&'static [&'static str]> {
         if self.path.starts_with(PROBED_BELOW) {
             return None;

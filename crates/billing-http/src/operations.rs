@@ -1,5 +1,5 @@
-//! Which operations there are, and what each takes and answers: the one table that the router, the OpenAPI document and the tests
-//! share. A new operation is an entry here and its handler.
+//! The table of operations, with request and response of each. The router, the OpenAPI document and the tests share it. A
+//! new operation needs an entry here and a handler.
 
 use actix_web::Route;
 use actix_web::http::Method;
@@ -82,8 +82,13 @@ macro_rules! is_grouped {
     };
 }
 
-/// `METHOD "path" Needs => module::handler`, then what it `takes`, `asks` in its query, `answers` (or `writes` as text, or is `gone`),
-/// which codes of conflicts (409) and refusals (422) are its own, and whether it is answered `by` the writer of usage.
+/// One entry per operation: `METHOD "path" Needs => module::handler`, then:
+///
+/// - `takes`: the body,
+/// - `asks`: the query parameters,
+/// - `answers`, `writes` or `gone`: a JSON response, a text response or an empty response,
+/// - `conflicts` and `refuses`: the error codes (409 and 422) that are specific to the operation,
+/// - `by writer`: the usage writer handles the request.
 macro_rules! operations {
     ($($tag:ident { $(
         $(#[doc = $does:literal])+
@@ -98,7 +103,7 @@ macro_rules! operations {
         $(, by $grouped:ident)?
         ;
     )+ })+) => {
-        /// Every operation. Where two paths match, the first counts: fixed names stand before parameters.
+        /// All operations. If two paths match, the first wins, so fixed names come before parameters.
         pub static OPERATIONS: &[Operation] = &[$($(Operation {
             id: stringify!($handler),
             method: Method::$method,
@@ -123,101 +128,114 @@ macro_rules! operations {
 
 operations! {
     auth {
-        /// Logs software in with an API key, or an administrator with an e-mail address.
+        /// Logs in an API client or an administrator.
         ///
-        /// An API key is answered by a bearer token, as a JSON string; an e-mail address by a session cookie. A password that was given by
-        /// another takes `new_password`, too, and an administrator with a second factor `code`.
+        /// A log-in with an API key returns a bearer token as a JSON string. A log-in with an e-mail address sets a
+        /// session cookie. An administrator with a one-time password must also send `new_password`, one with a second
+        /// factor must also send `code`.
         POST "/auth/login" Nothing => auth::log_in,
             takes LogInBody,
-            answers LogInAnswer: "A bearer token, or the session that the cookie is for",
+            answers LogInAnswer: "A bearer token, or the session of the cookie",
             refuses password_refused;
 
-        /// Ends the session or the bearer token that is shown.
+        /// Ends the session or revokes the bearer token of the request.
         POST "/auth/logout" Anything => auth::log_out,
-            gone: "Whatever was shown works no more";
+            gone: "The session or token is invalid";
 
-        /// Makes an API key. Its password is shown this once.
+        /// Creates an API key.
+        ///
+        /// Only this response contains the password.
         POST "/auth/keys/generate" Permission(GenerateKey) => auth::generate_key,
             takes Option<KeyBody>,
             answers GeneratedKeyJson: "The key and its password",
             conflicts secret_shown_once;
 
-        /// Lists the organization's API keys by creation.
+        /// Lists the organization's API keys in order of creation.
         GET "/auth/keys/list" Permission(ListKeys) => auth::list_keys,
             asks Paged<MAX_PAGE_SIZE>,
             answers List<ApiKeyJson>: "The keys, without their passwords";
 
-        /// Makes a key in the place of another, of the same name and scopes. Both work until the overlap is over.
+        /// Rotates an API key: creates a successor with the same name and scopes.
+        ///
+        /// Both keys work until the overlap ends.
         POST "/auth/keys/rotate/{api_key_ref}" Permission(RotateKey) => auth::rotate_key,
             takes Option<KeyRotationBody>,
-            answers RotatedKeyJson: "The successor and its password, and when the key before ends",
+            answers RotatedKeyJson: "The successor with its password, and the expiry of the rotated key",
             conflicts key_expired key_rotated secret_shown_once;
 
-        /// Deletes an API key; its tokens end at once.
+        /// Deletes an API key and invalidates its tokens immediately.
         DELETE "/auth/user/{api_key_ref}" Permission(DeleteKey) => auth::delete_key,
-            gone: "The key is gone";
+            gone: "The key is deleted";
     }
 
     administrators {
-        /// Says who asks, and by which session.
+        /// Returns the current administrator and session.
         GET "/auth/session" Permission(GetOwnSession) => own_account::get_session,
-            answers OwnAccountJson: "Who asks";
+            answers OwnAccountJson: "The current administrator and session";
 
-        /// Lists one's own sessions, the newest first.
+        /// Lists the caller's own sessions, newest first.
         GET "/auth/sessions/list" Permission(ListSessions) => own_account::list_sessions,
-            answers List<OwnSessionJson>: "The sessions that work";
+            answers List<OwnSessionJson>: "The active sessions";
 
-        /// Ends one's own sessions but the one that asks.
+        /// Ends all of the caller's sessions except the current one.
         DELETE "/auth/sessions/others" Permission(EndSessions) => own_account::end_other_sessions,
             gone: "The other sessions have ended";
 
-        /// Ends a session of one's own.
+        /// Ends one of the caller's own sessions.
         DELETE "/auth/sessions/{session_ref}" Permission(EndSessions) => own_account::end_session,
             gone: "The session has ended";
 
-        /// Changes one's own password, and ends one's other sessions.
+        /// Changes the caller's own password and ends the caller's other sessions.
         POST "/auth/password" Permission(ChangePassword) => own_account::change_password,
             takes PasswordChangeBody,
-            gone: "The new password is the one from now on",
+            gone: "The password is changed",
             conflicts account_changed,
             refuses password_refused wrong_password;
 
-        /// Makes the secret of a second factor: a device makes codes of it and the time (RFC 6238). Not in effect before a code of it is
-        /// confirmed.
+        /// Creates the secret of a second factor.
+        ///
+        /// An authenticator app derives codes from the secret and the time (RFC 6238). The second factor takes effect
+        /// once a code is confirmed.
         POST "/auth/second-factor/enroll" Permission(EnrollSecondFactor) => own_account::enroll_second_factor,
-            answers SecondFactorEnrollmentJson: "The secret, to be given to a device",
+            answers SecondFactorEnrollmentJson: "The secret for an authenticator app",
             conflicts second_factor_on;
 
-        /// Has log-ins take a code from now on. The recovery codes are shown this once.
+        /// Activates the second factor and returns recovery codes.
+        ///
+        /// From now on log-ins require a code. Only this response contains the recovery codes.
         POST "/auth/second-factor/confirm" Permission(ConfirmSecondFactor) => own_account::confirm_second_factor,
             takes SecondFactorCodeBody,
-            answers RecoveryCodesJson: "Codes for when the device is lost",
+            answers RecoveryCodesJson: "Recovery codes for a lost device",
             conflicts account_changed second_factor_not_enrolled second_factor_on,
             refuses invalid_code;
 
-        /// Has log-ins take no code any more.
+        /// Removes the second factor. Log-ins no longer require a code.
         POST "/auth/second-factor/remove" Permission(RemoveSecondFactor) => own_account::remove_second_factor,
             takes SecondFactorRemovalBody,
-            gone: "Log-ins take a password alone",
+            gone: "The second factor is removed",
             conflicts account_changed second_factor_off,
             refuses invalid_code wrong_password;
 
-        /// Makes an administrator, with a password that works once and is shown this once: at the first log-in they set their own.
+        /// Creates an administrator with a one-time password.
+        ///
+        /// Only this response contains the password. The administrator sets their own password at the first log-in.
         POST "/api/administrators/" Permission(InviteAdministrator) => administrators::invite_administrator,
             takes InvitationBody,
-            answers InvitationJson: "The administrator, and the password to give them",
+            answers InvitationJson: "The administrator and the one-time password",
             conflicts already_exists secret_shown_once too_many_administrators;
 
-        /// Changes an administrator's role, or whether they may log in. It takes effect with their next request.
+        /// Changes an administrator's role, or disables or enables their account.
+        ///
+        /// The change applies from their next request.
         POST "/api/administrators/edit/{admin_ref}" Permission(EditAdministrator) => administrators::edit_administrator,
             takes AdministratorEditBody,
             answers AdministratorJson: "The changed administrator",
             conflicts last_owner;
 
-        /// Gives another administrator a password that works once, and ends their sessions.
+        /// Issues a one-time password for another administrator and ends their sessions.
         POST "/api/administrators/reset/{admin_ref}" Permission(ResetAdministrator) => administrators::reset_administrator,
             takes Option<AdministratorResetBody>,
-            answers InvitationJson: "The administrator, and the password to give them",
+            answers InvitationJson: "The administrator and the one-time password",
             conflicts own_account secret_shown_once;
 
         /// Lists the organization's administrators by e-mail address.
@@ -227,393 +245,399 @@ operations! {
     }
 
     usage {
-        /// Takes a usage event and puts it on its document.
+        /// Records a usage event and assigns it to its document.
         POST "/api/usage/event" Permission(RecordUsage) => usage::record_event,
             takes EventBody,
-            answers EventResultJson: "The event is stored, and on this document",
+            answers EventResultJson: "The recorded event with its document",
             refuses matching,
             by writer;
 
-        /// Takes up to 10,000 usage events, a thousand in a transaction; each is put on its document or refused in its place.
+        /// Records up to 10,000 usage events.
         ///
-        /// As NDJSON, events are taken and answered line by line while they arrive; `atomic` is a query parameter there. What is
-        /// atomic or comes under an Idempotency-Key is taken in one transaction.
+        /// Transactions hold 1,000 events each. Each event is assigned to its document or rejected individually. NDJSON
+        /// events are recorded and answered line by line while they arrive, with `atomic` as a query parameter. An atomic
+        /// batch or a batch with an Idempotency-Key is recorded in one transaction.
         POST "/api/usage/event/batch" Permission(RecordUsage) => batches::record_batch,
             takes BatchBody | "application/x-ndjson",
             asks BatchParams,
-            answers BatchResultJson | "application/x-ndjson": "One result for each event, in the order given",
+            answers BatchResultJson | "application/x-ndjson": "One result per event, in request order",
             refuses batch_refused too_many_events;
 
-        /// Takes a free-form usage event, processed by a usage format, and puts it on its document.
+        /// Converts a free-form usage event with a usage format, records it and assigns it to its document.
         POST "/api/usage/event/formatted" Permission(RecordUsage) => usage::record_formatted_event,
             takes FormattedEventBody,
-            answers EventJson: "The event as the format gave it, stored and on this document",
+            answers EventJson: "The recorded event as converted by the format",
             refuses matching format_error unknown_format;
 
-        /// Processes another free-form event in a usage event's place; its documents follow in the same request.
+        /// Replaces a usage event with another free-form event and updates its documents in the same request.
         POST "/api/usage/event/formatted/update" Permission(UpdateEvent) => usage::update_formatted_event,
             takes FormattedUpdateBody,
-            answers EventJson: "The event as it is now",
+            answers EventJson: "The changed event",
             refuses matching format_error unknown_format;
 
-        /// Changes a usage event; its documents follow in the same request.
+        /// Changes a usage event and updates its documents in the same request.
         POST "/api/usage/event/update" Permission(UpdateEvent) => usage::update_event,
             takes EventUpdateBody,
-            answers EventJson: "The event as it is now",
+            answers EventJson: "The changed event",
             refuses matching,
             by writer;
 
-        /// Reads every change of a usage event, deleted ones included.
+        /// Lists all changes of a usage event, also of a deleted one.
         GET "/api/usage/event/history/{event_ref}" Permission(GetEventHistory) => usage::get_event_history,
-            answers List<EventRevisionJson>: "Its changes, oldest first";
+            answers List<EventRevisionJson>: "The changes, oldest first";
 
-        /// Lists usage events by timestamp, then reference.
+        /// Lists usage events by timestamp, then by reference.
         GET "/api/usage/event/filter" Permission(ListEvents) => usage::list_events,
             asks EventListParams,
             answers List<EventJson>: "A page of events, without deleted ones";
 
-        /// Reads a usage event.
+        /// Returns a usage event.
         GET "/api/usage/event/{event_ref}" Permission(GetEvent) => usage::get_event,
             answers EventJson: "The event";
 
-        /// Deletes a usage event; its documents follow in the same request, its history stays.
+        /// Deletes a usage event and updates its documents in the same request. The event's history remains.
         DELETE "/api/usage/event/{event_ref}" Permission(DeleteEvent) => usage::delete_event,
-            gone: "The event counts no more",
+            gone: "The event is deleted",
             refuses amount_out_of_range,
             by writer;
 
-        /// Lists usage that was refused, counted by day, reason, customer and usage product, each with its last example.
+        /// Lists rejected usage: counts by day, reason, customer and usage product, each with its latest example.
         ///
-        /// Counts are written every few seconds, and kept for 90 days. What was counted last is lost where a server ends by accident.
+        /// Counts are saved every few seconds and retained for 90 days. If a server crashes, its unsaved counts are lost.
         GET "/api/usage/refused/filter" Permission(ListRefusedUsage) => usage::list_refused_usage,
             asks RefusedParams,
             answers List<RefusedUsageJson>: "A page of counts, the newest day first";
 
-        /// Sums up usage by hour, day or month.
+        /// Sums usage by hour, day or month.
         GET "/api/usage/summary" Permission(SummarizeUsage) => reports::summarize_usage,
             asks SummaryParams,
             answers List<SummaryLineJson>: "The intervals with events, oldest first",
             refuses too_many_rows;
 
-        /// Takes a file of usage events, each once however often and whichever way it comes, a thousand in a transaction.
+        /// Imports usage events from a file. Repeated imports create no duplicates.
         ///
-        /// CSV with a line of column names, NDJSON, or an array of events as in a usage report. A line that can't be taken is refused and
-        /// doesn't stop the others. What comes under an Idempotency-Key is taken in one transaction.
+        /// The file is CSV with a header line, NDJSON, or a JSON array of events as in a usage report. Invalid lines are
+        /// rejected and do not stop the import. Transactions hold 1,000 events each. With an Idempotency-Key the whole
+        /// file is one transaction.
         POST "/api/usage/import" Permission(RecordUsage) => imports::import_usage,
             takes FileBody | "text/csv" | "application/x-ndjson",
             asks ImportParams,
-            answers ImportResultJson: "What became of the file's events",
+            answers ImportResultJson: "The result of the import",
             refuses unknown_format format_error;
 
-        /// Undoes an import: deletes the events that it recorded and that still count; their documents follow.
+        /// Reverses an import: deletes the events that it recorded and updates their documents.
         ///
-        /// The keys that they were sent with are forgotten, so that the same file may be imported again and counts again. Some hundred
-        /// events are deleted in a transaction. What there isn't time for is `left`: the same request goes on. Under an Idempotency-Key
-        /// all of it is one transaction.
+        /// The events' idempotency keys are forgotten, so the same file can be imported again. Transactions delete some
+        /// hundred events each. If time runs out, `left` counts the remaining events, and the same request continues.
+        /// With an Idempotency-Key everything is deleted in one transaction.
         POST "/api/usage/imports/undo/{import_ref}" Permission(UndoImport) => imports::undo_import,
-            answers UndoResultJson: "What was deleted, and what is left";
+            answers UndoResultJson: "The deleted and the remaining events";
 
-        /// Lists imports by when they began, the newest first. They are kept for 400 days.
+        /// Lists imports by start time, newest first. Imports are retained for 400 days.
         GET "/api/usage/imports/filter" Permission(ListImports) => imports::list_imports,
             asks ImportListParams,
             answers List<ImportJson>: "A page of imports";
 
-        /// Reads an import, with the documents that its events went on.
+        /// Returns an import with the documents that its events were assigned to.
         GET "/api/usage/imports/{import_ref}" Permission(GetImport) => imports::get_import,
             answers ImportJson: "The import";
 
-        /// Writes events as a table, whatever their number.
+        /// Returns a report of usage events without a limit on their number.
         GET "/api/usage/report" Permission(ReportUsage) => reports::report_usage,
             asks ReportParams,
-            answers Free<true> | "text/csv" | "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "The report, by timestamp, then reference",
+            answers Free<true> | "text/csv" | "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "The report, by timestamp, then by reference",
             refuses too_many_columns;
     }
 
     catalog {
-        /// Makes a usage product.
+        /// Creates a usage product.
         POST "/api/usage/products/" Permission(CreateUsageProduct) => catalog::create_usage_product,
             takes UsageProductBody,
-            answers UsageProductJson: "The usage product that was made",
+            answers UsageProductJson: "The created usage product",
             conflicts already_exists,
             refuses unknown_unit_code;
 
-        /// Changes a usage product: fields left out are kept, null clears.
+        /// Changes a usage product. Omitted fields stay unchanged; null clears a field.
         POST "/api/usage/products/edit/{usage_product_ref}" Permission(EditUsageProduct) => catalog::edit_usage_product,
             takes UsageProductEditBody,
             answers UsageProductJson: "The changed usage product",
             refuses unknown_unit_code;
 
-        /// Lists usage products by creation.
+        /// Lists usage products in order of creation.
         GET "/api/usage/products/filter" Permission(ListUsageProducts) => catalog::list_usage_products,
             asks Paged<DEFAULT_PAGE_SIZE>,
             answers List<UsageProductJson>: "A page of usage products";
 
-        /// Reads a usage product.
+        /// Returns a usage product.
         GET "/api/usage/products/{usage_product_ref}" Permission(GetUsageProduct) => catalog::get_usage_product,
             answers UsageProductJson: "The usage product";
 
-        /// Makes a customer.
+        /// Creates a customer.
         POST "/api/customers/" Permission(CreateCustomer) => catalog::create_customer,
             takes CustomerBody,
-            answers CustomerJson: "The customer that was made",
+            answers CustomerJson: "The created customer",
             conflicts already_exists,
             refuses forms;
 
-        /// Changes a customer: fields left out are kept, null clears.
+        /// Changes a customer. Omitted fields stay unchanged; null clears a field.
         POST "/api/customers/edit/{customer_ref}" Permission(EditCustomer) => catalog::edit_customer,
             takes CustomerEditBody,
             answers CustomerJson: "The changed customer",
             refuses forms;
 
-        /// Lists customers by creation.
+        /// Lists customers in order of creation.
         GET "/api/customers/filter" Permission(ListCustomers) => catalog::list_customers,
             asks CustomerParams,
             answers List<CustomerJson>: "A page of customers";
 
-        /// Lists the names of customers by creation.
+        /// Lists the names of customers in order of creation.
         GET "/api/customers/names" Permission(ListCustomers) => catalog::list_customer_names,
             asks CustomerParams,
             answers List<CustomerNameJson>: "A page of names";
 
-        /// Reads a customer.
+        /// Returns a customer.
         GET "/api/customers/{customer_ref}" Permission(GetCustomer) => catalog::get_customer,
             answers CustomerJson: "The customer";
 
-        /// Makes a supplier entity.
+        /// Creates a supplier entity.
         POST "/api/entities/" Permission(CreateEntity) => catalog::create_entity,
             takes EntityBody,
-            answers EntityJson: "The supplier entity that was made",
+            answers EntityJson: "The created supplier entity",
             conflicts already_exists,
             refuses forms;
 
-        /// Changes a supplier entity: fields left out are kept, null clears.
+        /// Changes a supplier entity. Omitted fields stay unchanged; null clears a field.
         POST "/api/entities/edit/{entity_ref}" Permission(EditEntity) => catalog::edit_entity,
             takes EntityEditBody,
             answers EntityJson: "The changed supplier entity",
             conflicts already_exists numbers_given,
             refuses forms;
 
-        /// Lists supplier entities by creation.
+        /// Lists supplier entities in order of creation.
         GET "/api/entities/filter" Permission(ListEntities) => catalog::list_entities,
             asks Paged<DEFAULT_PAGE_SIZE>,
             answers List<EntityJson>: "A page of supplier entities";
 
-        /// Lists the names of supplier entities by creation.
+        /// Lists the names of supplier entities in order of creation.
         GET "/api/entities/names" Permission(ListEntities) => catalog::list_entity_names,
             asks Paged<DEFAULT_PAGE_SIZE>,
             answers List<EntityNameJson>: "A page of names";
 
-        /// Reads a supplier entity.
+        /// Returns a supplier entity.
         GET "/api/entities/{entity_ref}" Permission(GetEntity) => catalog::get_entity,
             answers EntityJson: "The supplier entity";
 
-        /// Makes a pricing.
+        /// Creates a pricing.
         POST "/api/pricings/" Permission(CreatePricing) => catalog::create_pricing,
             takes PricingBody,
-            answers PricingJson: "The pricing that was made",
+            answers PricingJson: "The created pricing",
             conflicts already_exists,
             refuses unknown_usage_product;
 
-        /// Changes a pricing: fields left out are kept, null clears.
+        /// Changes a pricing. Omitted fields stay unchanged; null clears a field.
         POST "/api/pricings/edit/{product_pricing_ref}" Permission(EditPricing) => catalog::edit_pricing,
             takes PricingEditBody,
             answers PricingJson: "The changed pricing",
             refuses unknown_usage_product;
 
-        /// Lists pricings by creation.
+        /// Lists pricings in order of creation.
         GET "/api/pricings/filter" Permission(ListPricings) => catalog::list_pricings,
             asks Paged<DEFAULT_PAGE_SIZE>,
             answers List<PricingJson>: "A page of pricings";
 
-        /// Reads a pricing.
+        /// Returns a pricing.
         GET "/api/pricings/{product_pricing_ref}" Permission(GetPricing) => catalog::get_pricing,
             answers PricingJson: "The pricing";
 
-        /// What quantities cost by a pricing: each by every line item that is priced by usage.
+        /// Rates quantities with a pricing: returns what each usage-priced line item costs at each quantity.
         GET "/api/pricings/rates/{product_pricing_ref}" Permission(RatePricing) => catalog::rate_pricing,
             asks PricingRateParams,
-            answers List<PricingRateJson>: "What each quantity costs, in the order given",
+            answers List<PricingRateJson>: "The price of each quantity, in request order",
             refuses amount_out_of_range;
 
-        /// Makes a bank account.
+        /// Creates a bank account.
         POST "/api/bank_accounts/" Permission(CreateBankAccount) => catalog::create_bank_account,
             takes BankAccountBody,
-            answers BankAccountJson: "The bank account that was made",
+            answers BankAccountJson: "The created bank account",
             conflicts already_exists,
             refuses conflicting_fields invalid_bic invalid_iban invalid_routing_number;
 
-        /// Changes a bank account: fields left out are kept, null clears. Issued documents keep what they were issued with.
+        /// Changes a bank account. Omitted fields stay unchanged; null clears a field.
+        ///
+        /// Issued documents do not change.
         POST "/api/bank_accounts/edit/{billing_account_id}" Permission(EditBankAccount) => catalog::edit_bank_account,
             takes BankAccountEditBody,
             answers BankAccountJson: "The changed bank account",
             refuses conflicting_fields invalid_bic invalid_iban invalid_routing_number;
 
-        /// Lists bank accounts by creation.
+        /// Lists bank accounts in order of creation.
         GET "/api/bank_accounts/filter" Permission(ListBankAccounts) => catalog::list_bank_accounts,
             asks Paged<DEFAULT_PAGE_SIZE>,
             answers List<BankAccountJson>: "A page of bank accounts";
 
-        /// Reads a bank account.
+        /// Returns a bank account.
         GET "/api/bank_accounts/{billing_account_id}" Permission(GetBankAccount) => catalog::get_bank_account,
             answers BankAccountJson: "The bank account";
 
-        /// Keeps an exchange rate, in the place of the one of the same currencies and day.
+        /// Saves an exchange rate. Replaces an existing rate for the same currencies and date.
         POST "/api/exchange_rates/" Permission(PutExchangeRate) => catalog::put_exchange_rate,
             takes ExchangeRateBody,
-            answers ExchangeRateJson: "The exchange rate that is kept";
+            answers ExchangeRateJson: "The saved exchange rate";
 
-        /// Lists exchange rates by creation.
+        /// Lists exchange rates in order of creation.
         GET "/api/exchange_rates/filter" Permission(ListExchangeRates) => catalog::list_exchange_rates,
             asks Paged<DEFAULT_PAGE_SIZE>,
             answers List<ExchangeRateJson>: "A page of exchange rates";
     }
 
     formats {
-        /// Makes a usage format.
+        /// Creates a usage format.
         POST "/api/usage/formats/" Permission(CreateFormat) => catalog::create_usage_format,
             takes FormatBody,
-            answers FormatJson: "The usage format that was made",
+            answers FormatJson: "The created usage format",
             conflicts already_exists,
             refuses format_error;
 
-        /// Changes a usage format into its next version; events keep the version they were taken with.
+        /// Changes a usage format by creating its next version.
+        ///
+        /// Recorded events retain the version that converted them.
         POST "/api/usage/formats/edit/{format_ref}" Permission(EditFormat) => catalog::edit_usage_format,
             takes FormatEditBody,
             answers FormatJson: "The changed usage format",
             conflicts already_exists format_built_in,
             refuses format_error;
 
-        /// Tries a usage format, or a mapping, on an event; stores nothing.
+        /// Tests a usage format or a mapping with an event and stores nothing.
         POST "/api/usage/formats/test" Permission(TestFormat) => catalog::test_usage_format,
             takes FormatTestBody,
-            answers FormatTestJson: "What the format makes of the event",
+            answers FormatTestJson: "The converted event",
             refuses format_error unknown_format;
 
-        /// Lists usage formats by creation, the built-in one first.
+        /// Lists usage formats in order of creation, the built-in format first.
         GET "/api/usage/formats/filter" Permission(ListFormats) => catalog::list_usage_formats,
             asks Paged<DEFAULT_PAGE_SIZE>,
             answers List<FormatJson>: "A page of usage formats";
 
-        /// Reads a usage format.
+        /// Returns a usage format.
         GET "/api/usage/formats/{format_ref}" Permission(GetFormat) => catalog::get_usage_format,
             asks FormatParams,
             answers FormatJson: "The usage format";
     }
 
     contracts {
-        /// Makes a contract.
+        /// Creates a contract.
         POST "/api/contracts/" Permission(CreateContract) => contracts::create_contract,
             takes ContractBody,
-            answers ContractCreatedJson: "The contract is made",
+            answers ContractCreatedJson: "The reference of the created contract",
             conflicts documents,
             refuses terms;
 
-        /// Changes a contract, from a day, the current period or the next.
+        /// Changes a contract from a date, from the current period or from the next period.
         POST "/api/contracts/edit/{contract_ref}" Permission(EditContract) => contracts::edit_contract,
             takes ContractEditBody,
-            answers AmendedContractJson: "The contract's newest version; of a dry run the documents concerned",
+            answers AmendedContractJson: "The contract's newest version, or the affected documents of a dry run",
             conflicts amendments already_started version_conflict,
             refuses terms periods;
 
-        /// Cancels a contract, at the end of its current period, today or on a day.
+        /// Cancels a contract at the end of its current period, today or on a date.
         POST "/api/contracts/cancel/{contract_ref}" Permission(CancelContract) => contracts::cancel_contract,
             takes Option<ContractCancelBody>,
-            answers AmendedContractJson: "The contract's newest version; of a dry run the documents concerned",
+            answers AmendedContractJson: "The contract's newest version, or the affected documents of a dry run",
             conflicts amendments,
             refuses periods;
 
-        /// Takes the cancel of a contract back, as long as its last day isn't over.
+        /// Resumes a canceled contract whose last day has not passed.
         POST "/api/contracts/resume/{contract_ref}" Permission(ResumeContract) => contracts::resume_contract,
             takes Option<ContractResumeBody>,
-            answers AmendedContractJson: "The contract's newest version; of a dry run the documents concerned",
+            answers AmendedContractJson: "The contract's newest version, or the affected documents of a dry run",
             conflicts amendments,
             refuses periods;
 
-        /// Agrees on a quantity of a fixed line item, from a day on.
+        /// Changes the quantity of a fixed line item from a date.
         POST "/api/contracts/quantities/{contract_ref}" Permission(ChangeQuantity) => contracts::change_quantity,
             takes ContractQuantityBody,
-            answers AmendedContractJson: "The contract's newest version; of a dry run the documents concerned",
+            answers AmendedContractJson: "The contract's newest version, or the affected documents of a dry run",
             conflicts amendments,
             refuses terms periods;
 
-        /// Lists a customer's contracts by creation.
+        /// Lists a customer's contracts in order of creation.
         GET "/api/contracts/filter" Permission(ListContracts) => contracts::list_contracts,
             asks ContractParams,
             answers List<ContractJson>: "A page of the customer's contracts";
 
-        /// Finds contracts of all customers by creation.
+        /// Searches the contracts of all customers, in order of creation.
         GET "/api/contracts/search" Permission(ListContracts) => contracts::search_contracts,
             asks ContractSearchParams,
             answers List<ContractJson>: "A page of contracts";
 
-        /// What a contract bills in its ongoing period.
+        /// Previews the documents of a contract's current period.
         GET "/api/contracts/invoices/current/{contract_ref}" Permission(PreviewInvoices) => contracts::current_invoices,
-            answers List<DocumentJson>: "The documents of the ongoing billing period",
+            answers List<DocumentJson>: "The documents of the current billing period",
             refuses amount_out_of_range;
 
-        /// What a contract will bill in its next period.
+        /// Previews the documents of a contract's next period.
         GET "/api/contracts/invoices/next/{contract_ref}" Permission(PreviewInvoices) => contracts::next_invoices,
             answers List<DocumentJson>: "The documents of the next billing period",
             refuses amount_out_of_range;
 
-        /// Reads a contract.
+        /// Returns a contract.
         GET "/api/contracts/{contract_ref}" Permission(GetContract) => contracts::get_contract,
             answers ContractJson: "The contract";
     }
 
     documents {
-        /// What a customer owes, by entity and currency.
+        /// Returns a customer's balances by entity and currency.
         GET "/api/customers/balance/{customer_ref}" Permission(GetBalance) => money::get_balance,
             answers List<BalanceJson>: "A balance for each entity and currency",
             refuses amount_out_of_range;
 
-        /// What changed what a customer owes, by entity and currency.
+        /// Returns a customer's account statements by entity and currency.
         GET "/api/customers/statement/{customer_ref}" Permission(GetStatement) => money::get_statement,
             asks StatementParams,
             answers List<StatementJson> | "text/csv": "A statement for each entity and currency",
             refuses amount_out_of_range;
 
-        /// Lists documents, with what all that pass the filters amount to by currency; with `format` as a table of all of them.
+        /// Lists documents with totals by currency, or with `format` exports all of them as a table.
         GET "/api/documents/filter" Permission(ListDocuments) => documents::list_documents,
             asks DocumentListParams,
-            answers List<DocumentJson> | "text/csv" | "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "A page of documents; with `format` a table of all of them";
+            answers List<DocumentJson> | "text/csv" | "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "A page of documents, or with `format` a table of all documents";
 
-        /// Reads a document.
+        /// Returns a document.
         GET "/api/documents/{document_ref}" Permission(GetDocument) => documents::get_document,
-            answers DocumentJson: "The document, lines included";
+            answers DocumentJson: "The document with its lines";
 
-        /// Reads a document as a PDF file: an issued one as it was issued, the same bytes for ever.
+        /// Returns a document as a PDF file.
         ///
-        /// A draft is drawn as it is now, with a word across it that says so. `ETag` is the same as long as the bytes are; with it in
-        /// `If-None-Match` the answer is 304, without a body.
+        /// The file of an issued document never changes. The file of a draft shows its current content and is marked as a
+        /// draft. `ETag` changes only with the file; if `If-None-Match` contains it, the response is 304 without a body.
         GET "/api/documents/{document_ref}/pdf" Permission(GetDocument) => documents::get_document_pdf,
-            writes "application/pdf": "The file, PDF/A-3b and PDF/UA-1",
+            writes "application/pdf": "The PDF file, conforming to PDF/A-3b and PDF/UA-1",
             conflicts glyph_missing;
 
-        /// Writes the events that a document bills as a table, as it bills them.
+        /// Returns a report of the usage events that a document bills.
         GET "/api/documents/{document_ref}/usage.csv" Permission(ReportUsage) => reports::report_document_usage,
-            writes "text/csv": "The report, by timestamp, then reference",
+            writes "text/csv": "The report, by timestamp, then by reference",
             refuses too_many_columns;
 
-        /// Issues a draft now, whatever its day.
+        /// Issues a draft immediately, regardless of its scheduled date.
         POST "/api/documents/issue/{document_ref}" Permission(IssueDocument) => documents::issue_document,
             answers DocumentJson: "The issued document",
             conflicts not_a_draft documents,
             refuses amount_out_of_range;
 
-        /// Voids an unpaid issued document; a replacement bills its period again.
+        /// Voids an unpaid issued document. A replacement document bills its period again.
         POST "/api/documents/void/{document_ref}" Permission(VoidDocument) => documents::void_document,
             answers DocumentJson: "The void document",
             conflicts not_issued document_has_dependents document_paid credits_applied credit_refunded billed_elsewhere not_voidable documents,
             refuses amount_out_of_range;
 
-        /// Takes a payment or a refund back: what it settled is due again.
+        /// Reverses a payment or refund; the settled amounts become due again.
         POST "/api/documents/payments/reverse/{payment_ref}" Permission(ReversePayment) => money::reverse_payment,
             takes Option<ReversalBody>,
-            answers DocumentJson: "The document it was recorded on",
+            answers DocumentJson: "The document that the payment is recorded on",
             conflicts already_reversed payment_refunded;
 
-        /// Lists payments and refunds, as they were recorded.
+        /// Lists payments and refunds in the order in which they were recorded.
         GET "/api/documents/payments/filter" Permission(ListPayments) => money::list_payments,
             asks PaymentParams,
             answers List<PaymentJson>: "A page of payments and refunds";
@@ -625,133 +649,134 @@ operations! {
             conflicts not_owed,
             refuses amount_out_of_range;
 
-        /// Lists the payments and refunds of a document, as they were recorded.
+        /// Lists a document's payments and refunds in the order in which they were recorded.
         GET "/api/documents/payments/{document_ref}" Permission(ListPayments) => money::list_payments_of_document,
-            answers List<PaymentJson>: "Its payments and refunds";
+            answers List<PaymentJson>: "The payments and refunds of the document";
 
-        /// Pays a credit or a payment out, as far as it is unapplied.
+        /// Refunds the unapplied amount of a credit or payment, in full or in part.
         POST "/api/documents/refund/{source_ref}" Permission(Refund) => money::refund,
             takes RefundBody,
-            answers DocumentJson: "The credit, or the payment's document",
+            answers DocumentJson: "The credit, or the document of the payment",
             conflicts not_unapplied,
             refuses amount_out_of_range;
 
-        /// Applies an amount of a credit or a payment to a document.
+        /// Applies an amount of a credit or payment to a document.
         POST "/api/documents/apply/{source_ref}" Permission(Apply) => money::apply,
             takes ApplyBody,
-            answers DocumentJson: "The document it settles",
+            answers DocumentJson: "The settled document",
             conflicts not_owed not_unapplied,
             refuses amount_out_of_range;
 
-        /// Takes an application back.
+        /// Reverses an application of a credit or payment.
         POST "/api/documents/unapply/{application_ref}" Permission(Unapply) => money::unapply,
-            answers DocumentJson: "The document it settled",
+            answers DocumentJson: "The document that is no longer settled by the application",
             conflicts not_unapplied;
 
-        /// Gives up on what is left to pay of a document, or takes that back.
+        /// Writes off a document's amount due, or reverses its write-off.
         POST "/api/documents/write-off/{document_ref}" Permission(WriteOff) => money::write_off,
             takes Option<WriteOffBody>,
             answers DocumentJson: "The document",
             conflicts already_written_off not_owed not_written_off;
 
-        /// Issues every document that is due now; with `dry_run` only says which.
+        /// Issues all documents that are due; with `dry_run` only lists them.
         ///
-        /// What there isn't time for is left to the next run, and `next` says where to go on. Under an Idempotency-Key a run is one
-        /// transaction of at most 500 contracts.
+        /// If time runs out, the next run handles the remaining contracts, and `next` is the position to continue from.
+        /// With an Idempotency-Key a run is one transaction of at most 500 contracts.
         POST "/api/billing/run" Permission(RunBilling) => billing::run_billing,
             takes Option<BillingRunBody>,
-            answers BillingReportJson: "What was issued, put out of force, and what failed";
+            answers BillingReportJson: "The issued and voided documents, and the failures";
 
-        /// Lists billing runs by when they began, the newest first.
+        /// Lists billing runs by start time, newest first.
         ///
-        /// Whoever started them, the server itself included; dry runs aren't kept. A run of the server's that did nothing leaves none, and
-        /// one that put nothing in force takes the place of the one before it, if that was by the same and did nothing either. Runs are
-        /// kept for 400 days.
+        /// The list contains the runs of all callers and of the server itself, but no dry runs. A run of the server that
+        /// did nothing is not recorded. Any other run that issued and voided nothing replaces the previous run, if that has
+        /// the same author and issued and voided nothing either. Runs are retained for 400 days.
         GET "/api/billing/runs/filter" Permission(ListBillingRuns) => billing::list_billing_runs,
             asks RunParams,
             answers List<BillingRunJson>: "A page of runs";
 
-        /// Reads a billing run, with the documents that it issued and the contracts that it couldn't bill.
+        /// Returns a billing run with the documents that it issued and the contracts that it failed to bill.
         GET "/api/billing/runs/{run_ref}" Permission(GetBillingRun) => billing::get_billing_run,
             answers BillingRunJson: "The run";
     }
 
     service {
-        /// Answers when the books were last verified, and what was found.
+        /// Returns the time and the result of the last recorded verification.
         ///
-        /// `usage-billing verify --record` recomputes every invariant from the raw events, and records what it found.
+        /// `usage-billing verify --record` recomputes every invariant from the raw events and records the result.
         GET "/api/verification" Permission(GetVerification) => service::last_verification,
-            answers VerificationJson: "The last verification that was recorded; its instants are null where none was";
+            answers VerificationJson: "The last recorded verification; its times are null if no verification is recorded";
 
-        /// Answers what a request would do to documents, and carries nothing out.
+        /// Previews the effects of a request on documents and changes nothing.
         ///
-        /// Any request that makes or changes contracts, documents, payments, charges or usage events, or changes customers or entities; it is
-        /// refused here as it would be there, with pointers into its own body. The billing run and imports have dry runs of their own.
+        /// Supported are requests that create or change contracts, documents, payments, charges or usage events, and
+        /// requests that change customers or entities. A request that would be rejected is rejected here with the same
+        /// error, whose pointers refer to the inner body. The billing run and imports have their own dry runs.
         POST "/api/dry_run" Permission(RunDry) => dry_run::dry_run,
             takes DryRunBody,
-            answers EffectsJson: "The documents concerned, as they would be and as they are",
+            answers EffectsJson: "The affected documents, before and after the change",
             refuses no_dry_run;
 
-        /// Finds whatever has a text as number, reference, key, purchase order number or name.
+        /// Searches by number, reference, key, purchase order number or name.
         GET "/api/search" Permission(Search) => search::search,
             asks SearchParams,
-            answers List<SearchResultJson>: "At most 20 things: what is exactly so, then what has a name that begins so";
+            answers List<SearchResultJson>: "At most 20 results: exact matches first, then names that start with the text";
 
-        /// Lists what was changed in the organization, by whom and from what to what, the newest first.
+        /// Lists changes in the organization with author, previous and new values, newest first.
         ///
-        /// Changes of usage events aren't in it: their histories tell them. What was done to API keys and administrators is shown to
-        /// administrators alone.
+        /// Changes of usage events are not included; their histories contain them. Only administrators see changes of API
+        /// keys and administrators.
         GET "/api/audit/filter" Permission(ListAuditEntries) => audit::list_audit_entries,
             asks AuditParams,
             answers List<AuditEntryJson>: "A page of entries";
 
-        /// Whether the process answers at all.
+        /// Reports whether the process is running.
         GET "/health/live" Nothing => service::live,
-            answers HealthJson: "It does";
+            answers HealthJson: "The process is running";
 
-        /// Whether requests should be sent here.
+        /// Reports whether the server is ready for requests.
         GET "/health/ready" Nothing => service::ready,
-            answers HealthJson: "They should";
+            answers HealthJson: "The server is ready";
 
-        /// What this server counts, for Prometheus: requests, and what is written of usage. No organization is told apart.
+        /// Returns the server's metrics for Prometheus: requests and recorded usage, not broken down by organization.
         ///
-        /// Where metrics have an address of their own, only there.
+        /// If metrics have their own address, they are available only there.
         GET "/metrics" Nothing => service::metrics,
-            writes "application/openmetrics-text": "The metrics, in the text format of OpenMetrics";
+            writes "application/openmetrics-text": "The metrics in OpenMetrics text format";
 
-        /// This description of the interface.
+        /// Returns this OpenAPI document.
         GET "/openapi.json" Nothing => service::openapi,
             asks OpenApiParams,
             answers Free<false>: "An OpenAPI document";
     }
 
     charges {
-        /// Records a charge and puts it on its document; below zero it is a credit note.
+        /// Records a charge and adds it to its document. A negative charge is a credit note.
         POST "/api/charges/" Permission(RecordCharge) => charges::record_charge,
             takes ChargeBody,
-            answers ChargeJson: "The charge is stored, and on this document",
+            answers ChargeJson: "The recorded charge with its document",
             conflicts already_exists documents,
             refuses credit_above_billed no_matching_contract unknown_product amount_out_of_range too_many_documents;
 
-        /// Changes a charge: fields left out are kept.
+        /// Changes a charge. Omitted fields stay unchanged.
         POST "/api/charges/edit/{charge_ref}" Permission(EditCharge) => charges::edit_charge,
             takes ChargeEditBody,
             answers ChargeJson: "The changed charge",
             conflicts documents,
             refuses credit_above_billed no_matching_contract amount_out_of_range too_many_documents;
 
-        /// Lists charges by creation.
+        /// Lists charges in order of creation.
         GET "/api/charges/filter" Permission(ListCharges) => charges::list_charges,
             asks ChargeParams,
             answers List<ChargeJson>: "A page of charges, without deleted ones";
 
-        /// Reads a charge.
+        /// Returns a charge.
         GET "/api/charges/{charge_ref}" Permission(GetCharge) => charges::get_charge,
             answers ChargeJson: "The charge";
 
-        /// Deletes a charge: it counts no more.
+        /// Deletes a charge. Its documents no longer bill it.
         DELETE "/api/charges/{charge_ref}" Permission(DeleteCharge) => charges::delete_charge,
-            gone: "The charge counts no more",
+            gone: "The charge is deleted",
             refuses credit_above_billed amount_out_of_range;
     }
 }

@@ -1,8 +1,9 @@
-//! A body that one thread writes while a connection sends it: bounded in memory, and never taken for whole unless it is.
+//! A response body that one thread writes while the connection sends it. Memory is bounded, and a truncated body is
+//! always recognizable.
 //!
-//! The writer doesn't wait for a reader who is behind, because it keeps a transaction open meanwhile: what is ahead of the
-//! reader stands in a temporary file. Once everything is written it waits, but not for ever. What ends early breaks the
-//! connection; nobody can mistake a part for the whole.
+//! The writer holds a transaction open, so it does not wait for a slow reader. Data ahead of the reader goes to a
+//! temporary file. After the last byte the writer waits for the reader, up to a time limit. A body that ends early breaks
+//! the connection, so that no client takes a part for the whole.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -19,23 +20,22 @@ use actix_web::web::Bytes;
 
 use crate::problem::Problem;
 
-/// Bytes that are handed over together.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Chunks that may wait for the reader.
+/// Maximum number of chunks queued for the reader.
 const MAX_CHUNKS: usize = 4;
-/// Rows between two questions whether a body is still wanted.
+/// Number of rows between two checks whether the body is still read.
 const ASK_EVERY_ROWS: u32 = 1_000;
 
-/// How long a body is there for its reader.
+/// Time limits of a body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PipeTimeouts {
-    /// For the reader to take a chunk, once everything is written.
+    /// Maximum wait for the reader to take a chunk after everything is written.
     pub(crate) stalled: Duration,
-    /// In all, from the beginning of the writing to the end of the reading.
+    /// Maximum total time from the first write to the last read.
     pub(crate) total: Duration,
 }
 
-/// Makes both ends.
+/// Creates a connected writer and reader.
 pub(crate) fn pipe(patience: PipeTimeouts) -> (PipeWriter, PipeReader) {
     let shared = Arc::new(Shared::default());
     let writer = PipeWriter {
@@ -51,7 +51,7 @@ pub(crate) fn pipe(patience: PipeTimeouts) -> (PipeWriter, PipeReader) {
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Told when there is room for a chunk, or nobody to read it.
+    /// Notified when the queue has room for a chunk or the reader is dropped.
     room: Condvar,
 }
 
@@ -65,13 +65,13 @@ struct State {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing in here panics halfway through a change.
+        // No code panics halfway through a change of the state.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// Ends it, unless it has ended. What is incomplete isn't worth sending on.
+    /// Ends the body unless it has ended. On an error, drops the queued chunks.
     fn end(&mut self, end: Result<(), Problem>) {
         if self.end.is_some() {
             return;
@@ -83,7 +83,7 @@ impl State {
         self.wake();
     }
 
-    /// Whether the reader has room for a chunk; an error when nobody reads any more.
+    /// Returns whether the queue has room for a chunk, or an error if the body has ended or the reader is dropped.
     fn has_room(&self) -> io::Result<bool> {
         if self.reader_is_gone || self.end.is_some() {
             return Err(io::ErrorKind::BrokenPipe.into());
@@ -96,7 +96,7 @@ impl State {
         self.wake();
     }
 
-    /// Ends it: its time is over.
+    /// Ends the body with a timeout.
     fn time_out(&mut self) -> io::Error {
         self.end(Err(Problem::timed_out()));
         io::ErrorKind::TimedOut.into()
@@ -109,11 +109,11 @@ impl State {
     }
 }
 
-/// What was written and the reader has no room for yet, in a file that goes with it.
+/// Written data for which the queue has no room, in a temporary file that is deleted with the value.
 #[derive(Default)]
 struct SpillFile {
     file: Option<File>,
-    /// Where in the file the next chunk is written, and read.
+    /// Offset in the file of the next write.
     written: u64,
     read: u64,
 }
@@ -146,7 +146,7 @@ impl SpillFile {
     }
 }
 
-/// The end that writes. Dropped before [`finish`](Self::finish), it breaks the body.
+/// The writing end. Dropping it before [`finish`](Self::finish) breaks the body.
 pub(crate) struct PipeWriter {
     shared: Arc<Shared>,
     buffer: Vec<u8>,
@@ -156,7 +156,7 @@ pub(crate) struct PipeWriter {
 }
 
 impl PipeWriter {
-    /// The body is whole. Waits until the reader has taken nearly all of it.
+    /// Completes the body. Waits until the reader has taken all chunks but those that fit in the queue.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.hand_over()?;
         while let Some(chunk) = self.ahead.pop()? {
@@ -167,17 +167,17 @@ impl PipeWriter {
         Ok(())
     }
 
-    /// The body can't be made.
+    /// Ends the body with a problem.
     pub(crate) fn fail(self, problem: Problem) {
         self.shared.lock().end(Err(problem));
     }
 
-    /// Tells whether it is still read.
+    /// Returns a watch that reports whether the body is still read.
     pub(crate) fn watch(&self) -> PipeWatch {
         PipeWatch { shared: Arc::clone(&self.shared), until: self.until, rows: 0 }
     }
 
-    /// Hands over what is written, to the reader or to the file, and doesn't wait.
+    /// Moves the buffer to the queue or the spill file, without waiting.
     fn hand_over(&mut self) -> io::Result<()> {
         if self.buffer.is_empty() {
             return Ok(());
@@ -221,7 +221,7 @@ impl Write for PipeWriter {
         Ok(taken)
     }
 
-    /// A chunk is handed over when it is full, or the last: a short one sooner helps nobody.
+    /// Does nothing: a chunk is handed over only if it is full or the last one.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -233,7 +233,7 @@ impl Drop for PipeWriter {
     }
 }
 
-/// Tells whether a body is still read.
+/// Reports whether a body is still read.
 pub(crate) struct PipeWatch {
     shared: Arc<Shared>,
     until: Instant,
@@ -241,15 +241,16 @@ pub(crate) struct PipeWatch {
 }
 
 impl PipeWatch {
-    /// Whether somebody reads, and there is time left.
+    /// Returns whether the reader exists and time is left.
     pub(crate) fn is_wanted(&self) -> bool {
         !self.shared.lock().reader_is_gone && Instant::now() < self.until
     }
 
-    /// Counts a row, and asks now and then whether it is still wanted: some formats write at the end.
+    /// Counts a row and checks periodically whether the body is still read. Formats that write only at the end need this
+    /// check.
     ///
     /// # Errors
-    /// It isn't.
+    /// Returns an error if the body is no longer read.
     pub(crate) fn row(&mut self) -> io::Result<()> {
         self.rows = self.rows.wrapping_add(1);
         if self.rows.is_multiple_of(ASK_EVERY_ROWS) && !self.is_wanted() {
@@ -259,14 +260,14 @@ impl PipeWatch {
     }
 }
 
-/// The end that is sent.
+/// The reading end, which the connection sends.
 pub(crate) struct PipeReader(Arc<Shared>);
 
 impl PipeReader {
-    /// Waits for the first bytes, or the end, or until it has been long enough to begin without.
+    /// Waits for the first bytes or the end of the body, at most for `longest`.
     ///
     /// # Errors
-    /// Why there are none.
+    /// Returns the problem that ended the body.
     pub(crate) async fn begin(&mut self, longest: Duration) -> Result<(), Problem> {
         let ready = poll_fn(|context| {
             let mut state = self.0.lock();
@@ -377,7 +378,7 @@ mod tests {
     async fn a_writer_does_not_wait_for_a_reader_until_all_is_written() {
         let (mut writer, mut reader) = pipe(PATIENT);
         let expected: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_be_bytes).collect();
-        // On this thread, so that nobody reads meanwhile; then a part is read, and more is written.
+        // The reader runs on this thread, so it does not read during the first write.
         writer.write_all(&expected[..3_000_000]).expect("room in the file");
         let mut read = Vec::new();
         for written in 0..10 {

@@ -1,20 +1,19 @@
-//! What a request prefers of its answer (RFC 7240).
+//! The `Prefer` header of requests (RFC 7240).
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{HeaderMap, HeaderName};
 use billing_report::NumbersAs;
 
-/// The header of preferences.
 pub(crate) const PREFER: HeaderName = HeaderName::from_static("prefer");
-/// That decimals are strings.
+/// Preference for decimals as strings.
 pub(crate) const AS_STRINGS: &str = "numbers=string";
 
-/// How a request wants decimals.
+/// Returns the requested representation of decimals.
 pub(crate) fn wanted(request: &HttpRequest) -> NumbersAs {
     if wants_strings(request.headers()) { NumbersAs::String } else { NumbersAs::Number }
 }
 
-/// Whether decimals are preferred as strings: `numbers=string`.
+/// Returns whether the headers contain `numbers=string`.
 pub(crate) fn wants_strings(headers: &HeaderMap) -> bool {
     let preferences = headers.get_all(PREFER).filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
     let mut named = preferences.map(|preference| preference.split(';').next().unwrap_or_default().trim());

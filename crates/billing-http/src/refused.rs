@@ -1,4 +1,5 @@
-//! Counting usage that is refused, on whichever way it comes: after its answer is known, and never in the way of others.
+//! Counts rejected usage on all ingestion paths. Counting happens after the response is decided and does not delay other
+//! requests.
 
 use std::sync::Arc;
 
@@ -14,24 +15,24 @@ use crate::caller::Caller;
 use crate::problem::Problem;
 use crate::state::HttpState;
 
-/// What of a problem is counted.
+/// The parts of a problem that are counted.
 struct RefusalReason<'p> {
     code: &'p str,
     pointer: Option<&'p str>,
     detail: &'p str,
 }
 
-/// Fields that name a customer and a usage product, in the order in which they count.
+/// Fields that identify a customer and a usage product, in order of precedence.
 const CUSTOMER: [&str; 2] = ["customer_ref", "customer_name"];
 const USAGE_PRODUCT: [&str; 2] = ["usage_product_ref", "usage_product_name"];
 
-/// A word that says no more than that `errors` says more.
+/// Generic code; the first entry of `errors` has the specific one.
 const INVALID: &str = "validation_failed";
 const BATCH_REFUSED: &str = "batch_refused";
-/// Sent again, it is taken.
+/// Not a refusal: the same request can succeed later.
 const IN_PROGRESS: &str = "request_in_progress";
 
-/// Whether a problem is that an event is refused, rather than that nothing can be taken now, or from whom it comes.
+/// Returns whether a problem rejects the event itself. Unavailability and credential problems are not refusals.
 pub(crate) fn is_refusal(problem: &Problem) -> bool {
     matches!(problem.status_code(), StatusCode::NOT_FOUND | StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY)
         && problem.code() != IN_PROGRESS
@@ -47,7 +48,7 @@ fn why(problem: &Problem) -> RefusalReason<'_> {
 }
 
 impl HttpState {
-    /// Counts an event that was refused.
+    /// Counts a rejected event.
     pub(crate) fn count_refused(
         &self,
         organization: OrganizationId,
@@ -62,7 +63,7 @@ impl HttpState {
 
     fn count(&self, organization: OrganizationId, event: &Value, why: &RefusalReason<'_>, request_id: Option<RequestId>) {
         let told = |names: [&str; 2]| names.into_iter().find_map(|name| event[name].as_str()).unwrap_or_default();
-        // What isn't JSON stands as it was sent.
+        // Events that are not JSON are recorded as sent.
         let text = event.as_str().map_or_else(|| event.to_string(), str::to_owned);
         let refused = RefusedEvent {
             organization,
@@ -78,7 +79,7 @@ impl HttpState {
     }
 }
 
-/// The events of a batch as they were sent, and who sent them: for those that are refused.
+/// The raw events of a batch and their sender, for counting the rejected ones.
 #[derive(Clone)]
 pub(crate) struct SentEvents {
     state: HttpState,
@@ -87,12 +88,12 @@ pub(crate) struct SentEvents {
     sent: SentPayload,
 }
 
-/// As bytes: what they say takes many times their room.
+/// The raw bytes of a batch. Parsed values take many times more memory.
 #[derive(Clone)]
 pub(crate) enum SentPayload {
-    /// An object with `events`.
+    /// One object with `events`.
     Whole(Bytes),
-    /// An event in each line.
+    /// One event per line.
     Lines(Arc<[Bytes]>),
 }
 
@@ -102,13 +103,13 @@ impl SentEvents {
         Self { state: state.clone(), organization: principal.organization(), request_id: principal.request_id().cloned(), sent }
     }
 
-    /// Counts those events that are refused, each by its place.
+    /// Counts the rejected events by index.
     pub(crate) fn count<'p>(&self, refused: impl IntoIterator<Item = (usize, &'p Problem)>) {
         let refused: Vec<_> = refused.into_iter().filter(|(_, problem)| is_refusal(problem)).collect();
         self.count_all(refused.into_iter().map(|(index, problem)| (index, why(problem))));
     }
 
-    /// Counts the events that a batch was refused for as a whole: each by what is said of it first.
+    /// Counts the events for which a batch was rejected as a whole, each by its first error.
     pub(crate) fn count_whole(&self, problem: &Problem) {
         if problem.code() != BATCH_REFUSED {
             return;
@@ -143,7 +144,7 @@ impl SentEvents {
     }
 }
 
-/// What a line says, or the line.
+/// Parses a line as JSON, or returns the line as a string.
 pub(crate) fn read(line: &[u8]) -> Value {
     billing_json::read(line).unwrap_or_else(|_| String::from_utf8_lossy(line).into_owned().into())
 }

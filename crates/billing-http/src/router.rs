@@ -1,4 +1,4 @@
-//! The router: each path of the table with its operations, and the guard in front of each.
+//! The router: registers each path with its operations and puts the guard in front of each operation.
 
 use actix_web::middleware::from_fn;
 use actix_web::web;
@@ -8,7 +8,7 @@ use crate::numbers::prefer;
 use crate::operations::{OPERATIONS, Operation};
 use crate::problem::Problem;
 
-/// Builds the router.
+/// Registers every operation in the actix configuration.
 pub(crate) fn register(config: &mut web::ServiceConfig) {
     let mut done: Vec<&str> = Vec::new();
     for Operation { path, .. } in OPERATIONS {
@@ -20,7 +20,8 @@ pub(crate) fn register(config: &mut web::ServiceConfig) {
         let of_path: Vec<&'static Operation> = OPERATIONS.iter().filter(|operation| operation.path == *path).collect();
         let methods: Vec<&str> = of_path.iter().map(|operation| operation.method.as_str()).collect();
         let allowed = methods.join(", ");
-        // A resource each: of two patterns in one actix makes a set of regular expressions, also of fixed texts.
+        // One resource per pattern: actix compiles a resource with two patterns into a regular expression set, even if
+        // both are fixed texts.
         for pattern in [trimmed.to_owned(), format!("{trimmed}/")] {
             let mut resource = web::resource(pattern);
             for operation in &of_path {

@@ -1,4 +1,4 @@
-//! What an operator may decide about the interface. Reading it from the environment is the server's business.
+//! The operator's settings of the HTTP interface. The server crate reads them from the environment.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,71 +9,71 @@ use ipnet::IpNet;
 use thiserror::Error;
 use url::Url;
 
-/// Bytes of the key that session cookies are encrypted with.
+/// Length of the session cookie key in bytes.
 pub const COOKIE_KEY_BYTES: usize = 64;
-/// Bytes a request body may have, unless set otherwise.
+/// Default limit of a request body in bytes.
 pub const DEFAULT_BODY_LIMIT_BYTES: usize = 1024 * 1024;
-/// The most bytes of a batch's body when nobody says otherwise.
+/// Default limit of a batch body in bytes.
 pub const DEFAULT_BATCH_LIMIT_BYTES: usize = 8 * 1024 * 1024;
-/// How long a request may take from its head to its answer, unless set otherwise.
+/// Default time limit of a request, from its head to its response.
 pub const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Usage reports that are made at a time, unless set otherwise.
+/// Default number of concurrent usage reports.
 pub const DEFAULT_REPORTS_AT_ONCE: usize = 2;
-/// Documents that are printed at a time.
+/// Number of concurrent PDF renderings.
 const PRINTS_AT_ONCE: usize = 2;
-/// Usage formats that are tried at a time: the costliest takes a processor for a twentieth of a second.
+/// Number of concurrent usage format trials. The most expensive trial occupies a processor for 50 ms.
 const TRIALS_AT_ONCE: usize = 1;
-/// How long a request waits for its turn: a hundred documents of a page each are printed in less.
+/// Maximum wait for a permit. Rendering a hundred one-page documents takes less.
 const TURN_WAIT: Duration = Duration::from_secs(5);
 
-/// A setting that can't be taken.
+/// An invalid setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SettingError {
-    /// Not the address of this service.
+    /// The text is not a valid public URL.
     #[error("the public URL must be http:// or https:// with a host and no path, such as https://billing.example.com")]
     PublicUrl,
-    /// Not an address or network.
+    /// The text is not an IP address or network.
     #[error("a trusted proxy must be an IP address or a network such as 10.0.0.0/8")]
     Network,
-    /// Not a cookie key.
+    /// The key does not have the required length.
     #[error("the cookie key must have {COOKIE_KEY_BYTES} bytes")]
     CookieKey,
 }
 
-/// Everything there is to set.
+/// All settings of the HTTP interface.
 #[derive(Clone, Debug)]
 pub struct HttpSettings {
-    /// Where callers reach the service.
+    /// Public URL of the service.
     pub public_url: PublicUrl,
-    /// Whose `X-Forwarded-For` is believed; nobody's by default.
+    /// Networks whose `X-Forwarded-For` header is trusted. Empty by default.
     pub trusted_proxies: Vec<Network>,
-    /// How fast log-ins may be tried.
+    /// Rate limits of log-in attempts.
     pub log_in: LogInLimits,
-    /// Encrypts session cookies; the same on every replica.
+    /// Key that encrypts session cookies. All replicas must share it.
     pub cookie_key: CookieKey,
-    /// How long a request may take, from its head to its answer.
+    /// Time limit of a request, from its head to its response.
     pub request_timeout: Duration,
-    /// The most bytes of a body.
+    /// Limit of a request body in bytes.
     pub body_limit_bytes: usize,
-    /// The most bytes of a batch's body.
+    /// Limit of a batch body in bytes.
     pub batch_limit_bytes: usize,
-    /// Usage reports that are made at a time; each keeps a connection of the store. Others are turned away.
+    /// Number of concurrent usage reports. Each report occupies a database connection; further requests are rejected.
     pub reports_at_once: usize,
-    /// Documents that are printed at a time: each takes a processor and some memory.
+    /// Number of concurrent PDF renderings. Each rendering occupies a processor and some memory.
     pub prints_at_once: usize,
-    /// Usage formats that are tried at a time.
+    /// Number of concurrent usage format trials.
     pub trials_at_once: usize,
-    /// How long a request waits for its turn: to have a document printed, to try a usage format, to read many events.
+    /// Maximum wait for a permit to render a document, try a usage format or scan events.
     pub turn_wait: Duration,
-    /// Groups of events that are written at a time.
+    /// Number of event groups written concurrently.
     pub groups_at_once: usize,
-    /// Whether metrics are told somewhere else: then not among the operations.
+    /// Whether metrics have an address of their own. The `/metrics` operation is then unavailable here.
     pub metrics_apart: bool,
 }
 
 impl HttpSettings {
-    /// The defaults around what has none.
+    /// Creates settings with the defaults for everything except the two required values.
     pub fn new(public_url: PublicUrl, cookie_key: CookieKey) -> Self {
         Self {
             public_url,
@@ -93,20 +93,21 @@ impl HttpSettings {
     }
 }
 
-/// How fast log-ins may be tried. Numbers of zero count as one.
+/// Rate limits of log-in attempts. Zero counts as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogInLimits {
-    /// Failures of one principal before its attempts are slowed down…
+    /// Failures of one principal within [`failure_window`](LogInLimits::failure_window) after which its attempts are slowed
+    /// down.
     pub failures: u32,
-    /// …when they happen within this time.
+    /// Time within which failures of a principal are counted.
     pub failure_window: Duration,
-    /// How long a slowed-down principal waits from one attempt to the next.
+    /// Time between two attempts of a slowed-down principal.
     pub slow_interval: Duration,
-    /// Attempts from one address in a minute.
+    /// Attempts per minute from one address.
     pub attempts_per_address_per_minute: u32,
-    /// Slow password hashes at a time.
+    /// Number of concurrent password hashes.
     pub concurrent_hashes: usize,
-    /// Log-ins that may wait for one; more are turned away.
+    /// Number of log-ins that may wait for a password hash. Further log-ins are rejected.
     pub waiting_hashes: usize,
 }
 
@@ -118,14 +119,14 @@ impl Default for LogInLimits {
             failure_window: Duration::from_secs(15 * 60),
             slow_interval: Duration::from_secs(3),
             attempts_per_address_per_minute: 100,
-            // Half of the cores at most, so that hashing starves nobody.
+            // At most half of the cores, so that hashing does not starve other requests.
             concurrent_hashes: (cores / 2).max(1),
             waiting_hashes: 32,
         }
     }
 }
 
-/// Where callers reach the service: scheme, host and port.
+/// The public URL of the service: scheme, host and port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl {
     origin: String,
@@ -133,12 +134,12 @@ pub struct PublicUrl {
 }
 
 impl PublicUrl {
-    /// Scheme, host and port, as a browser states them in `Origin`.
+    /// Returns scheme, host and port in the form of the `Origin` header.
     pub fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// Whether it is https.
+    /// Returns whether the scheme is https.
     pub const fn is_https(&self) -> bool {
         self.secure
     }
@@ -151,7 +152,7 @@ impl FromStr for PublicUrl {
         let url: Url = text.parse().map_err(|_| SettingError::PublicUrl)?;
         let secure = url.scheme() == "https";
         let origin = url.origin().ascii_serialization();
-        // All that an address has beside its origin is a slash.
+        // Beyond the origin, the URL may contain only a slash.
         if (secure || url.scheme() == "http") && url.as_str().strip_prefix(&origin) == Some("/") {
             Ok(Self { origin, secure })
         } else {
@@ -166,17 +167,17 @@ impl fmt::Display for PublicUrl {
     }
 }
 
-/// The key of session cookies.
+/// The key that encrypts session cookies.
 #[derive(Clone)]
 pub struct CookieKey([u8; COOKIE_KEY_BYTES]);
 
 impl CookieKey {
-    /// The bytes.
+    /// Returns the key's bytes.
     pub const fn bytes(&self) -> &[u8; COOKIE_KEY_BYTES] {
         &self.0
     }
 
-    /// The bytes as text, for what takes a secret as one.
+    /// Returns the bytes as text, for functions that take a secret as a string.
     pub(crate) fn text(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
@@ -196,12 +197,12 @@ impl fmt::Debug for CookieKey {
     }
 }
 
-/// An address, or all that share their first bits.
+/// An IP address or network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network(IpNet);
 
 impl Network {
-    /// Whether an address belongs to it; IPv4 in IPv6's notation is both.
+    /// Returns whether the network contains an address. An IPv4-mapped IPv6 address counts as the IPv4 address.
     pub fn contains(&self, address: IpAddr) -> bool {
         let as_v6 = match address {
             IpAddr::V4(v4) => IpAddr::V6(v4.to_ipv6_mapped()),

@@ -1,4 +1,4 @@
-//! What all workers of one server share.
+//! The state that all workers of one server share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use crate::metrics::Metrics;
 use crate::problem::Problem;
 use crate::settings::HttpSettings;
 
-/// What all workers share. Cloning it is cheap, and every clone is the same one: make it once per server.
+/// The state shared by all workers. Clones are cheap and share the same state; create one value per server.
 #[derive(Clone)]
 pub struct HttpState(Arc<Shared>);
 
@@ -37,7 +37,7 @@ struct Shared {
 }
 
 impl HttpState {
-    /// The state of one server.
+    /// Creates the state of one server and starts its usage writer.
     pub fn new(services: Services<'static>, settings: HttpSettings) -> Self {
         let log_ins = LogInGate::new(&settings.log_in);
         let reports = Arc::new(Semaphore::new(settings.reports_at_once));
@@ -66,29 +66,30 @@ impl HttpState {
         }))
     }
 
-    /// Writes what waits, and no more. For the end of a process, once no request is under way.
+    /// Stops the usage writer and saves the counts of rejected usage and the last uses of API keys. Call it at process
+    /// exit, when no request is in progress.
     pub fn finish(&self) {
         self.0.writer.stop();
         if let Err(error) = self.write_refused_usage() {
-            tracing::error!(%error, "counts of refused usage could not be written");
+            tracing::error!(%error, "cannot store the counts of rejected usage");
         }
         if let Err(error) = self.0.key_uses.write(&self.0.services, true) {
-            tracing::error!(%error, "the last uses of API keys could not be written");
+            tracing::error!(%error, "cannot store the last uses of API keys");
         }
     }
 
-    /// Writes what was counted of refused usage. To be called every few seconds.
+    /// Saves the counts of rejected usage. Call it every few seconds.
     ///
     /// # Errors
-    /// The store's; what wasn't written is written the next time.
+    /// Returns the store's error. Unsaved counts are saved by the next call.
     pub fn write_refused_usage(&self) -> UseCaseResult<()> {
         self.0.refused.write(&self.0.services)
     }
 
-    /// Writes when API keys were used last. To be called every few seconds.
+    /// Saves the last use of each API key. Call it every few seconds.
     ///
     /// # Errors
-    /// The store's; what wasn't written is written the next time.
+    /// Returns the store's error. Unsaved times are saved by the next call.
     pub fn write_key_uses(&self) -> UseCaseResult<()> {
         self.0.key_uses.write(&self.0.services, false)
     }
@@ -101,7 +102,8 @@ impl HttpState {
         &self.0.refused
     }
 
-    /// From now on says that it isn't ready, so that no new requests are sent here; what arrives is served.
+    /// Makes the readiness probe fail, so that load balancers send no new requests. Requests that still arrive are
+    /// served.
     pub fn stop_being_ready(&self) {
         self.0.stopping.store(true, Ordering::Relaxed);
     }
@@ -118,22 +120,22 @@ impl HttpState {
         &self.0.settings
     }
 
-    /// The right to make a report, for as long as it is kept; none while too many are made.
+    /// Returns a permit to create a report, or an error if all permits are taken.
     pub(crate) fn permit_report(&self) -> Result<OwnedSemaphorePermit, Problem> {
         Arc::clone(&self.0.reports).try_acquire_owned().map_err(|_| Problem::too_many_reports())
     }
 
-    /// The right to read many events, for as long as it is kept; waits a while for one.
+    /// Waits for a permit to scan events, at most for the setting [`turn_wait`](HttpSettings::turn_wait).
     pub(crate) async fn permit_scan(&self) -> Result<OwnedSemaphorePermit, Problem> {
         self.turn(&self.0.scans).await
     }
 
-    /// The right to print a document, for as long as it is kept; waits a while for one.
+    /// Waits for a permit to render a document, at most for the setting [`turn_wait`](HttpSettings::turn_wait).
     pub(crate) async fn permit_print(&self) -> Result<OwnedSemaphorePermit, Problem> {
         self.turn(&self.0.prints).await
     }
 
-    /// The right to try a usage format, for as long as it is kept; waits a while for one.
+    /// Waits for a permit to try a usage format, at most for the setting [`turn_wait`](HttpSettings::turn_wait).
     pub(crate) async fn permit_trial(&self) -> Result<OwnedSemaphorePermit, Problem> {
         self.turn(&self.0.trials).await
     }
@@ -160,7 +162,7 @@ impl HttpState {
     }
 }
 
-/// The state of the server that a request has come to.
+/// Returns the state of the server that received the request.
 pub(crate) fn state_of(request: &HttpRequest) -> HttpState {
     let state = request.app_data::<web::Data<HttpState>>().expect("the application registers its state");
     HttpState::clone(state)

@@ -1,8 +1,8 @@
-//! Answers as the bytes that are kept of them. Databases hold such bytes: how they are read never changes.
+//! The stored format of responses. Databases contain these bytes, so the format must stay readable.
 //!
-//! JSON with status 200, as nearly every answer is, is its body. Any other has a head before its body, as HTTP has: its
-//! status, its headers as `name: value`, each on a line, and an empty line. No JSON that is answered begins with a digit, so
-//! the first byte tells which it is.
+//! A JSON response with status 200, the usual case, is stored as its body. Any other response is stored with a head, as
+//! in HTTP: the status, headers as `name: value`, one per line, and an empty line. No JSON response begins with a digit,
+//! so the first byte distinguishes the two forms.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -12,10 +12,10 @@ use billing_domain::idempotency::StoredResponse;
 use crate::body::JSON;
 use crate::problem::Problem;
 
-/// What stands between a head and its body.
+/// Separates head and body.
 const END_OF_HEAD: &[u8] = b"\n\n";
 
-/// What a success is answered.
+/// A success response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Success {
     status: StatusCode,
@@ -24,29 +24,29 @@ pub(crate) struct Success {
 }
 
 impl Success {
-    /// A body of some type.
+    /// Creates a response with a body of the given content type.
     pub(crate) fn of(content_type: &'static str, body: String) -> Self {
         let headers = vec![(CONTENT_TYPE, HeaderValue::from_static(content_type))];
         Self { status: StatusCode::OK, headers, body: body.into_bytes() }
     }
 
-    /// Nothing to say.
+    /// Creates a response without content.
     pub(crate) const fn nothing() -> Self {
         Self { status: StatusCode::NO_CONTENT, headers: Vec::new(), body: Vec::new() }
     }
 
-    /// JSON.
+    /// Creates a JSON response.
     pub(crate) fn json(body: String) -> Self {
         Self::of(JSON, body)
     }
 
-    /// With another header.
+    /// Adds a header.
     pub(crate) fn with(mut self, name: HeaderName, value: &'static str) -> Self {
         self.headers.push((name, HeaderValue::from_static(value)));
         self
     }
 
-    /// As it is kept.
+    /// Encodes the response for storage.
     pub(crate) fn kept(self) -> StoredResponse {
         let Self { status, headers, body } = self;
         let starts_like_a_head = body.first().is_some_and(u8::is_ascii_digit);
@@ -60,7 +60,7 @@ impl Success {
         StoredResponse([&bytes, END_OF_HEAD, &body].concat())
     }
 
-    /// What was kept; `None` for bytes that this doesn't write.
+    /// Decodes a stored response; returns `None` for bytes in another format.
     fn read(answer: StoredResponse) -> Option<Self> {
         let StoredResponse(bytes) = answer;
         if !bytes.first().is_some_and(u8::is_ascii_digit) {
@@ -79,10 +79,10 @@ impl Success {
     }
 }
 
-/// Gives an answer that may have been kept, with what is said of it now.
+/// Builds the HTTP response from a stored response, with an optional extra header.
 ///
 /// # Errors
-/// Internal, for bytes that hold no answer.
+/// Returns an internal error if the bytes are not a stored response.
 pub(crate) fn respond(answer: StoredResponse, said: Option<(HeaderName, &'static str)>) -> Result<HttpResponse, Problem> {
     let Success { status, headers, body } = Success::read(answer).ok_or_else(Problem::internal)?;
     let mut response = HttpResponse::build(status);

@@ -1,5 +1,5 @@
-//! Requests as spans: log lines within one show the request's id. In a binary that tells a collector of traces they also say, by the names of
-//! OpenTelemetry, what the request was and how it ended, and are a part of their caller's trace.
+//! Request spans. Log lines within a span show the request id. In a binary with trace export, spans also carry
+//! OpenTelemetry attributes about the request and its outcome, and join the caller's trace.
 
 use actix_web::http::header::HeaderMap;
 use tracing::Span;
@@ -37,8 +37,8 @@ mod told {
         }
     }
 
-    /// Begins the span of a request, as a part of the trace that `traceparent` names; one that can't be read is passed over, as its
-    /// standard wants.
+    /// Begins the span of a request as a child of the trace in `traceparent`. An unreadable header is ignored, as the W3C
+    /// standard requires.
     pub(crate) fn begin(request_id: &str, headers: &HeaderMap) -> Span {
         let span = tracing::info_span!(
             "request",
@@ -49,13 +49,14 @@ mod told {
             http.response.status_code = Empty,
         );
         if headers.contains_key("traceparent") {
-            // Where there is no collector nobody is told, which is no failure.
+            // Without a collector this call fails, which is not an error.
             span.set_parent(TraceContextPropagator::new().extract(&Headers(headers))).ok();
         }
         span
     }
 
-    /// Says at its end what it was, so that log lines stay short: by its route, as references in paths would make each name another.
+    /// Adds attributes at the end of the request, so that log lines stay short. The span name uses the route, because
+    /// paths with references would create a name per object.
     pub(crate) fn end(span: &Span, method: &str, status: u16, route: Option<&str>) {
         span.record("http.request.method", method);
         span.record("http.response.status_code", status);

@@ -1,7 +1,8 @@
-//! Bodies of requests that nobody reads to their end.
+//! Request bodies that are not read to their end.
 //!
-//! The library reads on what is left of a chunked body that was dropped, for as long as the caller sends: a connection that never
-//! ends, for an answer that was given. It closes behind its answer a connection whose body somebody still holds, so the answer does.
+//! When a chunked body is dropped, the HTTP library drains it for as long as the client sends. The connection would then
+//! stay open without limit after the response. If the body is still held, the library closes the connection after the
+//! response; so the response holds the body.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -15,12 +16,12 @@ use actix_web::web::Bytes;
 use actix_web::{HttpMessage as _, HttpResponse};
 use futures_util::Stream;
 
-/// A request's body, whoever reads it.
+/// A request's body, shared by its reader and the response.
 #[derive(Clone)]
 pub(crate) struct UndrainedBody(Rc<RefCell<Payload>>);
 
 impl UndrainedBody {
-    /// That of a request that has one.
+    /// Takes the body of a request, if it has one.
     pub(crate) fn of(request: &mut ServiceRequest) -> Option<Self> {
         let payload = match request.take_payload() {
             Payload::None => return None,
@@ -31,7 +32,7 @@ impl UndrainedBody {
         Some(unread)
     }
 
-    /// The answer that holds it to its own end.
+    /// Attaches the body to the response, which holds it until it is sent.
     pub(crate) fn behind(self, response: HttpResponse<BoxBody>) -> HttpResponse<BoxBody> {
         response.map_body(|_, body| BoxBody::new(Answer { body, _request: self }))
     }

@@ -41,7 +41,7 @@ fn refusal(line: &FileLine) -> String {
 
 #[track_caller]
 fn malformed(kind: FileKind, text: impl AsRef<[u8]>) -> String {
-    open(kind, text, named()).expect_err("a refused file").to_string()
+    open(kind, text, named()).expect_err("a rejected file").to_string()
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn an_event_with_a_key_says_the_same_in_every_kind_of_file_as_in_a_batch() {
     for (kind, text) in
         [(FileKind::Csv, csv), (FileKind::Ndjson, batch.to_string()), (FileKind::Json, format!(" [ {batch} ] \n"))]
     {
-        let FileEventKey::Own(sent) = known_by(&lines(kind, &text)[0]).clone() else { panic!("{kind:?}: its own key") };
+        let FileEventKey::Own(sent) = known_by(&lines(kind, &text)[0]).clone() else { panic!("{kind:?}: no own key") };
         assert_eq!((sent.key.as_str(), sent.body), ("k-1", expected), "{kind:?}");
     }
     for key in ["1", "\"\"", "{}"] {
@@ -105,7 +105,7 @@ fn a_name_leaves_room_for_every_line_number_in_a_key() {
     for (no_name, reason) in [("", "must not be empty"), ("a\nb", "must not contain control characters")] {
         assert_eq!(FileName::parse(no_name).expect_err(no_name).to_string(), reason);
     }
-    let too_long = FileName::parse(&"é".repeat(FileName::MAX_CHARS + 1)).expect_err("one too many");
+    let too_long = FileName::parse(&"é".repeat(FileName::MAX_CHARS + 1)).expect_err("one character too many");
     assert_eq!(too_long.to_string(), "must be at most 227 characters");
     let longest = FileName::parse(&"é".repeat(FileName::MAX_CHARS)).expect("a name");
     assert_eq!(longest.key(u64::MAX).expect("a key").as_str().chars().count(), MAX_KEY_CHARS);

@@ -143,7 +143,7 @@ fn rows_that_a_sheet_has_no_room_for_go_on_the_next() {
 fn a_row_with_a_key_that_has_no_column_is_refused() {
     for format in ReportFormat::ALL {
         let mut writer = ReportWriter::new(format, Vec::new());
-        assert!(writer.row(&event(1, "1", &[])).is_err(), "before the start");
+        assert!(writer.row(&event(1, "1", &[])).is_err(), "a row before the start");
         writer.start(columns(&[])).expect("a start");
         assert!(writer.start(columns(&[])).is_err(), "a second start");
         let mut writer = ReportWriter::new(format, Vec::new());

@@ -1,5 +1,5 @@
-//! What is asked for, by whom, and how it is answered: whoever may not is refused, what is taken leaves its entry in the audit log, a
-//! request under a key is carried out once, and what can be rehearsed sometimes is.
+//! Sends the requests of a history as different callers and checks the answers: a caller without permission is refused, each change
+//! records an audit event, a request with an idempotency key is carried out once, and some requests are sent as dry runs first.
 
 use acceptance::{Answer, Client, Request};
 use serde_json::{Value, json};
@@ -11,9 +11,9 @@ use crate::histories::senders::Needs;
 /// An operation to be carried out.
 #[derive(Clone, Debug)]
 pub(crate) struct Deed {
-    /// Its name in the OpenAPI document.
+    /// The operation id in the OpenAPI document.
     pub(crate) operation: &'static str,
-    /// What is done, in words.
+    /// A description of the operation.
     pub(crate) what: String,
     pub(crate) needs: Needs,
     method: &'static str,
@@ -22,25 +22,25 @@ pub(crate) struct Deed {
     body: Option<String>,
     keyed: Keyed,
     is_rehearsed: bool,
-    /// The codes by which it may be refused where whoever asks may do it.
+    /// The error codes allowed for a caller with permission.
     refusals: &'static [&'static str],
 }
 
-/// Under which `Idempotency-Key` it is asked for.
+/// The `Idempotency-Key` of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Keyed {
-    /// Sometimes any.
+    /// A random key in some of the requests.
     Freely,
     Under(String),
     Never,
 }
 
-/// How a deed ended.
+/// The outcome of an operation.
 pub(crate) enum Ended {
     Taken(Answer),
-    /// By a code that it may be refused by.
+    /// Rejected with one of the allowed codes.
     Refused(Answer),
-    /// Whoever asked may not.
+    /// The caller lacks the permission.
     Barred,
 }
 
@@ -112,7 +112,7 @@ impl Deed {
         Request { method: self.method, path: &self.path, headers: headers.collect(), body }
     }
 
-    /// What a dry run of it asks.
+    /// Returns the dry-run request for the operation.
     fn rehearsal(&self) -> Option<Value> {
         if !self.is_rehearsed {
             return None;
@@ -127,7 +127,7 @@ fn code(answer: &Answer) -> &str {
 }
 
 impl History<'_> {
-    /// Has somebody ask for it who may, mostly. `leaves` says whether what was done is one that leaves an entry in the audit log.
+    /// Sends the operation, mostly as a caller with permission. `leaves` returns whether the response must record an audit event.
     pub(crate) fn ask(&mut self, deed: Deed, leaves: impl FnOnce(&Self, &Answer) -> bool) -> Ended {
         let asking = if self.random.percent(70) { None } else { self.a_sender() };
         let Some(sender) = asking else {
@@ -139,7 +139,7 @@ impl History<'_> {
         self.ask_as(&client, &who, barred, deed, leaves)
     }
 
-    /// Has this one ask for it, who is barred by this code or may.
+    /// Sends the operation as this caller. `barred` is the expected error code if the caller lacks the permission.
     pub(crate) fn ask_as(
         &mut self,
         client: &Client,

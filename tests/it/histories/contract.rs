@@ -1,4 +1,4 @@
-//! What is done with the contract and its documents.
+//! Operations on the contract and its documents.
 
 use acceptance::naive::Terms;
 use acceptance::{Answer, books};
@@ -43,10 +43,10 @@ impl History<'_> {
         }
     }
 
-    /// What the customer owes is what is issued, without what was paid.
+    /// Checks that the customer owes the issued amounts minus the payments.
     ///
     /// # Errors
-    /// Where it isn't.
+    /// Returns an error if the balance differs.
     pub(crate) fn check_balance(&self) -> Result<(), String> {
         let is_issued = |document: &&Value| !matches!(document["state"].as_str(), Some("DRAFT" | "VOID"));
         let total = |document: &Value| {
@@ -68,7 +68,7 @@ impl History<'_> {
         self.check_run(ended);
     }
 
-    /// By who may.
+    /// Runs billing as a caller with permission.
     pub(crate) fn run_by_the_stage(&mut self) {
         let client = self.stage.client.clone();
         let ended = self.ask_as(&client, "", None, Self::billing_run(), |_, answer| did_something(answer));
@@ -102,7 +102,7 @@ impl History<'_> {
         let before = self.version();
         let deed = Deed::post("edit_contract", CONTRACTS, format!("/api/contracts/edit/{}", self.contract_ref), &edit);
         let deed = deed.told(format!("edit to {terms:?}, include current {include_current}"));
-        // What would come into force after the contract's last day makes no version.
+        // A change that would take effect after the contract's last day creates no version.
         match self.ask(deed.refused_by(self.over()), |history, _| history.version() != before) {
             Ended::Taken(_) => self.model.edited(terms, include_current),
             Ended::Refused(_) | Ended::Barred => {}
@@ -119,18 +119,18 @@ impl History<'_> {
         }
     }
 
-    /// A contract that isn't cancelled can be changed.
+    /// Returns the error codes for changes: a contract that isn't canceled can be changed.
     fn over(&self) -> &'static [&'static str] {
         if self.model.is_cancelled { &["contract_over"] } else { &[] }
     }
 }
 
-/// An amount as it is written, in cents.
+/// Converts an amount to cents.
 fn cents(amount: &str) -> i64 {
-    amount.replace('.', "").parse().unwrap_or_else(|_| panic!("{amount} is no amount"))
+    amount.replace('.', "").parse().unwrap_or_else(|_| panic!("{amount} is not an amount"))
 }
 
-/// Whether a billing run put anything in force, or out of it.
+/// Returns whether a billing run issued or voided a document.
 pub(crate) fn did_something(answer: &Answer) -> bool {
     answer.body["issued"] != json!([]) || answer.body["voided"] != json!([])
 }

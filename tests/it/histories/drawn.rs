@@ -1,4 +1,5 @@
-//! Where each operation that writes is drawn at random: here, or by the histories of the use cases, which do what those of the ledger do.
+//! Where each writing operation is drawn at random: here, or in the histories of the use cases, which perform the same operations
+//! as those of the ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,16 +8,16 @@ use serde_json::Value;
 
 use Where::{Both, Http, Nowhere, UseCases};
 
-/// The histories of the use cases, by whose text it is known what they call.
+/// The source of the use cases' histories, which shows the operations that they call.
 const USE_CASES: &str = include_str!("../../../crates/billing-application/tests/use_cases/histories/mod.rs");
 
 enum Where {
-    /// By these histories alone.
+    /// Only in these histories.
     Http,
-    /// By those of the use cases alone: they have a model of it, and over HTTP it is asked for as others are.
+    /// Only in the histories of the use cases: they have a model of the operation, and over HTTP it is requested like any other.
     UseCases,
     Both,
-    /// And why, and which test tries it.
+    /// Nowhere, with the reason and the test that covers the operation.
     Nowhere(&'static str),
 }
 
@@ -78,12 +79,12 @@ const DRAWN: [(&str, Where); 54] = [
 ];
 const CODES: &str = "how people log in changes nothing that is owed, and codes go by the time: `team::` has a clock for them";
 
-/// What these histories draw.
+/// Returns the operations that these histories draw.
 pub(crate) fn here() -> BTreeSet<&'static str> {
     DRAWN.iter().filter(|(_, place)| matches!(place, Http | Both)).map(|(operation, _)| *operation).collect()
 }
 
-/// The operations of the OpenAPI document that aren't read with GET.
+/// Returns the writing operations of the OpenAPI document: all methods but GET.
 fn writing() -> BTreeSet<String> {
     let described: Value = serde_json::from_str(&binary::run(&["openapi"], &[]).stdout).expect("an OpenAPI document");
     let mut all = BTreeSet::new();
@@ -99,7 +100,7 @@ fn every_operation_that_writes_is_drawn_or_says_why_not() {
     let drawn: BTreeMap<&str, Where> = DRAWN.into_iter().collect();
     assert_eq!(drawn.keys().map(|operation| (*operation).to_owned()).collect::<BTreeSet<_>>(), writing());
     for (operation, place) in drawn {
-        // A use case has its operation's name and takes these first.
+        // A use case has the name of its operation and takes these arguments first.
         let is_called = USE_CASES.contains(&format!(" {operation}(services, principal,"));
         assert_eq!(is_called, matches!(place, UseCases | Both), "whether the use cases' histories call {operation}");
         if let Nowhere(why) = place {

@@ -1,4 +1,4 @@
-//! Files of usage over HTTP: written in several ways, sent again, shown before they are taken, and undone.
+//! Files of usage over HTTP: written in several ways, sent again, previewed and undone.
 
 use acceptance::Request;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::histories::history::History;
 use crate::histories::senders::Needs;
 use crate::histories::usage::{Fate, KnownBy, Sent};
 
-/// What columns are called in a file of somebody's own, and what they are.
+/// The column names in a client's own file, with the fields that they stand for.
 const CALLED: [(&str, Option<&str>); 7] = [
     ("Nr", Some("idempotency_key")),
     ("Zeit", Some("timestamp")),
@@ -30,24 +30,24 @@ struct File {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Written {
     Csv,
-    /// With names of columns that are nobody else's.
+    /// A CSV file with column names of its own.
     OwnCsv,
-    /// Without keys: events are known by their lines.
+    /// A CSV file without keys: the lines identify the events.
     CsvByLine,
     Lines,
     Array,
-    /// Lines that a format reads.
+    /// Lines for a usage format.
     Formatted,
 }
 
-/// Ways of writing events in the default shape with their keys.
+/// The ways to write events in the default shape with their keys.
 const BY_KEY: [Written; 4] = [Written::Csv, Written::OwnCsv, Written::Lines, Written::Array];
 
-/// A file that was taken.
+/// An imported file.
 pub(crate) struct Import {
     import_ref: String,
     file: File,
-    /// The events that it recorded.
+    /// The events that the import recorded.
     recorded: Vec<Value>,
     is_undone: bool,
 }
@@ -96,7 +96,7 @@ impl File {
     }
 }
 
-/// Key, timestamp, customer, usage product, quantity and id of an event in the default shape.
+/// Returns the key, timestamp, customer, usage product, quantity and id of an event in the default shape.
 fn cells(row: &Sent) -> [String; 6] {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let event = row.with_key();
@@ -110,7 +110,7 @@ fn encoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-/// Recorded, already there and refused.
+/// Returns the numbers of recorded, existing and rejected events.
 fn counts(result: &Value) -> [Option<u64>; 3] {
     ["recorded", "already_there", "refused"].map(|field| result[field].as_u64())
 }
@@ -145,7 +145,7 @@ impl History<'_> {
         self.send_file(File { name, written, rows });
     }
 
-    /// Sends a file as it was, or its events by another door: what of it counts isn't taken again.
+    /// Sends a file again, or its events with another operation: events that already count aren't recorded again.
     fn send_a_file_again(&mut self, file: File) {
         let is_by_key = BY_KEY.contains(&file.written);
         match self.random.below(3) {
@@ -212,7 +212,7 @@ impl History<'_> {
         self.take_file_up(file, fates, &result);
     }
 
-    /// What the documents of a file's answer come to; null of what isn't there.
+    /// Returns the totals of the documents in a file's response; null for documents that don't exist.
     fn totals(&self, answer: &Value) -> Vec<Value> {
         let total = |document_ref: Value| match document_ref.as_str() {
             Some(document_ref) => self.stage.client.get(&format!("/api/documents/{document_ref}")).ok()["total"].clone(),
@@ -229,7 +229,8 @@ impl History<'_> {
                 Fate::Refused(code) => self.count_refused(sent, code),
                 Fate::There(_) => {}
                 Fate::New => {
-                    // Of a file that counts again, the events before don't count any more.
+                    // If a file is imported again after an undo, its earlier events no longer count. The serial number then finds
+                    // the new event.
                     let found = stored.iter().find(|event| event["additional_report_data"]["id"] == *sent.serial);
                     let Some(found) = found else { self.fail(&format!("{} isn't stored", sent.event)) };
                     let event_ref = found["event_ref"].clone();
@@ -265,7 +266,7 @@ impl History<'_> {
     }
 }
 
-/// A field of each document that events go on.
+/// Returns a field of each document that contains events of the file.
 fn field(result: &Value, name: &str) -> Vec<Value> {
     result["documents"].as_array().expect("documents").iter().map(|document| document[name].clone()).collect()
 }

@@ -1,4 +1,4 @@
-//! Usage formats: made, edited into their next versions and renamed, and events that are reported by them.
+//! Usage formats: creating them, editing them into new versions, renaming them, and reporting events with them.
 
 use serde_json::{Value, json};
 
@@ -8,11 +8,11 @@ use crate::histories::senders::Needs;
 
 const WRITE: Needs = Needs::Scope("catalog:write");
 
-/// A format as it should be.
+/// The expected state of a format.
 pub(crate) struct Format {
     format_ref: String,
     pub(crate) name: String,
-    /// By which it multiplies what an event counts.
+    /// The factor by which the format multiplies the quantity of an event.
     pub(crate) factor: i64,
     version: u64,
 }

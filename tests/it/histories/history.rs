@@ -1,4 +1,4 @@
-//! One history: a contract's life, step by step, and what has to hold after each.
+//! One history: the steps of a contract's life, and the conditions that hold after each step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,20 +17,20 @@ use crate::histories::usage::Known;
 
 const MAX_STEPS: u64 = 32;
 
-/// How much usage was refused, by customer, usage product and code.
+/// The number of rejected events by customer, usage product and code.
 pub(crate) type RefusedCounts = BTreeMap<(String, String, String), u64>;
 
-/// Where histories are played, one after the other.
+/// The server and the callers that histories use, one after the other.
 pub(crate) struct Stage<'s> {
     pub(crate) server: &'s Server,
-    /// An API key with every scope, which stays.
+    /// An API key with every scope that is never deleted.
     pub(crate) client: Client,
     /// The first administrator.
     pub(crate) owner: Client,
 }
 
 impl<'s> Stage<'s> {
-    /// What making it and beginning a history takes.
+    /// The operations that set up the stage and begin a history.
     pub(crate) const DONE: [&'static str; 5] =
         ["create_contract", "create_customer", "create_pricing", "create_usage_product", "log_in"];
 
@@ -41,15 +41,14 @@ impl<'s> Stage<'s> {
     }
 }
 
-/// What a history leaves.
+/// The results of a history.
 pub(crate) struct Left {
-    /// Usage that was refused.
     pub(crate) refused: RefusedCounts,
-    /// Operations that were carried out.
+    /// The operations that were carried out.
     pub(crate) done: BTreeSet<&'static str>,
 }
 
-/// One contract's life.
+/// The life of one contract.
 pub(crate) struct History<'s> {
     pub(crate) stage: &'s Stage<'s>,
     pub(crate) seed: u64,
@@ -57,26 +56,26 @@ pub(crate) struct History<'s> {
     pub(crate) pricing: String,
     pub(crate) contract_ref: String,
     pub(crate) model: Model,
-    /// Who may be asking, but for those of the stage.
+    /// The possible callers, without those of the stage.
     pub(crate) senders: Senders,
     pub(crate) formats: Vec<Format>,
-    /// Which of them processed an event last, by the event's reference; none of them where the built-in one did.
+    /// The format that processed each event last, by the event's reference; `None` for the built-in format.
     pub(crate) formats_of: BTreeMap<String, Option<usize>>,
-    /// Events that are known by a key or their line, also when they count no more.
+    /// The events that a key or a line identifies, including events that no longer count.
     pub(crate) known: Vec<Known>,
     pub(crate) imports: Vec<Import>,
     pub(crate) papers: Papers,
-    /// How many things have a name.
+    /// The number of names used so far.
     pub(crate) named: u64,
-    /// The dry run of what was done in this step.
+    /// The dry run of this step's operation.
     pub(crate) rehearsed: Option<Rehearsed>,
-    /// Whether anything was taken in this step.
+    /// Whether this step changed anything.
     pub(crate) is_changed: bool,
-    /// The documents as they were after the step before.
+    /// The documents after the previous step.
     pub(crate) seen: Vec<Value>,
-    /// What was paid, in cents.
+    /// The paid amount, in cents.
     pub(crate) paid: i64,
-    /// What was done, and answered.
+    /// The log of operations and responses.
     pub(crate) told: Vec<String>,
     pub(crate) left: Left,
 }
@@ -93,7 +92,7 @@ impl<'s> History<'s> {
     }
 
     fn begin(stage: &'s Stage<'s>, seed: u64) -> Self {
-        // Whatever goes wrong where nobody thought of it.
+        // Printed for failures that no check reports, such as a panic.
         eprintln!("SEED={seed} HTTP_HISTORIES=1");
         let mut random = Random::new(seed);
         let (pricing, customer) = (format!("plan-{seed}"), format!("customer-{seed}"));
@@ -151,7 +150,7 @@ impl<'s> History<'s> {
         }
     }
 
-    /// Has everything issued that is due: then nothing that is over is left unbilled.
+    /// Issues everything due and checks that no finished period is left unbilled.
     fn end(mut self) -> Left {
         self.run_by_the_stage();
         self.check(true);
@@ -181,7 +180,7 @@ impl<'s> History<'s> {
         self.list(&format!("/api/documents/filter?contract_ref={}", self.contract_ref))
     }
 
-    /// The events that count.
+    /// Returns the events that count.
     pub(crate) fn events(&self) -> Vec<Value> {
         self.list(&format!("/api/usage/event/filter?customer_ref={}", self.model.customer))
     }
@@ -206,7 +205,7 @@ impl<'s> History<'s> {
         }
     }
 
-    /// The events that are stored are those of the model.
+    /// Checks that the stored events are those of the model.
     fn check_events(&self) -> Result<(), String> {
         let stored: BTreeMap<String, (String, String)> = self
             .events()
@@ -228,19 +227,19 @@ impl<'s> History<'s> {
         if stored == expected { Ok(()) } else { Err(format!("these events are stored: {stored:?}, not {expected:?}")) }
     }
 
-    /// A day the contract may have usage on.
+    /// Returns a random day on which the contract may have usage.
     pub(crate) fn day(&mut self) -> Day {
         let days = self.model.start.days_until(Day::today());
         self.model.start.plus_days(self.random.between(0, days))
     }
 
-    /// A place in a list, unless it is empty.
+    /// Returns a random index into a list, or `None` if the list is empty.
     pub(crate) fn place_in(&mut self, count: usize) -> Option<usize> {
-        let count = u64::try_from(count).expect("few");
-        (count > 0).then(|| usize::try_from(self.random.below(count)).expect("few"))
+        let count = u64::try_from(count).expect("a small count");
+        (count > 0).then(|| usize::try_from(self.random.below(count)).expect("a small count"))
     }
 
-    /// A name that nothing has yet.
+    /// Returns an unused name.
     pub(crate) fn new_name(&mut self, kind: &str) -> String {
         self.named += 1;
         format!("{kind}-{}-{}", self.seed, self.named)

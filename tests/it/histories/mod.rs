@@ -1,6 +1,7 @@
-//! Random histories of contracts over HTTP: whatever is done in whatever order, by whomever and by whichever door, what is billed is what
-//! the usage there is costs, after every step, and whoever may not does nothing. `HTTP_HISTORIES=n` plays so many on each database,
-//! `SEED=s` begins with that one. Which operations are drawn here, and which elsewhere, is in `drawn.rs`.
+//! Random histories of contracts over HTTP. Operations come in any order, from any caller and in any form. After every step, the
+//! billed amounts equal the cost of the usage, and callers without permission have changed nothing. `HTTP_HISTORIES=n` plays n
+//! histories on each database, and `SEED=s` begins with history s. `drawn.rs` lists which operations are drawn here and which
+//! elsewhere.
 
 mod asking;
 mod contract;
@@ -23,11 +24,11 @@ use history::{History, RefusedCounts, Stage};
 on_both_databases!(what_is_billed_is_what_was_used_after_every_step);
 
 const HISTORIES: u64 = 10;
-/// From this number on, every operation has to be drawn.
+/// The number of histories from which on every operation must be drawn.
 const ALL_DRAWN: u64 = 40;
-/// How many are played between two times that everything is recomputed, which takes longer each time.
+/// The number of histories between two verifications. A verification takes longer each time.
 const VERIFIED_EVERY: u64 = 8;
-/// Whoever plays for hours logs in often, with what works as long.
+/// A run of several hours logs in often and needs credentials that stay valid.
 const FLAGS: [&str; 6] = ["--token-lifetime-seconds", "86400", "--logins-per-minute", "1000000", "--login-failures", "10000"];
 
 fn what_is_billed_is_what_was_used_after_every_step(database: &Database) {
@@ -36,10 +37,10 @@ fn what_is_billed_is_what_was_used_after_every_step(database: &Database) {
     let (first, count) = (setting("SEED", 1), setting("HTTP_HISTORIES", HISTORIES));
     let (mut refused, mut done) = (RefusedCounts::new(), BTreeSet::from(Stage::DONE));
     for seed in first.. {
-        // Whoever plays as many as usual goes on until everything was drawn, for as many again.
+        // A run of the usual length continues until every operation is drawn, but at most for the same number of histories again.
         let is_drawn = count < ALL_DRAWN || done == drawn::here();
         if seed >= first + count && (is_drawn || seed >= first + 2 * count) {
-            assert!(is_drawn, "{done:?} is drawn, and it should be {:?}", drawn::here());
+            assert!(is_drawn, "{done:?} is drawn, not {:?}", drawn::here());
             break;
         }
         let left = History::play(&stage, seed);
@@ -51,9 +52,9 @@ fn what_is_billed_is_what_was_used_after_every_step(database: &Database) {
             panic!("SEED={} HTTP_HISTORIES={VERIFIED_EVERY}: {found}", seed + 1 - VERIFIED_EVERY);
         }
     }
-    // What it has counted of refused usage is written when it ends.
+    // The server writes its counts of rejected usage when it exits.
     server.terminate();
-    assert!(server.wait_for_exit(Duration::from_secs(30)).is_some(), "it ends");
+    assert!(server.wait_for_exit(Duration::from_secs(30)).is_some(), "the server exits");
     drop(server);
     let server = Server::start(database);
     let counted = counted(&Client::new_key(&server));
@@ -61,12 +62,12 @@ fn what_is_billed_is_what_was_used_after_every_step(database: &Database) {
         assert_eq!(
             (refused.get(key), counted.get(key)),
             (Some(count), Some(count)),
-            "refused usage of {key:?}, whose number is the SEED; HTTP_HISTORIES=1"
+            "rejected usage of {key:?}: use the number as SEED, and HTTP_HISTORIES=1"
         );
     }
 }
 
-/// The counts of all refused usage, whatever its day.
+/// Returns the counts of all rejected usage, summed over all days.
 fn counted(client: &Client) -> RefusedCounts {
     let mut counts = BTreeMap::new();
     for page in 0.. {

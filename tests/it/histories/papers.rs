@@ -1,4 +1,4 @@
-//! What stands on paper: an issued document says the same for ever, as JSON and as a PDF file, whatever becomes of what it names.
+//! Issued documents: their JSON and their PDF file never change, even if the objects that they name change.
 
 use std::collections::BTreeMap;
 
@@ -14,25 +14,25 @@ use crate::histories::senders::Needs;
 const WRITE: Needs = Needs::Scope("catalog:write");
 const IBAN: &str = "DE89370400440532013000";
 
-/// What issued documents said, by their references.
+/// The frozen content of issued documents, by reference.
 #[derive(Default)]
 pub(crate) struct Papers {
     frozen: BTreeMap<String, String>,
     files: BTreeMap<String, Vec<u8>>,
-    /// Whether there is a bank account of this history.
+    /// Whether this history has a bank account.
     has_account: bool,
 }
 
-/// The reference of a document that was ever issued.
+/// Returns the reference of a document if it was ever issued.
 fn issued(document: &Value) -> Option<&str> {
     document["document_ref"].as_str().filter(|_| !document["issue_date"].is_null())
 }
 
 impl Papers {
-    /// Issued documents say what they said.
+    /// Checks that issued documents keep their content.
     ///
     /// # Errors
-    /// Which doesn't, and what it says.
+    /// Returns the document that changed, with its new content.
     pub(crate) fn check(&mut self, documents: &[Value]) -> Result<(), String> {
         for document in documents {
             let Some(document_ref) = issued(document) else { continue };
@@ -79,11 +79,11 @@ impl History<'_> {
         }
     }
 
-    /// Names, accounts and rates: nothing that anybody owes.
+    /// Changes names, accounts or rates. None of these changes affects an amount due.
     pub(crate) fn change_what_papers_say(&mut self) {
         let (name, account) = (self.new_name("Name"), format!("account-{}", self.seed));
-        // Of a day and a value that it is the first to have.
-        let day = Day::today().plus_days(-i64::try_from(self.seed % 10_000).expect("few"));
+        // The day and the value are new, so that the request always changes something.
+        let day = Day::today().plus_days(-i64::try_from(self.seed % 10_000).expect("a small count"));
         let rate = format!("0.{}", 1000 + self.named);
         let deed = match self.random.below(5) {
             0 => Deed::post("edit_usage_product", WRITE, "/api/usage/products/edit/api-calls", &json!({"name": name})),
@@ -98,7 +98,7 @@ impl History<'_> {
                 Deed::post("edit_bank_account", WRITE, path, &json!({"bank_name": name})).refused_by(refusals)
             }
             3 => {
-                // From a day that no line of today is taxed by, at a rate that the customer did not have before.
+                // The tax begins on a day that affects no line of today, at a rate that the customer did not have before.
                 let from = Day::today().plus_days(self.random.between(1, 400));
                 let fields = json!({"tax": 20 + self.named % 80, "tax_from": from.to_string()});
                 Deed::post("edit_customer", WRITE, format!("/api/customers/edit/{}", self.model.customer), &fields)
@@ -117,7 +117,7 @@ impl History<'_> {
         self.edit_the_entity("STRICT");
         let client = self.stage.client.clone();
         let run = self.ask_as(&client, "", None, Self::billing_run(), |_, answer| did_something(answer)).taken();
-        let run = run.expect("a run isn't refused").body;
+        let run = run.expect("a run isn't rejected").body;
         let failed = run["failed"].as_array().expect("a list");
         if run["issued"] != json!([]) || failed.iter().any(|failure| failure["problem"]["code"] != "paper_incomplete") {
             self.fail(&format!("a run with strict papers answers {run}"));

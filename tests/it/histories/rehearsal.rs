@@ -1,11 +1,11 @@
-//! Dry runs: what is shown of documents is what then happens to them, and nothing else does.
+//! Dry runs: an operation changes exactly the documents that its dry run shows, and in the same way.
 
 use std::collections::BTreeMap;
 
 use acceptance::books;
 use serde_json::Value;
 
-/// Operations of histories that can be rehearsed.
+/// The operations of histories that support a dry run.
 pub(crate) const CAN_BE: [&str; 11] = [
     "cancel_contract",
     "delete_event",
@@ -19,12 +19,12 @@ pub(crate) const CAN_BE: [&str; 11] = [
     "update_formatted_event",
     "void_document",
 ];
-/// What is compared of a document.
+/// The compared fields of a document.
 const SAID: [&str; 6] = ["state", "kind", "total", "amount_due", "paid_amount", "credits_amount"];
 
 type DocumentFigures = BTreeMap<String, [String; 6]>;
 
-/// What a dry run showed.
+/// The effects that a dry run showed.
 pub(crate) struct Rehearsed {
     changed: DocumentFigures,
     before: DocumentFigures,
@@ -41,18 +41,18 @@ impl Rehearsed {
         Self { changed: shown(&["opened", "issued", "recomputed", "voided", "settled"]), before: shown(&["before"]) }
     }
 
-    /// Compares it with what then happened.
+    /// Compares the dry run with the actual changes.
     ///
     /// # Errors
-    /// Where they differ.
+    /// Returns an error if they differ.
     pub(crate) fn check(self, before: &[Value], after: &[Value]) -> Result<(), String> {
         let (before, after) = (told(before), told(after));
         let is_new = |(number, said): &(&String, &[String; 6])| before.get(*number) != Some(*said);
-        // Nobody saw what was opened and put out of force at once.
+        // A document that is opened and voided in the same step was never visible.
         let was_seen = |(number, said): &(&String, &[String; 6])| before.contains_key(*number) || said[0] != "VOID";
         let owned = |(number, said): (&String, &[String; 6])| (number.clone(), said.clone());
         let changed: DocumentFigures = after.iter().filter(is_new).filter(was_seen).map(owned).collect();
-        // A paper may say something else where its amounts are the same.
+        // A document may have other content with the same amounts.
         let shown: DocumentFigures = self.changed.iter().filter(is_new).map(owned).collect();
         if shown != changed {
             return Err(format!("the dry run shows {shown:?}, and {changed:?} happens"));

@@ -1,5 +1,5 @@
-//! Who may be asking: API keys with the scopes that they have, and people with their roles, as long as they and their tokens and sessions
-//! work.
+//! The possible callers: API keys with their scopes and people with their roles, while the callers, their tokens and their
+//! sessions are valid.
 
 use acceptance::when;
 use acceptance::{Answer, Client};
@@ -9,21 +9,21 @@ use crate::histories::asking::Deed;
 use crate::histories::history::History;
 
 const SCOPES: [&str; 5] = ["usage:write", "contracts:write", "catalog:write", "documents:write", "read"];
-/// Each may do all that the one before may.
+/// Each role has all permissions of the role before it.
 const ROLES: [&str; 4] = ["read", "finance", "operator", "owner"];
 
-/// What an operation needs of who asks.
+/// The permission that an operation requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
-    /// A key with this scope, or a person whose role has it.
+    /// A key with this scope, or a person whose role includes it.
     Scope(&'static str),
-    /// A person who is an owner.
+    /// A person with the role owner.
     Owner,
-    /// A person.
+    /// A person with any role.
     Person,
 }
 
-/// All who may be asking.
+/// All possible callers.
 #[derive(Default)]
 pub(crate) struct Senders {
     keys: Vec<Key>,
@@ -31,7 +31,7 @@ pub(crate) struct Senders {
     senders: Vec<Sender>,
 }
 
-/// A token, or a session.
+/// A token or a session.
 struct Sender {
     client: Client,
     whose: Whose,
@@ -48,7 +48,7 @@ struct Key {
     api_key_ref: String,
     log_in: Value,
     scopes: Vec<&'static str>,
-    /// Nobody logs in with it any more.
+    /// The key no longer permits a log-in.
     is_gone: bool,
     is_deleted: bool,
     is_rotated: bool,
@@ -74,7 +74,7 @@ impl Senders {
         }
     }
 
-    /// The code that somebody is refused by who may not do this.
+    /// Returns the error code for a caller without permission, or `None` if the caller has the permission.
     pub(crate) fn barred(&self, sender: usize, needs: Needs) -> Option<&'static str> {
         let Sender { whose, has_ended, .. } = &self.senders[sender];
         let place = |role: &str| ROLES.iter().position(|known| *known == role);
@@ -96,13 +96,13 @@ impl Senders {
         }
     }
 
-    /// Tokens and sessions of somebody work no more, but for one of them.
+    /// Ends the tokens and sessions of a key or a person, except one.
     fn end(&mut self, whose: Whose, but: Option<usize>) {
         let others = self.senders.iter_mut().enumerate().filter(|(index, sender)| sender.whose == whose && Some(*index) != but);
         others.for_each(|(_, sender)| sender.has_ended = true);
     }
 
-    /// The sessions of somebody that work.
+    /// Returns the valid sessions of a person.
     fn sessions(&self, person: usize) -> Vec<usize> {
         let works = |index: &usize| self.senders[*index].whose == Whose::Person(person) && !self.senders[*index].has_ended;
         (0..self.senders.len()).filter(works).collect()
@@ -120,7 +120,7 @@ impl History<'_> {
         answer
     }
 
-    /// Logs somebody in who may.
+    /// Logs in with valid credentials.
     fn let_in(&mut self, whose: Whose, body: &Value) -> usize {
         let answer = self.log_in(body);
         if answer.status != 200 {
@@ -178,7 +178,7 @@ impl History<'_> {
         self.let_in(Whose::Key(self.senders.keys.len() - 1), &log_in);
     }
 
-    /// Nobody gets in with a key any more.
+    /// Ends a key and checks that it no longer permits a log-in.
     fn key_is_gone(&mut self, key: usize) {
         self.senders.keys[key].is_gone = true;
         self.senders.end(Whose::Key(key), None);
@@ -218,7 +218,7 @@ impl History<'_> {
         let Some(sender) = self.a_sender() else { return };
         let client = self.senders.client(sender);
         let deed = Deed::post_nothing("log_out", Needs::Person, "/auth/logout").never_keyed();
-        // Whoever asks.
+        // Any caller may log out.
         self.ask_as(&client, &self.senders.told(sender), None, deed, |_, _| false);
         self.senders.senders[sender].has_ended = true;
     }
@@ -246,7 +246,7 @@ impl History<'_> {
         self.first_log_in(self.senders.people.len() - 1, &invited.text_of("password"));
     }
 
-    /// Logs somebody in with a password that works once.
+    /// Logs a person in with a one-time password.
     fn first_log_in(&mut self, person: usize, given: &str) {
         let own = self.new_name("a pass phrase of one's own");
         let Person { email, password, .. } = &mut self.senders.people[person];
@@ -281,7 +281,7 @@ impl History<'_> {
 
     fn reset_person(&mut self, person: usize) {
         let path = format!("/api/administrators/reset/{}", self.senders.people[person].admin_ref);
-        // Nobody does so with their own account.
+        // Owners can't reset their own account.
         let deed = Deed::post_nothing("reset_administrator", Needs::Owner, path).refused_by(&["own_account"]);
         let Some(reset) = self.ask(deed, |_, _| true).taken() else { return };
         self.senders.end(Whose::Person(person), None);
@@ -290,7 +290,7 @@ impl History<'_> {
         }
     }
 
-    /// Somebody ends sessions of their own, or sets another password.
+    /// Ends a person's sessions or changes the password, as that person.
     fn look_after_their_account(&mut self, person: usize) {
         let Person { email, password, is_disabled, .. } = &self.senders.people[person];
         let log_in = json!({"email": email, "password": password});

@@ -1,4 +1,5 @@
-//! Usage: events that are right or wrong, new or known by their key, alone, by a format or in a batch; and what is changed of them.
+//! Usage: events that are valid or invalid, new or repeated under their key, sent alone, with a format or in a batch; and changes
+//! to these events.
 
 use std::collections::BTreeSet;
 
@@ -11,37 +12,37 @@ use crate::histories::asking::{Deed, Ended};
 use crate::histories::history::History;
 use crate::histories::senders::Needs;
 
-/// What it takes to report and change usage.
+/// The permission to report and change usage.
 const WRITE: Needs = Needs::Scope("usage:write");
-/// The code of what is refused before anything is looked up.
+/// The code of events that are rejected before any lookup.
 const UNREADABLE: &str = "out_of_range";
-/// The most that one event reports.
+/// The largest quantity of an event.
 const MOST: i64 = 700;
 
 /// An event as it is sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
-    /// What it says of itself, to be found by among those that are stored.
+    /// The serial number in the event, which identifies it among the stored events.
     pub(crate) serial: String,
     pub(crate) known_by: Option<KnownBy>,
-    /// The place of the format that reads it, and by which name it is asked for.
+    /// The index of the format that reads the event, and the format's name in the request.
     pub(crate) format: Option<(usize, String)>,
     pub(crate) event: Value,
     day: Day,
-    /// As it is sent: what a format makes of it is another.
+    /// The quantity as sent. A format multiplies it.
     quantity: i64,
     wrong: Option<Wrong>,
 }
 
-/// By what an event is known when it comes again.
+/// The identification of an event that is sent again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KnownBy {
     Key(String),
-    /// A file's name, and a line of it.
+    /// A file name and a line number.
     Line(String, usize),
 }
 
-/// What is wrong with an event.
+/// The error in an invalid event.
 #[derive(Clone, Copy, Debug)]
 enum Wrong {
     Quantity,
@@ -50,24 +51,24 @@ enum Wrong {
     Ahead,
 }
 
-/// An event that was recorded, as it came.
+/// A recorded event, as it was sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     pub(crate) sent: Sent,
     pub(crate) event_ref: Value,
 }
 
-/// What has to become of an event.
+/// The expected outcome of an event.
 pub(crate) enum Fate {
     New,
-    /// It is this one, whatever became of that.
+    /// The event already exists under this reference, even if it was changed or deleted.
     There(Value),
-    /// By the code under which it is counted.
+    /// Rejected, and counted under this code.
     Refused(&'static str),
 }
 
 impl Sent {
-    /// With its key as a field.
+    /// Returns the event with its key as a field.
     pub(crate) fn with_key(&self) -> Value {
         match &self.known_by {
             Some(KnownBy::Key(key)) => catalog::with(self.event.clone(), &json!({"idempotency_key": key})),
@@ -80,12 +81,12 @@ impl Sent {
     }
 }
 
-/// The code of a problem as a whole, of which the first field has this one.
+/// Returns the code of a problem as a whole, from the code of its first field.
 fn of_the_whole(code: &'static str) -> &'static str {
     if matches!(code, UNREADABLE | "unknown_reference") { "validation_failed" } else { code }
 }
 
-/// Whether a problem, or a result that is one, has this code.
+/// Returns whether a problem, or a result with a problem, has this code.
 fn has_code(problem: &Value, code: &'static str) -> bool {
     problem["code"] == of_the_whole(code)
 }
@@ -95,7 +96,7 @@ fn timestamp(day: Day) -> String {
 }
 
 impl History<'_> {
-    /// An event that nobody sent before; some are wrong.
+    /// Draws a new event. Some events are invalid.
     pub(crate) fn draw(&mut self, format: Option<usize>, is_keyed: bool) -> Sent {
         let serial = self.new_name("event");
         let (day, quantity) = (self.day(), self.random.between(0, MOST));
@@ -116,7 +117,7 @@ impl History<'_> {
         let quantity = if matches!(wrong, Some(Wrong::Quantity)) { -1 } else { quantity };
         let event = match format {
             Some(_) => {
-                // In a file, that would be its key. It says the same wherever it comes.
+                // In a file, this field is the event's key. The event has the same content in every form of request.
                 let key = if is_keyed { json!({"idempotency_key": serial}) } else { json!({}) };
                 catalog::with(json!({"at": at, "customer_ref": customer, "count": quantity, "id": serial}), &key)
             }
@@ -130,7 +131,7 @@ impl History<'_> {
         Sent { serial, known_by, format, event, day, quantity, wrong }
     }
 
-    /// An event that was recorded under a key, as it was sent or with something else under its key.
+    /// Draws an event that was recorded under a key, unchanged or with other content under the same key.
     pub(crate) fn draw_known(&mut self, fits: impl Fn(&Sent) -> bool) -> Option<Sent> {
         let is_keyed = |known: &&Known| matches!(known.sent.known_by, Some(KnownBy::Key(_)));
         let fitting: Vec<Sent> = self.known.iter().filter(is_keyed).map(|known| known.sent.clone()).filter(fits).collect();
@@ -143,7 +144,7 @@ impl History<'_> {
         Some(sent)
     }
 
-    /// What has to become of an event; `is_mapped` says whether a format reads it, if only the built-in one.
+    /// Returns the expected outcome of an event. `is_mapped` says whether a format reads the event, including the built-in one.
     pub(crate) fn fate(&self, sent: &Sent, is_mapped: bool) -> Fate {
         let same_key = |known: &&Known| known.sent.known_by.is_some() && known.sent.known_by == sent.known_by;
         match (sent.wrong, self.known.iter().find(same_key)) {
@@ -157,14 +158,14 @@ impl History<'_> {
         }
     }
 
-    /// Counts an event that was refused.
+    /// Counts a rejected event.
     pub(crate) fn count_refused(&mut self, sent: &Sent, code: &str) {
         let [customer, usage_product] =
             ["customer_ref", "usage_product_ref"].map(|field| sent.event[field].as_str().unwrap_or_default().to_owned());
         *self.left.refused.entry((customer, usage_product, code.to_owned())).or_default() += 1;
     }
 
-    /// Takes an event up that was recorded.
+    /// Adds a recorded event to the model.
     pub(crate) fn take_up(&mut self, sent: Sent, event_ref: Value) {
         let factor = sent.format.as_ref().map_or(1, |(place, _)| self.formats[*place].factor);
         let event = Event { event_ref: event_ref.clone(), day: sent.day, quantity: sent.quantity * factor };
@@ -180,7 +181,7 @@ impl History<'_> {
         self.send_alone(sent);
     }
 
-    /// Sends an event alone, its key beside it or in it.
+    /// Sends an event alone, with its key in the header or in the event.
     pub(crate) fn send_alone(&mut self, sent: Sent) {
         let (operation, path) = match &sent.format {
             None => ("record_event", "/api/usage/event"),
@@ -194,7 +195,7 @@ impl History<'_> {
                 let body = format.as_ref().map(|(_, name)| json!({"format_name": name, "event": sent.event}));
                 let deed = Deed::post(operation, WRITE, path, &body.unwrap_or_else(|| sent.event.clone()));
                 match known_by {
-                    // Which a dry run isn't told.
+                    // A dry run doesn't receive the key.
                     Some(KnownBy::Key(key)) => deed.under(key.clone()).not_rehearsed(),
                     Some(KnownBy::Line(..)) | None => deed.never_keyed(),
                 }
@@ -223,10 +224,10 @@ impl History<'_> {
         }
     }
 
-    /// Sends an event that was recorded, or another under its key, by any door.
+    /// Sends a recorded event again, or another event under its key, with any operation.
     pub(crate) fn send_again(&mut self) {
         let names: Vec<String> = self.formats.iter().map(|format| format.name.clone()).collect();
-        // A format that was renamed since isn't found by the name that it had.
+        // A renamed format isn't found under its old name.
         let is_found = |sent: &Sent| sent.format.as_ref().is_none_or(|(place, name)| names[*place] == *name);
         let Some(sent) = self.draw_known(is_found) else { return self.report_a_batch() };
         match self.random.below(3) {
@@ -287,9 +288,9 @@ impl History<'_> {
         }
     }
 
-    /// A batch that is taken whole or not at all names the events that it was refused for, and those are counted.
+    /// A rejected atomic batch names the events that it was rejected for, and these events are counted.
     fn is_refused_whole(&mut self, events: &[Sent], fates: &[Fate], answer: &Answer) {
-        // Where one can't be read, nobody looks whether the others could be taken.
+        // If an event can't be read, the other events aren't checked further.
         let is_unread = fates.iter().any(|fate| matches!(fate, Fate::Refused(UNREADABLE)));
         let mut named = BTreeSet::new();
         for (place, (sent, fate)) in events.iter().zip(fates).enumerate() {
@@ -329,14 +330,14 @@ impl History<'_> {
         }
     }
 
-    /// Another free-form event in an event's place, by a format that is named, or by the one that it was processed by before.
+    /// Replaces an event with another free-form event, with a named format or with the format that processed it before.
     fn update_by_a_format(&mut self, place: usize) {
         let Some(format) = self.place_in(self.formats.len()) else { return };
         let Event { event_ref, .. } = self.model.events[place].clone();
         let before = self.formats_of.get(&event_ref.to_string()).copied();
         let Sent { event, day, quantity, .. } = self.draw_right(format);
         let mut body = json!({"event_ref": event_ref, "event": event});
-        // What the built-in format has read is read by that, where none is named.
+        // If no format is named, events of the built-in format are read by the built-in format.
         let is_named = before == Some(None) || self.random.percent(60);
         if is_named {
             body["format_name"] = json!(self.formats[format].name);
@@ -372,7 +373,7 @@ impl History<'_> {
     }
 }
 
-/// What became of each event of a batch.
+/// Returns the result of each event in a batch.
 fn results(answer: &Answer, are_lines: bool) -> Vec<Value> {
     if are_lines {
         return answer.text.lines().map(|line| serde_json::from_str(line).unwrap_or_default()).collect();

@@ -1,5 +1,5 @@
-//! One request for every POST operation that is carried out once per key, each on things of its own, so that one
-//! doesn't stand in another's way.
+//! One request for every POST operation that runs once per key. Each request uses its own objects, so that requests don't
+//! interfere.
 
 use std::fmt::Write as _;
 
@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 pub(crate) struct Post {
     /// The path in the OpenAPI document.
     pub(crate) operation: &'static str,
-    /// The path it is sent to.
+    /// The path of the request.
     pub(crate) path: String,
-    /// What it says; `None` for operations that take nothing.
+    /// The body; `None` for operations without a body.
     pub(crate) body: Option<Value>,
-    /// Something else that could be said there.
+    /// Another valid body.
     pub(crate) other: Option<Value>,
-    /// Whether it is an administrator's.
+    /// Whether the request requires an administrator.
     pub(crate) is_admins: bool,
-    /// The list that has one element more afterwards.
+    /// The list that gains one element.
     pub(crate) adds_to: Option<String>,
 }
 
@@ -28,7 +28,7 @@ impl Post {
         Self { operation, path: operation.to_owned(), body, other, is_admins: false, adds_to: None }
     }
 
-    /// To what a reference names.
+    /// Sets the reference in the path.
     fn to(mut self, reference: &str) -> Self {
         let (path, _) = self.operation.rsplit_once('/').expect("a path");
         self.path = format!("{path}/{reference}");
@@ -44,13 +44,13 @@ impl Post {
     }
 }
 
-/// Makes a customer with a contract of its own; answers the contract.
+/// Creates a customer with a contract of its own. Returns the contract.
 fn contract_of(client: &Client, customer: &str) -> String {
     catalog::make_customer(client, customer);
     catalog::make_contract(client, &catalog::contract(customer))
 }
 
-/// Makes a draft with an event on it; answers event and document.
+/// Creates a draft with an event. Returns the event and the document.
 fn draft_of(client: &Client, customer: &str) -> (String, String) {
     contract_of(client, customer);
     let event = books::report(client, &catalog::event(customer, 200));
@@ -64,7 +64,7 @@ fn issued_of(client: &Client, customer: &str) -> String {
     document_ref
 }
 
-/// A document that something was paid of.
+/// A document with a payment.
 struct Paid {
     document_ref: String,
     payment_ref: String,
@@ -92,10 +92,10 @@ impl Paid {
     }
 }
 
-/// Events keep their keys by customer, so those that a format processes have one of their own.
+/// The customer of formatted events. Keys of events are stored per customer, so formatted events have their own customer.
 const FORMATTED: &str = "formatted";
 
-/// A mapping of events such as [`raw`].
+/// Returns a mapping of events such as [`raw`].
 fn mapping() -> Value {
     let usage_product = json!(catalog::API_CALLS).to_string();
     json!({
@@ -110,11 +110,11 @@ fn raw(quantity: u32) -> Value {
     json!({"at": when::now(), "who": FORMATTED, "much": quantity})
 }
 
-/// The requests that only an owner makes.
+/// Returns the requests that only an owner can send.
 fn admins_posts(admin: &Client) -> Vec<Post> {
     let (keys, administrators) = ("/auth/keys/list", "/api/administrators/filter");
     let rotated = admin.generate_key(&json!({})).api_key_ref;
-    // E-mail addresses are unique in the installation, and the references differ.
+    // E-mail addresses are unique in the installation, and the reference of a key makes them unique.
     let invitation = |name: &str| json!({"email": format!("{name}-{rotated}@example.com"), "role": "read"});
     let invited = |name: &str| admin.post("/api/administrators/", &invitation(name)).text_of("admin_ref");
     let rotation = |hours: u32| json!({"overlap_hours": hours});
@@ -129,7 +129,7 @@ fn admins_posts(admin: &Client) -> Vec<Post> {
     posts.into_iter().map(|post| Post { is_admins: true, ..post }).collect()
 }
 
-/// The requests of usage formats and of events in other shapes than the default one's.
+/// Returns the requests of usage formats, and of events in other shapes than the default.
 fn format_posts(client: &Client) -> Vec<Post> {
     contract_of(client, FORMATTED);
     for (format_ref, format_name) in [("log", "Log"), ("edited", "Edited")] {
@@ -161,7 +161,7 @@ fn format_posts(client: &Client) -> Vec<Post> {
     ]
 }
 
-/// Every operation's request, in an organization that has an entity and nothing else.
+/// Returns the request of every operation, in an organization that has only an entity.
 pub(crate) fn posts(client: &Client, admin: &Client) -> Vec<Post> {
     catalog::make(client);
     client.post("/api/entities/", &json!({"entity_ref": "edited", "name": "Edited", "number_prefix": "EDITED"})).ok();
@@ -256,7 +256,7 @@ pub(crate) fn posts(client: &Client, admin: &Client) -> Vec<Post> {
     posts
 }
 
-/// The same as JSON in other bytes: with white space, keys the other way round, and numbers written otherwise.
+/// Returns the same JSON in other bytes: with white space, keys in reverse order and numbers in another notation.
 pub(crate) fn respelled(value: &Value) -> String {
     let mut text = String::new();
     match value {

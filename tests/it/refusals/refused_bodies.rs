@@ -1,27 +1,27 @@
-//! Bodies that must be refused, and how: one table for each thing that can be posted.
+//! Bodies that must be rejected, with the expected error: one table for each kind of object.
 
 use acceptance::catalog;
 use acceptance::problem::{Refusal, invalid, refused, rule};
 use acceptance::when::{self, Day};
 use serde_json::{Map, Value, json};
 
-/// A body with one of its members at a pointer set to something else.
+/// Returns a body with the member at a pointer replaced.
 fn with(mut body: Value, pointer: &str, value: impl Into<Value>) -> Value {
     let (parent, name) = pointer.rsplit_once('/').expect("a pointer");
-    let parent = body.pointer_mut(parent).expect("the parent is there").as_object_mut().expect("an object");
+    let parent = body.pointer_mut(parent).expect("the parent exists").as_object_mut().expect("an object");
     parent.insert(name.to_owned(), value.into());
     body
 }
 
-/// A body without one of its members.
+/// Returns a body without one of its members.
 fn without(mut body: Value, name: &str) -> Value {
     body.as_object_mut().expect("an object").remove(name).expect("a member");
     body
 }
 
-/// A number as it is written.
+/// Returns a number as written.
 fn number(text: &str) -> Value {
-    Value::Number(text.parse().expect("the text of a number"))
+    Value::Number(text.parse().expect("a number literal"))
 }
 
 pub(crate) fn events() -> Vec<(Value, Refusal)> {
@@ -310,7 +310,7 @@ pub(crate) fn catalog() -> Vec<(&'static str, Value, Refusal)> {
     rows
 }
 
-/// Line items of a pricing.
+/// Returns invalid line items of a pricing, with the expected error.
 fn pricings() -> Vec<(Value, Refusal)> {
     let usage = |price: Value| {
         let item = json!({"line_item_id": "a", "name": "A", "kind": "USAGE", "usage_product_ref": "api-calls", "price": price});

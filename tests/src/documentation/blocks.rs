@@ -1,7 +1,7 @@
-//! The fenced blocks of a page, and what their fences say.
+//! The fenced blocks of a page and the attributes of their fences.
 //!
-//! A fence names the language. `at=INSTANT` behind it turns the clock before the block's calls; `not-run: REASON` at its end says
-//! why nobody makes them.
+//! A fence names the language. After the language, `at=INSTANT` sets the clock before the calls of the block. At the
+//! end, `not-run: REASON` states why the tests do not run the block.
 
 use std::fs;
 
@@ -10,41 +10,41 @@ use super::root;
 /// A Markdown page.
 #[derive(Debug)]
 pub struct Page {
-    /// Its path in the repository.
+    /// The path in the repository.
     pub path: String,
-    /// Its blocks, in their order.
+    /// The blocks in the order of the page.
     pub blocks: Vec<Block>,
 }
 
 /// A fenced block.
 #[derive(Debug)]
 pub struct Block {
-    /// The line of its fence, from 1.
+    /// The line number of the fence, starting at 1.
     pub line: usize,
-    /// The heading of the section it stands in, of the second level; empty before the first.
+    /// The second-level heading of the section that contains the block. Empty before the first heading.
     pub section: String,
-    /// The first word of its fence.
+    /// The language, which is the first word of the fence.
     pub language: String,
-    /// The instant of its calls, where it says one.
+    /// The instant of the calls, if the fence sets it.
     pub at: Option<String>,
-    /// Why it isn't run, where it says so.
+    /// The reason why the tests do not run the block, if the fence gives one.
     pub not_run: Option<String>,
-    /// What is in it.
+    /// The content of the block.
     pub text: String,
 }
 
-/// What is done with a block that is run.
+/// The kind of a block, which determines how the tests use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Calls of a shell.
+    /// Shell calls.
     Calls,
-    /// Commands behind `$ `, each with what it says.
+    /// Commands after `$ `, each with its output.
     Transcript,
-    /// What the calls before it answer last.
+    /// The last responses to the preceding calls.
     Answer,
     /// A program that the documentation tests of a crate compile and run.
     DocTest,
-    /// Nothing that can be run or compared.
+    /// Content that can be neither run nor compared.
     Other,
 }
 
@@ -52,7 +52,7 @@ impl Page {
     /// Reads a page of the repository.
     ///
     /// # Panics
-    /// When it isn't there, or a fence can't be read.
+    /// Panics if the page does not exist or if a fence is invalid.
     pub fn read(path: &str) -> Self {
         let text = fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
         Self::of(path, &text)
@@ -77,11 +77,11 @@ impl Page {
                 }
             }
         }
-        assert!(open.is_none(), "{path}: a block without an end");
+        assert!(open.is_none(), "{path}: a block has no end");
         Self { path: path.to_owned(), blocks }
     }
 
-    /// Where a block is.
+    /// Returns the path of the page and the line of a block.
     pub fn place(&self, block: &Block) -> String {
         format!("{}:{}", self.path, block.line)
     }
@@ -100,13 +100,13 @@ impl Block {
         for word in words {
             match word.strip_prefix("at=") {
                 Some(instant) => at = Some(instant.to_owned()),
-                None => panic!("{path}:{line}: {word} on a fence"),
+                None => panic!("{path}:{line}: unknown word {word} on a fence"),
             }
         }
         Self { line, section: section.to_owned(), language, at, not_run, text: String::new() }
     }
 
-    /// What is done with it.
+    /// Returns the kind of the block.
     pub fn kind(&self) -> Kind {
         match self.language.as_str() {
             "sh" => Kind::Calls,

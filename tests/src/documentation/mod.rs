@@ -1,5 +1,6 @@
-//! A page of the documentation as its reader uses it: its calls are made one after the other in one shell, and what they answer
-//! is compared with what the page shows.
+//! Tests that use a page of the documentation as its reader does.
+//!
+//! They run the calls of the page one after another in one shell, and compare the responses with the page.
 
 mod blocks;
 mod shell;
@@ -13,33 +14,33 @@ use crate::{Clock, Database, Server, when};
 pub use blocks::{Block, Kind, Page};
 use shell::{Ran, Shell};
 
-/// The page whose section [`LOG_IN`] tells how callers log in; other pages go on from there.
+/// The page whose section [`LOG_IN`] describes how callers log in. Other pages continue after this section.
 const API_GUIDE: &str = "docs/api.md";
 const LOG_IN: &str = "Log in";
-/// What stands on pages for what is another at each server.
+/// The values that pages show in place of values that differ between servers.
 const SHOWN_ADDRESS: &str = "http://127.0.0.1:8080";
 const SHOWN_PASSWORD: &str = "the password that was printed";
 
-/// The repository.
+/// Returns the root directory of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are in the repository").to_owned()
 }
 
-/// From where a page's calls go on.
+/// The state in which the calls of a page start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// From an empty database.
+    /// An empty database.
     Empty,
-    /// From a caller who has logged in as the API guide tells.
+    /// A caller who has logged in as the API guide describes.
     LoggedIn,
-    /// From sample data, after the calls that the server prints then.
+    /// Sample data, after the calls that the server prints with it.
     Sample,
 }
 
-/// Makes the calls of a page at a server of its own, on a clock that the page turns.
+/// Runs the calls of a page on a separate server, with a clock that the page sets.
 ///
 /// # Errors
-/// Every call that fails and every answer that is another, with its line.
+/// Returns every failed call and every response that differs from the page, with its line.
 pub fn try_page(page: &Page, start: Start) -> Result<(), String> {
     let mut reader = Reader::begin(page, start);
     match start {
@@ -75,19 +76,20 @@ pub fn try_page(page: &Page, start: Start) -> Result<(), String> {
     if reader.wrong.is_empty() { Ok(()) } else { Err(reader.wrong.join("\n\n")) }
 }
 
-/// Whether a block stands before the API guide's first section or in its section about logging in.
+/// Returns whether a block of the API guide is before the first section or in the section about logging in.
 fn in_log_in(block: &Block) -> bool {
     block.section.is_empty() || block.section == LOG_IN
 }
 
-/// Somebody who does what a page says.
+/// A reader who follows a page.
 struct Reader {
     server: Server,
     clock: Clock,
     shell: Shell,
-    /// The block that makes a token of `key.json`.
+    /// The block that gets a token with `key.json`.
     log_in: String,
-    /// What the last calls printed, and the answers that the page shows of them so far.
+    /// The place and the output of the last calls. `shown` contains the responses to these calls that the page has
+    /// shown so far.
     printed: Option<(String, String)>,
     shown: Vec<(String, String, String)>,
     wrong: Vec<String>,
@@ -113,7 +115,7 @@ impl Reader {
         self.run(&page.place(block), &block.text);
     }
 
-    /// Turns the clock where the page says so. A token is none any more on another day.
+    /// Sets the clock if the page says so, and logs in again, because a token is not valid on another day.
     fn turn(&mut self, block: &Block) {
         let Some(instant) = &block.at else { return };
         self.clock.set(instant);
@@ -140,7 +142,7 @@ impl Reader {
         for command in commands {
             let (command, said) = command.split_once('\n').unwrap_or((command, ""));
             let command = self.of_this_server(command);
-            // What a command says on the side stands in a transcript, too, and it may fail.
+            // A transcript also shows the standard error of a command, and a command may fail.
             let ran = self.shell.run(&format!("{{ {command}\n}} 2>&1 || true"));
             self.wrong.extend(shown::text(said, &ran.stdout).map(|found| format!("{}: {found}", page.place(block))));
         }
@@ -150,7 +152,7 @@ impl Reader {
         calls.replace(SHOWN_ADDRESS, self.server.base_url()).replace(SHOWN_PASSWORD, ADMIN_PASSWORD)
     }
 
-    /// Compares what the last calls printed with what the page shows of it.
+    /// Compares the output of the last calls with the responses on the page.
     fn settle(&mut self) {
         let shown = std::mem::take(&mut self.shown);
         match self.printed.take() {

@@ -1,4 +1,4 @@
-//! One shell for the calls of a page: what a call sets, the next ones know.
+//! One shell for all calls of a page. Later calls see the variables that earlier calls set.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::{Database, binary};
 
-/// Any failure ends it, and so does a variable that nothing has set.
+/// The options that make the shell exit on any failure and on any unset variable.
 const STRICT: &str = "set -euo pipefail";
 
 /// A running shell, in an empty directory.
@@ -19,13 +19,13 @@ pub(crate) struct Shell {
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
     directory: TempDir,
-    /// Where the shell reads what it runs, and writes what that says.
+    /// The directory of the scripts that the shell reads and of the output that it writes.
     outside: TempDir,
-    /// Kept for as long as commands use it.
+    /// The database, which must exist as long as commands use it.
     _database: Database,
 }
 
-/// What calls printed.
+/// The output of calls.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) stdout: String,
@@ -34,7 +34,7 @@ pub(crate) struct Ran {
 }
 
 impl Shell {
-    /// Starts one that finds `usage-billing`, and has no setting of it but these.
+    /// Starts a shell that finds `usage-billing` and has only the given settings of the binary.
     pub(crate) fn start(environment: &[(&str, String)], database: Database) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let outside = tempfile::tempdir().expect("a temporary directory");
@@ -48,25 +48,25 @@ impl Shell {
             .current_dir(directory.path())
             .envs(environment.iter().map(|(name, value)| (name, value)))
             .env("PATH", format!("{}:{path}", binary.parent().expect("a directory").display()))
-            // Servers are on the loopback, whatever proxy the machine has.
+            // Servers are on the loopback interface, so calls must not use a proxy of the machine.
             .env("NO_PROXY", "*")
             .env("LC_ALL", "C.UTF-8")
             .env("RUST_LOG", "error")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         let mut child = command.spawn().expect("bash starts");
-        let mut stdin = child.stdin.take().expect("it is piped");
-        let stdout = BufReader::new(child.stdout.take().expect("it is piped"));
+        let mut stdin = child.stdin.take().expect("stdin is piped");
+        let stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
         writeln!(stdin, "{STRICT}").expect("the shell reads");
         Self { child, stdin, stdout, directory, outside, _database: database }
     }
 
-    /// Whether a file was made.
+    /// Returns whether calls have created a file.
     pub(crate) fn has(&self, file: &str) -> bool {
         self.directory.path().join(file).exists()
     }
 
-    /// Runs calls to their end.
+    /// Runs calls to completion.
     pub(crate) fn run(&mut self, calls: &str) -> Ran {
         let file = |name: &str| self.outside.path().join(name);
         let [script, stdout, stderr] = ["calls", "stdout", "stderr"].map(file);
@@ -76,7 +76,7 @@ impl Shell {
         }
         let [script, out, err] = [&script, &stdout, &stderr].map(|path| path.display().to_string());
         let mut said = String::new();
-        // One that has ended reads nothing any more.
+        // A shell that has exited reads nothing more.
         let sent = writeln!(self.stdin, ". {script} >{out} 2>{err} </dev/null; echo done");
         let heard = sent.and_then(|()| self.stdout.read_line(&mut said));
         let read = |path: &Path| String::from_utf8_lossy(&fs::read(path).expect("a file")).into_owned();

@@ -1,16 +1,18 @@
-//! What a page shows and what came: the same, but for what is another at each run. `…` stands for such a value, or for members and
-//! elements that are left out.
+//! Comparison of the responses on a page with the actual responses.
+//!
+//! They must be equal, except for values that differ between runs. `…` stands for such a value, or for omitted members
+//! and elements.
 
 use serde_json::{Deserializer, Value};
 
-/// What stands for a value that is another at each run, and for what is left out.
+/// The placeholder for a value that differs between runs, and for omitted content.
 const ELLIPSIS: &str = "…";
-/// How far apart two instants may be that both are the clock's.
+/// The maximum distance of two instants that both show the current time.
 const SAME_NOW_SECONDS: u32 = 600;
 const PROBLEM: &str = "urn:problem-type:";
 
-/// Compares what calls printed with the answers that a page shows, each with its place and language: they are the last ones. An
-/// answer that isn't shown is no problem.
+/// Compares the output of calls with the responses on a page, each with its place and language. The page shows the last
+/// responses. A response that the page does not show must not be a problem document.
 pub(crate) fn compare(place: &str, printed: &str, shown: &[(String, String, String)]) -> Vec<String> {
     let texts = shown.iter().any(|(_, language, _)| language != "json");
     match shown {
@@ -89,7 +91,7 @@ fn differ(pointer: &str, shown: &Value, found: &Value, differences: &mut Vec<Str
     }
 }
 
-/// Compares text that a page shows with what was printed. A line that is an ellipsis alone stands for any number of lines.
+/// Compares text on a page with printed text. A line that contains only an ellipsis stands for any number of lines.
 pub(crate) fn text(shown: &str, printed: &str) -> Option<String> {
     let lines = |text: &str| text.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
     let same = are_same(&lines(shown), &lines(printed));
@@ -104,8 +106,8 @@ fn are_same(shown: &[String], found: &[String]) -> bool {
     }
 }
 
-/// Whether a text is what is shown: to the letter, by the form of what is another at each run, or with that in the place of each
-/// ellipsis.
+/// Returns whether a text matches the shown text. It can match to the letter, by the format of a value that differs
+/// between runs, or with such a value in place of each ellipsis.
 fn is_same(shown: &str, found: &str) -> bool {
     match shown.split_once(ELLIPSIS) {
         None => shown == found || is_uuid(shown) && is_uuid(found) || is_same_now(shown, found),
@@ -116,7 +118,8 @@ fn is_same(shown: &str, found: &str) -> bool {
     }
 }
 
-/// References, instants, tokens, names and passwords of API keys, seconds since 1970.
+/// Returns whether a text is a generated value: a reference, an instant, a token, a name or password of an API key, or
+/// seconds since 1970.
 fn is_generated(text: &str) -> bool {
     let is_secret = |length| text.len() == length && text.bytes().all(is_base64url);
     is_uuid(text)
@@ -144,7 +147,7 @@ fn is_unix_seconds(text: &str) -> bool {
     text.len() == 10 && text.starts_with('1') && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Two instants of a day that are close to each other.
+/// Returns whether two texts are instants of the same day that are close to each other.
 fn is_same_now(shown: &str, found: &str) -> bool {
     match (seconds_of_day(shown), seconds_of_day(found)) {
         (Some(first), Some(second)) => shown[..10] == found[..10] && first.abs_diff(second) <= SAME_NOW_SECONDS,
@@ -152,7 +155,7 @@ fn is_same_now(shown: &str, found: &str) -> bool {
     }
 }
 
-/// The second of its day of an instant `yyyy-mm-ddThh:mm:ss[.…]Z`.
+/// Returns the second within the day of an instant `yyyy-mm-ddThh:mm:ss[.…]Z`.
 fn seconds_of_day(text: &str) -> Option<u32> {
     let form =
         |from: &str| from.bytes().map(|byte| if byte.is_ascii_digit() { '0' } else { char::from(byte) }).collect::<String>();

@@ -1,4 +1,4 @@
-//! The bench of every example: one organization, entity `main` with prefix `UB` in UTC, customer `acme`.
+//! The test fixture of all examples: one organization, entity `main` with prefix `UB` in UTC, and customer `acme`.
 
 use billing_application::billing_run::{BillingRunRequest, run_billing};
 use billing_application::catalog::{
@@ -34,7 +34,7 @@ use billing_testkit::fixtures;
 
 use crate::support::Bench;
 
-/// Up to 100 at 0.10, up to 1,000 at 0.05, above at 0.01.
+/// Tiers: up to 100 at 0.10, up to 1,000 at 0.05, above at 0.01.
 pub(crate) const THREE_TIERS: &[(Option<&str>, &str, &str)] =
     &[(Some("100"), "0.10", "0"), (Some("1000"), "0.05", "0"), (None, "0.01", "0")];
 
@@ -43,12 +43,12 @@ pub(crate) struct Books {
 }
 
 impl Books {
-    /// In UTC, with 60 days to pay.
+    /// Returns books whose entity is in UTC and grants 60 days to pay.
     pub(crate) fn at(now: &str) -> Self {
         Self::with(now, |_| {}, |_| {})
     }
 
-    /// With a changed entity and customer.
+    /// Returns books with a changed entity and customer.
     pub(crate) fn with(now: &str, entity: impl FnOnce(&mut Entity), customer: impl FnOnce(&mut Customer)) -> Self {
         let books = Self { bench: Bench::at(now) };
         let (services, principal) = (&books.bench.services, &books.bench.principal);
@@ -66,12 +66,12 @@ impl Books {
         books
     }
 
-    /// The clock shows another time.
+    /// Sets the clock.
     pub(crate) fn clock(&self, now: &str) {
         self.bench.clock.set(fixtures::at(now));
     }
 
-    /// A billing run at a time.
+    /// Sets the clock and runs billing.
     pub(crate) fn bill(&self, now: &str) {
         self.clock(now);
         let report =
@@ -94,7 +94,7 @@ impl Books {
         create_pricing(&self.bench.services, &self.bench.principal, Some(made.pricing_ref), made.content).expect("a pricing")
     }
 
-    /// Gives a pricing other line items.
+    /// Replaces the line items of a pricing.
     pub(crate) fn reprice(&self, pricing: &Pricing, line_items: Vec<LineItem>) {
         let edit = Changes::of(move |content: &mut PricingContent| content.line_items.clone_from(&line_items));
         edit_pricing(&self.bench.services, &self.bench.principal, &pricing.pricing_ref, &edit).expect("a pricing");
@@ -127,7 +127,7 @@ impl Books {
         edit_contract(&self.bench.services, &self.bench.principal, contract, None, &edit, options)
     }
 
-    /// Agrees on another quantity of the only line item of a pricing, from today on.
+    /// Changes the quantity of a pricing's only line item from today on.
     pub(crate) fn quantity(&self, contract: ContractRef, pricing: &Pricing, quantity: &str, prorate: bool) {
         let change = QuantityChange {
             pricing_ref: pricing.pricing_ref.clone(),
@@ -138,13 +138,13 @@ impl Books {
             prorate,
         };
         let options = AmendmentOptions::default();
-        change_quantity(&self.bench.services, &self.bench.principal, contract, &change, options).expect("another quantity");
+        change_quantity(&self.bench.services, &self.bench.principal, contract, &change, options).expect("a changed quantity");
     }
 
     pub(crate) fn cancel(&self, contract: ContractRef, last_day: CancelAt) -> String {
         let options = AmendmentOptions::default();
         let amended = cancel_contract(&self.bench.services, &self.bench.principal, contract, last_day, options);
-        state_of(amended.expect("a cancel"))
+        state_of(amended.expect("a cancellation"))
     }
 
     pub(crate) fn resume(&self, contract: ContractRef) -> UseCaseResult<String> {
@@ -152,7 +152,7 @@ impl Books {
         resume_contract(&self.bench.services, &self.bench.principal, contract, options).map(state_of)
     }
 
-    /// The number of the newest version.
+    /// Returns the number of the newest version.
     pub(crate) fn version(&self, contract: ContractRef) -> u32 {
         get_contract(&self.bench.services, &self.bench.principal, contract).expect("a contract").contract.version
     }
@@ -162,20 +162,20 @@ impl Books {
         format!("{:?}", view.state).to_uppercase()
     }
 
-    /// Calls of the customer, now reported.
+    /// Reports calls of the customer.
     pub(crate) fn calls(&self, occurred_at: &str, quantity: &str) -> EventRef {
-        self.report(occurred_at, quantity, None).expect("an event that is taken")
+        self.report(occurred_at, quantity, None).expect("an accepted event")
     }
 
     pub(crate) fn report(&self, occurred_at: &str, quantity: &str, validations: Option<Validations>) -> UseCaseResult<EventRef> {
         let event = NewUsageEvent { validations, ..calls(occurred_at, quantity) };
         let taken = record_event(&self.bench.services, &self.bench.principal, event, &NO_ANSWER)?;
-        Ok(taken.now().expect("no repeat").event.event_ref)
+        Ok(taken.now().expect("a newly recorded event").event.event_ref)
     }
 
-    /// Events in one transaction; what is answered under a key is the event's document.
+    /// Records events in one transaction. The response to an event with a key is the event's document numbers.
     pub(crate) fn slice(&self, events: &[NewUsageEvent], neighbours: Atomicity) -> Vec<UseCaseResult<IngestOutcome>> {
-        self.try_slice(events, neighbours).expect("a slice that is taken")
+        self.try_slice(events, neighbours).expect("an accepted slice")
     }
 
     pub(crate) fn try_slice(
@@ -200,7 +200,7 @@ impl Books {
         delete_event(&self.bench.services, &self.bench.principal, event).expect("a deletion");
     }
 
-    /// A charge of one thing on a day, now recorded.
+    /// Records a charge with quantity 1 on a day.
     pub(crate) fn charge(
         &self,
         contract_ref: ContractRef,
@@ -225,7 +225,7 @@ impl Books {
         record_charge(&self.bench.services, &self.bench.principal, &request)
     }
 
-    /// `related_document_numbers` of an event.
+    /// Returns the `related_document_numbers` of an event.
     pub(crate) fn numbers_of(&self, event: EventRef) -> String {
         let view = get_event(&self.bench.services, &self.bench.principal, event).expect("an event");
         view.document_numbers.to_string()
@@ -246,17 +246,17 @@ impl Books {
         record_payment(&self.bench.services, &self.bench.principal, self.reference(number), &facts, false).map(|_| ())
     }
 
-    /// All documents, oldest first, as the page shows them. Every invariant holds at that moment.
+    /// Returns all documents, oldest first, as the page shows them. Checks all invariants.
     pub(crate) fn documents(&self) -> String {
         let seen = verify(&self.bench.services, false).expect("a verification");
         let findings = seen.into_iter().flat_map(|(_, seen)| seen.findings);
-        // What only waits for a billing run isn't wrong here: a case runs them when it wants to.
+        // Documents that wait for a billing run are not errors: each case decides when to run billing.
         let wrong: Vec<_> = findings.filter(|finding| !finding.detail.ends_with("a billing run would issue it")).collect();
         assert!(wrong.is_empty(), "{wrong:?}");
         shown(&self.bench.documents())
     }
 
-    /// Those of one number or several.
+    /// Returns the documents with one of these numbers.
     pub(crate) fn only(&self, numbers: &[&str]) -> String {
         let all = self.documents();
         let blocks = all.split_inclusive("\n\n").map(str::trim_end);
@@ -265,7 +265,7 @@ impl Books {
     }
 }
 
-/// Calls of the customer.
+/// Returns an event with calls of the customer.
 pub(crate) fn calls(occurred_at: &str, quantity: &str) -> NewUsageEvent {
     NewUsageEvent {
         customer: NamedCustomer::Ref(fixtures::customer_ref("acme")),
@@ -280,7 +280,7 @@ pub(crate) fn calls(occurred_at: &str, quantity: &str) -> NewUsageEvent {
     }
 }
 
-/// Documents as the page shows them, with an empty line between two.
+/// Formats documents as the page shows them, separated by empty lines.
 pub(crate) fn shown(documents: &[DocumentView]) -> String {
     documents.iter().map(one).collect::<Vec<_>>().join("\n\n")
 }
@@ -369,11 +369,11 @@ fn one(document: &DocumentView) -> String {
 fn state_of(amended: AmendmentOutcome) -> String {
     match amended {
         AmendmentOutcome::Done(view) => format!("{:?}", view.state).to_uppercase(),
-        AmendmentOutcome::DryRun(_) => panic!("it is in effect"),
+        AmendmentOutcome::DryRun(_) => panic!("unexpected dry run"),
     }
 }
 
-/// The code a refusal has in the interface.
+/// Returns the API error code of a refusal.
 pub(crate) fn code<T: std::fmt::Debug>(refused: UseCaseResult<T>) -> String {
     match refused.expect_err("a refusal") {
         UseCaseError::Conflict { code, .. } => code.to_owned(),
@@ -388,12 +388,12 @@ pub(crate) fn code<T: std::fmt::Debug>(refused: UseCaseResult<T>) -> String {
     }
 }
 
-/// A product of an edit that keeps everything.
+/// Returns a product patch that changes nothing.
 pub(crate) fn same(pricing: &Pricing) -> ProductPatch {
     ProductPatch::of(pricing.pricing_ref.clone())
 }
 
-/// A product of an edit that takes its pricing as it is now.
+/// Returns a product patch that applies the current pricing.
 pub(crate) fn repriced(pricing: &Pricing) -> ProductPatch {
     ProductPatch { reprice: true, ..same(pricing) }
 }

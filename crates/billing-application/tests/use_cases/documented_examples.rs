@@ -1,5 +1,5 @@
-//! Every example of docs/billing-rules.md, played through the use cases: what the page shows in its blocks, and every
-//! amount it says in bold, is what comes out.
+//! Runs every example of docs/billing-rules.md through the use cases. The results must match the blocks and the bold
+//! amounts of the page.
 
 mod amendments;
 mod changes;
@@ -18,7 +18,7 @@ use page::Page;
 
 macro_rules! examples {
     ($($module:ident::$name:ident;)+) => {
-        /// The test of every example, by its name.
+        /// The test names of all examples.
         const TESTED: &[&str] = &[$(stringify!($name)),+];
 
         $(#[test]
@@ -121,7 +121,7 @@ examples! {
     money::example_9_4_what_was_given_up_on_is_paid_in_part;
 }
 
-/// `1.2` of `example_1_2_…`.
+/// Returns `1.2` for `example_1_2_…`.
 fn number_of(name: &str) -> String {
     let mut parts = name.split('_').skip(1);
     let (section, example) = (parts.next().expect("a section"), parts.next().expect("an example"));

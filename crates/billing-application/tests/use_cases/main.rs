@@ -1,4 +1,4 @@
-//! The use cases on SQLite in memory.
+//! Tests the use cases on SQLite in memory.
 
 mod books;
 mod documented_examples;

@@ -1,5 +1,5 @@
-//! The order in which usage arrives makes no difference (billing rules 5): the same events give the same totals per
-//! line, wherever billing runs fall between them, and however many are taken in one transaction.
+//! The order in which usage arrives does not change totals (billing rules 5). The same events produce the same totals per
+//! line, regardless of billing runs between them and of the number of events per transaction.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use billing_testkit::random::Random;
 
 use crate::books::{Books, THREE_TIERS, calls};
 
-/// Orders of arrival, over all cases. `ORDERS=n` tries so many.
+/// The number of arrival orders over all cases. `ORDERS=n` overrides it.
 const ORDERS: u64 = 108;
 
-/// Usage of January and February, with quantities whose order would show in tiers, steps and the latest.
+/// Usage of January and February. An effect of the order would be visible in tiers, steps and the latest value.
 const EVENTS: [(&str, &str); 12] = [
     ("2026-01-01T00:00:00Z", "60"),
     ("2026-01-03T08:00:00Z", "0.5"),
@@ -67,8 +67,8 @@ fn cases() -> Vec<Case> {
 /// Σ INVOICE + Σ DEBIT − Σ CREDIT per service period and line item, in cents.
 type Totals = BTreeMap<(String, Option<String>), i64>;
 
-/// Reports all events in an order, with a billing run before some of them, and some together with those before them; tells
-/// what everything came to.
+/// Reports all events in an order and returns the totals. A billing run precedes some events. Some events share a
+/// transaction with the previous ones.
 fn totals(case: &Case, order: &[usize], mut runs: impl FnMut() -> bool, mut together: impl FnMut() -> bool) -> Totals {
     let books = Books::at("2026-02-10T12:00:00Z");
     let usage_product = fixtures::usage_product_ref("calls");
@@ -99,7 +99,7 @@ fn totals(case: &Case, order: &[usize], mut runs: impl FnMut() -> bool, mut toge
     books.bill("2026-03-02T02:00:00Z");
     let mut totals = Totals::new();
     for document in books.bench.documents().iter().filter(|document| document.state != DocumentState::Void) {
-        assert_ne!(document.state, DocumentState::Draft, "everything is over and issued");
+        assert_ne!(document.state, DocumentState::Draft, "all periods are over and must be issued");
         let sign = if document.kind == DocumentKind::Credit { -1 } else { 1 };
         for line in document.content.products.iter().flat_map(|product| &product.lines) {
             let id = line.line_item_id.as_ref().map(|id| id.as_str().to_owned());

@@ -1,5 +1,5 @@
-//! What every test here needs: the use cases on SQLite in memory, with time and identifiers that tests decide.
-#![allow(dead_code, reason = "each test binary uses its part")]
+//! Shared fixtures: the use cases on SQLite in memory, with a clock and identifiers that tests control.
+#![allow(dead_code, reason = "each test binary uses only a part")]
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use billing_formats::RhaiMapper;
 use billing_testkit::{CountingIds, FixedClock, PlainPrinter, fixtures};
 use billing_teststore::TestStore;
 
-/// Secrets play no part in billing.
+/// A placeholder for the ports of secrets, which billing does not use.
 struct NoSecrets;
 
 const NO_SECRETS: &str = "no secrets in this test";
@@ -56,7 +56,7 @@ impl KeyMaker for NoSecrets {
     }
 }
 
-/// Tells things by what they are made of: whether there is a difference is what counts here.
+/// A renderer that prints the debug format. Tests only need to know whether there is a difference.
 struct AsTheyAre;
 
 impl AuditRenderer for AsTheyAre {
@@ -100,7 +100,7 @@ impl CodeChecker for NoSecrets {
 }
 
 impl Sealer for NoSecrets {
-    /// Not sealed, but bound to secret and place.
+    /// Returns the text unencrypted, but bound to secret and place.
     fn seal(&self, secret: &str, place: &str, text: &[u8]) -> Result<Vec<u8>, SecretError> {
         Ok([format!("{secret} {place}:").as_bytes(), text].concat())
     }
@@ -110,7 +110,7 @@ impl Sealer for NoSecrets {
     }
 }
 
-/// One organization, empty.
+/// The fixture of a test: one organization without content.
 pub(crate) struct Bench {
     pub(crate) store: Arc<TestStore>,
     pub(crate) clock: Arc<FixedClock>,
@@ -125,7 +125,7 @@ impl Bench {
         let (store, ids) = (Arc::new(TestStore::new()), Arc::new(CountingIds::new()));
         let clock = Arc::new(clock);
         let services = services(&store, &clock, &ids);
-        // Without the entity that a new organization has: tests make their own.
+        // Omits the entity that a new organization has, because tests create their own.
         let organization = fixtures::organization(&*ids);
         let made = transact::<_, StoreError>(&*store, Access::Write, |tx| tx.insert_organization(&organization));
         assert_eq!(made.expect("an organization"), Insertion::Done);
@@ -133,7 +133,7 @@ impl Bench {
         Self { store, clock, ids, services, principal }
     }
 
-    /// Another bench with the same content at the same time, to see what would come of it.
+    /// Returns a copy with the same content and time, to compare alternative continuations.
     pub(crate) fn fork(&self) -> Self {
         let store = Arc::new(self.store.fork());
         let clock = Arc::new(FixedClock::at(&self.services.now().to_string()));
@@ -146,7 +146,7 @@ impl Bench {
         self.services.now()
     }
 
-    /// Every document, by creation.
+    /// Returns all documents in the order of creation.
     pub(crate) fn documents(&self) -> Vec<DocumentView> {
         let mut all = Vec::new();
         for number in 0.. {
@@ -161,13 +161,13 @@ impl Bench {
         all
     }
 
-    /// The audit log, the newest entry first.
+    /// Returns the audit log, newest entry first.
     pub(crate) fn audit_log(&self) -> Vec<AuditEntry> {
         let all = AuditPart { after: None, skip: 0, limit: u32::MAX };
         self.read(|tx| tx.audit_entries(self.principal.organization(), &AuditFilter::default(), all))
     }
 
-    /// Looks at what the use cases don't show.
+    /// Reads data that the use cases do not return.
     pub(crate) fn read<T>(&self, mut look: impl FnMut(&mut dyn Tx) -> Result<T, StoreError>) -> T {
         transact(&*self.store, Access::Read, |tx| look(tx)).expect("a readable store")
     }

@@ -214,7 +214,8 @@ fn reconcile_period(
             line_item_id: Some(id.clone()),
             bill_with: charge.bill_with,
         };
-        differences.push(Difference { family: home.family, line: book.line_of_nothing(period, &key, home.family)? });
+        let line = book.line_of_nothing(period, &key, home.family)?;
+        differences.push(Difference { family: home.family, line, is_reversal: false });
     }
     let onto = open_adjustment_with(book, charge, period).map(|open| open.head.document_ref);
     let parent = issued.map(|home| book.parent_for(&home)).transpose()?;

@@ -264,7 +264,8 @@ fn differences_of_change(
         }
     }
     if is_new {
-        for difference in differences.iter_mut().filter(|difference| difference.line.amount.minor() > 0) {
+        let bills_more = |difference: &&mut Difference| difference.line.amount.minor() > 0 && !difference.is_reversal;
+        for difference in differences.iter_mut().filter(bills_more) {
             let (rates, has_default_tax) = book.rates_now(difference.line.key.line_item_id.as_ref(), period)?;
             (difference.line.rates, difference.line.has_default_tax) = (rates, has_default_tax);
         }

@@ -56,6 +56,8 @@ pub(super) struct Difference {
     pub(super) family: DocumentRef,
     /// The line with the signed difference.
     pub(super) line: LedgerLine,
+    /// Whether the difference reverses an amount that documents bill or credit. It then keeps that amount's tax.
+    pub(super) is_reversal: bool,
 }
 
 /// A service period affected by a decision, with its previous and its current plan.
@@ -208,7 +210,7 @@ impl ContractBook {
                 let service_period = if is_rerated { revised.days() } else { revised.days_of(amount) };
                 let service_period = service_period.unwrap_or(period.days());
                 let lines = self.spread((&period, service_period), &key, family, amount, revised.has_other_tax())?;
-                differences.extend(lines.into_iter().map(|line| Difference { family, line }));
+                differences.extend(lines.into_iter().map(|line| Difference { family, line, is_reversal: false }));
             }
         }
         Ok(differences)
@@ -225,7 +227,8 @@ impl ContractBook {
         let service_period = if is_rerated { revised.days() } else { revised.days_of(amount) };
         let service_period = service_period.ok_or_else(|| Refusal::Broken(format!("no period begins on {}", revised.start)))?;
         let BilledKey { line, rates, has_default_tax, family } = billed.clone();
-        Ok(Difference { family, line: LedgerLine { key: line, service_period, rates, has_default_tax, usage: None, amount } })
+        let line = LedgerLine { key: line, service_period, rates, has_default_tax, usage: None, amount };
+        Ok(Difference { family, line, is_reversal: true })
     }
 
     /// Distributes an amount over the billed amounts of a line with the same sign. The family `first` comes first, then the
@@ -323,24 +326,30 @@ impl ContractBook {
         family: DocumentRef,
     ) -> Result<Vec<Difference>, Refusal> {
         let key = step.key(period.product_no);
-        let revised = Revised::planned(*period);
-        if step.amount.minor() < 0 {
-            let billed = self.documented().of_period(period.product_no, period.start());
-            let billed: Vec<(BilledKey, i64)> =
-                billed.filter(|(billed, _)| billed.line == key).map(|(billed, minor)| (billed.clone(), minor)).collect();
-            let taken = self.take_from(&billed, -step.amount.minor(), Some(family));
-            return taken.iter().map(|(billed, minor)| self.taken_back(&revised, billed, *minor)).collect();
-        }
-        // The children together bill at most the line's price, both with and without its minimum.
-        let same = |line: &&DocumentLine| line.key(period.product_no) == key;
-        let costs = |lines: Vec<DocumentLine>| lines.iter().find(same).map_or(0, |line| line.amount.minor());
-        let most = costs(children_price(&self.contract, period, self.usage())?).min(costs(self.price_of(period)?));
         let billed = self.documented().of_period(period.product_no, period.start());
-        let billed: i64 = billed.filter(|(billed, _)| billed.line == key).map(|(_, minor)| minor).sum();
-        let minor = step.amount.minor().min(most.saturating_sub(billed)).max(0);
-        let amount = Money::from_minor(minor, step.amount.currency());
-        let lines = self.spread((period, period.days()), &key, family, amount, false)?;
-        Ok(lines.into_iter().map(|line| Difference { family, line }).collect())
+        let billed: Vec<(BilledKey, i64)> =
+            billed.filter(|(billed, _)| billed.line == key).map(|(billed, minor)| (billed.clone(), minor)).collect();
+        let mut minor = step.amount.minor();
+        if minor > 0 {
+            // The children together bill at most the line's price, both with and without its minimum.
+            let same = |line: &&DocumentLine| line.key(period.product_no) == key;
+            let costs = |lines: Vec<DocumentLine>| lines.iter().find(same).map_or(0, |line| line.amount.minor());
+            let most = costs(children_price(&self.contract, period, self.usage())?).min(costs(self.price_of(period)?));
+            let sum: i64 = billed.iter().map(|(_, minor)| minor).sum();
+            minor = minor.min(most.saturating_sub(sum)).max(0);
+        }
+        let revised = Revised::planned(*period);
+        let mut differences = Vec::new();
+        for (billed, taken) in self.take_from(&billed, -minor, Some(family)) {
+            minor += taken;
+            differences.push(self.taken_back(&revised, &billed, taken)?);
+        }
+        if minor > 0 {
+            let amount = Money::from_minor(minor, step.amount.currency());
+            let lines = self.spread((period, period.days()), &key, family, amount, false)?;
+            differences.extend(lines.into_iter().map(|line| Difference { family, line, is_reversal: false }));
+        }
+        Ok(differences)
     }
 
     /// Returns a line without an amount, at the rates of the family.
@@ -406,7 +415,7 @@ impl ContractBook {
         supplies: &mut impl IdGenerator,
     ) -> Result<Vec<DocumentRef>, Refusal> {
         let mut families: BTreeMap<DocumentRef, Vec<LedgerLine>> = BTreeMap::new();
-        for Difference { family, line } in differences {
+        for Difference { family, line, .. } in differences {
             families.entry(family).or_default().push(line);
         }
         let family_of =
@@ -441,7 +450,7 @@ impl ContractBook {
         supplies: &mut impl IdGenerator,
     ) -> Result<Vec<DocumentRef>, Refusal> {
         let mut families: BTreeMap<DocumentRef, BTreeMap<(ProductNo, DiscountAndTax), Vec<LedgerLine>>> = BTreeMap::new();
-        for Difference { family, line } in differences.into_iter().filter(|difference| difference.line.amount.minor() != 0) {
+        for Difference { family, line, .. } in differences.into_iter().filter(|difference| difference.line.amount.minor() != 0) {
             let key = (line.key.product_no, line.rates.clone());
             families.entry(family).or_default().entry(key).or_default().push(line);
         }
@@ -553,7 +562,7 @@ pub(super) fn with_quantities(
         let same = |difference: &&mut Difference| difference.family == family && difference.line.key == line.key;
         match differences.iter_mut().find(same) {
             Some(difference) => difference.line.usage = Some(usage),
-            None => differences.push(Difference { family, line: LedgerLine { usage: Some(usage), ..line } }),
+            None => differences.push(Difference { family, line: LedgerLine { usage: Some(usage), ..line }, is_reversal: false }),
         }
     }
     differences

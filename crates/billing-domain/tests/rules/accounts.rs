@@ -1,4 +1,4 @@
-//! What a credit settles, and sums that no single amount can hold (billing rules 9).
+//! Tests of credit allocation and of sums that exceed the range of a single amount (billing rules 9).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ fn reference(number: u128) -> DocumentRef {
     DocumentRef::from_uuid(Uuid::from_u128(number))
 }
 
-/// An issued document of the family of [`ROOT`].
+/// Returns an issued document of the family of [`ROOT`].
 fn document(number: u128, kind: DocumentKind, purpose: Purpose, parent: Option<u128>, minor: i64) -> BookDocument {
     let ids = CountingIds::default();
     let terms = agreed(&pricing("api", vec![per_unit("calls", "1")]), "2027-01-01", "2027-12-31");
@@ -53,7 +53,7 @@ fn written_off(document: BookDocument) -> BookDocument {
     BookDocument { status: LifecycleStatus::Uncollectible, ..document }
 }
 
-/// What a credit of a parent that takes back documents settles, in order.
+/// Issues a credit of a parent that reverses other documents. Returns the settled documents and amounts, in order.
 fn settled(parent: u128, minor: i64, takes_back: &[u128], family: Vec<BookDocument>) -> Vec<(u128, i64)> {
     let credit = adjustment(1_000, DocumentKind::Credit, parent, minor);
     let mut account = ReceivablesAccount::new(AccountKey::of(&credit), true, Money::zero(eur()));
@@ -85,7 +85,7 @@ fn a_credit_of_an_event_settles_that_event_and_no_later_one() {
     assert_eq!(settled(3, 2_500, &[2, 3, 4], children()), [(3, 2_000), (4, 500)], "then the rest, latest first");
     let late = adjustment(5, DocumentKind::Debit, 3, 700);
     let with_late = || children().into_iter().chain([late.clone(), child(6, 900)]).collect();
-    assert_eq!(settled(3, 2_800, &[3], with_late()), [(3, 2_000), (5, 700), (6, 100)], "what was added to that event comes next");
+    assert_eq!(settled(3, 2_800, &[3], with_late()), [(3, 2_000), (5, 700), (6, 100)], "debits of the event come next");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Agreeing on terms: what is selected, frozen, refused and filled in (billing rules 1, 2 and 7).
+//! Tests of agreeing on terms: selection, frozen values, refusals and defaults (billing rules 1, 2 and 7).
 
 use billing_domain::catalog::{Aggregation, LineItem, Pricing};
 use billing_domain::contract::terms::{PaymentTime, ProductTerms, RequestedLineItem, RequestedProduct};
@@ -33,7 +33,7 @@ fn ids(list: &[&str]) -> Option<Vec<RequestedLineItem>> {
     Some(list.iter().map(|id| RequestedLineItem::plain(line_item_id(id))).collect())
 }
 
-/// How terms are taxed.
+/// Returns the tax treatment of terms.
 fn treatment(terms: &ProductTerms, customer: Customer) -> TaxTreatment {
     let contract = fixtures::contract(&CountingIds::new(), &customer, vec![]);
     ContractBook::new(contract, customer, vec![fixtures::entity("main")])
@@ -41,14 +41,14 @@ fn treatment(terms: &ProductTerms, customer: Customer) -> TaxTreatment {
         .expect("an entity")
 }
 
-/// What is wrong with a contract that an edit lists these products of, in this order.
+/// Checks the products of a contract. The edit lists them in this order.
 fn checked(products: Vec<ProductTerms>) -> Result<(), Violations> {
     let products: Vec<ContractProduct> =
         (0..).zip(products).map(|(no, terms)| ContractProduct::new(ProductNo(no), terms)).collect();
     check_products(&products, |no| Some(usize::from(no.0)))
 }
 
-/// Paths and codes, in the order they were found.
+/// Returns the paths and codes of violations, in the order of detection.
 fn shown(violations: &Violations) -> Vec<String> {
     violations.iter().map(|violation| format!("{} {}", violation.path.join("."), violation.code)).collect()
 }
@@ -138,7 +138,7 @@ fn what_is_selected_is_frozen_with_its_usage_product() {
     calls.profile.aggregation = Aggregation::Max;
     let request = requested(&catalog, "2026-01-01", "2026-12-31");
     let terms = ProductTerms::agree(request, &catalog, &[calls.clone()], entity_ref("main")).expect("terms");
-    // The catalog goes on without the contract.
+    // Later catalog changes do not affect the contract.
     catalog.content.line_items.push(fixed("later", "99"));
     catalog.content.minimum_fee = None;
     calls.profile.aggregation = Aggregation::Sum;

@@ -1,4 +1,4 @@
-//! Edit, cancel, resume and quantities → the contract's next version (billing rules 7).
+//! Tests of edits, cancels, resumes and quantity changes, which create a contract's next version (billing rules 7).
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use proptest::prelude::*;
 
 use fixtures::{at, date, entity_ref, fixed, line_item_id, per_unit, percent, price, pricing, pricing_ref, prose, quantity};
 
-/// `api` costs 10 a month and 1 a call, `other` 5 a month.
+/// Returns two pricings: `api` costs 10 per month and 1 per call, `other` costs 5 per month.
 fn pricings() -> Vec<Pricing> {
     vec![pricing("api", vec![fixed("base", "10"), per_unit("calls", "1")]), pricing("other", vec![fixed("base", "5")])]
 }
@@ -45,12 +45,12 @@ fn contract(products: Vec<ProductTerms>) -> Contract {
     fixtures::contract(&ids, &fixtures::customer(&ids, "acme"), products)
 }
 
-/// One product of pricing `api` over a year, by the month.
+/// Returns a contract with one product of pricing `api`, billed monthly for a year.
 fn year() -> Contract {
     contract(vec![terms("api", "2026-01-01", "2026-12-31")])
 }
 
-/// Decides on a day; `begun` products have billed.
+/// Runs a decision on a day. The products in `begun` have billed.
 fn on<T>(today: &str, begun: &[u16], decide: impl FnOnce(&AmendmentContext<'_>) -> T) -> T {
     let (today, has_begun) = (date(today), |no: ProductNo| begun.contains(&no.0));
     decide(&AmendmentContext { today: &|_| today, has_begun: &has_begun })
@@ -64,7 +64,7 @@ fn from(day: &str) -> EffectiveFrom {
     EffectiveFrom::Day(date(day))
 }
 
-/// A patch of a product of pricing `api`.
+/// Returns a patch for a product of pricing `api`.
 fn api(change: impl FnOnce(&mut ProductPatch)) -> ProductPatch {
     of("api", change)
 }
@@ -75,7 +75,7 @@ fn of(reference: &str, change: impl FnOnce(&mut ProductPatch)) -> ProductPatch {
     patch
 }
 
-/// Another price of line item `base`.
+/// Returns line items that change the price of `base`.
 fn costs(amount: &str) -> Patch<Vec<RequestedLineItem>> {
     let base = RequestedLineItem {
         price: Patch::Set(PriceModel::Flat { amount: price(amount) }),
@@ -84,7 +84,7 @@ fn costs(amount: &str) -> Patch<Vec<RequestedLineItem>> {
     Patch::Set(vec![base, RequestedLineItem::plain(line_item_id("calls"))])
 }
 
-/// Quantities of line item `base`, as its only change.
+/// Returns line items that change only the quantities of `base`.
 fn seats(steps: &[(&str, &str)]) -> Patch<Vec<RequestedLineItem>> {
     let base = RequestedLineItem { quantities: Some(quantities(steps)), ..RequestedLineItem::plain(line_item_id("base")) };
     Patch::Set(vec![base, RequestedLineItem::plain(line_item_id("calls"))])
@@ -99,12 +99,12 @@ fn amended(contract: &Contract, today: &str, edit: &ContractEdit) -> Amendment {
     on(today, &[], |now| edited(contract, edit, &catalog(), now)).expect("an amendment")
 }
 
-/// An edit of a contract whose first two products have begun.
+/// Edits a contract whose first two products have begun.
 fn begun(contract: &Contract, today: &str, edit: &ContractEdit) -> Result<Amendment, Refusal> {
     on(today, &[0, 1], |now| edited(contract, edit, &catalog(), now))
 }
 
-/// The contract after an edit that is made on a day.
+/// Returns the contract after an edit on a day.
 fn after(contract: &Contract, today: &str, edit: &ContractEdit) -> Contract {
     amended(contract, today, edit).contract
 }
@@ -113,7 +113,7 @@ fn refused(contract: &Contract, today: &str, edit: &ContractEdit) -> Refusal {
     on(today, &[], |now| edited(contract, edit, &catalog(), now)).expect_err("a refusal")
 }
 
-/// A refusal's code, with the fields it is about.
+/// Returns the code of a refusal, with the paths of the invalid fields.
 fn code(refusal: &Refusal) -> Vec<String> {
     match refusal {
         Refusal::Invalid(violations) => violations.iter().map(|one| format!("{} {}", one.path.join("."), one.code)).collect(),
@@ -132,7 +132,7 @@ fn base_amount(terms: &ProductTerms) -> String {
     }
 }
 
-/// What is billed when: days and price, discount, and why it ends early.
+/// Describes the plan of a product: days, price, discount, and the reason for an early end.
 fn shown(product: &ContractProduct) -> Vec<String> {
     let clip = |clip: &billing_domain::contract::TermsInterval<'_>| {
         let discount = clip.terms.discount.map(|percent| format!(" −{} %", percent.as_decimal())).unwrap_or_default();
@@ -194,7 +194,7 @@ fn a_change_holds_from_the_period_that_is_asked_for() {
         ("2026-03-10", from("2026-02-01"), &["2026-01-01…2026-01-31 at 10", "2026-02-01…2026-12-31 at 20"]),
         ("2026-03-10", from("2026-12-01"), &["2026-01-01…2026-11-30 at 10", "2026-12-01…2026-12-31 at 20"]),
         ("2026-03-10", from("2026-01-01"), &["2026-01-01…2026-12-31 at 20"]),
-        // One that hasn't started changes at once.
+        // A product that has not started changes from its first day.
         ("2025-12-10", EffectiveFrom::NextPeriod, &["2026-01-01…2026-12-31 at 20"]),
         ("2025-12-10", EffectiveFrom::CurrentPeriod, &["2026-01-01…2026-12-31 at 20"]),
     ];
@@ -236,7 +236,7 @@ fn what_splits_no_period_holds_from_any_day() {
     }
 }
 
-/// GET's answer posted back: everything that is agreed.
+/// Returns a patch with all agreed values, as a client sends back a GET response.
 fn whole(terms: &ProductTerms) -> ProductPatch {
     let range = terms.schedule.range();
     let set = |amount| Patch::Set(amount);
@@ -279,7 +279,7 @@ fn whole(terms: &ProductTerms) -> ProductPatch {
     }
 }
 
-/// At 10, and at 20 with 3 seats and a discount from April on.
+/// Returns a contract at 10 per month. From April on, it costs 20 with a discount of 25 %.
 fn with_a_rise() -> Contract {
     let rise = api(|p| {
         p.line_items = costs("20");
@@ -381,7 +381,7 @@ fn a_line_item_that_is_planned_to_go_stays_until_then_when_another_gets_seats_or
         ..RequestedLineItem::plain(line_item_id("base"))
     };
     for change in [seats, dearer] {
-        // As GET answers it, with one value changed.
+        // As GET returns it, with one value changed.
         let mut posted = edit(vec![api(|api| api.line_items = Patch::Set(vec![change.clone()]))], from("2026-02-01"));
         posted.version = Some(planned.version);
         let changed = after(&planned, "2026-01-10", &posted);
@@ -461,7 +461,7 @@ fn an_end_structures_nothing_but_before_the_product_has_begun() {
     assert_eq!((amendment.restructured.len(), amendment.since), (0, first_days(&[(0, "2027-01-01")])));
 }
 
-/// Products 0 and 1 of pricing `api`, one after the other, and 2 of `other`.
+/// Returns a contract with the consecutive products 0 and 1 of pricing `api`, and product 2 of pricing `other`.
 fn three() -> Contract {
     contract(vec![
         terms("api", "2026-01-01", "2026-06-30"),
@@ -529,7 +529,7 @@ fn the_order_of_the_list_decides_nothing() {
     ];
     for (what, contract, patches, expected) in rows {
         for patches in permutations(&patches) {
-            // Before anything has begun, every change holds from the beginning.
+            // No product has begun, so every change takes effect from the first day.
             let after = after(&contract, "2025-12-01", &edit(patches, EffectiveFrom::NextPeriod));
             let found: Vec<(u16, String)> = after
                 .products
@@ -560,7 +560,7 @@ fn an_element_that_may_mean_several_products_is_ambiguous() {
     for (patches, expected) in rows {
         assert_eq!(code(&refused(&three(), "2026-02-10", &edit(patches, EffectiveFrom::NextPeriod))), expected);
     }
-    // In August the first is over: the other alone is left.
+    // In August, the first product has ended, so only the second one matches.
     let discount = edit(vec![api(|p| p.discount = Patch::Set(percent("5")))], EffectiveFrom::NextPeriod);
     assert_eq!(plan(&after(&three(), "2026-08-10", &discount), 1)[1], "2026-09-01…2026-12-31 at 10 −5 %");
 }
@@ -574,7 +574,7 @@ fn a_product_that_is_left_out_ends() {
         ("2026-04-10", from("2026-03-17"), &["2026-03-01…2026-03-16 at 5 Removed"], Some("2026-03-17")),
         ("2026-04-10", from("2026-02-01"), &[], Some("2026-03-01")),
         ("2026-02-10", EffectiveFrom::NextPeriod, &[], Some("2026-03-01")),
-        // One that is over is left out by everyone.
+        // Edits may omit an ended product, which does not change.
         ("2027-02-10", EffectiveFrom::NextPeriod, &["2026-03-01…2026-12-31 at 5"], None),
     ];
     for (today, since, expected, first) in rows {
@@ -586,7 +586,7 @@ fn a_product_that_is_left_out_ends() {
     }
 }
 
-/// `other` leaves at the end of February.
+/// Returns a contract whose product `other` is removed at the end of February.
 fn without_other() -> Contract {
     let both = contract(vec![terms("api", "2026-01-01", "2026-12-31"), terms("other", "2026-01-01", "2026-12-31")]);
     let contract = after(&both, "2026-02-10", &edit(vec![api(|_| ())], EffectiveFrom::NextPeriod));
@@ -636,19 +636,19 @@ fn a_product_that_is_put_back_before_its_end_goes_on_as_if_nothing_was() {
 
 #[test]
 fn an_end_that_is_taken_back_to_before_later_terms_is_no_product_left_out() {
-    let last = |contract: &Contract| contract.products[0].billed().expect("it bills").last_day().to_string();
+    let last = |contract: &Contract| contract.products[0].billed().expect("the product bills").last_day().to_string();
     let ends = |day: &str| edit(vec![api(|api| api.billing_end_date = Some(date(day)))], from("2027-01-01"));
-    // Terms of their own until June 2027, taken back.
+    // An edit adds terms until June 2027. The next edit reverts it.
     let prolonged = after(&year(), "2026-01-20", &ends("2027-06-30"));
     assert_eq!(last(&prolonged), "2027-06-30");
     let shortened = edit(vec![api(|api| api.billing_end_date = Some(date("2026-12-31")))], from("2026-01-01"));
     let back = after(&prolonged, "2026-01-20", &shortened);
     assert_eq!(last(&back), "2026-12-31");
     assert_eq!(back.products[0].newest_terms().expect("terms").schedule.range().last_day(), date("2026-12-31"));
-    // Another edit names a discount, and nothing else.
+    // A later edit names only a discount.
     let discounted = edit(vec![api(|api| api.discount = Patch::Set(percent("10")))], from("2026-01-01"));
     assert_eq!(last(&after(&back, "2026-01-20", &discounted)), "2026-12-31");
-    // Left out on the same day, it can be put back.
+    // A product that was left out can be restored on the same day.
     let left_out = after(&prolonged, "2026-01-20", &edit(vec![], from("2027-01-01")));
     assert_eq!(last(&left_out), "2026-12-31");
     assert_eq!(last(&after(&left_out, "2026-01-20", &edit(vec![api(|_| {})], EffectiveFrom::NextPeriod))), "2027-06-30");
@@ -662,7 +662,7 @@ fn a_product_is_put_back_whatever_happened_since_it_was_left_out() {
     let left_out_for_good = after(&both, "2026-02-12", &edit(vec![api(|_| ())], from("2026-01-01")));
     assert!(plan(&left_out_for_good, 1).is_empty());
     let resumed = resumed(&cancel(&without_other(), "2026-02-12", CancelAt::Today).expect("an amendment").contract).contract;
-    // One that is left out again keeps the end that is planned.
+    // A product that is left out again keeps its planned end.
     assert_eq!(left_out_again, without_other());
     let rows = [("left out again", left_out_again), ("annulled", left_out_for_good), ("cancelled and resumed", resumed)];
     for (what, contract) in rows {
@@ -692,17 +692,17 @@ fn a_product_that_is_over_goes_on_only_from_a_day_that_is_said() {
     let contract = without_other();
     for since in [EffectiveFrom::NextPeriod, EffectiveFrom::CurrentPeriod] {
         assert_eq!(code(&refused(&contract, "2026-03-10", &edit(until("2026-12-31"), since))), ["product_over"], "{since:?}");
-        // One that leaves its end as it was changes nothing.
+        // An edit that keeps the end changes nothing.
         for patches in [until("2026-02-28"), back(|p| p.billing_start_date = Some(date("2026-01-01")))] {
             assert_eq!(after(&contract, "2026-03-10", &edit(patches, since)), contract, "{since:?}");
         }
     }
     let rows: [(&str, &str, &[&str]); 4] = [
-        // Days between aren't billed.
+        // The days in between are not billed.
         ("2026-04-01", "2026-12-31", &["2026-01-01…2026-02-28 at 5", "2026-04-01…2026-12-31 at 5"]),
         ("2026-04-01", "2026-08-31", &["2026-01-01…2026-02-28 at 5", "2026-04-01…2026-08-31 at 5"]),
         ("2026-03-01", "2026-12-31", &["2026-01-01…2026-12-31 at 5"]),
-        // Also from a day that it was still billed on; what it billed stays as it was.
+        // The product can also continue from a billed day. The billed days stay unchanged.
         ("2026-02-01", "2026-08-31", &["2026-01-01…2026-08-31 at 5"]),
     ];
     for (day, last, expected) in rows {
@@ -720,7 +720,7 @@ fn a_product_that_is_over_goes_on_to_the_end_it_once_had() {
     });
     let amendment = amended(&without_other(), "2026-03-10", &edit(patches, from("2026-02-01")));
     assert_eq!(plan(&amendment.contract, 1), ["2026-01-01…2026-12-31 at 5"]);
-    // What it billed stays as it was.
+    // The billed days stay unchanged.
     assert_eq!(amendment.since, first_days(&[(1, "2026-03-01")]));
 }
 
@@ -774,7 +774,7 @@ fn an_element_that_matches_nothing_is_added() {
         (new(Some("2026-05-31"), Some("2026-05-30")), Err(&["products.1.billing_end_date out_of_range"])),
     ];
     for (patch, expected) in rows {
-        // It bills from its start, whatever the day of the edit.
+        // The product bills from its start, regardless of the effective date of the edit.
         let edit = edit(vec![api(|_| ()), patch], from("2026-03-17"));
         match expected {
             Ok(expected) => {
@@ -871,7 +871,7 @@ fn everything_wrong_in_an_edit_is_found_at_once() {
     assert_eq!(found, expected);
 }
 
-/// Periods with the share of the whole one that they cost, from the one of a day on.
+/// Returns the periods from the period of a day on, with their share of the whole period.
 fn periods_from(product: &ContractProduct, day: &str) -> Vec<String> {
     let shown = |period: billing_domain::contract::ProductPeriod<'_>| {
         let share = period.period.share();
@@ -889,7 +889,7 @@ fn ends_on(day: &str) -> Vec<ProductPatch> {
 }
 
 #[test]
-fn an_end_holds_on_the_very_day_whoever_asks_for_it() {
+fn an_end_takes_effect_on_its_own_day_for_each_operation() {
     let by = |patches, since| begun(&year(), "2026-06-10", &edit(patches, since)).expect("an amendment");
     let rows = [
         ("by a day", by(ends_on("2026-06-20"), from("2026-06-21"))),
@@ -898,7 +898,7 @@ fn an_end_holds_on_the_very_day_whoever_asks_for_it() {
         ("left out", by(vec![], from("2026-06-21"))),
         (
             "cancelled",
-            on("2026-06-10", &[0], |now| cancelled(&year(), last("2026-06-20"), at(CANCELLED_AT), now)).expect("it is"),
+            on("2026-06-10", &[0], |now| cancelled(&year(), last("2026-06-20"), at(CANCELLED_AT), now)).expect("an amendment"),
         ),
     ];
     for (what, amendment) in rows {
@@ -918,7 +918,7 @@ fn an_end_before_the_next_period_is_asked_for_with_a_day_or_the_current_period()
         (from("2026-06-22"), "2026-06-20", false),
         (from("2026-06-21"), "2026-06-20", true),
         (EffectiveFrom::CurrentPeriod, "2026-06-20", true),
-        // The next period may end with the edit, or later.
+        // With `NextPeriod`, the product may end with its current period or later.
         (EffectiveFrom::NextPeriod, "2026-06-30", true),
         (EffectiveFrom::NextPeriod, "2026-07-20", true),
         (EffectiveFrom::NextPeriod, "2028-01-20", true),
@@ -931,13 +931,13 @@ fn an_end_before_the_next_period_is_asked_for_with_a_day_or_the_current_period()
             assert_eq!(code(&refusal), ["products.0.billing_end_date ends_before_next_period"], "{last} {since:?}");
         }
     }
-    // Nothing is billed yet, or nothing has started.
-    attempt(&[], "2026-06-10", "2026-06-20", EffectiveFrom::NextPeriod).expect("it hasn't begun");
-    attempt(&[0], "2025-12-10", "2026-06-20", EffectiveFrom::NextPeriod).expect("it hasn't started");
-    // One that is over has no next period.
+    // The rule does not apply if nothing is billed yet or the product has not started.
+    attempt(&[], "2026-06-10", "2026-06-20", EffectiveFrom::NextPeriod).expect("the product has not begun");
+    attempt(&[0], "2025-12-10", "2026-06-20", EffectiveFrom::NextPeriod).expect("the product has not started");
+    // An ended product has no next period.
     let over = attempt(&[0], "2027-02-10", "2026-06-20", EffectiveFrom::NextPeriod).expect_err("a refusal");
     assert_eq!(code(&over), ["products.0.billing_end_date ends_before_next_period"]);
-    attempt(&[0], "2027-02-10", "2026-06-20", from("2026-06-21")).expect("a day that is over may be asked for");
+    attempt(&[0], "2027-02-10", "2026-06-20", from("2026-06-21")).expect("a past day is allowed");
 }
 
 #[test]
@@ -955,7 +955,7 @@ fn an_end_that_is_moved_back_restores_every_period() {
     for (what, before, end) in rows {
         for moved in ["2026-02-20", "2026-03-31", "2026-07-20", "2028-01-20"] {
             let there = begun(&before, "2026-02-25", &edit(ends_on(moved), EffectiveFrom::CurrentPeriod)).expect("an amendment");
-            assert_eq!(there.contract.products[0].billed().expect("it bills").last_day(), date(moved), "{what} {moved}");
+            assert_eq!(there.contract.products[0].billed().expect("the product bills").last_day(), date(moved), "{what} {moved}");
             assert!(there.restructured.is_empty(), "{what} {moved}");
             let first = date(moved).min(date(end)).succ_opt().expect("a day");
             let back = edit(ends_on(end), EffectiveFrom::Day(first));
@@ -982,7 +982,7 @@ fn the_anchor_of_a_product_that_has_begun_moves_only_with_the_issue_day() {
     let anew = later(&[]);
     assert_eq!(anew.products[0].newest_terms().expect("terms").schedule.anchor(), date("2027-01-21"));
     assert_eq!(periods_from(&anew.products[0], "2027-01-01"), ["2026-12-21…2027-01-20 31/31"]);
-    // Another cycle keeps the anchor, another issue day moves it.
+    // A new cycle keeps the anchor. A new issue day moves it.
     let cycle = edit(
         vec![api(|p| p.billing_cycle = Patch::Set(BillingCycle::new(CycleUnit::Quarterly, 1).expect("a cycle")))],
         from("2026-07-01"),
@@ -1005,7 +1005,7 @@ fn an_end_before_the_issue_day_clips_the_grid() {
         periods_from(product, "2026-01-01"),
         ["2026-01-01…2026-01-14 14/31", "2026-01-15…2026-02-14 31/31", "2026-02-15…2026-02-20 6/28"]
     );
-    // Before it has begun, the issue day has to lie in the range.
+    // Before the product has begun, the issue day must lie in the range.
     assert_eq!(code(&refused(&contract, "2026-02-10", &ended)), ["products.0.issue_day out_of_range"]);
 }
 
@@ -1061,7 +1061,7 @@ fn an_element_with_a_number_means_that_product() {
             "{discounts:?}"
         );
     }
-    // The number decides before the start does: the start moves.
+    // The product number takes precedence over the start, so the start moves.
     let moved = ProductPatch { billing_start_date: Some(date("2026-07-02")), ..numbered(1, "api", "2") };
     let contract = after(
         &three(),
@@ -1089,7 +1089,7 @@ fn last(day: &str) -> CancelAt {
     CancelAt::Day(date(day))
 }
 
-/// `api` over the year, `other` in its second half.
+/// Returns a contract with `api` for the whole year and `other` for its second half.
 fn two() -> Contract {
     contract(vec![terms("api", "2026-01-01", "2026-12-31"), terms("other", "2026-07-01", "2026-12-31")])
 }
@@ -1111,7 +1111,7 @@ fn a_cancelled_contract_bills_until_its_last_day() {
             Some("2026-07-01…2026-08-15 at 5 Cancelled"),
         ),
         ("2026-03-10", last("2026-12-31"), Some("2026-01-01…2026-12-31 at 10"), Some("2026-07-01…2026-12-31 at 5")),
-        // Not begun: nothing is ever billed.
+        // The contract has not begun, so nothing is ever billed.
         ("2025-12-10", CancelAt::PeriodEnd, None, None),
         ("2025-12-10", CancelAt::Today, None, None),
         ("2026-12-10", CancelAt::PeriodEnd, Some("2026-01-01…2026-12-31 at 10"), Some("2026-07-01…2026-12-31 at 5")),
@@ -1164,7 +1164,7 @@ fn a_cancel_ends_what_was_planned_for_later() {
     for (last_day, expected) in rows {
         let amendment = cancel(&contract, "2026-02-10", last_day).expect("an amendment");
         assert_eq!(plan(&amendment.contract, 0), expected, "{last_day:?}");
-        // And a resume takes it back with all that was planned.
+        // A resume reverts the cancel and restores all planned terms.
         let back = resumed(&amendment.contract);
         assert_eq!(plan(&back.contract, 0), RISE, "{last_day:?}");
     }
@@ -1190,16 +1190,16 @@ fn a_resumed_contract_goes_on_as_planned_before_the_cancel() {
         });
         let amendment = resumed(&cancelled);
         for product in &before.products {
-            assert_eq!(shown(amendment.contract.product(product.no).expect("kept")), shown(product), "{what}");
+            assert_eq!(shown(amendment.contract.product(product.no).expect("a product")), shown(product), "{what}");
         }
         assert_eq!(amendment.since, first_days(expected), "{what}");
         assert_eq!((amendment.contract.cancelled_at, amendment.contract.version), (None, cancelled.version + 1), "{what}");
         let removed = |contract: &Contract| contract.products.iter().map(ContractProduct::is_removed).collect::<Vec<_>>();
         assert_eq!(removed(&amendment.contract), removed(&before), "{what}");
-        // It can be cancelled and resumed again.
+        // The contract can be cancelled and resumed again.
         let again = resumed(&cancel(&amendment.contract, "2026-03-10", CancelAt::Today).expect("an amendment").contract);
         for product in &before.products {
-            assert_eq!(shown(again.contract.product(product.no).expect("kept")), shown(product), "{what}, again");
+            assert_eq!(shown(again.contract.product(product.no).expect("a product")), shown(product), "{what}, again");
         }
     }
 }
@@ -1229,7 +1229,7 @@ fn a_quantity_holds_from_its_day_or_from_the_next_period() {
         ("2026-03-10", Some("2026-04-01"), false, "2026-04-01"),
         ("2026-03-10", Some("2026-02-16"), true, "2026-02-16"),
         ("2026-03-01", None, false, "2026-03-01"),
-        // Not begun: from the first day.
+        // The contract has not begun: the quantity applies from the first day.
         ("2025-12-10", None, true, "2026-01-01"),
         ("2025-12-10", None, false, "2026-01-01"),
     ];
@@ -1239,7 +1239,7 @@ fn a_quantity_holds_from_its_day_or_from_the_next_period() {
         assert_eq!(steps_of(&amendment.contract, 0), [[format!("12 from {expected}")]], "{from:?} on {today}");
         assert_eq!(amendment.since, first_days(&[(0, expected)]), "{from:?} on {today}");
         assert_eq!((amendment.contract.version, amendment.restructured.len()), (2, 0));
-        assert_eq!(plan(&amendment.contract, 0), ["2026-01-01…2026-12-31 at 10"], "it splits no period");
+        assert_eq!(plan(&amendment.contract, 0), ["2026-01-01…2026-12-31 at 10"], "a quantity splits no period");
     }
 }
 
@@ -1292,7 +1292,7 @@ fn a_quantity_of_a_pricing_that_comes_twice_needs_the_products_start() {
     }
 }
 
-/// One thing that is asked of a contract.
+/// A random operation on a contract.
 #[derive(Clone, Debug)]
 enum Ask {
     Edit { patches: Vec<ProductPatch>, since: EffectiveFrom, versioned: bool },
@@ -1354,7 +1354,8 @@ fn any_ask() -> impl Strategy<Value = Ask> {
     prop_oneof![6 => edit, 2 => last_day.prop_map(Ask::Cancel), 2 => Just(Ask::Resume), 2 => seats]
 }
 
-/// What a day of a product costs: its terms without what holds for documents that aren't there yet, and its quantity.
+/// Returns the terms and the quantity that determine the cost of a day. The terms omit values that only apply to future
+/// documents.
 fn cost_of(product: &ContractProduct, day: chrono::NaiveDate) -> Option<(ProductTerms, billing_domain::quantity::Quantity)> {
     let plan = product.plan();
     let mut terms = plan.iter().find(|clip| clip.days.contains(day))?.terms.clone();
@@ -1366,7 +1367,7 @@ fn cost_of(product: &ContractProduct, day: chrono::NaiveDate) -> Option<(Product
         }
     }
     (terms.note, terms.net_terms, terms.payment) = (None, None, billing_domain::party::PaymentDetails::default());
-    // Ends have their own day: what counts is by which whole period a day is billed.
+    // An end takes effect on its own day, so only the whole period that contains the day counts.
     let nominal = terms.schedule.period_at(day)?.nominal();
     terms.schedule = BillingSchedule::anchored(
         (nominal.start(), nominal.last_day()),
@@ -1381,7 +1382,7 @@ fn cost_of(product: &ContractProduct, day: chrono::NaiveDate) -> Option<(Product
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Nothing changes before the day that is noted, no version forgets its plan, and no stretch is empty or overlaps.
+    /// Nothing changes before the recorded day. Every version keeps its plan. No stretch is empty or overlaps another.
     #[test]
     fn before_the_day_that_is_noted_every_day_costs_what_it_did(asks in prop::collection::vec((any_day(), any_ask()), 1..8)) {
         let mut contract = contract(vec![terms("api", "2026-01-01", "2026-12-31"), terms("other", "2026-03-01", "2026-10-31")]);

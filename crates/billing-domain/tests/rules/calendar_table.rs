@@ -8,7 +8,7 @@ use billing_domain::contract::schedule::CycleUnit::{self, Monthly, OneTime, Quar
 use billing_domain::contract::schedule::{BillingCycle, BillingSchedule};
 use billing_testkit::fixtures::{at, date, zone};
 
-/// A zone, a day, the first instant whose service date it is, and the service date just before.
+/// Rows of a zone, a day, the first instant with that service date, and the service date just before that instant.
 #[rustfmt::skip]
 const DAYS: [(&str, &str, &str, &str); 74] = [
     ("Europe/Berlin", "2024-02-29", "2024-02-28T23:00:00Z", "2024-02-28"),
@@ -87,7 +87,7 @@ const DAYS: [(&str, &str, &str, &str); 74] = [
     ("UTC", "9999-12-31", "9999-12-31T00:00:00Z", "9999-12-30"),
 ];
 
-/// An instant as somebody writes it, a zone, and the service date there.
+/// Rows of an instant as text, a zone, and the service date in that zone.
 #[rustfmt::skip]
 const INSTANTS: [(&str, &str, &str); 37] = [
     ("2026-01-01T00:00:00+14:00", "UTC", "2025-12-31"),
@@ -170,7 +170,7 @@ fn zones_are_names_of_the_database() {
     }
 }
 
-/// First and last day, cycle, issue day, and the periods' first days, with the share of the partial ones.
+/// A row of first and last day, cycle, issue day, and the periods' first days with the shares of partial periods.
 type Row = (&'static str, &'static str, CycleUnit, u16, Option<&'static str>, &'static str);
 
 #[test]
@@ -186,7 +186,7 @@ fn schedules_have_the_periods_of_the_table() {
         });
         let what = format!("{first}…{last} {unit:?}×{count} {issue_day:?}");
         assert_eq!(shown.collect::<Vec<_>>().join(" "), expected, "{what}");
-        // The first days say it all, because the periods partition the range.
+        // Comparing the first days is sufficient because the periods partition the range.
         assert!(periods.windows(2).all(|pair| pair[0].span().end() == pair[1].span().start()), "{what}");
         assert_eq!(periods.last().map(|period| period.span().last_day()), Some(date(last)), "{what}");
     }

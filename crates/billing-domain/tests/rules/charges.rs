@@ -1,4 +1,4 @@
-//! Charges: what they come to, on which documents they are, and what refuses them (billing rules 9, "By hand").
+//! Tests of charges: their amounts, their documents and their refusals (billing rules 9, "By hand").
 
 use billing_domain::access::Actor;
 use billing_domain::catalog::Pricing;
@@ -17,7 +17,7 @@ use billing_testkit::{CountingIds, fixtures};
 use fixtures::{at, date, fixed, line, percent, pricing};
 use uuid::Uuid;
 
-/// A contract's book and the time.
+/// A contract's book and the current time.
 struct Life {
     book: ContractBook,
     ids: u128,
@@ -25,7 +25,7 @@ struct Life {
 }
 
 impl Life {
-    /// On 5 January 2026: a product at 49.00 a month in that year, with changed pricing and terms.
+    /// Creates a contract on 5 January 2026: a product at 49.00 per month in 2026, with changed pricing and terms.
     fn begin(price: impl FnOnce(&mut Pricing), agree: impl FnOnce(&mut ProductTerms)) -> Self {
         let ids = CountingIds::new();
         let mut plan = pricing("plan", vec![fixed("fee", "49.00")]);
@@ -88,7 +88,7 @@ impl Life {
         self.try_delete(charge).expect("a deletion");
     }
 
-    /// Every document in the order of opening: kind, standing, and the sum of its lines.
+    /// Describes every document in the order of opening: kind, first day, status, and sum.
     fn documents(&self) -> Vec<String> {
         let shown = self.book.documents().map(|document| {
             let kind = match document.head.kind {
@@ -161,7 +161,7 @@ fn a_charges_line_item_has_its_reference_whole() {
         assert!(id.is_of_charge());
     }
     assert!(LineItemId::parse(&"x".repeat(65)).is_err() && LineItemId::parse(&format!("charge:{}", "x".repeat(65))).is_err());
-    let named = pricing("plan", vec![fixed("charge:x", "1")]).content.check().expect_err("it is reserved");
+    let named = pricing("plan", vec![fixed("charge:x", "1")]).content.check().expect_err("a reserved name");
     assert_eq!(code(&named.into()), "reserved");
 }
 
@@ -201,15 +201,15 @@ fn what_is_issued_gets_the_difference_by_the_sign_of_the_change() {
     let mut life = Life::plain();
     life.run("2026-02-01T02:00:00Z");
     let charge = life.record("2026-01-10", "10");
-    let charge = life.price(&charge, "15").expect("more");
-    assert_eq!(life.documents(), ["INV 2026-01-01 Issued 49.00 EUR", "DBT 2026-01-01 Draft 15.00 EUR"], "the draft follows");
+    let charge = life.price(&charge, "15").expect("a higher price");
+    assert_eq!(life.documents(), ["INV 2026-01-01 Issued 49.00 EUR", "DBT 2026-01-01 Draft 15.00 EUR"], "the draft is updated");
     life.run("2026-02-02T00:00:00Z");
-    let charge = life.price(&charge, "12").expect("less");
+    let charge = life.price(&charge, "12").expect("a lower price");
     let names: Vec<String> =
         life.book.documents_of_charge(&charge).iter().map(|carrier| format!("{:?}", carrier.head.kind)).collect();
     assert_eq!(names, ["Debit", "Credit"]);
-    // The credit carries the latest change, and comes to have the wrong sign.
-    life.price(&charge, "20").expect("more again");
+    // The credit carries the latest change and gets the wrong sign.
+    life.price(&charge, "20").expect("a higher price again");
     assert_eq!(life.documents().last().map(String::as_str), Some("CRD 2026-01-01 Draft -5.00 EUR"));
     life.run("2026-02-03T00:00:00Z");
     assert_eq!(
@@ -278,10 +278,10 @@ fn a_charge_that_others_below_zero_need_stays() {
     let mut life = Life::plain();
     let other = life.record("2026-01-10", "100");
     let credit = life.record("2026-01-11", "-120");
-    assert_eq!(code(&life.try_delete(&other).expect_err("29.00 are left")), "credit_above_billed");
-    let credit = life.price(&credit, "-49").expect("it takes less");
+    assert_eq!(code(&life.try_delete(&other).expect_err("only 29.00 are left")), "credit_above_billed");
+    let credit = life.price(&credit, "-49").expect("a smaller credit");
     life.delete(&other);
-    assert_eq!(code(&life.price(&credit, "-49.01").expect_err("it takes more")), "credit_above_billed");
+    assert_eq!(code(&life.price(&credit, "-49.01").expect_err("a larger credit")), "credit_above_billed");
     let edit = ChargeEdit { name: Some(line("Goodwill")), ..ChargeEdit::default() };
     let occasion = life.occasion();
     let renamed = life.decide(|book, mut ids| charge::change(book, &credit, &edit, occasion, &mut ids)).expect("a name");

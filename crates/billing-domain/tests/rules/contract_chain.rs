@@ -1,4 +1,4 @@
-//! A contract's chain of versions: states by day, and periods across versions (billing rules 7).
+//! Tests of a contract's version chain: states by day, and periods across versions (billing rules 7).
 
 use billing_domain::calendar::{Period, TimeZone, plus_days};
 use billing_domain::contract::schedule::CycleUnit;
@@ -114,19 +114,19 @@ fn a_contract_without_products_is_active_until_it_is_cancelled() {
     }
 }
 
-/// Whether a period is the first of its product's contract with a line item.
+/// Returns whether a period is the first period of its product's contract with a line item.
 fn is_first_with(period: &ProductPeriod<'_>, id: &str) -> bool {
     let contract = contract(vec![period.product.clone()], false);
     let first = contract.once_billed_in(&period.terms.pricing.pricing_ref, &fixtures::line_item_id(id));
     first == Some((period.start(), period.product_no))
 }
 
-/// Whether a period is the first with the line item that all versions have.
+/// Returns whether a period is the first with the line item that all versions have.
 fn is_first(period: &ProductPeriod<'_>) -> bool {
     is_first_with(period, "base")
 }
 
-/// As the rules write periods, with the version's range start to tell whose terms they are.
+/// Formats a period as the billing rules do. The last day of the version's range identifies the terms.
 fn shown(period: &ProductPeriod<'_>) -> String {
     let (share, of) = (period.period.share(), period.terms.schedule.range().last_day());
     let partial = if period.period.is_partial() { format!(" ({}/{})", share.days, share.of) } else { String::new() };
@@ -190,7 +190,7 @@ fn neighbours_are_found_over_versions_and_gaps() {
     );
     let starts: Vec<String> = product.periods().map(|period| period.period.span().start().to_string()).collect();
     assert_eq!(starts, ["2026-01-01", "2026-02-01", "2026-02-15", "2026-05-01", "2026-06-01"]);
-    // After the day a period ends before, and before the day a period begins on.
+    // `period_after` takes a period's exclusive end. `period_before` takes a period's first day.
     let after = [
         ("2026-01-01", Some("2026-01-01")),
         ("2026-02-01", Some("2026-02-01")),
@@ -224,7 +224,7 @@ fn neighbours_are_found_over_versions_and_gaps() {
 
 #[test]
 fn only_the_first_billed_period_is_the_first() {
-    // The first version ends before it bills a day: the second one's first period is the product's.
+    // The first version ends before it bills a day. The second version's first period is the product's first period.
     let product =
         chain(0, vec![("2026-01-01", billed("2026-01-01", "2026-12-31")), ("2026-01-01", billed("2026-02-01", "2026-03-31"))]);
     assert_eq!(product.periods().map(|period| is_first(&period)).collect::<Vec<_>>(), [true, false]);
@@ -233,7 +233,7 @@ fn only_the_first_billed_period_is_the_first() {
 
 #[test]
 fn a_later_version_takes_the_place_of_earlier_ones_also_where_it_begins_before_them() {
-    // A removal planned for April, a price rise for June; then an edit that holds from March.
+    // A removal is planned for April and a price rise for June. Then an edit takes effect from March or May.
     let rows: [(&str, SegmentTerms, &[&str]); 3] = [
         ("2026-03-01", billed("2026-01-01", "2026-04-30"), &["2026-01-01", "2026-02-01", "2026-03-01", "2026-04-01"]),
         ("2026-03-01", REMOVED, &["2026-01-01", "2026-02-01"]),
@@ -320,7 +320,7 @@ fn the_terms_on_a_day_without_any_are_the_next_ones_or_else_the_last() {
     }
 }
 
-/// Up to three versions of random schedules from random days on, later ones also from before earlier ones.
+/// Generates up to three versions with random schedules from random days. Later versions may start before earlier ones.
 fn any_chain() -> impl Strategy<Value = ContractProduct> {
     let versions = prop::collection::vec((strategies::schedule(), 0u32..1_500, 0u32..300, 0u32..8), 1..4);
     versions.prop_map(|versions| {
@@ -331,7 +331,7 @@ fn any_chain() -> impl Strategy<Value = ContractProduct> {
             let in_force_from = from.map_or(schedule.range().start(), moved);
             from = Some(in_force_from);
             let mut terms = terms("2026-01-01", "2026-12-31");
-            // Near enough to the one before that both bill some days.
+            // The start is near the previous version, so that both versions bill some days.
             let start = plus_days(in_force_from, later % 60);
             let cycle = schedule.cycle();
             let last = plus_days(start, schedule.range().days() - 1);
@@ -344,7 +344,7 @@ fn any_chain() -> impl Strategy<Value = ContractProduct> {
     })
 }
 
-/// The terms in force on a day that cover it, found the slow way.
+/// Returns the terms in force that cover a day, by a slow search.
 fn covering(product: &ContractProduct, day: NaiveDate) -> Option<&ProductTerms> {
     let in_force = product.segments.iter().rev().find(|segment| segment.in_force_from <= day)?;
     match &in_force.agreed {

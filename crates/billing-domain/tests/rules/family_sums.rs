@@ -1,4 +1,4 @@
-//! Discount and tax of a family of documents: differences that keep `Σ amount = round(rate × Σ base)` (billing rules 5).
+//! Tests of discount and tax of a document family. Differences keep `Σ amount = round(rate × Σ base)` (billing rules 5).
 
 use billing_domain::contract::terms::ProductTerms;
 use billing_domain::decimal::AmountOutOfRange;
@@ -20,7 +20,7 @@ fn tax(percent_of: &str) -> SumKey {
     SumKey::Tax(taxed(percent_of))
 }
 
-/// Takes steps of a base, one after the other, and answers each one's amount.
+/// Adds a base repeatedly and returns the amount of each step.
 fn walk(key: &SumKey, base: i64, steps: usize) -> Vec<i64> {
     let mut sums = FamilySums::default();
     let mut take = || {
@@ -49,13 +49,13 @@ fn a_thousand_small_steps_make_what_one_large_step_makes() {
         let amounts = walk(&key, base, steps);
         assert_eq!(amounts.iter().sum::<i64>(), expected, "{steps} × {base} at {key:?}");
         let (least, most) = (amounts.iter().min().copied().unwrap_or(0), amounts.iter().max().copied().unwrap_or(0));
-        assert!(most - least <= 1, "each step is one of two neighbours: {least}…{most} at {key:?}");
+        assert!(most - least <= 1, "the steps differ by at most one: {least}…{most} at {key:?}");
     }
 }
 
 #[test]
 fn a_document_alone_in_its_family_is_rounded_as_anyone_expects() {
-    // Half a cent goes away from zero.
+    // Half a cent is rounded away from zero.
     let rows = [("50", 1, 1), ("49", 1, 0), ("19", 3, 1), ("19", 2, 0), ("10", -5, -1), ("10", -4, 0)];
     for (rate, base, expected) in rows {
         assert_eq!(FamilySums::default().step(&tax(rate), base, eur()), Ok(expected), "{rate} % of {base}");
@@ -70,7 +70,7 @@ fn what_is_taken_back_gives_back_what_was_taken() {
         sums.add(tax("19"), base, amount).expect("in range");
         amount
     };
-    // Of 0.01, 0.02, 0.03, 0.01 and nothing.
+    // The taxes on 0.01, 0.02, 0.03, 0.01 and 0.00.
     assert_eq!([step(1), step(1), step(1), step(-2), step(-1)], [0, 0, 1, -1, 0]);
     assert_eq!(sums.get(&tax("19")), BaseAndAmount::default());
 }
@@ -87,7 +87,7 @@ fn every_rate_and_product_has_a_sum_of_its_own() {
     ];
     let mut sums = FamilySums::new([(keys[0].clone(), BaseAndAmount { base: 1, amount: 1 })]);
     let first: Vec<i64> = keys.iter().map(|key| sums.step(key, 1, eur()).expect("in range")).collect();
-    assert_eq!(first, [0, 1, 1, 0, 1], "the first alone has something before it");
+    assert_eq!(first, [0, 1, 1, 0, 1], "only the first key has an earlier sum");
     sums.add(keys[4].clone(), 1, 1).expect("in range");
     assert_eq!(sums.iter().count(), 2);
     assert!(!sums.is_empty() && FamilySums::default().is_empty());
@@ -106,7 +106,7 @@ fn terms() -> ProductTerms {
     agreed(&pricing("api", vec![fixed("base", "1")]), "2026-01-01", "2026-12-31")
 }
 
-/// A document of one line after others of its family.
+/// Returns a document with one line that follows other documents of its family.
 fn document(
     terms: &ProductTerms,
     kind: DocumentKind,
@@ -136,7 +136,7 @@ fn document(
 #[test]
 fn a_thousand_children_of_a_cent_are_taxed_as_ten() {
     let terms = terms();
-    // Discount, what is left, and tax of it.
+    // The discount, the net amount and its tax.
     for (discount, expected) in [("0", [0, 1000, 190]), ("49", [490, 510, 97]), ("50", [500, 500, 95]), ("100", [1000, 0, 0])] {
         let rates = DiscountAndTax { discount: percent(discount), tax: taxed("19") };
         let mut sums = FamilySums::default();
@@ -156,7 +156,7 @@ fn rounded(rate: Percentage, base: i64) -> i64 {
 }
 
 proptest! {
-    /// Billing rules 5, discount and tax: over documents of any kinds, in their order.
+    /// Billing rules 5, discount and tax: the sums are rounded over documents of any kind, in order.
     #[test]
     fn the_sums_of_a_family_are_rounded_once(
         documents in prop::collection::vec((0usize..3, 0i64..100_000), 1..30),
@@ -183,7 +183,7 @@ proptest! {
         }
         prop_assert_eq!(sums.get(&SumKey::Discount(ProductNo(0), rates)), BaseAndAmount { base: lines, amount: discounts });
         prop_assert_eq!(sums.get(&SumKey::Tax(TaxTreatment::at(tax))), BaseAndAmount { base: nets, amount: taxes });
-        // Out again, in any order: nothing is left.
+        // Removing all documents, in any order, leaves nothing.
         for (kind, content) in contents {
             content.add_to(&mut sums, kind, -1).expect("in range");
         }

@@ -1,4 +1,4 @@
-//! Which document bills what, and when it is issued (billing rules 2).
+//! Tests of how periods are assigned to documents, and of issue days (billing rules 2).
 
 use billing_domain::contract::terms::{PaymentTime, ProductTerms};
 use billing_domain::contract::{Contract, ContractProduct, Segment, SegmentTerms};
@@ -36,7 +36,7 @@ fn versions(segments: Vec<(&str, ProductTerms)>) -> ContractProduct {
     ContractProduct { no: ProductNo(0), segments: (1..).zip(segments).map(segment).collect() }
 }
 
-/// A part as `slot of own: fixed items of a period, usage of a period, on its issue day`, months by number.
+/// Formats a part as `slot of own: period of fixed items, period of usage, on issue day`. A period is its first month and day.
 fn shown(part: &ProductPart<'_>) -> String {
     let month = |period: Option<billing_domain::contract::ProductPeriod<'_>>| {
         period.map_or("-".to_owned(), |period| period.period.span().start().format("%m-%d").to_string())
@@ -45,7 +45,7 @@ fn shown(part: &ProductPart<'_>) -> String {
     format!("{:?} of {own}: {} {} on {}", part.slot, month(part.fixed), month(part.usage), part.issue_day())
 }
 
-/// All documents of a product, period by period.
+/// Returns all documents of a product, period by period.
 fn documents(product: &ContractProduct) -> Vec<String> {
     product.periods().flat_map(parts_of_period).map(|part| shown(&part)).collect()
 }
@@ -88,7 +88,7 @@ fn before_use_bills_usage_on_a_debit_after_the_period() {
 
 #[test]
 fn nothing_is_issued_before_the_issue_day() {
-    // The issue day is the anchor, too: 10 March.
+    // The issue day, 10 March, is also the anchor.
     let rows: [(PaymentTime, &[&str]); 3] = [
         (
             AfterUse,
@@ -190,7 +190,7 @@ fn a_document_is_due_at_the_entitys_midnight_and_its_grace() {
     }
 }
 
-/// The book of a contract that bills these products, by entities `main` and `other`.
+/// Returns the book of a contract with these products and the entities `main` and `other`.
 fn book(terms: Vec<ProductTerms>) -> ContractBook {
     let ids = CountingIds::new();
     let customer = fixtures::customer(&ids, "acme");
@@ -198,7 +198,7 @@ fn book(terms: Vec<ProductTerms>) -> ContractBook {
     ContractBook::new(contract, customer, vec![fixtures::entity("main"), fixtures::entity("other")])
 }
 
-/// The products that share the document of the first one's first period, in a slot, as previews of that January show it.
+/// Returns the products on the document of the first product's first period, in a slot, as previews of January show it.
 fn companion_nos(book: &ContractBook, slot: SlotKind) -> Vec<u16> {
     let own = book.contract.products[0].first_period().expect("a period");
     let now = at("2026-01-15T12:00:00Z");
@@ -249,7 +249,7 @@ fn products_share_a_document_when_six_things_agree() {
 
 #[test]
 fn companions_stand_in_the_same_slot() {
-    // Over the same January, one product goes on and two end.
+    // In January, one product continues and two products end.
     let ends = || terms(DuringUse, "2026-01-01", "2026-01-31", None);
     let goes_on = || terms(DuringUse, "2026-01-01", "2026-02-28", None);
     let book = book(vec![ends(), goes_on(), ends()]);
@@ -279,7 +279,7 @@ fn a_share_is_found_again_by_its_place() {
         (1, "2026-02-01", SlotKind::Period, Some("1 Period of 02-01: 02-01 01-01 on 2026-02-01")),
         (0, "2026-02-01", SlotKind::Period, Some("0 Period of 02-01: 02-01 01-01 on 2026-02-01")),
         (0, "2026-12-01", SlotKind::Closing, Some("0 Closing of 12-01: - 12-01 on 2027-01-01")),
-        // The third has no period there, a fourth isn't in the contract, none begins on the 2nd, February closes nothing.
+        // Product 2 has no period there. Product 9 does not exist. No period begins on the 2nd. February has no closing invoice.
         (2, "2026-02-01", SlotKind::Period, None),
         (9, "2026-02-01", SlotKind::Period, None),
         (0, "2026-02-02", SlotKind::Period, None),
@@ -291,7 +291,7 @@ fn a_share_is_found_again_by_its_place() {
     }
 }
 
-/// Up to three versions of any payment time, over a year with a gap now and then.
+/// Generates up to three versions with any payment time over a year, sometimes with a gap.
 fn any_product() -> impl Strategy<Value = ContractProduct> {
     let time = || proptest::sample::select(vec![AfterUse, DuringUse, BeforeUse]);
     let from = |month: u32, day: u32| format!("2026-{month:02}-{day:02}");
@@ -318,9 +318,9 @@ proptest! {
             prop_assert_eq!(billing.len(), 1);
             // Events and the billing run agree on the document.
             prop_assert_eq!(&part_for_usage(period), billing[0]);
-            // Nothing is billed before it is over.
+            // Usage is not billed before its period is over.
             prop_assert!(billing[0].issue_day() >= period.period.span().end());
-            // A part has one place, and a place one part.
+            // A part has one billing slot, and a billing slot has one part.
             for part in fixed.into_iter().chain(billing) {
                 prop_assert_eq!(part_in(&product, part.place()), Some(*part));
             }

@@ -1,4 +1,4 @@
-//! The rules of billing, without a database, a server or a clock.
+//! Tests of the billing rules, without a database, a server or a clock.
 
 mod accounts;
 mod agreeing;

@@ -1,4 +1,4 @@
-//! Which contract product an event lands on (billing rules 4).
+//! Tests of matching events to contract products (billing rules 4).
 
 use billing_domain::contract::terms::{ProductTerms, RequestedLineItem};
 use billing_domain::contract::{Contract, ContractProduct, EndReason, Segment, SegmentTerms};
@@ -11,19 +11,19 @@ use billing_testkit::{CountingIds, fixtures};
 use fixtures::{agreed, agreed_with, at, currency, date, entity_ref, fixed, per_unit, pricing};
 use proptest::prelude::*;
 
-/// Terms of pricing `api`, metering `calls`.
+/// Returns terms of pricing `api` that meter `calls`.
 fn calls(first: &str, last: &str) -> ProductTerms {
     agreed(&pricing("api", vec![per_unit("calls", "0.01")]), first, last)
 }
 
-/// As [`calls`], in a currency and by an entity.
+/// Returns the terms of [`calls`] with a currency and an entity.
 fn calls_in(code: &str, entity: &str, first: &str, last: &str) -> ProductTerms {
     let mut pricing = pricing("api", vec![per_unit("calls", "0.01")]);
     pricing.content.currency = currency(code);
     agreed_with(&pricing, first, last, |request| request.entity_ref = Some(entity_ref(entity)))
 }
 
-/// Contracts of one customer, made a second after each other, numbered from 1.
+/// Returns contracts of one customer, created one second apart and numbered from 1.
 fn contracts(of: Vec<Vec<ProductTerms>>) -> Vec<Contract> {
     let ids = CountingIds::new();
     let customer = fixtures::customer(&ids, "acme");
@@ -36,7 +36,7 @@ fn contracts(of: Vec<Vec<ProductTerms>>) -> Vec<Contract> {
     (1..).zip(of).map(contract).collect()
 }
 
-/// `main` in UTC, `berlin` and `apia`, thirteen hours ahead.
+/// Returns the entities `main` in UTC, `berlin`, and `apia`, which is 13 hours ahead of UTC.
 fn entities() -> Vec<Entity> {
     let zoned = |reference: &str, zone: &str| {
         let mut entity = fixtures::entity(reference);
@@ -46,7 +46,7 @@ fn entities() -> Vec<Entity> {
     vec![zoned("main", "UTC"), zoned("berlin", "Europe/Berlin"), zoned("apia", "Pacific/Apia")]
 }
 
-/// Where an event lands, as `contract number.product from the period's first day`.
+/// Matches an event and formats the result as `contract number.product from the period's first day`.
 fn landed(
     contracts: &[Contract],
     product: &str,
@@ -154,7 +154,7 @@ fn validations_prefer_a_candidate_that_satisfies_them() {
 
 #[test]
 fn a_mismatch_names_what_was_expected_and_what_is() {
-    // The best candidate without validations is the one whose mismatch is told.
+    // The reported mismatch is the mismatch of the best candidate without validations.
     let made = contracts(vec![vec![
         calls_in("EUR", "main", "2026-03-01", "2026-12-31"),
         calls_in("USD", "berlin", "2026-01-01", "2026-12-31"),
@@ -168,7 +168,7 @@ fn a_mismatch_names_what_was_expected_and_what_is() {
     assert_eq!(mismatch(Some("JPY"), Some("berlin")), wrong_currency);
     let wrong_entity = MatchRefusal::EntityMismatch { expected: entity_ref("apia"), actual: entity_ref("main") };
     assert_eq!(mismatch(None, Some("apia")), wrong_entity);
-    // Each is satisfied by one, both by none.
+    // Each validation is satisfied by one candidate. No candidate satisfies both.
     let crossed = MatchRefusal::EntityMismatch { expected: entity_ref("berlin"), actual: entity_ref("main") };
     assert_eq!(mismatch(Some("EUR"), Some("berlin")), crossed);
     assert_eq!(wrong_currency.to_string(), "the document's currency is EUR, not JPY");
@@ -187,7 +187,7 @@ fn the_service_date_is_the_billing_entitys_own() {
         ("main", "2026-05-01T00:00:00Z", Some("2026-05-01")),
         ("main", "2026-06-30T23:59:59.999999Z", Some("2026-06-01")),
         ("main", "2026-07-01T00:00:00Z", None),
-        // Summer time: two hours ahead.
+        // In summer time, Berlin is two hours ahead of UTC.
         ("berlin", "2026-03-31T21:59:59.999999Z", None),
         ("berlin", "2026-03-31T22:00:00Z", Some("2026-04-01")),
         ("berlin", "2026-06-30T21:59:59.999999Z", Some("2026-06-01")),
@@ -203,7 +203,7 @@ fn the_service_date_is_the_billing_entitys_own() {
     }
 }
 
-/// An event of the first contract, which began earlier and isn't where a new one would land.
+/// The event belongs to the first contract, which began earlier. A new event matches the second contract.
 #[test]
 fn an_event_that_moves_stays_with_its_product_while_that_meters_it() {
     let made =
@@ -221,14 +221,14 @@ fn an_event_that_moves_stays_with_its_product_while_that_meters_it() {
     assert_eq!(landed(&made, "calls", NOON, None), Ok("2.0 from 2026-03-01".to_owned()));
     assert_eq!(moved(NOON, None), is(1, "2026-03-10"));
     assert_eq!(moved(NOON, Some(&by_main)), is(1, "2026-03-10"));
-    assert_eq!(moved(NOON, Some(&by_berlin)), is(2, "2026-03-10"), "its validations don't hold there");
-    // Midnight is the entity's.
+    assert_eq!(moved(NOON, Some(&by_berlin)), is(2, "2026-03-10"), "the first product fails the validations");
+    // Midnight is in the time zone of the entity.
     assert_eq!(moved("2026-06-30T23:30:00Z", None), is(1, "2026-06-30"));
-    assert_eq!(moved("2026-07-01T00:00:00Z", None), is(2, "2026-07-01"), "its days are over");
+    assert_eq!(moved("2026-07-01T00:00:00Z", None), is(2, "2026-07-01"), "the first product has ended");
     assert_eq!(moved("2027-03-10T12:00:00Z", None), Err(MatchRefusal::NoMatchingContract));
 }
 
-/// One contract whose only product has these versions, each from a day on.
+/// Returns one contract whose only product has these versions, each from a day on.
 fn versions(segments: Vec<(&str, SegmentTerms)>) -> Vec<Contract> {
     let mut made = contracts(vec![vec![]]);
     let segment = |(version, (from, agreed)): (u32, (&str, SegmentTerms))| Segment { version, in_force_from: date(from), agreed };
@@ -264,14 +264,14 @@ fn the_terms_in_force_on_the_service_date_decide() {
 
 #[test]
 fn where_versions_have_different_entities_each_instant_has_one_answer() {
-    // From Berlin to UTC on 1 April: from 22:00 UTC on the day before it is April in Berlin, but not in UTC.
+    // The terms change from Berlin to UTC on 1 April. From 22:00 UTC on 31 March, it is April in Berlin but not in UTC.
     let made = versions(vec![
         ("2026-01-01", billed(calls_in("EUR", "berlin", "2026-01-01", "2026-12-31"))),
         ("2026-04-01", billed(calls_in("EUR", "main", "2026-01-01", "2026-12-31"))),
     ]);
     let rows = [
         ("2026-03-31T21:59:59Z", Ok("1.0 from 2026-03-01")),
-        // The day of Berlin is over and that of UTC hasn't begun: two hours that no terms cover.
+        // The day in Berlin is over and the day in UTC has not begun. No terms cover these two hours.
         ("2026-03-31T22:00:00Z", Err(MatchRefusal::NoMatchingContract)),
         ("2026-04-01T00:00:00Z", Ok("1.0 from 2026-04-01")),
     ];
@@ -280,7 +280,7 @@ fn where_versions_have_different_entities_each_instant_has_one_answer() {
     }
 }
 
-/// Few starts and ends, so that many candidates are equal in them.
+/// Generates terms with few distinct starts and ends, so that many candidates tie.
 fn any_terms() -> impl Strategy<Value = ProductTerms> {
     let pick = |options: &'static [&'static str]| proptest::sample::select(options);
     let starts = pick(&["2026-01-01", "2026-02-01", "2026-03-05"]);
@@ -308,7 +308,7 @@ proptest! {
         let validations = Validations { currency: code.map(currency), entity_ref: entity.map(entity_ref) };
         let found = landed(&made, "calls", &occurred_at, Some(&validations));
         prop_assert_eq!(&landed(&shuffled, "calls", &occurred_at, Some(&validations)), &found);
-        // Validations choose among the candidates, they never make or unmake one.
+        // Validations choose among the candidates. They never add or remove a candidate.
         let without = landed(&made, "calls", &occurred_at, None);
         prop_assert_eq!(without == Err(MatchRefusal::NoMatchingContract), found == Err(MatchRefusal::NoMatchingContract));
     }

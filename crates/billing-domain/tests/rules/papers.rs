@@ -1,4 +1,4 @@
-//! The document as a legal paper (billing rules 10): how it is taxed, and what it lacks.
+//! Tests of legal documents (billing rules 10): their taxes and their missing information.
 
 use billing_domain::document::legal_particulars::{LegalParticulars, LegalParticularsInput, missing};
 use billing_domain::document::lines::{BillWith, DiscountAndTax, DocumentLine, FamilySums, SumKey};
@@ -14,12 +14,12 @@ fn stated(category: TaxCategory, reason: Option<&str>) -> TaxBasis {
     TaxBasis { category: Some(category), exemption_code: None, exemption_reason: reason.map(line) }
 }
 
-/// How something is taxed at a rate, where a category is stated for 0.
+/// Returns the treatment at a rate. The stated category applies only at a rate of 0.
 fn treatment(tax: &str, basis: &TaxBasis) -> TaxTreatment {
     TaxTreatment::of(&[StatedTax { rate: Some(percent(tax)), basis: basis.clone() }])
 }
 
-/// A document of a product for each tax rate, category and amount.
+/// Returns a document with one product for each tax rate, category and amount.
 fn bill(kind: DocumentKind, rows: &[(&str, TaxBasis, i64)], before: &FamilySums) -> DocumentContent {
     let terms = agreed(&pricing("api", vec![fixtures::fixed("base", "1")]), "2026-01-01", "2026-12-31");
     let rated = rows.iter().zip(0..).map(|((tax, basis, minor), no)| RatedLines {
@@ -107,5 +107,5 @@ fn what_the_law_asks_for_and_is_not_there_is_named() {
     assert_eq!(lacks(&|_, _| {}, &mixed), ["/taxes"]);
     let parties = Parties::of(&fixtures::customer(&CountingIds::new(), "acme"), &fixtures::entity("main"));
     let content = bill(DocumentKind::Invoice, &taxed, &FamilySums::default());
-    assert_eq!(missing(&parties, None, &content), ["/format"], "of format 1");
+    assert_eq!(missing(&parties, None, &content), ["/format"], "a document of format 1 has no legal particulars");
 }

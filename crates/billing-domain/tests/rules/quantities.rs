@@ -1,4 +1,4 @@
-//! Seats and other counted fixed items: how many are agreed when, and what they cost (billing rules 6,
+//! Tests of seats and other counted fixed items: agreed quantities over time and their prices (billing rules 6,
 //! charges, discounts, quantities, terms 2).
 
 use billing_domain::catalog::{FixedPrice, Pricing, UsagePrice};
@@ -16,7 +16,7 @@ use chrono::Datelike;
 use fixtures::{agreed_with, date, eur, fixed, line_item_id, once, period, price, pricing, quantity, tiers};
 use proptest::prelude::*;
 
-/// Steps as `month-day` of 2026 and how many from then.
+/// Quantity steps: a `month-day` of 2026 and the quantity from that day on.
 type Steps<'a> = &'a [(&'a str, &'a str)];
 
 fn steps(rows: Steps<'_>) -> Vec<QuantityStep> {
@@ -160,7 +160,7 @@ fn an_agreed_quantity_is_priced_by_the_line_items_model_and_rounded_once() {
         ("none", flat("30"), &[("0", 30)], "0.00"),
         ("none for a while", flat("30"), &[("0", 15), ("1", 15)], "15.00"),
         ("halves", flat("30"), &[("2.5", 30)], "75.00"),
-        // Half a cent twice is one cent; each rounded alone, it would be two.
+        // Two half cents are one cent. Rounded separately, they would be two cents.
         ("rounded once", flat("0.01"), &[("1", 15), ("1", 15)], "0.01"),
         ("no days", flat("30"), &[], "0.00"),
     ];
@@ -176,7 +176,7 @@ fn a_quantity_whose_price_cannot_be_held_is_an_error() {
     assert_eq!(rate_fixed(&flat, &[(quantity("999999999999999"), 30)], 30, eur()), Err(AmountOutOfRange));
 }
 
-/// The lines of the period a day is in, of a product from `first` to the year's end.
+/// Returns the lines of the period that contains `day`, for a product from `first` to the end of the year.
 fn lines(
     catalog: &Pricing,
     agreed: &[(&str, Steps<'_>)],
@@ -219,7 +219,7 @@ fn a_fixed_line_shows_each_step_of_its_period_and_bills_them_together() {
     for (what, agreed, first, day, expected, amount) in rows {
         for payment_time in [PaymentTime::AfterUse, PaymentTime::DuringUse, PaymentTime::BeforeUse] {
             let lines = lines(&catalog, &[("seat", agreed)], payment_time, first, day);
-            let [line] = lines.as_slice() else { panic!("the period isn't split: {what}") };
+            let [line] = lines.as_slice() else { panic!("not exactly one line: {what}") };
             assert_eq!(
                 (shown(&line.quantities), line.amount.to_decimal().to_string()),
                 (shown_as(expected), amount.into()),

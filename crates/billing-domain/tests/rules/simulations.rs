@@ -1,4 +1,4 @@
-//! What a simulation can be told, and what it refuses.
+//! Tests of the inputs and the refusals of a simulation.
 
 use billing_domain::catalog::Aggregation;
 use billing_domain::document::DocumentState;
@@ -65,7 +65,7 @@ fn quantities_become_one_as_the_usage_product_says() {
                 plan.usage(name, per_unit("1").aggregated(aggregation))
             });
     let mut story = Simulation::new().contract(plan);
-    // The third is the latest by its timestamp; of two at one instant the one that arrived last counts.
+    // The third and the fourth event have the latest timestamp. The one that arrived last counts.
     for (quantity, minute) in [(7, "01"), (9, "02"), (5, "05"), (3, "05"), (8, "04")] {
         for usage in ["sum", "count", "max", "latest"] {
             story = story.late_event(format!("2026-01-10T10:{minute}:00Z"), usage, quantity, "2026-01-10");
@@ -133,7 +133,7 @@ fn money_comes_in_and_goes_out() {
     };
     assert_eq!(at(&paid, "2026-02-02"), ("0.00 EUR".to_owned(), "30.00 EUR".to_owned()));
     assert_eq!(bill(&paid, "2026-02-02").document("UB-INV-1").state(), Ok(DocumentState::Paid));
-    // Balance pays what is issued next.
+    // The balance pays the next issued document.
     assert_eq!(at(&paid, "2026-03-01"), ("70.00 EUR".to_owned(), "0.00 EUR".to_owned()));
     let moved = paid.clone().on("2026-03-02").unapply("first", "UB-INV-2").on("2026-03-02").apply("first", "UB-INV-2", "10.00");
     assert_eq!(at(&moved, "2026-03-02"), ("90.00 EUR".to_owned(), "20.00 EUR".to_owned()));

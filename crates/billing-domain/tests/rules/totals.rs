@@ -1,4 +1,4 @@
-//! Lines → totals (billing rules 1.5 and 6).
+//! Tests of lines and their totals (billing rules 1.5 and 6).
 
 use billing_domain::calendar::plus_days;
 use billing_domain::catalog::{Charge, FixedPrice, LineItem, Pricing};
@@ -25,7 +25,7 @@ fn product(no: u16, terms: ProductTerms) -> ContractProduct {
     ContractProduct::new(ProductNo(no), terms)
 }
 
-/// What a product bills on a document, and at which rates.
+/// A product's part of a document, with its rates.
 #[derive(Clone)]
 struct RatedPart<'c> {
     part: ProductPart<'c>,
@@ -36,7 +36,7 @@ fn rated<'c>(part: ProductPart<'c>, discount: &str, tax: &str) -> RatedPart<'c> 
     RatedPart { part, rates: DiscountAndTax { discount: percent(discount), tax: taxed(tax) } }
 }
 
-/// One event of this quantity for each usage product of each part.
+/// Returns totals with one event of this quantity for each usage product of each part.
 fn used(parts: &[RatedPart<'_>], amount: &str) -> UsageTotals {
     let event = CountedEvent {
         event_ref: EventRef::from_uuid(Uuid::from_u128(2)),
@@ -49,14 +49,15 @@ fn used(parts: &[RatedPart<'_>], amount: &str) -> UsageTotals {
     UsageTotals::new(periods.flat_map(|period| usage_keys(CONTRACT, &period)).map(|key| (key, total)))
 }
 
-/// A contract with a period's product alone.
+/// Returns a contract with only the product of a period.
 fn contract_of(contract_ref: ContractRef, period: &ProductPeriod<'_>) -> Contract {
     let ids = CountingIds::new();
     let contract = fixtures::contract(&ids, &fixtures::customer(&ids, "acme"), Vec::new());
     Contract { contract_ref, products: vec![period.product.clone()], ..contract }
 }
 
-/// The lines that fall to a part: of one period all, of two those that each is billed with.
+/// Returns the lines of a part. If one period provides fixed items and usage, all its lines are returned. Otherwise, the
+/// fixed lines come from one period and the usage lines from the other.
 fn lines_of_part(
     contract_ref: ContractRef,
     part: &ProductPart<'_>,
@@ -77,7 +78,7 @@ fn lines_of_part(
     Ok(lines)
 }
 
-/// An invoice of parts that has no family yet.
+/// Returns an invoice of parts without earlier documents in its family.
 fn bill(
     contract_ref: ContractRef,
     currency: Currency,
@@ -95,7 +96,7 @@ fn billed(currency: Currency, parts: &[RatedPart<'_>], amount: &str) -> Document
     bill(CONTRACT, currency, parts, &used(parts, amount)).expect("in range")
 }
 
-/// Lines as `item of the period's first day: amount`; the true-up has no item.
+/// Formats lines as `item of the period's first day: amount`. The true-up has no item.
 fn lines(content: &DocumentContent) -> Vec<String> {
     let line = |line: &DocumentLine| {
         let item = line.line_item_id.as_ref().map_or("-", |id| id.as_str());
@@ -104,12 +105,12 @@ fn lines(content: &DocumentContent) -> Vec<String> {
     content.products.iter().flat_map(|product| &product.lines).map(line).collect()
 }
 
-/// Sub total, discount, tax and total.
+/// Returns subtotal, discount, tax and total.
 fn sums(content: &DocumentContent) -> [String; 4] {
     [content.sub_total, content.total_discount, content.total_tax, content.total].map(|money| money.to_decimal().to_string())
 }
 
-/// The invoice of the period a day is in.
+/// Returns the invoice of the period that contains a day.
 fn invoice<'c>(product: &'c ContractProduct, day: &str) -> ProductPart<'c> {
     let own: ProductPeriod<'c> = product.period_at(date(day)).expect("covered");
     parts_of_period(own)[0]
@@ -122,7 +123,7 @@ fn discount_comes_off_before_tax() {
         ("0.0025", "12345", "10", "19", ["30.86", "3.09", "5.28", "33.05"]),
         ("1", "100", "0", "0", ["100.00", "0.00", "0.00", "100.00"]),
         ("1", "100", "100", "19", ["100.00", "100.00", "0.00", "0.00"]),
-        // Half a cent goes away from zero, both times: 5 % of 0.10, and 50 % of 0.09.
+        // Half a cent is rounded away from zero both times: 5 % of 0.10, and 50 % of 0.09.
         ("1", "0.1", "5", "50", ["0.10", "0.01", "0.05", "0.14"]),
         ("1", "33.33", "33.333333", "7.125", ["33.33", "11.11", "1.58", "23.80"]),
         ("1", "0", "10", "19", ["0.00", "0.00", "0.00", "0.00"]),
@@ -139,7 +140,7 @@ fn discount_comes_off_before_tax() {
 fn each_tax_rate_is_rounded_once_over_all_its_products() {
     let of =
         |no: u16, amount: &str| product(no, agreed(&pricing("api", vec![fixed("base", amount)]), "2026-01-01", "2026-12-31"));
-    // Alone, 10 % of each 0.05 would be 0.01; of 0.15 it is 0.02.
+    // 10 % of each 0.05 alone would be 0.01. 10 % of 0.15 is 0.02.
     let products = [of(0, "0.05"), of(1, "10.00"), of(2, "0.05"), of(3, "0.05"), of(4, "1.00")];
     let parts: Vec<RatedPart<'_>> = products
         .iter()
@@ -317,7 +318,7 @@ fn amounts_have_their_currencys_digits() {
 fn an_amount_that_cannot_be_held_is_an_error() {
     let product = product(0, agreed(&pricing("api", vec![per_unit("calls", "999999999")]), "2026-01-01", "2026-12-31"));
     let part = [rated(invoice(&product, "2026-01-01"), "0", "0")];
-    // 10^15 × 10^9 is beyond 64 bits of cents; so is the sum of two that are not.
+    // 10^15 × 10^9 exceeds 64 bits of cents. So does the sum of two amounts that each fit.
     assert_eq!(bill(CONTRACT, eur(), &part, &used(&part, "999999999999999")), Err(AmountOutOfRange.into()));
     let nearly = [part[0].clone(), part[0].clone()];
     assert!(bill(CONTRACT, eur(), &part, &used(&part, "90000000")).is_ok());
@@ -345,7 +346,7 @@ fn a_document_without_shares_is_zero() {
     assert!(content.adds_up());
 }
 
-/// A product with any price models, a fixed item and perhaps a minimum fee.
+/// Generates a pricing with any price models, a fixed item and sometimes a minimum fee, with a discount and a tax rate.
 fn any_product() -> impl Strategy<Value = (Pricing, Percentage, Percentage)> {
     let items = prop::collection::vec((strategies::usage_price(), proptest::option::of(strategies::small_price())), 0..4);
     let fixed_amount = strategies::small_price();
@@ -368,7 +369,7 @@ fn any_product() -> impl Strategy<Value = (Pricing, Percentage, Percentage)> {
     )
 }
 
-/// Above zero when `part` is further than half a minor unit from `rate` percent of `whole`.
+/// Returns a value above zero if `part` is further than half a minor unit from `rate` percent of `whole`.
 fn off(part: Money, whole: Money, rate: Percentage) -> i128 {
     const ONE: i128 = 100_000_000;
     let millionths = (rate.as_decimal() * Decimal::from(1_000_000)).normalize().mantissa();
@@ -376,7 +377,7 @@ fn off(part: Money, whole: Money, rate: Percentage) -> i128 {
 }
 
 proptest! {
-    /// M1: the total is Σ net + Σ tax of the lines, and every rounding is to the nearest minor unit.
+    /// M1: the total is Σ net + Σ tax of the lines. Every amount is rounded to the nearest minor unit.
     #[test]
     fn every_total_is_the_sum_of_what_it_totals(
         products in prop::collection::vec(any_product(), 1..4),

@@ -1,4 +1,4 @@
-//! Short ways to make mappings.
+//! Helpers that build and evaluate mappings.
 
 use billing_domain::format::{Expression, FormatError, FormatMapping, MappedColumns, MappedEvent, Naming, ReportMapping};
 use billing_domain::ports::EventMapper as _;
@@ -9,7 +9,7 @@ pub(crate) fn expression(text: &str) -> Expression {
     Expression::parse(text).expect(text)
 }
 
-/// A mapping that takes any event.
+/// Returns a mapping that accepts any event.
 pub(crate) fn constants() -> FormatMapping {
     FormatMapping {
         timestamp: expression(r#""2026-01-01T00:00:00Z""#),
@@ -24,20 +24,20 @@ pub(crate) fn constants() -> FormatMapping {
 
 pub(crate) fn columns(listed: &[(&str, &str)]) -> ReportMapping {
     let listed = listed.iter().map(|(key, text)| ((*key).to_owned(), expression(text))).collect();
-    ReportMapping::Columns(MappedColumns::new(listed).expect("good keys"))
+    ReportMapping::Columns(MappedColumns::new(listed).expect("valid keys"))
 }
 
 pub(crate) fn map(mapping: FormatMapping, event: &str) -> Result<MappedEvent, FormatError> {
     RhaiMapper::new().map(&mapping, event)
 }
 
-/// What one expression gives, as a column shows it.
+/// Returns the value of an expression in a report column.
 pub(crate) fn value(text: &str, event: &str) -> Result<ReportValue, FormatError> {
     let mapped = map(FormatMapping { report_data: columns(&[("x", text)]), ..constants() }, event)?;
     Ok(mapped.report_data.expect("a column").entries()[0].1.clone())
 }
 
-/// The same as text: digits, the text itself, a word.
+/// Returns the value of an expression as text: digits, the text itself, or a word.
 pub(crate) fn shown(text: &str, event: &str) -> String {
     match value(text, event) {
         Ok(ReportValue::Number(shown) | ReportValue::Text(shown)) => shown,

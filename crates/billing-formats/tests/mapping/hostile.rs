@@ -1,4 +1,4 @@
-//! Formats and events that mean harm, or are merely wrong: a clear error, soon, and never a crash.
+//! Malicious or invalid formats and events produce a clear error quickly, and never a crash.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,11 @@ use billing_formats::{MAX_EVENT_BYTES, MAX_EVENT_VALUES, MAX_TEXT_BYTES, RhaiMap
 
 use crate::common::{columns, constants, expression, map, shown, value};
 
-/// The promise is for the product; unoptimized it takes several times as long.
+/// The guaranteed time limit applies to release builds. Debug builds take several times as long.
 const SOON: Duration = Duration::from_millis(if cfg!(debug_assertions) { 1000 } else { 50 });
 
-/// What comes out, which must come soon. The second of two runs counts: the first may wait for the machine.
+/// Returns the result of work that must finish within [`SOON`]. Only the second of two runs counts, because the first may wait
+/// for the machine.
 fn soon<T>(work: impl Fn() -> T) -> T {
     work();
     let start = Instant::now();
@@ -50,7 +51,7 @@ fn deeply_nested_expressions_are_refused() {
         let error = refused_expression(&nested(open, close));
         assert!(!error.reason.is_empty(), "{open}");
     }
-    // Not nested but long: a chain, and what never closes.
+    // Long expressions: chains, and parentheses that are never closed.
     for long in [
         &"(".repeat(2048),
         &format!("event{}", ".a".repeat(1020)),
@@ -64,7 +65,7 @@ fn deeply_nested_expressions_are_refused() {
 #[test]
 fn long_but_flat_expressions_are_evaluated() {
     let sum = format!("1{}", "+1".repeat(1023));
-    // Left-deep all the same: whether it is taken or refused, it is soon and without a crash.
+    // The syntax tree is left-deep. The expression may be accepted or rejected, but quickly and without a crash.
     soon(|| value(&sum, "{}").ok());
 }
 
@@ -83,7 +84,7 @@ fn endless_loops_can_not_be_said() {
     }
 }
 
-/// As many columns as there may be, each with a call as often as it fits.
+/// Returns a mapping with the maximum number of columns, each with as many calls as fit.
 fn many_times(call: &str) -> FormatMapping {
     let source = format!("[{}][0]", vec![call; 2000 / (call.len() + 1)].join(","));
     let keys: Vec<_> = (0..100).map(|i| format!("k{i}")).collect();
@@ -126,7 +127,7 @@ fn all_expressions_of_an_event_share_one_budget() {
     let event = format!(r#"{{"s": "{}", "t": "{}", "n": 1}}"#, "x".repeat(16_000), "x".repeat(16_000));
     let one = FormatMapping { quantity: expression(&format!("1{}", " + event.n".repeat(20))), ..constants() };
     assert_eq!(map(one, &event).map(|mapped| mapped.quantity.as_decimal().to_string()), Ok("21".to_owned()));
-    let error = map(many_times("event.n"), &event).expect_err("many times as much");
+    let error = map(many_times("event.n"), &event).expect_err("too many steps");
     assert_eq!(error.reason, "it takes too many steps");
 }
 
@@ -154,7 +155,7 @@ fn texts_do_not_grow_without_bound() {
     }
     let error = value(r#"split(event.s, "x")"#, &event).expect_err("too many pieces");
     assert_eq!(error.reason, "a text splits into at most 1000 pieces");
-    assert!(value(r#"upper(replace(slice(event.s, 0, 8000), "x", "ŉ"))"#, &event).is_err(), "upper case is longer");
+    assert!(value(r#"upper(replace(slice(event.s, 0, 8000), "x", "ŉ"))"#, &event).is_err(), "the uppercase text is longer");
 }
 
 #[test]
@@ -209,7 +210,7 @@ fn errors_name_target_expression_position_and_reason() {
     assert_eq!(missing.target, FormatTarget::Quantity);
     assert_eq!(missing.expression, Some(expression("1 +\n  event.bytes")));
     assert_eq!(missing.position, Some(SourcePosition { line: 2, column: 9 }));
-    assert_eq!(missing.reason, "there is no field `bytes`");
+    assert_eq!(missing.reason, "unknown field `bytes`");
 
     let rows = [
         (
@@ -286,7 +287,7 @@ fn a_check_tells_every_expression_that_can_not_be_read() {
         report_data: columns(&[("good", "event.a"), ("bad", "let x = 1")]),
         ..constants()
     };
-    let errors = RhaiMapper::new().check(&mapping).expect_err("four can't be read");
+    let errors = RhaiMapper::new().check(&mapping).expect_err("four invalid expressions");
     let targets: Vec<_> = errors.iter().map(|error| error.target.to_string()).collect();
     assert_eq!(targets, ["timestamp", "customer_ref", "quantity", "additional_report_data.bad"]);
     assert!(errors.iter().all(|error| error.position.is_some()), "{errors:?}");

@@ -1,4 +1,4 @@
-//! What an expression can say.
+//! The language of expressions.
 
 use crate::common::shown;
 
@@ -77,8 +77,8 @@ fn fields_are_found_or_named_as_missing() {
         (r#"event["o"]["k"]"#, "v"),
         (r#"event["new"]"#, "5"),
         ("event.new", "error: `new` is a reserved word; a field of that name is [\"new\"]"),
-        ("event.missing", "error: there is no field `missing`"),
-        ("event.o.missing", "error: there is no field `missing`"),
+        ("event.missing", "error: unknown field `missing`"),
+        ("event.o.missing", "error: unknown field `missing`"),
         (r#"get(event, "missing")"#, "nothing"),
         (r#"get(get(event, "missing"), "deeper")"#, "nothing"),
         (r#"get(event, "missing") ?? event.n"#, "3"),

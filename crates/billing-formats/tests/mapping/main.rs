@@ -1,4 +1,4 @@
-//! Formats from outside, as the use cases call them.
+//! Tests formats through the public interface that the use cases call.
 
 mod common;
 mod hostile;

@@ -1,4 +1,4 @@
-//! Events as real systems write them, each mapped by a format of its own. docs/formats.md explains such ones.
+//! Events of real systems, each mapped by its own format. docs/formats.md explains such formats.
 
 use std::fmt::Display;
 
@@ -22,7 +22,7 @@ fn as_text(value: &ReportValue) -> &str {
     }
 }
 
-/// How a customer or a usage product is named, as text.
+/// Formats the reference or name of a customer or usage product.
 fn named<R: Display>(name: &RefOrName<R>) -> String {
     match name {
         RefOrName::Ref(reference) => format!("ref {reference}"),
@@ -30,7 +30,7 @@ fn named<R: Display>(name: &RefOrName<R>) -> String {
     }
 }
 
-/// Timestamp, customer, usage product and quantity.
+/// Returns timestamp, customer, usage product and quantity.
 fn facts(mapped: &MappedEvent) -> [String; 4] {
     [
         mapped.timestamp.to_string(),
@@ -40,7 +40,7 @@ fn facts(mapped: &MappedEvent) -> [String; 4] {
     ]
 }
 
-/// Currency and entity, where there are any.
+/// Returns currency and entity, if present.
 fn checks(mapped: &MappedEvent) -> (Option<String>, Option<String>) {
     let checks = mapped.validations.clone().unwrap_or_default();
     (checks.currency.map(|currency| currency.code().to_owned()), checks.entity_ref.map(|entity| entity.to_string()))
@@ -84,7 +84,7 @@ fn a_token_usage_record_of_a_language_model() {
             usage_product: Naming::Ref(expression(
                 r#"lookup(#{"small": "llm-small", "large": "llm-large"}, split(event.model, "-")[0], "llm-other")"#,
             )),
-            // Weighted: a cached prompt token counts a tenth, an answer's token four.
+            // Weights: a cached prompt token counts 0.1, a completion token 4.
             quantity: expression(
                 "event.usage.prompt_tokens - event.usage.prompt_tokens_details.cached_tokens * 0.9\n + event.usage.completion_tokens * 4",
             ),
@@ -117,7 +117,7 @@ fn a_telephone_call_record_with_local_time_and_a_zone() {
             usage_product: Naming::Ref(expression(
                 r#"lookup(#{"+49": "call-national", "+12": "call-us"}, slice(event.b_number, 0, 3), "call-world")"#,
             )),
-            // Every minute begun.
+            // Counts each started minute.
             quantity: expression(&format!("ceil(seconds_between({answered}, {released}) / 60)")),
             report_data: ReportMapping::Rest,
             currency: Some(expression(r#""EUR""#)),

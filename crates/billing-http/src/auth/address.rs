@@ -1,4 +1,4 @@
-//! Which address a request comes from.
+//! The client address of a request.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,19 +8,21 @@ use crate::settings::Network;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// The address that counts its attempts. Of IPv6 it is the first half, because callers choose the other themselves.
+/// Returns the address for rate limits. For IPv6 this is the /64 prefix, because clients choose the remaining bits
+/// themselves.
 pub(crate) fn counted(request: &HttpRequest, trusted: &[Network]) -> IpAddr {
     subscriber(of(request, trusted))
 }
 
-/// The peer's address, or behind trusted proxies the one they were asked by.
+/// Returns the peer address or, behind trusted proxies, the address of the proxies' client.
 pub(crate) fn of(request: &HttpRequest, trusted: &[Network]) -> IpAddr {
     let peer = request.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
     let lists: Vec<&str> = request.headers().get_all(FORWARDED_FOR).filter_map(|list| list.to_str().ok()).collect();
     nearest_untrusted(peer, &lists.join(","), trusted).to_canonical()
 }
 
-/// Each proxy appends whom it was asked by, so that the list is believed from its end, as far as the proxies are.
+/// Each proxy appends its client's address, so the list is read from the end, as long as the addresses are trusted
+/// proxies.
 fn nearest_untrusted(peer: IpAddr, forwarded_for: &str, trusted: &[Network]) -> IpAddr {
     let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.contains(address));
     let mut nearest = peer;

@@ -1,4 +1,4 @@
-//! The credential of a request, and what it is good for.
+//! The credential of a request and its permissions.
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{AUTHORIZATION, HOST, ORIGIN};
@@ -13,20 +13,18 @@ use crate::state::state_of;
 
 const SCHEME: &str = "bearer";
 
-/// What a request shows. With an `Authorization` header the cookie isn't looked at.
+/// The credential that a request sends. The cookie is ignored if an `Authorization` header is present.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PresentedCredential {
-    /// Nothing.
     Nothing,
-    /// A header that holds no bearer token.
+    /// An `Authorization` header without a valid bearer token.
     Unreadable,
-    /// A bearer token.
     Bearer(String),
-    /// The id in a session cookie.
+    /// The session id from the cookie.
     Session(String),
 }
 
-/// What a request shows.
+/// Returns the credential of a request.
 pub(crate) fn shown(request: &HttpRequest) -> PresentedCredential {
     let mut headers = request.headers().get_all(AUTHORIZATION);
     match (headers.next(), headers.next()) {
@@ -46,17 +44,17 @@ fn token(header: &str) -> Option<&str> {
     (scheme.eq_ignore_ascii_case(SCHEME) && !token.is_empty()).then_some(token)
 }
 
-/// Who is asking, as far as it is known.
+/// The caller, as far as it is known before the handler runs.
 pub(crate) enum CheckedCredential {
-    /// It makes no difference.
+    /// The operation does not depend on a caller.
     Nobody,
-    /// Somebody who may ask for this.
+    /// An authenticated caller with the required permission.
     Known(Principal),
-    /// The bearer of a token that is ours; whether its key still works is looked up with what is asked for.
+    /// The claims of a token that this service issued. The usage writer looks up the key later.
     Bearer(TokenClaims, UseCase),
 }
 
-/// Who is asking, where an operation needs to know.
+/// Authenticates the caller, if the operation requires a credential.
 pub(crate) async fn check(operation: &Operation, request: &HttpRequest) -> Result<CheckedCredential, Problem> {
     match operation.needs {
         AuthRequirement::Nothing => Ok(CheckedCredential::Nobody),
@@ -77,7 +75,7 @@ pub(crate) async fn check(operation: &Operation, request: &HttpRequest) -> Resul
                 PresentedCredential::Bearer(token) => by_token(request, token).await?,
                 PresentedCredential::Session(id) => by_session(operation, request, id).await?,
             };
-            // Before the body is read; the use case asks again.
+            // This check precedes reading the body; the use case checks again.
             allow(&principal, use_case)?;
             Ok(CheckedCredential::Known(principal))
         }
@@ -95,7 +93,7 @@ async fn by_session(operation: &Operation, request: &HttpRequest, id: String) ->
     Ok(Principal::of_administrator(&administrator))
 }
 
-/// Whose session a request's cookie is for, whatever else it shows.
+/// Returns the administrator of the session cookie, even if the request has another credential.
 pub(crate) async fn administrator_of_session(request: &HttpRequest) -> Result<Administrator, Problem> {
     live(request, session::id(request).ok_or_else(|| Problem::unauthenticated(false))?).await
 }
@@ -109,8 +107,8 @@ fn check_origin(operation: &Operation, request: &HttpRequest) -> Result<(), Prob
     if operation.changes_state() && is_foreign(request) { Err(Problem::cross_site()) } else { Ok(()) }
 }
 
-/// Whether another's page asks. Browsers send the cookie whoever's page asks; they say whose page it was. Programs that are no
-/// browsers say nothing.
+/// Returns whether the request comes from a page of another origin. Browsers attach the cookie to requests of every page,
+/// and state the page's origin. Other clients send no origin.
 pub(crate) fn is_foreign(request: &HttpRequest) -> bool {
     let site = request.headers().get("sec-fetch-site").map(|site| site.as_bytes());
     let foreign_site = site.is_some_and(|site| !matches!(site, b"same-origin" | b"none"));
@@ -118,7 +116,8 @@ pub(crate) fn is_foreign(request: &HttpRequest) -> bool {
     foreign_site || foreign_origin
 }
 
-/// The public origin, or the very host the request was sent to: a browser lets no foreign page choose that one.
+/// Accepts the public origin or the request's own host, because a browser does not let foreign pages choose the `Host`
+/// header.
 fn is_own_origin(request: &HttpRequest, origin: &[u8]) -> bool {
     let state = state_of(request);
     let host = request.headers().get(HOST).map_or(&b""[..], |host| host.as_bytes());

@@ -1,4 +1,4 @@
-//! Keeps log-ins from taking more than their share: how fast they may be tried, and how many slow hashes run at a time.
+//! Limits the rate of log-in attempts and the number of concurrent password hashes.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use super::throttle::Throttle;
 use crate::problem::Problem;
 use crate::settings::LogInLimits;
 
-/// More hashes at a time, or waiting for one, than any server has a use for.
+/// Upper limit for concurrent and waiting hashes, beyond any practical need.
 const MOST_TURNS: usize = 100_000;
 
-/// The gate of one server.
+/// The log-in limits of one server.
 pub(crate) struct LogInGate {
     throttle: Throttle,
     hashing: Arc<Semaphore>,
     hashing_or_waiting: Arc<Semaphore>,
 }
 
-/// The right to run one slow hash; kept until it is done, also when nobody waits for it any more.
+/// The right to run one password hash. The work holds it until it is done, even if the request was abandoned.
 pub(crate) struct HashPermit {
     _running: OwnedSemaphorePermit,
     _admitted: OwnedSemaphorePermit,
@@ -37,24 +37,24 @@ impl LogInGate {
         }
     }
 
-    /// Whether a log-in may be tried now.
+    /// Checks whether a log-in attempt is allowed now.
     pub(crate) fn attempt(&self, address: IpAddr, principal: &str) -> Result<(), Problem> {
         self.throttle.attempt(address, principal).map_err(|wait| Problem::too_many_log_ins(whole_seconds(wait)))
     }
 
-    /// Whether a code may be tried now, with a password that may be right.
+    /// Checks whether a second-factor attempt is allowed now. The password may be correct at this point.
     pub(crate) fn attempt_code(&self, principal: &str) -> Result<(), Problem> {
         self.throttle.attempt_from_anywhere(principal).map_err(|wait| Problem::too_many_log_ins(whole_seconds(wait)))
     }
 
-    /// Counts a log-in that failed, when it was the credential that was refused.
+    /// Counts a failed log-in if the credential was rejected.
     pub(crate) fn failed(&self, principal: &str, problem: &Problem) {
         if problem.is_refused_credential() {
             self.throttle.failed(principal);
         }
     }
 
-    /// Waits for a turn to hash, when not too many wait already.
+    /// Waits for a hashing permit, or fails if too many log-ins wait.
     pub(crate) async fn hashing_turn(&self) -> Result<HashPermit, Problem> {
         let admitted = Arc::clone(&self.hashing_or_waiting).try_acquire_owned().map_err(|_| Problem::overloaded())?;
         let running = Arc::clone(&self.hashing).acquire_owned().await.map_err(|_| Problem::overloaded())?;
@@ -62,7 +62,7 @@ impl LogInGate {
     }
 }
 
-/// Rounded up: who comes back after it is not too early.
+/// Rounds up, so that a retry after this time is not too early.
 fn whole_seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0).max(u64::from(wait.is_zero()))
 }

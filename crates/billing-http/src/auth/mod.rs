@@ -1,4 +1,4 @@
-//! Who is asking, and whether they may.
+//! Authentication and authorization of requests.
 
 pub(crate) mod address;
 pub(crate) mod credentials;
@@ -22,7 +22,7 @@ use crate::state::state_of;
 
 const SUPPORTED_VERSIONS: &[&str] = &[VERSION];
 
-/// Lets a request through to an operation's handler when its credential, then its other headers, allow it.
+/// Passes a request to the operation's handler if its credential and its other headers are valid.
 pub(crate) async fn admit(
     operation: &'static Operation,
     request: ServiceRequest,
@@ -46,7 +46,8 @@ pub(crate) async fn admit(
             if unchecked.is_checked() {
                 return Ok(answered);
             }
-            // What refused the request came before anybody looked who sent it: that is told first.
+            // The request was rejected before the token was looked up. An invalid token takes precedence over that
+            // error.
             return match unchecked.check(&state, facts.id()).await {
                 Ok(principal) => {
                     facts.is_by(&principal);
@@ -60,7 +61,7 @@ pub(crate) async fn admit(
     let_through(operation, request, next).await
 }
 
-/// Lets a request through whose credential allows it, when its other headers do.
+/// Passes an authorized request to the handler if its query and other headers are valid.
 async fn let_through(
     operation: &'static Operation,
     request: ServiceRequest,
@@ -77,7 +78,8 @@ async fn let_through(
     next.call(request).await
 }
 
-/// Refuses a query where none is taken; other operations read theirs themselves, with all else that is wrong with it.
+/// Rejects a query for operations without parameters. Other operations validate their query themselves, together with
+/// other errors.
 fn check_query(operation: &Operation, request: &HttpRequest) -> Result<(), Problem> {
     match operation.parameters() {
         Some([]) if !request.query_string().is_empty() => Query::of(request.path(), request.query_string())?.only(&[]),
@@ -85,7 +87,7 @@ fn check_query(operation: &Operation, request: &HttpRequest) -> Result<(), Probl
     }
 }
 
-/// Checks the headers that are no credential; answers the key by which the request's repeats are known.
+/// Checks the version and idempotency headers, and returns the idempotency key.
 fn check_headers(operation: &Operation, request: &HttpRequest) -> Result<Option<ScopedIdempotencyKey>, Problem> {
     if operation.is_versioned() && request.headers().get_all("version").any(|version| version != VERSION) {
         return Err(Problem::unsupported_version(SUPPORTED_VERSIONS));

@@ -1,7 +1,7 @@
-//! Administrators' sessions: an encrypted cookie that holds a random id, and rows in the store.
+//! Administrator sessions: an encrypted cookie with a random id, and rows in the store.
 //!
-//! Reading a session's state from the store is left to [`super::credentials`], which needs it only where a cookie is the
-//! credential, and can tell what went wrong; here the state of a session that came with a cookie is its id.
+//! [`super::credentials`] loads the session from the store, because only that module knows whether the cookie is the
+//! credential, and can report errors. In this module, the state of a session from a cookie is only its id.
 
 use std::collections::HashMap;
 
@@ -20,10 +20,10 @@ use crate::state::HttpState;
 
 const ID: &str = "id";
 
-/// Gives requests their session and answers its cookie.
+/// Creates the middleware that reads and writes session cookies.
 pub(crate) fn middleware(state: &HttpState) -> SessionMiddleware<Rows> {
     let secure = state.settings().public_url.is_https();
-    // Browsers take the prefix as a promise: secure, of this host alone, for every path.
+    // Browsers enforce the prefix: secure, this host only, and all paths.
     let name = if secure { "__Host-session" } else { "session" };
     let lifetime = PersistentSession::default().session_ttl(Duration::seconds(SESSION_ABSOLUTE_SECONDS));
     SessionMiddleware::builder(Rows(state.clone()), Key::from(state.settings().cookie_key.bytes()))
@@ -37,26 +37,26 @@ pub(crate) fn middleware(state: &HttpState) -> SessionMiddleware<Rows> {
         .build()
 }
 
-/// The id in the session cookie of a request; whether it is live is another question.
+/// Returns the id in the session cookie. The session may be expired.
 pub(crate) fn id(request: &HttpRequest) -> Option<String> {
     request.get_session().get(ID).ok().flatten()
 }
 
-/// The same, where only a session is let through: the store has no more than a hash of its id.
+/// Returns the id in the session cookie, for operations that require a session. The store has only a hash of the id.
 ///
 /// # Errors
-/// Never, with the table of operations right.
+/// Returns an internal error without a cookie, which a correct operation table rules out.
 pub(crate) fn shown(request: &HttpRequest) -> Result<String, Problem> {
     id(request).ok_or_else(Problem::internal)
 }
 
-/// Gives the answer the cookie of a session that was opened: always a new one, whatever cookie there was.
+/// Sets the cookie of a new session, and replaces an existing cookie.
 pub(crate) fn begin(session: &Session, secret: &SessionSecret) -> Result<(), Problem> {
     session.renew();
     session.insert(ID, &secret.0).map_err(|_| Problem::internal())
 }
 
-/// The store's rows of sessions.
+/// Session storage backed by the store.
 pub(crate) struct Rows(HttpState);
 
 type State = HashMap<String, String>;
@@ -67,19 +67,19 @@ impl SessionStore for Rows {
         Ok(Some(State::from([(ID.to_owned(), id)])))
     }
 
-    /// The session is in the store already: see [`begin`].
+    /// Saves nothing: the session is in the store already, see [`begin`].
     async fn save(&self, state: State, _: &Duration) -> Result<SessionKey, SaveError> {
         let id = state.get(ID).and_then(|json| serde_json::from_str::<String>(json).ok());
         let id = id.ok_or_else(|| SaveError::Serialization(anyhow::anyhow!("a session without an id")))?;
         SessionKey::try_from(id).map_err(|error| SaveError::Other(error.into()))
     }
 
-    /// A session's state never changes: see [`begin`].
+    /// Updates nothing: a session's state never changes, see [`begin`].
     async fn update(&self, _: SessionKey, _: State, _: &Duration) -> Result<SessionKey, UpdateError> {
         Err(UpdateError::Other(anyhow::anyhow!("a session was changed without being renewed")))
     }
 
-    /// Its use is noted when it is found.
+    /// Does nothing: the lookup records the use.
     async fn update_ttl(&self, _: &SessionKey, _: &Duration) -> Result<(), anyhow::Error> {
         Ok(())
     }

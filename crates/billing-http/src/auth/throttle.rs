@@ -1,7 +1,7 @@
-//! How fast log-ins may be tried: by address, and by principal once too many have failed.
+//! Rate limits of log-in attempts: per address, and per principal after too many failures.
 //!
-//! A principal that is guessed at is slowed down, never locked out: its turn is counted for each address apart, so that
-//! guessing from elsewhere doesn't take the turns of whom it belongs to.
+//! A principal under attack is slowed down and never locked out. Its attempts are counted per address, so that attempts
+//! from elsewhere do not block the owner.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -19,19 +19,19 @@ use governor::{Quota, RateLimiter};
 use crate::settings::LogInLimits;
 
 type Limiter<K, C> = RateLimiter<K, DefaultKeyedStateStore<K>, C, NoOpMiddleware<<C as Clock>::Instant>>;
-/// A principal's name, hashed with a random key: names that were tried aren't kept.
+/// Hash of a principal's name with a random key, so that attempted names are not stored.
 type Name = u64;
 
-/// No address of anybody.
+/// Placeholder key for attempts from all addresses.
 const ANYWHERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED);
 const MINUTE: Duration = Duration::from_secs(60);
 const SHORTEST: Duration = Duration::from_millis(1);
-/// How many attempts pass before what counts no more is forgotten.
+/// Number of attempts between two cleanups of expired entries.
 const ATTEMPTS_PER_CLEANING: u32 = 1024;
-/// Principals whose failures are counted at a time; beyond, the limit by address alone holds.
+/// Maximum number of principals with counted failures. Beyond this number only the limit per address applies.
 const MAX_PRINCIPALS: usize = 200_000;
 
-/// The counters of one server.
+/// The rate limiters of one server.
 pub(crate) struct Throttle<C: Clock = DefaultClock> {
     clock: C,
     names: RandomState,
@@ -52,7 +52,7 @@ impl<C: Clock + Clone> Throttle<C> {
     fn with_clock(limits: &LogInLimits, clock: C) -> Self {
         let failures = at_least_one(limits.failures);
         let per_address = at_least_one(limits.attempts_per_address_per_minute);
-        // The last failure of the limit is the one that finds the bucket empty.
+        // The last failure of the limit finds the bucket empty.
         let before_last = at_least_one(failures.get() - 1);
         Self {
             names: RandomState::new(),
@@ -65,7 +65,7 @@ impl<C: Clock + Clone> Throttle<C> {
         }
     }
 
-    /// Whether an attempt may be made now; else how long to wait.
+    /// Checks whether an attempt is allowed now; the error is the time to wait.
     pub(crate) fn attempt(&self, address: IpAddr, principal: &str) -> Result<(), Duration> {
         self.clean();
         let now = self.clock.now();
@@ -77,7 +77,7 @@ impl<C: Clock + Clone> Throttle<C> {
         self.turns.check_key(&(name, address)).map_err(|wait| wait.wait_time_from(now))
     }
 
-    /// The same wherever it is made from: one turn for all addresses, once too many have failed.
+    /// Checks whether an attempt is allowed now, with one limit across all addresses after too many failures.
     pub(crate) fn attempt_from_anywhere(&self, principal: &str) -> Result<(), Duration> {
         let now = self.clock.now();
         let name = self.names.hash_one(principal);
@@ -87,7 +87,7 @@ impl<C: Clock + Clone> Throttle<C> {
         self.turns.check_key(&(name, ANYWHERE)).map_err(|wait| wait.wait_time_from(now))
     }
 
-    /// Counts an attempt that failed.
+    /// Counts a failed attempt.
     pub(crate) fn failed(&self, principal: &str) {
         if self.failures.len() >= MAX_PRINCIPALS {
             return;
@@ -99,7 +99,7 @@ impl<C: Clock + Clone> Throttle<C> {
     }
 
     fn slow_until(&self) -> std::sync::MutexGuard<'_, HashMap<Name, C::Instant>> {
-        // Whole entries are put in and taken out: a panic elsewhere leaves nothing half done.
+        // Entries are inserted and removed whole, so a panic elsewhere leaves the map consistent.
         self.slow_until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_gets_100_attempts_a_minute_whoever_they_are_for() {
+    fn an_address_gets_100_attempts_a_minute_for_all_accounts() {
         let (throttle, clock) = throttle();
         for n in 0..100 {
             assert_eq!(throttle.attempt(HOME, &n.to_string()), Ok(()));

@@ -1,4 +1,4 @@
-//! Files of usage events as bodies, read whole.
+//! Usage event files as request bodies, read whole.
 
 use actix_web::dev::Payload;
 use actix_web::web::Bytes;
@@ -9,13 +9,11 @@ use super::{CSV, Extraction, IncomingBody, JSON, NDJSON, media_type};
 use crate::problem::Problem;
 use crate::state::state_of;
 
-/// A file as it was sent.
+/// An uploaded file.
 pub(crate) struct UploadedFile {
-    /// Its type…
     pub(crate) media_type: &'static str,
-    /// …and what that says it is.
+    /// File kind of the media type.
     pub(crate) kind: FileKind,
-    /// What it says.
     pub(crate) bytes: Bytes,
 }
 

@@ -1,4 +1,4 @@
-//! Bodies of many lines (NDJSON), read while they arrive.
+//! Request bodies with one JSON value per line (NDJSON), read while they arrive.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::problem::Problem;
 
-/// The lines of a body. Lines without anything but white space are passed over.
+/// The lines of a body. Blank lines are skipped.
 pub(crate) struct Lines {
     payload: web::Payload,
     arrived: BytesMut,
-    /// Bytes of `arrived` that are known to hold no line break.
+    /// Number of bytes of `arrived` without a line break.
     searched: usize,
     read_bytes: usize,
     limit_bytes: usize,
@@ -21,7 +21,7 @@ pub(crate) struct Lines {
     ended: bool,
 }
 
-/// How long a group waits for more lines once it has one, in all: none of them is answered before its group is stored.
+/// Total time that a non-empty group waits for more lines. No line is acknowledged before its group is stored.
 const LINGER: Duration = Duration::from_millis(2);
 
 impl Lines {
@@ -29,10 +29,10 @@ impl Lines {
         Self { payload, arrived: BytesMut::new(), searched: 0, read_bytes: 0, limit_bytes, deadline, ended: false }
     }
 
-    /// The next lines, as many as are there and at most so many; none at the end of the body.
+    /// Returns the next available lines, at most `most`; an empty list at the end of the body.
     ///
     /// # Errors
-    /// A body that is too large, too slow or broken off; what was answered before stays.
+    /// Returns a problem if the body is too large, too slow or cut off. Earlier responses stay valid.
     pub(crate) async fn next(&mut self, most: usize) -> Result<Vec<Bytes>, Problem> {
         let mut lines = Vec::new();
         let mut until = None;
@@ -72,7 +72,7 @@ impl Lines {
         Ok(())
     }
 
-    /// A whole line without its break; what is left at the end of the body is one.
+    /// Takes a complete line without its line break, or the rest at the end of the body.
     fn take_line(&mut self) -> Option<Bytes> {
         match self.arrived[self.searched..].iter().position(|byte| *byte == b'\n') {
             Some(found) => {

@@ -1,6 +1,6 @@
-//! Reading request bodies: how large, how long, of which type. What is in them is the business of [`crate::dto`].
+//! Reads request bodies within their size, time and media type limits. [`crate::dto`] interprets the content.
 //!
-//! Bodies are read as they are sent: a compressed one is refused, because limits would apply to what it unpacks to.
+//! Compressed bodies are rejected, because the limits would apply to the decompressed size.
 
 mod file;
 mod lines;
@@ -28,30 +28,30 @@ pub(crate) const CSV: &str = "text/csv";
 
 type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
 
-/// A JSON body that must be there.
+/// A required JSON body.
 #[derive(Debug)]
 pub(crate) struct Body(pub(crate) Value);
 
-/// A JSON body that must be there, of somebody who isn't known yet: no larger than what it can say.
+/// A required JSON body of an unauthenticated caller, with a small size limit.
 #[derive(Debug)]
 pub(crate) struct UnauthenticatedBody(pub(crate) Value);
 
-/// The most bytes that are read of a stranger.
+/// Maximum body size of unauthenticated callers.
 pub(crate) const STRANGERS_BYTES: usize = 8 * 1024;
 
-/// A JSON body that may be left out.
+/// An optional JSON body.
 #[derive(Debug)]
 pub(crate) struct OptionalBody(pub(crate) Option<Value>);
 
-/// The body of a batch: one JSON value, or lines of them that are still on their way.
+/// The body of a batch: one JSON value, or lines that are still arriving.
 pub(crate) enum BatchPayload {
-    /// Arrived whole. As bytes: what they say takes many times their room, which a batch that waits for its turn shouldn't keep.
+    /// A complete body, as bytes. Parsed values take many times more memory, and the batch may have to wait.
     Whole(web::Bytes),
-    /// One value a line.
+    /// One JSON value per line.
     Lines(Lines),
 }
 
-/// Reads the JSON value of a line, or of a whole body.
+/// Parses the JSON value of a line or of a whole body.
 pub(crate) fn read_value(bytes: &[u8]) -> Result<Value, Problem> {
     Ok(billing_json::read(bytes)?)
 }
@@ -77,7 +77,7 @@ impl FromRequest for UnauthenticatedBody {
 }
 
 fn empty() -> Problem {
-    Problem::malformed("malformed_json", "the body is empty; it must be a JSON value")
+    Problem::malformed("malformed_json", "the body must be a JSON value, not empty")
 }
 
 impl FromRequest for OptionalBody {
@@ -90,7 +90,7 @@ impl FromRequest for OptionalBody {
     }
 }
 
-/// A JSON body of at most so many bytes, if there is one.
+/// Reads an optional JSON body up to a size limit.
 fn json(
     request: &HttpRequest,
     payload: &mut Payload,
@@ -129,17 +129,17 @@ impl FromRequest for BatchPayload {
     }
 }
 
-/// A body that is on its way, and that its head doesn't speak against.
+/// A body that is still arriving and whose headers are valid.
 struct IncomingBody {
     request: HttpRequest,
     payload: web::Payload,
     limit: usize,
-    /// How a longer one is refused.
+    /// Creates the problem for a body above the limit.
     too_large: fn(usize) -> Problem,
 }
 
 impl IncomingBody {
-    /// Refuses a body by what its head says of it.
+    /// Rejects a body whose headers are invalid.
     fn of(
         request: &HttpRequest,
         payload: &mut Payload,
@@ -155,13 +155,13 @@ impl IncomingBody {
                 return Err(too_large(limit));
             }
             if header(&request, &CONTENT_ENCODING).is_some_and(|coding| !coding.eq_ignore_ascii_case("identity")) {
-                return Err(Problem::unsupported_media_type("compressed bodies are not taken"));
+                return Err(Problem::unsupported_media_type("compressed bodies are not supported"));
             }
             Ok(Self { request, payload, limit, too_large })
         }
     }
 
-    /// The whole of it, if it arrives in time.
+    /// Reads the whole body before the deadline.
     async fn read(self) -> Result<web::Bytes, Problem> {
         let deadline = RequestContext::of(&self.request).body_deadline();
         match tokio::time::timeout_at(deadline, self.payload.to_bytes_limited(self.limit)).await {
@@ -173,7 +173,7 @@ impl IncomingBody {
     }
 }
 
-/// Only JSON: what a form on a foreign page can send without asking is not.
+/// Requires JSON: forms on foreign pages can send other types without a CORS preflight.
 fn check_type(request: &HttpRequest) -> Result<(), Problem> {
     if media_type(request) == Some(JSON) {
         return Ok(());
@@ -181,7 +181,7 @@ fn check_type(request: &HttpRequest) -> Result<(), Problem> {
     Err(Problem::unsupported_media_type("the body must be of the type application/json, in UTF-8"))
 }
 
-/// Which of the types that are taken a body has.
+/// Returns the accepted media type of a body.
 fn media_type(request: &HttpRequest) -> Option<&'static str> {
     let (essence, parameters) =
         header(request, &CONTENT_TYPE).map_or(("", ""), |text| text.split_once(';').unwrap_or((text, "")));
@@ -192,6 +192,6 @@ fn media_type(request: &HttpRequest) -> Option<&'static str> {
 }
 
 fn header<'a>(request: &'a HttpRequest, name: &actix_web::http::header::HeaderName) -> Option<&'a str> {
-    // A value that isn't text is none of those that are taken.
+    // A value that is not text cannot be an accepted type.
     request.headers().get(name).map(|value| value.to_str().unwrap_or("not text"))
 }

@@ -1,4 +1,4 @@
-//! Forms with files, as browsers send them (RFC 7578), read whole.
+//! Multipart forms with files from browsers (RFC 7578), read whole.
 
 use actix_web::dev::Payload;
 use actix_web::http::header::CONTENT_TYPE;
@@ -8,16 +8,15 @@ use actix_web::{FromRequest, HttpRequest};
 use super::{Extraction, IncomingBody, header};
 use crate::problem::Problem;
 
-/// The most bytes of a form with a file; whoever has a larger one sends it over the interface or imports it on the command line.
+/// Size limit of a form with a file. Larger files use the API or the command line import.
 const MAX_FORM_BYTES: usize = 2 * 1024 * 1024;
-/// The most fields of a form.
+/// Maximum number of fields in a form.
 const MAX_FIELDS: usize = 5_000;
 
-/// A form as it was sent.
+/// A submitted form.
 #[derive(Debug, Default)]
 pub(crate) struct MultipartForm(Vec<SentField>);
 
-/// A field of a form.
 #[derive(Debug, PartialEq, Eq)]
 struct SentField {
     name: String,
@@ -26,18 +25,18 @@ struct SentField {
 }
 
 impl MultipartForm {
-    /// What a field says, as text; nothing of one that isn't there or isn't text.
+    /// Returns a field's text; `None` if the field is missing or not text.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let field = self.0.iter().find(|field| field.name == name)?;
         std::str::from_utf8(&field.bytes).ok()
     }
 
-    /// What all fields of that name say.
+    /// Returns the text of all fields with the name.
     pub(crate) fn texts<'f>(&'f self, name: &'f str) -> impl Iterator<Item = &'f str> {
         self.0.iter().filter(move |field| field.name == name).filter_map(|field| std::str::from_utf8(&field.bytes).ok())
     }
 
-    /// A file that was chosen: its name and its bytes.
+    /// Returns name and content of an uploaded file.
     pub(crate) fn file(&self, name: &str) -> Option<(&str, Bytes)> {
         let field = self.0.iter().find(|field| field.name == name)?;
         let file_name = field.file_name.as_deref().filter(|file_name| !file_name.is_empty())?;
@@ -57,13 +56,13 @@ impl FromRequest for MultipartForm {
             let boundary =
                 boundary.ok_or_else(|| Problem::unsupported_media_type("the form must be sent as multipart/form-data"))?;
             let bytes = sent.read().await?;
-            let malformed = || Problem::malformed("malformed_form", "the form could not be read; send it again");
+            let malformed = || Problem::malformed("malformed_form", "the form is malformed: send it again");
             fields(&bytes, &boundary).map(Self).ok_or_else(malformed)
         })
     }
 }
 
-/// What stands between the fields, by the type of the body.
+/// Returns the boundary from the content type.
 fn boundary(content_type: &str) -> Option<&str> {
     let (essence, parameters) = content_type.split_once(';')?;
     let boundary = parameters.split(';').find_map(|parameter| parameter.trim().strip_prefix("boundary="))?;
@@ -71,7 +70,7 @@ fn boundary(content_type: &str) -> Option<&str> {
     (essence.trim().eq_ignore_ascii_case("multipart/form-data") && (1..=70).contains(&boundary.len())).then_some(boundary)
 }
 
-/// The fields in their order; `None` where they can't be told.
+/// Parses the fields in order; returns `None` if the body is malformed.
 fn fields(body: &Bytes, boundary: &str) -> Option<Vec<SentField>> {
     let (first, between) = (format!("--{boundary}"), format!("\r\n--{boundary}"));
     let mut at = find(body, first.as_bytes(), 0)? + first.len();
@@ -99,7 +98,7 @@ fn find(body: &[u8], sought: &[u8], from: usize) -> Option<usize> {
     Some(from + body.get(from..)?.windows(sought.len()).position(|window| window == sought)?)
 }
 
-/// The names of a field and of its file. Browsers write a quote in them as `%22`.
+/// Returns the field name and the file name. Browsers encode a quote in them as `%22`.
 fn disposition(head: &str) -> Option<(String, Option<String>)> {
     let of_disposition = |line: &&str| line.get(..20).is_some_and(|name| name.eq_ignore_ascii_case("content-disposition:"));
     let line = head.split("\r\n").find(of_disposition)?;

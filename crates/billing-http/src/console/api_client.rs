@@ -1,4 +1,4 @@
-//! What the interface answers to a page's questions: its own handlers are asked.
+//! Calls the API handlers in process to obtain the data of a page.
 
 use std::future::Future;
 
@@ -15,18 +15,18 @@ use crate::problem::Problem;
 use crate::query::TOTAL;
 use crate::query::documents::{TOTAL_AMOUNT, TOTAL_AMOUNT_DUE};
 
-/// More than any page has; whoever wants more asks the interface.
+/// Size limit of a response. No page needs more.
 const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 
-/// An answer that is one thing.
+/// Returns a response with a single object.
 pub(super) async fn one<T: Serialize>(answer: impl Future<Output = Result<Json<T>, Problem>>) -> Result<Value, Problem> {
     let Json(answer) = answer.await?;
-    // By way of its text, in which numbers have all their digits.
+    // Serialized to text first, because text preserves all digits of numbers.
     let text = serde_json::to_string(&answer).map_err(|_| Problem::internal())?;
     serde_json::from_str(&text).map_err(|_| Problem::internal())
 }
 
-/// The same, or nothing where there is no such thing.
+/// Returns the same response, or null if the object does not exist.
 pub(super) fn or_nothing(answer: Result<Value, Problem>) -> Result<Value, Problem> {
     match answer {
         Err(problem) if problem.status_code() == StatusCode::NOT_FOUND => Ok(Value::Null),
@@ -34,7 +34,7 @@ pub(super) fn or_nothing(answer: Result<Value, Problem>) -> Result<Value, Proble
     }
 }
 
-/// An answer that is a part of a list.
+/// A page of a list.
 #[derive(Debug)]
 pub(super) struct Listed {
     pub(super) elements: Value,
@@ -44,7 +44,7 @@ pub(super) struct Listed {
     pub(super) neighbours: PageLinks,
 }
 
-/// An answer that is a part of a list.
+/// Returns a page of a list.
 pub(super) async fn list(answer: impl Future<Output = Result<HttpResponse, Problem>>) -> Result<Listed, Problem> {
     let answer = answer.await?;
     let header = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -53,14 +53,14 @@ pub(super) async fn list(answer: impl Future<Output = Result<HttpResponse, Probl
     Ok(Listed { elements: written(answer).await?, total, amount, amount_due, neighbours })
 }
 
-/// What stands in an answer that is written already.
+/// Returns the JSON of an already serialized response.
 pub(super) async fn written(answer: HttpResponse) -> Result<Value, Problem> {
     let body = to_bytes_limited(answer.into_body(), MAX_ANSWER_BYTES).await;
     let bytes = body.ok().and_then(Result::ok).ok_or_else(Problem::internal)?;
     serde_json::from_slice(&bytes).map_err(|_| Problem::internal())
 }
 
-/// The queries that `Link` names.
+/// Returns the queries in the `Link` header.
 fn neighbours(headers: &HeaderMap) -> PageLinks {
     let mut found = PageLinks::default();
     let links = headers.get(LINK).and_then(|value| value.to_str().ok()).unwrap_or_default();

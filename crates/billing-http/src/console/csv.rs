@@ -1,4 +1,4 @@
-//! A list as a table for other programs: what its page shows, of all its pages.
+//! CSV export of a list: the columns of its page, for all pages.
 
 use std::borrow::Cow;
 use std::io;
@@ -15,14 +15,14 @@ use crate::pipe::{PipeWriter, pipe};
 use crate::problem::Problem;
 use crate::routes::reports::{FIRST_BYTES, PATIENCE, attachment};
 
-/// Elements that are asked for at once.
+/// Page size of the internal requests.
 const AT_ONCE: &str = "1000";
 
-/// The table of a list with the filters, the order and the columns of its page. It is read while it is sent, page by page: what
-/// changes meanwhile may be on it or not.
+/// Returns a list as CSV, with the filters, order and columns of its page. The list is read page by page while it is
+/// sent, so the export may or may not include concurrent changes.
 ///
 /// # Errors
-/// What keeps it from being begun.
+/// Returns the problem that occurred before the first bytes.
 pub(super) async fn table(visitor: &SessionUser, part: &str) -> Result<HttpResponse, Problem> {
     let listing = listing_of(part)?;
     let permit = visitor.state.permit_report()?;
@@ -30,7 +30,7 @@ pub(super) async fn table(visitor: &SessionUser, part: &str) -> Result<HttpRespo
     let said = said.iter().map(|(name, value)| (name.as_str(), value.as_str())).filter(|(name, _)| *name != "pageSize");
     let mut first = wanted(listing, said, AT_ONCE);
     if goes_on_by_cursor(listing) {
-        // Nobody is told how many there are.
+        // The export does not show the total.
         first.push_str("&totals=false");
     }
     let (writer, mut reader) = pipe(PATIENCE);
@@ -39,7 +39,7 @@ pub(super) async fn table(visitor: &SessionUser, part: &str) -> Result<HttpRespo
     Ok(attachment(reader, ReportFormat::Csv, listing.part))
 }
 
-/// Makes it, or says why it can't be made.
+/// Writes the table, or ends it with the problem that occurred.
 async fn make(
     visitor: SessionUser,
     listing: &'static Listing,
@@ -50,7 +50,7 @@ async fn make(
 ) {
     match rows(&visitor, listing, &columns, first, &mut writer).await {
         Ok(()) => {
-            // It waits for the reader.
+            // Finishing blocks until the client has read the data.
             let finished = actix_web::rt::task::spawn_blocking(move || {
                 let _permit = permit;
                 writer.finish()
@@ -80,7 +80,7 @@ async fn rows(
     let mut next = Some(first);
     while let Some(raw) = next {
         if !watch.is_wanted() {
-            // Nobody is to take a part for the whole.
+            // Fails, because a truncated table could be taken for the whole list.
             return Err(Problem::timed_out());
         }
         let page = listed(visitor, listing, &raw).await?;

@@ -1,4 +1,4 @@
-//! Which answers the page of a customer is made of.
+//! Loads the data of a customer's page.
 
 use actix_web::web::Path;
 use billing_application::UseCase;
@@ -15,10 +15,10 @@ use super::sums::{self, with_page};
 use crate::problem::Problem;
 use crate::routes::{catalog, money};
 
-/// The page of a customer.
+/// Renders the page of a customer.
 ///
 /// # Errors
-/// What keeps it from being shown.
+/// Returns the problem of a failed API call.
 pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     let path = || Path::from(reference.to_owned());
     let customer = one(catalog::get_customer(visitor.caller(UseCase::GetCustomer), path())).await?;
@@ -31,7 +31,7 @@ pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageB
     let shown = ExplorerRange::usual(visitor.state.services().now(), visitor.zone)?;
     let usage_calls = sums::calls(&shown.summary(&narrowed)).into_iter().take(1);
     let address = sums::address("customer", &pairs(&narrowed));
-    let usage = with_page(visitor, "Usage of the last 30 days", &address, lately(visitor, &narrowed)).await?;
+    let usage = with_page(visitor, "Usage in the last 30 days", &address, lately(visitor, &narrowed)).await?;
     let mut calls = vec![
         format!("/api/customers/{reference}"),
         format!("/api/customers/balance/{reference}"),
@@ -45,10 +45,10 @@ pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageB
     Ok(PageBuilder { title, part: "customers", crumbs: crumbs(&listings::CUSTOMERS), calls, body })
 }
 
-/// What a customer used on the usual days, which `narrowed` says.
+/// Renders a customer's usage of the default days. `narrowed` selects the customer.
 ///
 /// # Errors
-/// What keeps it from being summed up.
+/// Returns the problem of a failed API call.
 pub(super) async fn lately(visitor: &SessionUser, narrowed: &FormData) -> Result<Markup, Problem> {
     let shown = ExplorerRange::usual(visitor.state.services().now(), visitor.zone)?;
     let answers = sums::sums(visitor, &shown.summary(narrowed)).await?;

@@ -1,4 +1,4 @@
-//! Which answers the usage explorer is made of, and which stretches of time its bars stand for.
+//! Loads the data of the usage explorer and computes the intervals of its bars.
 
 use billing_application::error::UseCaseError;
 use billing_console::{ChartBucket, Explored, Filter, InputKind, Span, listings};
@@ -16,36 +16,36 @@ use crate::dto::declare::params;
 use crate::problem::Problem;
 use crate::query::{AnyText, Query};
 
-/// The most bars of a chart: a quarter of a year by day.
+/// Maximum number of bars in a chart: three months by day.
 const MAX_BARS: u32 = 93;
-/// The most days that are drawn by hour, where nobody says how.
+/// Maximum number of days that are shown by hour by default.
 const MAX_DAYS_BY_HOUR: u32 = 3;
-/// The days that are shown where nobody says which, today among them.
+/// Default number of days, including today.
 const USUAL_DAYS: u32 = 30;
-/// Counts of refused usage that are shown.
+/// Number of rejected usage counts shown.
 const MOST_REFUSED: &str = "10";
 
 params! {
-    /// What the explorer shows.
+    /// Query parameters of the explorer.
     ExplorerParams {
-        /// This customer's.
+        /// Customer.
         customer_ref: Option<AnyText>,
-        /// Of this usage product.
+        /// Usage product.
         usage_product_ref: Option<AnyText>,
-        /// That counts in this contract.
+        /// Contract that counts the usage.
         contract_ref: Option<AnyText>,
-        /// The first day.
+        /// First day.
         from: Option<Date>,
-        /// The last day.
+        /// Last day.
         to: Option<Date>,
-        /// How long the intervals are.
+        /// Length of the intervals.
         interval: Option<Interval>,
-        /// Whose days they are.
+        /// Time zone of the days.
         timezone: Option<TimeZone>,
     }
 }
 
-/// The days that are shown, how, and by which calendar.
+/// The selected days, interval and time zone.
 pub(super) struct ExplorerRange {
     days: Period,
     interval: Interval,
@@ -54,10 +54,10 @@ pub(super) struct ExplorerRange {
 }
 
 impl ExplorerRange {
-    /// The usual days up to today, by day.
+    /// Returns the default days up to today, by day.
     ///
     /// # Errors
-    /// None: today is a day.
+    /// Returns no error, because today is always a valid date.
     pub(super) fn usual(now: Timestamp, zone: TimeZone) -> Result<Self, Problem> {
         Self::of(None, None, None, now, zone)
     }
@@ -85,12 +85,12 @@ impl ExplorerRange {
         Ok(Self { days, interval, is_coarser: asked.is_some_and(|asked| asked != interval), zone })
     }
 
-    /// The first instant, and the first after the last.
+    /// Returns the start of the first day and the end of the last day.
     fn instants(&self) -> (Timestamp, Timestamp) {
         (self.zone.start_of_day(self.days.start()), self.zone.start_of_day(self.days.end()))
     }
 
-    /// The query of the sums, for what it is narrowed to.
+    /// Returns the query of the usage summary with the given filters.
     pub(super) fn summary(&self, narrowed: &[(String, String)]) -> String {
         let (from, to) = self.instants();
         let (from, to, zone) = (from.to_string(), to.to_string(), self.zone.name());
@@ -101,7 +101,7 @@ impl ExplorerRange {
         billing_console::query(&pairs)
     }
 
-    /// The bars.
+    /// Returns one bucket per bar.
     pub(super) fn slots(&self) -> Vec<ChartBucket> {
         let slot = |stretch: &BucketSpan| {
             let BucketSpan { starts, from, to, days } = *stretch;
@@ -119,7 +119,7 @@ impl ExplorerRange {
         self.interval.stretches(self.days, self.zone).iter().map(slot).collect()
     }
 
-    /// Where the explorer shows the time before, after and around this one.
+    /// Returns the links to earlier, later and longer periods.
     fn elsewhere(&self) -> Vec<(&'static str, Period)> {
         let (first, count) = (self.days.start(), self.days.days());
         let before = minus_days(first, count);
@@ -127,7 +127,7 @@ impl ExplorerRange {
         let places = [
             ("Earlier", Period::new(before, first)),
             ("Later", Period::new(self.days.end(), plus_days(self.days.end(), count))),
-            ("Wider", wider.filter(|days| Interval::Month.count(*days) <= MAX_BARS)),
+            ("Longer", wider.filter(|days| Interval::Month.count(*days) <= MAX_BARS)),
         ];
         places.into_iter().filter_map(|(name, days)| Some((name, days?))).collect()
     }
@@ -149,12 +149,12 @@ fn wrong(name: &str, detail: String) -> Problem {
     Problem::from(UseCaseError::Invalid(Violations::one(&[name], "out_of_range", detail)))
 }
 
-/// What the explorer is asked for.
+/// A parsed explorer request.
 struct ExplorerQuery {
     shown: ExplorerRange,
-    /// What usage is narrowed to beside the time, by the parameters of the interface.
+    /// Filters other than the time, as API parameters.
     narrowed: Vec<(String, String)>,
-    /// What was said, without what is empty.
+    /// The non-empty parameters of the request.
     given: Vec<(String, String)>,
 }
 
@@ -176,20 +176,20 @@ fn wanted(visitor: &SessionUser, said: &FormData) -> Result<ExplorerQuery, Probl
     Ok(ExplorerQuery { shown, narrowed, given })
 }
 
-/// The explorer's charts and sums.
+/// Renders the explorer's charts and sums.
 ///
 /// # Errors
-/// What is wrong with what was asked for.
+/// Returns the problem of invalid parameters or of a failed API call.
 pub(super) async fn explored(visitor: &SessionUser, said: &FormData) -> Result<Markup, Problem> {
     let ExplorerQuery { shown, narrowed, .. } = wanted(visitor, said)?;
     let answers = sums(visitor, &shown.summary(&narrowed)).await?;
     Ok(billing_console::usage_sums(&answers, &Span { narrowed, slots: shown.slots() }))
 }
 
-/// The explorer's page.
+/// Renders the explorer's page.
 ///
 /// # Errors
-/// What is wrong with what was asked for.
+/// Returns the problem of invalid parameters or of a failed API call.
 pub(super) async fn page(visitor: &SessionUser, said: &FormData) -> Result<PageBuilder, Problem> {
     let ExplorerQuery { shown, narrowed, given } = wanted(visitor, said)?;
     let given: Vec<(&str, &str)> = pairs(&given);
@@ -230,22 +230,27 @@ fn filters(given: &[(&str, &str)], shown: &ExplorerRange) -> Vec<Filter> {
         value,
     };
     vec![
-        filter("from", "The first day.", InputKind::Day, days.0),
-        filter("to", "The last day.", InputKind::Day, days.1),
-        filter("interval", "How long a bar is.", InputKind::Choice(words), said("interval").unwrap_or_default()),
-        filter("customer_ref", "This customer's.", InputKind::Text, said("customer_ref").unwrap_or_default()),
-        filter("usage_product_ref", "Of this usage product.", InputKind::Text, said("usage_product_ref").unwrap_or_default()),
-        filter("contract_ref", "That counts in this contract.", InputKind::Text, said("contract_ref").unwrap_or_default()),
+        filter("from", "First day.", InputKind::Day, days.0),
+        filter("to", "Last day.", InputKind::Day, days.1),
+        filter("interval", "Length of the intervals.", InputKind::Choice(words), said("interval").unwrap_or_default()),
+        filter("customer_ref", "Usage of this customer.", InputKind::Text, said("customer_ref").unwrap_or_default()),
+        filter(
+            "usage_product_ref",
+            "Usage of this usage product.",
+            InputKind::Text,
+            said("usage_product_ref").unwrap_or_default(),
+        ),
+        filter("contract_ref", "Usage billed by this contract.", InputKind::Text, said("contract_ref").unwrap_or_default()),
         filter(
             "timezone",
-            "Whose days they are; the usual entity's when left out.",
+            "Time zone of the days. Default: time zone of the default entity.",
             InputKind::Text,
             said("timezone").unwrap_or_default(),
         ),
     ]
 }
 
-/// The same of other times.
+/// Returns queries of the explorer for other periods with the same filters.
 fn elsewhere(narrowed: &[(String, String)], shown: &ExplorerRange) -> Vec<(&'static str, Vec<(&'static str, String)>)> {
     const KEPT: [&str; 4] = ["customer_ref", "usage_product_ref", "contract_ref", "timezone"];
     let kept: Vec<(&'static str, String)> =
@@ -298,6 +303,6 @@ mod tests {
     fn what_is_around_a_time_can_be_shown_too() {
         let places = shown("2026-11-11", "2026-11-20", None, "UTC").elsewhere();
         let told: Vec<String> = places.iter().map(|(name, days)| format!("{name} {days}")).collect();
-        assert_eq!(told, ["Earlier 2026-11-01…2026-11-10", "Later 2026-11-21…2026-11-30", "Wider 2026-11-01…2026-11-30"]);
+        assert_eq!(told, ["Earlier 2026-11-01…2026-11-10", "Later 2026-11-21…2026-11-30", "Longer 2026-11-01…2026-11-30"]);
     }
 }

@@ -1,4 +1,4 @@
-//! What a form asks for, filled in; and what is asked of the interface by it.
+//! Builds form fields with their values, and converts a submitted form to an API request body.
 
 use billing_console::{Field, Group, InputKind, Item, List, was};
 use serde_json::{Map, Value};
@@ -7,22 +7,22 @@ use super::form_data::{FormData, field};
 use super::openapi_index::{BodyField, BodyFieldKind};
 use crate::problem::{FieldProblem, Problem};
 
-/// How many elements a list of a form may have.
+/// Maximum number of elements of a list in a form.
 const MAX_ELEMENTS: usize = 200;
 
-/// What fields say at first.
+/// The source of initial field values.
 #[derive(Clone, Copy)]
 pub(super) enum InitialValues<'s> {
-    /// Nothing.
+    /// No values.
     Nothing,
-    /// What a form said.
+    /// A submitted form.
     Said(&'s FormData),
-    /// What is there.
+    /// The existing object.
     Present(&'s Value),
 }
 
 impl InitialValues<'_> {
-    /// What a form said in a field.
+    /// Returns the submitted value of a field.
     pub(super) fn said(self, name: &str) -> Option<String> {
         match self {
             Self::Said(said) => field(said, name).map(str::to_owned),
@@ -38,7 +38,7 @@ impl InitialValues<'_> {
         }
     }
 
-    /// How many elements a list has. A new form's own lists have one: something is wanted of them.
+    /// Returns the number of elements of a list. In an empty form, top-level lists start with one element.
     fn length(self, name: &str) -> usize {
         match self {
             Self::Nothing => usize::from(!name.contains('/')),
@@ -49,7 +49,7 @@ impl InitialValues<'_> {
         }
     }
 
-    /// Where an element of a list that is there stood.
+    /// Returns the original index of an element of an existing list.
     fn was(self, element: &str, place: usize) -> Option<String> {
         match self {
             Self::Nothing => None,
@@ -59,20 +59,20 @@ impl InitialValues<'_> {
     }
 }
 
-/// The place of the element of a list that a field belongs to.
+/// Returns the index of the list element that a field belongs to.
 fn place_in(list: &str, name: &str) -> Option<usize> {
     let (place, _) = name.strip_prefix(list)?.strip_prefix('/')?.split_once('/')?;
     place.parse().ok().filter(|place| *place < MAX_ELEMENTS)
 }
 
-/// The name of a part of something.
+/// Returns the full name of a nested field.
 fn below(prefix: &str, name: &str) -> String {
     if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") }
 }
 
-/// What is asked for, with what it says and what is wrong with it.
+/// Builds the form items with values and errors.
 pub(super) fn items(shapes: &[BodyField], prefix: &str, source: InitialValues<'_>, errors: &[FieldProblem]) -> Vec<Item> {
-    // The word that tells which of the parts there are.
+    // The value that selects the variant, and with it the relevant fields.
     let word = shapes
         .iter()
         .map(|shape| source.value(&below(prefix, &shape.name)))
@@ -91,7 +91,7 @@ pub(super) fn items(shapes: &[BodyField], prefix: &str, source: InitialValues<'_
             BodyFieldKind::Parts(parts) => {
                 let mut items = items(parts, &name, source, errors);
                 if !shape.required {
-                    // What a part must have it must have where it is there.
+                    // Fields of an optional group are required only if the group is present.
                     items.iter_mut().for_each(not_required);
                 }
                 Item::Group(Group { name, meaning, items, was: None })
@@ -118,7 +118,7 @@ fn not_required(item: &mut Item) {
     }
 }
 
-/// What is wrong and stands beside no field.
+/// Returns the errors that belong to no visible field.
 pub(super) fn others(problem: &Problem, items: &[Item]) -> Vec<String> {
     if problem.errors().is_empty() {
         return vec![problem.detail().to_owned()];
@@ -135,7 +135,7 @@ fn has(items: &[Item], name: &str) -> bool {
     })
 }
 
-/// What a form says once one of its lists grew (`+list`) or an element of it was taken away (`-list/place`).
+/// Returns the form data after adding an element to a list (`+list`) or removing one (`-list/place`).
 pub(super) fn resized(said: &FormData, wanted: &str) -> FormData {
     if let Some(list) = wanted.strip_prefix('+') {
         let place = InitialValues::Said(said).length(list);
@@ -157,15 +157,16 @@ pub(super) fn resized(said: &FormData, wanted: &str) -> FormData {
     said.iter().filter_map(moved).collect()
 }
 
-/// What is asked for: of something new what is said; of something there what is said otherwise, a part of it as a whole, and where
-/// anything of a list is otherwise each of its elements, with what tells which it is and what is said otherwise.
+/// Builds the request body. For a new object, it contains the filled fields. For an existing object, it contains the
+/// changed fields, with a changed group as a whole. If any element of a list changed, it contains every element with its
+/// identifying fields and its changes.
 pub(super) fn body(shapes: &[BodyField], prefix: &str, said: &FormData, present: Option<&Value>) -> Map<String, Value> {
     let mut body = Map::new();
     let Some(present) = present else { return whole(shapes, prefix, InitialValues::Said(said)) };
     for shape in shapes {
         let (name, before) = (below(prefix, &shape.name), InitialValues::Present(present));
         let one = std::slice::from_ref(shape);
-        // Both as they would be said.
+        // Both sides as a form would submit them.
         let now = whole(one, prefix, InitialValues::Said(said));
         let was = whole(one, "", before);
         let tells = !prefix.is_empty() && (shape.required || shape.name == "billing_start_date");
@@ -191,7 +192,7 @@ fn elements(parts: &[BodyField], list: &str, said: &FormData, present: Option<&V
     (0..InitialValues::Said(said).length(list)).map(element).collect()
 }
 
-/// All that is said, and nothing of what isn't.
+/// Returns all filled fields.
 fn whole(shapes: &[BodyField], prefix: &str, source: InitialValues<'_>) -> Map<String, Value> {
     let say = |shape: &BodyField| {
         let name = below(prefix, &shape.name);
@@ -208,7 +209,7 @@ fn whole(shapes: &[BodyField], prefix: &str, source: InitialValues<'_>) -> Map<S
     shapes.iter().filter_map(say).collect()
 }
 
-/// What is said of a field, as the interface takes it.
+/// Converts a field's text to its JSON value.
 fn value(kind: &InputKind, is_whole: bool, text: &str) -> Option<Value> {
     match (kind, text) {
         (_, "") => None,
@@ -219,7 +220,7 @@ fn value(kind: &InputKind, is_whole: bool, text: &str) -> Option<Value> {
     }
 }
 
-/// A whole number as such; what is none as it is.
+/// Converts an integer to a JSON number; other text stays a string.
 pub(super) fn whole_number(text: &str) -> Value {
     text.parse::<u64>().map_or_else(|_| Value::from(text), Value::from)
 }

@@ -1,4 +1,4 @@
-//! The editor of usage formats: trying one on an event, making one and its next version.
+//! The usage format editor: trying a format on an event, creating formats and new versions.
 
 use actix_web::HttpResponse;
 use actix_web::web::Path;
@@ -17,10 +17,10 @@ use crate::body::Body;
 use crate::problem::Problem;
 use crate::routes::catalog;
 
-/// An event to begin with.
+/// The initial sample event.
 const SAMPLE: &str = "{\n  \"at\": \"2026-01-20T10:15:30Z\",\n  \"customer\": \"acme\",\n  \"calls\": 12\n}";
 
-/// The editor as it is opened.
+/// Renders the editor.
 pub(super) async fn page(visitor: &SessionUser, edited: Option<&str>) -> Result<PageBuilder, Problem> {
     visitor.allow(saving(edited))?;
     let format = match edited {
@@ -30,7 +30,7 @@ pub(super) async fn page(visitor: &SessionUser, edited: Option<&str>) -> Result<
     Ok(made(editor(visitor, edited, format_fields(&format), SAMPLE.to_owned()), edited))
 }
 
-/// What the editor is for; who only tries a format does so over the interface.
+/// Returns the use case that saving requires. Trying alone needs only the API.
 const fn saving(edited: Option<&str>) -> UseCase {
     if edited.is_some() { UseCase::EditFormat } else { UseCase::CreateFormat }
 }
@@ -38,7 +38,7 @@ const fn saving(edited: Option<&str>) -> UseCase {
 fn editor(visitor: &SessionUser, edited: Option<&str>, fields: Vec<FormatField>, sample: String) -> FormatEditor {
     let part = listings::FORMATS.part;
     let (title, action) = match edited {
-        Some(reference) => (format!("Edit {reference}"), href(&["edit", part, reference])),
+        Some(reference) => (format!("Edit usage format {reference}"), href(&["edit", part, reference])),
         None => ("New usage format".to_owned(), href(&["new", part])),
     };
     let (sample_wrong, others) = (Vec::new(), Vec::new());
@@ -54,7 +54,7 @@ fn made(editor: FormatEditor, edited: Option<&str>) -> PageBuilder {
     PageBuilder { title: editor.title, part, crumbs, calls: vec!["POST /api/usage/formats/test".to_owned()], body }
 }
 
-/// Tries what the editor says, or stores it.
+/// Tries or saves the format in the editor.
 pub(super) async fn act(visitor: &SessionUser, edited: Option<&str>, said: &FormData) -> HttpResponse {
     let outcome = match visitor.allow(saving(edited)) {
         Ok(()) => carry_out(visitor, edited, said).await,
@@ -70,7 +70,7 @@ pub(super) async fn act(visitor: &SessionUser, edited: Option<&str>, said: &Form
     let mut editor = again(visitor, edited, said);
     for error in problem.errors() {
         let pointer = error.pointer.trim_start_matches('/');
-        // Of a column of the report data, the field with all of them.
+        // An error in one column of the report data belongs to the field with all columns.
         let at = |name: &str| pointer == name || pointer.strip_prefix(name).is_some_and(|below| below.starts_with('/'));
         match FORMAT_FIELDS.iter().position(|(name, ..)| at(name)) {
             Some(index) => editor.fields[index].wrong.push(error.detail.clone()),
@@ -84,7 +84,7 @@ pub(super) async fn act(visitor: &SessionUser, edited: Option<&str>, said: &Form
     told(problem, made(editor, edited).page(visitor, None))
 }
 
-/// The editor with what was said.
+/// Returns the editor with the submitted values.
 fn again(visitor: &SessionUser, edited: Option<&str>, said: &FormData) -> FormatEditor {
     let field = |name: &str| FormatField { value: said_of(said, name).unwrap_or_default().to_owned(), wrong: Vec::new() };
     let fields = FORMAT_FIELDS.iter().map(|(name, ..)| field(name)).collect();
@@ -122,7 +122,7 @@ async fn carry_out(visitor: &SessionUser, edited: Option<&str>, said: &FormData)
     Ok(to(&format!("{}?done={done}", href(&[part, answer["format_ref"].as_str().unwrap_or_default()]))))
 }
 
-/// What the editor says, as the interface takes it.
+/// Returns the API request body for the submitted values.
 fn body(said: &FormData) -> Value {
     let mut body = Map::new();
     for &(name, ..) in FORMAT_FIELDS {

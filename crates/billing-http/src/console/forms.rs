@@ -1,5 +1,5 @@
-//! Forms that make, change and do things: what they ask for is what the OpenAPI document says of the operation's body, and what would
-//! change documents is shown before it is done.
+//! Forms that create and change objects and run actions. Fields come from the OpenAPI schema of the operation's body. If
+//! an action would change documents, the form shows a preview first.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -19,29 +19,30 @@ use super::session_user::SessionUser;
 use crate::problem::Problem;
 use crate::routes::dry_run::{is_rehearsed, use_case};
 
-/// How many things are suggested for a reference.
+/// Maximum number of suggestions for a reference field.
 const SUGGESTED: &str = "200";
 
 /// A form of the console.
 struct FormAction {
-    /// Its place: `new` or `edit` a part, or `do` something.
+    /// Place of the form: `new` or `edit` and a part of the console, or `do` and an action.
     place: [&'static str; 2],
-    /// The operation's path.
+    /// Path of the operation.
     path: &'static str,
     title: &'static str,
     description: &'static str,
     button: &'static str,
-    /// What is said when it is done.
+    /// Notice after success.
     success_message: &'static str,
-    /// What is there already and is changed, or what it is done with: a part of the console.
+    /// Part of the console that contains the edited object or the action's subject.
     of: Option<&'static str>,
-    /// Fields that aren't asked for: those of the reference, and what forms have no use for.
+    /// Body fields that the form omits: the reference, and fields without use in a form.
     hidden_fields: &'static [&'static str],
-    /// The field of the body that takes the reference.
+    /// Body field that receives the reference.
     reference_field: Option<&'static str>,
-    /// A field of the body that begins with what another field of the thing says.
+    /// Body field that is prefilled from another field of the object.
     prefill: Option<(&'static str, &'static str)>,
-    /// Where it leads: a part of the console, and the field of the answer with the reference there; its list without one.
+    /// Redirect after success: a part of the console, and the response field with the reference. Without a field, it
+    /// leads to the list.
     redirect: (&'static str, &'static str),
 }
 
@@ -52,8 +53,8 @@ impl FormAction {
             path,
             title,
             description: "",
-            button: "Make",
-            success_message: "It was made.",
+            button: "Create",
+            success_message: "Changes saved.",
             of: None,
             hidden_fields: &[],
             reference_field: None,
@@ -69,21 +70,21 @@ impl FormAction {
             hidden_fields: reference,
             redirect: leads,
             button: "Save",
-            success_message: "It was changed.",
             ..Self::new(["edit", part], path, title)
         }
     }
 
     const fn act(id: &'static str, part: &'static str, path: &'static str, title: &'static str, button: &'static str) -> Self {
-        Self { of: Some(part), button, success_message: "It was done.", ..Self::new(["do", id], path, title) }
+        Self { of: Some(part), button, ..Self::new(["do", id], path, title) }
     }
 
-    /// What is done with a document, and leads to one.
+    /// Creates an action on a document that leads to a document.
     const fn on_document(id: &'static str, path: &'static str, title: &'static str, button: &'static str) -> Self {
         Self::act(id, "documents", path, title, button).leading("documents", "document_ref")
     }
 
-    /// What is done with a payment or an application, which have no page of their own, and leads to a document.
+    /// Creates an action on a payment or application that leads to a document, because these objects have no page of
+    /// their own.
     const fn on_money(id: &'static str, path: &'static str, title: &'static str, button: &'static str) -> Self {
         Self { of: None, ..Self::on_document(id, path, title, button) }
     }
@@ -100,99 +101,148 @@ impl FormAction {
         Self { description: tells, ..self }
     }
 
+    const fn confirming(self, success_message: &'static str) -> Self {
+        Self { success_message, ..self }
+    }
+
     fn use_case(&self) -> Result<UseCase, Problem> {
         use_case(self.path).ok_or_else(Problem::unknown_route)
     }
 }
 
-/// Every form.
+/// All forms of the console.
 const DEEDS: &[FormAction] = &[
-    FormAction::new(["new", "customers"], "/api/customers/", "New customer").leading("customers", "customer_ref"),
-    FormAction::edit("customers", "/api/customers/edit/{customer_ref}", "Edit customer", &["customer_ref"]),
+    FormAction::new(["new", "customers"], "/api/customers/", "New customer")
+        .leading("customers", "customer_ref")
+        .confirming("Customer created."),
+    FormAction::edit("customers", "/api/customers/edit/{customer_ref}", "Edit customer", &["customer_ref"])
+        .confirming("Customer updated."),
     FormAction::new(["new", "usage-products"], "/api/usage/products/", "New usage product")
-        .leading("usage-products", "usage_product_ref"),
+        .leading("usage-products", "usage_product_ref")
+        .confirming("Usage product created."),
     FormAction::edit(
         "usage-products",
         "/api/usage/products/edit/{usage_product_ref}",
         "Edit usage product",
         &["usage_product_ref"],
-    ),
-    FormAction::new(["new", "entities"], "/api/entities/", "New entity").leading("entities", "entity_ref"),
-    FormAction::edit("entities", "/api/entities/edit/{entity_ref}", "Edit entity", &["entity_ref"]),
+    )
+    .confirming("Usage product updated."),
+    FormAction::new(["new", "entities"], "/api/entities/", "New entity")
+        .leading("entities", "entity_ref")
+        .confirming("Entity created."),
+    FormAction::edit("entities", "/api/entities/edit/{entity_ref}", "Edit entity", &["entity_ref"]).confirming("Entity updated."),
     FormAction::new(["new", "bank-accounts"], "/api/bank_accounts/", "New bank account")
-        .leading("bank-accounts", "billing_account_id"),
+        .leading("bank-accounts", "billing_account_id")
+        .confirming("Bank account created."),
     FormAction::edit(
         "bank-accounts",
         "/api/bank_accounts/edit/{billing_account_id}",
         "Edit bank account",
         &["billing_account_id"],
-    ),
-    FormAction::new(["new", "pricings"], "/api/pricings/", "New pricing").leading("pricings", "product_pricing_ref"),
+    )
+    .confirming("Bank account updated."),
+    FormAction::new(["new", "pricings"], "/api/pricings/", "New pricing")
+        .leading("pricings", "product_pricing_ref")
+        .confirming("Pricing created."),
     FormAction::edit("pricings", "/api/pricings/edit/{product_pricing_ref}", "Edit pricing", &["product_pricing_ref"])
-        .telling("Contracts keep what they agreed on: an edit of a contract takes up the new prices."),
-    FormAction::new(["new", "contracts"], "/api/contracts/", "New contract").leading("contracts", "contract_ref"),
+        .telling("Existing contracts keep their prices. To apply the new prices, edit the contract and set Reprice to yes.")
+        .confirming("Pricing updated."),
+    FormAction::new(["new", "contracts"], "/api/contracts/", "New contract")
+        .leading("contracts", "contract_ref")
+        .confirming("Contract created."),
     FormAction {
         hidden_fields: &["customer_ref"],
         ..FormAction::edit("contracts", "/api/contracts/edit/{contract_ref}", "Edit contract", &["contract_ref"])
     }
-    .telling("All products that it is to have are listed; what is said of each holds from the day that is named."),
-    FormAction::act("cancel", "contracts", "/api/contracts/cancel/{contract_ref}", "Cancel the contract", "Cancel it")
-        .leading("contracts", "contract_ref"),
-    FormAction::act("resume", "contracts", "/api/contracts/resume/{contract_ref}", "Take the cancel back", "Resume")
-        .leading("contracts", "contract_ref"),
-    FormAction::act("quantity", "contracts", "/api/contracts/quantities/{contract_ref}", "Agree on another quantity", "Agree")
-        .leading("contracts", "contract_ref"),
+    .telling("List all products that the contract keeps. By default, changes apply from the next period of each product.")
+    .confirming("Contract updated."),
+    FormAction::act("cancel", "contracts", "/api/contracts/cancel/{contract_ref}", "Cancel contract", "Cancel contract")
+        .leading("contracts", "contract_ref")
+        .confirming("Cancellation recorded."),
+    FormAction::act("resume", "contracts", "/api/contracts/resume/{contract_ref}", "Resume contract", "Resume contract")
+        .leading("contracts", "contract_ref")
+        .confirming("Contract resumed."),
+    FormAction::act("quantity", "contracts", "/api/contracts/quantities/{contract_ref}", "Change quantity", "Change quantity")
+        .leading("contracts", "contract_ref")
+        .confirming("Quantity changed."),
     FormAction {
         hidden_fields: &["contract_ref", "charge_ref"],
         reference_field: Some("contract_ref"),
-        ..FormAction::act("charge", "contracts", "/api/charges/", "Charge or credit an amount", "Record")
+        ..FormAction::act("charge", "contracts", "/api/charges/", "Add charge or credit", "Add charge")
     }
     .leading("charges", "charge_ref")
-    .telling("A unit price below zero makes a credit note."),
-    FormAction::edit("charges", "/api/charges/edit/{charge_ref}", "Edit charge", &["charge_ref"]),
-    FormAction::act("delete-charge", "charges", "/api/charges/{charge_ref}", "Delete the charge", "Delete")
-        .leading("charges", ""),
-    FormAction::on_document("issue", "/api/documents/issue/{document_ref}", "Issue now", "Issue")
-        .telling("It becomes final. What is reported for it later is billed by a debit or a credit."),
-    FormAction::on_document("void", "/api/documents/void/{document_ref}", "Void", "Void")
-        .telling("It counts no more, and what it billed is billed again where that is still agreed. It can't be undone."),
-    FormAction::on_document("pay", "/api/documents/payments/{document_ref}", "Record a payment", "Record")
-        .beginning("amount", "amount_due"),
+    .telling("A negative unit price creates a credit.")
+    .confirming("Charge created."),
+    FormAction::edit("charges", "/api/charges/edit/{charge_ref}", "Edit charge", &["charge_ref"]).confirming("Charge updated."),
+    FormAction::act("delete-charge", "charges", "/api/charges/{charge_ref}", "Delete charge", "Delete charge")
+        .leading("charges", "")
+        .confirming("Charge deleted."),
+    FormAction::on_document("issue", "/api/documents/issue/{document_ref}", "Issue document", "Issue document")
+        .telling("The document becomes final. Usage reported for it later is billed by a debit or a credit.")
+        .confirming("Document issued."),
+    FormAction::on_document("void", "/api/documents/void/{document_ref}", "Void document", "Void document")
+        .telling(
+            "The document is no longer in force. Its usage and fees are billed again if the contract still includes them. \
+             Voiding cannot be undone.",
+        )
+        .confirming("Document voided."),
+    FormAction::on_document("pay", "/api/documents/payments/{document_ref}", "Record payment", "Record payment")
+        .beginning("amount", "amount_due")
+        .confirming("Payment recorded."),
     FormAction::on_document(
         "write-off",
         "/api/documents/write-off/{document_ref}",
-        "Give up on what is left to pay",
-        "Write off",
+        "Write off the amount due",
+        "Write off amount",
     )
-    .telling("With `undo` what was given up on is owed again."),
-    FormAction::on_document("refund", "/api/documents/refund/{source_ref}", "Pay out what isn't applied", "Refund")
-        .beginning("amount", "unapplied_amount"),
-    FormAction::on_document("apply", "/api/documents/apply/{source_ref}", "Apply it to a document", "Apply")
-        .beginning("amount", "unapplied_amount"),
-    FormAction::on_money("refund-payment", "/api/documents/refund/{source_ref}", "Pay back what is left of a payment", "Refund"),
+    .telling("Set Undo to yes to reverse a write-off. The amount becomes due again.")
+    .confirming("Write-off saved."),
+    FormAction::on_document("refund", "/api/documents/refund/{source_ref}", "Refund the unapplied amount", "Refund amount")
+        .beginning("amount", "unapplied_amount")
+        .confirming("Refund recorded."),
+    FormAction::on_document(
+        "apply",
+        "/api/documents/apply/{source_ref}",
+        "Apply the unapplied amount to a document",
+        "Apply amount",
+    )
+    .beginning("amount", "unapplied_amount")
+    .confirming("Amount applied."),
+    FormAction::on_money(
+        "refund-payment",
+        "/api/documents/refund/{source_ref}",
+        "Refund the unapplied amount of a payment",
+        "Refund amount",
+    )
+    .confirming("Refund recorded."),
     FormAction::on_money(
         "apply-payment",
         "/api/documents/apply/{source_ref}",
-        "Apply what is left of a payment to a document",
-        "Apply",
-    ),
-    FormAction::on_money("unapply", "/api/documents/unapply/{application_ref}", "Take an application back", "Take it back"),
-    FormAction::on_money("reverse", "/api/documents/payments/reverse/{payment_ref}", "Take a payment back", "Reverse"),
+        "Apply the unapplied amount of a payment to a document",
+        "Apply amount",
+    )
+    .confirming("Payment applied."),
+    FormAction::on_money("unapply", "/api/documents/unapply/{application_ref}", "Reverse application", "Reverse application")
+        .confirming("Application reversed."),
+    FormAction::on_money("reverse", "/api/documents/payments/reverse/{payment_ref}", "Reverse payment", "Reverse payment")
+        .confirming("Payment reversed."),
     FormAction {
         hidden_fields: &["event_ref", "customer_ref", "usage_product_ref"],
         reference_field: Some("event_ref"),
         ..FormAction::edit("events", "/api/usage/event/update", "Edit usage event", &["event_ref"])
-    },
-    FormAction::act("delete-event", "events", "/api/usage/event/{event_ref}", "Delete the usage event", "Delete")
-        .leading("events", ""),
+    }
+    .confirming("Usage event updated."),
+    FormAction::act("delete-event", "events", "/api/usage/event/{event_ref}", "Delete usage event", "Delete usage event")
+        .leading("events", "")
+        .confirming("Usage event deleted."),
 ];
 
-/// Whether there is a form at a place.
+/// Returns whether a form exists at a place.
 pub(super) fn has(kind: &str, what: &str) -> bool {
     form_action(kind, what).is_ok()
 }
 
-/// Whether there is a form at a place that somebody may send.
+/// Returns whether a form exists at a place and the visitor may submit it.
 pub(super) fn may(visitor: &SessionUser, kind: &str, what: &str) -> bool {
     form_action(kind, what).and_then(FormAction::use_case).is_ok_and(|use_case| visitor.may(use_case))
 }
@@ -201,26 +251,26 @@ fn form_action(kind: &str, what: &str) -> Result<&'static FormAction, Problem> {
     DEEDS.iter().find(|deed| deed.place == [kind, what]).ok_or_else(Problem::unknown_route)
 }
 
-/// What is said after something was done.
+/// Returns the notice after a successful action.
 pub(super) fn done(place: &str) -> Option<&'static str> {
     let (kind, what) = place.split_once('.')?;
     form_action(kind, what).ok().map(|deed| deed.success_message)
 }
 
-/// A form, and what it is about.
+/// A form and the object it concerns.
 pub(super) struct FormPage<'a> {
     visitor: &'a SessionUser,
     deed: &'static FormAction,
     reference: Option<&'a str>,
-    /// What is there already.
+    /// The existing object.
     present: Value,
 }
 
 impl<'a> FormPage<'a> {
-    /// The form at a place.
+    /// Loads the form at a place.
     ///
     /// # Errors
-    /// Where there is no such form, or nothing that it is about, and where the visitor may not send it.
+    /// Returns a problem if the form or its object does not exist, or if the visitor may not submit the form.
     pub(super) async fn at(
         visitor: &'a SessionUser,
         kind: &str,
@@ -228,7 +278,7 @@ impl<'a> FormPage<'a> {
         reference: Option<&'a str>,
     ) -> Result<Self, Problem> {
         let deed = form_action(kind, what)?;
-        // What is made has no reference yet, and anything else has one.
+        // New objects have no reference yet; all other forms require one.
         if reference.is_none() != (kind == "new") {
             return Err(Problem::unknown_route());
         }
@@ -258,18 +308,18 @@ impl<'a> FormPage<'a> {
         }
     }
 
-    /// What it asks for.
+    /// Returns the fields of the form.
     fn shapes(&self) -> Vec<BodyField> {
         let kept = |shape: &&BodyField| !self.deed.hidden_fields.contains(&shape.name.as_str()) && shape.name != "dry_run";
         shapes(self.deed.path).iter().filter(kept).cloned().collect()
     }
 
-    /// Whether it changes what is there: then what isn't said otherwise stays.
+    /// Returns whether the form edits an existing object, so that unchanged fields keep their values.
     fn edits(&self) -> bool {
         self.deed.place[0] == "edit"
     }
 
-    /// Where one was before.
+    /// Returns the page to return to.
     fn back(&self) -> String {
         match (self.deed.of, self.reference) {
             (Some(part), Some(reference)) => href(&[part, reference]),
@@ -277,10 +327,10 @@ impl<'a> FormPage<'a> {
         }
     }
 
-    /// The page of the form, or of what is done where nothing has to be said.
+    /// Renders the form, or the preview if the operation has no fields.
     ///
     /// # Errors
-    /// What keeps it from being shown.
+    /// Returns the problem of a failed API call.
     pub(super) async fn show(&self) -> Result<String, Problem> {
         if self.shapes().is_empty() {
             let effects = self.rehearsed(&FormData::new()).await?;
@@ -299,10 +349,10 @@ impl<'a> FormPage<'a> {
         self.form(source, None).await
     }
 
-    /// What becomes of what the form says.
+    /// Handles a submitted form.
     ///
     /// # Errors
-    /// What has no place beside the form.
+    /// Returns problems that cannot be shown beside the form.
     pub(super) async fn take(&self, said: &FormData) -> Result<HttpResponse, Problem> {
         if let Some(wanted) = field(said, RESIZE) {
             return self.form(InitialValues::Said(&form_fields::resized(said, wanted)), None).await.map(html);
@@ -330,7 +380,7 @@ impl<'a> FormPage<'a> {
                 return Ok(html(page));
             }
         }
-        // A form that is sent twice does it once.
+        // The key prevents a second execution when the form is sent twice.
         let answer = self.visitor.carry_out(&path, key(said, path.trim_end_matches('/')), self.body(said)).await?;
         let answer = if answer.status() == StatusCode::NO_CONTENT { Value::Null } else { written(answer).await? };
         let (part, field) = self.deed.redirect;
@@ -350,7 +400,7 @@ impl<'a> FormPage<'a> {
         if let (Some(field), Some(reference)) = (self.deed.reference_field, self.reference) {
             body.insert(field.to_owned(), reference.into());
         }
-        // What is edited is what was seen.
+        // The version makes the edit fail if the object changed after the form was shown.
         if let Some(version) = body.get("version").is_none().then(|| field(said, "version")).flatten() {
             body.insert("version".to_owned(), form_fields::whole_number(version));
         }
@@ -366,7 +416,7 @@ impl<'a> FormPage<'a> {
             title: self.title(),
             tells: self.deed.description,
             action: href(&self.place()),
-            button: if is_rehearsed(&self.path()) { "Go on" } else { self.deed.button },
+            button: if is_rehearsed(&self.path()) { "Preview" } else { self.deed.button },
             key: source.said("form_key").unwrap_or_else(|| self.visitor.unique()),
             suggestions: self.suggestions(&shapes).await?,
             items,
@@ -395,7 +445,7 @@ impl<'a> FormPage<'a> {
         render_page(self.visitor, self.title(), part, self.deed.of.and(self.reference), body)
     }
 
-    /// What there is of what its fields name.
+    /// Loads the suggestions for reference fields.
     async fn suggestions(&self, shapes: &[BodyField]) -> Result<Vec<Suggestions>, Problem> {
         const NAMED: &[(&str, &str)] = &[
             ("customer_ref", "customers"),
@@ -416,7 +466,7 @@ impl<'a> FormPage<'a> {
     }
 }
 
-/// Whether a field of a name is asked for anywhere.
+/// Returns whether a field with the name occurs at any depth.
 fn names(shapes: &[BodyField], field: &str) -> bool {
     shapes.iter().any(|shape| match &shape.says {
         BodyFieldKind::One { .. } => shape.name == field,

@@ -1,4 +1,4 @@
-//! Which answers the first page is made of.
+//! Loads the data of the home page.
 
 use actix_web::ResponseError as _;
 use actix_web::http::StatusCode;
@@ -17,9 +17,9 @@ use super::sums::{self, with_page};
 use crate::problem::Problem;
 use crate::routes::service;
 
-/// Counts of refused usage that are shown.
+/// Number of rejected usage counts shown.
 const FEW_REFUSED: usize = 5;
-/// Ends of ages, in days after a document was due.
+/// Age groups of overdue documents, in days after the due date.
 const AGES: [(&str, Option<u32>, Option<u32>); 5] = [
     ("Not due yet", None, Some(0)),
     ("1 to 30 days overdue", Some(1), Some(30)),
@@ -28,10 +28,10 @@ const AGES: [(&str, Option<u32>, Option<u32>); 5] = [
     ("More than 90 days overdue", Some(91), None),
 ];
 
-/// The first page; nothing where nothing was made yet, and the first steps stand elsewhere.
+/// Renders the home page. Returns `None` if the setup has not begun, so that the first steps are shown instead.
 ///
 /// # Errors
-/// What keeps it from being shown.
+/// Returns the problem of a failed API call.
 pub(super) async fn page(visitor: &SessionUser) -> Result<Option<PageBuilder>, Problem> {
     let is_begun = match progress(visitor).await? {
         Progress::Nothing => return Ok(None),
@@ -43,7 +43,7 @@ pub(super) async fn page(visitor: &SessionUser) -> Result<Option<PageBuilder>, P
     let tomorrow = zone.start_of_day(day_after(today)).to_string();
     let mut cards = Vec::new();
     for (name, listing, narrowed) in [
-        ("Left to pay", &listings::DOCUMENTS, vec![("has_amount_due", "true".to_owned()), ("order", "due_date".to_owned())]),
+        ("Amount due", &listings::DOCUMENTS, vec![("has_amount_due", "true".to_owned()), ("order", "due_date".to_owned())]),
         ("Overdue", &listings::DOCUMENTS, vec![("overdue", "true".to_owned()), ("order", "due_date".to_owned())]),
         ("Drafts", &listings::DOCUMENTS, vec![("state", "DRAFT".to_owned())]),
         ("Contracts with documents to issue today", &listings::CONTRACTS, vec![("issues_before", tomorrow)]),
@@ -70,7 +70,7 @@ pub(super) async fn page(visitor: &SessionUser) -> Result<Option<PageBuilder>, P
     Ok(Some(PageBuilder { title: "Home".to_owned(), part: "", crumbs: Vec::new(), calls, body }))
 }
 
-/// Which documents have been due for so many days, with something left to pay.
+/// Returns the filter for documents with an amount due that have been due for the given number of days.
 fn due(today: Date, from: Option<u32>, to: Option<u32>) -> Vec<(&'static str, String)> {
     let before = |days: u32| minus_days(today, days).to_string();
     let mut narrowed = vec![("has_amount_due", "true".to_owned()), ("order", "due_date".to_owned())];
@@ -79,7 +79,7 @@ fn due(today: Date, from: Option<u32>, to: Option<u32>) -> Vec<(&'static str, St
     narrowed
 }
 
-/// How many elements a list has, and what is left to pay of them.
+/// Returns the size of a list and the amount due of its documents.
 async fn counted(
     visitor: &SessionUser,
     name: &'static str,
@@ -87,21 +87,21 @@ async fn counted(
     narrowed: Vec<(&'static str, String)>,
 ) -> Result<Counted, Problem> {
     let raw = wanted(listing, narrowed.iter().map(|(name, value)| (*name, value.as_str())), "1");
-    // One contract that can't be read keeps nobody from the rest of the page.
+    // An internal error of one list, such as an unreadable contract, must not hide the rest of the page.
     let Listed { total, amount_due, .. } = match listed(visitor, listing, &raw).await {
         Err(problem) if problem.status_code() == StatusCode::INTERNAL_SERVER_ERROR => {
-            let count = "can't be counted".to_owned();
+            let count = "not available".to_owned();
             return Ok(Counted { name, count, amounts: String::new(), part: listing.part, narrowed });
         }
         listed => listed?,
     };
-    // Drafts have nothing to pay.
+    // Drafts have no amount due.
     let is_owed = narrowed.iter().any(|(name, _)| ["has_amount_due", "overdue"].contains(name));
     let amounts = amount_due.filter(|_| is_owed).unwrap_or_default();
     Ok(Counted { name, count: total.unwrap_or_default(), amounts, part: listing.part, narrowed })
 }
 
-/// How many events were refused since a day of UTC, and what the most of them were, with the call that asked for them.
+/// Returns the number of events rejected since a UTC day, the most frequent rejections and the API call.
 async fn refused_since(visitor: &SessionUser, since: &str) -> Result<((String, Value), String), Problem> {
     let raw = billing_console::query(&[("from", since), ("pageSize", "1000"), ("pageNumber", "0")]);
     let mut counts = listed(visitor, &listings::REFUSED, &raw).await?.elements;
@@ -114,10 +114,10 @@ async fn refused_since(visitor: &SessionUser, since: &str) -> Result<((String, V
     Ok(((all, counts), format!("{}?{raw}", listings::REFUSED.path)))
 }
 
-/// Today, and the same day a month before until the same time.
+/// Today, and the same day of the previous month up to the same time.
 struct DayComparison {
     days: [Date; 2],
-    /// The queries of their sums.
+    /// Queries of the usage sums.
     raw: [String; 2],
 }
 
@@ -127,7 +127,7 @@ impl DayComparison {
         let before = plus_months(today, -1);
         let since_midnight = now.as_micros() - zone.start_of_day(today).as_micros();
         let (from, from_before) = (zone.start_of_day(today), zone.start_of_day(before));
-        // What is reported ahead of its time counts today, too.
+        // Includes events with a timestamp later today.
         let to = zone.start_of_day(day_after(today));
         let to_before = from_before.plus_seconds(since_midnight / 1_000_000);
         let raw = |from: Timestamp, to: Timestamp| {
@@ -138,10 +138,10 @@ impl DayComparison {
     }
 }
 
-/// Usage of today, and of the same day a month before until the same time.
+/// Renders today's usage beside the usage of the same day of the previous month up to the same time.
 ///
 /// # Errors
-/// What keeps it from being summed up.
+/// Returns the problem of a failed API call.
 pub(super) async fn today(visitor: &SessionUser) -> Result<Markup, Problem> {
     let DayComparison { days: [today, before], raw } = DayComparison::now(visitor.state.services().now(), visitor.zone);
     let now = sums::sums(visitor, &raw[0]).await?;

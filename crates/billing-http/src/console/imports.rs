@@ -1,4 +1,4 @@
-//! Imports in the console: a file goes from page to page with the forms, so that no server has to keep it.
+//! Import pages. The forms carry the file from page to page, so that the server stores no pending file.
 
 use actix_web::web::{Bytes, Path};
 use actix_web::{FromRequest as _, HttpRequest, HttpResponse, web};
@@ -21,19 +21,19 @@ use crate::problem::Problem;
 use crate::query::Query;
 use crate::routes::{catalog, imports};
 
-/// The most bytes of a file that goes from page to page: in Base64 it is a third more.
+/// Maximum size of a file that the forms carry. Base64 adds a third.
 const MAX_FILE_BYTES: usize = 1024 * 1024;
-/// What a text is called that was pasted.
+/// Name prefix of pasted text.
 const PASTED: &str = "pasted";
 
-/// The page of an import.
+/// Renders the page of an import.
 pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     let body = billing_console::import(&read(visitor, reference).await?, visitor.may(UseCase::UndoImport));
     let calls = vec![format!("/api/usage/imports/{reference}")];
     Ok(PageBuilder { title: "Import".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), calls, body })
 }
 
-/// The page that asks whether an import is to be undone.
+/// Renders the confirmation page for undoing an import.
 pub(super) async fn undo_page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     visitor.allow(UseCase::UndoImport)?;
     undo_page_with(visitor, reference, &Value::Null).await
@@ -42,7 +42,13 @@ pub(super) async fn undo_page(visitor: &SessionUser, reference: &str) -> Result<
 async fn undo_page_with(visitor: &SessionUser, reference: &str, rejects: &Value) -> Result<PageBuilder, Problem> {
     let body = billing_console::import_undo(&read(visitor, reference).await?, rejects);
     let calls = vec![format!("POST /api/usage/imports/undo/{reference}")];
-    Ok(PageBuilder { title: "Undo".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(Some(reference)), calls, body })
+    Ok(PageBuilder {
+        title: "Undo import".to_owned(),
+        part: listings::IMPORTS.part,
+        crumbs: crumbs(Some(reference)),
+        calls,
+        body,
+    })
 }
 
 async fn read(visitor: &SessionUser, reference: &str) -> Result<Value, Problem> {
@@ -56,7 +62,7 @@ fn crumbs(of: Option<&str>) -> Vec<Crumb> {
     std::iter::once(all).chain(import).collect()
 }
 
-/// Undoes an import, and shows what is left of it.
+/// Undoes an import and shows the remaining events.
 pub(super) async fn undo(visitor: &SessionUser, reference: &str) -> Result<HttpResponse, Problem> {
     let (caller, facts) = (visitor.caller(UseCase::UndoImport), RequestContext::of(&visitor.request));
     let result = written(imports::undo_import(caller, facts, Path::from(reference.to_owned())).await?).await?;
@@ -67,22 +73,22 @@ pub(super) async fn undo(visitor: &SessionUser, reference: &str) -> Result<HttpR
     Ok(html(made.page(visitor, None)))
 }
 
-/// The page that takes a file.
+/// Renders the upload page.
 pub(super) async fn form(visitor: &SessionUser) -> Result<PageBuilder, Problem> {
     visitor.allow(UseCase::RecordUsage)?;
     let body = billing_console::import_form(&formats(visitor).await?, MAX_FILE_BYTES);
     let calls = vec!["POST /api/usage/import?dry_run=true".to_owned()];
-    Ok(PageBuilder { title: "Import a file".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), calls, body })
+    Ok(PageBuilder { title: "Import file".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), calls, body })
 }
 
-/// The organization's formats.
+/// Loads the organization's usage formats.
 async fn formats(visitor: &SessionUser) -> Result<Value, Problem> {
     let listing = &listings::FORMATS;
     let query = Query::of(listing.path, "pageSize=1000&pageNumber=0")?;
     Ok(list(catalog::list_usage_formats(visitor.caller(UseCase::ListFormats), query)).await?.elements)
 }
 
-/// What the forms with a file ask for.
+/// Handles the submitted upload forms.
 pub(super) async fn act(request: HttpRequest, payload: web::Payload) -> HttpResponse {
     if is_foreign(&request) {
         return refused(&request, Problem::cross_site());
@@ -94,14 +100,14 @@ pub(super) async fn act(request: HttpRequest, payload: web::Payload) -> HttpResp
     if let Err(problem) = visitor.allow(UseCase::RecordUsage) {
         return refused_to(&visitor, problem);
     }
-    // A file is read once it is known whose it is.
+    // The file is read only after authentication.
     let outcome = match MultipartForm::from_request(&request, &mut payload.into_inner()).await {
         Ok(form) => carry_out(&visitor, &form).await,
         Err(problem) => Err(problem),
     };
     match outcome {
         Ok(response) => response,
-        // What keeps a file from being read at all is told where another is chosen.
+        // An unreadable file is reported on the upload page, where another file can be chosen.
         Err(problem) => match self::form(&visitor).await {
             Ok(made) => {
                 let notice = Notice::Refused(problem.code().to_owned(), reasons(&problem));
@@ -125,7 +131,7 @@ async fn carry_out(visitor: &SessionUser, form: &MultipartForm) -> Result<HttpRe
             return Ok(to(&format!("{page}?done=import")));
         }
         let body = billing_console::import_result(&name, &result);
-        let framed = visitor.frame("Imported".to_owned());
+        let framed = visitor.frame("Import result".to_owned());
         let frame = Frame { part: listings::IMPORTS.part, crumbs: crumbs(None), ..framed };
         return Ok(html(visitor.page(&frame, &body)));
     }
@@ -136,17 +142,17 @@ async fn carry_out(visitor: &SessionUser, form: &MultipartForm) -> Result<HttpRe
     let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name };
     let body = billing_console::import_check(&file, &formats(visitor).await?, &result);
     let calls = vec!["POST /api/usage/import?dry_run=true".to_owned()];
-    let made = PageBuilder { title: "Import a file".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), calls, body };
+    let made = PageBuilder { title: "Import file".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), calls, body };
     Ok(html(made.page(visitor, None)))
 }
 
-/// The file that was chosen, pasted, or carried on.
+/// Returns the uploaded, pasted or carried file.
 fn file(form: &MultipartForm) -> Result<(String, Bytes), Problem> {
     let (name, bytes) =
         match (form.file("file"), form.text("pasted").filter(|text| !text.trim().is_empty()), form.text("content")) {
             (Some((name, bytes)), ..) => (name.to_owned(), bytes),
             (None, Some(text), _) => {
-                // Each text is known by itself: the same lines pasted twice count once.
+                // The name contains the content hash, so that pasting the same lines twice imports them once.
                 let bytes = Bytes::copy_from_slice(text.as_bytes());
                 let (_, sha256) = billing_import::fingerprint(&*bytes).map_err(|_| Problem::internal())?;
                 let digits: String = sha256.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
@@ -155,10 +161,12 @@ fn file(form: &MultipartForm) -> Result<(String, Bytes), Problem> {
             (None, None, Some(content)) => {
                 let bytes = STANDARD
                     .decode(content)
-                    .map_err(|_| Problem::malformed("malformed_form", "the file was changed on its way"))?;
+                    .map_err(|_| Problem::malformed("malformed_form", "the file content is invalid: choose the file again"))?;
                 (form.text("name").unwrap_or(PASTED).to_owned(), bytes.into())
             }
-            (None, None, None) => return Err(Problem::malformed("malformed_file", "choose a file or paste its text")),
+            (None, None, None) => {
+                return Err(Problem::malformed("malformed_file", "no file is selected: choose a file or paste its content"));
+            }
         };
     if bytes.len() > MAX_FILE_BYTES {
         return Err(Problem::file_too_large(MAX_FILE_BYTES));
@@ -166,7 +174,7 @@ fn file(form: &MultipartForm) -> Result<(String, Bytes), Problem> {
     Ok((name, bytes))
 }
 
-/// What the columns are to be called; `None` where nobody said.
+/// Returns the chosen column names; `None` if the form has none.
 fn columns(form: &MultipartForm) -> Option<Map<String, Value>> {
     let said: Vec<(&str, &str)> = form.texts("column").zip(form.texts("called")).collect();
     if said.is_empty() {
@@ -180,7 +188,7 @@ fn columns(form: &MultipartForm) -> Option<Map<String, Value>> {
     Some(said.into_iter().filter_map(called).collect())
 }
 
-/// What the columns probably are, where some aren't what events have.
+/// Returns a guess for the column names if some columns are not event fields.
 fn guessed(result: &Value) -> Option<Map<String, Value>> {
     let mut taken: Vec<String> = Vec::new();
     let columns = result["columns"].as_array()?;
@@ -197,7 +205,7 @@ fn guessed(result: &Value) -> Option<Map<String, Value>> {
     (!guess.is_empty()).then_some(guess)
 }
 
-/// Asks the interface to import a file.
+/// Calls the API to import a file.
 async fn import(
     visitor: &SessionUser,
     name: &str,

@@ -1,4 +1,4 @@
-//! Sums of usage that stand in frames of their own.
+//! Usage sums that are loaded in separate frames.
 
 use actix_web::HttpResponse;
 use maud::html;
@@ -9,10 +9,10 @@ use super::session_user::SessionUser;
 use super::{customer, explorer, home};
 use crate::problem::Problem;
 
-/// A frame.
+/// Renders a frame.
 ///
 /// # Errors
-/// Where there is no such frame.
+/// Returns a problem if the frame does not exist or an API call fails.
 pub(super) async fn frame(visitor: &SessionUser, what: &str) -> Result<HttpResponse, Problem> {
     let said = query(&visitor.request);
     let sums = match what {

@@ -1,4 +1,4 @@
-//! Lists of the interface, as pages ask for them.
+//! Loads API lists for pages.
 
 use billing_application::UseCase;
 use billing_console::{Crumb, Listing, View, href, listings};
@@ -10,13 +10,13 @@ use crate::problem::Problem;
 use crate::query::Query;
 use crate::routes::{audit, billing, catalog, charges, contracts, documents, imports, money, usage};
 
-/// Elements of a list on the page of something else.
+/// Number of elements of a list embedded in another page.
 const FEW: &str = "10";
 
-/// The list of a part of the console.
+/// Returns the list of a part of the console.
 ///
 /// # Errors
-/// Where there is no such part.
+/// Returns a problem if the part does not exist.
 pub(super) fn listing_of(part: &str) -> Result<&'static Listing, Problem> {
     Listing::of(part).ok_or_else(Problem::unknown_route)
 }
@@ -25,7 +25,7 @@ pub(super) fn crumbs(listing: &Listing) -> Vec<Crumb> {
     vec![Crumb { name: listing.title.to_owned(), href: href(&[listing.part]) }]
 }
 
-/// What a list is asked for: what is said and isn't empty, with how much of it is wanted.
+/// Returns the query of a list: the non-empty parameters and the page size.
 pub(super) fn wanted<'s>(listing: &Listing, said: impl Iterator<Item = (&'s str, &'s str)>, size: &'s str) -> String {
     let is_of_page = |name: &str| name == "done" || name == View::COLUMNS;
     let mut pairs: Vec<(&str, &str)> = said.filter(|(name, value)| !value.is_empty() && !is_of_page(name)).collect();
@@ -42,7 +42,7 @@ pub(super) fn wanted<'s>(listing: &Listing, said: impl Iterator<Item = (&'s str,
     billing_console::query(&pairs)
 }
 
-/// Whether its pages follow each other by a cursor, and not by their numbers.
+/// Returns whether the list is paginated by cursor instead of page number.
 pub(super) fn goes_on_by_cursor(listing: &Listing) -> bool {
     [listings::DOCUMENTS.part, listings::AUDIT.part].contains(&listing.part)
 }
@@ -72,16 +72,16 @@ pub(super) async fn listed(visitor: &SessionUser, listing: &Listing, raw: &str) 
     }
 }
 
-/// Some elements of a list, of what a page is about.
+/// Loads the first elements of a filtered list, for the page of another object.
 pub(super) async fn few(visitor: &SessionUser, listing: &Listing, narrowed: &[(&str, &str)]) -> Result<(Value, String), Problem> {
     let raw = wanted(listing, narrowed.iter().copied(), FEW);
     Ok((listed(visitor, listing, &raw).await?.elements, format!("{}?{raw}", listing.path)))
 }
 
-/// The first elements of a list, so many.
+/// Loads the first `size` elements of a list.
 ///
 /// # Errors
-/// What keeps them from being read.
+/// Returns the problem of a failed API call.
 pub(super) async fn some_of(visitor: &SessionUser, listing: &Listing, size: &str) -> Result<Value, Problem> {
     Ok(listed(visitor, listing, &wanted(listing, std::iter::empty(), size)).await?.elements)
 }

@@ -1,5 +1,5 @@
-//! Logging in, step by step: what a step has said is sealed on its way through the browser, so that nobody reads it there, and
-//! each step is a whole log-in of the interface.
+//! Log-in in steps. The browser carries the earlier steps' input in sealed form, and each step performs a complete API
+//! log-in.
 
 use actix_session::SessionExt as _;
 use actix_web::{HttpRequest, HttpResponse};
@@ -14,17 +14,17 @@ use crate::problem::Problem;
 use crate::routes::auth::carry_out;
 use crate::state::{HttpState, state_of};
 
-/// For how long the next step may be taken, in seconds.
+/// Time limit of the next step in seconds.
 const STEP_SECONDS: i64 = 300;
 
-/// What was said so far.
+/// The input of earlier steps.
 #[derive(Default)]
 struct LogInProgress {
     password: String,
     new_password: Option<String>,
 }
 
-/// Logs an administrator in, and shows where they wanted to go, or what is wanted next.
+/// Logs an administrator in. Redirects to the requested page or shows the next step.
 pub(super) async fn log_in(request: &HttpRequest, said: &FormData) -> HttpResponse {
     let state = state_of(request);
     let whole = |name: &str| said.iter().find(|(said, _)| said == name).map(|(_, value)| value.clone());
@@ -52,7 +52,7 @@ pub(super) async fn log_in(request: &HttpRequest, said: &FormData) -> HttpRespon
     let step = match problem.code() {
         "new_password_required" | "password_refused" => Step::NewPassword,
         "second_factor_required" | "invalid_code" => Step::Code,
-        // Whoever has come to a step may try it again once they have waited.
+        // A rate-limited code attempt stays on the code step, so that the user can retry later.
         "too_many_log_ins" if code.is_some() => Step::Code,
         _ => Step::Password,
     };
@@ -75,14 +75,14 @@ fn reason(problem: &Problem) -> String {
     }
 }
 
-/// The first step, for who has waited too long with the next one.
+/// Returns the first step after the time limit expired.
 fn begin_again(email: String, next: String) -> HttpResponse {
-    let refused = Some("this took too long: log in again".to_owned());
+    let refused = Some("the log-in timed out: log in again".to_owned());
     let page = billing_console::log_in(&LogIn { email, next, refused, ..LogIn::default() });
     told(Problem::unauthenticated(true), page)
 }
 
-/// Where a step's words are bound to: nobody else's log-in takes them.
+/// Returns the context that binds sealed input to one e-mail address, so that another log-in cannot use it.
 fn place(email: &str) -> String {
     format!("log-in of {}", email.to_lowercase())
 }
@@ -106,7 +106,7 @@ fn opened(state: &HttpState, email: &str, sealed: &str) -> Option<LogInProgress>
     (state.services().now() < until).then_some(LogInProgress { password: text("password")?, new_password: text("new_password") })
 }
 
-/// Whether it is a page of the console: nobody is sent elsewhere.
+/// Returns whether the target is a console page. Redirects elsewhere are not allowed.
 fn is_own(next: &str) -> bool {
     let below = next.strip_prefix(ROOT).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
     below && !next.contains(['\\', '\r', '\n']) && !next.contains("//")

@@ -1,5 +1,5 @@
-//! The console: pages for administrators, of the interface's own answers. Who may see and do what is what the interface lets them,
-//! and every page is asked for as software would ask.
+//! The web console: HTML pages for administrators, built from API responses. The API's permissions apply, and every page
+//! shows the API calls it uses.
 
 mod api_client;
 mod csv;
@@ -43,17 +43,17 @@ use crate::body::STRANGERS_BYTES;
 use crate::middleware::RequestContext;
 use crate::problem::Problem;
 
-/// The most bytes of a form without a file: one of a contract with all that can be agreed on has many fields.
+/// Maximum size of a form without a file. A contract with all optional terms has many fields.
 const MAX_FORM_BYTES: usize = 1024 * 1024;
 
-/// Below the root.
+/// Path segment below the root.
 const LOG_IN: &str = "log-in";
 const LOG_OUT: &str = "log-out";
 
-/// Adds the pages to the router.
+/// Registers the console in the router.
 pub(crate) fn register(config: &mut web::ServiceConfig) {
     let wrong_method = async || Err::<String, _>(Problem::method_not_allowed("GET, POST"));
-    // Whoever comes back to where a file was sent chooses one.
+    // A `GET` of the upload's target leads to the upload page.
     let choose = async || to(&billing_console::href(&["new", billing_console::listings::IMPORTS.part]));
     let import = web::resource(IMPORT_PATH).route(web::get().to(choose)).route(web::post().to(imports::act));
     config.service(import.default_service(web::to(wrong_method)));
@@ -63,7 +63,7 @@ pub(crate) fn register(config: &mut web::ServiceConfig) {
     }
 }
 
-/// The parts of a path below the root.
+/// Returns the path segments below the root.
 fn place(request: &HttpRequest) -> Vec<String> {
     let below = request.match_info().query("place");
     below.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect()
@@ -94,7 +94,7 @@ async fn act(request: HttpRequest, payload: web::Payload) -> HttpResponse {
     }
     let place = place(&request);
     let place: Vec<&str> = place.iter().map(String::as_str).collect();
-    // A long form is read once it is known whose it is.
+    // A long form is read only after authentication.
     let visitor = match place.as_slice() {
         [LOG_IN] => None,
         [LOG_OUT] => {
@@ -140,7 +140,7 @@ async fn act(request: HttpRequest, payload: web::Payload) -> HttpResponse {
     refused_to(&visitor, Problem::unknown_route())
 }
 
-/// A page that isn't always there, has a frame of its own, or is none.
+/// Returns pages that are conditional, embedded in a frame or not HTML.
 async fn special(visitor: &SessionUser, place: &[&str]) -> Option<Result<HttpResponse, Problem>> {
     Some(match place {
         [] => home::page(visitor).await.map(|made| match made {
@@ -155,7 +155,7 @@ async fn special(visitor: &SessionUser, place: &[&str]) -> Option<Result<HttpRes
     })
 }
 
-/// What becomes of what a form says.
+/// Handles a submitted form.
 async fn by_form(visitor: &SessionUser, (kind, what, reference): (&str, &str, &[&str]), said: &FormData) -> HttpResponse {
     let asked = match reference {
         [] => FormPage::at(visitor, kind, what, None).await,
@@ -169,12 +169,12 @@ async fn by_form(visitor: &SessionUser, (kind, what, reference): (&str, &str, &[
     answered.unwrap_or_else(|problem| refused_to(visitor, problem))
 }
 
-/// A page, or why it can't be shown.
+/// Renders a page, or the problem that prevents it.
 async fn shown(visitor: &SessionUser, place: &[&str]) -> HttpResponse {
     pages::page(visitor, place).await.map_or_else(|problem| refused_to(visitor, problem), html)
 }
 
-/// Somebody who isn't logged in, or can't be told to be.
+/// Redirects an unauthenticated visitor to the log-in, or shows the problem if authentication failed otherwise.
 fn stranger(request: &HttpRequest, problem: Problem) -> HttpResponse {
     if problem.status_code() != StatusCode::UNAUTHORIZED {
         return refused(request, problem);
@@ -183,12 +183,12 @@ fn stranger(request: &HttpRequest, problem: Problem) -> HttpResponse {
     to(&format!("{ROOT}/{LOG_IN}?{}", billing_console::query(&[("next", &next)])))
 }
 
-/// The page of something that can't be shown.
+/// Returns the error page for an unknown visitor.
 fn refused(request: &HttpRequest, problem: Problem) -> HttpResponse {
     refused_in(&Frame::bare(problem.title(), session_user::service(request)), problem)
 }
 
-/// The same for somebody who is known.
+/// Returns the error page for a known visitor.
 fn refused_to(visitor: &SessionUser, problem: Problem) -> HttpResponse {
     refused_in(&visitor.frame(problem.title()), problem)
 }

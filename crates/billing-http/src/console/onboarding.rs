@@ -1,4 +1,5 @@
-//! From nothing to the first invoice: what is there already, short forms for what isn't, the first call, and waiting for its event.
+//! The setup up to the first invoice: existing objects, short forms for the missing ones, the first API call and the wait
+//! for its event.
 
 use actix_web::HttpResponse;
 use actix_web::http::header::{HeaderName, HeaderValue};
@@ -21,32 +22,32 @@ use crate::body::{Body, OptionalBody};
 use crate::problem::Problem;
 use crate::routes::{auth, catalog, documents};
 
-/// Below the root.
+/// Path segment below the root.
 pub(super) const START: &str = "start";
-/// How often the page that waits asks again.
+/// Refresh interval of the waiting page.
 const REFRESH: (HeaderName, HeaderValue) = (HeaderName::from_static("refresh"), HeaderValue::from_static("4"));
-/// Refused usage that is shown while an event is waited for.
+/// Number of rejected usage counts on the waiting page.
 const FEW_REFUSED: &str = "5";
 
-/// A field of a step: where it stands in the body, what it means, and whether something has to be said.
+/// A field of a step: its pointer in the body, its description and whether it is required.
 type SetupField = (&'static str, &'static str, bool);
 
-/// Something that is made, by an operation of the interface.
+/// An object that a step creates or edits through the API.
 struct SetupResource {
     name: &'static str,
     title: &'static str,
     why: &'static str,
-    /// The operation's path.
+    /// Path of the operation.
     path: &'static str,
     listing: &'static Listing,
     reference: &'static str,
     fields: &'static [SetupField],
-    /// What the body says beside that, each where another field of it is said.
+    /// Additional body values, each set if another field is filled.
     beside: &'static [(&'static str, &'static str, &'static str)],
 }
 
 impl SetupResource {
-    /// The path of what makes it, or changes what is there.
+    /// Returns the path that creates the object or edits the existing one.
     fn path(&self, found: &Value) -> String {
         self.path.replace(&format!("{{{}}}", self.reference), found[self.reference].as_str().unwrap_or_default())
     }
@@ -55,48 +56,48 @@ impl SetupResource {
 const STEPS: [SetupResource; 5] = [
     SetupResource {
         name: "entity",
-        title: "Who bills: a supplier entity with its address",
-        why: "Its name and address stand on every invoice, and its days are those of the periods.",
+        title: "Entity",
+        why: "The company that issues invoices. Invoices show its name and address. Its time zone determines service periods.",
         path: "/api/entities/edit/{entity_ref}",
         listing: &listings::ENTITIES,
         reference: "entity_ref",
         fields: &[
-            ("name", "Name.", true),
+            ("name", "Name of the entity.", true),
             ("address/line1", "Street and number.", true),
             ("address/zip_code", "Postal code.", false),
             ("address/city", "City.", true),
-            ("address/country_code", "Two letters, such as DE.", true),
-            ("timezone", "Whose days count, such as Europe/Berlin.", true),
+            ("address/country_code", "Two-letter country code, such as DE.", true),
+            ("timezone", "Time zone of the entity, such as Europe/Berlin.", true),
         ],
         beside: &[],
     },
     SetupResource {
         name: "usage-product",
-        title: "What is counted: a usage product",
-        why: "Events report how much of it was used.",
+        title: "Usage product",
+        why: "The product whose usage is counted. Events report a quantity of a usage product.",
         path: "/api/usage/products/",
         listing: &listings::USAGE_PRODUCTS,
         reference: "usage_product_ref",
         fields: &[
             ("name", "Name, such as API calls.", true),
-            ("usage_product_ref", "What software calls it, such as api-calls; assigned when left out.", false),
-            ("unit", "What one is called, such as call.", false),
+            ("usage_product_ref", "Reference in API calls, such as api-calls. Default: generated.", false),
+            ("unit", "Name of one unit, such as call.", false),
         ],
         beside: &[],
     },
     SetupResource {
         name: "pricing",
-        title: "What it costs: a pricing",
-        why: "One price for each unit, and a fee of each month. Tiers, packages, minimum fees and more are in the whole form.",
+        title: "Pricing",
+        why: "A unit price and an optional monthly fee. The form with all fields also offers tiers, packages and minimum fees.",
         path: "/api/pricings/",
         listing: &listings::PRICINGS,
         reference: "product_pricing_ref",
         fields: &[
-            ("name", "Name, shown on invoices.", true),
-            ("currency", "Three letters, such as EUR.", true),
-            ("line_items/0/usage_product_ref", "What is counted.", true),
-            ("line_items/0/price/unit_price", "Price of one, such as 0.05.", true),
-            ("line_items/1/price/amount", "Fee of each period, whatever is used; none when left out.", false),
+            ("name", "Name on invoices.", true),
+            ("currency", "Three-letter currency code, such as EUR.", true),
+            ("line_items/0/usage_product_ref", "Usage product to bill.", true),
+            ("line_items/0/price/unit_price", "Price of one unit, such as 0.05.", true),
+            ("line_items/1/price/amount", "Fixed fee per period. Default: no fee.", false),
         ],
         beside: &[
             ("line_items/0/usage_product_ref", "line_items/0/line_item_id", "usage"),
@@ -111,14 +112,14 @@ const STEPS: [SetupResource; 5] = [
     },
     SetupResource {
         name: "customer",
-        title: "Who pays: a customer",
-        why: "Events name it, and invoices are sent to it.",
+        title: "Customer",
+        why: "The recipient of invoices. Each event refers to a customer.",
         path: "/api/customers/",
         listing: &listings::CUSTOMERS,
         reference: "customer_ref",
         fields: &[
-            ("name", "Name.", true),
-            ("customer_ref", "What software calls it, such as acme; assigned when left out.", false),
+            ("name", "Name of the customer.", true),
+            ("customer_ref", "Reference in API calls, such as acme. Default: generated.", false),
             ("email", "E-mail address.", false),
             ("tax", "Tax in percent, such as 19.", false),
         ],
@@ -126,22 +127,22 @@ const STEPS: [SetupResource; 5] = [
     },
     SetupResource {
         name: "contract",
-        title: "What they agreed on: a contract",
-        why: "Which pricing the customer has, from which day to which. It is billed each month.",
+        title: "Contract",
+        why: "Assigns a pricing to the customer for a period. The contract is billed monthly.",
         path: "/api/contracts/",
         listing: &listings::CONTRACTS,
         reference: "contract_ref",
         fields: &[
-            ("customer_ref", "Who pays.", true),
-            ("products/0/product_pricing_ref", "What it costs.", true),
-            ("products/0/billing_start_date", "First day billed: events before it are refused.", true),
-            ("products/0/billing_end_date", "Last day billed.", true),
+            ("customer_ref", "Customer to bill.", true),
+            ("products/0/product_pricing_ref", "Pricing to apply.", true),
+            ("products/0/billing_start_date", "First billed day. Earlier events are rejected.", true),
+            ("products/0/billing_end_date", "Last billed day.", true),
         ],
         beside: &[],
     },
 ];
 
-/// What is there of what a step makes: the first one.
+/// Loads the first existing object of a step.
 async fn there(visitor: &SessionUser, made: &SetupResource) -> Result<Value, Problem> {
     let oldest_first = made.listing.order.map(|order| (View::ORDER, order.trim_start_matches('-')));
     let asked: Vec<(&str, &str)> = [("pageSize", "1")].into_iter().chain(oldest_first).collect();
@@ -150,7 +151,7 @@ async fn there(visitor: &SessionUser, made: &SetupResource) -> Result<Value, Pro
     Ok(first.unwrap_or(Value::Null))
 }
 
-/// What is there of every step.
+/// Loads the existing objects of all steps.
 async fn everything(visitor: &SessionUser) -> Result<[Value; 5], Problem> {
     let mut found = [const { Value::Null }; 5];
     for (found, made) in found.iter_mut().zip(&STEPS) {
@@ -159,38 +160,38 @@ async fn everything(visitor: &SessionUser) -> Result<[Value; 5], Problem> {
     Ok(found)
 }
 
-/// Whether what is there is all that its step asks for: an entity is there from the beginning, without an address.
+/// Returns whether a step is complete. An entity exists from the beginning, but without an address.
 fn is_done(made: &SetupResource, found: &Value) -> bool {
     !found.is_null() && (made.name != "entity" || !found["address"].is_null())
 }
 
-/// What is still to be done before the first invoice.
+/// Progress of the setup up to the first invoice.
 pub(super) enum Progress {
-    /// Everything: nothing was made yet.
+    /// No step is complete.
     Nothing,
-    /// Some of it.
+    /// Some steps are complete.
     Begun,
-    /// Nothing that keeps usage from being billed.
+    /// A contract exists, so usage can be billed.
     Complete,
 }
 
-/// How far the first steps were taken.
+/// Returns the progress of the setup.
 ///
 /// # Errors
-/// What keeps that from being told.
+/// Returns the problem of a failed API call.
 pub(super) async fn progress(visitor: &SessionUser) -> Result<Progress, Problem> {
     let found = everything(visitor).await?;
     let done = STEPS.iter().zip(&found).filter(|(made, found)| is_done(made, found)).count();
     let [.., contract] = &found;
     Ok(match done {
         0 => Progress::Nothing,
-        // Where something is agreed, an address that is missing is told by its documents.
+        // Once a contract exists, its documents report a missing address.
         _ if !contract.is_null() => Progress::Complete,
         _ => Progress::Begun,
     })
 }
 
-/// What a form says before anybody said something.
+/// Initial values of the forms.
 struct Defaults {
     zone: TimeZone,
     found: [Value; 5],
@@ -202,7 +203,7 @@ impl Defaults {
     async fn of(visitor: &SessionUser) -> Result<Self, Problem> {
         let zone = visitor.zone;
         let today = zone.service_date(visitor.state.services().now());
-        // A whole month is billed first.
+        // Starts on the first of the month, so that a whole month is billed first.
         let first: String = today.to_string().chars().take(8).chain("01".chars()).collect();
         let first_day = billing_domain::calendar::parse_date(&first).unwrap_or(today);
         let last = plus_months(first_day, 12).pred_opt().unwrap_or(first_day).to_string();
@@ -225,10 +226,10 @@ impl Defaults {
     }
 }
 
-/// The page of the first steps, with what was refused of one of them.
+/// Renders the setup page, with the errors of a rejected step.
 ///
 /// # Errors
-/// What keeps it from being shown.
+/// Returns the problem of a failed API call.
 pub(super) async fn page(visitor: &SessionUser, refused: Option<(&str, &FormData, &Problem)>) -> Result<String, Problem> {
     let usual = Defaults::of(visitor).await?;
     let steps = STEPS.iter().zip(&usual.found).map(|(made, found)| step(made, found, &usual, refused)).collect();
@@ -240,7 +241,7 @@ pub(super) async fn page(visitor: &SessionUser, refused: Option<(&str, &FormData
     let body = billing_console::start(&Start { steps, billed, form_key: visitor.unique() });
     let calls = STEPS.iter().zip(&usual.found).map(|(made, found)| Call { method: "POST", path: made.path(found) });
     let calls = calls.chain([Call { method: "GET", path: call }]).collect();
-    let done = field_of(&query(&visitor.request), "done").map(|_| Notice::Done("It was saved.".to_owned()));
+    let done = field_of(&query(&visitor.request), "done").map(|_| Notice::Done("Step completed.".to_owned()));
     let frame = Frame { part: START, calls, notice: done, ..visitor.frame("First steps".to_owned()) };
     Ok(visitor.page(&frame, &body))
 }
@@ -275,10 +276,10 @@ fn step(made: &SetupResource, found: &Value, usual: &Defaults, refused: Option<(
     FirstStep { name: made.name, title: made.title, why: made.why, there, fields, others, whole }
 }
 
-/// Makes what a step's form says, or shows what is wrong with it; makes the key of the last step.
+/// Creates the object of a submitted step or shows its errors. The last step creates an API key.
 ///
 /// # Errors
-/// What has a page of its own.
+/// Returns problems that have a page of their own.
 pub(super) async fn act(visitor: &SessionUser, name: &str, said: &FormData) -> Result<HttpResponse, Problem> {
     if name == "key" {
         return first_call(visitor, said).await;
@@ -299,7 +300,7 @@ async fn make(visitor: &SessionUser, made: &SetupResource, said: &FormData) -> R
     visitor.carry_out(&made.path(&found), key(said, made.path), Some(body(made, said))).await
 }
 
-/// What a form says, as the interface takes it.
+/// Returns the API request body for a submitted form.
 fn body(made: &SetupResource, said: &FormData) -> Value {
     let is_said = |name: &str| field_of(said, name).is_some();
     let fields = said.iter().filter(|(name, _)| is_said(name)).cloned();
@@ -308,13 +309,13 @@ fn body(made: &SetupResource, said: &FormData) -> Value {
     Value::Object(form_fields::body(shapes(made.path), "", &fields.chain(beside).collect(), None))
 }
 
-/// What the first event is about: the first contract, and what its pricing counts.
+/// Creates the API key and returns the first call, for the first contract and the usage product of its pricing.
 async fn first_call(visitor: &SessionUser, said: &FormData) -> Result<HttpResponse, Problem> {
     let [_, usage_product, first_pricing, _, contract] = everything(visitor).await?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let contract_ref = text(&contract["contract_ref"]);
     if contract_ref.is_empty() {
-        // There is nothing that bills an event yet: the steps say what is missing.
+        // No contract can bill an event yet, so the setup page shows the missing steps.
         return Ok(super::reply::to(&href(&[START])));
     }
     let pricing_ref = contract.pointer("/products/0/product_pricing_ref").map(text);
@@ -336,13 +337,13 @@ async fn first_call(visitor: &SessionUser, said: &FormData) -> Result<HttpRespon
         usage_product_ref,
         contract_ref,
     };
-    Ok(html(framed(visitor, "The first event", Vec::new(), &billing_console::first_call(&call))))
+    Ok(html(framed(visitor, "First event", Vec::new(), &billing_console::first_call(&call))))
 }
 
-/// The page that waits for the first event of a contract, and then shows its invoice.
+/// Renders the page that waits for a contract's first event and then shows its invoice.
 ///
 /// # Errors
-/// What keeps it from being shown.
+/// Returns the problem of a failed API call.
 pub(super) async fn wait(visitor: &SessionUser) -> Result<HttpResponse, Problem> {
     let asked = query(&visitor.request);
     let contract_ref = field_of(&asked, "contract_ref").unwrap_or_default().to_owned();
@@ -364,7 +365,7 @@ pub(super) async fn wait(visitor: &SessionUser) -> Result<HttpResponse, Problem>
     let is_looking = !has_document && field_of(&asked, "paused").is_none();
     let body = billing_console::wait(&Waited { document, refused, contract_ref, is_looking });
     let calls = calls.into_iter().map(|path| Call { method: "GET", path }).collect();
-    let title = if has_document { "The first invoice" } else { "Waiting for the first event" };
+    let title = if has_document { "First invoice" } else { "Waiting for the first event" };
     let mut answer = html(framed(visitor, title, calls, &body));
     if is_looking {
         let (name, value) = REFRESH;

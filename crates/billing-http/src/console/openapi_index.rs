@@ -1,4 +1,4 @@
-//! What lists can be narrowed by and what bodies say, as the OpenAPI document describes it.
+//! Index of list filters and body fields, extracted from the OpenAPI document.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::form_data::FormData;
 use crate::openapi;
 
-/// What says which part of a list is wanted, and how it is written: pages have links for that.
+/// Pagination and format parameters, which pages control by links and do not offer as filters.
 const NOT_ASKED: &[&str] = &["pageSize", "pageNumber", "cursor", "totals", "format", "order"];
 
-/// What people say first, in this order.
+/// Fields that forms show first, in this order.
 const FIRST: &[&str] = &[
     "name",
     "line_item_id",
@@ -38,34 +38,34 @@ const FIRST: &[&str] = &[
     "payment_time",
 ];
 
-/// What pages take of the document, which itself isn't kept.
+/// The extracted data. The document itself is dropped, to save memory.
 struct OpenApiIndex {
-    /// Of lists, by their paths.
+    /// Filters of lists by path.
     filters: HashMap<String, Vec<Filter>>,
-    /// Of bodies, by their paths.
+    /// Body fields by path.
     shapes: HashMap<String, Vec<BodyField>>,
 }
 
-/// A part of what a body says.
+/// A field of a request body.
 #[derive(Clone, Debug)]
 pub(super) struct BodyField {
     pub(super) name: String,
     pub(super) meaning: String,
-    /// Whether it must be said where what it is a part of is.
+    /// Whether the field is required within its parent.
     pub(super) required: bool,
-    /// The words that it is there for, where another part tells by a word which parts there are; none where it always is.
+    /// Variants to which the field applies, named by the value of the discriminating field; empty if it always applies.
     pub(super) of_words: Vec<String>,
     pub(super) says: BodyFieldKind,
 }
 
-/// What is said there.
+/// The type of a body field.
 #[derive(Clone, Debug)]
 pub(super) enum BodyFieldKind {
-    /// One thing; a number of things where it may be.
+    /// A single value; `is_whole` marks integers.
     One { kind: InputKind, is_whole: bool },
-    /// Parts of its own.
+    /// An object with fields.
     Parts(Vec<BodyField>),
-    /// Any number of things that have these parts.
+    /// A list of objects with these fields.
     Several(Vec<BodyField>),
 }
 
@@ -79,19 +79,19 @@ static DESCRIBED: LazyLock<OpenApiIndex> = LazyLock::new(|| {
     }
 });
 
-/// What the list there can be narrowed by, with what is said of it.
+/// Returns the filters of a list with the submitted values.
 pub(super) fn filters(path: &str, said: &FormData) -> Vec<Filter> {
     let filters = DESCRIBED.filters.get(path).map_or(&[][..], Vec::as_slice);
     let value = |name: &str| said.iter().find(|(said, _)| said == name).map(|(_, value)| value.clone());
     filters.iter().map(|filter| Filter { value: value(&filter.name).unwrap_or_default(), ..filter.clone() }).collect()
 }
 
-/// What the body there says.
+/// Returns the fields of a request body.
 pub(super) fn shapes(path: &str) -> &'static [BodyField] {
     DESCRIBED.shapes.get(path).map_or(&[], Vec::as_slice)
 }
 
-/// Reads the document.
+/// Reads the OpenAPI document.
 #[derive(Clone, Copy)]
 struct Reader<'d> {
     document: &'d Value,
@@ -115,7 +115,7 @@ impl<'d> Reader<'d> {
         self.shapes(&[self.not_null(schema)])
     }
 
-    /// What any of several schemas says; more than one are told apart by words.
+    /// Merges the fields of several schemas. A discriminating field distinguishes the variants.
     fn shapes(self, schemas: &[&'d Value]) -> Vec<BodyField> {
         let mut shapes: Vec<BodyField> = Vec::new();
         for (name, said) in schemas.iter().flat_map(|schema| properties(schema)) {
@@ -123,7 +123,7 @@ impl<'d> Reader<'d> {
             let must = |schema: &Value| schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));
             let Some(shape) = self.shape(name, said, schemas.iter().all(|schema| must(schema))) else { continue };
             match shapes.iter_mut().find(|known| known.name == name) {
-                // Another word that tells them apart.
+                // Collects the discriminating words of all variants.
                 Some(BodyField { says: BodyFieldKind::One { kind: InputKind::Choice(words), .. }, .. }) => {
                     if let BodyFieldKind::One { kind: InputKind::Choice(more), .. } = shape.says {
                         words.extend(more.into_iter().filter(|word| !words.contains(word)).collect::<Vec<_>>());
@@ -138,18 +138,18 @@ impl<'d> Reader<'d> {
                 }
             }
         }
-        // What must be said comes first.
+        // Required fields come first.
         let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
         shapes.sort_by_key(|shape| (!shape.required, rank(&shape.name)));
         shapes
     }
 
-    /// The word that tells one of several schemas.
+    /// Returns the discriminating word of a variant.
     fn told_by(self, schema: &'d Value) -> Option<&'d str> {
         properties(schema).find_map(|(_, said)| self.resolved(said)["const"].as_str())
     }
 
-    /// `None` of what no form has: lists of texts, and what isn't known beforehand.
+    /// Reads a field. Returns `None` for types without a form field: lists of strings and free-form objects.
     fn shape(self, name: &str, said: &'d Value, required: bool) -> Option<BodyField> {
         let value = self.not_null(said);
         let meaning = said["description"].as_str().or_else(|| value["description"].as_str()).unwrap_or_default().to_owned();
@@ -171,7 +171,7 @@ impl<'d> Reader<'d> {
         Some(BodyField { name: name.to_owned(), meaning, required, of_words: Vec::new(), says })
     }
 
-    /// What a value is where it is there.
+    /// Returns the non-null schema of a value.
     fn not_null(self, said: &'d Value) -> &'d Value {
         let said = self.resolved(said);
         let mut choices = said["oneOf"].as_array().into_iter().flatten().filter(|choice| choice["type"] != "null");
@@ -190,7 +190,7 @@ fn properties(schema: &Value) -> impl Iterator<Item = (&str, &Value)> {
     schema["properties"].as_object().into_iter().flatten().map(|(name, said)| (name.as_str(), said))
 }
 
-/// Whether a schema is of a type, alone or among others.
+/// Returns whether a schema permits a type.
 fn is(schema: &Value, kind: &str) -> bool {
     schema["type"] == kind || schema["type"].as_array().is_some_and(|kinds| kinds.iter().any(|one| one == kind))
 }

@@ -1,4 +1,4 @@
-//! A page before it is a whole one.
+//! The content of a page before it is rendered.
 
 use billing_console::{Call, Crumb, Frame, Listing, Notice, href};
 use maud::Markup;
@@ -6,24 +6,24 @@ use maud::Markup;
 use super::lists::crumbs;
 use super::session_user::SessionUser;
 
-/// A page as it is made.
+/// A page in construction.
 pub(super) struct PageBuilder {
     pub(super) title: String,
     pub(super) part: &'static str,
     pub(super) crumbs: Vec<Crumb>,
-    /// Paths, of what is posted behind `POST` and a space.
+    /// API calls of the page: paths, prefixed with `POST ` for POST requests.
     pub(super) calls: Vec<String>,
     pub(super) body: Markup,
 }
 
 impl PageBuilder {
-    /// A page that is the only one of its part.
+    /// Creates the only page of a part of the console.
     pub(super) fn of(title: &str, part: &'static str, calls: &[&str], body: Markup) -> Self {
         let calls = calls.iter().map(|path| (*path).to_owned()).collect();
         Self { title: title.to_owned(), part, crumbs: Vec::new(), calls, body }
     }
 
-    /// The whole page.
+    /// Renders the complete page.
     pub(super) fn page(self, visitor: &SessionUser, notice: Option<Notice>) -> String {
         let Self { title, part, crumbs, calls, body } = self;
         let calls = calls.into_iter().map(call).collect();
@@ -38,7 +38,7 @@ fn call(call: String) -> Call {
     }
 }
 
-/// A page in a part of the console, perhaps about one of its things.
+/// Renders a page in a part of the console, optionally about one object.
 pub(super) fn render_page(visitor: &SessionUser, title: String, part: &'static str, about: Option<&str>, body: Markup) -> String {
     let mut crumbs = Listing::of(part).map(crumbs).unwrap_or_default();
     crumbs.extend(about.map(|reference| Crumb { name: reference.to_owned(), href: href(&[part, reference]) }));

@@ -1,4 +1,4 @@
-//! Which answers each page is made of.
+//! Loads the data of each page.
 
 use actix_web::web::Path;
 use billing_application::UseCase;
@@ -25,13 +25,13 @@ use crate::problem::Problem;
 use crate::query::Query;
 use crate::routes::{catalog, contracts, documents, money, search, usage};
 
-/// Elements of a list's page, where nobody says how many.
+/// Default page size of a list.
 const PAGE_SIZE: &str = "50";
 
-/// A page.
+/// Renders a page.
 ///
 /// # Errors
-/// What keeps it from being shown.
+/// Returns the problem of an unknown page or a failed API call.
 pub(super) async fn page(visitor: &SessionUser, place: &[&str]) -> Result<String, Problem> {
     let asked = query(&visitor.request);
     let made = match place {
@@ -61,26 +61,26 @@ pub(super) async fn page(visitor: &SessionUser, place: &[&str]) -> Result<String
     Ok(made.page(visitor, done(&asked)))
 }
 
-/// What was done before this page was asked for.
+/// Returns the notice for the action that led to the page.
 pub(super) fn done(asked: &FormData) -> Option<Notice> {
     let what = match field(asked, "done")? {
-        "delete-key" => "The key was deleted.",
-        "run" => "Billing was run.",
-        "import" => "The file was imported.",
-        "undo" => "The import was undone, as far as the page says.",
-        "password" => "Your password was changed, and your other sessions have ended.",
-        "remove" => "Your log-ins take a password alone.",
-        "end-session" => "It has ended.",
-        "disable" => "They can't log in any more.",
-        "enable" => "They can log in.",
-        "make" => "It was made.",
-        "edit" => "It was changed.",
+        "delete-key" => "API key deleted.",
+        "run" => "Billing run finished.",
+        "import" => "File imported.",
+        "undo" => "Undo finished. This page shows events that remain.",
+        "password" => "Password changed. Your other sessions have ended.",
+        "remove" => "Second factor removed.",
+        "end-session" => "Session ended.",
+        "disable" => "Administrator disabled.",
+        "enable" => "Administrator enabled.",
+        "make" => "Usage format created.",
+        "edit" => "Changes saved.",
         place => forms::done(place)?,
     };
     Some(Notice::Done(what.to_owned()))
 }
 
-/// Whether somebody may make one of a list.
+/// Returns whether the visitor may create an element of the list.
 fn may_make(visitor: &SessionUser, listing: &Listing) -> bool {
     match listing.part {
         "imports" => visitor.may(UseCase::RecordUsage),
@@ -94,7 +94,7 @@ async fn list_page(visitor: &SessionUser, listing: &Listing, said: &FormData) ->
     let raw = wanted(listing, said.iter().map(|(name, value)| (name.as_str(), value.as_str())), PAGE_SIZE);
     let filters = openapi_index::filters(listing.path, said);
     let Listed { elements, total, amount, amount_due, neighbours } = listed(visitor, listing, &raw).await?;
-    let sums = [("Total", amount), ("Left to pay", amount_due)];
+    let sums = [("Total", amount), ("Amount due", amount_due)];
     let sums = sums.into_iter().filter_map(|(name, sum)| Some((name.to_owned(), sum.filter(|sum| !sum.is_empty())?))).collect();
     let view = View::of(listing, said);
     let narrowed = filters.iter().filter(|filter| !filter.value.is_empty());
@@ -157,7 +157,7 @@ async fn document(visitor: &SessionUser, reference: &str) -> Result<PageBuilder,
 async fn event(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     let path = || Path::from(reference.to_owned());
     let history = one(usage::get_event_history(visitor.caller(UseCase::GetEventHistory), path())).await?;
-    // Of a deleted event there is the history alone.
+    // A deleted event has only its history.
     let event = or_nothing(one(usage::get_event(visitor.caller(UseCase::GetEvent), path())).await)?;
     let calls = vec![format!("/api/usage/event/{reference}"), format!("/api/usage/event/history/{reference}")];
     let body = billing_console::event(&event, &history, forms::may(visitor, "edit", "events"));
@@ -169,7 +169,7 @@ async fn thing(visitor: &SessionUser, part: &str, reference: &str) -> Result<Pag
     let answer = resources::read(visitor, part, reference).await?;
     let title = listing.name_of(JsonView(&answer));
     let title = if title.is_empty() { reference.to_owned() } else { title };
-    // The built-in format, which nobody made, is nobody's to edit.
+    // The built-in format has no `changed_at` and cannot be edited.
     let is_format = part == listings::FORMATS.part && JsonView(&answer).at("changed_at").is_there();
     let may_edit = forms::may(visitor, "edit", part) || (is_format && visitor.may(UseCase::EditFormat));
     let edit = may_edit.then(|| href(&["edit", part, reference]));
@@ -204,7 +204,7 @@ async fn pricing(visitor: &SessionUser, reference: &str, said: &FormData) -> Res
         })
     };
     let drawn = billing_console::quantities(&pricing, &quantity);
-    // What a drawing goes up to may be more than an amount can be.
+    // The drawing's upper end may exceed the amount limit.
     let rates = if drawn.is_empty() { Value::Null } else { rated(&drawn.join(",")).await.unwrap_or_default() };
     let (contracts, contracts_call) = few(visitor, &listings::CONTRACTS, &[("product_pricing_ref", reference)]).await?;
     calls.push(contracts_call);

@@ -1,4 +1,4 @@
-//! How the console answers: pages, and where to go.
+//! HTTP responses of the console: pages and redirects.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
@@ -9,20 +9,20 @@ use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError as _};
 use crate::middleware::RenderedByPage;
 use crate::problem::{FieldProblem, Problem};
 
-/// Nothing but our own style sheet and parts, and forms that come back here.
+/// Permits only the console's own style sheet and frames, and forms that submit to the console.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; style-src 'self'; img-src data:; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 );
 
-/// A part of our own pages: nothing is sent from it.
+/// The policy of embedded frames, which contain no forms.
 const POLICY_OF_PARTS: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
 );
 
-/// Pages may be kept by nobody: they show one customer's money.
+/// Pages must not be cached, because they contain financial data.
 const KEPT_BY_NOBODY: HeaderValue = HeaderValue::from_static("no-store");
 
-/// Another page is to be asked for now.
+/// Redirects to another page.
 pub(super) fn to(location: &str) -> HttpResponse {
     HttpResponse::SeeOther().insert_header((LOCATION, location)).insert_header((CACHE_CONTROL, KEPT_BY_NOBODY)).finish()
 }
@@ -31,14 +31,14 @@ pub(super) fn html(page: String) -> HttpResponse {
     with_head(StatusCode::OK).body(page)
 }
 
-/// A page that tells a problem by itself.
+/// Returns a page that shows a problem itself.
 pub(super) fn told(problem: Problem, page: String) -> HttpResponse {
     let mut response = with_head(problem.status_code()).body(page);
     response.extensions_mut().insert(RenderedByPage(problem));
     response
 }
 
-/// A part of a page, which tells a problem where there is one.
+/// Returns a frame, which shows its problem itself.
 pub(super) fn framed(problem: Option<Problem>, part: String) -> HttpResponse {
     let mut response = match problem {
         None => html(part),
@@ -60,12 +60,12 @@ fn with_head(status: StatusCode) -> HttpResponseBuilder {
     response
 }
 
-/// Whether what refuses a form belongs beside it; anything else has a page of its own.
+/// Returns whether a problem is shown beside the form. Other problems have a page of their own.
 pub(super) fn belongs_beside(problem: &Problem) -> bool {
     matches!(problem.status_code(), StatusCode::UNPROCESSABLE_ENTITY | StatusCode::CONFLICT)
 }
 
-/// Why something was refused: what is wrong with each field, or with all of it.
+/// Returns the field errors of a problem, or its detail.
 pub(super) fn reasons(problem: &Problem) -> String {
     if problem.errors().is_empty() {
         return problem.detail().to_owned();

@@ -1,4 +1,4 @@
-//! Things of which the interface says all there is to say in one answer.
+//! Resources whose page shows a single API response.
 
 use actix_web::web::Path;
 use billing_application::UseCase;
@@ -10,10 +10,10 @@ use crate::problem::Problem;
 use crate::query::Query;
 use crate::routes::{catalog, charges, contracts, documents, usage};
 
-/// What the interface says of a thing in a part of the console.
+/// Returns the API response for an object in a part of the console.
 ///
 /// # Errors
-/// Where there is no such part, or nothing of that reference.
+/// Returns a problem if the part or the object does not exist.
 pub(super) async fn read(visitor: &SessionUser, part: &str, reference: &str) -> Result<Value, Problem> {
     let path = Path::from(reference.to_owned());
     match part {

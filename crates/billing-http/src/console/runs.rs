@@ -1,4 +1,4 @@
-//! Billing runs: what they did, and running billing by hand.
+//! Billing run pages: results, and starting a run.
 
 use actix_web::HttpResponse;
 use actix_web::web::Path;
@@ -15,7 +15,7 @@ use crate::middleware::RequestContext;
 use crate::problem::Problem;
 use crate::routes::billing;
 
-/// The page of a run.
+/// Renders the page of a run.
 pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     let path = Path::from(reference.to_owned());
     let run = one(billing::get_billing_run(visitor.caller(UseCase::GetBillingRun), path)).await?;
@@ -24,16 +24,16 @@ pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageB
     Ok(PageBuilder { title: "Billing run".to_owned(), part: listings::BILLING_RUNS.part, crumbs: crumbs(), calls, body })
 }
 
-/// What a run would do now.
+/// Renders the preview of a run.
 pub(super) async fn preview(visitor: &SessionUser) -> Result<PageBuilder, Problem> {
     visitor.allow(UseCase::RunBilling)?;
     let report = run(visitor, true).await?;
     let body = billing_console::billing_preview(&report);
     let calls = vec!["POST /api/billing/run".to_owned()];
-    Ok(PageBuilder { title: "Run billing now".to_owned(), part: listings::BILLING_RUNS.part, crumbs: crumbs(), calls, body })
+    Ok(PageBuilder { title: "Run billing".to_owned(), part: listings::BILLING_RUNS.part, crumbs: crumbs(), calls, body })
 }
 
-/// Runs billing, and shows what that did.
+/// Runs billing and shows the result.
 pub(super) async fn carry_out(visitor: &SessionUser) -> Result<HttpResponse, Problem> {
     let report = run(visitor, false).await?;
     let run_ref = report["run_ref"].as_str().ok_or_else(Problem::internal)?;

@@ -1,4 +1,4 @@
-//! Who looks at the console: an administrator with a session.
+//! The visitor of the console: an administrator with a session.
 
 use actix_web::{HttpRequest, HttpResponse};
 use billing_application::{UseCase, allow};
@@ -18,21 +18,21 @@ use crate::query::Query;
 use crate::routes::{catalog, dry_run};
 use crate::state::{HttpState, state_of};
 
-/// An administrator who asked for a page.
+/// The administrator who requested a page.
 #[derive(Clone)]
 pub(super) struct SessionUser {
     pub(super) request: HttpRequest,
     pub(super) state: HttpState,
-    /// The zone of the entity that bills unless another is named: whose days and clocks pages show.
+    /// Time zone of the default entity, in which pages show times.
     pub(super) zone: TimeZone,
     administrator: Administrator,
 }
 
 impl SessionUser {
-    /// Whoever asks.
+    /// Authenticates the request.
     ///
     /// # Errors
-    /// Without a live session.
+    /// Returns a problem without a live session.
     pub(super) async fn of(request: &HttpRequest) -> Result<Self, Problem> {
         let administrator = administrator_of_session(request).await?;
         RequestContext::of(request).is_by(&Principal::of_administrator(&administrator));
@@ -49,28 +49,28 @@ impl SessionUser {
         TimeZone::parse(entity["timezone"].as_str()?).ok()
     }
 
-    /// As who asks the interface.
+    /// Returns the visitor as an API caller.
     pub(super) fn caller(&self, use_case: UseCase) -> Caller {
         self.keyed(use_case, None)
     }
 
-    /// The same under a key, by which a repeat is known.
+    /// Returns the visitor as an API caller with an idempotency key.
     pub(super) fn keyed(&self, use_case: UseCase, key: Option<ScopedIdempotencyKey>) -> Caller {
         let principal = Principal::of_administrator(&self.administrator).by_request(RequestContext::of(&self.request).id());
         Caller { state: self.state.clone(), principal, use_case, key, rehearses: false }
     }
 
-    /// What is around a page for them.
+    /// Returns the frame of a page.
     pub(super) fn frame(&self, title: String) -> Frame {
         Frame { who: Some(self.who()), ..Frame::bare(title, service(&self.request)) }
     }
 
-    /// A page for them, with instants as clocks in their zone show them.
+    /// Renders a page with instants in the visitor's time zone.
     pub(super) fn page(&self, frame: &Frame, body: &Markup) -> String {
         self.on_their_clocks(&billing_console::page(frame, body))
     }
 
-    /// A part of a page for them, asked for by itself, likewise.
+    /// Renders an embedded frame with instants in the visitor's time zone.
     pub(super) fn framed(&self, title: &str, part: &Markup) -> String {
         self.on_their_clocks(&billing_console::framed(title, part))
     }
@@ -79,29 +79,29 @@ impl SessionUser {
         billing_console::with_instants(page, |exact| Timestamp::parse(exact).ok().map(|at| self.zone.written(at)))
     }
 
-    /// Who it is, for what is around a page.
+    /// Returns the visitor's identity for the page frame.
     pub(super) fn who(&self) -> CurrentUser {
         CurrentUser { email: self.administrator.email.to_string(), is_owner: self.may(UseCase::ListAdministrators) }
     }
 
-    /// Whether they may do something: what they may not isn't offered.
+    /// Returns whether the visitor has a permission. Pages hide actions without permission.
     pub(super) fn may(&self, use_case: UseCase) -> bool {
         self.allow(use_case).is_ok()
     }
 
-    /// Lets them see what only who may do something has a use for.
+    /// Checks a permission.
     ///
     /// # Errors
-    /// When they may not.
+    /// Returns a problem if the visitor lacks the permission.
     pub(super) fn allow(&self, use_case: UseCase) -> Result<(), Problem> {
         allow(&Principal::of_administrator(&self.administrator), use_case)?;
         Ok(())
     }
 
-    /// Carries out the operation on a path, which says what it is for; under a key, by which a repeat is known.
+    /// Runs the operation on a path, which determines the use case, with an optional idempotency key.
     ///
     /// # Errors
-    /// What refuses it.
+    /// Returns the operation's refusal.
     pub(super) async fn carry_out(
         &self,
         path: &str,
@@ -111,26 +111,26 @@ impl SessionUser {
         dry_run::carry_out(self.keyed(UseCase::RunDry, key), self.facts(), path, body).await
     }
 
-    /// The same as a dry run.
+    /// Runs the operation as a dry run.
     ///
     /// # Errors
-    /// What refuses it.
+    /// Returns the operation's refusal.
     pub(super) async fn rehearse(&self, path: &str, body: Option<Value>) -> Result<HttpResponse, Problem> {
         dry_run::carry_out(self.caller(UseCase::RunDry).rehearsing(), self.facts(), path, body).await
     }
 
-    /// A text that no other request has.
+    /// Returns a unique text for a form key: the request id.
     pub(super) fn unique(&self) -> String {
         self.facts().request_id
     }
 
-    /// What is known of the request.
+    /// Returns the facts of the request.
     pub(super) fn facts(&self) -> RequestContext {
         RequestContext::of(&self.request)
     }
 }
 
-/// Where the service is reached.
+/// Returns the base URL of the service.
 pub(super) fn service(request: &HttpRequest) -> String {
     state_of(request).settings().public_url.to_string()
 }

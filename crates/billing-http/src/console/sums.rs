@@ -1,4 +1,4 @@
-//! Sums of usage on pages: what takes the time that reading all events takes stands in a frame of its own, where there are many.
+//! Usage sums on pages. Sums over many events take long, so they are loaded in a separate frame.
 
 use std::future::Future;
 use std::iter;
@@ -14,25 +14,25 @@ use crate::problem::Problem;
 use crate::query::Query;
 use crate::routes::reports;
 
-/// Where sums are.
+/// Path of the usage summary.
 const SUMMARY: &str = "/api/usage/summary";
-/// Usage products whose names are asked for.
+/// Maximum number of usage products whose names are loaded.
 const MOST_PRODUCTS: &str = "1000";
-/// Below the root, frames.
+/// Path segment of the frames below the root.
 pub(super) const PLACE: &str = "sums";
-/// So many events are summed up before anybody waits for it: about 50 ms.
+/// Number of events that are summed within the page: about 50 ms.
 const FEW: u64 = 50_000;
 
-/// The calls that [`sums`] makes.
+/// Returns the API calls of [`sums`].
 pub(super) fn calls(raw: &str) -> Vec<String> {
     let products = wanted(&listings::USAGE_PRODUCTS, iter::empty(), MOST_PRODUCTS);
     vec![format!("{SUMMARY}?{raw}"), format!("{}?{products}", listings::USAGE_PRODUCTS.path)]
 }
 
-/// Sums of usage with what is used.
+/// Loads usage sums and the usage products.
 ///
 /// # Errors
-/// What keeps them from being read.
+/// Returns the problem of a failed API call.
 pub(super) async fn sums(visitor: &SessionUser, raw: &str) -> Result<UsageAnswers, Problem> {
     let caller = visitor.caller(UseCase::SummarizeUsage);
     let summary = one(reports::summarize_usage(caller, Query::of(SUMMARY, raw)?)).await?;
@@ -40,22 +40,22 @@ pub(super) async fn sums(visitor: &SessionUser, raw: &str) -> Result<UsageAnswer
     Ok(UsageAnswers { summary, usage_products })
 }
 
-/// Where a frame of sums is asked for.
+/// Returns the URL of a frame.
 pub(super) fn address(what: &str, narrowed: &[(&str, &str)]) -> String {
     format!("{}?{}", billing_console::href(&[PLACE, what]), billing_console::query(narrowed))
 }
 
-/// Sums with the page that shows them, or where there are many events, the frame that is at an address.
+/// Renders sums within the page, or, if many events exist, a frame that loads `address`.
 ///
 /// # Errors
-/// What keeps them from being read.
+/// Returns the problem of a failed API call.
 pub(super) async fn with_page(
     visitor: &SessionUser,
     title: &str,
     address: &str,
     sums: impl Future<Output = Result<Markup, Problem>>,
 ) -> Result<Markup, Problem> {
-    // Of all there are: how many a customer has takes longer to tell.
+    // Counts all events: counting those of one customer takes longer.
     let all = wanted(&listings::EVENTS, iter::empty(), "1");
     let Listed { total, .. } = listed(visitor, &listings::EVENTS, &all).await?;
     let is_few = total.and_then(|total| total.parse().ok()).is_none_or(|total: u64| total <= FEW);

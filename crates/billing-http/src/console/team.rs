@@ -1,4 +1,4 @@
-//! The team, one's own account and API keys: which answers their pages are made of, and what their forms ask for.
+//! Pages and forms for the team, the visitor's account and API keys.
 
 use actix_web::web::Path;
 use actix_web::{HttpResponse, ResponseError as _};
@@ -17,10 +17,10 @@ use crate::problem::Problem;
 use crate::query::Query;
 use crate::routes::{administrators, auth, own_account};
 
-/// All there are: neither keys nor administrators are many.
+/// Loads all elements; keys and administrators are few.
 const ALL: &str = "pageSize=1000&pageNumber=0";
 
-/// Carries out a form of these parts; none of another part's.
+/// Handles a submitted form of these parts; returns `None` for other parts.
 pub(super) async fn act(visitor: &SessionUser, place: &[&str], said: &FormData) -> Option<Result<HttpResponse, Problem>> {
     let done = match place {
         ["keys"] => make_key(visitor, said).await,
@@ -38,7 +38,7 @@ pub(super) async fn act(visitor: &SessionUser, place: &[&str], said: &FormData) 
     Some(done)
 }
 
-/// The page of one of these parts.
+/// Renders the page of one of these parts.
 pub(super) async fn page(visitor: &SessionUser, part: &str) -> Result<PageBuilder, Problem> {
     match part {
         "keys" => keys(visitor, key_form(&Vec::new(), None)).await,
@@ -47,20 +47,20 @@ pub(super) async fn page(visitor: &SessionUser, part: &str) -> Result<PageBuilde
     }
 }
 
-/// What is wrong, by the field.
+/// Returns the errors by field.
 fn wrong(problem: Option<&Problem>) -> Vec<(String, String)> {
     let errors = problem.map_or(&[][..], Problem::errors);
     errors.iter().map(|error| (error.pointer.trim_start_matches('/').to_owned(), error.detail.clone())).collect()
 }
 
-/// A page whose form was refused, with what was said.
+/// Renders the page of a rejected form with the submitted values.
 fn refused(visitor: &SessionUser, made: PageBuilder, problem: Problem) -> HttpResponse {
     let notice = Notice::Refused(problem.code().to_owned(), reasons(&problem));
     let page = made.page(visitor, Some(notice));
     told(problem, page)
 }
 
-/// Whether what refuses a form belongs on its page: anything else has a page of its own.
+/// Returns whether a problem is shown beside its form. Other problems have a page of their own.
 fn belongs_there(problem: &Problem) -> bool {
     matches!(problem.status_code().as_u16(), 409 | 422 | 429)
 }
@@ -108,10 +108,10 @@ async fn rotate_key(visitor: &SessionUser, reference: &str, said: &FormData) -> 
     Ok(shown_key(visitor, written(rotated).await?))
 }
 
-/// The page of a key whose password is shown once.
+/// Renders the page of a new key. The password is shown only once.
 fn shown_key(visitor: &SessionUser, answer: Value) -> HttpResponse {
     let service = service(&visitor.request);
-    shown_once(visitor, "A new API key", "keys", billing_console::generated_key(&GeneratedKey { answer, service }))
+    shown_once(visitor, "New API key", "keys", billing_console::generated_key(&GeneratedKey { answer, service }))
 }
 
 fn shown_once(visitor: &SessionUser, title: &str, part: &'static str, body: maud::Markup) -> HttpResponse {
@@ -147,7 +147,7 @@ async fn invite(visitor: &SessionUser, said: &FormData) -> Result<HttpResponse, 
 
 fn shown_invitation(visitor: &SessionUser, answer: &Value) -> HttpResponse {
     let body = billing_console::invited(answer, &service(&visitor.request));
-    shown_once(visitor, "A password that works once", "team", body)
+    shown_once(visitor, "One-time password", "team", body)
 }
 
 async fn reset(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<HttpResponse, Problem> {
@@ -189,7 +189,7 @@ async fn account(visitor: &SessionUser, tried: &str, problem: Option<&Problem>) 
     Ok(PageBuilder::of("Your account", "account", &["/auth/session", "/auth/sessions/list"], billing_console::account(&answers)))
 }
 
-/// The account again, with what was done or what refused it.
+/// Renders the account page with the result or the problem of an action.
 async fn account_after(
     visitor: &SessionUser,
     form: &str,
@@ -208,7 +208,7 @@ async fn change_password(visitor: &SessionUser, said: &FormData) -> Result<HttpR
     account_after(visitor, "password", changed).await
 }
 
-/// Fields as they were said: of a password every character counts.
+/// Returns fields without trimming, because every character of a password counts.
 fn secrets(said: &FormData, names: &[&str]) -> Value {
     let value = |name: &str| said.iter().find(|(said, _)| said == name).map(|(_, value)| Value::from(value.as_str()));
     Value::Object(names.iter().filter_map(|name| Some(((*name).to_owned(), value(name)?))).collect())
@@ -221,12 +221,12 @@ async fn second_factor(visitor: &SessionUser, action: &str, said: &FormData) -> 
             let answer = one(own_account::enroll_second_factor(visitor.caller(UseCase::EnrollSecondFactor))).await?;
             let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
             let enrollment = Enrollment { secret: text("secret"), uri: text("uri"), wrong: Vec::new() };
-            Ok(shown_once(visitor, "Set up a second factor", "account", billing_console::enrolled(&enrollment)))
+            Ok(shown_once(visitor, "Second factor setup", "account", billing_console::enrolled(&enrollment)))
         }
         "confirm" => {
             let body = Body(secrets(said, &["code"]));
             match one(own_account::confirm_second_factor(visitor.caller(UseCase::ConfirmSecondFactor), request(), body)).await {
-                Ok(codes) => Ok(shown_once(visitor, "Your recovery codes", "account", billing_console::recovery_codes(&codes))),
+                Ok(codes) => Ok(shown_once(visitor, "Recovery codes", "account", billing_console::recovery_codes(&codes))),
                 Err(problem) if problem.is_invalid_code() || problem.status_code().as_u16() == 429 => {
                     Ok(wrong_code(visitor, said, problem))
                 }
@@ -242,11 +242,11 @@ async fn second_factor(visitor: &SessionUser, action: &str, said: &FormData) -> 
     }
 }
 
-/// The secret again, which the form has brought back, and what was wrong with its code.
+/// Renders the enrollment page again after a wrong code. The form carries the secret.
 fn wrong_code(visitor: &SessionUser, said: &FormData, problem: Problem) -> HttpResponse {
     let text = |name| field(said, name).unwrap_or_default().to_owned();
     let enrollment = Enrollment { secret: text("secret"), uri: text("uri"), wrong: vec![reason(&problem)] };
-    let made = PageBuilder::of("Set up a second factor", "account", &[], billing_console::enrolled(&enrollment));
+    let made = PageBuilder::of("Second factor setup", "account", &[], billing_console::enrolled(&enrollment));
     let page = made.page(visitor, None);
     told(problem, page)
 }

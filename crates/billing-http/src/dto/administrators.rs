@@ -1,4 +1,4 @@
-//! Administrators, as owners see and change them. A password that works once goes out once, from the answer that made it.
+//! Administrators as seen and changed by owners. Only the response that creates a one-time password contains it.
 
 use billing_application::administrators::{AdministratorEdit, IssuedInvitation};
 use billing_domain::access::{Administrator, Role};
@@ -11,35 +11,36 @@ use super::values::Email;
 use super::wire::{AssignedRef, EmailText, TimestampText};
 
 body! {
-    /// An administrator to make.
+    /// An administrator to create.
     InvitationBody {
         /// E-mail address: the log-in name, unique in the installation.
         email: Email,
-        /// What they may do.
+        /// Role.
         role: Role,
     }
 }
 
 fields! {
     AdministratorEdit {
-        /// What they may do.
+        /// Role.
         role: Option<Role>,
-        /// Whether they are kept from logging in.
+        /// Whether the administrator cannot log in.
         disabled: Option<bool>,
     }
 }
 
 body! {
-    /// Changes to an administrator: fields left out are kept.
+    /// Changes to an administrator. Omitted fields stay unchanged.
     AdministratorEditBody {
         @flat edit: AdministratorEdit,
     }
 }
 
 body! {
-    /// How an administrator is helped who can't log in. The whole body may be left out.
+    /// Options for resetting an administrator's access. The body may be omitted.
     AdministratorResetBody {
-        /// Whether log-ins take no code any more, for who has lost their device and the recovery codes; false when left out.
+        /// Whether to remove the second factor, for administrators who lost their device and the recovery codes. Default:
+        /// false.
         remove_second_factor: bool = false,
     }
 }
@@ -49,33 +50,33 @@ answer! {
     AdministratorJson of administrator: Administrator {
         /// Reference.
         admin_ref: AssignedRef = administrator.admin_ref,
-        /// Their e-mail address.
+        /// E-mail address.
         email: EmailText = &administrator.email,
-        /// What they may do.
+        /// Role.
         role: RoleWord = administrator.role,
-        /// Since when a log-in takes a code, too; null where it takes none.
+        /// Time since which log-ins require a second factor; null if they do not.
         second_factor_since: Option<TimestampText> = administrator.second_factor.since(),
-        /// Until when the password that they were given lets them set their own; null once they have.
+        /// Expiry of the one-time password; null once the administrator has set their own password.
         one_time_until: Option<TimestampText> = administrator.one_time_until,
-        /// When they were made.
+        /// Time of creation.
         created_at: TimestampText = administrator.created_at,
-        /// Since when they can't log in; null where they can.
+        /// Time since which the administrator cannot log in; null if they can.
         disabled_at: Option<TimestampText> = administrator.disabled_at,
     }
 }
 
-/// An administrator who was given a password that works once.
+/// An administrator with a one-time password.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct InvitationJson {
-    /// The administrator.
+    /// Reference of the administrator.
     admin_ref: AssignedRef,
-    /// Their e-mail address.
+    /// E-mail address.
     email: EmailText,
-    /// What they may do.
+    /// Role.
     role: RoleWord,
-    /// A password that lets them set their own; it can't be shown again.
+    /// One-time password for setting the administrator's own password; not shown again.
     password: String,
-    /// Until when it does.
+    /// Expiry of the one-time password.
     one_time_until: Option<TimestampText>,
 }
 

@@ -1,4 +1,4 @@
-//! The audit log: what it tells of changes, and its entries.
+//! The audit log: its entries and how changes are rendered.
 
 use std::collections::HashSet;
 
@@ -32,7 +32,7 @@ use super::usage_products::UsageProductJson;
 use super::wire::{AssignedRef, CurrencyCode, DateText, EmailText, ExactNumber, LineText, NamedRef, ProseText, TimestampText};
 use crate::problem::Problem;
 
-/// The most bytes that an entry keeps of what a thing was, and of what it is.
+/// Maximum bytes of an entry's `before` and `after` values.
 const MAX_TOLD_BYTES: usize = 64 * 1024;
 
 answer! {
@@ -40,28 +40,30 @@ answer! {
     AuditEntryJson of entry: AuditEntry {
         /// Reference.
         audit_ref: AssignedRef = entry.audit_ref,
-        /// When it was done.
+        /// Time of the change.
         at: TimestampText = entry.at,
-        /// Who did it: `admin:` or `api_key:` and a reference, `command_line`, `scheduler`, or `nobody` for who didn't show who they are.
+        /// Author of the change: `admin:` or `api_key:` and a reference, `command_line`, `scheduler`, or `nobody` for an
+        /// unauthenticated caller.
         #[schema(example = "admin:0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b")]
         actor: String = entry.author.to_string(),
-        /// What was done.
+        /// Action.
         action: AuditActionWord = entry.action,
-        /// To what.
+        /// Kind of the changed object.
         object_kind: AuditedKindWord = entry.kind,
-        /// Its reference; of an organization and a file the name, of an exchange rate its currencies and day.
+        /// Reference of the changed object; the name of an organization or file, the currencies and date of an exchange
+        /// rate.
         #[schema(example = "acme")]
         object_ref: String = entry.reference.clone(),
-        /// What of it changed, as it was; null of what was made.
+        /// Previous values of the changed fields; null for a created object.
         before: Option<AuditSnapshotJson> = entry.before.as_ref(),
-        /// What of it changed, as it is, or all that was made; null of what is gone.
+        /// New values of the changed fields, or all values of a created object; null for a deleted object.
         after: Option<AuditSnapshotJson> = entry.after.as_ref(),
-        /// By which request; null of what no request did.
+        /// Id of the request; null if no request caused it.
         request_id: Option<String> = entry.request_id.as_ref().map(ToString::to_string),
     }
 }
 
-/// A thing, or some of its fields, as it was kept.
+/// An object, or some of its fields, as recorded in the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AuditSnapshotJson(String);
 
@@ -80,7 +82,7 @@ impl Serialize for AuditSnapshotJson {
 
 impl PartialSchema for AuditSnapshotJson {
     fn schema() -> RefOr<Schema> {
-        let description = "Fields as the thing itself is answered, without those that are null.";
+        let description = "The fields of the object as in API responses, without null fields.";
         let anything = AdditionalProperties::FreeForm(true);
         ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(anything)).description(Some(description)).into()
     }
@@ -89,163 +91,163 @@ impl PartialSchema for AuditSnapshotJson {
 impl ToSchema for AuditSnapshotJson {}
 
 answer! {
-    /// What is told of an organization.
+    /// An organization in the audit log.
     AuditedOrganizationJson of organization: Organization {
-        /// Its name.
+        /// Name.
         name: LineText = &organization.name,
-        /// Who bills where nothing else says so.
+        /// Entity that bills by default.
         default_entity_ref: Option<NamedRef> = organization.default_entity.as_ref(),
     }
 }
 
 answer! {
-    /// What is told of an administrator; never a secret.
+    /// An administrator in the audit log, without secrets.
     AuditedAdministratorJson of administrator: Administrator {
-        /// Who.
+        /// E-mail address.
         email: EmailText = &administrator.email,
-        /// What they may do.
+        /// Role.
         role: RoleWord = administrator.role,
-        /// Since when a log-in takes a code, too.
+        /// Time since which log-ins require a second factor.
         second_factor_since: Option<TimestampText> = administrator.second_factor.since(),
-        /// Since when they can't log in.
+        /// Time since which the administrator cannot log in.
         disabled_at: Option<TimestampText> = administrator.disabled_at,
     }
 }
 
 answer! {
-    /// What is told of a charge.
+    /// A charge in the audit log.
     AuditedChargeJson of charge: Charge {
-        /// The contract it is charged in.
+        /// Contract that the charge belongs to.
         contract_ref: AssignedRef = charge.contract_ref,
-        /// The day it counts on.
+        /// Service date.
         date: DateText = charge.date,
-        /// What it is for.
+        /// Description on documents.
         name: LineText = &charge.name,
-        /// How many.
+        /// Quantity.
         quantity: ExactNumber = charge.quantity,
-        /// The price of one.
+        /// Price per unit.
         unit_price: ExactNumber = charge.unit_price,
-        /// What one is called.
+        /// Unit name.
         unit: Option<LineText> = charge.unit.as_ref(),
-        /// The product's.
+        /// Currency of the product.
         currency: CurrencyCode = charge.currency,
-        /// Which document bills it.
+        /// Document that bills the charge.
         bill_with: BillWithWord = charge.bill_with,
-        /// Whether the product's discount applies to it.
+        /// Whether the product's discount applies.
         discountable: bool = charge.discountable,
-        /// For whoever reads it.
+        /// Note, not shown on documents.
         note: Option<ProseText> = charge.note.as_ref(),
-        /// Why it was made.
+        /// Reason for the charge.
         reason: Option<ProseText> = charge.reason.as_ref(),
     }
 }
 
 answer! {
-    /// What is told of a document, which itself has the rest.
+    /// A document in the audit log. The other fields are in the document itself.
     AuditedDocumentJson of view: DocumentView {
-        /// What it does to what the customer owes.
+        /// Document kind.
         kind: DocumentKindWord = view.kind,
-        /// How far it has come.
+        /// State.
         state: DocumentStateWord = view.state,
-        /// When it was issued.
+        /// Date of issue.
         issue_date: Option<DateText> = view.issued.map(|issued| issued.issue_date),
-        /// When it has to be paid.
+        /// Due date.
         due_date: Option<DateText> = view.issued.and_then(|issued| issued.due_date),
-        /// What it comes to.
+        /// Total.
         total: ExactNumber = view.content.total,
-        /// What was given up on.
+        /// Amount written off.
         written_off_amount: ExactNumber = view.owed.written_off,
-        /// What is left to pay.
+        /// Amount due.
         amount_due: Option<ExactNumber> = view.owed.amount_due,
-        /// Why something was given up on last, or why that was taken back.
+        /// Reason for the latest write-off or its reversal.
         write_off_reason: Option<LineText> = view.write_offs.last().and_then(|write_off| write_off.reason.as_ref()),
     }
 }
 
 answer! {
-    /// What is told of a payment or a refund.
+    /// A payment or refund in the audit log.
     AuditedPaymentJson of payment: Payment {
         let reversal = payment.reversal.as_ref();
-        /// Which way the money went.
+        /// Direction: payment or refund.
         kind: PaymentKindWord = payment.kind,
-        /// The document it was recorded on.
+        /// Document that the payment or refund is recorded on.
         document_ref: AssignedRef = payment.document_ref,
-        /// How much.
+        /// Amount.
         amount: ExactNumber = payment.amount,
-        /// Its currency.
+        /// Currency.
         currency: CurrencyCode = payment.amount.currency(),
-        /// When it was paid.
+        /// Date of payment.
         paid_date: DateText = payment.paid_date,
-        /// The payer's or the bank's reference.
+        /// Reference of the payer or the bank.
         reference: Option<LineText> = payment.reference.as_ref(),
-        /// How it was paid.
+        /// Payment method.
         method: Option<LineText> = payment.method.as_ref(),
-        /// When it bounced.
+        /// Date of the reversal.
         reversed_date: Option<DateText> = reversal.map(|reversal| reversal.date),
-        /// Why it bounced.
+        /// Reason for the reversal.
         reason: Option<LineText> = reversal.and_then(|reversal| reversal.reason.as_ref()),
     }
 }
 
 answer! {
-    /// What is told of a credit or a payment that was applied to a document.
+    /// An application of a credit or payment in the audit log.
     AuditedApplicationJson of application: Application {
         let (credit, payment) = match application.from {
             ApplicationSource::Credit(credit) => (Some(credit), None),
             ApplicationSource::Payment(payment) => (None, Some(payment)),
         };
-        /// The credit it is from.
+        /// Credit that the amount comes from.
         from_document_ref: Option<AssignedRef> = credit,
-        /// The payment it is from.
+        /// Payment that the amount comes from.
         from_payment_ref: Option<AssignedRef> = payment,
-        /// The document it settles.
+        /// Document that the amount settles.
         to_document_ref: AssignedRef = application.to,
-        /// How much.
+        /// Amount.
         amount: ExactNumber = application.amount,
     }
 }
 
 answer! {
-    /// What is told of a billing run.
+    /// A billing run in the audit log.
     AuditedRunJson of summary: RunSummary {
-        /// Numbers of the documents that were issued.
+        /// Numbers of the issued documents.
         issued: Vec<String> = summary.issued.iter().map(ToString::to_string),
-        /// Numbers of the drafts that were put out of force.
+        /// Numbers of the voided drafts.
         voided: Vec<String> = summary.voided.iter().map(ToString::to_string),
     }
 }
 
 answer! {
-    /// What is told of a file of usage events.
+    /// An import of usage events in the audit log.
     AuditedFileJson of file: ImportFileSummary {
-        /// The import.
+        /// Import reference.
         import_ref: AssignedRef = file.import_ref,
-        /// Events recorded.
+        /// Number of recorded events.
         recorded: u64 = file.taken.recorded,
-        /// Events that were there already.
+        /// Number of events that were already recorded.
         already_there: u64 = file.taken.already_there,
-        /// Lines refused.
+        /// Number of rejected lines.
         refused: u64 = file.refused,
-        /// Documents that recorded events went on.
+        /// Number of documents that recorded events were assigned to.
         documents: u64 = file.taken.documents.len() as u64,
     }
 }
 
 answer! {
-    /// What is told of an import that was undone, as far as one request did.
+    /// The reversal of an import by one request, in the audit log.
     AuditedUndoJson of file: ImportUndoSummary {
-        /// The import.
+        /// Import reference.
         import_ref: AssignedRef = file.import_ref,
-        /// Events deleted.
+        /// Number of deleted events.
         deleted: u64 = file.deleted,
-        /// Events that were deleted before.
+        /// Number of events that were already deleted.
         already_deleted: u64 = file.already_deleted,
-        /// Events that couldn't be deleted.
+        /// Number of events that could not be deleted.
         refused: u64 = file.refused,
     }
 }
 
-/// Tells the audit log of things as the interface answers them.
+/// Renders objects for the audit log as the API returns them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JsonAuditRenderer;
 
@@ -290,10 +292,10 @@ fn shown(thing: AuditSubject<'_>) -> Value {
     }
 }
 
-/// What differs between two values, on either side where it has something; `None` where nothing does.
+/// Returns the differences of two values on either side; `None` if they are equal.
 ///
-/// Of objects the fields that differ. Of lists of objects that are told apart by their first field the elements that differ, each
-/// with that field; other lists whole.
+/// Objects are reduced to the fields that differ. Lists of objects with distinct first fields are reduced to the elements
+/// that differ, each with its first field. Other lists are returned whole.
 fn difference(before: &Value, after: &Value) -> Option<(Option<Value>, Option<Value>)> {
     if before == after {
         return None;
@@ -318,7 +320,7 @@ fn difference(before: &Value, after: &Value) -> Option<(Option<Value>, Option<Va
     })
 }
 
-/// The elements of two lists that differ, where every element is told by its first field.
+/// Returns the elements of two lists that differ, if the first fields identify the elements.
 fn elements(before: &[Value], after: &[Value]) -> Option<(Vec<Value>, Vec<Value>)> {
     let (old, new) = (by_first_field(before)?, by_first_field(after)?);
     let (mut was, mut is) = (Vec::new(), Vec::new());
@@ -344,7 +346,7 @@ fn elements(before: &[Value], after: &[Value]) -> Option<(Vec<Value>, Vec<Value>
     if was.is_empty() && is.is_empty() { None } else { Some((was, is)) }
 }
 
-/// Elements by their first fields: `None` where two have the same, or where there is an element without.
+/// Indexes elements by their first fields. Returns `None` for duplicates or elements without fields.
 fn by_first_field(elements: &[Value]) -> Option<Vec<((&String, &Value), &Value)>> {
     let mut seen = HashSet::new();
     let named = elements.iter().map(|element| {
@@ -354,7 +356,7 @@ fn by_first_field(elements: &[Value]) -> Option<Vec<((&String, &Value), &Value)>
     named.collect()
 }
 
-/// A value without the fields of objects that are null.
+/// Returns a value without null fields.
 fn without_null(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -366,7 +368,7 @@ fn without_null(value: Value) -> Value {
     }
 }
 
-/// As text, or how long that would be.
+/// Returns the value as text, or its length if the text is too long.
 fn bounded(value: &Value) -> String {
     let text = value.to_string();
     if text.len() <= MAX_TOLD_BYTES { text } else { json!({"omitted_bytes": text.len()}).to_string() }
@@ -383,21 +385,21 @@ mod tests {
             (json!({"a": 1, "b": 2}), json!({"a": 1, "b": 3}), json!({"b": 2}), json!({"b": 3})),
             (json!({"a": null}), json!({"a": "x"}), none.clone(), json!({"a": "x"})),
             (json!({"a": "x"}), json!({}), json!({"a": "x"}), none.clone()),
-            // Of what is below, no more than differs.
+            // Nested objects are reduced to the differences.
             (
                 json!({"address": {"city": "Köln", "zip_code": "1"}}),
                 json!({"address": {"city": "Bonn", "zip_code": "1"}}),
                 json!({"address": {"city": "Köln"}}),
                 json!({"address": {"city": "Bonn"}}),
             ),
-            // Elements that are told by their first field, with it; made and gone ones whole.
+            // Elements with the same first field are reduced; added and removed elements are whole.
             (
                 json!({"products": [{"ref": "a", "tax": 7, "note": null}, {"ref": "b", "tax": 7}, {"ref": "c", "note": null}]}),
                 json!({"products": [{"ref": "b", "tax": 7}, {"ref": "a", "tax": 19, "note": null}, {"ref": "d"}]}),
                 json!({"products": [{"ref": "a", "tax": 7}, {"ref": "c"}]}),
                 json!({"products": [{"ref": "a", "tax": 19}, {"ref": "d"}]}),
             ),
-            // What can't be told apart, whole; another order, too.
+            // Elements without distinct first fields are whole, also if only their order differs.
             (
                 json!({"t": [{"p": 1}, {"p": 1}]}),
                 json!({"t": [{"p": 1}]}),

@@ -8,36 +8,36 @@ use super::declare::{answer, body, edit, fields};
 
 fields! {
     edit answer BankAccountProfile {
-        /// In whose name it is.
+        /// Account holder.
         account_name: Option<OneLine>,
-        /// International number. Spaces are left out.
+        /// International bank account number (IBAN). Spaces are removed.
         iban: Option<Iban>,
-        /// National number.
+        /// National account number.
         account_number: Option<OneLine>,
-        /// The bank of a national number in the United States.
+        /// Routing number of a United States bank.
         routing_number: Option<RoutingNumber>,
-        /// The bank, internationally.
+        /// Bank identifier code (BIC).
         bic: Option<Bic>,
-        /// The bank's name.
+        /// Name of the bank.
         bank_name: Option<OneLine>,
     }
 }
 
 body! {
-    /// A bank account to make: with an `iban`, or with an `account_number`.
+    /// A bank account to create, with either `iban` or `account_number`.
     BankAccountBody {
-        /// As `billing_bank_transfer_details` name it.
+        /// Identifier, as used in `billing_bank_transfer_details`.
         billing_account_id: BankAccountRef,
         @flat profile: BankAccountProfile,
     }
 }
 
 edit! {
-    /// Changes to a bank account: fields left out are kept, null clears.
+    /// Changes to a bank account. Omitted fields stay unchanged; null clears a field.
     BankAccountEditBody of BankAccountProfile named "billing_account_id": BankAccountRef
 }
 
-/// What is answered of a bank account, by itself and on a document.
+/// A bank account in a response or on a document.
 #[derive(Clone, Debug)]
 pub(crate) struct BankAccountResponse {
     pub(crate) account_ref: BankAccountRef,
@@ -53,7 +53,7 @@ impl From<&BankAccount> for BankAccountJson {
 answer! {
     /// A bank account.
     BankAccountJson of BankAccountResponse {
-        /// As `billing_bank_transfer_details` name it.
+        /// Identifier, as used in `billing_bank_transfer_details`.
         account_ref as "billing_account_id": BankAccountRef,
         @flat profile: BankAccountProfile,
     }

@@ -9,16 +9,16 @@ use super::events::{EventBody, EventResultJson};
 use crate::problem::ProblemJson;
 
 body! {
-    /// Usage events to take at once.
+    /// Usage events to record.
     BatchBody {
-        /// The events.
+        /// Events.
         events: Vec<EventInPlace>,
-        /// Whether one refused event refuses all; false when left out.
+        /// Whether one rejected event rejects the whole batch. Default: false.
         atomic: bool = false,
     }
 }
 
-/// An event of a batch, or everything that is wrong with it.
+/// An event of a batch, or its violations.
 pub(crate) struct EventInPlace;
 
 wire! {
@@ -29,21 +29,21 @@ impl Listed for EventInPlace {
     const MAX: usize = MAX_BATCH_EVENTS;
 }
 
-/// What became of the events of a batch.
+/// The results of a batch.
 #[expect(dead_code, reason = "describes an answer that is put together from kept answers")]
 #[derive(ToSchema)]
 pub(crate) struct BatchResultJson {
-    /// One result for each event, in the order given.
+    /// One result per event, in request order.
     results: Vec<BatchEventResultJson>,
 }
 
-/// What became of one event: where it was put, or why it was refused.
+/// The result of one event: its document, or the reason for its rejection.
 #[expect(dead_code, reason = "describes an answer that is put together from kept answers")]
 #[derive(ToSchema)]
 #[serde(untagged)]
 pub(crate) enum BatchEventResultJson {
-    /// It was taken, now or before under its key.
+    /// Recorded, now or earlier under the same key.
     Taken(EventResultJson),
-    /// It was refused.
+    /// Rejected.
     Refused(ProblemJson<'static>),
 }

@@ -1,4 +1,4 @@
-//! The billing run, and runs as they are told afterwards.
+//! Billing runs: requests, reports and records.
 
 use billing_application::billing_run::{BilledDocument, BillingReport, FailedContract, RunCursor};
 use billing_domain::calendar::Timestamp;
@@ -15,11 +15,12 @@ use super::wire::{AssignedRef, CurrencyCode, DateText, ExactNumber, TimestampTex
 use crate::problem::Problem;
 
 body! {
-    /// A billing run to make. The whole body may be left out.
+    /// Options of a billing run. The body may be omitted.
     BillingRunBody {
-        /// Whether to answer what would be done and store nothing; false when left out.
+        /// Whether to preview the result and store nothing. Default: false.
         dry_run: bool = false,
-        /// Where to go on: the `next` of an earlier run's answer. What was issued isn't due again; what failed is tried again without it.
+        /// Position to continue from: `next` of an earlier run. A run without it starts at the beginning and retries
+        /// failed contracts.
         after: Option<RunCursor>,
     }
 }
@@ -33,28 +34,28 @@ fn run_place(node: Node<'_>) -> Option<RunCursor> {
         let due_at = Timestamp::from_micros(due_at.parse().ok()?).ok()?;
         Some(RunCursor { due_at, contract_ref: ContractRef::parse(contract_ref).ok()? })
     });
-    parsed.or_else(|| node.refuse("invalid_value", "must be the `next` of an earlier run, or be left out"))
+    parsed.or_else(|| node.refuse("invalid_value", "must be the `next` of an earlier run, or be omitted"))
 }
 
-/// A place in a run, as a caller gives it back.
+/// Encodes a position in a run for callers.
 fn shown_place(place: &RunCursor) -> String {
     format!("{}~{}", place.due_at.as_micros(), place.contract_ref)
 }
 
 answer! {
-    /// What a billing run did, or would do.
+    /// The result or preview of a billing run.
     BillingReportJson of report: BillingReport {
-        /// What the run is known by afterwards; null in a dry run.
+        /// Reference of the run; null for a dry run.
         run_ref: Option<AssignedRef> = report.run_ref,
-        /// Documents issued.
+        /// Issued documents.
         issued: Vec<BilledDocumentJson> = &report.issued,
-        /// Drafts without event and amount, put out of force.
+        /// Voided drafts, which had neither events nor an amount.
         voided: Vec<BilledDocumentJson> = &report.voided,
-        /// Documents that couldn't be issued, and contracts that couldn't be billed at all; everything else was.
+        /// Documents that could not be issued, and contracts that could not be billed at all. All others were processed.
         failed: Vec<FailedContractJson> = &report.failed,
         /// Whether nothing was stored.
         dry_run: bool = report.dry_run,
-        /// Where to go on, when there wasn't time for everything that is due; null when there was.
+        /// Position to continue from if time ran out; null if the run is complete.
         next: Option<String> = report.next.as_ref().map(shown_place),
     }
 }
@@ -63,46 +64,46 @@ answer! {
     /// A document of a billing run.
     BilledDocumentJson of document: BilledDocument {
         let opened = document.opened.as_ref();
-        /// Reference; null in a dry run, of a document that would be opened by its issue.
+        /// Reference; null in a dry run for a document that does not exist yet.
         document_ref: Option<AssignedRef> = opened.map(|(document_ref, _)| AssignedRef::from(document_ref)),
-        /// Number; null in a dry run, of a document that would be opened by its issue.
+        /// Number; null in a dry run for a document that does not exist yet.
         #[schema(example = "UB-INV-1")]
         document_number: Option<String> = opened.map(|(_, number)| number.to_string()),
-        /// What it does to what the customer owes.
+        /// Document kind.
         kind: DocumentKindWord = document.kind,
-        /// The currency of the total.
+        /// Currency of the total.
         currency: CurrencyCode = document.total.currency(),
-        /// Its total.
+        /// Total.
         total: ExactNumber = document.total,
     }
 }
 
 answer! {
-    /// A document that couldn't be issued, or a contract that couldn't be billed at all.
+    /// A document that could not be issued, or a contract that could not be billed at all.
     FailedContractJson of failed: FailedContract {
         let problem = Problem::of(&failed.problem);
-        /// The contract.
+        /// Contract reference.
         contract_ref: AssignedRef = failed.contract_ref,
-        /// The first day of the document's own period; null where the contract failed as a whole.
+        /// First day of the document's own period; null if the whole contract failed.
         period_start: Option<DateText> = failed.document.map(|document| document.period_start),
-        /// The document, where it was opened.
+        /// Document reference, if the document exists.
         document_ref: Option<AssignedRef> = failed.document.and_then(|document| document.document_ref),
-        /// Why.
+        /// Reason.
         problem: BillingProblemJson = BillingProblemJson { code: problem.code().to_owned(), detail: problem.detail().to_owned() },
     }
 }
 
-/// Why something couldn't be billed.
+/// The reason for a billing failure.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BillingProblemJson {
-    /// A stable word for machines.
+    /// Stable error code.
     #[schema(example = "amount_out_of_range")]
     code: String,
-    /// What went wrong.
+    /// Human-readable explanation.
     detail: String,
 }
 
-/// A run, and all of it where one is asked for.
+/// A run head, with the whole record if a single run was requested.
 pub(crate) type BillingRunResponse = (RunHead, Option<BillingRunRecord>);
 
 answer! {
@@ -111,28 +112,28 @@ answer! {
         let (head, whole) = (&told.0, told.1.as_ref());
         /// Reference.
         run_ref: AssignedRef = head.run_ref,
-        /// Who started it: `admin:` or `api_key:` and a reference, `command_line`, or `scheduler` for the server itself.
+        /// Author: `admin:` or `api_key:` and a reference, `command_line`, or `scheduler` for the server itself.
         #[schema(example = "scheduler")]
         actor: String = head.author.to_string(),
-        /// When it began.
+        /// Start time.
         begun_at: TimestampText = head.begun_at,
-        /// When it ended; null while it hasn't said so.
+        /// End time; null if the run has not reported its end.
         ended_at: Option<TimestampText> = head.ended_at,
-        /// How far it has come.
+        /// State.
         state: RunStateWord = head.state(),
-        /// Contracts that were due and that it looked at.
+        /// Number of due contracts that were processed.
         contracts: u64 = head.contracts,
-        /// Documents it issued.
+        /// Number of issued documents.
         issued: u64 = head.issued,
-        /// Drafts without event and amount that it put out of force.
+        /// Number of voided drafts, which had neither events nor an amount.
         voided: u64 = head.voided,
-        /// Documents it couldn't issue, and contracts it couldn't bill at all.
+        /// Number of documents that could not be issued and contracts that could not be billed at all.
         failed: u64 = head.failed,
-        /// By which request; null of what no request did.
+        /// Id of the request; null if no request caused it.
         request_id: Option<String> = head.request_id.as_ref().map(ToString::to_string),
-        /// The first 500 documents that it issued or put out of force, in its order; only of one run.
+        /// First 500 issued or voided documents in processing order; only for a single run.
         @omitted documents: Option<Vec<RunDocumentJson>> = whole.map(|run| run.documents.iter().map(RunDocumentJson::from).collect::<Vec<_>>()),
-        /// The first 200 documents and contracts that it couldn't bill; only of one run.
+        /// First 200 documents and contracts that could not be billed; only for a single run.
         @omitted failures: Option<Vec<RunFailureJson>> = whole.map(|run| run.failures.iter().map(RunFailureJson::from).collect::<Vec<_>>()),
     }
 }
@@ -145,27 +146,27 @@ answer! {
         /// Number.
         #[schema(example = "UB-INV-1")]
         document_number: String = document.number.to_string(),
-        /// What it does to what the customer owes.
+        /// Document kind.
         kind: DocumentKindWord = document.number.kind,
-        /// The currency of the total.
+        /// Currency of the total.
         currency: CurrencyCode = document.total.currency(),
-        /// Its total then.
+        /// Total at the time of the run.
         total: ExactNumber = document.total,
-        /// Whether it was put out of force, and not issued.
+        /// Whether the document was voided rather than issued.
         voided: bool = document.voided,
     }
 }
 
 answer! {
-    /// A document that a run couldn't issue, or a contract that it couldn't bill at all.
+    /// A document that a run could not issue, or a contract that it could not bill at all.
     RunFailureJson of failure: RunFailure {
-        /// The contract.
+        /// Contract reference.
         contract_ref: AssignedRef = failure.contract_ref,
-        /// The first day of the document's own period; null where the contract failed as a whole.
+        /// First day of the document's own period; null if the whole contract failed.
         period_start: Option<DateText> = failure.document.map(|document| document.period_start),
-        /// The document, where it was opened.
+        /// Document reference, if the document exists.
         document_ref: Option<AssignedRef> = failure.document.and_then(|document| document.document_ref),
-        /// Why.
+        /// Reason.
         problem: BillingProblemJson = BillingProblemJson { code: failure.code.clone(), detail: failure.detail.clone() },
     }
 }

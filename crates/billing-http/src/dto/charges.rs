@@ -17,37 +17,38 @@ use super::wire::{AssignedRef, CurrencyCode, DateText, ExactNumber, LineText, Na
 
 fields! {
     NewCharge {
-        /// Reference; assigned when left out.
+        /// Reference. Default: assigned by the service.
         charge_ref: Option<ChargeRef>,
-        /// The product whose documents bill it; needed where several products of the contract bill the day.
+        /// Pricing of the product that bills the charge; required if several products of the contract bill the date.
         product_pricing_ref: Option<PricingRef>,
-        /// The day it counts on: its period's documents bill it.
+        /// Service date; the documents of its period bill the charge.
         date: Date,
-        /// What it is for.
+        /// Description on documents.
         name: OneLine,
-        /// How many; 1 when left out.
+        /// Quantity. Default: 1.
         quantity: Quantity = Quantity::ONE,
-        /// The price of one in the product's currency; below zero it gives money back.
+        /// Price per unit in the product's currency; a negative price is a credit.
         unit_price: SignedPrice,
-        /// What one is called.
+        /// Unit name.
         unit: Option<OneLine>,
-        /// Whether the document of the period's usage bills it, or that of its fixed items; `USAGE` when left out.
+        /// Whether the document for the period's usage or for its fixed items bills the charge. Default: `USAGE`.
         bill_with: BillWith = BillWith::Usage,
-        /// Whether the product's discount applies to it; otherwise not.
+        /// Whether the product's discount applies. Default: false.
         discountable: bool = false,
-        /// For whoever reads it.
+        /// Note, not shown on documents.
         note: Option<Prose>,
-        /// Why it is made.
+        /// Reason for the charge.
         reason: Option<Prose>,
     }
 }
 
 fields! {
     ChargeRequest {
-        /// The contract it is charged in.
+        /// Contract that the charge belongs to.
         contract_ref: ContractRef,
         @flat charge: NewCharge,
-        /// Whether the debit or credit it goes on, where its document is issued, is issued at once.
+        /// Whether to issue the resulting debit or credit immediately, if the charge's document is already issued.
+        /// Default: false.
         issue: bool = false,
     }
 }
@@ -61,24 +62,24 @@ body! {
 
 fields! {
     ChargeEdit {
-        /// The day it counts on; it may move the charge to another period.
+        /// Service date; a change can move the charge to another period.
         date: NotClearable<Date>,
-        /// What it is for.
+        /// Description on documents.
         name: NotClearable<OneLine>,
-        /// How many.
+        /// Quantity.
         quantity: NotClearable<Quantity>,
-        /// The price of one.
+        /// Price per unit.
         unit_price: NotClearable<SignedPrice>,
-        /// For whoever reads it; null clears it.
+        /// Note, not shown on documents; null clears it.
         note: Patch<Prose>,
     }
 }
 
 edit! {
-    /// What of a charge is to change; what is left out is kept. What an answer adds to a charge is ignored.
+    /// Changes to a charge. Omitted fields stay unchanged. Fields that only responses contain are ignored.
     ChargeEditBody named "charge_ref": ChargeRef {
         @flat edit: ChargeEdit,
-        /// Whether debits and credits that follow are issued at once.
+        /// Whether to issue resulting debits and credits immediately. Default: false.
         issue: bool = false,
     }
     with {
@@ -98,81 +99,81 @@ answer! {
         let (charge, documents) = (&view.charge, view.documents.as_ref());
         /// Reference.
         charge_ref: NamedRef = &charge.charge_ref,
-        /// The contract it is charged in.
+        /// Contract that the charge belongs to.
         contract_ref: AssignedRef = charge.contract_ref,
-        /// Who pays.
+        /// Customer.
         customer_ref: NamedRef = &view.customer_ref,
-        /// The product whose documents bill it.
+        /// Pricing of the product that bills the charge.
         product_pricing_ref: NamedRef = &view.product_pricing_ref,
-        /// The day it counts on.
+        /// Service date.
         date: DateText = charge.date,
-        /// What it is for.
+        /// Description on documents.
         name: LineText = &charge.name,
-        /// How many.
+        /// Quantity.
         quantity: ExactNumber = charge.quantity,
-        /// The price of one.
+        /// Price per unit.
         unit_price: ExactNumber = charge.unit_price,
-        /// What one is called.
+        /// Unit name.
         unit: Option<LineText> = charge.unit.as_ref(),
         /// `quantity × unit_price`, rounded.
         amount: ExactNumber = view.amount,
-        /// The product's.
+        /// Currency of the product.
         currency: CurrencyCode = charge.currency,
-        /// Whether the document of the period's usage bills it, or that of its fixed items.
+        /// Whether the document for the period's usage or for its fixed items bills the charge.
         bill_with: BillWithWord = charge.bill_with,
-        /// Whether the product's discount applies to it.
+        /// Whether the product's discount applies.
         discountable: bool = charge.discountable,
-        /// For whoever reads it.
+        /// Note, not shown on documents.
         note: Option<ProseText> = charge.note.as_ref(),
-        /// Why it was made.
+        /// Reason for the charge.
         reason: Option<ProseText> = charge.reason.as_ref(),
-        /// The latest document that carries it; null while it waits for one that replaces a void one.
+        /// Latest document that bills the charge; null between a void and its replacement.
         related_document_ref: Option<AssignedRef> = documents.map(|documents| documents.document_ref),
-        /// Numbers of all documents that carry it in its period, joined by `, `.
+        /// Numbers of all documents that bill the charge in its period, joined by `, `.
         related_document_numbers: Option<String> = documents.map(|documents| documents.numbers.to_string()),
         /// State of the related document.
         document_state: Option<DocumentStateWord> = documents.map(|documents| documents.state),
-        /// When it was first stored.
+        /// Time when it was first stored.
         created_at: TimestampText = charge.recorded_at,
-        /// Counts its changes from 1.
+        /// Revision number, starting at 1.
         #[schema(minimum = 1)]
         revision: u32 = charge.revision,
-        /// Its changes, oldest first.
+        /// Changes, oldest first.
         history: Vec<ChargeRevisionJson> = &view.history,
     }
 }
 
 answer! {
-    /// One change of a charge.
+    /// A change of a charge.
     ChargeRevisionJson of revision: ChargeRevision {
-        /// Counts the charge's changes from 1.
+        /// Revision number, starting at 1.
         #[schema(minimum = 1)]
         revision: u32 = revision.revision,
-        /// When.
+        /// Time of the change.
         changed_at: TimestampText = revision.changed_at,
-        /// Who: `api_key:` or `admin:` and a reference.
+        /// Author of the change: `api_key:` or `admin:` and a reference.
         changed_by: String = revision.changed_by.to_string(),
-        /// What.
+        /// Action.
         action: EventActionWord = revision.action,
-        /// What of it can be edited, as it was before; null of the first.
+        /// Editable fields before the change; null for the first revision.
         before: Option<RevisedChargeJson> = revision.before.as_ref(),
-        /// The same after the change.
+        /// Editable fields after the change.
         after: RevisedChargeJson = &revision.after,
     }
 }
 
 answer! {
-    /// What of a charge can be edited, as one of its changes left it.
+    /// The editable fields of a charge at one revision.
     RevisedChargeJson of charge: Charge {
-        /// The day it counts on.
+        /// Service date.
         date: DateText = charge.date,
-        /// What it is for.
+        /// Description on documents.
         name: LineText = &charge.name,
-        /// How many.
+        /// Quantity.
         quantity: ExactNumber = charge.quantity,
-        /// The price of one.
+        /// Price per unit.
         unit_price: ExactNumber = charge.unit_price,
-        /// For whoever reads it.
+        /// Note, not shown on documents.
         note: Option<ProseText> = charge.note.as_ref(),
     }
 }

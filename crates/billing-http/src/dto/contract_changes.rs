@@ -1,4 +1,4 @@
-//! What is done to a contract beside an edit: cancel, resume, agree on quantities; and what a dry run of any of them answers.
+//! Changes to contracts other than edits (cancel, resume, change quantities), and the responses of their dry runs.
 
 use billing_application::contracts::{AmendmentOptions, AmendmentOutcome};
 use billing_domain::calendar::Date;
@@ -13,24 +13,25 @@ use super::declare::{body, fields};
 use super::effects::EffectsJson;
 use super::input::Fields;
 
-/// The field by which a change reaches into the current period.
+/// Field that extends a change to the current period.
 const INCLUDE_CURRENT: &str = "include_current_invoice";
 
 fields! {
     AmendmentOptions {
-        /// Whether to answer the documents concerned and store nothing.
+        /// Whether to preview the affected documents and store nothing. Default: false.
         dry_run: bool = false,
-        /// Whether it may make up to 1,200 documents due at once; otherwise 24.
+        /// Whether the request may create up to 1,200 documents that are due immediately instead of 24. Default: false.
         allow_backdated: bool = false,
     }
 }
 
 body! {
-    /// How a contract is to end.
+    /// How to cancel a contract. The body may be omitted.
     ContractCancelBody {
-        /// Whether the contract ends today; otherwise its current period is billed to the end. Not with `last_day`.
+        /// Whether the contract ends today instead of at the end of its current period. Excludes `last_day`. Default:
+        /// false.
         include_current_invoice: bool = false,
-        /// The last day billed, past or future; the day before the contract's first one annuls it.
+        /// Last day billed, past or future. The day before the contract's first day annuls the contract.
         last_day: Option<Date>,
         @flat options: AmendmentOptions,
     }
@@ -42,7 +43,7 @@ body! {
 }
 
 impl ContractCancelBody {
-    /// The day that is billed last.
+    /// Returns the end that the cancellation requests.
     pub(crate) fn ends(&self) -> CancelAt {
         match (self.last_day, self.include_current_invoice) {
             (Some(day), _) => CancelAt::Day(day),
@@ -53,7 +54,7 @@ impl ContractCancelBody {
 }
 
 body! {
-    /// How a cancel is to be taken back.
+    /// Options for resuming a cancelled contract. The body may be omitted.
     ContractResumeBody {
         @flat options: AmendmentOptions,
     }
@@ -61,44 +62,45 @@ body! {
 
 fields! {
     QuantityChange {
-        /// The product's pricing.
+        /// Pricing of the product.
         pricing_ref as "product_pricing_ref": PricingRef,
-        /// The product's first day; tells which product is meant where several have the pricing.
+        /// First day of the product; identifies the product if several have the pricing.
         billing_start_date: Option<Date>,
-        /// The line item.
+        /// Line item.
         line_item_id: LineItemId,
-        /// How many.
+        /// Quantity.
         quantity: Quantity,
-        /// From when; today when left out.
+        /// First day of the new quantity. Default: today.
         from: Option<Date>,
-        /// Whether that day is kept, as it is when this is left out; otherwise the quantity holds from the next period's first day.
+        /// Whether the quantity changes on `from` with proration; if false, it changes on the first day of the next
+        /// period. Default: true.
         prorate: bool = true,
     }
 }
 
 body! {
-    /// How many of a FIXED line item are agreed on from a day.
+    /// A quantity of a FIXED line item from a date.
     ContractQuantityBody {
         @flat change: QuantityChange,
         @flat options: AmendmentOptions,
     }
 }
 
-/// A change can't both name a day and reach into the current period.
+/// Rejects a change with both a date and a change to the current period.
 pub(super) fn check_day(fields: Fields<'_>, day: &str) {
     if fields.is_true(INCLUDE_CURRENT) && fields.has(day) {
-        let detail = format!("must be left out or false where {day} is given");
+        let detail = format!("must be false or be omitted, because {day} is given");
         fields.refuse::<()>(INCLUDE_CURRENT, "conflicting_fields", detail);
     }
 }
 
-/// A contract after a change, or what the change would do.
+/// A changed contract, or a preview of the change.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum AmendedContractJson {
     /// The contract's newest version.
     Done(Box<ContractJson>),
-    /// With `dry_run`: the documents concerned. Nothing is stored.
+    /// With `dry_run`: the affected documents. Nothing is stored.
     DryRun(EffectsJson),
 }
 

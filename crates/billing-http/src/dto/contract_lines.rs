@@ -1,4 +1,4 @@
-//! Line items of a contract's product: which of the pricing's, in which quantities, at which own prices. Both ways.
+//! Line items of a contract product: selection, quantities and prices of its own, in requests and responses.
 
 use billing_domain::calendar::Date;
 use billing_domain::catalog::{MAX_LINE_ITEMS, PriceModel};
@@ -20,25 +20,25 @@ use super::schemas::{Presence, Schemas};
 use super::wire::{DateText, ExactNumber, LineText, NamedRef};
 
 object! {
-    /// A selected line item, and what of it is agreed on. What is left out is as it was agreed before, or else as the pricing
-    /// has it; null takes what the pricing has now.
+    /// A selected line item with its agreed terms. Omitted fields retain the agreed terms, or else use the pricing's.
+    /// Null selects the pricing's current terms.
     RequestedLineItem as "ContractLineItemBody" {
-        /// Line item of the pricing.
+        /// Identifier of the pricing's line item.
         id as "line_item_id": LineItemId,
-        /// How many, from when, by rising dates; FIXED only. 1 before the first. In an edit they take the place of those from
-        /// their first date on.
+        /// Quantities with their first days in ascending order; FIXED only. The quantity before the first day is 1. In an
+        /// edit they replace the existing quantities from their first day on.
         quantities: AgreedQuantities,
-        /// Shown on documents.
+        /// Name on documents.
         name: Patch<OneLine>,
-        /// What it costs: any model but PERCENTAGE for FIXED, any but FLAT for USAGE.
+        /// Price. FIXED line items accept any model except PERCENTAGE, USAGE line items any except FLAT.
         price: Patch<PriceModel>,
-        /// Comes off a period's quantity first; USAGE only.
+        /// Quantity subtracted from a period's usage before it is priced; USAGE only.
         included_quantity: Patch<Quantity>,
-        /// Billed in advance; USAGE only.
+        /// Quantity billed in advance; USAGE only.
         prepaid_quantity: Patch<Quantity>,
-        /// The least a period's usage costs; USAGE only.
+        /// Minimum amount for a period's usage; USAGE only.
         minimum_amount: Patch<Price>,
-        /// The most a period's usage costs; USAGE only.
+        /// Maximum amount for a period's usage; USAGE only.
         maximum_amount: Patch<Price>,
     }
 }
@@ -47,7 +47,7 @@ impl Listed for RequestedLineItem {
     const MAX: usize = MAX_LINE_ITEMS;
 }
 
-/// Line items of a product that is agreed anew: there are no quantities to clear.
+/// Line items of a new product, which has no quantities to clear.
 pub(super) struct NewLineItems;
 
 wire! {
@@ -62,7 +62,7 @@ fn new_line_items(node: Node<'_>) -> Option<Vec<RequestedLineItem>> {
     Some(<Vec<RequestedLineItem> as Wire>::read(node)?.into_iter().map(without_clearing).collect())
 }
 
-/// Quantities from days on; null clears them, left out they are `None`.
+/// Quantities with first days; null clears them, and `None` means omitted.
 struct AgreedQuantities;
 
 impl Field for AgreedQuantities {
@@ -92,11 +92,11 @@ impl Field for AgreedQuantities {
 }
 
 object! {
-    /// How many are agreed from a day on.
+    /// A quantity with its first day.
     QuantityStep as "QuantityStepBody" {
-        /// The first day.
+        /// First day.
         from: Date,
-        /// How many.
+        /// Quantity.
         quantity: Quantity,
     }
 }
@@ -106,39 +106,39 @@ impl Listed for QuantityStep {
 }
 
 answer! {
-    /// A line item as it was agreed, with the fields that its kind has.
+    /// A line item as agreed, with the fields of its kind.
     ContractLineItemJson of item: SelectedLineItem {
         let (price, quantities, usage) = match &item.charge {
             SelectedCharge::Fixed { price, quantities, .. } => (PriceJson::from(price), quantities.as_slice(), None),
             SelectedCharge::Usage(metered) => (PriceJson::from(&metered.charge.price), [].as_slice(), Some(&metered.charge)),
         };
-        /// Line item of the pricing.
+        /// Identifier of the pricing's line item.
         line_item_id: NamedRef = &item.id,
-        /// Shown on documents.
+        /// Name on documents.
         name: LineText = &item.name,
-        /// What it costs.
+        /// Price.
         price: PriceJson = price,
-        /// How many, from when, where it was agreed; FIXED only.
+        /// Agreed quantities with their first days; FIXED only.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         #[schema(required = false)]
         quantities: Vec<QuantityStepJson> = quantities,
-        /// Comes off a period's quantity first; USAGE only.
+        /// Quantity subtracted from a period's usage before it is priced; USAGE only.
         @omitted included_quantity: Option<ExactNumber> = usage.map(|usage| usage.included_quantity),
-        /// Billed in advance; USAGE only.
+        /// Quantity billed in advance; USAGE only.
         @omitted prepaid_quantity: Option<ExactNumber> = usage.and_then(|usage| usage.prepaid_quantity),
-        /// The least a period's usage costs; USAGE only.
+        /// Minimum amount for a period's usage; USAGE only.
         @omitted minimum_amount: Option<ExactNumber> = usage.and_then(|usage| usage.minimum_amount),
-        /// The most a period's usage costs; USAGE only.
+        /// Maximum amount for a period's usage; USAGE only.
         @omitted maximum_amount: Option<ExactNumber> = usage.and_then(|usage| usage.maximum_amount),
     }
 }
 
 answer! {
-    /// How many are agreed from a day on.
+    /// A quantity with its first day.
     QuantityStepJson of step: QuantityStep {
-        /// The first day.
+        /// First day.
         from: DateText = step.from,
-        /// How many.
+        /// Quantity.
         quantity: ExactNumber = step.quantity,
     }
 }

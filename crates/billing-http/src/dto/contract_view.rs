@@ -1,5 +1,4 @@
-//! Contracts as they are shown. What is read can be posted back: an answer has every field of a request, with what was agreed
-//! in it.
+//! Contracts in responses. A response has every field of a request with its agreed value, so it can be posted back.
 
 use billing_application::contracts::ContractView;
 use billing_domain::calendar::Date;
@@ -17,7 +16,7 @@ use super::wire::{
 };
 
 answer! {
-    /// The reference of a contract that was made.
+    /// The reference of a created contract.
     ContractCreatedJson of view: ContractView {
         /// Contract reference.
         contract_ref: AssignedRef = view.contract.contract_ref,
@@ -25,93 +24,92 @@ answer! {
 }
 
 answer! {
-    /// A contract, as its newest version has it. Posted to an edit as it is, it changes nothing.
+    /// The newest version of a contract. Posting it unchanged to an edit changes nothing.
     ContractJson of view: ContractView {
         let contract = &view.contract;
         let products = contract.products.iter().filter(|product| !product.is_removed());
         let products = products.filter_map(|product| ContractProductJson::of(product, view.today));
         /// Contract reference.
         contract_ref: AssignedRef = contract.contract_ref,
-        /// Related customer.
+        /// Customer reference.
         customer_ref: NamedRef = &contract.customer_ref,
         /// Purchase order number.
         po_number: Option<LineText> = contract.po_number.as_ref(),
         /// Products of the contract.
         products: Vec<ContractProductJson> = products,
-        /// Its state today.
+        /// State today.
         state: ContractStateWord = view.state,
-        /// Counts its versions from 1.
+        /// Version number, starting at 1.
         #[schema(minimum = 1)]
         version: u32 = contract.version,
-        /// Its number among the organization's contracts.
+        /// Number among the organization's contracts.
         #[schema(example = "C-1")]
         contract_number: String = contract.number_text(),
-        /// The latest last day of its products.
+        /// Last day of the product that ends last.
         effective_end_date: Option<DateText> = contract.effective_end_date(),
-        /// When it was cancelled.
+        /// Time of the cancellation.
         cancelled_at: Option<TimestampText> = contract.cancelled_at,
     }
 }
 
 answer! {
-    /// One product of a contract.
+    /// A product of a contract.
     ContractProductJson of terms: ProductTerms {
         let (schedule, payment) = (&terms.schedule, &terms.payment);
-        /// Its number in the contract, from 0: names it in edits.
+        /// Number in the contract, starting at 0; identifies the product in edits.
         @omitted product_no: Option<u16> = None::<u16>,
-        /// Related pricing.
+        /// Pricing reference.
         product_pricing_ref: NamedRef = &terms.pricing.pricing_ref,
         /// First day billed.
         billing_start_date: DateText = schedule.range().start(),
         /// Last day billed.
         billing_end_date: DateText = schedule.range().last_day(),
-        /// Line items that are billed, as they were agreed.
+        /// Billed line items with their agreed terms.
         line_items: Vec<ContractLineItemJson> = &terms.line_items,
-        /// The least a period costs, usage and fixed items together.
+        /// Minimum amount per period, usage and fixed items together.
         minimum_fee: Option<ExactNumber> = terms.pricing.minimum_fee,
-        /// The day these terms are in force from, where that is ahead.
+        /// Day from which these terms are in force, if it is in the future.
         @omitted effective_from: Option<DateText> = None::<Date>,
-        /// Supplier entity, where the product states one.
+        /// Supplier entity, if stated for the product.
         entity_ref: Option<NamedRef> = terms.stated_entity.as_ref(),
-        /// Interval of invoices.
+        /// Billing interval.
         billing_cycle: BillingCycleJson = &schedule.cycle(),
-        /// Date of the first invoice, where the product states one.
+        /// Date of the first invoice, if stated for the product.
         issue_day: Option<DateText> = schedule.issue_day(),
-        /// The day from which the boundaries of billing periods are counted; of a ONE_TIME product the day after its whole
-        /// period.
+        /// Day from which billing period boundaries are counted; for a ONE_TIME product, the day after its single period.
         billing_anchor: DateText = schedule.anchor(),
         /// Timing of payment relative to the billing period.
         payment_time: PaymentTimeWord = terms.payment_time,
-        /// Tax in percent, where the product states it.
+        /// Tax in percent, if stated for the product.
         tax: Option<ExactNumber> = terms.tax,
         /// Discount in percent.
         discount: Option<ExactNumber> = terms.discount,
-        /// Net terms, where the product states them.
+        /// Net terms, if stated for the product.
         net_terms: Option<NetTermsValue> = terms.net_terms,
-        /// Free text for the documents.
+        /// Note printed on documents.
         note: Option<ProseText> = terms.note.as_ref(),
-        /// Bank account, where the product states one.
+        /// Bank account, if stated for the product.
         billing_bank_transfer_details: Option<BankTransferJson> = payment.bank_transfer.as_ref(),
-        /// Online payment, where the product states it.
+        /// Online payment, if stated for the product.
         billing_online_payment_details: Option<OnlinePaymentJson> = payment.online.as_ref(),
-        /// Crypto wallet, where the product states one.
+        /// Crypto wallet, if stated for the product.
         billing_crypto_details: Option<CryptoJson> = payment.crypto.as_ref(),
-        /// How it is taxed at a rate of 0, where the product states it.
+        /// Tax category for a rate of 0, if stated for the product.
         tax_category: Option<TaxCategoryWord> = terms.treatment.category,
-        /// The reason, as a code.
+        /// Code of the exemption reason.
         exemption_code: Option<ExemptionCodeText> = terms.treatment.exemption_code,
-        /// The reason, in words.
+        /// Text of the exemption reason.
         exemption_reason: Option<LineText> = terms.treatment.exemption_reason.as_ref(),
-        /// What the payer wants to find on its documents, where the product states it.
+        /// Buyer reference printed on documents, if stated for the product.
         buyer_reference: Option<BuyerReferenceText> = terms.buyer_reference.as_ref().map(|reference| reference.as_str()),
-        /// Today's terms, where they are others than these newest ones; without `effective_from` and `in_force`.
+        /// Today's terms, if they differ from the newest terms; without `effective_from` and `in_force`.
         #[schema(nullable = false, no_recursion)]
         @omitted in_force: Option<Box<ContractProductJson>> = None::<Self>,
     }
 }
 
 answer! {
-    /// Interval during which invoices are prepared.
+    /// A billing interval.
     BillingCycleJson of interval: BillingCycle {
         /// Time unit.
         unit: CycleUnitWord = interval.unit(),
@@ -122,14 +120,14 @@ answer! {
 }
 
 impl ContractProductJson {
-    /// The newest terms of a product, and today's where they are others.
+    /// Returns the newest terms of a product, and today's terms if they differ.
     fn of(product: &ContractProduct, today: Date) -> Option<Self> {
         let newest = product.segments.iter().rev().find_map(|segment| match &segment.agreed {
             SegmentTerms::Billed(terms) => Some((segment, &**terms)),
             SegmentTerms::Ended(_) => None,
         });
         let (segment, terms) = newest?;
-        // Terms that a cancel overtook never come into force.
+        // Terms superseded by a cancellation never come into force.
         let comes = || product.period_after(segment.in_force_from).is_some_and(|period| std::ptr::eq(period.terms, terms));
         let ahead = segment.version > 1 && segment.in_force_from > today && comes();
         let effective_from = ahead.then(|| DateText::from(segment.in_force_from));

@@ -1,4 +1,4 @@
-//! Contracts to make and to edit. What our own answers add is taken back and ignored.
+//! Contracts to create and edit. Fields that only responses contain are ignored.
 
 use billing_application::contracts::{AmendmentOptions, ContractRequest};
 use billing_domain::calendar::Date;
@@ -27,7 +27,7 @@ use super::values::{CycleCount, VersionNumber};
 const EFFECTIVE_FROM: &str = "effective_from";
 
 body! {
-    /// A contract to make. Fields that an answer has beside these are ignored, others refused.
+    /// A contract to create. Fields that only responses contain are ignored; other unknown fields are rejected.
     ContractBody {
         @flat request: ContractRequest,
     }
@@ -38,49 +38,49 @@ body! {
 
 fields! {
     ContractRequest {
-        /// Related customer.
+        /// Customer reference.
         customer_ref: CustomerRef,
         /// Purchase order number.
         po_number: Option<OneLine>,
         /// Products of the contract.
         products: Vec<RequestedProduct> = Vec::new(),
-        /// Whether it may make up to 1,200 documents due at once; otherwise 24.
+        /// Whether the request may create up to 1,200 documents that are due immediately instead of 24. Default: false.
         allow_backdated: bool = false,
     }
 }
 
 object! {
-    /// One product of a contract to make.
+    /// A product of a contract to create.
     RequestedProduct as "ContractProductBody" {
-        /// Related pricing.
+        /// Pricing reference.
         pricing_ref as "product_pricing_ref": PricingRef,
         /// First day billed.
         billing_start_date: Date,
         /// Last day billed.
         billing_end_date: Date,
-        /// Selected line items of the pricing: all when left out, none when empty.
+        /// Selected line items of the pricing. Default: all. An empty array selects none.
         line_items: Option<NewLineItems>,
-        /// The least a period costs; the pricing's when left out.
+        /// Minimum amount per period. Default: the pricing's.
         minimum_fee: Patch<Price>,
-        /// Supplier entity; the customer's, then the organization's when left out.
+        /// Supplier entity. Default: the customer's, else the organization's.
         entity_ref: Option<EntityRef>,
-        /// Interval of invoices; monthly when left out.
+        /// Billing interval. Default: monthly.
         billing_cycle: Option<BillingCycle>,
-        /// Date of the first invoice; when left out, the last invoice is not partial.
+        /// Date of the first invoice. By default, the last invoice covers a whole period.
         issue_day: Option<Date>,
-        /// Timing of payment relative to the billing period; AFTER_USE when left out. BEFORE_PERIOD is read as BEFORE_USE.
+        /// Timing of payment relative to the billing period. Default: AFTER_USE. BEFORE_PERIOD is an alias of BEFORE_USE.
         payment_time: Option<PaymentTime>,
-        /// Tax in percent; the customer's when left out.
+        /// Tax in percent. Default: the customer's.
         tax: Option<Percentage>,
         /// Discount in percent.
         discount: Option<Percentage>,
-        /// Net terms; the customer's, then the entity's, then DUE_UPON_RECEIPT when left out.
+        /// Net terms. Default: the customer's, else the entity's, else DUE_UPON_RECEIPT.
         net_terms: Option<NetTerms>,
-        /// Free text for the documents.
+        /// Note printed on documents.
         note: Option<Prose>,
         @flat payment: PaymentDetails,
         @flat treatment: TaxBasis,
-        /// What the payer wants to find on its documents; the customer's when left out.
+        /// Buyer reference printed on documents. Default: the customer's.
         buyer_reference: Option<BuyerReference>,
     }
     with {
@@ -93,11 +93,11 @@ impl Listed for RequestedProduct {
 }
 
 object! {
-    /// Interval during which invoices are prepared.
+    /// A billing interval.
     struct CycleFields as "BillingCycleBody" {
-        /// Time unit; MONTHLY when left out.
+        /// Time unit. Default: MONTHLY.
         unit: CycleUnit = CycleUnit::default(),
-        /// Number of time units between invoices: a whole number, 1 when left out.
+        /// Number of time units between invoices, a whole number. Default: 1.
         cycle: CycleCount = 1,
     }
 }
@@ -110,21 +110,23 @@ wire! {
 }
 
 body! {
-    /// What of a contract is to change. Of the contract and of each product that stays, what is left out is kept and null
-    /// clears; `products` is the new full list. A contract as it was answered may be posted back: fields that it has beside these
-    /// are ignored, others refused.
+    /// Changes to a contract. Omitted fields of the contract and of remaining products stay unchanged; null clears a
+    /// field. `products` is the full new list. A contract from a response can be posted back: fields that only responses
+    /// contain are ignored, other unknown fields are rejected.
     ContractEditBody {
-        /// The day the change holds from, past or future: the first day of a period. Each product's next period when left out.
+        /// Day from which the change is in force, past or future; the first day of a period. Default: each product's next
+        /// period.
         effective_from: Option<Date>,
-        /// Whether the change holds from the start of the current period. Not with `effective_from`.
+        /// Whether the change is in force from the start of the current period. Excludes `effective_from`. Default:
+        /// false.
         include_current_invoice: bool = false,
-        /// The version that the edit starts from: it changes only what differs from that.
+        /// Version that the edit is based on; only differences from that version are changed.
         version: Option<VersionNumber>,
-        /// May be repeated, but not changed.
+        /// Can be repeated but not changed.
         customer_ref: NotClearable<CustomerRef>,
         /// Purchase order number.
         po_number: Patch<OneLine>,
-        /// The new full list of products: those that are missing end.
+        /// The full new list of products. Missing products end.
         products: ProductsEdit,
         @flat options: AmendmentOptions,
     }
@@ -138,7 +140,7 @@ body! {
 }
 
 impl ContractEditBody {
-    /// What is to change, and from when.
+    /// Returns the requested changes and the time from which they are in force.
     pub(crate) fn edit(&self) -> ContractEdit {
         let since = match (self.effective_from, self.include_current_invoice) {
             (Some(day), _) => EffectiveFrom::Day(day),
@@ -149,7 +151,7 @@ impl ContractEditBody {
     }
 }
 
-/// The new list of products, where there is one.
+/// The new list of products, if present.
 pub(crate) struct ProductsEdit;
 
 impl Field for ProductsEdit {
@@ -161,7 +163,7 @@ impl Field for ProductsEdit {
         match fields.patch(name, <Vec<ProductPatch> as Wire>::read)? {
             Patch::Keep => Some(None),
             Patch::Clear => {
-                let detail = "must not be null: to end all products, cancel the contract; to keep them, leave it out";
+                let detail = "must not be null: to end all products, cancel the contract; to keep all products, omit the field";
                 fields.refuse(name, "required", detail)
             }
             Patch::Set(products) => Some(Some(products)),
@@ -178,26 +180,28 @@ impl Field for ProductsEdit {
 }
 
 object! {
-    /// A product of an edit: one of the contract's, by its number or its pricing, or a new one.
+    /// A product in an edit: an existing product, identified by number or pricing, or a new product.
     ProductPatch as "ContractProductEditBody" {
-        /// The product's number, as answers show it. When left out, pricing and start tell which product is meant.
+        /// Number of the product, as in responses. If omitted, pricing and start date identify the product.
         product_no: NotClearable<ProductNo>,
-        /// Related pricing; tells which product is meant.
+        /// Pricing reference; identifies the product.
         pricing_ref as "product_pricing_ref": PricingRef,
-        /// First day billed; tells which product is meant where several have the pricing. Required of a new product.
+        /// First day billed; identifies the product if several have the pricing. Required for a new product.
         billing_start_date: NotClearable<Date>,
-        /// Last day billed. Required of a new product. Of a product that has begun, an end that changes days before its next
-        /// period needs `include_current_invoice` or an `effective_from` up to the first of these days.
+        /// Last day billed. Required for a new product. For a product that has begun, a new end that affects days before
+        /// its next period requires `include_current_invoice`, or an `effective_from` no later than the first of these
+        /// days.
         billing_end_date: NotClearable<Date>,
-        /// Whether prices, minimum fee and, where all were taken, line items are as the pricing has them now.
+        /// Whether to update prices, minimum fee and, if all were selected, line items to the pricing's current terms.
+        /// Default: false.
         reprice: bool = false,
-        /// Selected line items of the pricing; null for all.
+        /// Selected line items of the pricing; null selects all.
         line_items: Patch<Vec<RequestedLineItem>>,
-        /// The least a period costs; null for the pricing's.
+        /// Minimum amount per period; null selects the pricing's.
         minimum_fee: Patch<Price>,
         /// Supplier entity.
         entity_ref: Patch<EntityRef>,
-        /// Interval of invoices.
+        /// Billing interval.
         billing_cycle: Patch<BillingCycle>,
         /// Date of the first invoice.
         issue_day: Patch<Date>,
@@ -209,7 +213,7 @@ object! {
         discount: Patch<Percentage>,
         /// Net terms.
         net_terms: Patch<NetTerms>,
-        /// Free text for the documents.
+        /// Note printed on documents.
         note: Patch<Prose>,
         /// Bank account.
         bank_transfer as "billing_bank_transfer_details": Patch<BankTransferDetails>,
@@ -218,7 +222,7 @@ object! {
         /// Crypto wallet.
         crypto as "billing_crypto_details": Patch<CryptoDetails>,
         @flat treatment: TaxTreatmentPatch,
-        /// What the payer wants to find on its documents.
+        /// Buyer reference printed on documents.
         buyer_reference: Patch<BuyerReference>,
     }
     with {

@@ -15,9 +15,9 @@ use super::wire::{LineText, NamedRef};
 
 fields! {
     edit answer CustomerProfile {
-        /// Name; usage may be reported under it.
+        /// Name, which usage events can use instead of the reference.
         name: OneLine,
-        /// Registered name.
+        /// Legal name.
         legal_name: Option<OneLine>,
         /// E-mail address.
         email: Option<Email>,
@@ -25,17 +25,17 @@ fields! {
         tax_id: Option<OneLine>,
         /// Postal address.
         billing_address: Option<Address>,
-        /// Information only: a document's currency is its pricing's.
+        /// Informational currency. Documents use the currency of their pricing.
         currency: Option<Currency>,
-        /// Supplier entity of this customer's products that state none.
+        /// Default supplier entity for this customer's products.
         entity_ref: Option<EntityRef>,
-        /// Net terms of this customer's products that state none.
+        /// Default net terms for this customer's products.
         net_terms: Option<NetTerms>,
         @flat payment: PaymentDetails,
-        /// Whether what is unapplied of credits and payments settles other documents by itself; true when left out.
+        /// Whether unapplied credits and payments settle other documents automatically. Default: true.
         apply_balance: bool = true,
         @flat legal: LegalProfile,
-        /// What it wants to find on documents of products that state nothing else.
+        /// Default buyer reference for this customer's products.
         buyer_reference: Option<BuyerReference>,
         @flat taxes: DefaultTaxes,
     }
@@ -43,7 +43,7 @@ fields! {
 
 fields! {
     edit TaxPatch {
-        /// Tax in percent of this customer's products that state none.
+        /// Default tax in percent for this customer's products.
         rate as "tax": Patch<Percentage>,
         @flat basis: TaxBasisPatch,
     }
@@ -60,9 +60,9 @@ fields! {
 }
 
 body! {
-    /// A customer to make.
+    /// A customer to create.
     CustomerBody {
-        /// Reference; assigned when left out.
+        /// Reference. Default: assigned by the service.
         customer_ref: Option<CustomerRef>,
         @flat wanted: WantedCustomer,
     }
@@ -72,7 +72,7 @@ body! {
 }
 
 edit! {
-    /// Changes to a customer: fields left out are kept, null clears.
+    /// Changes to a customer. Omitted fields stay unchanged; null clears a field.
     CustomerEditBody of WantedCustomer named "customer_ref": CustomerRef
 }
 

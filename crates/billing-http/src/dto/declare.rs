@@ -1,8 +1,8 @@
-//! Declaring what comes in and goes out: each field once, by its type. From that follow its reader, which notes everything that is
-//! wrong, the changes that an edit makes of it, how it is answered, and its schema.
+//! Declarations of requests and responses. Each field is declared once, by its type. The declaration yields the reader,
+//! which reports all violations, the changes of an edit, the serialization and the schema.
 //!
-//! `fields!` says which fields something of the domain has; `object!` makes an object of them, `body!` and `params!` the struct, too,
-//! and `resource!` the two bodies that make and change a thing of the catalog.
+//! `fields!` declares the fields of a domain type, and `object!` makes an object of them. `body!` and `params!` also
+//! declare the struct. `edit!` declares the body of an edit.
 
 mod macros;
 mod parts;
@@ -27,50 +27,50 @@ pub(crate) use macros::{
 };
 pub(crate) use parts::{AnsweredPart, Declared, EditedPart, Flat, Part};
 
-/// How a value is read, and what it looks like. Most types of the domain say it of themselves (`values`); where the same type comes in
-/// several forms, each form is a type.
+/// Reading a value and describing its schema. Most domain types implement it (`values`); a type with several wire forms
+/// has a type for each form.
 pub(crate) trait Wire {
-    /// What is read.
+    /// The value that is read.
     type Value: Clone + Send + Sync + 'static;
 
-    /// Reads it, or notes what is wrong with it.
+    /// Reads the value, or records a violation.
     fn read(node: Node<'_>) -> Option<Self::Value>;
 
-    /// Its schema in requests.
+    /// Returns the schema in requests.
     fn schema(schemas: &mut Schemas) -> RefOr<Schema>;
 }
 
-/// How a value is answered.
+/// Serialization of a value in responses.
 pub(crate) trait ResponseValue: Wire {
-    /// Writes it.
+    /// Serializes the value.
     fn answer<S: Serializer>(value: &Self::Value, serializer: S) -> Result<S::Ok, S::Error>;
 
-    /// Its schema in answers.
+    /// Returns the schema in responses.
     fn answered_schema(schemas: &mut Schemas) -> RefOr<Schema> {
         Self::schema(schemas)
     }
 }
 
-/// A value of a field, in an object or a query.
+/// A field of an object or a query.
 pub(crate) trait Field {
-    /// What is read.
+    /// The value that is read.
     type Value: Clone + Send + Sync + 'static;
-    /// Whether it has to be there.
+    /// Whether the field is required.
     const PRESENCE: Presence;
-    /// Whether it has to be there in an edit: what is left out is kept, but not everything can be cleared.
+    /// Whether the field is required in an edit. Omitted fields stay unchanged, but not every field can be cleared.
     const PRESENCE_IN_EDIT: Presence;
 
-    /// Reads it; `None` after something was noted.
+    /// Reads the field. Returns `None` after a violation.
     fn read(fields: Fields<'_>, name: &str) -> Option<Self::Value>;
 
-    /// Reads what an edit makes of it: `Some(None)` where it is kept, `None` after something was noted.
+    /// Reads the field in an edit. Returns `Some(None)` if the field stays unchanged, `None` after a violation.
     fn read_edit(fields: Fields<'_>, name: &str) -> Option<Option<Self::Value>>;
 
-    /// Its schema in requests.
+    /// Returns the schema in requests.
     fn schema(schemas: &mut Schemas) -> RefOr<Schema>;
 }
 
-/// `form: its values, presence, presence in edits, reader, reader of edits;` for each form that a field of a type has.
+/// Implements the field forms of a type: `form: value, presence, presence in edits, reader, reader of edits;`.
 macro_rules! forms {
     ($($form:ty: $value:ty, $presence:ident, $in_edit:ident, |$fields:ident, $name:ident| $read:expr, $read_edit:expr;)+) => {$(
         impl<W: Wire> Field for $form {
@@ -93,10 +93,10 @@ macro_rules! forms {
     )+};
 }
 
-/// A field of an edit that can be left out, but not cleared.
+/// A field of an edit that can be omitted but not cleared.
 pub(crate) struct NotClearable<W>(std::marker::PhantomData<W>);
 
-/// A field that answers leave out where it has no value.
+/// A field that responses omit if it has no value.
 pub(crate) struct SkipIfNone<W>(std::marker::PhantomData<W>);
 
 forms! {
@@ -111,7 +111,7 @@ forms! {
         |fields, name| fields.optional(name, W::read), read_cleared::<W>(fields, name);
 }
 
-/// What an edit makes of a value that null clears.
+/// Reads a clearable field of an edit.
 fn read_cleared<W: Wire>(fields: Fields<'_>, name: &str) -> Option<Option<Option<W::Value>>> {
     Some(match fields.patch(name, W::read)? {
         Patch::Keep => None,
@@ -133,7 +133,7 @@ impl<W: ResponseValue> AnsweredField for SkipIfNone<W> {
     }
 }
 
-/// An object that may come as a text with its JSON.
+/// An object, or a string that contains its JSON.
 pub(crate) struct JsonString<W>(std::marker::PhantomData<W>);
 
 impl<W: Wire> Wire for JsonString<W> {
@@ -151,17 +151,17 @@ impl<W: Wire> Wire for JsonString<W> {
     }
 }
 
-/// A field of an answer.
+/// A field of a response.
 pub(crate) trait AnsweredField {
-    /// What is answered.
+    /// The value that is serialized.
     type Value;
-    /// Whether it may be null.
+    /// Whether the field is nullable.
     const PRESENCE: Presence;
 
-    /// Writes it under its name.
+    /// Serializes the value under its name.
     fn answer<M: SerializeMap>(value: &Self::Value, name: &'static str, map: &mut M) -> Result<(), M::Error>;
 
-    /// Its schema in answers.
+    /// Returns the schema in responses.
     fn schema(schemas: &mut Schemas) -> RefOr<Schema>;
 }
 
@@ -191,7 +191,7 @@ impl<W: ResponseValue> AnsweredField for Option<W> {
     }
 }
 
-/// A value on its way out.
+/// Adapts a value to `Serialize`.
 struct Answer<'v, W: ResponseValue>(&'v W::Value);
 
 impl<W: ResponseValue> Serialize for Answer<'_, W> {
@@ -200,9 +200,9 @@ impl<W: ResponseValue> Serialize for Answer<'_, W> {
     }
 }
 
-/// Values that come in lists.
+/// A type that occurs in arrays.
 pub(crate) trait Listed: Wire {
-    /// The most of them.
+    /// Maximum number of elements.
     const MAX: usize;
 }
 
@@ -228,26 +228,26 @@ impl<W: Listed + ResponseValue> ResponseValue for Vec<W> {
     }
 }
 
-/// What has fields, each declared once.
+/// A set of fields, each declared once.
 pub(crate) trait Fieldset: Sized {
-    /// The names of its fields.
+    /// Returns the names of the fields.
     fn names() -> &'static [&'static str];
 
-    /// Reads all of them before it gives up on any; `None` after something was noted.
+    /// Reads all fields, also after a violation. Returns `None` if there was one.
     fn read_fields(fields: Fields<'_>) -> Option<Self>;
 
-    /// Its fields in requests.
+    /// Returns the fields in requests.
     fn described(schemas: &mut Schemas) -> Vec<FieldSchema>;
 
-    /// What our own answers add to these fields: it is taken back and ignored.
+    /// Returns the fields that only responses contain; requests can repeat them and they are ignored.
     fn answered() -> &'static [String] {
         &[]
     }
 
-    /// Notes what is wrong with several fields together.
+    /// Records violations that concern several fields together.
     fn check(_: Fields<'_>) {}
 
-    /// Reads an object that has these fields and no others.
+    /// Reads an object that has only these fields.
     fn read_whole(fields: Fields<'_>) -> Option<Self> {
         let fields = fields.declared_as(Self::names());
         fields.only_beside(Self::names(), Self::answered());
@@ -260,15 +260,15 @@ pub(crate) trait Fieldset: Sized {
 /// Reads a request body.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// Returns all violations of the body.
 pub(crate) fn read<T: Fieldset>(body: &Value) -> Result<T, Violations> {
     input::read(body, T::read_whole)
 }
 
-/// As [`read`], of a body that may be left out: then it is an empty object. `null` is there, and is none.
+/// Reads an optional body. An omitted body is an empty object; `null` is invalid.
 ///
 /// # Errors
-/// As [`read`].
+/// Returns all violations of the body.
 pub(crate) fn read_optional<T: Fieldset>(body: Option<&Value>) -> Result<T, Violations> {
     match body {
         Some(body) => read(body),
@@ -276,12 +276,12 @@ pub(crate) fn read_optional<T: Fieldset>(body: Option<&Value>) -> Result<T, Viol
     }
 }
 
-/// What a request brings in its body.
+/// A request body.
 pub(crate) trait Body {
-    /// Whether it has to be there.
+    /// Whether the body is required.
     const REQUIRED: bool = true;
 
-    /// Its schema.
+    /// Returns the schema.
     fn schema(schemas: &mut Schemas) -> RefOr<Schema>;
 }
 
@@ -293,25 +293,25 @@ impl<B: Body> Body for Option<B> {
     }
 }
 
-/// What can be edited field by field.
+/// A type that can be edited field by field.
 pub(crate) trait Editable: Fieldset + 'static {
-    /// Reads what an edit names; `None` after something was noted.
+    /// Reads the changes of an edit. Returns `None` after a violation.
     fn read_changes(fields: Fields<'_>) -> Option<Changes<Self>>;
 
-    /// Its fields in edits.
+    /// Returns the fields in edits.
     fn described_in_edit(schemas: &mut Schemas) -> Vec<FieldSchema>;
 }
 
-/// What is answered field by field.
+/// A type that is serialized field by field.
 pub(crate) trait AnsweredFields {
-    /// Writes its fields.
+    /// Serializes the fields.
     fn answer_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error>;
 
-    /// Its fields in answers.
+    /// Returns the fields in responses.
     fn described_in_answers(schemas: &mut Schemas) -> Vec<FieldSchema>;
 }
 
-/// What the declarations are made with.
+/// Items that the macros use.
 pub(crate) mod made_with {
     pub(crate) use std::sync::OnceLock;
 
@@ -331,7 +331,7 @@ pub(crate) mod made_with {
     pub(crate) use crate::dto::schemas::{self, FieldSchema, Schemas, object_of};
 }
 
-/// The schema of an answer; it may come to have more fields.
+/// Returns the schema of a response. It permits further fields, which can be added later.
 pub(crate) fn schema_of_answer<T: AnsweredFields>(meaning: &str, schemas: &mut Schemas) -> Schema {
     let mut object = object_of(T::described_in_answers(schemas), meaning).build();
     object.additional_properties = None;
@@ -339,32 +339,32 @@ pub(crate) fn schema_of_answer<T: AnsweredFields>(meaning: &str, schemas: &mut S
 }
 
 impl Fields<'_> {
-    /// Notes what an edit has that it can't have: another reference than the one in the path, and unknown fields.
+    /// Records violations of an edit: a reference that differs from the path's, and unknown fields.
     pub(crate) fn begin_edit<T: Fieldset>(self, name: &'static str, reference: &str) {
         self.only_beside(&[T::names(), &[name]].concat(), T::answered());
         self.unchanged(name, reference);
     }
 }
 
-/// The reference of what an edit is about, as the edit may repeat it.
+/// Describes the reference of the edited object, which the edit can repeat.
 pub(crate) fn repeated_ref<W: Wire>(name: &'static str, schemas: &mut Schemas) -> FieldSchema {
-    FieldSchema { name, meaning: "May be repeated, but not changed.", presence: Presence::Optional, schema: W::schema(schemas) }
+    FieldSchema { name, meaning: "Can be repeated but not changed.", presence: Presence::Optional, schema: W::schema(schemas) }
 }
 
-/// Writes something as an object of its fields.
+/// Serializes a value as an object of its fields.
 pub(crate) fn answer_object<T: AnsweredFields, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(None)?;
     value.answer_fields(&mut map)?;
     map.end()
 }
 
-/// Objects that requests and answers have alike.
+/// An object with the same schema in requests and responses.
 pub(crate) trait SharedObject: Wire<Value = Self> + AnsweredFields + Clone {
-    /// The name of the schema.
+    /// Name of the schema.
     const NAME: &'static str;
 }
 
-/// Such an object in an answer.
+/// A shared object in a response.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedObjectResponse<T>(T);
 

@@ -1,4 +1,4 @@
-//! Documents as a table: one row each.
+//! Documents as a table with one row per document.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::enums::{DocumentKindWord, DocumentStateWord, PurposeWord};
 
-/// The columns.
+/// Column names.
 pub(crate) const HEADINGS: [&str; 27] = [
     "document_ref",
     "document_number",
@@ -41,7 +41,7 @@ pub(crate) const HEADINGS: [&str; 27] = [
     "parent_document_number",
 ];
 
-/// What stands in them. Amounts are as a document shows them: a credit's are above zero.
+/// Returns the cells of a row. Amounts have the sign that the document shows: a credit's are positive.
 pub(crate) fn cells(row: &DocumentRow) -> [Cell<'_>; HEADINGS.len()] {
     [
         plain(row.document_ref),

@@ -1,4 +1,4 @@
-//! Dry runs: what is asked for, and what it would do.
+//! Dry runs: requests and their effects.
 
 use billing_application::dry_run::Effects;
 use billing_domain::text::OneLine;
@@ -8,31 +8,31 @@ use super::documents::DocumentJson;
 use super::values::FreeForm;
 
 body! {
-    /// A request that isn't to be carried out.
+    /// A request to preview.
     DryRunBody {
-        /// The path that it would be sent to, without the address in front.
+        /// Path of the request, without scheme and host.
         path: OneLine,
-        /// The body that it would have; left out where it has none.
+        /// Body of the request; omitted if the request has no body.
         body: Option<FreeForm>,
     }
 }
 
 answer! {
-    /// What a change would do to documents.
+    /// The effects of a change on documents.
     EffectsJson of effects: Effects {
-        /// Drafts that it would open.
+        /// Drafts that would be created.
         opened: Vec<DocumentJson> = &effects.opened,
-        /// Documents that it would issue.
+        /// Documents that would be issued.
         issued: Vec<DocumentJson> = &effects.issued,
-        /// Drafts that would say something else.
+        /// Drafts whose content would change.
         recomputed: Vec<DocumentJson> = &effects.recomputed,
-        /// Documents that it would put out of force.
+        /// Documents that would be voided.
         voided: Vec<DocumentJson> = &effects.voided,
-        /// Issued documents of which something else would be paid, credited or given up on.
+        /// Issued documents whose paid, credited or written-off amounts would change.
         settled: Vec<DocumentJson> = &effects.settled,
-        /// All of these that are there already, as they are now.
+        /// The current state of those documents above that already exist.
         before: Vec<DocumentJson> = &effects.before,
-        /// Of a contract that would be made or changed: what it would bill in its current and its next period and isn't opened yet.
+        /// For a created or changed contract: the documents of its current and next period that do not exist yet.
         planned: Vec<DocumentJson> = &effects.planned,
         /// Always true.
         dry_run: bool = true,

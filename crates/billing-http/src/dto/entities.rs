@@ -21,21 +21,21 @@ fields! {
     edit answer EntityProfile {
         /// Name.
         name: OneLine,
-        /// Registered name.
+        /// Legal name.
         legal_name: Option<OneLine>,
-        /// Start of every document number; unique in the organization.
+        /// Prefix of document numbers; unique in the organization.
         number_prefix: NumberPrefix,
-        /// The zone whose calendar dates periods and issue dates are; UTC when left out.
+        /// Time zone of periods and issue dates. Default: UTC.
         time_zone as "timezone": TimeZone = TimeZone::UTC,
-        /// Information only: a document's currency is its pricing's.
+        /// Informational currency. Documents use the currency of their pricing.
         currency: Option<Currency>,
         /// Postal address.
         address: Option<Address>,
         /// Tax number.
         tax_id: Option<OneLine>,
-        /// Net terms of products that state none, nor their customer.
+        /// Default net terms for products, if their customer has none.
         net_terms: Option<NetTerms>,
-        /// Hours between a document's natural day and its issue; 2 when left out.
+        /// Hours between a document's scheduled date and its issue. Default: 2.
         grace_hours: GraceHours = DEFAULT_GRACE_HOURS,
         @flat payment: PaymentDetails,
         @flat legal: LegalProfile,
@@ -47,8 +47,9 @@ fields! {
 fields! {
     edit WantedEntity {
         @flat profile: EntityProfile,
-        /// Whether it bills where neither product nor customer names an entity. True moves that from another one to this; false or null is
-        /// refused on the one that is the default: name another one instead.
+        /// Whether the entity bills if neither product nor customer names an entity. True makes this entity the default
+        /// instead of the present one. False or null is rejected for the default entity: make another entity the default
+        /// instead.
         is_default as "default": DefaultFlag,
         @flat tax: TaxBasisPatch,
     }
@@ -57,7 +58,7 @@ fields! {
     }
 }
 
-/// Whether an entity is to be the default; `None` where nothing is said.
+/// Whether to make an entity the default; `None` if unspecified.
 struct DefaultFlag;
 
 impl Field for DefaultFlag {
@@ -69,7 +70,7 @@ impl Field for DefaultFlag {
         fields.optional(name, <bool as Wire>::read)
     }
 
-    /// Null takes away what false takes away.
+    /// Null has the effect of false.
     fn read_edit(fields: Fields<'_>, name: &str) -> Option<Option<Option<bool>>> {
         <Option<bool> as Field>::read_edit(fields, name).map(|named| named.map(|value| Some(value.unwrap_or(false))))
     }
@@ -80,9 +81,9 @@ impl Field for DefaultFlag {
 }
 
 body! {
-    /// A supplier entity to make.
+    /// A supplier entity to create.
     EntityBody {
-        /// Reference; assigned when left out.
+        /// Reference. Default: assigned by the service.
         entity_ref: Option<EntityRef>,
         @flat wanted: WantedEntity,
     }
@@ -92,7 +93,7 @@ body! {
 }
 
 edit! {
-    /// Changes to a supplier entity: fields left out are kept, null clears or brings the default back.
+    /// Changes to a supplier entity. Omitted fields stay unchanged; null clears a field or restores its default.
     EntityEditBody of WantedEntity named "entity_ref": EntityRef
 }
 
@@ -102,14 +103,15 @@ answer! {
         /// Reference.
         entity.entity_ref as "entity_ref": EntityRef,
         @flat entity.profile: EntityProfile,
-        /// Whether it bills where neither product nor customer names an entity: one of the organization's does.
+        /// Whether the entity bills if neither product nor customer names an entity. An organization has one default
+        /// entity.
         is_default as "default": bool,
         @flat tax.basis: TaxBasis,
     }
 }
 
 answer! {
-    /// A supplier entity's name.
+    /// The name of a supplier entity.
     EntityNameJson of view: EntityView {
         /// Reference.
         entity_ref: NamedRef = &view.entity.entity_ref,

@@ -1,4 +1,4 @@
-//! The words of enumerations: one table each, for reading, presenting and describing them.
+//! Enumerations on the wire, each with one table for reading, serializing and describing its words.
 
 use billing_application::usage::EventAction;
 use billing_domain::access::{Role, Scope};
@@ -27,7 +27,7 @@ use super::declare::{ResponseValue, wire};
 use super::input::WireEnum;
 use super::schemas::{schemas, text};
 
-/// A word on the wire, its meaning in the domain, and its description.
+/// Declares enumerations: word on the wire, meaning in the domain, and description.
 macro_rules! words {
     ($($(#[doc = $doc:literal])+ $name:ident is $meaning:ident {
         $($word:literal = $variant:ident $(($any:tt))?),+ $(,)?
@@ -49,7 +49,7 @@ macro_rules! words {
     )+};
 }
 
-/// As `words!`, of an enumeration that requests contain. A word may be taken under another, too, which users aren't told of.
+/// Like `words!`, for enumerations that occur in requests. A word can have an undocumented alias.
 macro_rules! readable_words {
     ($($(#[doc = $doc:literal])+ $name:ident is $meaning:ident {
         $($word:literal $(or $alias:literal)? = $variant:ident),+ $(,)?
@@ -86,30 +86,30 @@ fn described(description: &str, words: &[&str]) -> ObjectBuilder {
 }
 
 words! {
-    /// What happened to an event or a charge.
+    /// Action on an event or a charge.
     EventActionWord is EventAction { "CREATED" = Created, "UPDATED" = Updated, "DELETED" = Deleted }
 
-    /// Which way money went: from the customer, or to the customer.
+    /// Direction of a payment: `PAYMENT` from the customer, `REFUND` to the customer.
     PaymentKindWord is PaymentKind { "PAYMENT" = Payment, "REFUND" = Refund(_) }
 
-    /// What changed what is owed.
+    /// Kind of a statement entry.
     StatementKindWord is StatementKind {
         "INVOICE" = Invoice, "DEBIT" = Debit, "CREDIT" = Credit, "VOID" = Void, "PAYMENT" = Payment, "REFUND" = Refund,
         "REVERSAL" = Reversal,
         "WRITE_OFF" = WriteOff,
     }
 
-    /// How far a billing run has come: `UNFINISHED` goes on, or was broken off with the server; `CUT_SHORT` ended before everything that
-    /// was due was looked at.
+    /// State of a billing run. `UNFINISHED`: still running, or interrupted by the end of the server. `CUT_SHORT`: ended
+    /// before all due contracts were processed.
     RunStateWord is RunState { "UNFINISHED" = Unfinished, "CUT_SHORT" = CutShort, "FINISHED" = Finished }
 
-    /// How far an import has come: `UNFINISHED` goes on, or was broken off with the server; `CUT_SHORT` ended before the file did;
-    /// `UNDOING` is undone in part.
+    /// State of an import. `UNFINISHED`: still running, or interrupted by the end of the server. `CUT_SHORT`: ended
+    /// before the end of the file. `UNDOING`: partly reversed.
     ImportStateWord is ImportState {
         "UNFINISHED" = Unfinished, "CUT_SHORT" = CutShort, "FINISHED" = Finished, "UNDOING" = Undoing, "UNDONE" = Undone,
     }
 
-    /// What something is that was searched for.
+    /// Kind of a search result.
     FoundKindWord is SearchHitKind {
         "DOCUMENT" = Document, "CONTRACT" = Contract, "CUSTOMER" = Customer, "ENTITY" = Entity, "PRICING" = Pricing,
         "USAGE_PRODUCT" = UsageProduct, "FORMAT" = Format, "USAGE_EVENT" = UsageEvent, "PAYMENT" = Payment, "CHARGE" = Charge,
@@ -118,76 +118,77 @@ words! {
 }
 
 readable_words! {
-    /// How long the intervals of a summary are, in UTC.
+    /// Length of the intervals.
     IntervalWord is Interval { "hour" = Hour, "day" = Day, "month" = Month }
 
-    /// How a report is written.
+    /// Report format.
     ReportFormatWord is ReportFormat { "csv" = Csv, "json" = Json, "xlsx" = Xlsx }
 
-    /// When documents are issued relative to the period they bill.
-    // A sample of the interface specification says BEFORE_PERIOD (billing rules 2).
+    /// Time of issue relative to the billed period.
+    // A sample of the interface specification uses BEFORE_PERIOD (billing rules 2).
     PaymentTimeWord is PaymentTime {
         "BEFORE_USE" or "BEFORE_PERIOD" = BeforeUse, "DURING_USE" = DuringUse, "AFTER_USE" = AfterUse,
     }
 
-    /// With which of a period's items something is billed: it decides on which document.
+    /// Items of the period that a charge is billed with, which determines its document.
     BillWithWord is BillWith { "USAGE" = Usage, "FIXED" = Fixed }
 
-    /// The unit of a billing cycle.
+    /// Unit of a billing interval.
     CycleUnitWord is CycleUnit { "ONE_TIME" = OneTime, "MONTHLY" = Monthly, "YEARLY" = Yearly, "QUARTERLY" = Quarterly }
 
-    /// How the quantities of a period become one.
+    /// How the quantities of a period are aggregated.
     AggregationWord is Aggregation { "SUM" = Sum, "COUNT" = Count, "MAX" = Max, "LATEST" = Latest }
 
-    /// A tax category: S standard, Z zero rated, E exempt, AE reverse charge, G export, O not subject to tax.
+    /// Tax category: S standard rate, Z zero rate, E exempt, AE reverse charge, G export, O not subject to tax.
     TaxCategoryWord is TaxCategory { "S" = S, "Z" = Z, "E" = E, "AE" = Ae, "G" = G, "O" = O }
 
-    /// A language that documents are written in.
+    /// Language of documents.
     LanguageWord is Language { "en" = En, "de" = De, "fr" = Fr, "es" = Es, "it" = It, "nl" = Nl, "pt" = Pt, "pl" = Pl }
 
-    /// Whether documents are issued that lack what the law asks for.
+    /// Whether documents with missing legal information are issued.
     StrictnessWord is Strictness { "LENIENT" = Lenient, "STRICT" = Strict }
 
-    /// The size of a document's pages.
+    /// Page size of documents.
     PaperSizeWord is PaperSize { "A4" = A4, "LETTER" = Letter }
 
     /// When a fixed line item is charged.
     RecurrenceWord is Recurrence { "EACH_PERIOD" = EachPeriod, "ONCE" = Once }
 
-    /// Whether a line item depends on usage.
+    /// Whether a line item is fixed or priced by usage.
     ChargeKindWord is ChargeKind { "FIXED" = Fixed, "USAGE" = Usage }
 
-    /// What a document does to what the customer owes.
+    /// Kind of a document: its effect on the amount that the customer owes.
     DocumentKindWord is DocumentKind { "INVOICE" = Invoice, "CREDIT" = Credit, "DEBIT" = Debit }
 
-    /// How far a document has come.
+    /// State of a document.
     DocumentStateWord is DocumentState {
         "DRAFT" = Draft, "ISSUED" = Issued, "PARTIALLY_PAID" = PartiallyPaid, "PAID" = Paid, "VOID" = Void,
         "UNCOLLECTIBLE" = Uncollectible, "SETTLED" = Settled,
     }
 
-    /// A contract's state today.
+    /// State of a contract today.
     ContractStateWord is ContractState {
         "PENDING" = Pending, "ACTIVE" = Active, "CANCELLING" = Cancelling, "CANCELLED" = Cancelled, "COMPLETED" = Completed,
     }
 
-    /// Why a document exists: for a period, for one event that is due upon usage, or to put an issued document right.
+    /// Purpose of a document. `REGULAR`: bills a period. `USAGE`: bills one event that is due upon usage. `ADJUSTMENT`:
+    /// corrects an issued document.
     PurposeWord is PurposeKind { "REGULAR" = Regular, "USAGE" = Usage, "ADJUSTMENT" = Adjustment }
 
-    /// How decimals are written: as JSON numbers, or as strings.
+    /// Representation of decimals: JSON numbers or strings.
     NumbersWord is NumbersAs { "number" = Number, "string" = String }
 }
 
-/// Whether a line item depends on usage.
+/// Whether a line item is fixed or priced by usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChargeKind {
-    /// Priced by the agreed quantity, whatever is used.
+    /// Priced by the agreed quantity, independent of usage.
     Fixed,
-    /// Priced by events.
+    /// Priced by usage events.
     Usage,
 }
 
-/// The words of an order: what a list is ordered by, with `-` before it for the largest first.
+/// Declares sort orders: a word per sort key, with `-` in front for descending order.
 macro_rules! order_words {
     ($($(#[doc = $doc:literal])+ $name:ident is $key:ident { $($word:literal = $variant:ident),+ $(,)? })+) => {$(
         $(#[doc = $doc])+
@@ -220,32 +221,32 @@ macro_rules! order_words {
 }
 
 order_words! {
-    /// In which order documents are listed; with `-` before it the largest come first.
+    /// Sort order of documents; `-` in front means descending.
     DocumentOrderWord is DocumentSortKey {
         "created" = Created, "issue_date" = IssueDate, "due_date" = DueDate, "amount" = Amount,
     }
 
-    /// In which order usage events are listed; with `-` before it the largest come first.
+    /// Sort order of usage events; `-` in front means descending.
     EventOrderWord is EventSortKey { "timestamp" = Timestamp, "created" = Created }
 
-    /// In which order contracts are listed; with `-` before it the largest come first.
+    /// Sort order of contracts; `-` in front means descending.
     ContractOrderWord is ContractSortKey { "created" = Created, "effective_end_date" = LastDay }
 
-    /// In which order customers are listed; with `-` before it the largest come first.
+    /// Sort order of customers; `-` in front means descending.
     CustomerOrderWord is CustomerSortKey { "created" = Created, "name" = Name }
 
-    /// In which order payments are listed; with `-` before it the largest come first.
+    /// Sort order of payments; `-` in front means descending.
     PaymentOrderWord is PaymentSortKey { "created" = Created, "paid_date" = PaidDate }
 }
 
 impl DocumentOrderWord {
-    /// The word of an order.
+    /// Returns the word of a sort order.
     pub(crate) fn word(order: DocumentOrder) -> &'static str {
         Self::ALL.iter().find(|(_, known)| *known == order).map_or("created", |(word, _)| word)
     }
 }
 
-/// Words that are the domain's, which also stores them.
+/// Declares enumerations whose words the domain defines and stores.
 macro_rules! domain_words {
     ($($(#[doc = $doc:literal])+ $name:ident is $meaning:ident;)+) => {$(
         $(#[doc = $doc])+
@@ -282,16 +283,17 @@ macro_rules! domain_words {
 }
 
 domain_words! {
-    /// One thing an API key may do.
+    /// Scope of an API key.
     ScopeWord is Scope;
 
-    /// What an administrator may do, each all that the one before it may: read; finance, issue and settle documents, too; operator, report
-    /// usage, and change catalog and contracts, too; owner, manage administrators and API keys, too.
+    /// Role of an administrator. Each role includes the previous ones. `read`: read data. `finance`: issue and settle
+    /// documents. `operator`: report usage, and change catalog and contracts. `owner`: manage administrators and API
+    /// keys.
     RoleWord is Role;
 
-    /// What was done to a thing.
+    /// Action recorded in the audit log.
     AuditActionWord is AuditAction;
 
-    /// What something is that was changed.
+    /// Kind of a changed object.
     AuditedKindWord is AuditedKind;
 }

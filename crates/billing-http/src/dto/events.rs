@@ -1,4 +1,4 @@
-//! Usage events, default shape in and formatted shape out.
+//! Usage events: requests in the default format, responses as stored.
 
 use billing_application::usage::{EventRevision, EventUpdate, EventView, NamedCustomer, NamedUsageProduct, NewUsageEvent};
 use billing_domain::calendar::Timestamp;
@@ -19,30 +19,30 @@ use super::input::{self, Fields};
 use super::values::AnyEventRef;
 use super::wire::{AssignedRef, ExactNumber, FreeFormEvent, LineText, NamedRef, ReportDataJson, TimestampText, written};
 
-/// The most violations that are named of one event of a batch.
+/// Maximum number of reported violations per event of a batch.
 const MAX_VIOLATIONS_IN_BATCH: usize = 20;
 
 body! {
-    /// A usage event in the default shape.
+    /// A usage event in the default format.
     EventBody {
-        /// Time of the usage; at most 5 minutes ahead of the server's clock.
+        /// Time of the usage, at most 5 minutes ahead of the server's clock.
         timestamp: Timestamp,
-        /// Related customer. May be left out when `customer_name` is given.
+        /// Customer reference; optional if `customer_name` is given.
         customer_ref: Option<CustomerRef>,
-        /// The customer's name, looked up when `customer_ref` is left out.
+        /// Customer name, used if `customer_ref` is omitted.
         customer_name: Option<OneLine>,
-        /// Related usage product. May be left out when `usage_product_name` is given.
+        /// Usage product reference; optional if `usage_product_name` is given.
         usage_product_ref: Option<UsageProductRef>,
-        /// The usage product's name, looked up when `usage_product_ref` is left out.
+        /// Usage product name, used if `usage_product_ref` is omitted.
         usage_product_name: Option<OneLine>,
         /// Usage quantity.
         quantity: Quantity,
-        /// Free keys and values for the usage report; a string with the JSON of them is taken, too.
+        /// Keys and values for the usage report, as an object or as a string with its JSON.
         additional_report_data: Option<ReportData>,
-        /// Checks that the event matches its document; a string with the JSON of them is taken, too.
+        /// Checks on the event's document, as an object or as a string with its JSON.
         validations: Option<JsonString<Validations>>,
-        /// What this event is known by when it is sent again, alone, in a batch or in a file: it is taken once. The header
-        /// `Idempotency-Key` says the same of an event that comes alone.
+        /// Key that identifies repeats of the event, whether sent alone, in a batch or in a file; the event is recorded
+        /// once. For a single event, the `Idempotency-Key` header has the same effect.
         idempotency_key: Option<IdempotencyKey>,
     }
     with {
@@ -54,10 +54,10 @@ body! {
 }
 
 impl EventBody {
-    /// Reads an event, which may name its own key.
+    /// Reads an event, which can contain its idempotency key.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Returns all violations.
     pub(crate) fn read_event(body: &Value) -> Result<NewUsageEvent, Violations> {
         input::read(body, |fields| {
             let event = Self::read_whole(fields)?;
@@ -66,10 +66,10 @@ impl EventBody {
         })
     }
 
-    /// The same, of one among many.
+    /// Reads an event of a batch.
     ///
     /// # Errors
-    /// What is wrong with it, up to a limit: thousands of events may each be wrong in hundreds of ways.
+    /// Returns the violations up to a limit, because thousands of events can each have hundreds of violations.
     pub(crate) fn read_in_batch(body: &Value) -> Result<NewUsageEvent, Violations> {
         Self::read_event(body).map_err(|mut violations| {
             violations.truncate(MAX_VIOLATIONS_IN_BATCH);
@@ -94,38 +94,38 @@ impl EventBody {
     }
 }
 
-/// One of a reference and a name has to be there.
+/// Requires a reference or a name.
 pub(super) fn check_naming(fields: Fields<'_>, by_ref: &str, by_name: &str) {
     if !fields.has(by_ref) && !fields.has(by_name) {
-        fields.refuse::<()>(by_ref, "required", format!("must be given, unless {by_name} is"));
+        fields.refuse::<()>(by_ref, "required", format!("must be given if {by_name} is not given"));
     }
 }
 
 object! {
-    /// What the document of an event has to be like; an event that doesn't match is refused.
+    /// Requirements on the event's document; an event that does not match is rejected.
     Validations as "ValidationsBody" {
-        /// Currency the document must have.
+        /// Required currency of the document.
         currency: Option<Currency>,
-        /// Supplier entity the document must belong to.
+        /// Required supplier entity of the document.
         entity_ref: Option<EntityRef>,
     }
 }
 
 body! {
-    /// What of an event is to change; what is left out is kept. An event as it was answered may be posted back: fields that it has
-    /// beside these are ignored.
+    /// Changes to an event. Omitted fields stay unchanged. An event from a response can be posted back; its other fields
+    /// are ignored.
     EventUpdateBody {
-        /// The event.
+        /// Event reference.
         event_ref: AnyEventRef,
-        /// Time of the usage; it may move the event to another period.
+        /// Time of the usage; a change can move the event to another period.
         timestamp: NotClearable<Timestamp>,
         /// Usage quantity.
         quantity: NotClearable<Quantity>,
-        /// Free keys and values for the usage report, replaced as a whole; null clears them.
+        /// Keys and values for the usage report, replaced as a whole; null clears them.
         additional_report_data: Patch<ReportData>,
-        /// May be repeated, but not changed.
+        /// Can be repeated but not changed.
         customer_ref: Option<CustomerRef>,
-        /// May be repeated, but not changed.
+        /// Can be repeated but not changed.
         usage_product_ref: Option<UsageProductRef>,
     }
     with {
@@ -134,7 +134,7 @@ body! {
 }
 
 impl EventUpdateBody {
-    /// What is to change.
+    /// Returns the requested changes.
     pub(crate) fn update(self) -> EventUpdate {
         EventUpdate {
             occurred_at: self.timestamp,
@@ -149,7 +149,7 @@ impl EventUpdateBody {
 }
 
 answer! {
-    /// Where a reported event was put.
+    /// A recorded event with its document.
     #[schema(example = json!({
         "event_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b",
         "related_document_ref": "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4c",
@@ -158,19 +158,19 @@ answer! {
     EventResultJson of view: EventView {
         /// Reference of the stored event.
         event_ref: AssignedRef = view.event.event_ref,
-        /// Related document: invoice, credit or debit.
+        /// Document that bills the event: an invoice, credit or debit.
         related_document_ref: AssignedRef = view.event.placement.document_ref,
-        /// Numbers of the related documents, joined by `, `.
+        /// Numbers of the documents that bill the event, joined by `, `.
         related_document_numbers: String = view.document_numbers.to_string(),
     }
 }
 
-/// The answer to an event in the default shape, as its repeats get it.
+/// Returns the response to an event in the default format, also for its repeats.
 pub(crate) fn event_answer(view: &EventView) -> String {
     written(&EventResultJson::from(view))
 }
 
-/// The answer to a free-form event, as its repeats get it.
+/// Returns the response to a free-form event, also for its repeats.
 pub(crate) fn formatted_answer(view: &EventView) -> String {
     written(&EventJson::from(view))
 }
@@ -182,14 +182,14 @@ answer! {
         let formatted = event.formatted.as_ref();
         /// Event reference.
         event_ref: AssignedRef = event.event_ref,
-        /// Related document.
+        /// Document that bills the event.
         related_document_ref: AssignedRef = event.placement.document_ref,
-        /// Numbers of the related documents, joined by `, `.
+        /// Numbers of the documents that bill the event, joined by `, `.
         related_document_numbers: String = view.document_numbers.to_string(),
-        /// The period's invoice, where the event has a document of its own (net terms DUE_UPON_USAGE).
+        /// Invoice of the period, if the event has its own document (net terms DUE_UPON_USAGE).
         @omitted related_parent_document_ref: Option<AssignedRef> =
             view.parent.as_ref().map(|(parent, _)| AssignedRef::from(*parent)),
-        /// Its number.
+        /// Number of that invoice.
         @omitted related_parent_document_numbers: Option<String> = view.parent.as_ref().map(|(_, number)| number.to_string()),
         /// Time of the usage.
         timestamp: TimestampText = event.occurred_at,
@@ -203,49 +203,49 @@ answer! {
         usage_product_name: LineText = &view.usage_product_name,
         /// Quantity.
         quantity: ExactNumber = event.quantity,
-        /// Additional data, its keys in the order they were reported.
+        /// Keys and values for the usage report, in the reported order.
         additional_report_data: Option<ReportDataJson> = event.report_data.as_ref(),
         /// State of the related document.
         document_state: DocumentStateWord = view.document_state,
-        /// When it was first stored.
+        /// Time when it was first stored.
         created_at: TimestampText = event.recorded_at,
-        /// Counts its changes from 1.
+        /// Revision number, starting at 1.
         #[schema(minimum = 1)]
         revision: u32 = event.revision,
-        /// The format that processed it, where one did.
+        /// Usage format that converted the event, if any.
         @omitted format_ref: Option<NamedRef> = formatted.map(|source| &source.format_ref),
-        /// That format's version.
+        /// Version of the usage format.
         #[schema(minimum = 1)]
         @omitted format_version: Option<u32> = formatted.map(|source| source.format_version),
-        /// The event as it was submitted to the format.
+        /// Free-form event as submitted.
         @omitted event: Option<FreeFormEvent> = formatted.map(FreeFormEvent::of),
     }
 }
 
 answer! {
-    /// One change of an event.
+    /// A change of an event.
     EventRevisionJson of revision: EventRevision {
         let event = &revision.event;
-        /// Counts the event's changes from 1.
+        /// Revision number, starting at 1.
         #[schema(minimum = 1)]
         revision: u32 = event.revision,
-        /// When.
+        /// Time of the change.
         changed_at: TimestampText = revision.changed_at,
-        /// Who: `api_key:` or `admin:` and a reference.
+        /// Author of the change: `api_key:` or `admin:` and a reference.
         changed_by: String = revision.changed_by.to_string(),
-        /// What.
+        /// Action.
         action: EventActionWord = revision.action,
-        /// The event as it was then.
+        /// Event after the change.
         event: RevisedEventJson = revision,
-        /// The document this change stands on.
+        /// Document that bills the event after the change.
         document_ref: AssignedRef = event.placement.document_ref,
-        /// Its number.
+        /// Number of that document.
         document_number: String = revision.document_number.to_string(),
     }
 }
 
 answer! {
-    /// An event as one of its changes left it.
+    /// An event at one revision.
     RevisedEventJson of revision: EventRevision {
         let event = &revision.event;
         let formatted = event.formatted.as_ref();
@@ -257,14 +257,14 @@ answer! {
         usage_product_ref: NamedRef = &event.usage_product_ref,
         /// Quantity.
         quantity: ExactNumber = event.quantity,
-        /// Additional data.
+        /// Keys and values for the usage report.
         additional_report_data: Option<ReportDataJson> = event.report_data.as_ref(),
-        /// The format that processed it, where one did.
+        /// Usage format that converted the event, if any.
         @omitted format_ref: Option<NamedRef> = formatted.map(|source| &source.format_ref),
-        /// That format's version.
+        /// Version of the usage format.
         #[schema(minimum = 1)]
         @omitted format_version: Option<u32> = formatted.map(|source| source.format_version),
-        /// The event as it was submitted to the format.
+        /// Free-form event as submitted.
         @omitted event: Option<FreeFormEvent> = formatted.map(FreeFormEvent::of),
     }
 }

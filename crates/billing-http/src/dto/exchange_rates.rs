@@ -11,30 +11,30 @@ use super::input;
 
 fields! {
     ExchangeRate {
-        /// The currency of documents.
+        /// Currency of documents.
         from: Currency,
-        /// The currency that an entity accounts for tax in.
+        /// Currency in which an entity accounts for tax.
         to: Currency,
-        /// The first day it holds, up to the day before the next one's.
+        /// First day of the rate, which is in force until the next rate.
         date: Date,
-        /// One of `from` in `to`; above zero.
+        /// Value of one unit of `from` in `to`; positive.
         rate: Price,
     }
 }
 
 body! {
-    /// What one of a currency is worth in another from a day on. One of the same currencies and day is replaced; issued documents
-    /// keep theirs.
+    /// An exchange rate from a date. An existing rate for the same currencies and date is replaced; issued documents
+    /// retain their rate.
     ExchangeRateBody {
         @flat rate: ExchangeRate,
     }
 }
 
 impl ExchangeRateBody {
-    /// Reads an exchange rate that can be one.
+    /// Reads a valid exchange rate.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Returns all violations.
     pub(crate) fn read_rate(body: &Value) -> Result<ExchangeRate, Violations> {
         input::read(body, |fields| {
             let Self { rate } = Self::read_whole(fields)?;
@@ -47,13 +47,13 @@ impl ExchangeRateBody {
 answer! {
     /// An exchange rate.
     ExchangeRateJson of ExchangeRate {
-        /// The currency of documents.
+        /// Currency of documents.
         from: Currency,
-        /// The currency that an entity accounts for tax in.
+        /// Currency in which an entity accounts for tax.
         to: Currency,
-        /// The first day it holds.
+        /// First day of the rate.
         date: Date,
-        /// One of `from` in `to`.
+        /// Value of one unit of `from` in `to`.
         rate: Price,
     }
 }

@@ -1,4 +1,4 @@
-//! Usage formats: names and mappings both ways, and the trying of one.
+//! Usage formats in requests and responses, and format tests.
 
 use billing_application::formats::{FormatContent, FormatView, TestedFormat};
 use billing_domain::format::{Expression, FormatMapping, MappedColumns, MappedEvent, Naming, RefOrName, ReportMapping};
@@ -20,9 +20,9 @@ use super::wire::{
 
 fields! {
     edit FormatContent {
-        /// Name, unique in the organization; events are reported under it.
+        /// Name, unique in the organization; events can name the format by it.
         name as "format_name": OneLine,
-        /// An expression for each field of the default shape.
+        /// Expressions for the fields of the default format.
         mapping: FormatMapping,
     }
     with {
@@ -31,9 +31,9 @@ fields! {
 }
 
 body! {
-    /// A usage format to make.
+    /// A usage format to create.
     FormatBody {
-        /// Reference; assigned when left out.
+        /// Reference. Default: assigned by the service.
         format_ref: Option<FormatRef>,
         @flat content: FormatContent,
     }
@@ -43,28 +43,28 @@ body! {
 }
 
 edit! {
-    /// Changes to a usage format: fields left out are kept, `mapping` is replaced as a whole.
+    /// Changes to a usage format. Omitted fields stay unchanged; `mapping` is replaced as a whole.
     FormatEditBody of FormatContent named "format_ref": FormatRef
 }
 
 object! {
-    /// Which expression of `event` gives which field of the default shape.
+    /// Expressions over `event` for the fields of the default format.
     answer struct Mapping as "Mapping" {
-        /// Gives an RFC 3339 date-time with an offset.
+        /// Expression for the time: an RFC 3339 date-time with an offset.
         timestamp: Expression,
-        /// Gives the customer's reference. May be left out when `customer_name` is given.
+        /// Expression for the customer reference; optional if `customer_name` is given.
         customer_ref: SkipIfNone<Expression>,
-        /// Gives the customer's name, used where `customer_ref` gives nothing.
+        /// Expression for the customer name, used if `customer_ref` has no result.
         customer_name: SkipIfNone<Expression>,
-        /// Gives the usage product's reference. May be left out when `usage_product_name` is given.
+        /// Expression for the usage product reference; optional if `usage_product_name` is given.
         usage_product_ref: SkipIfNone<Expression>,
-        /// Gives the usage product's name, used where `usage_product_ref` gives nothing.
+        /// Expression for the usage product name, used if `usage_product_ref` has no result.
         usage_product_name: SkipIfNone<Expression>,
-        /// Gives the quantity.
+        /// Expression for the quantity.
         quantity: Expression,
-        /// Where the columns of the usage report come from.
+        /// Source of the usage report's columns.
         additional_report_data: SkipIfNone<ReportMapping>,
-        /// Checks that the event matches its document.
+        /// Checks on the event's document.
         validations: SkipIfNone<MappingValidations>,
     }
     with {
@@ -78,11 +78,11 @@ object! {
 pub(crate) type MappingJson = SharedObjectResponse<Mapping>;
 
 object! {
-    /// What the document of an event has to be like; an expression that gives nothing checks nothing.
+    /// Requirements on the event's document; an expression without a result checks nothing.
     answer struct MappingValidations as "MappingValidations" {
-        /// Gives the currency the document must have.
+        /// Expression for the required currency of the document.
         currency: SkipIfNone<Expression>,
-        /// Gives the supplier entity the document must belong to.
+        /// Expression for the required supplier entity of the document.
         entity_ref: SkipIfNone<Expression>,
     }
 }
@@ -163,7 +163,7 @@ fn columns(node: Node<'_>) -> Option<ReportMapping> {
     node.taken(MappedColumns::new(report_entries(node, column)?)).map(ReportMapping::Columns)
 }
 
-/// One column, held against the domain's limits by itself, so that every bad one is named.
+/// Reads one column and checks it against the domain's limits, so that every invalid column is reported.
 fn column(key: &str, node: Node<'_>) -> Option<(String, Expression)> {
     let expression = <Expression as Wire>::read(node);
     node.taken(ReportData::new(vec![(key.to_owned(), ReportValue::Null)]))?;
@@ -171,19 +171,19 @@ fn column(key: &str, node: Node<'_>) -> Option<(String, Expression)> {
 }
 
 body! {
-    /// A usage format, or a mapping that need not be stored, and an event to try it on.
+    /// An event and a usage format or an unsaved mapping to test it with.
     FormatTestBody {
         @flat format: FormatFields,
-        /// A mapping, in place of a format.
+        /// Mapping to test instead of a saved format.
         mapping: Option<FormatMapping>,
-        /// The event.
+        /// Event.
         event: FreeForm,
     }
     with {
         fn check(fields: Fields<'_>) {
             match (fields.has("format_ref") || fields.has("format_name"), fields.has("mapping")) {
-                (true, true) => drop(fields.refuse::<()>("mapping", "not_allowed", "must not be given beside format_ref or format_name")),
-                (false, false) => drop(fields.refuse::<()>("format_name", "required", "must be given, unless format_ref or mapping is")),
+                (true, true) => drop(fields.refuse::<()>("mapping", "not_allowed", "must be omitted, because format_ref or format_name is given")),
+                (false, false) => drop(fields.refuse::<()>("format_name", "required", "must be given if neither format_ref nor mapping is given")),
                 (true, false) | (false, true) => {}
             }
         }
@@ -191,7 +191,7 @@ body! {
 }
 
 impl FormatTestBody {
-    /// What is tried, and the text of the event.
+    /// Returns the tested format or mapping, and the text of the event.
     pub(crate) fn tested(self) -> Option<(TestedFormat, String)> {
         let tested = self.mapping.map(TestedFormat::Mapping).or_else(|| self.format.named().map(TestedFormat::Named));
         Some((tested?, self.event))
@@ -199,62 +199,62 @@ impl FormatTestBody {
 }
 
 answer! {
-    /// A usage format, as one of its versions has it.
+    /// A version of a usage format.
     FormatJson of view: FormatView {
         /// Reference.
         format_ref: NamedRef = &view.format.format_ref,
         /// Name.
         format_name: LineText = &view.format.name,
-        /// Counts the format's versions from 1.
+        /// Version number, starting at 1.
         #[schema(minimum = 1)]
         version: u32 = view.format.version,
-        /// An expression for each field of the default shape.
+        /// Expressions for the fields of the default format.
         mapping: MappingJson = &Mapping::of(&view.format.mapping),
-        /// When this version was made; null for the built-in format.
+        /// Time of creation of this version; null for the built-in format.
         changed_at: Option<TimestampText> = view.made.map(|(at, _)| TimestampText::from(at)),
-        /// Who made it: `api_key:` or `admin:` and a reference; null for the built-in format.
+        /// Author of this version: `api_key:` or `admin:` and a reference; null for the built-in format.
         changed_by: Option<String> = view.made.map(|(_, by)| by.to_string()),
     }
 }
 
 answer! {
-    /// What a format makes of an event.
+    /// The result of a format test.
     FormatTestJson of event: MappedEvent {
-        /// The event in the default shape, as it could be reported.
+        /// Event converted to the default format, ready to be reported.
         mapped: MappedEventJson = event,
     }
 }
 
 answer! {
-    /// A usage event in the default shape, as a format gives it.
+    /// A usage event converted to the default format.
     MappedEventJson of event: MappedEvent {
         let (customer_ref, customer_name) = shown_name(&event.customer);
         let (usage_product_ref, usage_product_name) = shown_name(&event.usage_product);
         /// Time of the usage.
         timestamp: TimestampText = event.timestamp,
-        /// The customer, where the format gives a reference.
+        /// Customer reference, if the format returns one.
         @omitted customer_ref: Option<NamedRef> = customer_ref,
-        /// The customer, where the format gives a name.
+        /// Customer name, if the format returns one.
         @omitted customer_name: Option<LineText> = customer_name,
-        /// The usage product, where the format gives a reference.
+        /// Usage product reference, if the format returns one.
         @omitted usage_product_ref: Option<NamedRef> = usage_product_ref,
-        /// The usage product, where the format gives a name.
+        /// Usage product name, if the format returns one.
         @omitted usage_product_name: Option<LineText> = usage_product_name,
         /// Quantity.
         quantity: ExactNumber = event.quantity,
-        /// Columns of the usage report, in the format's or the event's order.
+        /// Keys and values for the usage report, in the order of the format or the event.
         @omitted additional_report_data: Option<ReportDataJson> = event.report_data.as_ref(),
-        /// Checks that the event matches its document.
+        /// Checks on the event's document.
         @omitted validations: Option<ValidationsJson> = event.validations.as_ref(),
     }
 }
 
 answer! {
-    /// What the document of an event has to be like.
+    /// Requirements on the event's document.
     ValidationsJson of checks: Validations {
-        /// Currency the document must have.
+        /// Required currency of the document.
         @omitted currency: Option<CurrencyCode> = checks.currency.map(|currency| currency.code()),
-        /// Supplier entity the document must belong to.
+        /// Required supplier entity of the document.
         @omitted entity_ref: Option<NamedRef> = checks.entity_ref.as_ref(),
     }
 }

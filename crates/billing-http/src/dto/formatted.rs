@@ -1,4 +1,4 @@
-//! Formatted mode: free-form events in. What comes out is [`EventJson`](super::events::EventJson).
+//! Free-form events in requests. Responses are [`EventJson`](super::events::EventJson).
 
 use billing_application::formats::NamedFormat;
 use billing_domain::refs::FormatRef;
@@ -9,27 +9,27 @@ use super::events::check_naming;
 use super::values::{AnyEventRef, FreeForm};
 
 structure! {
-    /// The format that a request names: by reference, or where that is left out by name.
+    /// The format named by a request: by reference, else by name.
     FormatFields {
-        /// The format, by name.
+        /// Name of the usage format.
         format_name: Option<OneLine>,
-        /// The format, by reference; it wins over the name.
+        /// Reference of the usage format; takes precedence over the name.
         format_ref: Option<FormatRef>,
     }
 }
 
 impl FormatFields {
-    /// Where one is named.
+    /// Returns the named format, if any.
     pub(crate) fn named(self) -> Option<NamedFormat> {
         self.format_ref.map(NamedFormat::Ref).or(self.format_name.map(NamedFormat::Name))
     }
 }
 
 body! {
-    /// A free-form usage event and the format that processes it, by name or reference.
+    /// A free-form usage event and the usage format that converts it, by name or reference.
     FormattedEventBody {
         @flat format: FormatFields,
-        /// The event.
+        /// Event.
         event: FreeForm,
     }
     with {
@@ -40,13 +40,13 @@ body! {
 }
 
 body! {
-    /// A free-form usage event that takes another's place. Without a format it is processed by the one that processed that event before; one
-    /// that no format processed needs one.
+    /// A free-form usage event that replaces a recorded event. The default format is the one that converted the recorded
+    /// event; it is required if no format did.
     FormattedUpdateBody {
-        /// The event that is changed.
+        /// Event to replace.
         event_ref: AnyEventRef,
         @flat format: FormatFields,
-        /// The event as it should have been.
+        /// Corrected event.
         event: FreeForm,
     }
 }

@@ -1,4 +1,4 @@
-//! Files of usage events: what is asked, what became of them, and imports as they are told afterwards.
+//! Files of usage events: import requests, results and records.
 
 use billing_application::error::UseCaseError;
 use billing_application::usage::{AffectedDocument, EventView, FileImport, UndoResult};
@@ -18,10 +18,10 @@ use super::schemas::Schemas;
 use super::wire::{AssignedRef, CurrencyCode, ExactNumber, NamedRef, TimestampText};
 use crate::problem::{FieldProblem, Problem};
 
-/// The most rejects, and the most documents, that one answer lists.
+/// Maximum number of rejected lines, and of documents, in a response.
 const MAX_LISTED: usize = 1_000;
 
-/// A file of usage events, as JSON: an array of them.
+/// A file of usage events as a JSON array.
 pub(crate) struct FileBody;
 
 impl Body for FileBody {
@@ -30,101 +30,104 @@ impl Body for FileBody {
     }
 }
 
-/// What became of a file's events, or would.
+/// The result or preview of an import.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ImportResultJson {
-    /// What the import is known by from now on; null in a dry run.
+    /// Import reference; null in a dry run.
     import_ref: Option<AssignedRef>,
     /// Whether nothing was stored.
     dry_run: bool,
-    /// Events recorded.
+    /// Number of recorded events.
     recorded: u64,
-    /// Events that were there already; nothing was recorded of them.
+    /// Number of events that were already recorded and are not recorded again.
     already_there: u64,
-    /// Lines refused.
+    /// Number of rejected lines.
     refused: u64,
-    /// Events recorded or there already that have no `idempotency_key`: they are known by the file's name and their lines, and
-    /// count again in a file of another name.
+    /// Number of recorded and already recorded events without `idempotency_key`. They are identified by file name and
+    /// line, and a file with another name would record them again.
     known_by_line: u64,
-    /// The first 1,000 lines that were refused, in their order.
+    /// First 1,000 rejected lines, in file order.
     rejects: Vec<ImportRejectJson>,
-    /// The documents that recorded events went on, the first 1,000 in the order in which they were met.
+    /// First 1,000 documents that recorded events were assigned to, in order of occurrence.
     documents: Vec<ImportedDocumentJson>,
-    /// Documents beyond those.
+    /// Number of further documents.
     more_documents: u64,
-    /// In a dry run of CSV, its columns with what stands in them in the first lines; else none.
+    /// Columns of a CSV file with sample values, in a dry run; otherwise empty.
     columns: Vec<ImportColumnJson>,
-    /// Why the file wasn't taken to its end; null when it was.
+    /// Reason why the import stopped before the end of the file; null if it did not.
     stopped: Option<ImportStopJson>,
 }
 
-/// A line that was refused.
+/// A rejected line.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ImportRejectJson {
-    /// Counts from 1; of a JSON array, the element.
+    /// Line number, or element number in a JSON array, starting at 1.
     #[schema(minimum = 1)]
     line: u64,
-    /// A stable word for machines.
+    /// Stable error code.
     #[schema(example = "validation_failed")]
     code: &'static str,
-    /// What went wrong.
+    /// Human-readable explanation.
     detail: String,
-    /// Every field that is wrong; empty where it isn't about fields.
+    /// Invalid fields; empty if the error does not concern fields.
     errors: Vec<FieldProblem>,
 }
 
 answer! {
     /// A column of a file.
     ImportColumnJson of column: ColumnSample {
-        /// Its name in the file.
+        /// Name in the file.
         #[schema(example = "Zeit")]
         name: String = column.name.clone(),
-        /// What it is called; null where it is left out.
+        /// Name after renaming; null if the column is ignored.
         #[schema(example = "timestamp")]
         called: Option<String> = column.called.clone(),
-        /// Whether it is report data; of a file that a format reads, as if there were none.
+        /// Whether the column is report data. If a usage format reads the file, the value is determined as without a
+        /// format.
         report_data: bool = column.is_report_data,
-        /// What stands in it in the first three lines, 80 characters of each.
+        /// Values in the first three lines, up to 80 characters each.
         samples: Vec<String> = column.samples.clone(),
     }
 }
 
 answer! {
-    /// A document that events of a file went on.
+    /// A document that events of a file were assigned to.
     ImportedDocumentJson of touched: AffectedDocument {
         let document = touched.document.as_ref();
-        /// Reference; null in a dry run, of what would be opened for a period.
+        /// Reference; null in a dry run for a document that does not exist yet.
         document_ref: Option<AssignedRef> = document.map(|(document_ref, _)| AssignedRef::from(document_ref)),
-        /// Number; null in a dry run, of what would be opened for a period.
+        /// Number; null in a dry run for a document that does not exist yet.
         #[schema(example = "UB-INV-1")]
         document_number: Option<String> = document.map(|(_, number)| number.to_string()),
-        /// Whose it is.
+        /// Customer reference.
         customer_ref: NamedRef = &touched.customer_ref,
-        /// Its currency.
+        /// Currency.
         currency: CurrencyCode = touched.currency,
-        /// How many events went on it.
+        /// Number of events assigned to the document.
         events: u64 = touched.events,
-        /// In a dry run of up to 10,000 lines what it comes to with tax, of the first 100 documents; null of what would be opened.
+        /// Current total with tax, in a dry run of up to 10,000 lines and for the first 100 documents; null for a
+        /// document that does not exist yet.
         total_before: Option<ExactNumber> = touched.total.and_then(|total| total.before),
-        /// Likewise what it would come to.
+        /// Total with tax after the import, under the same conditions.
         total: Option<ExactNumber> = touched.total.map(|total| total.after),
     }
 }
 
-/// Why a file wasn't taken to its end. What stands before the line was; send the file again to go on.
+/// The reason why an import stopped before the end of the file. Earlier lines are imported; send the file again to
+/// continue.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ImportStopJson {
-    /// The first line that wasn't taken.
+    /// First line that was not imported.
     #[schema(minimum = 1)]
     line: u64,
-    /// A stable word for machines.
+    /// Stable error code.
     #[schema(example = "timed_out")]
     code: &'static str,
-    /// What went wrong.
+    /// Human-readable explanation.
     detail: String,
 }
 
-/// Lines that were refused, as they are found.
+/// Collects rejected lines.
 #[derive(Debug, Default)]
 pub(crate) struct ImportRejects {
     count: u64,
@@ -178,7 +181,7 @@ impl ImportResultJson {
     }
 }
 
-/// An import, and of one that is asked for how many events undoing it would have to look at.
+/// An import and, if a single import was requested, the number of events that undoing it would process.
 pub(crate) type ImportResponse = (ImportRecord, Option<u64>);
 
 answer! {
@@ -187,110 +190,111 @@ answer! {
         let (import, left) = (&told.0, told.1);
         /// Reference.
         import_ref: AssignedRef = import.import_ref,
-        /// What lines without a key of their own are known by: the file's name.
+        /// File name, which with the line number identifies lines without an idempotency key.
         #[schema(example = "gateway-2026-01.csv")]
         name: Option<String> = import.file.name.clone(),
-        /// The file's size in bytes.
+        /// Size of the file in bytes.
         bytes: u64 = import.file.bytes,
-        /// SHA-256 of the file, in hexadecimal digits.
+        /// SHA-256 of the file in hexadecimal digits.
         sha256: String = hexadecimal(&import.file.sha256),
-        /// Who imported it: `admin:` or `api_key:` and a reference, or `command_line`.
+        /// Author: `admin:` or `api_key:` and a reference, or `command_line`.
         #[schema(example = "command_line")]
         actor: String = import.author.to_string(),
-        /// When it began.
+        /// Start time.
         begun_at: TimestampText = import.begun_at,
-        /// When it ended; null while it hasn't said so.
+        /// End time; null if the import has not reported its end.
         ended_at: Option<TimestampText> = import.ended_at,
-        /// How far it has come.
+        /// State.
         state: ImportStateWord = import.state(),
-        /// The line that it stopped at; null where it didn't stop before the file's end.
+        /// Line at which the import stopped; null if it did not stop early.
         stopped_at_line: Option<u64> = import.stopped_at,
-        /// Events recorded; 0 while it hasn't ended.
+        /// Number of recorded events; 0 until the import has ended.
         recorded: u64 = import.recorded,
-        /// Events that were there already.
+        /// Number of events that were already recorded.
         already_there: u64 = import.already_there,
-        /// Lines refused.
+        /// Number of rejected lines.
         refused: u64 = import.refused,
-        /// How far it is undone; null where nobody asked for that.
+        /// Progress of undoing the import; null if nobody requested it.
         undone: Option<ImportUndoJson> = import.undone.as_ref(),
-        /// By which request; null of what no request did.
+        /// Id of the request; null if no request caused it.
         request_id: Option<String> = import.request_id.as_ref().map(ToString::to_string),
-        /// Events that it recorded and that undoing it would delete, but for those that are deleted already; only of one import.
+        /// Number of recorded events that undoing the import would process; it deletes those that are not deleted
+        /// already. Only for a single import.
         @omitted left: Option<u64> = left,
-        /// The first 500 documents that its events went on; only of one import.
+        /// First 500 documents that the import's events were assigned to; only for a single import.
         @omitted documents: Option<Vec<ImportedDocumentSummaryJson>> = left.map(|_| import.documents.iter().map(ImportedDocumentSummaryJson::from).collect::<Vec<_>>()),
-        /// Documents beyond those; only of one import.
+        /// Number of further documents; only for a single import.
         @omitted more_documents: Option<u64> = left.map(|_| import.more_documents),
     }
 }
 
 answer! {
-    /// How far an import is undone.
+    /// The progress of undoing an import.
     ImportUndoJson of undone: ImportUndo {
-        /// Who asked for it last.
+        /// Author of the latest request.
         actor: String = undone.author.to_string(),
-        /// When it began.
+        /// Start time.
         begun_at: TimestampText = undone.begun_at,
-        /// When nothing was left of it; null while something is.
+        /// Time when no event was left to delete; null until then.
         ended_at: Option<TimestampText> = undone.ended_at,
-        /// Events it deleted.
+        /// Number of deleted events.
         deleted: u64 = undone.deleted,
-        /// Events that were deleted before.
+        /// Number of events that were already deleted.
         already_deleted: u64 = undone.already_deleted,
     }
 }
 
 answer! {
-    /// A document that events of an import went on.
+    /// A document that events of an import were assigned to.
     ImportedDocumentSummaryJson of document: ImportedDocument {
         /// Reference.
         document_ref: AssignedRef = document.document_ref,
         /// Number.
         #[schema(example = "UB-INV-1")]
         document_number: String = document.number.to_string(),
-        /// Whose it is.
+        /// Customer reference.
         customer_ref: NamedRef = &document.customer_ref,
-        /// Its currency.
+        /// Currency.
         currency: CurrencyCode = document.currency,
-        /// How many events went on it.
+        /// Number of events assigned to the document.
         events: u64 = document.events,
     }
 }
 
-/// An event that couldn't be deleted, and why.
+/// An event that could not be deleted, and the reason.
 pub(crate) type UndoFailure = (EventRef, UseCaseError);
 
 answer! {
-    /// What a request to undo an import did.
+    /// The result of a request to undo an import.
     UndoResultJson of result: UndoResult {
         let view = &result.view;
-        /// The import as it is now.
+        /// Current state of the import.
         import: ImportJson = &(view.import.clone(), Some(view.left)),
-        /// Events that this request deleted.
+        /// Number of events deleted by this request.
         deleted: u64 = result.deleted,
-        /// Events that it found deleted already.
+        /// Number of events that were already deleted.
         already_deleted: u64 = result.already_deleted.len() as u64,
-        /// The first 1,000 of those.
+        /// References of the first 1,000 events that were already deleted.
         already_deleted_refs: Vec<AssignedRef> = result.already_deleted.iter().copied().take(MAX_LISTED),
-        /// Events that couldn't be deleted and still count.
+        /// Number of events that could not be deleted and are still billed.
         refused: u64 = result.refused.len() as u64,
-        /// The first 1,000 of those, each with the reason.
+        /// First 1,000 events that could not be deleted, with reasons.
         rejects: Vec<UndoRejectJson> = result.refused.iter().take(MAX_LISTED),
-        /// Events that are left to be deleted: send the same request again to go on.
+        /// Number of events still to delete; if not 0, send the same request again to continue.
         left: u64 = view.left,
     }
 }
 
 answer! {
-    /// An event that couldn't be deleted.
+    /// An event that could not be deleted.
     UndoRejectJson of kept: UndoFailure {
         let problem = Problem::of(&kept.1);
-        /// The event.
+        /// Event reference.
         event_ref: AssignedRef = kept.0,
-        /// A stable word for machines.
+        /// Stable error code.
         #[schema(example = "amount_out_of_range")]
         code: String = problem.code().to_owned(),
-        /// What went wrong.
+        /// Human-readable explanation.
         detail: String = problem.detail().to_owned(),
     }
 }
@@ -303,8 +307,8 @@ fn hexadecimal(bytes: &[u8]) -> String {
     })
 }
 
-/// The answer that repeats of an imported event get, whichever way they come: that of a batch or, where a format made it, of a
-/// free-form event.
+/// Returns the response that repeats of an imported event receive: the batch response, or the free-form event's response
+/// if a usage format converted the event.
 pub fn import_answer(view: &EventView) -> String {
     let is_formatted = view.event.formatted.as_ref().is_some_and(|source| source.format_ref.as_str() != DEFAULT_FORMAT_REF);
     if is_formatted { formatted_answer(view) } else { event_answer(view) }

@@ -1,7 +1,7 @@
-//! Reads JSON objects field by field and notes everything that is wrong, each with its path, so that a caller mends a request
-//! once. It knows forms and limits, not what a field is for.
+//! Reads JSON objects field by field and collects all violations with their paths, so that a caller can correct a request
+//! in one step. The module knows forms and limits but not the meaning of fields.
 //!
-//! What was submitted is never repeated in a detail: it may be a secret.
+//! Details never repeat submitted values, which can be secret.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -20,36 +20,36 @@ use validator::{ValidateEmail, ValidateLength, ValidateRange};
 use super::nearest::nearest;
 use super::reasons::Reason;
 
-/// An enumeration that can be read.
+/// An enumeration that requests can contain.
 pub(crate) trait WireEnum {
-    /// What a word stands for.
+    /// The meaning of a word.
     type Meaning;
 
-    /// What this word stands for.
+    /// Returns the meaning of a word.
     fn meaning(word: &str) -> Option<Self::Meaning>;
 
-    /// The words a user is told of.
+    /// Returns the documented words.
     fn all() -> Vec<&'static str>;
 }
 
-/// The most violations one answer names. A body within its size limit could have a hundred thousand unknown fields.
+/// Maximum number of violations in a response. A body within its size limit could have a hundred thousand unknown fields.
 const MAX_VIOLATIONS: usize = 1000;
-/// What a whole number may be written with; its range is checked after.
+/// Digits of whole numbers. The range is checked later.
 const WHOLE: Digits = Digits { integer: 9, fraction: 0 };
 
-/// Reads a body. `read` looks at every field before it gives up on any, and answers `None` only after something was noted.
+/// Reads a body. `read` must read all fields, also after a violation, and return `None` only after a violation.
 ///
 /// # Errors
-/// Everything that is wrong, in the order of the submitted document; what is missing comes after what is there.
+/// Returns all violations in document order; missing fields come after present ones.
 pub(crate) fn read<T>(body: &Value, read: impl FnOnce(Fields<'_>) -> Option<T>) -> Result<T, Violations> {
     let found = FoundViolations { all: RefCell::default(), source: Source::Body };
     complete(Node { value: body, at: At::ROOT, found: &found }.object(read), found, body)
 }
 
-/// Reads the parameters of a query, as texts; `twice` are the names that were given more than once.
+/// Reads the parameters of a query as strings. `twice` contains the names that occur more than once.
 ///
 /// # Errors
-/// As [`read`].
+/// Returns all violations, as [`read`] does.
 pub(crate) fn read_query<T>(
     parameters: Map<String, Value>,
     twice: &[&str],
@@ -73,7 +73,7 @@ fn complete<T>(built: Option<T>, found: FoundViolations, source: &Value) -> Resu
 }
 
 fn in_document_order(found: Vec<(Violation, usize)>, body: &Value) -> Violations {
-    // Finding a key's place is a walk over its object: once for each key, not for each violation below it.
+    // Finding the position of a key scans its object, so it is done once per key, not once per violation.
     let mut places: HashMap<Vec<String>, usize> = HashMap::new();
     let mut placed: Vec<(Vec<usize>, usize, Violation)> = Vec::with_capacity(found.len());
     for (violation, declared) in found {
@@ -94,7 +94,7 @@ fn in_document_order(found: Vec<(Violation, usize)>, body: &Value) -> Violations
         }
         placed.push((place, declared, violation));
     }
-    // What is missing comes in the order in which it was declared.
+    // Missing fields are in declaration order.
     placed.sort_by(|(one, first, _), (other, second, _)| one.cmp(other).then(first.cmp(second)));
     let mut ordered = Violations::none();
     for (.., violation) in placed {
@@ -104,21 +104,21 @@ fn in_document_order(found: Vec<(Violation, usize)>, body: &Value) -> Violations
     ordered
 }
 
-/// Where what is read comes from.
+/// The source of the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     Body,
     Query,
 }
 
-/// What was found to be wrong.
+/// The violations found so far.
 struct FoundViolations {
-    /// Each with the place that its field was declared at.
+    /// Violations with the declaration position of their field.
     all: RefCell<Vec<(Violation, usize)>>,
     source: Source,
 }
 
-/// Where a value is; a path is only written out for a violation.
+/// The location of a value. Its path is built only for a violation.
 #[derive(Clone, Copy)]
 struct At<'a> {
     parent: Option<&'a At<'a>>,
@@ -153,7 +153,7 @@ impl At<'_> {
     }
 }
 
-/// A value that is there and isn't null.
+/// A value that is present and not null.
 #[derive(Clone, Copy)]
 pub(crate) struct Node<'a> {
     value: &'a Value,
@@ -162,18 +162,18 @@ pub(crate) struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// Notes what is wrong with it.
+    /// Records a violation of the value.
     pub(crate) fn refuse<T>(self, code: &'static str, detail: impl Into<String>) -> Option<T> {
         self.at.note(self.found, 0, code, detail.into());
         None
     }
 
-    /// Takes what a parser of the domain made of it, or notes why it made nothing.
+    /// Returns the result of a domain parser, or records its error.
     pub(crate) fn taken<T, E: Reason>(self, parsed: Result<T, E>) -> Option<T> {
         parsed.map_or_else(|reason| self.refuse(reason.code(), reason.to_string()), Some)
     }
 
-    /// Takes what a rule of the domain says, or notes all it finds, below this value.
+    /// Returns the result of a domain rule, or records its violations below this value.
     pub(crate) fn agreed<T>(self, rule: Result<T, Violations>) -> Option<T> {
         let refused = match rule {
             Ok(value) => return Some(value),
@@ -187,48 +187,48 @@ impl<'a> Node<'a> {
         None
     }
 
-    /// Reads the object that a text is the JSON of, in the text's place.
+    /// Reads the object whose JSON the string contains, at the string's location.
     pub(crate) fn unpacked<T>(self, text: &str, read: impl FnOnce(Node<'_>) -> Option<T>) -> Option<T> {
         match billing_json::read(text.as_bytes()) {
             Ok(value) if value.is_object() => read(Node { value: &value, ..self }),
-            Ok(_) => self.refuse("wrong_type", "must be an object, or a string with the JSON of one"),
+            Ok(_) => self.refuse("wrong_type", "must be an object, or a string that contains a JSON object"),
             Err(error) => {
-                self.refuse("wrong_type", format!("must be an object, or a string with the JSON of one: {}", error.detail))
+                self.refuse("wrong_type", format!("must be an object, or a string that contains a JSON object: {}", error.detail))
             }
         }
     }
 
-    /// The value as it was submitted.
+    /// Returns the value as submitted.
     pub(crate) fn json(self) -> &'a Value {
         self.value
     }
 
-    /// The text, where it is one.
+    /// Returns the string, if the value is one.
     pub(crate) fn as_text(self) -> Option<&'a str> {
         self.value.as_str()
     }
 
-    /// Any text.
+    /// Reads a string.
     pub(crate) fn text(self) -> Option<&'a str> {
         self.as_text().or_else(|| self.refuse("wrong_type", "must be a string"))
     }
 
-    /// A text that a parser of the domain takes.
+    /// Reads a string with a domain parser.
     pub(crate) fn parsed<T, E: Reason>(self, parse: impl FnOnce(&str) -> Result<T, E>) -> Option<T> {
         self.taken(parse(self.text()?))
     }
 
-    /// One line of text.
+    /// Reads one line of text.
     pub(crate) fn line(self) -> Option<OneLine> {
         self.parsed(OneLine::parse)
     }
 
-    /// Text that may have line breaks.
+    /// Reads text with line breaks.
     pub(crate) fn prose(self) -> Option<Prose> {
         self.parsed(Prose::parse)
     }
 
-    /// An e-mail address.
+    /// Reads an e-mail address.
     pub(crate) fn email(self) -> Option<OneLine> {
         let line = self.line()?;
         if line.as_str().validate_email() {
@@ -237,7 +237,7 @@ impl<'a> Node<'a> {
         self.refuse("invalid_format", "must be an e-mail address such as billing@example.com")
     }
 
-    /// An ISO 4217 code.
+    /// Reads an ISO 4217 code.
     pub(crate) fn currency(self) -> Option<Currency> {
         match (self.as_text().map(Currency::from_code), self.found.source) {
             (Some(Err(reason)), Source::Query) => self.refuse("invalid_value", reason.to_string()),
@@ -245,7 +245,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// An instant with an offset.
+    /// Reads a timestamp with an offset.
     pub(crate) fn timestamp(self) -> Option<Timestamp> {
         match (self.as_text().map(Timestamp::parse), self.found.source) {
             (Some(Err(reason)), Source::Query) => self.refuse(reason.code(), format!("{reason}; a + is sent as %2B")),
@@ -253,18 +253,18 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A decimal, from the exact text of a number or of a numeric string.
+    /// Reads a decimal from the exact text of a number or numeric string.
     pub(crate) fn decimal<T>(self, parse: impl FnOnce(&str) -> Result<T, DecimalError>) -> Option<T> {
         self.taken(parse(self.number_text()?))
     }
 
-    /// A whole number within a range, from a number or a numeric string.
+    /// Reads a whole number within a range from a number or numeric string.
     pub(crate) fn whole(self, range: RangeInclusive<u16>) -> Option<u16> {
         let detail = format!("must be a whole number from {} to {}", range.start(), range.end());
         self.whole_or(range, &detail)
     }
 
-    /// As [`whole`](Self::whole), where the range isn't all that can be said.
+    /// Like [`whole`](Self::whole), with a detail of its own.
     pub(crate) fn whole_or<T>(self, range: RangeInclusive<T>, detail: &str) -> Option<T>
     where
         T: TryFrom<Decimal> + ValidateRange<T> + Copy,
@@ -289,7 +289,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// `true` or `false`.
+    /// Reads `true` or `false`.
     pub(crate) fn boolean(self) -> Option<bool> {
         match (self.value, self.found.source) {
             (Value::Bool(value), _) => Some(*value),
@@ -300,7 +300,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// One of an enumeration's words.
+    /// Reads a word of an enumeration.
     pub(crate) fn word<W: WireEnum>(self) -> Option<W::Meaning> {
         match W::meaning(self.text()?) {
             Some(meaning) => Some(meaning),
@@ -308,7 +308,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The elements of an array, all of them read; an array that is too long isn't looked into.
+    /// Reads all elements of an array. An array that is too long is not read.
     pub(crate) fn list<'s, T>(&'s self, max: usize, read: impl Fn(Node<'s>) -> Option<T>) -> Option<Vec<T>> {
         let Value::Array(elements) = self.value else { return self.refuse("wrong_type", "must be an array") };
         if !elements.validate_length(None, u64::try_from(max).ok(), None) {
@@ -320,14 +320,14 @@ impl<'a> Node<'a> {
         all.into_iter().collect()
     }
 
-    /// An object, by its fields.
+    /// Reads an object by its fields.
     pub(crate) fn object<T>(self, read: impl FnOnce(Fields<'_>) -> Option<T>) -> Option<T> {
         let Value::Object(object) = self.value else { return self.refuse("wrong_type", "must be an object") };
         read(Fields { object, declared: &[], at: self.at, found: self.found })
     }
 }
 
-/// The fields of an object. A null counts as left out, except where an edit clears a value with it.
+/// The fields of an object. A null counts as omitted, unless it clears a value in an edit.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields<'a> {
     object: &'a Map<String, Value>,
@@ -337,12 +337,12 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The same, of an object whose fields were declared in an order.
+    /// Sets the declaration order of the fields.
     pub(crate) fn declared_as(self, declared: &'a [&'a str]) -> Self {
         Self { declared, ..self }
     }
 
-    /// A field that has to be there.
+    /// Reads a required field.
     pub(crate) fn required<'s, T>(&'s self, name: &'s str, parse: impl FnOnce(Node<'s>) -> Option<T>) -> Option<T> {
         match (self.object.get(name), self.found.source) {
             (None, Source::Query) => self.refuse(name, "required", "must be given, once"),
@@ -352,7 +352,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A field that may be left out; `None` after something was noted.
+    /// Reads an optional field. Returns `None` after a violation.
     pub(crate) fn optional<'s, T>(&'s self, name: &'s str, parse: impl FnOnce(Node<'s>) -> Option<T>) -> Option<Option<T>> {
         match self.object.get(name) {
             None | Some(Value::Null) => Some(None),
@@ -360,7 +360,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A field of an edit that may be left out, which keeps what is there, or be cleared by null; `None` after something was noted.
+    /// Reads a field of an edit that can be omitted, which leaves the value unchanged, or cleared with null. Returns
+    /// `None` after a violation.
     pub(crate) fn patch<'s, T>(&'s self, name: &'s str, parse: impl FnOnce(Node<'s>) -> Option<T>) -> Option<Patch<T>> {
         match self.object.get(name) {
             None => Some(Patch::Keep),
@@ -369,72 +370,72 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A field of an edit that can be left out, but not cleared; `None` after something was noted.
+    /// Reads a field of an edit that can be omitted but not cleared. Returns `None` after a violation.
     pub(crate) fn kept<'s, T>(&'s self, name: &'s str, parse: impl FnOnce(Node<'s>) -> Option<T>) -> Option<Option<T>> {
         match self.object.get(name) {
             None => Some(None),
-            Some(Value::Null) => self.refuse(name, "required", "must not be null, because it can't be cleared"),
+            Some(Value::Null) => self.refuse(name, "required", "must not be null, because it cannot be cleared"),
             Some(value) => parse(self.node(name, value)).map(Some),
         }
     }
 
-    /// The reference of what is edited: it may be repeated, but not changed.
+    /// Checks the reference of the edited object, which an edit can repeat but not change.
     pub(crate) fn unchanged(&self, name: &str, reference: &str) {
         match self.object.get(name) {
             None => {}
             Some(Value::String(given)) if given == reference => {}
             Some(_) => {
-                let detail = "must be the reference in the path or left out, because references never change";
+                let detail = "must be the reference in the path or be omitted, because references never change";
                 self.refuse::<()>(name, "not_changeable", detail);
             }
         }
     }
 
-    /// Whether a field is there and isn't null.
+    /// Returns whether a field is present and not null.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.object.get(name).is_some_and(|value| !value.is_null())
     }
 
-    /// Notes that a field is wrong whatever its value is.
+    /// Records a violation of a field, independent of its value.
     pub(crate) fn refuse<T>(&self, name: &str, code: &'static str, detail: impl Into<String>) -> Option<T> {
         let declared = self.declared.iter().position(|declared| *declared == name).unwrap_or(usize::MAX);
         At { parent: Some(&self.at), step: Step::Field(name) }.note(self.found, declared, code, detail.into());
         None
     }
 
-    /// Takes what a rule of the domain says, or notes all it finds, below the object.
+    /// Returns the result of a domain rule, or records its violations below the object.
     pub(crate) fn agreed<T>(&self, rule: Result<T, Violations>) -> Option<T> {
         Node { value: &Value::Null, at: self.at, found: self.found }.agreed(rule)
     }
 
-    /// Whether a field is `true`.
+    /// Returns whether a field is `true`.
     pub(crate) fn is_true(&self, name: &str) -> bool {
         self.object.get(name) == Some(&Value::Bool(true))
     }
 
-    /// Whether a field is there and null.
+    /// Returns whether a field is null.
     pub(crate) fn is_null(&self, name: &str) -> bool {
         self.object.get(name).is_some_and(Value::is_null)
     }
 
-    /// The text of a field, where it is one.
+    /// Returns the text of a field, if it is a string.
     pub(crate) fn peek(&self, name: &str) -> Option<&'a str> {
         self.object.get(name).and_then(Value::as_str)
     }
 
-    /// Whether a field is this word.
+    /// Returns whether a field has this word as its value.
     pub(crate) fn says(&self, name: &str, word: &str) -> bool {
         self.peek(name) == Some(word)
     }
 
-    /// Refuses each of these fields that is there and isn't null.
+    /// Rejects each of these fields that is present and not null.
     pub(crate) fn none_of(&self, names: &[&str], detail: &str) {
         for name in names.iter().filter(|name| self.has(name)) {
             self.refuse::<()>(name, "not_allowed", detail);
         }
     }
 
-    /// Refuses every field but these, and but those that our own answers add, which are taken back and ignored.
+    /// Rejects all fields except these and those that only responses contain, which are ignored.
     pub(crate) fn only_beside(&self, known: &[&str], answered: &[String]) {
         let is_known = |name: &str| known.contains(&name) || answered.iter().any(|answered| answered == name);
         let (code, what) = match self.found.source {
@@ -446,15 +447,15 @@ impl<'a> Fields<'a> {
                 return;
             }
             let detail = match (nearest(name, known), known) {
-                (Some(nearest), _) => format!("is no {what} here; the nearest is {nearest}"),
-                (None, []) => format!("is no {what} here: none is taken"),
+                (Some(nearest), _) => format!("is an unknown {what}; the nearest is {nearest}"),
+                (None, []) => format!("is an unknown {what}: this operation has none"),
                 (None, _) => format!("must be one of {}", known.join(", ")),
             };
             self.refuse::<()>(name, code, detail);
         }
     }
 
-    /// Every field, in the order given.
+    /// Returns all fields in document order.
     pub(crate) fn entries<'s>(&'s self) -> impl ExactSizeIterator<Item = (&'a str, Node<'s>)> {
         self.object.iter().map(|(name, value)| (name.as_str(), self.node(name, value)))
     }

@@ -1,4 +1,4 @@
-//! API keys. A password goes out once, from the answer that made it, and never into `Debug`.
+//! API keys. Only the response that creates a password contains it; `Debug` never does.
 
 use billing_application::keys::{GeneratedKey, KeyRequest, RotatedKey};
 use billing_domain::access::{ApiKey, DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, Scope, Scopes};
@@ -16,33 +16,33 @@ use super::wire::{AssignedRef, LineText, TimestampText};
 
 fields! {
     KeyRequest {
-        /// What people call it.
+        /// Display name.
         name: Option<OneLine>,
-        /// When it stops working; never when left out.
+        /// Expiry time. Default: never.
         expires_at: Option<Timestamp>,
-        /// What it may do; everything when left out.
+        /// Permitted scopes. Default: all.
         scopes: Scopes = Scopes::all(),
     }
 }
 
 body! {
-    /// An API key to make. The whole body may be left out.
+    /// An API key to create. The body may be omitted.
     KeyBody {
         @flat request: KeyRequest,
     }
 }
 
 body! {
-    /// How a key is rotated. The whole body may be left out.
+    /// Options for rotating an API key. The body may be omitted.
     KeyRotationBody {
-        /// How many hours the key goes on working beside its successor; 24 when left out.
+        /// Hours for which the old key remains valid beside its successor. Default: 24.
         overlap_hours: OverlapHours = DEFAULT_OVERLAP_HOURS,
-        /// When the successor stops working; when left out, after as long as the key was made for.
+        /// Expiry time of the successor. By default, its lifetime equals the old key's.
         expires_at: Option<Timestamp>,
     }
 }
 
-/// How long a key goes on working beside its successor.
+/// The time for which a key remains valid beside its successor.
 pub(crate) struct OverlapHours;
 
 wire! {
@@ -54,7 +54,7 @@ wire! {
 fn scopes(node: Node<'_>) -> Option<Scopes> {
     let scopes = node.list(Scope::ALL.len(), Node::word::<ScopeWord>)?;
     if scopes.is_empty() {
-        return node.refuse("out_of_range", "must have at least one element, or be left out for every scope");
+        return node.refuse("out_of_range", "must have at least one element, or be omitted for all scopes");
     }
     Some(Scopes::of(&scopes))
 }
@@ -62,35 +62,35 @@ fn scopes(node: Node<'_>) -> Option<Scopes> {
 answer! {
     /// An API key, without its password.
     ApiKeyJson of key: ApiKey {
-        /// Reference of the key record.
+        /// Reference of the API key.
         api_key_ref: AssignedRef = key.api_key_ref,
-        /// The log-in name of an API client.
+        /// Key name, which is the log-in name of an API client.
         #[schema(pattern = "^[A-Z0-9]{20}$")]
         api_key: String = key.api_key.clone(),
-        /// What people call it.
+        /// Display name.
         name: Option<LineText> = key.name.as_ref(),
-        /// What it may do.
+        /// Permitted scopes.
         scopes: Vec<ScopeWord> = key.scopes.iter(),
-        /// When it was made.
+        /// Time of creation.
         created_at: TimestampText = key.created_at,
-        /// When a request last came with it or a token of it, within about a minute.
+        /// Time of the latest request with this key or its tokens, accurate to about a minute.
         last_used_at: Option<TimestampText> = key.last_used_at,
-        /// When it stops working.
+        /// Expiry time.
         expires_at: Option<TimestampText> = key.expires_at,
-        /// The key that takes its place, where it was rotated.
+        /// Reference of the successor, if the key was rotated.
         successor_ref: Option<AssignedRef> = key.successor,
     }
 }
 
-/// A new API key with the password that is shown this once.
+/// A new API key with its password, which is not shown again.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct GeneratedKeyJson {
-    /// The log-in name of an API client.
+    /// Key name, which is the log-in name of an API client.
     #[schema(pattern = "^[A-Z0-9]{20}$")]
     api_key: String,
-    /// Password paired with the key; it can't be shown again.
+    /// Password of the key; not shown again.
     password: String,
-    /// Reference of the key record.
+    /// Reference of the API key.
     api_key_ref: AssignedRef,
 }
 
@@ -104,21 +104,21 @@ impl From<&GeneratedKey> for GeneratedKeyJson {
     }
 }
 
-/// The successor of an API key with the password that is shown this once.
+/// The successor of an API key with its password, which is not shown again.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RotatedKeyJson {
-    /// The successor's log-in name.
+    /// Key name of the successor.
     #[schema(pattern = "^[A-Z0-9]{20}$")]
     api_key: String,
-    /// Its password; it can't be shown again.
+    /// Password of the successor; not shown again.
     password: String,
-    /// Reference of the successor's record.
+    /// Reference of the successor.
     api_key_ref: AssignedRef,
-    /// When the successor stops working.
+    /// Expiry time of the successor.
     expires_at: Option<TimestampText>,
-    /// Reference of the key that gives way.
+    /// Reference of the rotated key.
     rotated_ref: AssignedRef,
-    /// When that one stops working.
+    /// Expiry time of the rotated key.
     rotated_expires_at: Option<TimestampText>,
 }
 

@@ -1,4 +1,4 @@
-//! What customers, entities and documents say as legal papers: numbers, addresses, notes and how something is taxed.
+//! Legal content of customers, entities and documents: identification numbers, addresses, notes and tax categories.
 
 use billing_application::catalog::TaxBasisPatch;
 use billing_domain::calendar::Date;
@@ -22,29 +22,29 @@ use super::values::Email;
 use super::wire::{CurrencyCode, DateText, ExactNumber};
 
 object! {
-    /// A number in a register of legal persons.
+    /// A company registration number.
     answer Registration as "Registration" {
-        /// Whose register, as ISO/IEC 6523 has it: 0002 is SIREN. None where the number says it.
+        /// Identifier scheme of ISO/IEC 6523, such as 0002 for SIREN; omitted if the number implies it.
         scheme: Option<IdentifierScheme>,
-        /// The number.
+        /// Registration number.
         value: OneLine,
     }
 }
 
 object! {
-    /// Where e-invoices go to.
+    /// Electronic address for e-invoices.
     answer ElectronicAddress as "ElectronicAddress" {
-        /// Which kind of address: 0204 is a Leitweg-ID, EM an e-mail address.
+        /// Address scheme, such as 0204 for a Leitweg-ID or EM for an e-mail address.
         scheme: AddressScheme,
-        /// The address.
+        /// Address.
         value: OneLine,
     }
 }
 
 object! {
-    /// Whom of the seller a payer asks.
+    /// The seller's contact for questions from payers.
     answer Contact as "Contact" {
-        /// A person or a department.
+        /// Person or department.
         name: Option<OneLine>,
         /// Telephone number.
         phone: Option<OneLine>,
@@ -54,11 +54,11 @@ object! {
 }
 
 object! {
-    /// A text that the seller's law asks for.
+    /// A legal note required by the seller's jurisdiction.
     answer LegalNote as "LegalNote" {
-        /// What it is about, as UNTDID 4451 has it: PMD, PMT or AAB in France.
+        /// Subject code of UNTDID 4451, such as PMD, PMT or AAB in France.
         subject_code: Option<NoteSubject>,
-        /// The text.
+        /// Text of the note.
         text: Prose,
     }
 }
@@ -74,43 +74,43 @@ pub(crate) type LegalNoteJson = SharedObjectResponse<LegalNote>;
 
 fields! {
     edit answer LegalProfile {
-        /// Number for value added tax.
+        /// VAT identification number.
         vat_id: Option<VatId>,
-        /// Number in a register.
+        /// Company registration number.
         registration: Option<Registration>,
-        /// Where e-invoices go to.
+        /// Electronic address for e-invoices.
         electronic_address: Option<ElectronicAddress>,
-        /// In which language documents are written: of a customer the entity's, of an entity English when left out.
+        /// Language of documents. Default for a customer: the entity's; for an entity: English.
         language: Option<Language>,
     }
 }
 
 fields! {
     TaxBasis {
-        /// How it is taxed at a rate of 0; when left out, as the product states it, else the customer, else the entity. E, AE, G and O
-        /// need a reason.
+        /// Tax category for a rate of 0; E, AE, G and O require a reason. Default: the product's, else the customer's,
+        /// else the entity's.
         category as "tax_category": Option<TaxCategory>,
-        /// The reason, as a code.
+        /// Code of the exemption reason.
         exemption_code: Option<ExemptionCode>,
-        /// The reason, in words.
+        /// Text of the exemption reason.
         exemption_reason: Option<OneLine>,
     }
 }
 
 fields! {
     answer TaxBasis {
-        /// How it is taxed at a rate of 0.
+        /// Tax category for a rate of 0.
         category as "tax_category": Option<TaxCategory>,
-        /// The reason, as a code.
+        /// Code of the exemption reason.
         exemption_code: Option<ExemptionCode>,
-        /// The reason, in words.
+        /// Text of the exemption reason.
         exemption_reason: Option<OneLine>,
     }
 }
 
 fields! {
     StatedTax {
-        /// Percent.
+        /// Tax in percent.
         rate as "tax": Option<Percentage>,
         @flat basis: TaxBasis,
     }
@@ -125,9 +125,9 @@ fields! {
 }
 
 object! {
-    /// A default tax, from a day on.
+    /// A default tax from a date.
     answer DatedTax as "DefaultTax" {
-        /// The first day it holds; null since the beginning.
+        /// First day of the default tax; null if it has no start date.
         from: Option<Date>,
         @flat stated: StatedTax,
     }
@@ -137,7 +137,7 @@ impl Listed for DatedTax {
     const MAX: usize = 100;
 }
 
-/// The name of default taxes in answers. Requests state one of them at a time.
+/// Name of the default taxes in responses. A request states one default tax.
 const TAX_TREATMENTS: &str = "tax_treatments";
 
 impl Fieldset for DefaultTaxes {
@@ -171,8 +171,8 @@ impl AnsweredFields for DefaultTaxes {
 
     fn described_in_answers(schemas: &mut Schemas) -> Vec<FieldSchema> {
         let mut all = Vec::new();
-        let meaning = "The default taxes of products that state none, oldest first. `tax_category`, `exemption_code`, \
-                       `exemption_reason` and, of a customer, `tax` are those of today.";
+        let meaning = "Default taxes of products, oldest first. `tax_category`, `exemption_code`, `exemption_reason` and, for a \
+                       customer, `tax` are today's defaults.";
         <Vec<DatedTax> as AnsweredPart>::describe(TAX_TREATMENTS, meaning, schemas, &mut all);
         all
     }
@@ -181,64 +181,65 @@ impl AnsweredFields for DefaultTaxes {
 fields! {
     edit TaxBasisPatch {
         @flat treatment: TaxTreatmentPatch,
-        /// The first day on which tax, tax_category, exemption_code and exemption_reason hold, past or future; what was set for that day and
-        /// later ones goes. Left out: today, or since the beginning where none is in force.
+        /// First day of the stated tax, tax_category, exemption_code and exemption_reason, past or future. Default taxes
+        /// from that day on are replaced. Default: today, or no start date if no default tax is in force.
         from as "tax_from": Option<Date>,
     }
 }
 
 fields! {
     edit TaxTreatmentPatch {
-        /// How it is taxed at a rate of 0; when left out, as the product states it, else the customer, else the entity. E, AE, G and O
-        /// need a reason.
+        /// Tax category for a rate of 0; E, AE, G and O require a reason. Default: the product's, else the customer's,
+        /// else the entity's.
         category as "tax_category": Patch<TaxCategory>,
-        /// The reason, as a code.
+        /// Code of the exemption reason.
         exemption_code: Patch<ExemptionCode>,
-        /// The reason, in words.
+        /// Text of the exemption reason.
         exemption_reason: Patch<OneLine>,
     }
 }
 
 fields! {
     edit answer DocumentSettings {
-        /// Whether documents are issued that lack what the law asks for; LENIENT when left out: they are, and say what they lack.
+        /// Whether documents with missing legal information are issued. Default: LENIENT, which issues them and reports
+        /// the missing fields.
         strictness as "paper": Strictness = Strictness::default(),
-        /// The size of documents' pages; its country's when left out.
+        /// Page size of documents. Default: by country.
         size as "paper_size": Option<PaperSize>,
-        /// What taxes are called on documents; its country's word when left out.
+        /// Name of the tax on documents. Default: by country.
         tax_label: Option<OneLine>,
-        /// Whom payers ask.
+        /// Contact for questions from payers.
         contact: Option<Contact>,
-        /// What its law wants on documents.
+        /// Legal notes required on documents by the entity's jurisdiction.
         legal_notes: Vec<LegalNote> = Vec::new(),
-        /// The currency that it accounts for tax in, where that is another than a document's.
+        /// Currency in which the entity accounts for tax, if it can differ from a document's currency.
         tax_currency: Option<Currency>,
     }
 }
 
 answer! {
-    /// The issued document that another one corrects.
+    /// An issued document that another document corrects.
     CorrectedDocumentJson of corrected: CorrectedDocument {
-        /// Its number.
+        /// Number.
         #[schema(example = "UB-INV-1")]
         document_number: String = corrected.number.to_string(),
-        /// When it was issued.
+        /// Date of issue.
         issue_date: DateText = corrected.issue_date,
     }
 }
 
 answer! {
-    /// A document's taxes in the currency that its entity accounts for them in.
+    /// The taxes of a document in the entity's tax currency.
     TaxInCurrencyJson of tax: TaxInCurrency {
-        /// That currency.
+        /// Tax currency.
         currency: CurrencyCode = tax.rate.to,
-        /// One of the document's currency in it.
+        /// Value of one unit of the document's currency in the tax currency.
         exchange_rate: ExactNumber = tax.rate.rate,
-        /// From when that rate holds.
+        /// First day of the exchange rate.
         exchange_rate_date: DateText = tax.rate.date,
-        /// Each of the document's taxes, in their order.
+        /// Taxes of the document in the tax currency, in the same order.
         amounts: Vec<ExactNumber> = tax.amounts.iter().copied(),
-        /// Their sum.
+        /// Sum of the amounts.
         total_tax: ExactNumber = tax.total,
     }
 }

@@ -1,4 +1,4 @@
-//! Log-ins: a key with its password, or an administrator's e-mail with theirs.
+//! Log-ins with an API key and its password, or with an administrator's e-mail address and password.
 
 use std::fmt;
 
@@ -16,55 +16,55 @@ use super::values::Password;
 use super::wire::{AssignedRef, EmailText, TimestampText};
 
 body! {
-    /// Who logs in: an API client with `api_key` and `password`, or an administrator with `email` and `password`.
+    /// Log-in credentials: `api_key` and `password` of an API client, or `email` and `password` of an administrator.
     LogInBody {
-        /// An API client's key.
+        /// Key name of an API client.
         api_key: Option<OneLine>,
-        /// The same as `api_key`, by the name the schema table of the interface gives it.
+        /// Alias of `api_key` from the schema table of the interface specification.
         username: Option<OneLine>,
-        /// An administrator's e-mail address.
+        /// E-mail address of an administrator.
         email: Option<OneLine>,
-        /// The password.
+        /// Password.
         password: Password,
-        /// An administrator's own password, where `password` is one that another gave them and that works once.
+        /// New password chosen by the administrator, if `password` is a one-time password.
         new_password: Option<Password>,
-        /// A code of six digits, or a recovery code, where the administrator has a second factor.
+        /// Six-digit code or recovery code, if the administrator has a second factor.
         code: Option<OneLine>,
     }
     with {
         fn check(fields: Fields<'_>) {
             let mut given = ["api_key", "username", "email"].into_iter().filter(|name| fields.has(name));
             let Some(first) = given.next() else {
-                fields.refuse::<()>("api_key", "required", "must be given, unless email is");
+                fields.refuse::<()>("api_key", "required", "must be given if email is not given");
                 return;
             };
             let of_people = ["new_password", "code"].into_iter().filter(|name| first != "email" && fields.has(name));
             for other in given.chain(of_people) {
-                fields.refuse::<()>(other, "not_allowed", format!("must be left out, because {first} is given"));
+                fields.refuse::<()>(other, "not_allowed", format!("must be omitted, because {first} is given"));
             }
         }
     }
 }
 
-/// Who logs in, with the secret to prove it.
+/// The credentials of a log-in.
 #[derive(PartialEq, Eq)]
 pub(crate) enum LogIn {
-    /// Software.
+    /// An API client.
     ApiKey {
-        /// The key.
+        /// Key name.
         api_key: String,
-        /// Its password.
+        /// Password of the key.
         password: String,
     },
-    /// A person.
+    /// An administrator.
     Administrator {
         /// E-mail address.
         email: String,
-        /// Their password.
+        /// Password.
         password: String,
-        /// Their own, where that is one that another gave them.
+        /// New password, if `password` is a one-time password.
         new_password: Option<String>,
-        /// A code of their second factor.
+        /// Code of the second factor.
         code: Option<String>,
     },
 }
@@ -82,7 +82,7 @@ impl LogInBody {
     /// Reads a log-in.
     ///
     /// # Errors
-    /// Everything that is wrong with it, without a word of what was submitted.
+    /// Returns all violations, without submitted values.
     pub(crate) fn read_log_in(body: &Value) -> Result<LogIn, Violations> {
         input::read(body, |fields| {
             let Self { api_key, username, email, password, new_password, code } = Self::read_whole(fields)?;
@@ -98,19 +98,19 @@ impl LogInBody {
     }
 }
 
-/// An administrator's log-in; the cookie comes with it.
+/// An administrator's log-in. The response sets the session cookie.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AdminSessionJson {
-    /// The administrator.
+    /// Reference of the administrator.
     admin_ref: AssignedRef,
-    /// Their e-mail address.
+    /// E-mail address.
     email: EmailText,
-    /// When the session ends at the latest.
+    /// Latest end of the session.
     expires_at: TimestampText,
 }
 
 impl AdminSessionJson {
-    /// Of an administrator whose session ends then.
+    /// Builds the response for an administrator's session with this expiry.
     pub(crate) fn new(administrator: &Administrator, expires_at: Timestamp) -> Self {
         Self {
             admin_ref: AssignedRef::from(administrator.admin_ref),
@@ -120,13 +120,13 @@ impl AdminSessionJson {
     }
 }
 
-/// What a log-in is answered.
+/// The response to a log-in.
 #[expect(dead_code, reason = "describes an answer that is one or the other")]
 #[derive(ToSchema)]
 #[serde(untagged)]
 pub(crate) enum LogInAnswer {
-    /// A bearer token, for an API key.
+    /// Bearer token of an API client.
     Token(String),
-    /// The session, for an administrator.
+    /// Session of an administrator.
     Session(AdminSessionJson),
 }

@@ -1,7 +1,8 @@
-//! Bodies: JSON read into the requests of the use cases, and views presented as JSON. No route, no status, no actix.
+//! Request bodies, read from JSON into use case requests, and response bodies built from views. This module knows no
+//! routes, statuses or actix.
 //!
-//! What a request brings is declared once (`declare`): from that follow its reader, which notes everything that is wrong at once, and
-//! its schema in the OpenAPI document. The `…Json` structs are answers.
+//! Requests are declared once (`declare`). The declaration yields the reader, which reports all violations together, and
+//! the OpenAPI schema. The `…Json` structs are responses.
 
 pub(crate) mod administrators;
 pub(crate) mod audit;

@@ -1,4 +1,4 @@
-//! Money in and out: payments, refunds, applications, write-offs, balances, statements.
+//! Receivables: payments, refunds, applications, write-offs, balances, statements.
 
 use billing_application::documents::{ApplicationView, PaymentView};
 use billing_domain::calendar::Date;
@@ -14,13 +14,13 @@ use super::wire::{AssignedRef, CurrencyCode, DateText, ExactNumber, LineText, Na
 
 fields! {
     NewPayment {
-        /// Amount in the document's currency; above zero, and of a refund at most what is neither applied nor refunded.
+        /// Positive amount in the document's currency. A refund is at most the unapplied amount.
         amount: AmountText,
-        /// When it was paid: of a payment from the document's opening to tomorrow. Today when left out.
+        /// Date of payment. A payment's date lies between the creation of the document and tomorrow. Default: today.
         paid_date: Option<Date>,
-        /// The payer's or the bank's reference.
+        /// Reference of the payer or the bank.
         reference: Option<OneLine>,
-        /// How it was paid.
+        /// Payment method.
         method: Option<OneLine>,
     }
 }
@@ -29,50 +29,50 @@ body! {
     /// A payment of a document.
     PaymentBody {
         @flat facts: NewPayment,
-        /// Whether more than is due is taken, which becomes the customer's balance; false when left out.
+        /// Whether to accept more than the amount due and add the excess to the customer's balance. Default: false.
         overpayment: bool = false,
     }
 }
 
 body! {
-    /// A credit or a payment to pay out.
+    /// A refund of a credit or payment.
     RefundBody {
         @flat facts: NewPayment,
     }
 }
 
 body! {
-    /// A payment or a refund that didn't hold. The whole body may be left out.
+    /// The reversal of a payment or refund. The body may be omitted.
     ReversalBody {
-        /// When, from the payment's day to tomorrow; today when left out.
+        /// Date of the reversal, from the date of payment to tomorrow. Default: today.
         date: Option<Date>,
-        /// Why.
+        /// Reason.
         reason: Option<OneLine>,
     }
 }
 
 body! {
-    /// An amount of a credit or a payment for a document.
+    /// An application of a credit or payment to a document.
     ApplyBody {
-        /// The document to settle, of the same customer, entity and currency.
+        /// Document to settle, with the same customer, entity and currency.
         document_ref: DocumentRef,
-        /// Amount; above zero, at most what is unapplied and what is due.
+        /// Positive amount, at most the unapplied amount and the amount due.
         amount: AmountText,
     }
 }
 
 body! {
-    /// A write-off, or taking one back. The whole body may be left out.
+    /// A write-off or its reversal. The body may be omitted.
     WriteOffBody {
-        /// Why.
+        /// Reason.
         reason: Option<OneLine>,
-        /// Whether the write-off is taken back; false when left out.
+        /// Whether to reverse the write-off. Default: false.
         undo: bool = false,
     }
 }
 
 answer! {
-    /// An amount of a credit or a payment that settles a document.
+    /// An application: an amount of a credit or payment that settles a document.
     ApplicationJson of view: ApplicationView {
         let application = &view.application;
         let (credit, payment) = match application.from {
@@ -81,41 +81,41 @@ answer! {
         };
         /// Reference.
         application_ref: AssignedRef = application.application_ref,
-        /// The credit it is from; null of a payment.
+        /// Credit that the amount comes from; null for a payment.
         from_document_ref: Option<AssignedRef> = credit,
-        /// That credit's number.
+        /// Number of the credit.
         #[schema(example = "UB-CRD-1")]
         from_document_number: Option<String> = view.from_number.as_ref().map(ToString::to_string),
-        /// The payment it is from; null of a credit.
+        /// Payment that the amount comes from; null for a credit.
         from_payment_ref: Option<AssignedRef> = payment,
-        /// The document it settles.
+        /// Document that the amount settles.
         to_document_ref: AssignedRef = application.to,
-        /// That document's number.
+        /// Number of the document.
         #[schema(example = "UB-INV-1")]
         to_document_number: String = view.to_number.to_string(),
-        /// How much.
+        /// Amount.
         amount: ExactNumber = application.amount,
-        /// The day it counts from.
+        /// Effective date.
         date: DateText = application.date,
-        /// When it was applied.
+        /// Time of the application.
         recorded_at: TimestampText = application.recorded_at,
-        /// Who applied it.
+        /// Author of the application.
         recorded_by: String = application.recorded_by.to_string(),
     }
 }
 
 answer! {
-    /// An amount that was given up on, or that was lessened.
+    /// A write-off, or a reduction of a write-off.
     WriteOffJson of write_off: WriteOff {
-        /// The amount; below zero where it lessens what was written off.
+        /// Amount; negative for a reduction.
         amount: ExactNumber = write_off.amount,
-        /// When.
+        /// Date.
         date: DateText = write_off.date,
-        /// Why.
+        /// Reason.
         reason: Option<LineText> = write_off.reason.as_ref(),
-        /// When it was recorded.
+        /// Time of recording.
         recorded_at: TimestampText = write_off.recorded_at,
-        /// Who recorded it.
+        /// Author.
         recorded_by: String = write_off.recorded_by.to_string(),
     }
 }
@@ -130,93 +130,93 @@ answer! {
         };
         /// Reference.
         payment_ref: AssignedRef = payment.payment_ref,
-        /// Which way the money went.
+        /// Direction: payment or refund.
         kind: PaymentKindWord = payment.kind,
-        /// The document it was recorded on; of a refund the credit, or the document of the payment it is of.
+        /// Document that the payment is recorded on. For a refund: the credit, or the document of the refunded payment.
         document_ref: AssignedRef = payment.document_ref,
-        /// The payment that a refund pays out.
+        /// Payment that the refund pays out; null for other refunds and for payments.
         refunded_payment_ref: Option<AssignedRef> = of_payment,
-        /// How much; above zero.
+        /// Positive amount.
         amount: ExactNumber = payment.amount,
-        /// Its currency.
+        /// Currency.
         currency: CurrencyCode = payment.amount.currency(),
-        /// When it was paid.
+        /// Date of payment.
         paid_date: DateText = payment.paid_date,
-        /// The payer's or the bank's reference.
+        /// Reference of the payer or the bank.
         reference: Option<LineText> = payment.reference.as_ref(),
-        /// How it was paid.
+        /// Payment method.
         method: Option<LineText> = payment.method.as_ref(),
-        /// What of it is neither applied nor refunded.
+        /// Amount that is neither applied nor refunded.
         unapplied_amount: ExactNumber = view.unapplied,
-        /// When it bounced.
+        /// Date of the reversal.
         reversed_date: Option<DateText> = reversal.map(|reversal| reversal.date),
-        /// Why it bounced.
+        /// Reason for the reversal.
         reason: Option<LineText> = reversal.and_then(|reversal| reversal.reason.as_ref()),
-        /// When that was recorded.
+        /// Time when the reversal was recorded.
         reversed_at: Option<TimestampText> = reversal.map(|reversal| reversal.recorded_at),
-        /// Who recorded that.
+        /// Author of the reversal.
         reversed_by: Option<String> = reversal.map(|reversal| reversal.recorded_by.to_string()),
-        /// What it settles.
+        /// Applications to documents.
         applications: Vec<ApplicationJson> = &view.applications,
-        /// When it was recorded.
+        /// Time of recording.
         recorded_at: TimestampText = payment.recorded_at,
-        /// Who recorded it.
+        /// Author.
         recorded_by: String = payment.recorded_by.to_string(),
     }
 }
 
 answer! {
-    /// What a customer owes an entity in a currency.
+    /// A customer's balance with an entity in a currency.
     BalanceJson of balance: Balance {
-        /// Who bills.
+        /// Supplier entity.
         entity_ref: NamedRef = &balance.entity_ref,
-        /// The currency of the amounts.
+        /// Currency of the amounts.
         currency: CurrencyCode = balance.due.currency(),
-        /// What is left to pay of its documents.
+        /// Amount due on documents.
         due: ExactNumber = balance.due,
-        /// What of it should have been paid before today.
+        /// Part of the amount due whose due date has passed.
         overdue: ExactNumber = balance.overdue,
-        /// What of credits and payments is neither applied nor refunded.
+        /// Unapplied amount of credits and payments.
         unapplied: ExactNumber = balance.unapplied,
-        /// What was given up on.
+        /// Amount written off.
         written_off: ExactNumber = balance.written_off,
     }
 }
 
 answer! {
-    /// What happened between a customer and an entity in a currency.
+    /// A customer's account statement with an entity in a currency.
     StatementJson of statement: AccountStatement {
-        /// Who bills.
+        /// Supplier entity.
         entity_ref: NamedRef = &statement.entity_ref,
-        /// The currency of the amounts.
+        /// Currency of the amounts.
         currency: CurrencyCode = statement.opening_balance.currency(),
-        /// What was owed before the first day; below zero: what the customer had coming.
+        /// Amount owed before the first day; negative if the customer has a credit balance.
         opening_balance: ExactNumber = statement.opening_balance,
-        /// What changed it.
+        /// Entries that change the balance.
         entries: Vec<StatementEntryJson> = &statement.lines,
-        /// What is owed after the last day.
+        /// Amount owed after the last day.
         closing_balance: ExactNumber = statement.closing_balance,
     }
 }
 
 answer! {
-    /// One change of what is owed.
+    /// An entry that changes the amount owed.
     StatementEntryJson of line: StatementLine {
         let entry = &line.entry;
-        /// The day of issue, void, payment or reversal.
+        /// Date of issue, void, payment or reversal.
         date: DateText = entry.date,
-        /// What happened.
+        /// Kind of the entry.
         kind: StatementKindWord = entry.kind,
-        /// The document it stands on.
+        /// Document that the entry belongs to.
         document_ref: AssignedRef = entry.document_ref,
-        /// That document's number.
+        /// Number of the document.
         #[schema(example = "UB-INV-1")]
         document_number: String = entry.document_number.to_string(),
-        /// The payment or refund, of one.
+        /// Payment or refund, if the entry is one.
         payment_ref: Option<AssignedRef> = entry.payment_ref,
-        /// By how much; below zero where it lowers what is owed.
+        /// Change of the amount owed; negative for a reduction.
         amount: ExactNumber = entry.amount,
-        /// What is owed after it.
+        /// Amount owed after the entry.
         balance: ExactNumber = line.balance,
     }
 }

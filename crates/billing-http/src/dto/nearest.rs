@@ -1,9 +1,9 @@
-//! What a name that isn't known was probably meant to be.
+//! Suggests the known name that an unknown name probably means.
 
-/// A longer name is compared with none.
+/// Longer names are not compared.
 const MAX_COMPARED_BYTES: usize = 64;
 
-/// The known name that is nearest to another: at most a third of its characters are wrong.
+/// Returns the known name nearest to a name, with at most a third of its characters wrong.
 pub(crate) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     if name.len() > MAX_COMPARED_BYTES {
         return None;

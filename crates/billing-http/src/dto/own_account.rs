@@ -1,4 +1,4 @@
-//! One's own account: session, password, second factor. What is secret goes out once, from the answer that made it.
+//! The caller's own account: session, password, second factor. Only the response that creates a secret contains it.
 
 use billing_application::own_account::{OwnAccount, OwnSession, RecoveryCodes, SecondFactorEnrollment};
 use billing_domain::access::SecondFactor;
@@ -11,58 +11,58 @@ use super::enums::RoleWord;
 use super::values::Password;
 use super::wire::{AssignedRef, EmailText, LineText, TimestampText};
 
-/// Whose accounts they are, as apps show it.
+/// Issuer name that authenticator apps show.
 const ISSUER: &str = "Usage Billing";
 
 body! {
-    /// Another password.
+    /// A change of password.
     PasswordChangeBody {
-        /// The present password.
+        /// Current password.
         password: Password,
-        /// The new one: 12 to 72 bytes and no common one.
+        /// New password of 12 to 72 bytes; common passwords are rejected.
         new_password: Password,
     }
 }
 
 body! {
-    /// A first code of a device that was given the secret.
+    /// The first code of an authenticator app with the new secret.
     SecondFactorCodeBody {
-        /// The code, of six digits.
+        /// Six-digit code.
         code: OneLine,
     }
 }
 
 body! {
-    /// A second factor to remove.
+    /// Confirmation for removing the second factor.
     SecondFactorRemovalBody {
-        /// The password.
+        /// Password.
         password: Password,
-        /// A code of six digits, or a recovery code.
+        /// Six-digit code or recovery code.
         code: OneLine,
     }
 }
 
 answer! {
-    /// Who asks, and by which session.
+    /// The current administrator and session.
     OwnAccountJson of account: OwnAccount {
         let administrator = &account.administrator;
-        /// The administrator.
+        /// Reference of the administrator.
         admin_ref: AssignedRef = administrator.admin_ref,
-        /// Their e-mail address.
+        /// E-mail address.
         email: EmailText = &administrator.email,
-        /// What they may do.
+        /// Role.
         role: RoleWord = administrator.role,
-        /// Whose data they manage.
+        /// Name of the organization.
         organization: LineText = &account.organization.name,
-        /// Since when a log-in takes a code, too; null where it takes none.
+        /// Time since which log-ins require a second factor; null if they do not.
         second_factor_since: Option<TimestampText> = administrator.second_factor.since(),
-        /// Recovery codes that weren't used yet.
+        /// Number of unused recovery codes.
         recovery_codes_left: u32 = recovery_codes_left(&administrator.second_factor),
         /// Reference of the session.
         session_ref: AssignedRef = account.session.session_ref,
-        /// When it began.
+        /// Start time.
         created_at: TimestampText = account.session.created_at,
-        /// When it ends at the latest.
+        /// Latest end of the session.
         expires_at: TimestampText = account.session.expires_at(),
     }
 }
@@ -75,30 +75,30 @@ fn recovery_codes_left(second_factor: &SecondFactor) -> u32 {
 }
 
 answer! {
-    /// A session of one's own.
+    /// One of the caller's own sessions.
     OwnSessionJson of own: OwnSession {
         /// Reference.
         session_ref: AssignedRef = own.session.session_ref,
-        /// When it began.
+        /// Start time.
         created_at: TimestampText = own.session.created_at,
-        /// When a request last came with it, within about a minute.
+        /// Time of the latest request in this session, accurate to about a minute.
         last_seen_at: TimestampText = own.session.last_seen_at,
-        /// When it ends at the latest.
+        /// Latest end of the session.
         expires_at: TimestampText = own.session.expires_at(),
-        /// What the browser calls itself.
+        /// User agent of the browser.
         user_agent: Option<LineText> = own.session.user_agent.as_ref(),
-        /// Whether it is the one that asks.
+        /// Whether this is the current session.
         is_current: bool = own.is_current,
     }
 }
 
-/// A second factor that waits for its first code.
+/// A second factor that is not confirmed yet.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SecondFactorEnrollmentJson {
-    /// The secret, to be typed into a device: base32.
+    /// Secret in base32, for typing into an authenticator app.
     #[schema(pattern = "^[A-Z2-7]{32}$")]
     secret: String,
-    /// The same for an app that reads a QR code.
+    /// Secret as a URI, for a QR code.
     #[schema(
         example = "otpauth://totp/Usage%20Billing:a%40example.com?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=Usage%20Billing"
     )]
@@ -114,7 +114,7 @@ impl From<&SecondFactorEnrollment> for SecondFactorEnrollmentJson {
     }
 }
 
-/// A text as part of a URI.
+/// Percent-encodes a text for a URI.
 fn encoded(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
@@ -123,10 +123,10 @@ fn encoded(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
-/// Codes that let somebody in who has lost their device, each once.
+/// Single-use codes for logging in without the device.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RecoveryCodesJson {
-    /// The codes; they can't be shown again.
+    /// Recovery codes; not shown again.
     #[schema(min_items = 10, max_items = 10)]
     recovery_codes: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What customers, entities, contract products and documents share: addresses and payment details.
+//! Fields shared by customers, entities, contract products and documents: addresses and payment details.
 
 use billing_domain::codes::CountryCode;
 use billing_domain::party::{Address, BankTransferDetails, CryptoDetails, OnlinePaymentDetails, PaymentDetails};
@@ -7,7 +7,7 @@ use billing_domain::text::{OneLine, Prose};
 use super::declare::{SharedObjectResponse, fields, object};
 
 object! {
-    /// A postal address. Every part is optional.
+    /// A postal address. All fields are optional.
     answer Address as "Address" {
         /// First line.
         line1: Option<Prose>,
@@ -19,9 +19,9 @@ object! {
         state: Option<Prose>,
         /// Postal code.
         zip_code: Option<Prose>,
-        /// Country, in words.
+        /// Country name.
         country: Option<Prose>,
-        /// Country.
+        /// Country code.
         country_code: Option<CountryCode>,
     }
 }

@@ -1,4 +1,4 @@
-//! Price models: `{"model": …}` and its fields (billing rules 6), both ways.
+//! Price models: `{"model": …}` and their fields (billing rules 6), in requests and responses.
 
 use billing_domain::catalog::{Charge, FixedPrice, MAX_TIERS, PriceModel, Tier, Tiers, UsagePrice};
 use billing_domain::money::{Percentage, Price};
@@ -11,53 +11,53 @@ use super::values::AboveZero;
 use super::wire::ExactNumber;
 
 choice! {
-    /// What a line item costs, by its model.
+    /// The price of a line item, by model.
     PriceModel as "PriceBody" by "model" {
-        /// `amount × Q`; of FIXED line items alone.
+        /// `amount × Q`; FIXED line items only.
         "FLAT" {
-            /// The amount of a whole period, of one.
+            /// Amount per unit for a whole period.
             amount: Price,
         } => PriceModel::Flat { amount },
         /// `unit_price × Q`.
         "PER_UNIT" {
-            /// Price of one.
+            /// Price per unit.
             unit_price: Price,
         } => PriceModel::Metered(UsagePrice::PerUnit { unit_price }),
-        /// Each unit at the price of the tier it falls in, plus each reached tier's flat amount.
+        /// Each unit has the price of its tier. The flat amount of each reached tier is added.
         "GRADUATED" {
-            /// Tiers with rising bounds; only the last is open.
+            /// Tiers in ascending order; only the last tier has no upper bound.
             tiers: Tiers,
         } => PriceModel::Metered(UsagePrice::Graduated(tiers)),
-        /// All units at the price of the tier that Q falls in, plus that tier's flat amount.
+        /// All units have the price of the tier that contains Q. The flat amount of that tier is added.
         "VOLUME" {
-            /// Tiers with rising bounds; only the last is open.
+            /// Tiers in ascending order; only the last tier has no upper bound.
             tiers: Tiers,
         } => PriceModel::Metered(UsagePrice::Volume(tiers)),
         /// `⌈Q ÷ package_size⌉ × package_price`.
         "PACKAGE" {
-            /// Units in a package; above zero.
+            /// Units per package; positive.
             package_size: AboveZero,
-            /// Price of a package, begun or full.
+            /// Price of a package, full or partial.
             package_price: Price,
         } => PriceModel::Metered(UsagePrice::Package { package_size, package_price }),
-        /// `rate % × Q + fixed_amount × number of events`; Q is an amount of money. Of USAGE line items alone.
+        /// `rate % × Q + fixed_amount × number of events`, where Q is an amount of money; USAGE line items only.
         "PERCENTAGE" {
-            /// Percent of the amount.
+            /// Percentage of the amount.
             rate: Percentage,
-            /// Added for each event; 0 when left out.
+            /// Amount per event. Default: 0.
             fixed_amount: Price = Price::ZERO,
         } => PriceModel::Metered(UsagePrice::Percentage { rate, fixed_amount }),
     }
 }
 
 object! {
-    /// One tier of a price: from the bound of the tier before, exclusive, to its own, inclusive.
+    /// A price tier: from the previous tier's bound, exclusive, to its own bound, inclusive.
     Tier as "TierBody" {
-        /// The largest quantity in it; null or left out in the last tier.
+        /// Largest quantity in the tier; null or omitted in the last tier.
         up_to: Option<Price>,
-        /// Price of one.
+        /// Price per unit.
         unit_price: Price,
-        /// Added once where the tier is reached; 0 when left out.
+        /// Amount added once when the tier is reached. Default: 0.
         flat_amount: Price = Price::ZERO,
     }
 }
@@ -71,54 +71,54 @@ wire! {
         |schemas| ArrayBuilder::new().items(Tier::schema(schemas)).min_items(Some(1)).max_items(Some(MAX_TIERS));
 }
 
-/// What a line item costs.
+/// The price of a line item.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "model", rename_all = "SCREAMING_SNAKE_CASE")]
 pub(crate) enum PriceJson {
-    /// `amount × Q`; of FIXED line items alone.
+    /// `amount × Q`; FIXED line items only.
     Flat {
-        /// The amount of a whole period, of one.
+        /// Amount per unit for a whole period.
         amount: ExactNumber,
     },
     /// `unit_price × Q`.
     PerUnit {
-        /// Price of one.
+        /// Price per unit.
         unit_price: ExactNumber,
     },
-    /// Each unit at the price of the tier it falls in, plus each reached tier's flat amount.
+    /// Each unit has the price of its tier. The flat amount of each reached tier is added.
     Graduated {
-        /// Tiers with rising bounds; only the last is open.
+        /// Tiers in ascending order; only the last tier has no upper bound.
         tiers: Vec<TierJson>,
     },
-    /// All units at the price of the tier that Q falls in, plus that tier's flat amount.
+    /// All units have the price of the tier that contains Q. The flat amount of that tier is added.
     Volume {
-        /// Tiers with rising bounds; only the last is open.
+        /// Tiers in ascending order; only the last tier has no upper bound.
         tiers: Vec<TierJson>,
     },
     /// `⌈Q ÷ package_size⌉ × package_price`.
     Package {
-        /// Units in a package.
+        /// Units per package.
         package_size: ExactNumber,
-        /// Price of a package, begun or full.
+        /// Price of a package, full or partial.
         package_price: ExactNumber,
     },
-    /// `rate % × Q + fixed_amount × number of events`; Q is an amount of money. Of USAGE line items alone.
+    /// `rate % × Q + fixed_amount × number of events`, where Q is an amount of money; USAGE line items only.
     Percentage {
-        /// Percent of the amount.
+        /// Percentage of the amount.
         rate: ExactNumber,
-        /// Added for each event.
+        /// Amount per event.
         fixed_amount: ExactNumber,
     },
 }
 
 answer! {
-    /// One tier of a price.
+    /// A price tier.
     TierJson of tier: Tier {
-        /// The largest quantity in it; null in the last tier.
+        /// Largest quantity in the tier; null in the last tier.
         up_to: Option<ExactNumber> = tier.up_to,
-        /// Price of one.
+        /// Price per unit.
         unit_price: ExactNumber = tier.unit_price,
-        /// Added once where the tier is reached.
+        /// Amount added once when the tier is reached.
         flat_amount: ExactNumber = tier.flat_amount,
     }
 }

@@ -19,11 +19,11 @@ use super::wire::{CurrencyCode, ExactNumber, LineText, NamedRef};
 
 fields! {
     edit PricingContent {
-        /// Name, shown on documents.
+        /// Name on documents.
         name: OneLine,
-        /// The currency of every document that bills it.
+        /// Currency of all documents that bill the pricing.
         currency: Currency,
-        /// The least a period costs, usage and fixed items together.
+        /// Minimum amount per period, usage and fixed items together.
         minimum_fee: Option<Price>,
         /// Line items with distinct identifiers.
         line_items: Vec<LineItem> = Vec::new(),
@@ -31,49 +31,49 @@ fields! {
 }
 
 body! {
-    /// A pricing to make.
+    /// A pricing to create.
     PricingBody {
-        /// Reference; assigned when left out.
+        /// Reference. Default: assigned by the service.
         product_pricing_ref: Option<PricingRef>,
         @flat content: PricingContent,
     }
 }
 
 edit! {
-    /// Changes to a pricing: fields left out are kept, null clears; line items are replaced as a whole.
+    /// Changes to a pricing. Omitted fields stay unchanged; null clears a field. Line items are replaced as a whole.
     PricingEditBody of PricingContent named "product_pricing_ref": PricingRef
 }
 
 object! {
-    /// One thing a pricing charges for.
+    /// A line item of a pricing.
     struct ItemFields as "LineItemBody" {
-        /// Unique within its pricing.
+        /// Identifier, unique in the pricing.
         line_item_id: LineItemId,
-        /// Shown on documents; the identifier when left out.
+        /// Name on documents. Default: the identifier.
         name: Option<OneLine>,
-        /// FIXED: priced by the quantity that a contract agrees on, 1 unless it says otherwise. USAGE: priced by events.
+        /// FIXED: priced by the quantity agreed in the contract, 1 by default. USAGE: priced by usage events.
         kind: ChargeKind,
-        /// When a FIXED line item is charged; EACH_PERIOD when left out.
+        /// When a FIXED line item is charged. Default: EACH_PERIOD.
         recurrence: Option<Recurrence>,
-        /// The usage product whose events are priced; required for USAGE.
+        /// Usage product whose events are priced; required for USAGE.
         usage_product_ref: Option<UsageProductRef>,
-        /// What it costs: any model but PERCENTAGE for FIXED, any but FLAT for USAGE.
+        /// Price. FIXED line items accept any model except PERCENTAGE, USAGE line items any except FLAT.
         price: PriceModel,
-        /// Comes off a period's quantity first; USAGE only, 0 when left out.
+        /// Quantity subtracted from a period's usage before it is priced; USAGE only. Default: 0.
         included_quantity: Option<Quantity>,
-        /// Billed in advance; USAGE only.
+        /// Quantity billed in advance; USAGE only.
         prepaid_quantity: Option<Quantity>,
-        /// The least a period costs; USAGE only.
+        /// Minimum amount per period; USAGE only.
         minimum_amount: Option<Price>,
-        /// The most a period costs; USAGE only.
+        /// Maximum amount per period; USAGE only.
         maximum_amount: Option<Price>,
     }
     with {
         fn check(fields: Fields<'_>) {
             if fields.says("kind", "FIXED") {
-                fields.none_of(&OF_USAGE, "must be left out, because only a line item of kind USAGE has it");
+                fields.none_of(&OF_USAGE, "must be omitted, because only line items of kind USAGE have it");
             } else if fields.says("kind", "USAGE") {
-                fields.none_of(&["recurrence"], "must be left out, because only a line item of kind FIXED has it");
+                fields.none_of(&["recurrence"], "must be omitted, because only line items of kind FIXED have it");
                 if !fields.has("usage_product_ref") {
                     fields.refuse::<()>("usage_product_ref", "required", "must be given");
                 }
@@ -82,7 +82,7 @@ object! {
     }
 }
 
-/// The fields that only a line item priced by events has.
+/// Fields that only usage-priced line items have.
 const OF_USAGE: [&str; 5] = ["usage_product_ref", "included_quantity", "prepaid_quantity", "minimum_amount", "maximum_amount"];
 
 wire! {
@@ -91,7 +91,7 @@ wire! {
 
 fn line_item(fields: Fields<'_>) -> Option<LineItem> {
     let item = ItemFields::read_whole(fields)?;
-    // A name left out is the identifier, which is a line by its own, stricter rule.
+    // The default name is the identifier, whose own rule is stricter than that of a line.
     let name = match item.name.clone() {
         Some(name) => name,
         None => OneLine::parse(item.line_item_id.as_str()).ok()?,
@@ -115,7 +115,7 @@ impl Listed for LineItem {
 }
 
 impl ChargeKind {
-    /// Which price models a line item of the kind can have.
+    /// Describes the price models that a line item of this kind can have.
     const fn models(self) -> &'static str {
         match self {
             Self::Fixed => "must be of model FLAT, PER_UNIT, GRADUATED, VOLUME or PACKAGE, because the line item's kind is FIXED",
@@ -151,11 +151,11 @@ answer! {
         let content = &pricing.content;
         /// Reference.
         product_pricing_ref: NamedRef = &pricing.pricing_ref,
-        /// Name, shown on documents.
+        /// Name on documents.
         name: LineText = &content.name,
-        /// The currency of every document that bills it.
+        /// Currency of all documents that bill the pricing.
         currency: CurrencyCode = content.currency,
-        /// The least a period costs, usage and fixed items together.
+        /// Minimum amount per period, usage and fixed items together.
         minimum_fee: Option<ExactNumber> = content.minimum_fee,
         /// Line items.
         line_items: Vec<LineItemJson> = &content.line_items,
@@ -163,60 +163,60 @@ answer! {
 }
 
 answer! {
-    /// One thing a pricing charges for.
+    /// A line item of a pricing.
     LineItemJson of item: LineItem {
         let (kind, recurrence, usage) = match &item.charge {
             Charge::Fixed { recurrence, .. } => (ChargeKind::Fixed, Some(*recurrence), None),
             Charge::Usage(usage) => (ChargeKind::Usage, None, Some(usage)),
         };
-        /// Unique within its pricing.
+        /// Identifier, unique in the pricing.
         line_item_id: NamedRef = &item.id,
-        /// Shown on documents.
+        /// Name on documents.
         name: LineText = &item.name,
-        /// FIXED: priced by the quantity that a contract agrees on. USAGE: priced by events.
+        /// FIXED: priced by the quantity agreed in the contract. USAGE: priced by usage events.
         kind: ChargeKindWord = kind,
         /// When a FIXED line item is charged; null for USAGE.
         recurrence: Option<RecurrenceWord> = recurrence,
-        /// The usage product whose events are priced; null for FIXED.
+        /// Usage product whose events are priced; null for FIXED.
         usage_product_ref: Option<NamedRef> = usage.map(|usage| &usage.usage_product_ref),
-        /// What it costs.
+        /// Price.
         price: PriceJson = &item.charge,
-        /// Comes off a period's quantity first; null for FIXED.
+        /// Quantity subtracted from a period's usage before it is priced; null for FIXED.
         included_quantity: Option<ExactNumber> = usage.map(|usage| usage.included_quantity),
-        /// Billed in advance.
+        /// Quantity billed in advance.
         prepaid_quantity: Option<ExactNumber> = usage.and_then(|usage| usage.prepaid_quantity),
-        /// The least a period costs.
+        /// Minimum amount per period.
         minimum_amount: Option<ExactNumber> = usage.and_then(|usage| usage.minimum_amount),
-        /// The most a period costs.
+        /// Maximum amount per period.
         maximum_amount: Option<ExactNumber> = usage.and_then(|usage| usage.maximum_amount),
     }
 }
 
 answer! {
-    /// What a quantity costs by a pricing.
+    /// The price of a quantity under a pricing.
     PricingRateJson of rate: PricingRate {
-        /// How much.
+        /// Quantity.
         quantity: ExactNumber = rate.quantity,
-        /// What each line item that is priced by usage makes of it.
+        /// Prices of the usage-priced line items.
         line_items: Vec<RatedItemJson> = &rate.line_items,
     }
 }
 
 answer! {
-    /// What a line item costs at a quantity.
+    /// The price of a line item at a quantity.
     RatedItemJson of at: RatedItem {
         let rated = &at.rated;
-        /// Unique within its pricing.
+        /// Identifier, unique in the pricing.
         line_item_id: NamedRef = &at.item.id,
-        /// Shown on documents.
+        /// Name on documents.
         name: LineText = &at.item.name,
-        /// The currency of the amount.
+        /// Currency of the amount.
         currency: CurrencyCode = rated.amount.currency(),
-        /// The price of one, where the model has a single one.
+        /// Price per unit; null if the model has no single unit price.
         unit_price: Option<ExactNumber> = rated.unit_price,
-        /// The tiers reached, of a tiered price.
+        /// Tiers reached by a tiered price.
         tiers: Vec<DocumentTierJson> = &rated.tiers,
-        /// What a whole period with this quantity costs, with minimum and maximum, rounded once.
+        /// Amount for a whole period with this quantity, limited by minimum and maximum and rounded once.
         amount: ExactNumber = rated.amount,
     }
 }

@@ -1,4 +1,4 @@
-//! Which stable word a reason of the domain to refuse a text has on the wire.
+//! Error codes for the domain's parse errors.
 
 use std::fmt::Display;
 
@@ -14,9 +14,9 @@ use billing_domain::text::TextError;
 use billing_domain::usage::ReportDataError;
 use billing_import::{ColumnMapError, DelimiterError, FileNameError};
 
-/// A reason to refuse a text; it displays what would be right.
+/// A parse error. It displays the expected form.
 pub(crate) trait Reason: Display {
-    /// A stable word for machines.
+    /// Stable error code.
     fn code(&self) -> &'static str {
         "invalid_format"
     }

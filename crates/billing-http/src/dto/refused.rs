@@ -1,44 +1,46 @@
-//! Usage that was refused.
+//! Rejected usage.
 
 use billing_domain::refused::{RefusedCount, RefusedKey};
 
 use super::declare::answer;
 use super::wire::{DateText, TimestampText};
 
-/// A count, with what it counts.
+/// A count and its key.
 pub(crate) type Refused = (RefusedKey, RefusedCount);
 
 answer! {
-    /// Usage events that were refused on a day for the same reason, told to be of the same customer and usage product.
+    /// Usage events that were rejected on the same day for the same reason, with the same submitted customer and usage
+    /// product.
     RefusedUsageJson of refused: Refused {
         let (key, count) = refused;
         let example = &count.example;
-        /// The day, of UTC.
+        /// Date in UTC.
         day: DateText = key.day,
-        /// Why: the code of the refusal, of `validation_failed` that of the first field; `other` for what one server couldn't tell apart.
+        /// Error code; for `validation_failed`, the code of the first invalid field. `other` collects errors beyond the
+        /// number that one server counts separately.
         #[schema(example = "no_matching_contract")]
         code: String = key.code.clone(),
-        /// The customer's reference or name, as it was told, at most 64 bytes of it; empty where none was.
+        /// Submitted customer reference or name, truncated to 64 bytes; empty if missing.
         #[schema(example = "acme")]
         customer_ref: String = key.customer_ref.clone(),
-        /// The usage product's reference or name, likewise.
+        /// Submitted usage product reference or name, truncated to 64 bytes; empty if missing.
         #[schema(example = "api-calls")]
         usage_product_ref: String = key.usage_product_ref.clone(),
-        /// How many events.
+        /// Number of rejected events.
         #[schema(minimum = 1)]
         count: u64 = count.count,
-        /// When the first was refused.
+        /// Time of the first rejection.
         first_at: TimestampText = count.first_at,
-        /// When the last was refused.
+        /// Time of the latest rejection.
         last_at: TimestampText = count.last_at,
-        /// The last event, as it was sent, at most 2048 bytes of it.
+        /// Latest rejected event as submitted, truncated to 2048 bytes.
         example: String = example.event.clone(),
-        /// Which of its fields was wrong first.
+        /// JSON pointer to the first invalid field of the latest event.
         #[schema(example = "/quantity")]
         pointer: Option<String> = example.pointer.clone(),
-        /// What was wrong with it.
+        /// Reason for the latest rejection.
         detail: String = example.detail.clone(),
-        /// The request that brought it.
+        /// Id of the latest request.
         request_id: Option<String> = example.request_id.as_ref().map(ToString::to_string),
     }
 }

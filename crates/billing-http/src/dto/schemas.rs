@@ -1,15 +1,15 @@
-//! Building the schemas of what is declared.
+//! Builders for the schemas of declared types.
 
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-/// The schemas that are referred to, by name.
+/// Referenced schemas by name.
 #[derive(Default)]
 pub(crate) struct Schemas(Vec<(String, RefOr<Schema>)>);
 
 impl Schemas {
-    /// Refers to the schema of a type.
+    /// Returns a reference to the schema of a type.
     pub(crate) fn refer<T: ToSchema>(&mut self) -> RefOr<Schema> {
         let name = T::name().into_owned();
         if !self.has(&name) {
@@ -19,7 +19,7 @@ impl Schemas {
         Ref::from_schema_name(name).into()
     }
 
-    /// Refers to a schema that is made when it is referred to first.
+    /// Returns a reference to a schema, and builds the schema for the first reference.
     pub(crate) fn define(&mut self, name: &str, make: impl FnOnce(&mut Self) -> Schema) -> RefOr<Schema> {
         if !self.has(name) {
             let made = make(self);
@@ -28,7 +28,7 @@ impl Schemas {
         Ref::from_schema_name(name).into()
     }
 
-    /// Every schema that was referred to.
+    /// Returns all referenced schemas.
     pub(crate) fn into_all(self) -> Vec<(String, RefOr<Schema>)> {
         self.0
     }
@@ -38,18 +38,18 @@ impl Schemas {
     }
 }
 
-/// Whether a field has to be there.
+/// Whether a field is required or nullable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// It does.
+    /// Required.
     Required,
-    /// It may be left out.
+    /// Can be omitted.
     Optional,
-    /// It may be left out, or null.
+    /// Can be omitted or null.
     Nullable,
 }
 
-/// A field as the OpenAPI document has it.
+/// A field in the OpenAPI document.
 pub(crate) struct FieldSchema {
     pub(crate) name: &'static str,
     pub(crate) meaning: &'static str,
@@ -57,7 +57,7 @@ pub(crate) struct FieldSchema {
     pub(crate) schema: RefOr<Schema>,
 }
 
-/// The schema of an object that takes these fields and no others.
+/// Returns the schema of an object that accepts only these fields.
 pub(crate) fn object_of(fields: Vec<FieldSchema>, meaning: &str) -> ObjectBuilder {
     let mut object = ObjectBuilder::new().schema_type(Type::Object).description(Some(meaning.trim()));
     for FieldSchema { name, meaning, presence, schema } in fields {
@@ -70,7 +70,7 @@ pub(crate) fn object_of(fields: Vec<FieldSchema>, meaning: &str) -> ObjectBuilde
     object.additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
 }
 
-/// What types look like that aren't declared: `Type: its schema;`.
+/// Implements the schema of types without a declaration: `Type: schema;`.
 macro_rules! schemas {
     ($($type:ident: $schema:expr;)+) => {$(
         impl utoipa::PartialSchema for $type {
@@ -84,17 +84,17 @@ macro_rules! schemas {
 }
 pub(crate) use schemas;
 
-/// A text.
+/// Returns the schema of a string.
 pub(crate) fn text() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::String)
 }
 
-/// A whole number within a range.
+/// Returns the schema of a whole number within a range.
 pub(crate) fn integer(low: u32, high: u32) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(low)).maximum(Some(high))
 }
 
-/// A schema with another description; without one it keeps its own.
+/// Replaces the description of a schema. An empty description leaves it unchanged.
 pub(crate) fn described(schema: RefOr<Schema>, meaning: &str) -> RefOr<Schema> {
     let meaning = meaning.trim();
     if meaning.is_empty() {
@@ -122,7 +122,7 @@ pub(crate) fn described(schema: RefOr<Schema>, meaning: &str) -> RefOr<Schema> {
     }
 }
 
-/// A schema that null has, too.
+/// Makes a schema nullable.
 fn or_null(schema: RefOr<Schema>) -> RefOr<Schema> {
     match schema {
         RefOr::T(Schema::Object(mut object)) if matches!(object.schema_type, SchemaType::Type(_)) => {
@@ -147,7 +147,7 @@ fn null() -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(Type::Null).into()
 }
 
-/// The names of the fields that a schema of an object has.
+/// Returns the property names of an object schema.
 pub(crate) fn names_in<T: PartialSchema>() -> Vec<String> {
     match T::schema() {
         RefOr::T(Schema::Object(object)) => object.properties.keys().cloned().collect(),
@@ -155,7 +155,7 @@ pub(crate) fn names_in<T: PartialSchema>() -> Vec<String> {
     }
 }
 
-/// The field that tells a choice from the others.
+/// Returns the field that distinguishes a choice.
 pub(crate) fn tag(name: &'static str, word: &str) -> FieldSchema {
     FieldSchema { name, meaning: "", presence: Presence::Required, schema: text().enum_values(Some([word])).into() }
 }

@@ -1,4 +1,4 @@
-//! What a search finds.
+//! Search results.
 
 use billing_domain::ports::{SearchHit, SearchHitKind};
 
@@ -7,7 +7,7 @@ use super::enums::FoundKindWord;
 use super::wire::NamedRef;
 
 answer! {
-    /// Something that was searched for.
+    /// A search result.
     SearchResultJson of found: SearchHit {
         let reference = &found.reference;
         let below = |path: &str| format!("{path}{reference}");
@@ -25,19 +25,19 @@ answer! {
             (SearchHitKind::BankAccount, _) => below("/api/bank_accounts/"),
             (SearchHitKind::ApiKey, _) => "/auth/keys/list".to_owned(),
         };
-        /// What it is.
+        /// Kind of the object.
         kind: FoundKindWord = found.kind,
-        /// Its reference.
+        /// Reference of the object.
         #[serde(rename = "ref")]
         reference: String = reference.clone(),
-        /// Its number, a payment's reference, or the key that an event was looked for by.
+        /// Number, reference of a payment, or idempotency key by which an event was found.
         #[schema(example = "UB-INV-1")]
         number: Option<String> = found.number.clone(),
-        /// Its name.
+        /// Name.
         name: Option<String> = found.name.clone(),
-        /// Whose it is.
+        /// Customer reference.
         customer_ref: Option<NamedRef> = found.customer_ref.as_ref(),
-        /// Where it is read: of a payment its document, of an API key the list of keys.
+        /// Path of the object; for a payment, of its document; for an API key, of the list of keys.
         #[schema(example = "/api/customers/acme")]
         url: String = url,
     }

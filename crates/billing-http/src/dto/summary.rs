@@ -1,4 +1,4 @@
-//! Usage summed up.
+//! Usage summaries.
 
 use billing_application::usage::SummaryLine;
 
@@ -6,7 +6,7 @@ use super::declare::answer;
 use super::wire::{ExactNumber, NamedRef, TimestampText};
 
 answer! {
-    /// The usage of an interval.
+    /// The usage in an interval.
     #[schema(example = json!({
         "from": "2026-01-20T00:00:00Z",
         "to": "2026-01-21T00:00:00Z",
@@ -16,17 +16,17 @@ answer! {
         "events": 17
     }))]
     SummaryLineJson of line: SummaryLine {
-        /// The interval's first instant.
+        /// Start of the interval.
         from: TimestampText = line.from,
-        /// The first instant after it.
+        /// End of the interval, exclusive.
         to: TimestampText = line.to,
-        /// What was used; null when usage products aren't told apart.
+        /// Usage product; null if not grouped by usage product.
         usage_product_ref: Option<NamedRef> = line.usage_product_ref.as_ref(),
-        /// Who used; null when customers aren't told apart.
+        /// Customer; null if not grouped by customer.
         customer_ref: Option<NamedRef> = line.customer_ref.as_ref(),
-        /// The sum of the quantities.
+        /// Sum of the quantities.
         quantity: ExactNumber = line.quantity,
-        /// The number of events.
+        /// Number of events.
         #[schema(minimum = 1)]
         events: u64 = line.events,
     }

@@ -9,28 +9,28 @@ use super::declare::{answer, body, edit, fields};
 
 fields! {
     edit answer UsageProductProfile {
-        /// Name; usage may be reported under it.
+        /// Name, which usage events can use instead of the reference.
         name: OneLine,
-        /// What one of it is called on a document.
+        /// Unit name on documents.
         unit: Option<OneLine>,
-        /// What one of it is, for machines; C62 (one) when left out.
+        /// Unit code (UN/ECE). Default: C62 (one).
         unit_code: UnitCode = UnitCode::ONE,
-        /// How the quantities of a period become one; SUM when left out.
+        /// How the quantities of a period are aggregated. Default: SUM.
         aggregation: Aggregation = Aggregation::default(),
     }
 }
 
 body! {
-    /// A usage product to make.
+    /// A usage product to create.
     UsageProductBody {
-        /// Reference; assigned when left out.
+        /// Reference. Default: assigned by the service.
         usage_product_ref: Option<UsageProductRef>,
         @flat profile: UsageProductProfile,
     }
 }
 
 edit! {
-    /// Changes to a usage product: fields left out are kept, null clears or brings the default back.
+    /// Changes to a usage product. Omitted fields stay unchanged; null clears a field or restores its default.
     UsageProductEditBody of UsageProductProfile named "usage_product_ref": UsageProductRef
 }
 

@@ -1,4 +1,4 @@
-//! How the domain's values are read, written and described: each said once.
+//! Reading, serialization and schema of domain values, each defined once.
 
 use billing_domain::calendar::{Date, TimeZone, Timestamp, parse_date};
 use billing_domain::codes::{AddressScheme, CountryCode, ExemptionCode, IdentifierScheme, NoteSubject, UnitCode};
@@ -33,8 +33,8 @@ use super::wire::{
     TimeZoneName, TimestampText, UnitCodeText, VatIdText,
 };
 
-/// `Type as Schema: reader, writer as ItsSchema;`, without a writer where it isn't answered by itself; with a form of another type's
-/// values as in [`wire!`].
+/// Implements values: `Type as Schema: reader, writer as ItsSchema;`. The writer is omitted for values that do not occur
+/// in responses. Forms of another type's values are possible as in [`wire!`].
 macro_rules! values {
     ($($wire:ident $(of $value:ty)? as $schema:ty: $read:expr $(, $answered:ty: $answer:expr)?;)+) => {$(
         wire! { $wire $(of $value)?: $read, |schemas| schemas.refer::<$schema>(); }
@@ -54,23 +54,23 @@ macro_rules! values {
     )+};
 }
 
-/// An e-mail address.
+/// E-mail address.
 pub(crate) struct Email;
-/// How much; the digits it may have are those of a currency that isn't known yet.
+/// An amount whose currency, and therefore number of digits, is not known yet.
 pub(crate) struct AmountText;
-/// A quantity above zero.
+/// A positive quantity.
 pub(crate) struct AboveZero;
-/// Hours of grace.
+/// Grace period in hours.
 pub(crate) struct GraceHours;
-/// How many units a billing cycle has.
+/// Number of time units in a billing interval.
 pub(crate) struct CycleCount;
-/// The version of a contract.
+/// Version number of a contract.
 pub(crate) struct VersionNumber;
 /// The text of a free-form event.
 pub(crate) struct FreeForm;
-/// A reference that names nothing where it can't be one; it stays text.
+/// A reference as text. A malformed reference matches nothing.
 pub(crate) struct AnyEventRef;
-/// A log-in's secret.
+/// A password.
 pub(crate) struct Password;
 
 values! {
@@ -100,10 +100,10 @@ values! {
     GraceHours of u16 as GraceHoursInput: |node| node.whole(0..=MAX_GRACE_HOURS), GraceHoursValue: |it| GraceHoursValue(*it);
     CycleCount of u16 as CycleInput: |node| node.whole(1..=MAX_CYCLE);
     VersionNumber of u32 as VersionInput: |node| {
-        node.whole_or(1..=MAX_VERSION, "must be a whole number from 1, the version of the contract that is edited")
+        node.whole_or(1..=MAX_VERSION, "must be a whole number of at least 1, the version of the edited contract")
     };
     ProductNo as ProductNumberInput: |node| {
-        node.whole_or(0..=u16::MAX, "must be a whole number from 0, the number of one of the contract's products").map(ProductNo)
+        node.whole_or(0..=u16::MAX, "must be a whole number of at least 0, the number of a product of the contract").map(ProductNo)
     };
     Percentage as PercentageInput: |node| node.decimal(Percentage::parse), ExactNumber: |it| ExactNumber::from(*it);
     Price as PriceInput: |node| node.decimal(Price::parse), ExactNumber: |it| ExactNumber::from(*it);
@@ -139,12 +139,12 @@ impl ResponseValue for bool {
     }
 }
 
-/// Tokens of a wallet: nothing else comes as a list of lines.
+/// Tokens of a wallet are the only list of lines.
 impl Listed for OneLine {
     const MAX: usize = 100;
 }
 
-/// Hours of grace of an answer.
+/// Grace period in hours, in responses.
 #[derive(Clone, Copy, Serialize)]
 pub(crate) struct GraceHoursValue(u16);
 
@@ -167,7 +167,7 @@ fn above_zero(text: &str) -> Result<Quantity, DecimalError> {
     Quantity::parse(text).and_then(|quantity| if quantity == Quantity::ZERO { Err(DecimalError::Zero) } else { Ok(quantity) })
 }
 
-/// Days as a number or numeric string, or a word.
+/// Reads days as a number or numeric string, or a word.
 fn net_terms(node: Node<'_>) -> Option<NetTerms> {
     match node.as_text() {
         Some(DUE_UPON_RECEIPT) => Some(NetTerms::DueUponReceipt),
@@ -176,7 +176,7 @@ fn net_terms(node: Node<'_>) -> Option<NetTerms> {
     }
 }
 
-/// An object of scalars, or a text that is the JSON of one.
+/// Reads an object of scalars, or a string with its JSON.
 fn report_data(node: Node<'_>) -> Option<ReportData> {
     let Some(text) = node.as_text() else { return report_object(node) };
     node.unpacked(text, report_object)
@@ -186,7 +186,7 @@ fn report_object(node: Node<'_>) -> Option<ReportData> {
     node.taken(ReportData::new(report_entries(node, report_entry)?))
 }
 
-/// The entries of an object that has no more than report data may have.
+/// Reads the entries of an object with at most as many entries as report data can have.
 pub(super) fn report_entries<T>(node: Node<'_>, read: fn(&str, Node<'_>) -> Option<(String, T)>) -> Option<Vec<(String, T)>> {
     node.object(|fields| {
         let entries = fields.entries();
@@ -198,7 +198,7 @@ pub(super) fn report_entries<T>(node: Node<'_>, read: fn(&str, Node<'_>) -> Opti
     })
 }
 
-/// One entry, held against the domain's limits by itself, so that every bad one is named.
+/// Reads one entry and checks it against the domain's limits, so that every invalid entry is reported.
 fn report_entry(key: &str, node: Node<'_>) -> Option<(String, ReportValue)> {
     let value = match node.json() {
         Value::Null => ReportValue::Null,

@@ -1,42 +1,42 @@
-//! What `verify` found, as it is told afterwards.
+//! Recorded verification results.
 
 use billing_domain::verification::{Finding, RecordedVerification};
 
 use super::declare::answer;
 use super::wire::TimestampText;
 
-/// One that was recorded, if any.
+/// The recorded verification, if any.
 pub(crate) type Recorded = Option<RecordedVerification>;
 
 answer! {
-    /// A verification of all documents and accounts, from the raw events.
+    /// A verification of all documents and accounts against the raw events.
     VerificationJson of recorded: Recorded {
         let seen = recorded.as_ref().map(|recorded| &recorded.seen);
-        /// When it began; null where none was recorded.
+        /// Start time; null if no verification is recorded.
         begun_at: Option<TimestampText> = recorded.as_ref().map(|recorded| recorded.begun_at),
-        /// When it ended; null where none was recorded.
+        /// End time; null if no verification is recorded.
         ended_at: Option<TimestampText> = recorded.as_ref().map(|recorded| recorded.ended_at),
-        /// Contracts it looked at.
+        /// Number of verified contracts.
         contracts: u64 = seen.map_or(0, |seen| seen.contracts),
-        /// Documents it looked at.
+        /// Number of verified documents.
         documents: u64 = seen.map_or(0, |seen| seen.documents),
-        /// Usage events it counted again.
+        /// Number of recounted usage events.
         events: u64 = seen.map_or(0, |seen| seen.events),
-        /// Accounts it added up.
+        /// Number of verified accounts.
         accounts: u64 = seen.map_or(0, |seen| seen.accounts),
-        /// How many things are wrong.
+        /// Number of errors found.
         wrong: u64 = recorded.as_ref().map_or(0, |recorded| recorded.wrong),
-        /// The first 100 of them.
+        /// First 100 errors.
         findings: Vec<FindingJson> = seen.map_or(&[][..], |seen| &seen.findings),
     }
 }
 
 answer! {
-    /// Something that is wrong.
+    /// An error found by the verification.
     FindingJson of finding: Finding {
-        /// What: a contract, a document, a series of numbers, an account.
+        /// Subject of the error: a contract, document, number series or account.
         subject: String = finding.subject.clone(),
-        /// How.
+        /// Description of the error.
         detail: String = finding.detail.clone(),
     }
 }

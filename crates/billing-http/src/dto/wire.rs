@@ -1,4 +1,4 @@
-//! What values look like on the wire: texts with their patterns, exact numbers, report data; each with its OpenAPI schema.
+//! Wire formats of values: strings with patterns, exact numbers, report data, each with its OpenAPI schema.
 
 use std::fmt::Display;
 
@@ -27,15 +27,15 @@ use super::schemas::{integer, schemas, text};
 
 /// A JSON number in a string.
 const NUMERIC: &str = r"^(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$";
-/// What a version is written with: nine digits.
+/// Largest version number: nine digits.
 pub(super) const MAX_VERSION: u32 = 999_999_999;
-/// The longest numeric string that is looked at.
+/// Maximum length of a numeric string.
 const MAX_NUMERIC_CHARS: usize = 64;
-/// Any character but the control characters of C0, DEL and C1.
+/// Any characters except the control characters of C0, DEL and C1.
 const ONE_LINE: &str = r"^[^\u0000-\u001F\u007F-\u009F]*$";
-/// As [`ONE_LINE`], with tabs and line breaks.
+/// Like [`ONE_LINE`], with tabs and line breaks.
 const SEVERAL_LINES: &str = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$";
-/// Net terms without days.
+/// Net terms that are not a number of days.
 pub(super) const DUE_UPON_RECEIPT: &str = "DUE_UPON_RECEIPT";
 pub(super) const DUE_UPON_USAGE: &str = "DUE_UPON_USAGE";
 
@@ -43,7 +43,7 @@ fn limited(min: usize, max: usize, pattern: &str) -> ObjectBuilder {
     text().min_length(Some(min)).max_length(Some(max)).pattern(Some(pattern))
 }
 
-/// For generators that have a type for it; to JSON itself it is any number.
+/// The format is for generators with a decimal type. In JSON the value is any number.
 fn decimal() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::Number).format(Some(SchemaFormat::Custom("decimal".to_owned())))
 }
@@ -52,7 +52,7 @@ fn known(format: KnownFormat) -> ObjectBuilder {
     text().format(Some(SchemaFormat::KnownFormat(format)))
 }
 
-/// Texts of one form each.
+/// Declares strings with a pattern.
 macro_rules! texts {
     ($($(#[doc = $doc:literal])+ $name:ident: $schema:expr, example $example:literal;)+) => {$(
         $(#[doc = $doc])+
@@ -71,11 +71,11 @@ macro_rules! texts {
 }
 
 texts! {
-    /// A reference that callers may choose.
+    /// A reference that callers can choose.
     NamedRef: limited(1, MAX_REF_CHARS, "^[A-Za-z0-9._:-]+$"), example "acme";
-    /// A line item's reference, or `charge:` and a charge's.
+    /// Reference of a line item, or `charge:` and the reference of a charge.
     LineItemRef: limited(1, CHARGE_PREFIX.len() + MAX_REF_CHARS, "^[A-Za-z0-9._:-]+$"), example "charge:setup-1";
-    /// A reference the service assigns.
+    /// A reference assigned by the service.
     AssignedRef: text().format(Some(SchemaFormat::Custom("uuid".to_owned()))), example "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b";
     /// One line of text without control characters, at most 4096 bytes.
     LineText: limited(1, MAX_TEXT_BYTES, ONE_LINE), example "Acme";
@@ -85,43 +85,43 @@ texts! {
     EmailText: known(KnownFormat::Email).max_length(Some(320)), example "billing@example.com";
     /// A calendar date, `yyyy-mm-dd`.
     DateText: known(KnownFormat::Date), example "2026-01-31";
-    /// An instant, RFC 3339 with an offset; always UTC in answers.
+    /// A timestamp, RFC 3339 with an offset; UTC in responses.
     TimestampText: known(KnownFormat::DateTime), example "2026-01-31T12:00:00Z";
     /// An ISO 4217 currency code.
     CurrencyCode: limited(3, 3, "^[A-Z]{3}$"), example "EUR";
-    /// A name of the IANA time zone database.
+    /// A time zone name of the IANA database.
     TimeZoneName: limited(1, 64, "^[A-Za-z0-9_+/-]+$"), example "Europe/Berlin";
-    /// What a request or an event is known by when it is sent again.
+    /// An idempotency key of a request or an event.
     KeyText: limited(1, MAX_KEY_CHARS, ONE_LINE), example "host-7/2026-01-20/81";
     /// An expression over `event`, at most 2048 bytes.
     ExpressionText: limited(1, MAX_EXPRESSION_BYTES, SEVERAL_LINES), example "event.quantity";
-    /// A country: ISO 3166-1 alpha-2.
+    /// A country code, ISO 3166-1 alpha-2.
     CountryCodeText: limited(2, 2, "^[A-Z]{2}$"), example "DE";
-    /// A number for value added tax, with the prefix of its country; Greece's is EL.
+    /// A VAT identification number with its country prefix (EL for Greece).
     VatIdText: limited(4, 15, "^[A-Z]{2}[A-Z0-9+*]+$"), example "DE123456789";
     /// An identifier scheme of ISO/IEC 6523.
     IdentifierSchemeCode: limited(4, 4, "^[0-9]{4}$"), example "0002";
-    /// An electronic address scheme.
+    /// A scheme of electronic addresses.
     AddressSchemeCode: limited(2, 4, "^[A-Z0-9]+$"), example "0204";
-    /// A text subject of UNTDID 4451.
+    /// A text subject code of UNTDID 4451.
     NoteSubjectCode: limited(3, 3, "^[A-Z]{3}$"), example "PMD";
     /// A unit code of UN/ECE Recommendation 20 or 21.
     UnitCodeText: limited(2, 3, "^[A-Z0-9]+$"), example "C62";
-    /// A VATEX code: why something isn't taxed.
+    /// A VATEX code: the reason for a tax exemption.
     ExemptionCodeText: limited(1, 64, "^VATEX-[A-Z0-9-]+$"), example "VATEX-EU-AE";
-    /// What the payer wants to find on its documents.
+    /// Buyer reference printed on documents.
     BuyerReferenceText: limited(1, MAX_BUYER_REFERENCE_CHARS, ONE_LINE), example "04011000-12345-35";
     /// An international bank account number.
     IbanText: limited(15, 64, "^[A-Z]{2}[0-9]{2}[A-Z0-9 ]+$"), example "DE89370400440532013000";
-    /// A bank, as ISO 9362 has it.
+    /// A bank identifier code (ISO 9362).
     BicText: limited(8, 11, "^[A-Z0-9]+$"), example "COBADEFFXXX";
-    /// A bank in the United States: nine digits with a check digit.
+    /// A routing number of a United States bank: nine digits including a check digit.
     RoutingNumberText: limited(9, 9, "^[0-9]{9}$"), example "021000021";
-    /// The start of an entity's document numbers.
+    /// Prefix of an entity's document numbers.
     NumberPrefixText: limited(1, MAX_PREFIX_CHARS, "^[A-Z0-9]+$"), example "UB";
 }
 
-/// A number of an answer, with the decimal digits it has: money with its currency's, others with their own.
+/// A number of a response with its exact digits: money with the digits of its currency, other numbers with their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ExactNumber(Decimal);
 
@@ -136,7 +136,7 @@ fn number<E: serde::ser::Error>(text: &str) -> Result<Number, E> {
 }
 
 schemas! {
-    ExactNumber: decimal().description(Some("A number with its exact decimal digits. A float may have fewer."));
+    ExactNumber: decimal().description(Some("A number with exact decimal digits. A floating-point type can lose digits."));
 }
 
 impl From<Decimal> for ExactNumber {
@@ -168,7 +168,7 @@ macro_rules! exact {
 }
 exact!(Percentage, Price, SignedPrice, Quantity, QuantitySum);
 
-/// Decimals of a request: what they look like, as their readers in the domain take them.
+/// Declares decimals of requests: schemas that match the domain's parsers.
 macro_rules! decimal_inputs {
     ($($(#[doc = $doc:literal])+ $name:ident: $limit:expr;)+) => {$(
         $(#[doc = $doc])+
@@ -180,15 +180,15 @@ macro_rules! decimal_inputs {
 }
 
 decimal_inputs! {
-    /// A number or numeric string from 0, at most 15 integer and 9 fractional digits.
+    /// A number or numeric string of at least 0, with at most 15 integer and 9 fractional digits.
     QuantityInput: |number: ObjectBuilder| number.minimum(Some(0)).exclusive_maximum(Some(1_000_000_000_000_000_u64));
-    /// A number or numeric string from 0, at most 9 integer and 12 fractional digits.
+    /// A number or numeric string of at least 0, with at most 9 integer and 12 fractional digits.
     PriceInput: |number: ObjectBuilder| number.minimum(Some(0)).exclusive_maximum(Some(1_000_000_000_u64));
-    /// A number or numeric string, above or below zero, at most 9 integer and 12 fractional digits.
+    /// A number or numeric string, positive or negative, with at most 9 integer and 12 fractional digits.
     SignedPriceInput: |number: ObjectBuilder| number
         .exclusive_minimum(Some(-1_000_000_000_i64))
         .exclusive_maximum(Some(1_000_000_000_u64));
-    /// A number or numeric string from 0 to 100, at most 6 fractional digits.
+    /// A number or numeric string from 0 to 100, with at most 6 fractional digits.
     PercentageInput: |number: ObjectBuilder| number.minimum(Some(0)).maximum(Some(100));
 }
 
@@ -197,18 +197,18 @@ fn number_or_text(number: ObjectBuilder, description: &str) -> RefOr<Schema> {
     OneOfBuilder::new().item(number).item(numeric).description(Some(description)).into()
 }
 
-/// A whole number, or the digits of one.
+/// Returns the schema of a whole number or its digits.
 pub(super) fn whole(low: u32, high: u32) -> RefOr<Schema> {
     OneOfBuilder::new().item(integer(low, high)).item(text().pattern(Some("^[0-9]{1,9}$"))).into()
 }
 
-/// A password, in a request.
+/// Returns the schema of a password.
 pub(super) fn password() -> RefOr<Schema> {
     let password = known(KnownFormat::Password).min_length(Some(1)).max_length(Some(MAX_TEXT_BYTES)).pattern(Some(ONE_LINE));
     password.description(Some("A password.")).into()
 }
 
-/// Net terms of an answer: days, or a word.
+/// Net terms in responses: days or a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub(crate) enum NetTermsValue {
@@ -240,28 +240,28 @@ impl ToSchema for NetTermsValue {
     }
 }
 
-/// Net terms that are no days.
+/// Net terms that are not a number of days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct DueUponWord(&'static str);
 
-/// Net terms of a request: as in an answer, or days in a string.
+/// Net terms in requests: as in responses, or days in a string.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NetTermsInput;
 
 schemas! {
     DueUponWord: text()
         .enum_values(Some([DUE_UPON_RECEIPT, DUE_UPON_USAGE]))
-        .description(Some("Due with the invoice, or with each event, which has an invoice of its own."));
+        .description(Some("Due on receipt of the invoice, or upon usage, with an invoice per event."));
     NetTermsInput: net_terms(text().pattern(Some(format!("^([0-9]{{1,4}}|{DUE_UPON_RECEIPT}|{DUE_UPON_USAGE})$"))));
 }
 
 fn net_terms(in_words: impl Into<RefOr<Schema>>) -> RefOr<Schema> {
-    let description = "Days from issue to due date, or DUE_UPON_RECEIPT, or DUE_UPON_USAGE (each event an invoice of its own).";
+    let description = "Days from issue to due date, or DUE_UPON_RECEIPT, or DUE_UPON_USAGE (an invoice per event).";
     OneOfBuilder::new().item(integer(1, MAX_NET_TERMS_DAYS.into())).item(in_words).description(Some(description)).into()
 }
 
-/// Additional report data, its keys in the order they came in and its numbers as they were written.
+/// Report data with keys in the submitted order and numbers as submitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReportDataJson(ReportData);
 
@@ -287,7 +287,7 @@ impl Serialize for ReportDataJson {
     }
 }
 
-/// An object of columns of the usage report.
+/// Returns the schema of an object with columns of the usage report.
 fn columns(value: ObjectBuilder, description: &str) -> ObjectBuilder {
     ObjectBuilder::new()
         .schema_type(Type::Object)
@@ -300,16 +300,16 @@ fn columns(value: ObjectBuilder, description: &str) -> ObjectBuilder {
 fn report_data() -> ObjectBuilder {
     let scalars = SchemaType::from_iter([Type::String, Type::Number, Type::Boolean, Type::Null]);
     let value = ObjectBuilder::new().schema_type(scalars).max_length(Some(MAX_REPORT_VALUE_BYTES)).pattern(Some(ONE_LINE));
-    let columns = columns(value, "Keys and scalar values that become columns of the usage report; their order is kept.");
+    let columns = columns(value, "Keys and scalar values that become columns of the usage report, in this order.");
     columns.examples([json!({"region": "eu-1", "requests": 12.50})])
 }
 
-/// A free-form event: a JSON object of any form, as it was submitted.
+/// A free-form event: a JSON object as submitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FreeFormEvent(String);
 
 impl FreeFormEvent {
-    /// What a stored event came in as.
+    /// Returns the submitted form of a stored event.
     pub(super) fn of(source: &FormattedSource) -> Self {
         Self(source.raw_event.clone())
     }
@@ -322,10 +322,10 @@ impl Serialize for FreeFormEvent {
     }
 }
 
-/// Every field of the event that no other expression names.
+/// All fields of the event that no other expression names.
 pub(super) const REST: &str = "rest";
 
-/// Where a format's additional report data come from: an object of expressions, `rest`, or one field of the event.
+/// Source of a format's report data: an object of expressions, `rest`, or one field of the event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReportMappingJson(ReportMapping);
 
@@ -351,10 +351,10 @@ impl Serialize for ReportMappingJson {
 
 fn report_mapping() -> OneOfBuilder {
     let expression = limited(1, MAX_EXPRESSION_BYTES, SEVERAL_LINES);
-    let columns = columns(expression, "Each column with its expression; the order is kept.");
+    let columns = columns(expression, "Columns with their expressions, in this order.");
     let text = limited(1, MAX_EXPRESSION_BYTES, r"^(rest|event\..+|event\[.+\])$")
-        .description(Some("`rest`: every field that no other expression names. `event.labels`: the entries of that field."));
-    OneOfBuilder::new().item(columns).item(text).description(Some("Where the columns of the usage report come from."))
+        .description(Some("`rest`: all fields that no other expression names. `event.labels`: the entries of that field."));
+    OneOfBuilder::new().item(columns).item(text).description(Some("Source of the usage report's columns."))
 }
 
 schemas! {
@@ -362,16 +362,16 @@ schemas! {
     FreeFormEvent: ObjectBuilder::new()
         .schema_type(Type::Object)
         .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(true)))
-        .description(Some("Any JSON object of at most 64 KiB, 2000 values and 32 levels."));
+        .description(Some("A JSON object of at most 64 KiB, 2000 values and 32 levels."));
     ReportMappingJson: report_mapping();
 }
 
-/// A field of the event as an expression has it: `event.labels`, or `event["my labels"]`.
+/// Writes a field of the event as an expression: `event.labels` or `event["my labels"]`.
 fn shown_field(name: &str) -> String {
     if is_identifier(name) { format!("event.{name}") } else { format!("event[{}]", Value::from(name)) }
 }
 
-/// The field that such an expression names.
+/// Returns the field that such an expression names.
 pub(super) fn field_of_event(text: &str) -> Option<String> {
     if let Some(name) = text.strip_prefix("event.") {
         return is_identifier(name).then(|| name.to_owned());
@@ -385,7 +385,7 @@ fn is_identifier(name: &str) -> bool {
     begins && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// A value of ours as JSON.
+/// Serializes a value as JSON.
 pub(crate) fn written(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("texts and numbers under names can be written")
 }

@@ -1,5 +1,5 @@
-//! An example of each operation's request and answer: what one run asked and was answered. A test over HTTP holds that the
-//! server answers so still, and writes the file.
+//! Examples of each operation's request and response, recorded from one run. An HTTP test writes the file and verifies
+//! that the server still responds this way.
 
 use std::sync::LazyLock;
 
@@ -8,16 +8,16 @@ use serde_json::Value;
 use crate::decimals;
 use crate::operation::Operation;
 
-/// By the operation's name; of each its `request` and its `answer`, where it has them.
+/// Examples by operation id, each with an optional `request` and `answer`.
 static EXAMPLES: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("examples.json")).expect("the examples are JSON"));
 
-/// What is sent.
+/// Returns the example request of an operation.
 pub(super) fn request(operation: &Operation) -> Option<Value> {
     of(operation, "request")
 }
 
-/// What a success is.
+/// Returns the example of an operation's success response.
 pub(super) fn answer(operation: &Operation) -> Option<Value> {
     of(operation, "answer")
 }
@@ -26,7 +26,7 @@ fn of(operation: &Operation, part: &str) -> Option<Value> {
     EXAMPLES[operation.id].get(part).cloned()
 }
 
-/// Writes the decimals of a document's examples as strings.
+/// Rewrites the decimals in a document's examples as strings.
 pub(super) fn with_numbers_as_strings(document: &mut Value) {
     let described = document.clone();
     let operations = document["paths"].as_object_mut().into_iter().flat_map(|paths| paths.values_mut());

@@ -1,4 +1,5 @@
-//! The OpenAPI document, from the table of [`OPERATIONS`]; `shape` makes good types of the schemas.
+//! Builds the OpenAPI document from the [`OPERATIONS`] table. The `shape` module adapts the schemas for client
+//! generators.
 
 mod examples;
 mod refusals;
@@ -36,28 +37,28 @@ const COOKIE: &str = "session";
 const PREFER: &str = "Prefer";
 const PREFERENCE_APPLIED: &str = "Preference-Applied";
 const INTERFACE_VERSION: &str = "InterfaceVersion";
-const REQUEST_ID: &str = "Names the request in the answer and in the service's log, if it has at most 128 characters of letters, \
-                          digits and `. _ : - / + =`; another one is replaced.";
+const REQUEST_ID: &str = "Id of the request in the response and in the server log: at most 128 characters of letters, digits and \
+                          `. _ : - / + =`. Other ids are replaced.";
 
-/// The parts of the interface, in their order.
+/// Tags of the operations, in display order.
 const TAGS: [(&str, &str); 9] = [
     ("auth", "Log-in, log-out and API keys"),
-    ("administrators", "People who log in, what they may do, and one's own account"),
+    ("administrators", "Administrators, their roles, and the caller's own account"),
     ("usage", "Usage events"),
-    ("formats", "Usage formats: how free-form events are read"),
-    ("contracts", "Contracts, and what they bill now and next"),
+    ("formats", "Usage formats, which convert free-form events"),
+    ("contracts", "Contracts and previews of their documents"),
     ("catalog", "Customers, supplier entities, usage products and pricings, bank accounts and exchange rates"),
-    ("documents", "Invoices, credits and debits, and the billing run"),
+    ("documents", "Invoices, credits, debits and billing runs"),
     ("charges", "One-off amounts and manual credit notes"),
-    ("service", "The service itself"),
+    ("service", "Health, metrics, search, audit log, dry runs and this document"),
 ];
 
-/// The OpenAPI document of the interface, as JSON on lines for reading.
+/// Returns the OpenAPI document of the interface as indented JSON.
 pub fn openapi_json() -> String {
     format!("{:#}", described(NumbersAs::Number))
 }
 
-/// The document for a way that answers can have decimals.
+/// Returns the document for one representation of decimals.
 pub(crate) fn described(numbers: NumbersAs) -> Value {
     let mut json = serde_json::to_value(document(numbers)).expect("nothing in it can fail to be written");
     shape::for_generators(&mut json);
@@ -69,11 +70,11 @@ pub(crate) fn described(numbers: NumbersAs) -> Value {
     json
 }
 
-/// The responses that operations with the same refusals share.
+/// Error responses that operations with the same refusals share.
 #[derive(Default)]
 struct Refusals {
     responses: BTreeMap<String, RefOr<Response>>,
-    /// Their names, by what makes them the same.
+    /// Component names by refusal key.
     names: BTreeMap<String, String>,
 }
 
@@ -91,15 +92,15 @@ fn document(numbers: NumbersAs) -> Document {
     let mut components = Components::new();
     components.schemas.extend(schemas.into_all());
     let version = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([VERSION]));
-    components.schemas.insert(INTERFACE_VERSION.to_owned(), version.description(Some("A version of the interface.")).into());
+    components.schemas.insert(INTERFACE_VERSION.to_owned(), version.description(Some("An API version.")).into());
     components.responses.extend(shared.responses);
     let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build();
-    let cookie = ApiKeyValue::with_description(COOKIE, "An administrator's session; named `__Host-session` with https.");
+    let cookie = ApiKeyValue::with_description(COOKIE, "Session cookie of an administrator; named `__Host-session` with HTTPS.");
     components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
     components.add_security_scheme(COOKIE, SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
     let mut document = Document::new(info(), paths);
     document.components = Some(components);
-    let here = ServerBuilder::new().url("/").description(Some("The server that this description is from"));
+    let here = ServerBuilder::new().url("/").description(Some("The server of this document"));
     document.servers = Some(vec![here.build()]);
     let tag = |(name, description): (&str, &str)| TagBuilder::new().name(name).description(Some(description)).build();
     document.tags = Some(TAGS.map(tag).to_vec());
@@ -109,10 +110,10 @@ fn document(numbers: NumbersAs) -> Document {
 fn info() -> Info {
     let mut license = LicenseBuilder::new().name("MIT OR Apache-2.0").build();
     license.identifier = Some("MIT OR Apache-2.0".to_owned());
-    let description = "Usage in, invoices out. Every failure is a problem document (RFC 9457) whose `code` is stable. Decimals are \
-                       JSON numbers with all their digits; with `Prefer: numbers=string` (RFC 7240) they are strings, as \
-                       `/openapi.json?numbers=string` describes. Failures, too, have the headers `X-Request-Id` and `Version` \
-                       of a success.";
+    let description = "Records usage events and issues invoices. Every error response is a problem document (RFC 9457) \
+                       with a stable `code`. Decimals are JSON numbers with all their digits. With `Prefer: numbers=string` \
+                       (RFC 7240) they are strings, as described by `/openapi.json?numbers=string`. Error responses also have \
+                       the headers `X-Request-Id` and `Version`.";
     let info = InfoBuilder::new().title("Usage Billing").version(env!("CARGO_PKG_VERSION"));
     info.description(Some(description)).license(Some(license)).build()
 }
@@ -159,7 +160,7 @@ fn any_text() -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(Type::String).into()
 }
 
-/// What isn't JSON: text, or the bytes of a file.
+/// Returns the schema of a non-JSON body: text or the bytes of a file.
 fn of_media_type(media_type: &str) -> RefOr<Schema> {
     if media_type == PDF {
         ObjectBuilder::new().schema_type(Type::String).format(Some(SchemaFormat::KnownFormat(KnownFormat::Binary))).into()
@@ -181,43 +182,43 @@ fn parameters(operation: &Operation, schemas: &mut Schemas) -> Vec<ParameterBuil
     }
     if operation.is_versioned() {
         let version = Ref::from_schema_name(INTERFACE_VERSION);
-        all.push(header("Version", "The version of the interface; V0 when left out.", version));
+        all.push(header("Version", "API version. Default: V0.", version));
     }
     if operation.takes_idempotency_key() {
         let key = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(MAX_KEY_CHARS));
         let does = if operation.is_carried_out_once() {
-            "Names the request: sent again with the same body, it is given the first answer again. No control characters."
+            "Identifies the request. A repeat with the same body returns the first response. No control characters."
         } else {
-            "Checked, and of no effect: repeating this request doubles nothing. No control characters."
+            "Validated but ignored, because repeats of this request have no further effect. No control characters."
         };
         all.push(header("Idempotency-Key", does, key));
     }
     if operation.answers.is_file() {
-        let known = "Entity tags of files that the caller has: with that of this one the answer is 304.";
+        let known = "Entity tags of the caller's copies. If one of them is current, the response is 304.";
         all.push(header("If-None-Match", known, ObjectBuilder::new().schema_type(Type::String)));
     }
     all.push(header("X-Request-Id", REQUEST_ID, ObjectBuilder::new().schema_type(Type::String)));
     all
 }
 
-/// What a parameter of a path names.
+/// Returns the description of a path parameter.
 fn meaning_in_path(name: &str) -> String {
     match name {
-        "source_ref" => "The reference of a credit or of a payment".to_owned(),
-        "billing_account_id" => "The bank account's identifier".to_owned(),
-        "product_pricing_ref" => "The pricing's reference".to_owned(),
-        other => format!("The {}'s reference", other.trim_end_matches("_ref").replace('_', " ")),
+        "source_ref" => "Reference of the credit or payment".to_owned(),
+        "billing_account_id" => "Identifier of the bank account".to_owned(),
+        "product_pricing_ref" => "Reference of the pricing".to_owned(),
+        other => format!("Reference of the {}", other.trim_end_matches("_ref").replace('_', " ")),
     }
 }
 
-/// What has an operation answer decimals as strings. Only the document that says so has it: by the other one, answers have
-/// numbers.
+/// Adds the `Prefer` header that selects decimals as strings. Only the document with string decimals contains it, because
+/// clients of the other document expect numbers.
 fn prefer_strings(described: &mut Described) {
     let preference = || ObjectBuilder::new().schema_type(Type::String).enum_values(Some([AS_STRINGS]));
-    let asked = header(PREFER, "Answers every decimal as a string (RFC 7240).", preference()).required(Required::True);
+    let asked = header(PREFER, "Returns all decimals as strings (RFC 7240).", preference()).required(Required::True);
     described.parameters.get_or_insert_default().push(asked.build().into());
     if let Some(RefOr::T(success)) = described.responses.responses.get_mut("200") {
-        let applied = HeaderBuilder::new().schema(Some(preference())).description(Some("Decimals are strings, as preferred."));
+        let applied = HeaderBuilder::new().schema(Some(preference())).description(Some("Decimals are strings, as requested."));
         success.headers.insert(PREFERENCE_APPLIED.to_owned(), applied.build().into());
     }
 }
@@ -238,7 +239,7 @@ fn responses(operation: &Operation, schemas: &mut Schemas, shared: &mut Refusals
     add_headers(operation, status, &mut success);
     all.responses.insert(status.to_owned(), success.into());
     if answers.is_file() {
-        let mut unchanged = ResponseBuilder::new().description("The caller has this file").build();
+        let mut unchanged = ResponseBuilder::new().description("The caller's copy is current").build();
         add_headers(operation, "304", &mut unchanged);
         all.responses.insert("304".to_owned(), unchanged.into());
     }
@@ -265,7 +266,7 @@ fn security(needs: AuthRequirement) -> Vec<SecurityRequirement> {
         AuthRequirement::Anything => vec![SecurityRequirement::default(), SecurityRequirement::new(BEARER, none), cookie()],
         AuthRequirement::Permission(use_case) => {
             let need = use_case.need();
-            // The least role that may; of what is about oneself that is every one.
+            // The lowest role with the permission; every role for operations on the caller's own account.
             let role = SecurityRequirement::new(COOKIE, [need.role().as_str()]);
             match need {
                 Permission::Administrator | Permission::Owner => vec![role],
@@ -284,36 +285,31 @@ fn add_headers(operation: &Operation, status: &str, response: &mut Response) {
     let is_list = operation.parameters().is_some_and(|names| names.contains(&"pageNumber"));
     let is_success = status < "400";
     let all = [
-        ("X-Request-Id", is_success, Type::String, "Names the request in the service's log."),
-        ("Version", is_success && operation.is_versioned(), Type::String, "The version of the interface."),
-        ("X-Total-Count", is_list && status == "200", Type::Integer, "Elements of the whole list."),
+        ("X-Request-Id", is_success, Type::String, "Id of the request in the server log."),
+        ("Version", is_success && operation.is_versioned(), Type::String, "API version."),
+        ("X-Total-Count", is_list && status == "200", Type::Integer, "Number of elements in the whole list."),
         (
             "X-Total-Amount",
             operation.id == "list_documents" && status == "200",
             Type::String,
-            "What all documents amount to by currency, `EUR 12.50, USD 0.00`; credits count below zero, drafts and void ones not.",
+            "Total by currency, such as `EUR 12.50, USD 0.00`. Credits are negative; drafts and void documents are excluded.",
         ),
-        (
-            "X-Total-Amount-Due",
-            operation.id == "list_documents" && status == "200",
-            Type::String,
-            "What is left to pay of all documents by currency.",
-        ),
-        ("Link", is_list && status == "200", Type::String, "The first, previous, next and last page (RFC 8288)."),
+        ("X-Total-Amount-Due", operation.id == "list_documents" && status == "200", Type::String, "Amount due by currency."),
+        ("Link", is_list && status == "200", Type::String, "Links to the first, previous, next and last page (RFC 8288)."),
         (
             "Idempotency-Replayed",
             operation.is_carried_out_once() && status == "200",
             Type::Boolean,
-            "`true` on an answer that was given before; absent on the first.",
+            "`true` for a replayed response; absent from the first response.",
         ),
-        ("ETag", operation.answers.is_file() && matches!(status, "200" | "304"), Type::String, "Names the file's bytes."),
-        ("WWW-Authenticate", status == "401", Type::String, "The credential that is taken."),
-        ("Retry-After", matches!(status, "429" | "503"), Type::Integer, "When to come back, in seconds."),
+        ("ETag", operation.answers.is_file() && matches!(status, "200" | "304"), Type::String, "Entity tag of the file."),
+        ("WWW-Authenticate", status == "401", Type::String, "The accepted credential."),
+        ("Retry-After", matches!(status, "429" | "503"), Type::Integer, "Seconds to wait before a retry."),
         (
             "Retry-After",
             operation.is_carried_out_once() && status == "409",
             Type::Integer,
-            "With `request_in_progress`: when to come back, in seconds.",
+            "With `request_in_progress`: seconds to wait before a retry.",
         ),
     ];
     for (name, _, kind, description) in all.into_iter().filter(|(_, applies, ..)| *applies) {
@@ -437,7 +433,6 @@ mod tests {
         }
     }
 
-    /// Generators name a type after a schema; what has no name gets one like `PriceType3`, what shares one is lost.
     #[test]
     fn refusals_that_depend_on_what_there_is_are_described() {
         let document = described();
@@ -459,7 +454,7 @@ mod tests {
         }
     }
 
-    /// It is never refused, whatever it is.
+    /// A request id is never rejected.
     #[test]
     fn a_request_id_may_be_any_text() {
         let document = described();

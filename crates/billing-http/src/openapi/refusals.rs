@@ -1,4 +1,4 @@
-//! The refusals that an operation may answer: each status with its codes.
+//! The error responses of each operation: statuses and their codes.
 
 use billing_application::error::ResourceKind;
 use billing_domain::access::{Permission, Role};
@@ -10,11 +10,10 @@ use crate::operations::OPERATIONS;
 use crate::problem::not_found_code;
 use crate::routes::dry_run::CARRIED;
 
-/// The refusals of one status.
+/// The refusals with one status.
 pub(super) struct Refusal {
-    /// The status.
     pub(super) status: &'static str,
-    /// What it means.
+    /// Description of the response.
     pub(super) means: &'static str,
     codes: Vec<&'static str>,
 }
@@ -26,13 +25,13 @@ impl Refusal {
         Self { status, means, codes }
     }
 
-    /// By what refusals are the same: responses with the same codes are one.
+    /// Returns the key that identifies equal responses, which share one component.
     pub(super) fn key(&self) -> String {
         format!("{} {}", self.status, self.codes.join(" "))
     }
 
-    /// What the response is called: after its status where all operations have it alike, after its codes where they are few, else
-    /// after the first operation that answers it.
+    /// Returns the component name of the response. It uses the status if the response is the same for all operations, the
+    /// codes if they are few, else the first operation with this response.
     pub(super) fn name(&self, operation: &Operation) -> String {
         let capital = |word: &str| {
             let (first, rest) = word.split_at(word.len().min(1));
@@ -46,7 +45,7 @@ impl Refusal {
         }
     }
 
-    /// A problem document with one of the codes.
+    /// Returns the schema of a problem document with one of the codes.
     pub(super) fn schema(&self) -> Schema {
         let code = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(self.codes.iter().copied()));
         let coded = ObjectBuilder::new().schema_type(SchemaType::AnyValue).property("code", code);
@@ -54,13 +53,13 @@ impl Refusal {
     }
 }
 
-/// The refusals of an operation, by status.
+/// Returns the refusals of an operation by status.
 pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
     let (has_body, has_query) = (operation.takes.is_some(), operation.parameters().is_some());
     let once = operation.is_carried_out_once();
     let logs_in = operation.id == "log_in";
     let takes_a_file = operation.id == "import_usage";
-    // A dry run is refused as what it answers for.
+    // A dry run has the refusals of the operation that it previews.
     let is_rehearsed = |other: &&Operation| CARRIED.iter().any(|carried| carried.is_rehearsed && carried.id == other.id);
     let others = OPERATIONS.iter().filter(|other| operation.id == "dry_run" && is_rehearsed(other));
     let answered_for: Vec<&Operation> = std::iter::once(operation).chain(others).collect();
@@ -79,9 +78,9 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
         (has_query, &["malformed_query"]),
         (operation.id == "import_usage", &["malformed_file"]),
     ]);
-    add("400", "The request could not be read, or asks for an unsupported version", unreadable);
+    add("400", "The request could not be read, or requests an unsupported version", unreadable);
     let unknown = chosen(&[(operation.need().is_some(), &["unauthenticated"]), (logs_in, &LOG_INS)]);
-    add("401", "There is no credential, or one that is not valid", unknown);
+    add("401", "The credential is missing or invalid", unknown);
     let forbidden = chosen(&[
         (matches!(operation.need(), Some(Permission::Administrator | Permission::Owner)), &["admin_session_required"]),
         (operation.need().is_some_and(|need| need.role() > Role::Read), &["insufficient_role"]),
@@ -91,34 +90,34 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
             &["cross_site_request"],
         ),
     ]);
-    add("403", "The credential is of the wrong kind, lacks the scope or the role, or comes from a foreign page", forbidden);
+    add("403", "The credential is of the wrong kind, lacks the scope or role, or was sent from another site", forbidden);
     let unknown = answered_for.iter().flat_map(|operation| not_found(operation));
-    add("404", "What the request is about isn't there", unknown.collect());
+    add("404", "The resource does not exist", unknown.collect());
     add("408", "The body did not arrive in time", chosen(&[(has_body, &["request_timeout"])]));
     let mut conflicts = chosen(&[(once, &["request_in_progress"])]);
     conflicts.extend(answered_for.iter().flat_map(|operation| expanded(operation.conflicts)));
-    add("409", "The request is in conflict with what there is, or one under the same key is still being carried out", conflicts);
+    add("409", "The request conflicts with the current state, or a request with the same key is in progress", conflicts);
     add("413", "The body is too large", chosen(&[(has_body, &["body_too_large"])]));
-    add("415", "The body is not plain JSON", chosen(&[(has_body, &["unsupported_media_type"])]));
+    add("415", "The media type or encoding of the body is not supported", chosen(&[(has_body, &["unsupported_media_type"])]));
     let mut refused = chosen(&[
         (has_body || has_query, &["validation_failed"]),
         (has_query, &["unknown_parameter"]),
         (has_body, &["unknown_field"]),
-        // What is rehearsed may say its key in the body.
+        // Dry runs accept the idempotency key in the body.
         (answered_for.iter().any(|operation| operation.is_carried_out_once()), &["idempotency_key_reuse"]),
     ]);
     refused.extend(answered_for.iter().flat_map(|operation| expanded(operation.refuses)));
     let means =
-        "Fields, references or business rules refuse the request, and `errors` names all of them; or its key named another";
+        "Fields, references or business rules are violated, as listed in `errors`, or the key was used for another request";
     add("422", means, refused);
     add(
         "429",
-        "Too many log-ins were tried; `Retry-After` says when to come back",
+        "Too many log-in attempts; `Retry-After` is the time to wait",
         chosen(&[(logs_in || TRIES.contains(&operation.id), &["too_many_log_ins"])]),
     );
-    add("500", "The service failed", vec!["internal_error", "invariant_violation"]);
+    add("500", "An internal error occurred", vec!["internal_error", "invariant_violation"]);
     let busy = vec!["contended", "not_ready", "overloaded", "timed_out", "too_many_reports", "unavailable"];
-    add("503", "The service cannot answer now; `Retry-After` says when to come back", busy);
+    add("503", "The service is unavailable or overloaded; `Retry-After` is the time to wait", busy);
     all
 }
 
@@ -126,7 +125,7 @@ fn chosen(rows: &[(bool, &[&'static str])]) -> Vec<&'static str> {
     rows.iter().filter(|(applies, _)| *applies).flat_map(|(_, codes)| codes.iter().copied()).collect()
 }
 
-/// Codes, and those of the rules that several operations share.
+/// Replaces names of shared rule groups by their codes.
 fn expanded(codes: &'static [&'static str]) -> impl Iterator<Item = &'static str> {
     codes
         .iter()
@@ -142,9 +141,9 @@ fn expanded(codes: &'static [&'static str]) -> impl Iterator<Item = &'static str
         .copied()
 }
 
-/// Why nobody is let in.
+/// Codes of rejected log-ins.
 const LOG_INS: [&str; 4] = ["invalid_code", "invalid_credentials", "new_password_required", "second_factor_required"];
-/// What may stand in the way of a change of a contract.
+/// Codes that can reject a contract change.
 const AMENDMENTS: &[&str] = &[
     "charge_already_recorded",
     "contract_over",
@@ -153,9 +152,9 @@ const AMENDMENTS: &[&str] = &[
     "product_over",
     "usage_already_reported",
 ];
-/// What may stand in the way of issuing a document.
+/// Codes that can reject the issuing of a document.
 const DOCUMENTS: &[&str] = &["exchange_rate_missing", "paper_incomplete"];
-/// What customers and entities say in forms that others have made.
+/// Codes for customer and entity data in third-party formats.
 const FORMS: &[&str] = &[
     "exemption_reason_required",
     "invalid_country_code",
@@ -165,7 +164,7 @@ const FORMS: &[&str] = &[
     "unknown_scheme",
     "unknown_subject_code",
 ];
-/// Where an event lands.
+/// Codes for events that cannot be matched to a contract.
 const MATCHING: &[&str] = &[
     "ambiguous_name",
     "amount_out_of_range",
@@ -176,7 +175,7 @@ const MATCHING: &[&str] = &[
     "unknown_usage_product",
     "validation_mismatch",
 ];
-/// From when a change of a contract holds.
+/// Codes for the effective time of a contract change.
 const PERIODS: &[&str] = &[
     "amount_out_of_range",
     "conflicting_fields",
@@ -186,7 +185,7 @@ const PERIODS: &[&str] = &[
     "pricing_mismatch",
     "too_many_documents",
 ];
-/// What a contract agrees on.
+/// Codes for contract terms.
 const TERMS: &[&str] = &[
     "amount_out_of_range",
     "conflicting_fields",
@@ -202,7 +201,7 @@ const TERMS: &[&str] = &[
     "unknown_product",
 ];
 
-/// What of a path, or of an update's body, may name nothing.
+/// Returns the not-found codes for references in the path or in an update's body.
 fn not_found(operation: &Operation) -> Vec<&'static str> {
     let named = operation.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let things = named.flat_map(|name| -> &[ResourceKind] {

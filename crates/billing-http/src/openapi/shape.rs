@@ -1,17 +1,16 @@
-//! What makes the document's schemas good types in other languages. The derives describe Rust types; client generators
-//! name types after schemas, and take what is optional, nullable or a choice by the letter.
+//! Adapts the document's schemas for client generators. The derive macros describe Rust types, but generators name types
+//! after schemas and interpret optional, nullable and choice literally.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-/// The format of exact numbers.
 const DECIMAL: &str = "decimal";
 const SCHEMAS: &str = "#/components/schemas/";
-/// What Rust types end in after the word that callers know them by.
+/// Suffixes of Rust type names that are removed from schema names.
 const SUFFIXES: [&str; 2] = ["Json", "Word"];
 
-/// Gives the schemas of a document the form that generators work well with. What is valid stays valid.
+/// Rewrites the schemas of a document for client generators. The set of valid values does not change.
 pub(super) fn for_generators(document: &mut Value) {
     let answers = only_in_answers(document);
     if let Some(schemas) = document.pointer_mut("/components/schemas").and_then(Value::as_object_mut) {
@@ -25,7 +24,7 @@ pub(super) fn for_generators(document: &mut Value) {
     each_object(document, &mut |object| {
         object.get_mut("requestBody").into_iter().for_each(|body| each_object(body, &mut leave_out));
         describe_outside(object);
-        // What parameters and bodies are unless they say otherwise.
+        // `false` is the default for parameters and bodies.
         object.retain(|key, value| key != "required" || *value != false);
         for reference in object.values_mut().filter(|value| value.as_str().is_some_and(|text| text.starts_with(SCHEMAS))) {
             *reference = reference.as_str().map(plain).into();
@@ -33,8 +32,8 @@ pub(super) fn for_generators(document: &mut Value) {
     });
 }
 
-/// Decimals as strings: what answers have so, and what requests may have so. Without a format, by which generators would
-/// make floats of them.
+/// Declares decimals as strings in responses, and as permitted strings in requests. Removes the format, for which
+/// generators would use floats.
 pub(super) fn with_numbers_as_strings(document: &mut Value) {
     each_object(document, &mut |schema| {
         if let Some(kinds) = schema.get_mut("type").and_then(Value::as_array_mut) {
@@ -57,12 +56,12 @@ fn is_decimal(schema: &Value) -> bool {
     schema["type"] == "number" && schema["format"] == DECIMAL
 }
 
-/// `CustomerJson` → `Customer`.
+/// Removes the type suffix: `CustomerJson` → `Customer`.
 fn plain(name: &str) -> &str {
     SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 
-/// Schemas that no request contains.
+/// Returns the schemas that occur only in responses.
 fn only_in_answers(document: &Value) -> BTreeSet<String> {
     let (mut asked, mut answered) = (BTreeSet::new(), BTreeSet::new());
     let items = document["paths"].as_object().into_iter().flat_map(Map::values);
@@ -73,7 +72,7 @@ fn only_in_answers(document: &Value) -> BTreeSet<String> {
     answered.difference(&asked).map(|name| (*name).to_owned()).collect()
 }
 
-/// The schemas a part of a document refers to, directly or by others.
+/// Collects the schemas that a part of a document references, directly or indirectly.
 fn reach<'d>(document: &'d Value, part: &'d Value, found: &mut BTreeSet<&'d str>) {
     match part {
         Value::Object(object) => {
@@ -105,7 +104,8 @@ fn is_null(schema: &Value) -> bool {
     schema["type"] == "null"
 }
 
-/// An answer has every field that may be null; only one that is never null may be missing.
+/// Marks nullable fields as required in responses, which always contain them. Only fields that are never null may be
+/// missing.
 fn require_nullable(schema: &mut Map<String, Value>) {
     let nullable = |schema: &Value| {
         let types = schema["type"].as_array().is_some_and(|types| types.iter().any(|name| name == "null"));
@@ -121,7 +121,7 @@ fn require_nullable(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Gives each object of a tagged choice a schema of its own: `FLAT` of `PriceBody` becomes `FlatPriceBody`.
+/// Moves each object of a tagged choice to a schema of its own: `FLAT` of `PriceBody` becomes `FlatPriceBody`.
 fn name_choices(schemas: &mut Map<String, Value>) {
     let mut named = Vec::new();
     for (name, schema) in schemas.iter_mut() {
@@ -141,7 +141,7 @@ fn name_choices(schemas: &mut Map<String, Value>) {
     schemas.extend(named);
 }
 
-/// The property that has a word of its own in each of the choices.
+/// Returns the property whose value distinguishes the choices.
 fn tag_of(choices: &[Value]) -> Option<String> {
     let mut names = choices.first()?["properties"].as_object()?.keys();
     names.find(|name| choices.iter().all(|choice| word_of(choice, name).is_some())).cloned()
@@ -154,7 +154,7 @@ fn word_of<'v>(choice: &'v Value, property: &str) -> Option<&'v str> {
     }
 }
 
-/// `PER_UNIT` → `PerUnit`.
+/// Converts a word to camel case: `PER_UNIT` → `PerUnit`.
 fn capitalized(word: &str) -> String {
     let capital = |part: &str| {
         let (first, rest) = part.split_at(part.len().min(1));
@@ -163,7 +163,7 @@ fn capitalized(word: &str) -> String {
     word.split('_').map(capital).collect()
 }
 
-/// A body that may be left out is left out; generators would send the null.
+/// Removes null from optional bodies, because generators would send it.
 fn leave_out(media_type: &mut Map<String, Value>) {
     let Some(schema) = media_type.get_mut("schema") else { return };
     let Some(choices) = schema.get_mut("oneOf").and_then(Value::as_array_mut) else { return };
@@ -173,7 +173,7 @@ fn leave_out(media_type: &mut Map<String, Value>) {
     }
 }
 
-/// The description of a field that may be null describes the field, not what it refers to.
+/// Moves the description of a nullable reference to the field, so that it does not describe the referenced schema.
 fn describe_outside(schema: &mut Map<String, Value>) {
     let Some(choices) = schema.get_mut("oneOf").and_then(Value::as_array_mut).filter(|choices| choices.len() == 2) else {
         return;
@@ -189,7 +189,7 @@ fn describe_outside(schema: &mut Map<String, Value>) {
 mod tests {
     use super::*;
 
-    /// A document of one operation, which takes an order and answers one.
+    /// Returns a document with one operation, which accepts an order and returns an order.
     fn shaped() -> Value {
         let nullable =
             |name: &str| json!({"oneOf": [{"type": "null"}, {"$ref": format!("{SCHEMAS}{name}"), "description": "Whose"}]});

@@ -1,4 +1,4 @@
-//! Says once what operations have in common: their parameters, the headers of their answers, and answers of the same form.
+//! Moves repeated parameters, response headers and equal responses to the document's components.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 
 const SCHEMA: &str = "#/components/schemas/";
 
-/// Moves parameters, headers and answers that stand several times in a document to its components.
+/// Moves parameters, headers and responses that occur several times to the components.
 pub(super) fn share(document: &mut Value) {
     share_members(document);
     share_answers(document);
 }
 
-/// What stands here, or in the components for several.
+/// Resolves a reference to the components.
 pub(crate) fn resolved<'d>(document: &'d Value, said: &'d Value) -> &'d Value {
     let shared = said["$ref"].as_str().and_then(|reference| document.pointer(reference.trim_start_matches('#')));
     shared.unwrap_or(said)
@@ -41,8 +41,8 @@ fn share_members(document: &mut Value) {
     }
 }
 
-/// Answers with the same headers and schemas become one, with the example of the first. What it means each operation says
-/// itself, beside the reference.
+/// Merges responses with the same headers and schema into one component, with the first response's example. Each
+/// operation keeps its own description beside the reference.
 fn share_answers(document: &mut Value) {
     let mut forms: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     each_answer(document, &mut |answer| forms.entry(form(answer)).or_default().push(answer.clone()));
@@ -61,7 +61,7 @@ fn share_answers(document: &mut Value) {
     });
 }
 
-/// Every operation's success.
+/// Applies a change to the success response of every operation.
 fn each_answer(document: &mut Value, change: &mut impl FnMut(&mut Value)) {
     let items = document["paths"].as_object_mut().into_iter().flat_map(Map::values_mut);
     for operation in items.filter_map(Value::as_object_mut).flat_map(Map::values_mut) {
@@ -69,7 +69,7 @@ fn each_answer(document: &mut Value, change: &mut impl FnMut(&mut Value)) {
     }
 }
 
-/// An answer without what is its operation's own.
+/// Returns a response without the parts that are specific to its operation.
 fn form(answer: &Value) -> String {
     let mut form = answer.clone();
     form["description"] = Value::Null;
@@ -79,26 +79,26 @@ fn form(answer: &Value) -> String {
     form.to_string()
 }
 
-/// What an answer is called, after its schema, and what it is.
+/// Returns a component name and a description, derived from the response's schema.
 fn named(document: &Value, answer: &Value) -> Option<(String, String)> {
     let schema = &answer["content"]["application/json"]["schema"];
     let (element, ending, several) =
-        if schema["items"].is_object() { (&schema["items"], "List", "A list of these: ") } else { (schema, "", "") };
+        if schema["items"].is_object() { (&schema["items"], "List", "List of: ") } else { (schema, "", "") };
     let name = element["$ref"].as_str()?.strip_prefix(SCHEMA)?;
     let meaning = resolved(document, element)["description"].as_str()?;
     Some((format!("{name}{ending}"), format!("{several}{meaning}")))
 }
 
-/// How members of a kind stand in an object.
+/// The position of members in an object.
 #[derive(Clone, Copy)]
 enum Members {
-    /// In an array, each with its name in it.
+    /// In an array; each member contains its name.
     Listed,
-    /// By their names.
+    /// In an object, with names as keys.
     Named,
 }
 
-/// Every member of a kind, wherever it stands, with its name.
+/// Applies a change to every member of a kind, at any depth.
 fn each(value: &mut Value, kind: &str, members: Members, change: &mut impl FnMut(&str, &mut Value)) {
     match value {
         Value::Object(object) => {
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(of("/d", "get")["description"], "The price");
         let responses = &document["components"]["responses"];
         assert_eq!(responses["Order"]["description"], "An order.");
-        assert_eq!(responses["OrderList"]["description"], "A list of these: An order.");
+        assert_eq!(responses["OrderList"]["description"], "List of: An order.");
         assert_eq!(responses["Order"]["content"]["application/json"]["example"], 1);
     }
 }

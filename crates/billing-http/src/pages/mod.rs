@@ -1,5 +1,5 @@
-//! Pages for people with a browser: what this server is, and the reference of its operations. They need no credential, no
-//! script and no other server, and they are no operations of the interface.
+//! HTML pages about the server and its operations. They require no credential, no script and no other server, and are not
+//! API operations.
 
 mod reference;
 
@@ -22,14 +22,15 @@ const HOME: &str = "/";
 const REFERENCE: &str = "/docs";
 const STYLE: &str = "/docs/style.css";
 
-/// Nothing but our own style sheet.
+/// Permits only the server's own style sheet.
 const POLICY: HeaderValue =
     HeaderValue::from_static("default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
 
-static REFERENCE_HTML: LazyLock<String> =
-    LazyLock::new(|| page("Reference – Usage Billing", &reference::body(&openapi::described(NumbersAs::Number))).into_string());
+static REFERENCE_HTML: LazyLock<String> = LazyLock::new(|| {
+    page("API reference – Usage Billing", &reference::body(&openapi::described(NumbersAs::Number))).into_string()
+});
 
-/// Adds the pages to the router.
+/// Registers the pages in the router.
 pub(crate) fn register(config: &mut web::ServiceConfig) {
     config.service(resource(&[HOME]).route(web::get().to(home)));
     config.service(resource(&[REFERENCE, "/docs/"]).route(web::get().to(async || answer(REFERENCE_HTML.as_str()))));
@@ -45,26 +46,27 @@ async fn home(state: Data<HttpState>) -> HttpResponse {
     let calls = key_calls(&state.settings().public_url, "admin@example.com");
     let body = html! {
         h1 { "Usage Billing" }
-        p { "This server takes usage events over HTTP and puts each one on its invoice in the same request." }
+        p { "This server accepts usage events over HTTP and bills each event on an invoice in the same request." }
         ul {
             li { a href=(billing_console::ROOT) { "Console" } ": customers, contracts, documents and usage, for administrators" }
-            li { a href=(REFERENCE) { "Reference" } ": every operation, what it takes and what it answers" }
-            li { a href="/openapi.json" { "OpenAPI document" } ": the same for programs that make clients" }
-            li { a href="/health/ready" { "Readiness" } ": whether this server can work now" }
+            li { a href=(REFERENCE) { "API reference" } ": all operations with their parameters and responses" }
+            li { a href="/openapi.json" { "OpenAPI document" } ": the API description for client generators" }
+            li { a href="/health/ready" { "Readiness" } ": whether the server can process requests" }
         }
-        h2 { "An API key" }
+        h2 { "API key" }
         p {
-            "Software reports with an API key. An administrator logs in with e-mail address and password, and makes one; "
-            "its password is shown once:"
+            "Software authenticates with an API key. An administrator logs in with e-mail address and password and creates a key. "
+            "The password of the key is shown only once:"
         }
         pre { code { (calls.join("\n\n")) } }
-        p { "Whoever runs the server sets a new password for an administrator with "
-            code { "usage-billing admin reset-password" } "." }
+        p { "To reset the password of an administrator, run "
+            code { "usage-billing admin reset-password" } " on the server." }
     };
     answer(page("Usage Billing", &body).into_string())
 }
 
-/// The two calls with which an administrator logs in and makes an API key, for a shell. The first has dots for the password.
+/// Returns two shell commands that log an administrator in and create an API key. The first command contains a
+/// placeholder for the password.
 pub fn key_calls(url: &PublicUrl, email: &str) -> [String; 2] {
     [
         format!(

@@ -1,4 +1,4 @@
-//! The reference of the operations, written from the OpenAPI document alone.
+//! Renders the API reference from the OpenAPI document.
 
 use maud::{Markup, html};
 use serde_json::{Map, Value};
@@ -7,13 +7,13 @@ use crate::openapi::resolved;
 
 const SCHEMAS: &str = "#/components/schemas/";
 
-/// What the document says, for reading: its operations by their tags, then its schemas.
+/// Renders the operations by tag, followed by the schemas.
 pub(super) fn body(document: &Value) -> Markup {
     let operations = operations(document);
     html! {
         h1 { (text(&document["info"], "title")) }
         p { (prose(text(&document["info"], "description"))) }
-        p { a href="/openapi.json" { "OpenAPI document" } " · " a href="/" { "Start" } }
+        p { a href="/openapi.json" { "OpenAPI document" } " · " a href="/" { "Home" } }
         @for tag in list(&document["tags"]) {
             @let of_tag: Vec<_> = operations.iter().filter(|operation| operation.has_tag(text(tag, "name"))).collect();
             h2 id=(format!("tag-{}", text(tag, "name"))) { (prose(text(tag, "description"))) }
@@ -25,7 +25,7 @@ pub(super) fn body(document: &Value) -> Markup {
             }
             @for operation in of_tag { (operation.section()) }
         }
-        h2 id="schemas" { "Types" }
+        h2 id="schemas" { "Schemas" }
         @for (name, schema) in members(&document["components"]["schemas"]) { (type_section(name, schema)) }
     }
 }
@@ -65,7 +65,7 @@ impl Operation<'_> {
                 p { (self.who_may()) }
                 @if !parameters.is_empty() {
                     table {
-                        tr { th { "Parameter" } th { "In" } th { "Type" } th { "Meaning" } }
+                        tr { th { "Parameter" } th { "In" } th { "Type" } th { "Description" } }
                         @for parameter in parameters {
                             @let parameter = resolved(self.document, parameter);
                             tr {
@@ -82,7 +82,7 @@ impl Operation<'_> {
                     (example(&content["example"]))
                 }
                 table {
-                    tr { th { "Status" } th { "Meaning" } th { "Answer" } }
+                    tr { th { "Status" } th { "Description" } th { "Response" } }
                     @for (status, response) in members(&self.described["responses"]) {
                         @let shared = resolved(self.document, response);
                         @let meaning = response["description"].as_str().unwrap_or_else(|| text(shared, "description"));
@@ -105,7 +105,7 @@ impl Operation<'_> {
             if scopes.is_empty() { scheme.clone() } else { format!("{scheme} with {}", scopes.join(", ")) }
         });
         let schemes: Vec<String> = schemes.collect();
-        html! { "Credential: " @if schemes.is_empty() { "none" } @else { (schemes.join(", or ")) } "." }
+        html! { "Authentication: " @if schemes.is_empty() { "none" } @else { (schemes.join(", or ")) } "." }
     }
 }
 
@@ -125,7 +125,7 @@ fn type_section(name: &str, schema: &Value) -> Markup {
 fn properties(schema: &Value) -> Markup {
     html! {
         table {
-            tr { th { "Field" } th { "Type" } th { "Meaning" } }
+            tr { th { "Field" } th { "Type" } th { "Description" } }
             @for (name, property) in members(&schema["properties"]) {
                 tr {
                     td {
@@ -144,7 +144,7 @@ fn example(example: &Value) -> Markup {
     html! { @if !example.is_null() { details { summary { "Example" } pre { code { (format!("{example:#}")) } } } } }
 }
 
-/// A schema in a few words, with links to those that have a name.
+/// Renders a short description of a schema, with links to named schemas.
 fn kind(schema: &Value) -> Markup {
     if let Some(name) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix(SCHEMAS)) {
         return html! { a href=(format!("#{}", anchor(name))) { (name) } };
@@ -174,16 +174,16 @@ fn kind(schema: &Value) -> Markup {
     }
 }
 
-/// What bounds a value, of all that a schema may say.
+/// Schema keywords that are shown as limits of a value.
 const LIMITS: [&str; 9] =
     ["format", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "default"];
 
-/// The schemas that one is put together of.
+/// Returns the schemas that a schema combines.
 fn parts(schema: &Value) -> impl Iterator<Item = &Value> {
     ["oneOf", "anyOf", "allOf"].into_iter().flat_map(|key| list(&schema[key]))
 }
 
-/// CommonMark, of which descriptions use words in backquotes only.
+/// Renders a description. Descriptions use only backquotes of CommonMark.
 fn prose(text: &str) -> Markup {
     html! { @for (index, part) in text.split('`').enumerate() { @if index % 2 == 1 { code { (part) } } @else { (part) } } }
 }

@@ -1,4 +1,4 @@
-//! What the audit log is narrowed to, and where the list goes on.
+//! Filters and cursors of the audit log.
 
 use actix_web::HttpResponse;
 use actix_web::http::header::LINK;
@@ -18,25 +18,25 @@ use crate::dto::input::Fields;
 use crate::problem::Problem;
 
 params! {
-    /// Which entries, and which page.
+    /// Filters and page of the audit log.
     AuditParams {
-        /// By them: `admin:` or `api_key:` and a reference, `command_line`, `scheduler` or `nobody`.
+        /// Author: `admin:` or `api_key:` and a reference, `command_line`, `scheduler` or `nobody`.
         actor: Option<SearchRef<AuditActor>>,
-        /// To things of this kind.
+        /// Kind of the changed object.
         object_kind: Option<AuditedKind>,
-        /// To the thing with this reference.
+        /// Reference of the changed object.
         object_ref: Option<AnyText>,
-        /// That did this.
+        /// Action.
         action: Option<AuditAction>,
-        /// Of this instant or later: RFC 3339 with an offset.
+        /// Earliest time, RFC 3339 with an offset.
         from: Option<Timestamp>,
-        /// Of before this instant.
+        /// Latest time, exclusive.
         to: Option<Timestamp>,
-        /// By the request with this id.
+        /// Id of the request.
         request_id: Option<SearchRef<RequestId>>,
-        /// Where to go on: from the `next` link of the same list. Not with `pageNumber`.
+        /// Position to continue from, as in the `next` link of the same list. Excludes `pageNumber`.
         cursor: Option<AnyText>,
-        /// Whether all entries are counted: `true` when left out, with `cursor` `false`.
+        /// Whether to count all entries. Default: `true`, with `cursor` `false`.
         totals: Option<bool>,
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
@@ -47,13 +47,13 @@ params! {
     }
 }
 
-/// What is asked of the log.
+/// A query of the audit log.
 #[derive(Clone, Debug)]
 pub(crate) struct AuditListRequest {
-    /// `None` where nothing can be found.
+    /// The filter; `None` if nothing can match.
     pub(crate) filter: Option<AuditFilter>,
     pub(crate) wanted: AuditQuery,
-    /// The page it is, where it is one with a number.
+    /// The page, if requested by number.
     page: Option<PageRequest>,
 }
 
@@ -63,7 +63,7 @@ impl AuditParams {
             None => None,
             Some(text) => match read_cursor(text) {
                 Some(after) => Some(after),
-                None => return fields.refuse(CURSOR, "invalid_value", "must be taken from the next link of the same list"),
+                None => return fields.refuse(CURSOR, "invalid_value", "must come from the `next` link of the same list"),
             },
         };
         let (page, with_total) = (self.page.0, self.totals.unwrap_or(after.is_none()));
@@ -87,12 +87,12 @@ impl AuditParams {
 }
 
 impl Query {
-    /// What is asked of the audit log.
+    /// Reads a query of the audit log.
     pub(crate) fn audit(&self) -> Result<AuditListRequest, Problem> {
         self.read_as(|fields| AuditParams::read_whole(fields)?.asked(fields))
     }
 
-    /// The answer with a part of the log.
+    /// Builds the response with a part of the log.
     pub(crate) fn answer_audit(&self, asked: &AuditListRequest, list: &AuditList) -> HttpResponse {
         let elements: Vec<AuditEntryJson> = list.items.iter().map(AuditEntryJson::from).collect();
         let size = u64::from(asked.wanted.part.limit);
@@ -107,7 +107,7 @@ impl Query {
     }
 }
 
-/// Reads a place in the log, as [`answer_audit`](Query::answer_audit) writes it.
+/// Reads a position in the log as written by [`answer_audit`](Query::answer_audit).
 fn read_cursor(text: &str) -> Option<AuditPosition> {
     let (at, audit_ref) = text.split_once('~')?;
     Some(AuditPosition { at: Timestamp::from_micros(at.parse().ok()?).ok()?, audit_ref: AuditRef::parse(audit_ref).ok()? })

@@ -1,4 +1,4 @@
-//! Which billing runs.
+//! Filters of billing runs.
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::RunFilter;
@@ -7,18 +7,18 @@ use super::{DEFAULT_PAGE_SIZE, Paged};
 use crate::dto::declare::params;
 
 params! {
-    /// Which billing runs, and which page.
+    /// Filters and page of billing runs.
     RunParams {
-        /// That began at this instant or later: RFC 3339 with an offset.
+        /// Earliest start time, RFC 3339 with an offset.
         from: Option<Timestamp>,
-        /// That began before this instant.
+        /// Latest start time, exclusive.
         to: Option<Timestamp>,
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
 
 impl RunParams {
-    /// What they are narrowed to.
+    /// Returns the filter.
     pub(crate) const fn filter(&self) -> RunFilter {
         RunFilter { from: self.from, to: self.to }
     }

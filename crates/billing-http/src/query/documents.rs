@@ -1,4 +1,4 @@
-//! What lists of documents are narrowed to, in which order they come, and where a list goes on.
+//! Filters, order and cursors of document lists.
 
 use actix_web::HttpResponse;
 use actix_web::http::header::LINK;
@@ -32,61 +32,62 @@ const FORMAT: &str = "format";
 pub(crate) const TOTAL_AMOUNT: &str = "x-total-amount";
 pub(crate) const TOTAL_AMOUNT_DUE: &str = "x-total-amount-due";
 
-/// What is asked of the documents that pass a query.
+/// The requested form of a document list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum DocumentListRequest {
-    /// A part of them, and the page it is, where it is one with a number.
+    /// A part of the list, with its page if requested by number.
     Part(DocumentPart, Option<PageRequest>),
-    /// All of them, as a table in an order.
+    /// All documents as a table in an order.
     Table(ReportFormat, DocumentOrder),
 }
 
 params! {
-    /// Which documents.
+    /// Filters of documents.
     DocumentParams {
-        /// This customer's.
+        /// Customer reference.
         customer_ref: Option<SearchRef<CustomerRef>>,
-        /// This contract's.
+        /// Contract reference.
         contract_ref: Option<SearchRef<ContractRef>>,
-        /// This entity's.
+        /// Supplier entity reference.
         entity_ref: Option<SearchRef<EntityRef>>,
-        /// Of this kind.
+        /// Document kind.
         kind: Option<DocumentKind>,
-        /// In this state.
+        /// Document state.
         state: Option<DocumentState>,
-        /// Whose period starts on this day or later.
+        /// Earliest first day of the period.
         from: Option<Date>,
-        /// Whose period starts on this day or earlier.
+        /// Latest first day of the period.
         to: Option<Date>,
-        /// With this number.
+        /// Document number.
         document_number: Option<SearchRef<DocumentNumber>>,
-        /// Of the contract with this number.
+        /// Contract number.
         contract_number: Option<SearchRef<ContractNumber>>,
-        /// With this purchase order number.
+        /// Purchase order number.
         po_number: Option<SearchRef<OneLine>>,
-        /// That exist for this.
+        /// Purpose.
         purpose: Option<PurposeKind>,
-        /// In this currency.
+        /// Currency.
         currency: Option<Currency>,
-        /// Issued on this day or later.
+        /// Earliest date of issue.
         issued_from: Option<Date>,
-        /// Issued on this day or earlier.
+        /// Latest date of issue.
         issued_to: Option<Date>,
-        /// Due on this day or later.
+        /// Earliest due date.
         due_from: Option<Date>,
-        /// Due on this day or earlier.
+        /// Latest due date.
         due_to: Option<Date>,
-        /// Opened, issued, put out of force, paid, credited, applied or written off at this instant or later: RFC 3339 with an offset.
+        /// Earliest time of the latest change, RFC 3339 with an offset. Changes are creation, issue, void, payment,
+        /// credit, application and write-off.
         updated_since: Option<Timestamp>,
-        /// Whether something is left to pay of an invoice or debit.
+        /// Whether an invoice or debit has an amount due.
         has_amount_due: Option<bool>,
-        /// Whether the due date has passed with something left to pay.
+        /// Whether an amount is still due after the due date.
         overdue: Option<bool>,
     }
 }
 
 impl DocumentParams {
-    /// What is looked for; `None` where nothing can be found.
+    /// Returns the query; `None` if nothing can match.
     fn query(self) -> Option<DocumentQuery> {
         let filter = DocumentFilter {
             customer_id: None,
@@ -114,17 +115,17 @@ impl DocumentParams {
 }
 
 params! {
-    /// Which documents, in which order, from where on, and how they are written.
+    /// Filters, order, position and format of a document list.
     DocumentListParams {
         @flat documents: DocumentParams,
-        /// By when they were opened, when left out. What isn't issued has neither dates nor amount, what is never due has no due date,
-        /// and comes last.
+        /// Sort order. Default: by creation. Documents that are not issued have neither dates nor amount and come last,
+        /// as do documents without a due date.
         order: DocumentOrderWord = DocumentOrder::default(),
-        /// Where to go on: from the `next` link of the same list. Not with `pageNumber`.
+        /// Position to continue from, as in the `next` link of the same list. Excludes `pageNumber`.
         cursor: Option<AnyText>,
-        /// Whether all documents are counted and summed up: `true` when left out, with `cursor` `false`.
+        /// Whether to count and total all documents. Default: `true`, with `cursor` `false`.
         totals: Option<bool>,
-        /// Writes every document as a row of a table, without pages.
+        /// Format of a table with all documents, without pages.
         format: Option<ReportFormat>,
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
@@ -132,7 +133,7 @@ params! {
         fn check(fields: Fields<'_>) {
             if fields.has(FORMAT) {
                 for name in [SIZE, NUMBER, CURSOR, TOTALS].into_iter().filter(|name| fields.has(name)) {
-                    fields.refuse::<()>(name, "invalid_value", "can't be given with format: a table has every document");
+                    fields.refuse::<()>(name, "invalid_value", "must be omitted, because format is given and a table has every document");
                 }
             } else {
                 refuse_number_beside_cursor(fields);
@@ -151,7 +152,7 @@ impl DocumentListParams {
             Some(text) => match read_cursor(self.order, text) {
                 Some(after) => Some(after),
                 None => {
-                    let reason = "must be taken from the next link of the same list in the same order";
+                    let reason = "must come from the `next` link of the same list in the same order";
                     return fields.refuse(CURSOR, "invalid_value", reason);
                 }
             },
@@ -163,7 +164,7 @@ impl DocumentListParams {
 }
 
 impl Query {
-    /// Documents, and what is asked of them. No query for a reference or number that can't exist.
+    /// Reads a document list request. The query is `None` for a malformed reference or number.
     pub(crate) fn documents(&self) -> Result<(Option<DocumentQuery>, DocumentListRequest), Problem> {
         self.read_as(|fields| {
             let asked = DocumentListParams::read_whole(fields)?;
@@ -171,7 +172,7 @@ impl Query {
         })
     }
 
-    /// The answer with a part of the documents that were asked for: as of other lists, and with what all amount to by currency.
+    /// Builds the response with a part of the documents: as for other lists, with totals by currency.
     pub(crate) fn answer_documents(&self, part: DocumentPart, page: Option<PageRequest>, list: &DocumentList) -> HttpResponse {
         let elements: Vec<DocumentJson> = list.items.iter().map(DocumentJson::from).collect();
         let mut response = HttpResponse::Ok();
@@ -198,13 +199,13 @@ impl Query {
     }
 }
 
-/// `EUR 12.50, USD 0.00`.
+/// Formats totals as `EUR 12.50, USD 0.00`.
 fn shown(sums: &DocumentSums, amount: impl Fn(&DocumentAmounts) -> MoneySum) -> String {
     let shown = |amounts: &DocumentAmounts| format!("{} {}", amounts.currency().code(), amount(amounts).to_decimal());
     sums.amounts.iter().map(shown).collect::<Vec<_>>().join(", ")
 }
 
-/// A place in a list, as a caller gives it back: the order, what the document there is ordered by, and its reference.
+/// Encodes a position in a list for callers: the order, the sort value and the reference of the document.
 fn cursor(order: DocumentOrder, position: &DocumentPosition) -> String {
     let key = match position.key {
         OrderedBy::Created(at) => at.as_micros().to_string(),
@@ -215,10 +216,10 @@ fn cursor(order: DocumentOrder, position: &DocumentPosition) -> String {
     format!("{}~{key}~{}", DocumentOrderWord::word(order), position.document_ref)
 }
 
-/// What stands in a cursor behind everything that was issued.
+/// Sort value in a cursor after all issued documents.
 const NOT_ISSUED: &str = "none";
 
-/// Reads what [`cursor`] wrote for the same order.
+/// Reads a position as written by [`cursor`] for the same order.
 fn read_cursor(order: DocumentOrder, text: &str) -> Option<DocumentPosition> {
     let mut parts = text.split('~');
     let (word, key, document_ref) = (parts.next()?, parts.next()?, parts.next()?);

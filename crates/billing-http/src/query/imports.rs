@@ -1,4 +1,4 @@
-//! How a file of usage events is taken, and which imports are listed.
+//! Options of imports, and filters of import lists.
 
 use billing_application::formats::NamedFormat;
 use billing_domain::calendar::Timestamp;
@@ -12,44 +12,44 @@ use crate::dto::declare::{params, wire};
 use crate::dto::schemas::text;
 
 params! {
-    /// How a file is taken.
+    /// Options of an import.
     ImportParams {
-        /// What events without an `idempotency_key` are known by when they come again, with their lines: the file's name. Must be
-        /// given when an event has none.
+        /// File name. Together with the line number it identifies events without `idempotency_key`, and is required if
+        /// there are such events.
         name: Option<FileName>,
-        /// Whether to answer what would be done and store nothing; false when left out.
+        /// Whether to preview the result and store nothing. Default: false.
         dry_run: bool = false,
-        /// The usage format that makes events of the lines; the built-in one when left out.
+        /// Usage format that converts the lines. Default: the built-in format.
         format_name: Option<OneLine>,
-        /// What stands between two cells of CSV; comma, semicolon or tab is recognised when left out.
+        /// CSV delimiter. Default: detected from comma, semicolon and tab.
         delimiter: Option<Delimiter>,
-        /// What columns of CSV are called instead, as a JSON object: `{"Zeit": "timestamp", "Kunde": "customer_ref"}`. One that is
-        /// called `null` is left out; columns that aren't named keep their names.
+        /// New names of CSV columns, as a JSON object: `{"Zeit": "timestamp", "Kunde": "customer_ref"}`. Columns renamed
+        /// to `null` are ignored; other columns retain their names.
         columns: ColumnMap = ColumnMap::default(),
     }
 }
 
 params! {
-    /// Which imports, and which page.
+    /// Filters and page of imports.
     ImportListParams {
-        /// That began at this instant or later: RFC 3339 with an offset.
+        /// Earliest start time, RFC 3339 with an offset.
         from: Option<Timestamp>,
-        /// That began before this instant.
+        /// Latest start time, exclusive.
         to: Option<Timestamp>,
-        /// Of files of this name.
+        /// File name.
         name: Option<AnyText>,
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
 
 impl ImportListParams {
-    /// What they are narrowed to.
+    /// Returns the filter.
     pub(crate) fn filter(&self) -> ImportFilter {
         ImportFilter { from: self.from, to: self.to, name: self.name.clone() }
     }
 }
 
-/// How a file is read and taken.
+/// Options of an import.
 #[derive(Debug)]
 pub(crate) struct ImportOptions {
     pub(crate) reading: ReadOptions,
@@ -58,7 +58,7 @@ pub(crate) struct ImportOptions {
 }
 
 impl ImportParams {
-    /// How the file is read and taken.
+    /// Returns the options.
     pub(crate) fn asked(self) -> ImportOptions {
         let format_name = self.format_name.unwrap_or_else(|| UsageFormat::built_in().name);
         let format = NamedFormat::Name(format_name.clone());

@@ -1,4 +1,4 @@
-//! What lists of contracts, customers, payments and charges are narrowed to, and what single things are asked.
+//! Filters of contract, customer, payment and charge lists, and parameters of single operations.
 
 use billing_application::charges::ChargeQuery;
 use billing_application::contracts::ContractQuery;
@@ -19,55 +19,56 @@ use crate::dto::input::Node;
 use crate::dto::schemas::text;
 
 params! {
-    /// How this description has numbers.
+    /// Options of the OpenAPI document.
     OpenApiParams {
-        /// Whether answers have decimals as numbers, or as strings, as they do with `Prefer: numbers=string`.
+        /// Whether the document describes decimals as numbers or as strings, as in responses with `Prefer:
+        /// numbers=string`. Default: `number`.
         numbers: NumbersAs = NumbersAs::Number,
     }
 }
 
 params! {
-    /// Which version of a usage format.
+    /// The version of a usage format.
     FormatParams {
-        /// A version; the newest when left out.
+        /// Version number. Default: the newest version.
         version: Option<Version>,
     }
 }
 
 params! {
-    /// Whose contracts, and which page.
+    /// Customer and page of a contract list.
     ContractParams {
-        /// The customer.
+        /// Customer reference.
         customer_ref: SearchRef<CustomerRef>,
         @flat page: Paged<0>,
     }
 }
 
 params! {
-    /// Which contracts.
+    /// Filters of contracts.
     ContractSearchParams {
-        /// This customer's.
+        /// Customer reference.
         customer_ref: Option<SearchRef<CustomerRef>>,
-        /// With this number.
+        /// Contract number.
         contract_number: Option<SearchRef<ContractNumber>>,
-        /// With this purchase order number.
+        /// Purchase order number.
         po_number: Option<SearchRef<OneLine>>,
-        /// In this state today.
+        /// State today.
         state: Option<ContractState>,
-        /// Whose last day is before this one.
+        /// Latest last day, exclusive.
         ends_before: Option<Date>,
-        /// That agree on this pricing, in any of their versions.
+        /// Pricing reference, in any version of the contract.
         product_pricing_ref: Option<SearchRef<PricingRef>>,
-        /// That next have a document to issue before this instant: RFC 3339 with an offset.
+        /// Latest time of the next document's issue, exclusive; RFC 3339 with an offset.
         issues_before: Option<Timestamp>,
-        /// By when they were made, when left out. What never ends comes after all that does.
+        /// Sort order. Default: by creation. Contracts without an end come last.
         order: ContractOrderWord = Order::default(),
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
 
 impl ContractSearchParams {
-    /// What is searched for; `None` where nothing can be found.
+    /// Returns the query; `None` if nothing can match.
     pub(crate) fn query(self) -> Option<ContractQuery> {
         let filter = ContractFilter {
             customer_id: None,
@@ -83,39 +84,39 @@ impl ContractSearchParams {
 }
 
 params! {
-    /// Which customers.
+    /// Filters of customers.
     CustomerParams {
-        /// Whose name begins so; letters A to Z in either case.
+        /// Start of the name; letters A to Z match in either case.
         name: Option<AnyText>,
-        /// With this e-mail address; letters A to Z in either case.
+        /// E-mail address; letters A to Z match in either case.
         email: Option<AnyText>,
-        /// With this tax number.
+        /// Tax number.
         tax_id: Option<AnyText>,
-        /// By when they were made, when left out. Names are in the order of their letters, A to Z in either case.
+        /// Sort order. Default: by creation. The order of names ignores the case of letters A to Z.
         order: CustomerOrderWord = Order::default(),
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
 
 impl CustomerParams {
-    /// What they are narrowed to.
+    /// Returns the filter.
     pub(crate) fn filter(&self) -> CustomerFilter {
         CustomerFilter { name: self.name.clone(), email: self.email.clone(), tax_id: self.tax_id.clone() }
     }
 }
 
-/// How many quantities are rated at a time.
+/// Maximum number of quantities per request.
 const MAX_QUANTITIES: usize = 200;
 
 params! {
-    /// Which quantities.
+    /// Quantities to rate.
     PricingRateParams {
-        /// Up to 200 quantities, with a comma between.
+        /// Up to 200 quantities, separated by commas.
         quantity: Quantities,
     }
 }
 
-/// Quantities with commas between.
+/// Quantities separated by commas.
 pub(crate) struct Quantities;
 
 wire! {
@@ -132,14 +133,15 @@ fn quantities(node: Node<'_>) -> Option<Vec<Quantity>> {
 }
 
 params! {
-    /// What is searched for.
+    /// Search parameters.
     SearchParams {
-        /// A number, reference, key, purchase order number or name, or how a name begins; letters A to Z of names in either case.
+        /// Number, reference, key, purchase order number or name, or the start of a name; letters A to Z of names match
+        /// in either case.
         q: TrimmedLine,
     }
 }
 
-/// A line, without the white space around it.
+/// A line without surrounding white space.
 pub(crate) struct TrimmedLine;
 
 wire! {
@@ -150,26 +152,26 @@ wire! {
 }
 
 params! {
-    /// Which payments.
+    /// Filters of payments.
     PaymentParams {
-        /// This customer's.
+        /// Customer reference.
         customer_ref: Option<SearchRef<CustomerRef>>,
-        /// Recorded on this document.
+        /// Document that the payment is recorded on.
         document_ref: Option<SearchRef<DocumentRef>>,
-        /// With this reference of the payer's or the bank's.
+        /// Reference of the payer or the bank.
         reference: Option<SearchRef<OneLine>>,
-        /// Paid on this day or later.
+        /// Earliest date of payment.
         from: Option<Date>,
-        /// Paid on this day or earlier.
+        /// Latest date of payment.
         to: Option<Date>,
-        /// By when they were made, when left out.
+        /// Sort order. Default: by creation.
         order: PaymentOrderWord = Order::default(),
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
 
 impl PaymentParams {
-    /// What is looked for; `None` where nothing can be found.
+    /// Returns the query; `None` if nothing can match.
     pub(crate) fn query(self) -> Option<PaymentQuery> {
         let filter = PaymentFilter {
             customer_id: None,
@@ -183,24 +185,24 @@ impl PaymentParams {
 }
 
 params! {
-    /// Which charges.
+    /// Filters of charges.
     ChargeParams {
-        /// This customer's.
+        /// Customer reference.
         customer_ref: Option<SearchRef<CustomerRef>>,
-        /// This contract's.
+        /// Contract reference.
         contract_ref: Option<SearchRef<ContractRef>>,
-        /// Of this day or later.
+        /// Earliest service date.
         from: Option<Date>,
-        /// Of this day or earlier.
+        /// Latest service date.
         to: Option<Date>,
-        /// By when they were made; `-created` has the newest first.
+        /// Sort order by creation; `-created` lists the newest first. Default: `created`.
         order: ByCreation = Direction::Forward,
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
 
 impl ChargeParams {
-    /// What is looked for; `None` where nothing can be found.
+    /// Returns the query; `None` if nothing can match.
     pub(crate) fn query(self) -> Option<ChargeQuery> {
         let contract_ref = possible(self.contract_ref)?;
         let filter = ChargeFilter { customer_id: None, contract_ref, from: self.from, to: self.to };
@@ -209,13 +211,13 @@ impl ChargeParams {
 }
 
 params! {
-    /// Which days a statement tells of, and how.
+    /// Period and format of a statement.
     StatementParams {
-        /// The first day; from the beginning when left out.
+        /// First day. Default: from the beginning.
         from: Option<Date>,
-        /// The last day; to the end when left out.
+        /// Last day. Default: to the end.
         to: Option<Date>,
-        /// How it is written; JSON when left out.
+        /// Format. Default: JSON.
         format: StatementFormat = ReportFormat::Json,
     }
     with {
@@ -228,7 +230,7 @@ params! {
     }
 }
 
-/// How a statement can be written.
+/// The formats of a statement.
 pub(crate) struct StatementFormat;
 
 wire! {
@@ -239,7 +241,8 @@ wire! {
     }, |_| text().enum_values(Some(["json", "csv"]));
 }
 
-/// What is looked for where it can exist: the inner value is absent where nobody asked for one, the outer where it can't.
+/// Resolves an optional reference. The inner option is `None` if no reference was given, the outer if a malformed
+/// reference cannot match.
 pub(super) fn possible<T>(sought: Option<Option<T>>) -> Option<Option<T>> {
     match sought {
         None => Some(None),

@@ -1,6 +1,6 @@
-//! Query strings: which page of a list, and what it is narrowed to. All that is wrong with one is said at once.
+//! Query strings: pages and filters of lists. All violations are reported together.
 //!
-//! A reference that can't exist is one that doesn't: it finds nothing.
+//! A malformed reference is treated as unknown: it matches nothing.
 
 pub(crate) mod audit;
 pub(crate) mod billing;
@@ -32,18 +32,18 @@ use crate::dto::input::{Fields, Node, read_query};
 use crate::dto::schemas::{FieldSchema, Presence, Schemas, integer, text};
 use crate::problem::Problem;
 
-/// Elements of a page when nobody says how many.
+/// Default number of elements of a page.
 pub(crate) const DEFAULT_PAGE_SIZE: u32 = 20;
-/// The last page that can be asked for: what a signed 32-bit number of a caller holds.
+/// Largest page number, which fits in a signed 32-bit integer.
 const MAX_PAGE_NUMBER: u32 = i32::MAX.unsigned_abs();
-/// The last version that can be asked for; likewise.
+/// Largest version number, which fits in a signed 32-bit integer.
 const MAX_VERSION: u32 = i32::MAX.unsigned_abs();
 const SIZE: &str = "pageSize";
 const NUMBER: &str = "pageNumber";
 const CURSOR: &str = "cursor";
 pub(crate) const TOTAL: &str = "x-total-count";
 
-/// A request's query string, and the path in front of it.
+/// The query string of a request and its path.
 #[derive(Debug)]
 pub(crate) struct Query {
     path: String,
@@ -61,28 +61,28 @@ impl FromRequest for Query {
 }
 
 impl Query {
-    /// What stands behind a path.
+    /// Parses the query string of a path.
     ///
     /// # Errors
-    /// A query string that can't be read.
+    /// Returns a problem for a malformed query string.
     pub(crate) fn of(path: &str, raw: &str) -> Result<Self, Problem> {
         let pairs = web::Query::<Vec<(String, String)>>::from_query(raw);
-        let pairs = pairs.map_err(|_| Problem::malformed("malformed_query", "the query string could not be read"))?;
+        let pairs = pairs.map_err(|_| Problem::malformed("malformed_query", "the query string is malformed"))?;
         Ok(Self { path: path.to_owned(), raw: raw.to_owned(), pairs: pairs.into_inner() })
     }
 
-    /// Its parameters.
+    /// Reads the parameters.
     ///
     /// # Errors
-    /// Everything that is wrong with them.
+    /// Returns all violations.
     pub(crate) fn read<P: Fieldset>(&self) -> Result<P, Problem> {
         self.read_as(P::read_whole)
     }
 
-    /// Refuses every parameter but these.
+    /// Rejects all parameters except these.
     ///
     /// # Errors
-    /// The others.
+    /// Returns a violation for each other parameter.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), Problem> {
         self.read_as(|fields| {
             fields.only_beside(known, &[]);
@@ -103,7 +103,7 @@ impl Query {
         Ok(read_query(parameters, &twice, read)?)
     }
 
-    /// The answer with a page of the list that was asked for: a bare array, its totals and neighbours in headers.
+    /// Builds the response with a page of a list: a bare array, with totals and links in headers.
     pub(crate) fn answer<'t, T, J: From<&'t T> + Serialize>(&self, asked: PageRequest, page: &'t Page<T>) -> HttpResponse {
         let elements: Vec<J> = page.items.iter().map(J::from).collect();
         let mut response = HttpResponse::Ok();
@@ -119,8 +119,7 @@ impl Query {
         self.links_around(size, Some(number), next, Some(last))
     }
 
-    /// RFC 8288: the first page, the one before this one, what comes after it, and the last, as far as there is one and it is
-    /// known.
+    /// Builds the RFC 8288 links to the first, previous, next and last page, as far as they exist and are known.
     fn links_around(&self, size: u64, number: Option<u64>, next: Option<String>, last: Option<u64>) -> String {
         let is_kept = |pair: &&str| !matches!(pair.split('=').next().unwrap_or_default(), "" | SIZE | NUMBER | CURSOR);
         let others: String = self.raw.split('&').filter(is_kept).flat_map(|pair| [pair, "&"]).collect();
@@ -138,7 +137,7 @@ fn last_page(total: u64, size: u64) -> u64 {
     total.saturating_sub(1) / size
 }
 
-/// A page of a list whose pages have a usual size; where that is 0, everything has to be said.
+/// A page of a list with a default size. If the default is 0, size and number are required.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paged<const USUAL_SIZE: u32>(pub(crate) PageRequest);
 
@@ -162,16 +161,16 @@ impl<const USUAL_SIZE: u32> Fieldset for Paged<USUAL_SIZE> {
             FieldSchema { name, meaning, presence, schema: number.into() }
         };
         vec![
-            described(SIZE, "Elements of a page.", 1, MAX_PAGE_SIZE, USUAL_SIZE),
-            described(NUMBER, "Which page, from 0.", 0, MAX_PAGE_NUMBER, 0),
+            described(SIZE, "Number of elements per page.", 1, MAX_PAGE_SIZE, USUAL_SIZE),
+            described(NUMBER, "Page number, starting at 0.", 0, MAX_PAGE_NUMBER, 0),
         ]
     }
 }
 
-/// A cursor says where to go on, and a number which page it is: not both.
+/// Rejects a page number together with a cursor.
 fn refuse_number_beside_cursor(fields: Fields<'_>) {
     if fields.has(CURSOR) && fields.has(NUMBER) {
-        fields.refuse::<()>(NUMBER, "invalid_value", "can't be given with cursor, which says where to go on");
+        fields.refuse::<()>(NUMBER, "invalid_value", "must be omitted, because cursor is given");
     }
 }
 
@@ -185,7 +184,7 @@ fn whole(fields: Fields<'_>, name: &str, range: RangeInclusive<u32>, usual: Opti
     }
 }
 
-/// A whole number, in digits alone.
+/// Reads a whole number that consists of digits.
 fn digits(node: Node<'_>, range: &RangeInclusive<u32>, detail: &str) -> Option<u32> {
     let text = node.text()?;
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -195,7 +194,7 @@ fn digits(node: Node<'_>, range: &RangeInclusive<u32>, detail: &str) -> Option<u
     }
 }
 
-/// From which end a list is read that is ordered by when its elements were made.
+/// The direction of a list ordered by creation.
 pub(crate) struct ByCreation;
 
 fn by_creation(node: Node<'_>) -> Option<Direction> {
@@ -206,10 +205,11 @@ fn by_creation(node: Node<'_>) -> Option<Direction> {
     }
 }
 
-/// A version of something.
+/// A version number.
 pub(crate) struct Version;
 
-/// Any text, as it is looked for. Nothing that is stored has a control character, and not every database takes each of them.
+/// Any text to search for. Text with control characters matches nothing, because stored text has none and some databases
+/// reject them.
 pub(crate) struct AnyText;
 
 wire! {
@@ -227,15 +227,15 @@ fn any_text(node: Node<'_>) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// A reference or number that is looked for; `None` where it can't be one.
+/// A reference or number to search for; `None` if it is malformed.
 pub(crate) struct SearchRef<T>(std::marker::PhantomData<T>);
 
-/// What can be looked for.
+/// A type that can be searched for.
 pub(crate) trait Findable: Clone + Send + Sync + 'static {
-    /// An example of one.
+    /// An example value.
     const EXAMPLE: Option<&'static str> = None;
 
-    /// Reads one; `None` where nothing can have it.
+    /// Parses a value; `None` if nothing can have it.
     fn sought(text: &str) -> Option<Self>;
 }
 

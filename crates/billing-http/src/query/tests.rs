@@ -72,9 +72,9 @@ fn a_version_is_asked_for_or_left_out() {
 fn a_list_of_contracts_says_all_that_is_missing_at_once() {
     let required = |pointer: &str| (pointer.to_owned(), "required");
     assert_eq!(codes(contracts("")), [required("/customer_ref"), required("/pageSize"), required("/pageNumber")]);
-    let (customer, page) = contracts("customer_ref=a%3Ab&pageSize=20&pageNumber=0").expect("complete");
+    let (customer, page) = contracts("customer_ref=a%3Ab&pageSize=20&pageNumber=0").expect("a complete query");
     assert_eq!((customer.expect("a reference").as_str(), page.size()), ("a:b", 20));
-    assert_eq!(contracts("customer_ref=a%20b&pageSize=20&pageNumber=0").expect("complete").0, None);
+    assert_eq!(contracts("customer_ref=a%20b&pageSize=20&pageNumber=0").expect("a complete query").0, None);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn charges_are_narrowed_by_dates_and_references() {
     let expected = ["/from", "/to", "/pageSize"].map(|pointer| (pointer.to_owned(), "invalid_format"));
     assert_eq!(wrong, expected);
     assert!(charges("contract_ref=nonsense").expect("no violation").0.is_none());
-    let (charges, _) = charges("customer_ref=acme&from=2026-01-01&to=2026-01-31").expect("right");
+    let (charges, _) = charges("customer_ref=acme&from=2026-01-01&to=2026-01-31").expect("a valid query");
     let charges = charges.expect("a query");
     assert!(charges.customer_ref.is_some() && charges.filter.from.is_some() && charges.filter.to.is_some());
 }
@@ -110,10 +110,10 @@ fn links_name_the_neighbours_and_keep_the_other_parameters() {
 
 #[test]
 fn a_parameter_that_is_not_known_is_refused_with_the_nearest_one() {
-    let problem = page("pagesize=5&colour=red").expect_err("refused");
+    let problem = page("pagesize=5&colour=red").expect_err("a refusal");
     let expected = [("/pagesize".to_owned(), "unknown_parameter"), ("/colour".to_owned(), "unknown_parameter")];
     assert_eq!(problem.fields(), expected);
-    let alone = page("pagesize=5").expect_err("refused");
-    assert_eq!((alone.code(), alone.detail()), ("unknown_parameter", "is no parameter here; the nearest is pageSize"));
-    assert_eq!(query("x=1").only(&[]).expect_err("refused").detail(), "is no parameter here: none is taken");
+    let alone = page("pagesize=5").expect_err("a refusal");
+    assert_eq!((alone.code(), alone.detail()), ("unknown_parameter", "is an unknown parameter; the nearest is pageSize"));
+    assert_eq!(query("x=1").only(&[]).expect_err("a refusal").detail(), "is an unknown parameter: this operation has none");
 }

@@ -1,4 +1,4 @@
-//! What lists, sums and reports of usage are narrowed to.
+//! Filters of usage lists, summaries and reports.
 
 use billing_application::usage::{EventQuery, ReportOf};
 use billing_domain::calendar::{Date, TimeZone, Timestamp};
@@ -19,33 +19,33 @@ const BY_USAGE_PRODUCT: &str = "usage_product_ref";
 const BY_CUSTOMER: &str = "customer_ref";
 
 params! {
-    /// How a batch is taken.
+    /// Options of a batch.
     BatchParams {
-        /// Whether one refused event refuses all; as in the body of a JSON batch.
+        /// Whether one rejected event rejects the whole batch, as in the body of a JSON batch. Default: false.
         atomic: bool = false,
     }
 }
 
 params! {
-    /// Which events.
+    /// Filters of usage events.
     EventParams {
-        /// This customer's.
+        /// Customer reference.
         customer_ref: Option<SearchRef<CustomerRef>>,
-        /// Of this usage product.
+        /// Usage product reference.
         usage_product_ref: Option<SearchRef<UsageProductRef>>,
-        /// Whose latest change stands on this document.
+        /// Document that bills the event after its latest change.
         document_ref: Option<SearchRef<DocumentRef>>,
-        /// That count in this contract.
+        /// Contract that the event belongs to.
         contract_ref: Option<SearchRef<ContractRef>>,
-        /// That happened at this instant or later: RFC 3339 with an offset.
+        /// Earliest time of usage, RFC 3339 with an offset.
         from: Option<Timestamp>,
-        /// That happened before this instant.
+        /// Latest time of usage, exclusive.
         to: Option<Timestamp>,
     }
 }
 
 impl EventParams {
-    /// What is looked for; `None` where nothing can be found.
+    /// Returns the query; `None` if nothing can match.
     pub(crate) fn query(self) -> Option<EventQuery> {
         let filter = EventFilter {
             customer_id: None,
@@ -60,34 +60,35 @@ impl EventParams {
 }
 
 params! {
-    /// Which events, and which page.
+    /// Filters and page of usage events.
     EventListParams {
         @flat events: EventParams,
-        /// By when they happened, when left out; `created` is by when they were reported, and is quick however many there are.
+        /// Sort order. Default: by time of usage. `created` sorts by time of recording, which is fast for any number of
+        /// events.
         order: EventOrderWord = Order::default(),
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
 
 params! {
-    /// Which refused usage, and which page.
+    /// Filters and page of rejected usage.
     RefusedParams {
-        /// Of this day of UTC or later.
+        /// Earliest date in UTC.
         from: Option<Date>,
-        /// Of this day of UTC or earlier.
+        /// Latest date in UTC.
         to: Option<Date>,
-        /// Refused for this.
+        /// Error code.
         code: Option<AnyText>,
-        /// Told to be this customer's, by reference or name.
+        /// Submitted customer reference or name.
         customer_ref: Option<AnyText>,
-        /// Told to be of this usage product, by reference or name.
+        /// Submitted usage product reference or name.
         usage_product_ref: Option<AnyText>,
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
 
 impl RefusedParams {
-    /// What they are narrowed to.
+    /// Returns the filter.
     pub(crate) fn filter(&self) -> RefusedFilter {
         RefusedFilter {
             from: self.from,
@@ -100,29 +101,29 @@ impl RefusedParams {
 }
 
 params! {
-    /// Which events, and how they are summed up.
+    /// Filters and grouping of a usage summary.
     SummaryParams {
-        /// How long the intervals are.
+        /// Length of the intervals.
         interval: Interval,
-        /// Whose hours, days and months they are; those of UTC when left out.
+        /// Time zone of the hours, days and months. Default: UTC.
         timezone: TimeZone = TimeZone::UTC,
-        /// `usage_product_ref`, `customer_ref`, or both with a comma between: what gets a row of its own.
+        /// Fields to group by: `usage_product_ref`, `customer_ref`, or both separated by a comma.
         group_by: Grouping = Grouping::default(),
         @flat events: EventParams,
     }
 }
 
 params! {
-    /// Which events, and how they are written.
+    /// Filters and format of a usage report.
     ReportParams {
-        /// How the report is written; CSV when left out.
+        /// Report format. Default: CSV.
         format: ReportFormat = ReportFormat::default(),
         @flat events: EventParams,
     }
 }
 
 impl ReportParams {
-    /// What is reported.
+    /// Returns the selection of the report.
     pub(crate) fn of(self) -> ReportOf {
         self.events.query().map_or(ReportOf::Nothing, ReportOf::Events)
     }
@@ -139,12 +140,12 @@ fn grouping(node: Node<'_>) -> Option<Grouping> {
             BY_USAGE_PRODUCT => &mut grouping.by_usage_product,
             BY_CUSTOMER => &mut grouping.by_customer,
             _ => {
-                let detail = format!("must be {BY_USAGE_PRODUCT}, {BY_CUSTOMER}, or both with a comma between");
+                let detail = format!("must be {BY_USAGE_PRODUCT}, {BY_CUSTOMER}, or both, separated by a comma");
                 return node.refuse("invalid_value", detail);
             }
         };
         if std::mem::replace(part, true) {
-            return node.refuse("duplicate", "must name each once");
+            return node.refuse("duplicate", "must not contain duplicates");
         }
     }
     Some(grouping)

@@ -1,4 +1,4 @@
-//! Administrators of the organization, as owners make and change them.
+//! Handlers for administrators, which owners create and edit.
 
 use actix_web::web::Path;
 use actix_web::{HttpRequest, HttpResponse};
@@ -60,7 +60,7 @@ pub(crate) async fn reset_administrator(
     reset.await
 }
 
-/// Hashed in its turn, and before the transaction of what it is for.
+/// Creates and hashes a one-time password. Hashing waits for a permit and happens outside the transaction.
 async fn one_time_password(state: &HttpState) -> Result<OneTimePassword, Problem> {
     let turn = state.log_ins().hashing_turn().await?;
     let made = blocking(state, move |services| {

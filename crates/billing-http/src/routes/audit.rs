@@ -1,4 +1,4 @@
-//! The audit log.
+//! Handlers for the audit log.
 
 use actix_web::HttpResponse;
 use billing_application::audit::{self, AuditList};

@@ -1,4 +1,4 @@
-//! Log-in, log-out and API keys.
+//! Handlers for log-in, log-out and API keys.
 
 use actix_session::Session;
 use actix_web::http::header::USER_AGENT;
@@ -35,7 +35,7 @@ pub(crate) async fn log_in(
     carry_out(&request, &session, log_in).await
 }
 
-/// Tries a log-in, as often as it may be tried.
+/// Attempts a log-in within the rate limits.
 pub(crate) async fn carry_out(request: &HttpRequest, session: &Session, log_in: LogIn) -> Result<HttpResponse, Problem> {
     let (state, principal) = (state_of(request), counted_as(&log_in));
     state.log_ins().attempt(address::counted(request, &state.settings().trusted_proxies), &principal)?;
@@ -70,17 +70,18 @@ fn name_in(log_in: &LogIn) -> LogInName {
     }
 }
 
-/// Has the audit log note a log-in that failed. The answer doesn't wait for it: it takes as long whether there is such a name or not.
+/// Records a failed log-in in the audit log, in the background. The response time must not depend on whether the name
+/// exists.
 fn note_failed(state: HttpState, name: LogInName, request_id: Option<RequestId>) {
     drop(actix_web::rt::spawn(async move {
         let noted = blocking(&state, move |services| access::note_failed_log_in(services, &name, request_id.as_ref()));
         if let Err(problem) = noted.await {
-            tracing::warn!(code = problem.code(), "a log-in that failed could not be noted");
+            tracing::warn!(code = problem.code(), "cannot record a failed log-in");
         }
     }));
 }
 
-/// Whose attempts are counted together, whether they exist or not.
+/// Returns the key for counting attempts. Nonexistent names are counted in the same way.
 fn counted_as(log_in: &LogIn) -> String {
     match log_in {
         LogIn::ApiKey { api_key, .. } => format!("key {api_key}"),
@@ -88,7 +89,7 @@ fn counted_as(log_in: &LogIn) -> String {
     }
 }
 
-/// Codes of an administrator are counted together wherever they come from: who tries them has the password.
+/// Returns the key for counting code attempts, shared by all addresses, because the caller knows the password.
 fn of_code(log_in: &LogIn) -> Option<String> {
     match log_in {
         LogIn::Administrator { email, code: Some(_), .. } => Some(format!("code of {}", email.to_lowercase())),
@@ -96,7 +97,7 @@ fn of_code(log_in: &LogIn) -> Option<String> {
     }
 }
 
-/// The most characters that are kept of what a browser calls itself.
+/// Maximum number of stored characters of the `User-Agent` header.
 const MAX_USER_AGENT_CHARS: usize = 200;
 
 fn user_agent(request: &HttpRequest) -> Option<OneLine> {
@@ -104,7 +105,7 @@ fn user_agent(request: &HttpRequest) -> Option<OneLine> {
     OneLine::parse(&said.chars().take(MAX_USER_AGENT_CHARS).collect::<String>()).ok()
 }
 
-/// What an administrator logs in with, on its way to another thread.
+/// The credentials of an administrator, owned so that another thread can use them.
 struct OwnedLogIn {
     email: String,
     password: String,
@@ -136,7 +137,7 @@ async fn log_in_administrator(state: &HttpState, session: &Session, said: OwnedL
             request_id: said.request_id.as_ref(),
         };
         let checked = access::log_in_administrator(services, log_in);
-        // Given back by the thread that hashed: nobody may be waiting for it any more.
+        // The hashing thread releases the permit, because the request may have been abandoned.
         drop(turn);
         checked
     });

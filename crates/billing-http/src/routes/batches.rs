@@ -1,4 +1,4 @@
-//! Batches of usage events, whole or line by line.
+//! Handlers for batches of usage events, whole or line by line.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub(crate) async fn record_batch(
             let events = read.events.into_iter().map(|event| event.map_err(Problem::from));
             let batch = Batch::new(events, read.atomic || atomic, facts, sent)?;
             let once = caller.once(Some(&body));
-            // Not kept while the batch is taken: it has many times the room of its events.
+            // Dropped before ingestion, because the parsed body takes many times the memory of the events.
             drop(body);
             let render = |results: &[String]| Success::json(format!("{{\"results\":[{}]}}", results.join(",")));
             once.batch(batch, render).await
@@ -67,7 +67,7 @@ pub(crate) async fn record_batch(
 }
 
 impl IdempotentCall {
-    /// Takes a batch and presents what became of each event.
+    /// Records a batch and renders the result of each event.
     async fn batch(self, batch: Batch, render: fn(&[String]) -> Success) -> Result<HttpResponse, Problem> {
         let Batch { readable, places } = batch;
         let facts = places.facts.clone();
@@ -82,19 +82,19 @@ impl IdempotentCall {
             return taken.await.inspect_err(|problem| sent.count_whole(problem));
         }
         let taken = take_batch((&self.state, self.principal), &facts, readable.events, false).await?;
-        // Ten thousand answers are some work.
+        // Rendering up to 10,000 results would block the async thread.
         let rendered = web::block(move || render(&places.results(taken)).kept());
         stored_response::respond(rendered.await.map_err(|_| Problem::internal())?, None)
     }
 }
 
-/// Events that are taken, and where those stand that couldn't be read.
+/// The readable events of a batch, and the positions of the unreadable ones.
 struct Batch {
     readable: UsageBatch,
     places: Places,
 }
 
-/// What is wrong with each event of a batch: nothing with a readable one.
+/// The problem of each event in a batch; `None` for readable events.
 struct Places {
     problems: Vec<Option<Problem>>,
     facts: RequestContext,
@@ -102,8 +102,10 @@ struct Places {
 }
 
 impl Batch {
+    /// Creates a batch from parsed events.
+    ///
     /// # Errors
-    /// Of a batch that is taken whole or not at all, the events that couldn't be read.
+    /// Returns the problems of unreadable events if the batch is atomic.
     fn new(
         events: impl Iterator<Item = Result<NewUsageEvent, Problem>>,
         atomic: bool,
@@ -126,7 +128,7 @@ impl Batch {
 }
 
 impl Places {
-    /// What became of the events: a JSON text for each, in its place. Those that are refused are counted.
+    /// Returns the JSON result of each event by position, and counts the rejected events.
     fn results(&self, taken: BatchOutcome) -> Vec<String> {
         let mut taken_of = taken.results.into_iter();
         let untaken = taken.stopped_by.map_or_else(Problem::internal, Problem::from);
@@ -169,7 +171,7 @@ fn lines_of(results: &[String]) -> String {
     results.iter().flat_map(|result| [result, "\n"]).collect()
 }
 
-/// All lines of a body.
+/// Reads all lines of a body.
 async fn all(mut lines: Lines) -> Result<Vec<Bytes>, Problem> {
     let mut all = Vec::new();
     while all.len() <= MAX_BATCH_EVENTS {
@@ -182,7 +184,7 @@ async fn all(mut lines: Lines) -> Result<Vec<Bytes>, Problem> {
     Err(Problem::too_many_events(MAX_BATCH_EVENTS))
 }
 
-/// Takes lines while they arrive, and answers those of a transaction when it is stored.
+/// Records lines as they arrive, and sends the results of each transaction when it is committed.
 async fn answer_lines(caller: Caller, facts: RequestContext, mut lines: Lines, answers: mpsc::UnboundedSender<Part>) {
     let mut taken = 0;
     loop {
@@ -210,11 +212,11 @@ async fn answer_lines(caller: Caller, facts: RequestContext, mut lines: Lines, a
             break;
         }
     }
-    // Nobody to tell means nobody is waiting for it.
+    // The receiver is dropped when the request was abandoned.
     answers.send(Part::End).ok();
 }
 
-/// Takes lines; what refuses all of them is said of each.
+/// Records lines. A problem of the whole group is reported for each line.
 async fn take_lines(caller: Caller, facts: RequestContext, lines: &[Bytes], goes_on: bool) -> Vec<String> {
     let events = lines.iter().map(|line| read_event(&read_value(line)));
     let sent = SentEvents::of(&caller, SentPayload::Lines(lines.into()));
@@ -228,7 +230,7 @@ async fn take_lines(caller: Caller, facts: RequestContext, lines: &[Bytes], goes
     taken.unwrap_or_else(|problem| vec![facts.problem(&problem); lines.len()])
 }
 
-/// Sends a line for each of some results; `false` when nobody listens any more.
+/// Sends one line per result; returns `false` if the receiver is dropped.
 fn say(answers: &mpsc::UnboundedSender<Part>, results: &[String]) -> bool {
     answers.send(Part::Bytes(Bytes::from(lines_of(results)))).is_ok()
 }

@@ -1,4 +1,4 @@
-//! The billing run, and runs as they are told afterwards.
+//! Handlers for billing runs.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use crate::problem::Problem;
 use crate::query::Query;
 use crate::query::billing::RunParams;
 
-/// What one contract and the answer may still need at the end of the time that a request has.
+/// Time reserved at the end of a request for one more contract and the response.
 const TIME_TO_ANSWER: Duration = Duration::from_secs(10);
 
 pub(crate) async fn run_billing(caller: Caller, facts: RequestContext, OptionalBody(body): OptionalBody) -> OnceAnswer {
@@ -29,7 +29,7 @@ pub(crate) async fn run_billing(caller: Caller, facts: RequestContext, OptionalB
     let until = facts.deadline.into_std().checked_sub(TIME_TO_ANSWER);
     let report = caller.once(body.as_ref()).answer::<BillingReportJson, _>(move |services, principal| {
         let is_first = Cell::new(true);
-        // One contract at least, however little time there is: a run always goes on.
+        // Bills at least one contract even without time left, so that repeated runs make progress.
         let may_go_on = || is_first.replace(false) || until.is_some_and(|until| Instant::now() < until);
         billing_run::run_billing(services, principal, BillingRunRequest { dry_run, after, may_go_on: &may_go_on })
     });

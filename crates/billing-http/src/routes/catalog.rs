@@ -1,5 +1,5 @@
-//! Customers, supplier entities, usage products, pricings, bank accounts, usage formats and exchange rates: what is made,
-//! edited, read and listed, each in the same way.
+//! Handlers for customers, supplier entities, usage products, pricings, bank accounts, usage formats and exchange rates.
+//! Creating, editing, reading and listing work in the same way for each resource.
 
 use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};
@@ -25,7 +25,7 @@ use crate::problem::Problem;
 use crate::query::lists::{CustomerParams, FormatParams, PricingRateParams};
 use crate::query::{DEFAULT_PAGE_SIZE, Paged, Query};
 
-/// The handlers of things, by what each has a use case for: `makes handler: Body { reference, content } => use case`,
+/// Declares the handlers of resources for their use cases: `makes handler: Body { reference, content } => use case`,
 /// `edits handler: EditBody => use case`, `reads handler => use case`, `lists handler: answer => use case`.
 macro_rules! resource_handlers {
     ($($reference:ident, $thing:ident as $answer:ty {
@@ -137,7 +137,7 @@ pub(crate) async fn test_usage_format(caller: Caller, Body(body): Body) -> Answe
     let (tested, event) = read::<FormatTestBody>(&body)?.tested().ok_or_else(Problem::internal)?;
     let permit = caller.state.permit_trial().await?;
     let mapped = caller.run(move |services, principal| {
-        // Given back by the thread that tried, whether anybody waits for the answer or not.
+        // The evaluating thread releases the permit, even if the request was abandoned.
         let _permit = permit;
         formats::test_format(services, principal, &tested, &event)
     });

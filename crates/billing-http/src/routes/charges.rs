@@ -1,4 +1,4 @@
-//! Charges: one-off amounts and manual credit notes.
+//! Handlers for charges: one-off amounts and manual credit notes.
 
 use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};

@@ -1,4 +1,4 @@
-//! Contracts, and what they bill now and next.
+//! Handlers for contracts and their current and next documents.
 
 use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};

@@ -1,4 +1,4 @@
-//! Documents: invoices, credits and debits.
+//! Handlers for documents: invoices, credits and debits.
 
 use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, ETag, EntityTag, Header as _, IF_NONE_MATCH, IfNoneMatch,
@@ -32,7 +32,7 @@ pub(crate) async fn get_document_pdf(caller: Caller, request: HttpRequest, path:
         WantedPrint::ToPrint(printout) => {
             let permit = caller.state.permit_print().await?;
             let printed = caller.run(move |services, principal| {
-                // Given back by the thread that printed, whether anybody waits for the answer or not.
+                // The rendering thread releases the permit, even if the request was abandoned.
                 let _permit = permit;
                 documents::print_document(services, principal, &printout)
             });
@@ -42,7 +42,7 @@ pub(crate) async fn get_document_pdf(caller: Caller, request: HttpRequest, path:
     Ok(answer_file(&request, printed))
 }
 
-/// A file, unless the caller has it.
+/// Returns the file, or 304 if the caller has it.
 fn answer_file(request: &HttpRequest, PrintedDocument { number, file }: PrintedDocument) -> HttpResponse {
     let tag = EntityTag::new_strong(file.sha256.iter().map(|byte| format!("{byte:02x}")).collect());
     let is_known = match IfNoneMatch::parse(request) {
@@ -52,7 +52,8 @@ fn answer_file(request: &HttpRequest, PrintedDocument { number, file }: PrintedD
     };
     let mut response = if is_known { HttpResponse::NotModified() } else { HttpResponse::Ok() };
     response.insert_header(ETag(tag));
-    // Kept by its reader alone, and asked for again: a draft changes, and who asks has to be let in.
+    // Only the client may cache the file, and must revalidate it, because drafts change and access requires a
+    // permission.
     response.insert_header((CACHE_CONTROL, "private, no-cache"));
     if is_known {
         return response.finish();

@@ -1,4 +1,4 @@
-//! Operations that change something, by their path: carried out, or only rehearsed.
+//! Runs state-changing operations by path, or previews them as dry runs.
 
 use actix_web::HttpResponse;
 use actix_web::web::Path;
@@ -22,14 +22,15 @@ use crate::ingest::IngestRequest;
 use crate::middleware::RequestContext;
 use crate::problem::Problem;
 
-/// An operation that is carried out here.
+/// An operation that this module can run.
 #[derive(Clone, Copy)]
 pub(crate) struct DryRunOperation {
-    /// Its name, path and what it needs, as in the table of operations.
+    /// Operation id, path and credential, as in the operation table.
     pub(crate) id: &'static str,
     pub(crate) path: &'static str,
     pub(crate) use_case: UseCase,
-    /// Whether it changes documents: then there are dry runs of it. Billing runs and imports, which aren't here, have their own.
+    /// Whether the operation changes documents and supports dry runs. Billing runs and imports have dry runs of their own
+    /// and are not in this table.
     pub(crate) is_rehearsed: bool,
 }
 
@@ -41,7 +42,7 @@ const fn carried(id: &'static str, path: &'static str, use_case: UseCase) -> Dry
     DryRunOperation { id, path, use_case, is_rehearsed: false }
 }
 
-/// Everything that is carried out here.
+/// All operations that this module can run.
 pub(crate) const CARRIED: &[DryRunOperation] = &[
     rehearsed("apply", "/api/documents/apply/{source_ref}", UseCase::Apply),
     rehearsed("cancel_contract", "/api/contracts/cancel/{contract_ref}", UseCase::CancelContract),
@@ -79,22 +80,22 @@ pub(crate) const CARRIED: &[DryRunOperation] = &[
 
 pub(crate) async fn dry_run(caller: Caller, facts: RequestContext, Body(sent): Body) -> OnceAnswer {
     let DryRunBody { path, body } = read(&sent)?;
-    // As it was sent, with all digits.
+    // The body as it was sent, with all digits.
     let body = body.and_then(|_| sent.get("body").cloned());
     carry_out(caller.rehearsing(), facts, path.as_str(), body).await
 }
 
-/// Whether there are dry runs of the operation on a path.
+/// Returns whether the operation on a path supports dry runs.
 pub(crate) fn is_rehearsed(path: &str) -> bool {
     changing(path).is_some_and(|(operation, _)| operation.is_rehearsed)
 }
 
-/// What the operation on a path is for.
+/// Returns the use case of the operation on a path.
 pub(crate) fn use_case(path: &str) -> Option<UseCase> {
     changing(path).map(|(operation, _)| operation.use_case)
 }
 
-/// The operation on a path that changes something, and the reference in that.
+/// Returns the state-changing operation on a path, and the reference in the path.
 fn changing(path: &str) -> Option<(DryRunOperation, String)> {
     let asked: Vec<&str> = parts(path).collect();
     let fitting = CARRIED.iter().filter_map(|operation| {
@@ -105,7 +106,7 @@ fn changing(path: &str) -> Option<(DryRunOperation, String)> {
         let reference = pairs.find(|(wanted, _)| is_reference(wanted)).map_or("", |(_, part)| part);
         fits.then(|| (*operation, reference.to_owned()))
     });
-    // A fixed name goes before a reference.
+    // A fixed path segment takes precedence over a reference.
     fitting.min_by_key(|(_, reference)| !reference.is_empty())
 }
 
@@ -113,13 +114,13 @@ fn parts(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|part| !part.is_empty())
 }
 
-/// Carries out what changes something, as its caller wants it: under a key, or only to see what it does.
+/// Runs a state-changing operation with the caller's idempotency key, or as a dry run.
 ///
 /// # Errors
-/// What refuses it, and 422 `no_dry_run` for a path of no operation that can be rehearsed.
+/// Returns the operation's refusal, or 422 `no_dry_run` if the operation on the path does not support dry runs.
 pub(crate) async fn carry_out(caller: Caller, facts: RequestContext, path: &str, body: Option<Value>) -> OnceAnswer {
     let none = || {
-        let detail = "is the path of no operation that has a dry run";
+        let detail = "must be the path of an operation that supports a dry run";
         Problem::from(Violations::one(&["path"], "no_dry_run", detail))
     };
     let (DryRunOperation { id, use_case, is_rehearsed, .. }, reference) = changing(path).ok_or_else(none)?;
@@ -168,7 +169,7 @@ pub(crate) async fn carry_out(caller: Caller, facts: RequestContext, path: &str,
     }
 }
 
-/// What is done with usage events, which others wait for the writer with. `None` of any other operation.
+/// Runs operations on usage events, which go through the usage writer. Returns `None` for other operations.
 async fn on_events(
     caller: Caller,
     id: &str,

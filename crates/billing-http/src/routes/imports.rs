@@ -1,4 +1,4 @@
-//! Files of usage events, and imports as they are told afterwards.
+//! Handlers for usage event files and imports.
 
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ use crate::refused;
 use crate::state::HttpState;
 use crate::stored_response::Success;
 
-/// What an answer needs at the end of the time that a request has.
+/// Time reserved for the response at the end of a request.
 const TIME_TO_ANSWER: Duration = Duration::from_secs(5);
 
 pub(crate) async fn import_usage(caller: Caller, facts: RequestContext, query: Query, file: UploadedFile) -> OnceAnswer {
@@ -50,12 +50,12 @@ pub(crate) async fn import_usage(caller: Caller, facts: RequestContext, query: Q
     let (file, asked, said) = read.await.map_err(|_| Problem::internal())??;
     let taken = caller.once(said.as_ref()).carried_out(move |services, principal, request| {
         let prepare = |services: &Services<'_>, principal: &Principal| {
-            // A format that isn't there is no fault of any line.
+            // An unknown format is an error of the request, not of a line.
             map_events(services, principal, &asked.format, &[]).map(|_| ())
         };
         let take = |services: &Services<'_>, principal: &Principal, (): &()| {
             let mut is_begun = false;
-            // Under a key the whole file is one transaction, which nobody's turn divides.
+            // With a key, the whole file is one transaction, so the writer cannot interleave other requests.
             let mut record = |events: Vec<NewUsageEvent>| {
                 if is_keyed {
                     let results = record_usage(services, principal, &events, Atomicity::PerEvent, &import_answer)?;
@@ -89,7 +89,7 @@ pub(crate) async fn undo_import(caller: Caller, facts: RequestContext, path: Pat
     let (is_keyed, writing, deadline) = (caller.is_keyed(), caller.state.clone(), facts.deadline.into_std());
     let until = deadline.checked_sub(TIME_TO_ANSWER);
     let undone = caller.once(None).answer::<UndoResultJson, _>(move |services, principal| {
-        // Under a key all of it is one transaction, which nobody's turn divides.
+        // With a key, the undo is one transaction, so the writer cannot interleave other requests.
         let may_go_on = || is_keyed || until.is_some_and(|until| Instant::now() < until);
         let mut take_turn = |step: UndoStep| {
             if is_keyed {
@@ -106,7 +106,7 @@ fn answer(result: &ImportResultJson) -> StoredResponse {
     Success::json(written(result)).kept()
 }
 
-/// What the request says, by which it is known under its key: of JSON what it is as such.
+/// Returns the request's content for the idempotency fingerprint. JSON is compared by value.
 fn said(asked: &ImportOptions, file: &UploadedFile) -> Value {
     let value = |bytes: &[u8]| billing_json::read(bytes).unwrap_or_else(|_| String::from_utf8_lossy(bytes).into());
     let whole = match file.kind {
@@ -123,14 +123,14 @@ fn said(asked: &ImportOptions, file: &UploadedFile) -> Value {
         "delimiter": delimiter.map(|delimiter| delimiter.as_char().to_string()),
         "dry_run": asked.dry_run,
     });
-    // Requests from before there were such are known again.
+    // Omitted when empty, so that the fingerprints of requests stored before this option was added stay the same.
     if !columns.is_empty() {
         said["columns"] = columns.as_json();
     }
     said
 }
 
-/// Reads the file to its end before anything of it is stored.
+/// Reads the file to its end before any event is stored.
 fn check(file: &UploadedFile, asked: &ImportOptions) -> Result<(), Problem> {
     let malformed = |error: FileError| Problem::malformed("malformed_file", format!("{error}; nothing was stored"));
     let mut lines = open(file, asked).map_err(malformed)?;
@@ -151,7 +151,7 @@ fn open<'f>(file: &'f UploadedFile, asked: &ImportOptions) -> Result<UsageFile<&
     UsageFile::open(file.bytes.as_ref(), file.kind, asked.reading.clone())
 }
 
-/// Takes lines, and stops where the time is up or the store fails, once something is stored.
+/// Records lines. Once something is stored, a timeout or a store failure stops the import instead of failing the request.
 fn take(
     (services, principal): (&Services<'_>, &Principal),
     state: &HttpState,
@@ -165,7 +165,7 @@ fn take(
     let facts = ImportedFileFacts { name: asked.reading.name.as_ref().map(|name| name.as_str().to_owned()), bytes, sha256 };
     let mut import = FileImport::begin(services, principal, asked.format.clone(), facts, asked.dry_run)?;
     let (mut rejects, mut stopped, mut is_first) = (ImportRejects::default(), None, true);
-    // What documents come to is only known of what is tried together.
+    // A dry run computes document totals only within one transaction.
     let step = if asked.dry_run { MAX_BATCH_EVENTS } else { EVENTS_PER_TRANSACTION };
     loop {
         let mut lines = Vec::new();
@@ -176,7 +176,7 @@ fn take(
         }
         let Some(FileLine { number: first, .. }) = lines.first() else { break };
         let first = *first;
-        // What came before is stored, and the caller has to know.
+        // Earlier lines are stored, so the response must report them.
         let may_stop = !std::mem::take(&mut is_first) && until.is_some();
         if may_stop && until.is_some_and(|until| Instant::now() >= until) {
             stopped = Some((first, Problem::import_out_of_time()));
@@ -209,7 +209,7 @@ fn take(
     }
     let stopped_at = stopped.as_ref().map(|(line, _)| *line);
     match import.end(services, principal, rejects.count(), stopped_at) {
-        // The events are stored, and the caller has to know.
+        // The events are stored, so the response must report them.
         Err(error) if until.is_some() => tracing::error!(%error, "the end of an import could not be kept"),
         ended => ended?,
     }
@@ -217,11 +217,11 @@ fn take(
     Ok(ImportResultJson::new(&import, rejects, stopped, &columns))
 }
 
-/// What became of lines.
+/// The outcome of a group of lines.
 struct ImportChunk {
-    /// Those that are refused, in their order, each with its event.
+    /// Rejected lines in order, with their events.
     refused: Vec<(u64, Problem, Value)>,
-    /// The first that wasn't taken, where something stopped them.
+    /// The first line that was not processed, if the import stopped.
     stopped: Option<(u64, UseCaseError)>,
 }
 
@@ -242,7 +242,7 @@ fn take_lines(
     let event = |line: u64| events.iter().find(|event: &&FileEvent| event.line == line);
     let said = |line| event(line).map_or(Value::Null, |event| refused::read(event.event.as_bytes()));
     refused.extend(taken.into_iter().map(|(line, error)| (line, Problem::from(error), said(line))));
-    // What comes after is told when it is sent again.
+    // Later lines are reported when the file is sent again.
     refused.retain(|(line, ..)| stopped.as_ref().is_none_or(|(stopped, _)| line < stopped));
     refused.sort_by_key(|(line, ..)| *line);
     Ok(ImportChunk { refused, stopped })

@@ -1,5 +1,5 @@
-//! Handlers: each extracts, calls one use case on a blocking thread, and presents. What each does, takes and answers stands in the
-//! table of operations.
+//! Request handlers. Each handler extracts the input, runs one use case on a blocking thread and renders the result. The
+//! operation table describes inputs and responses.
 
 pub(crate) mod administrators;
 pub(crate) mod audit;
@@ -25,18 +25,18 @@ use billing_application::error::ResourceKind;
 
 use crate::problem::Problem;
 
-/// What most handlers answer.
+/// The result of most handlers.
 type Answer<T> = Result<Json<T>, Problem>;
 
-/// What handlers answer that are carried out once.
+/// The result of handlers that run once per idempotency key.
 type OnceAnswer = Result<HttpResponse, Problem>;
 
-/// Everything that no route takes.
+/// Handles all unknown paths.
 pub(crate) async fn unknown_route() -> Result<String, Problem> {
     Err(Problem::unknown_route())
 }
 
-/// A reference in a path; one that can't exist is one that doesn't.
+/// Parses a reference in a path. A malformed reference is reported as not found.
 fn in_path<R, E>(parse: impl FnOnce(&str) -> Result<R, E>, text: &str, thing: ResourceKind) -> Result<R, Problem> {
     parse(text).map_err(|_| Problem::unknown(thing))
 }

@@ -1,4 +1,4 @@
-//! Money in and out: payments, refunds, applications, write-offs, balances, statements.
+//! Handlers for payments, refunds, applications, write-offs, balances and statements.
 
 use actix_web::HttpResponse;
 use actix_web::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
@@ -116,7 +116,7 @@ pub(crate) async fn get_statement(caller: Caller, path: Path<String>, query: Que
     }
 }
 
-/// A credit's or a payment's reference: both look alike.
+/// Parses the reference of a credit or a payment, which have the same format.
 fn source_in(path: &str) -> Result<SourceRef, Problem> {
     let document_ref = in_path(DocumentRef::parse, path, ResourceKind::Document)?;
     let payment_ref = in_path(PaymentRef::parse, path, ResourceKind::Payment)?;

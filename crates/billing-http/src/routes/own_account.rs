@@ -1,4 +1,4 @@
-//! One's own account: who one is, one's password, second factor and sessions.
+//! Handlers for the caller's own account: profile, password, second factor and sessions.
 
 use actix_web::web::{Json, Path};
 use actix_web::{HttpRequest, HttpResponse};
@@ -79,7 +79,7 @@ pub(crate) async fn end_other_sessions(caller: Caller, request: HttpRequest) -> 
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Tries a password or a code that is said again, as often as a log-in may be tried: who has found an open browser may not guess.
+/// Checks a password or code within the log-in rate limits, so that a person at an unattended browser cannot guess it.
 async fn tried<T: Send + 'static>(
     caller: Caller,
     request: &HttpRequest,
@@ -90,7 +90,7 @@ async fn tried<T: Send + 'static>(
     let turn = state.log_ins().hashing_turn().await?;
     let done = caller.run(move |services, principal| {
         let done = work(services, principal);
-        // Given back by the thread that hashed: nobody may be waiting for it any more.
+        // The hashing thread releases the permit, because the request may have been abandoned.
         drop(turn);
         done
     });

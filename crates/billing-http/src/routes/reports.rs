@@ -1,4 +1,4 @@
-//! Usage in bulk: sums and reports.
+//! Handlers for usage sums and reports.
 
 use std::io;
 use std::time::Duration;
@@ -26,10 +26,10 @@ use crate::problem::Problem;
 use crate::query::Query;
 use crate::query::usage::{ReportParams, SummaryParams};
 
-/// How long a report waits for a caller who doesn't read, and how long it may take in all.
+/// Maximum wait for a client that does not read, and maximum total time of a report.
 pub(crate) const PATIENCE: PipeTimeouts = PipeTimeouts { stalled: Duration::from_secs(30), total: Duration::from_secs(15 * 60) };
-/// How long an answer waits for a report's first bytes, so that what goes wrong until then can still be said; less than
-/// a request may take.
+/// Maximum wait for a report's first bytes. Errors until then still produce an error response. Must be less than the
+/// request timeout.
 pub(crate) const FIRST_BYTES: Duration = Duration::from_secs(20);
 
 pub(crate) async fn summarize_usage(caller: Caller, query: Query) -> Answer<Vec<SummaryLineJson>> {
@@ -54,7 +54,7 @@ pub(crate) async fn report_document_usage(caller: Caller, path: Path<String>) ->
 }
 
 impl Caller {
-    /// Answers with a report that is made while it is sent.
+    /// Returns a report that is written while it is sent.
     async fn report(self, of: ReportOf, format: ReportFormat, numbers: NumbersAs, name: &str) -> Result<HttpResponse, Problem> {
         let made = move |services: &Services<'_>, principal: &Principal, writer: &mut PipeWriter| {
             let (watch, writer) = (writer.watch(), ReportWriter::new(format, writer).with_numbers(numbers));
@@ -66,7 +66,7 @@ impl Caller {
         self.stream(format, name, made).await
     }
 
-    /// Answers with documents as a table that is made while it is sent.
+    /// Returns documents as a table that is written while it is sent.
     pub(crate) async fn table_of_documents(
         self,
         query: Option<DocumentQuery>,
@@ -87,7 +87,7 @@ impl Caller {
         self.stream(format, "documents", made).await
     }
 
-    /// Answers with what is written while it is sent.
+    /// Returns a body that is written while it is sent.
     async fn stream(
         self,
         format: ReportFormat,
@@ -107,7 +107,7 @@ impl Caller {
     }
 }
 
-/// An answer that is kept as a file.
+/// Returns a response that browsers save as a file.
 pub(crate) fn attachment(body: PipeReader, format: ReportFormat, name: &str) -> HttpResponse {
     let disposition = format!("attachment; filename=\"{name}.{}\"", format.as_str());
     let mut response = HttpResponse::Ok();
@@ -115,7 +115,7 @@ pub(crate) fn attachment(body: PipeReader, format: ReportFormat, name: &str) -> 
     response.body(body)
 }
 
-/// Makes a body, or says why it can't be made.
+/// Writes a body, or ends it with the problem that occurred.
 fn make(mut writer: PipeWriter, made: impl FnOnce(&mut PipeWriter) -> Result<(), ReportError>) {
     match made(&mut writer) {
         Ok(()) => {
@@ -139,7 +139,7 @@ const fn content_type(format: ReportFormat) -> &'static str {
     }
 }
 
-/// A report on its way into a body.
+/// Writes a report into a body.
 struct Sink<'w> {
     watch: PipeWatch,
     writer: ReportWriter<&'w mut PipeWriter>,

@@ -1,4 +1,4 @@
-//! Search.
+//! Handlers for search.
 
 use actix_web::web::Json;
 use billing_application::search as use_case;

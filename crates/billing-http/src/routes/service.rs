@@ -1,4 +1,4 @@
-//! What operators and tools ask the service about itself.
+//! Handlers for health, metrics and the OpenAPI document.
 
 use actix_web::HttpResponse;
 use actix_web::http::header::ContentType;
@@ -17,10 +17,10 @@ use crate::query::Query;
 use crate::query::lists::OpenApiParams;
 use crate::state::HttpState;
 
-/// How the service is.
+/// The health of the service.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct HealthJson {
-    /// Always `ok`; anything else is a problem document.
+    /// Always `ok`; other states are problem documents.
     #[schema(example = "ok")]
     status: &'static str,
 }
@@ -34,12 +34,12 @@ pub(crate) async fn live() -> Json<HealthJson> {
 pub(crate) async fn ready(state: Data<HttpState>) -> Answer<HealthJson> {
     state.check_not_stopping()?;
     let reached = blocking(&state, |services| Ok(services.store.ready()?)).await;
-    reached.map(|()| Json(OK)).map_err(|_| Problem::not_ready("the service cannot use its store"))
+    reached.map(|()| Json(OK)).map_err(|_| Problem::not_ready("the service cannot use its database"))
 }
 
-/// The OpenAPI document, for each way to have decimals.
+/// The OpenAPI document for each representation of decimals.
 pub(crate) struct Description {
-    /// Makes it, the first time it is asked for.
+    /// Returns the document, built on first use.
     pub(crate) json: fn(NumbersAs) -> &'static str,
 }
 
@@ -53,12 +53,12 @@ pub(crate) async fn last_verification(caller: Caller) -> Answer<VerificationJson
     Ok(Json(VerificationJson::from(&recorded)))
 }
 
-/// What the server counts, where it isn't told somewhere else.
+/// Returns the metrics, unless they have an address of their own.
 pub(crate) async fn metrics(state: Data<HttpState>) -> Result<HttpResponse, Problem> {
     if state.settings().metrics_apart { Err(Problem::unknown_route()) } else { told_metrics(state).await }
 }
 
-/// What the server counts.
+/// Returns the metrics.
 pub(crate) async fn told_metrics(state: Data<HttpState>) -> Result<HttpResponse, Problem> {
     let text = state.metrics().text().map_err(|_| Problem::internal())?;
     Ok(HttpResponse::Ok().content_type(OPEN_METRICS).body(text))

@@ -1,4 +1,4 @@
-//! Usage events.
+//! Handlers for usage events.
 
 use actix_web::HttpResponse;
 use actix_web::web::{Json, Path};
@@ -37,12 +37,12 @@ pub(crate) async fn record_event(reporting: IngestRequest, Body(body): Body) -> 
 
 async fn record(reporting: &IngestRequest, body: &Value) -> OnceAnswer {
     let event = EventBody::read_event(body)?;
-    // Its key names the event, however the event is written.
+    // The key identifies the event, independent of its JSON formatting.
     let sent = reporting.key.as_ref().map(|named| EventKey { key: named.key.clone(), body: hash_of_event(body) });
     if let (Some(sent), Some(named)) = (&sent, &event.sent)
         && sent.key != named.key
     {
-        let detail = "must be what the header Idempotency-Key says, or be left out";
+        let detail = "must equal the header Idempotency-Key, or be omitted";
         return Err(Violations::one(&["idempotency_key"], "conflicting_fields", detail).into());
     }
     let event = NewUsageEvent { sent: sent.or(event.sent), ..event };
@@ -88,15 +88,15 @@ async fn record_formatted(caller: Caller, facts: RequestContext, body: &Value) -
     }
     let sent = reporting.key.as_ref().map(|named| EventKey { key: named.key.clone(), body: hash(Some(body)) });
     let report = FormattedEvent { format, event, sent };
-    // Before it waits for others: evaluating takes up to 50 ms.
+    // Mapping precedes queueing, because the evaluation takes up to 50 ms.
     let map = move |services: &Services<'_>, principal: &Principal| usage::map_formatted(services, principal, &report);
     let mapped = caller.run(map).await?;
     let answers = (formatted_answer as fn(&EventView) -> String, (|taken| answer_of(taken, formatted_answer)) as fn(&_) -> _);
     reporting.report_once(mapped, answers, body, usage::of_mapped).await
 }
 
-/// The answer to a request that was carried out under its key already. A format isn't asked again then: it may have been edited, and
-/// name another customer now.
+/// Returns the stored response if the request's key was used already. The format must not be evaluated again, because an
+/// edited format may map the event to another customer.
 async fn repeated(caller: Caller, facts: RequestContext, body: &Value) -> Result<(Option<HttpResponse>, IngestRequest), Problem> {
     let reporting = IngestRequest::of(caller.clone(), facts);
     let Some(request) = reporting.keyed(body) else { return Ok((None, reporting)) };
@@ -135,7 +135,7 @@ pub(crate) async fn delete_event(reporting: IngestRequest, path: Path<String>) -
     reporting.change((event_ref, EventChange::Delete), changed_answer, &Value::Null, |refused| refused).await
 }
 
-/// What a changed event is answered.
+/// Returns the response to an event change.
 fn changed_answer(changed: &ChangeOutcome) -> StoredResponse {
     match changed {
         ChangeOutcome::Updated(view) => Success::json(written(&EventJson::from(&**view))).kept(),

@@ -1,4 +1,4 @@
-//! Who gets in where: log-ins, tokens, sessions, scopes, and the table of operations against every kind of credential.
+//! Access control: log-ins, tokens, sessions, scopes, and all operations with each kind of credential.
 
 use crate::common::{EMAIL, PASSWORD, Server, UNKNOWN};
 use actix_web::http::Method;
@@ -14,7 +14,7 @@ fn path_of(operation: &Operation) -> String {
     segments.collect::<Vec<_>>().join("/")
 }
 
-/// What a request without a body gets from an operation: the guard's refusal, or whatever comes after the guard.
+/// Sends a request without a body. Returns the error code of the guard, or `let in` if the request passes the guard.
 async fn try_out(server: &Server, operation: &Operation, headers: &[(&str, &str)]) -> String {
     let reply = server.send(operation.method.clone(), &path_of(operation), headers, None).await;
     if reply.status.is_success() || !matches!(reply.status.as_u16(), 401 | 403) { "let in".to_owned() } else { reply.problem().1 }
@@ -69,7 +69,7 @@ async fn a_bad_credential_is_refused_everywhere_that_one_is_needed() {
     for operation in OPERATIONS.iter().filter(|operation| operation.need().is_some()) {
         for bad in ["Bearer nonsense", "Bearer", "Basic dXNlcjpwYXNz", "", cut] {
             assert_eq!(try_out(&server, operation, &[(BEARER, bad)]).await, "unauthenticated", "{} {bad}", operation.id);
-            // A header that is there is the credential, whatever cookie comes with it.
+            // If the header is present, it is the credential, regardless of the cookie.
             assert_eq!(
                 try_out(&server, operation, &[(BEARER, bad), (COOKIE, &cookie)]).await,
                 "unauthenticated",
@@ -120,7 +120,7 @@ async fn tokens_end_with_time_with_log_out_and_with_their_key() {
 }
 
 #[actix_web::test]
-async fn whoever_may_not_report_learns_that_first_whatever_is_wrong_with_the_request() {
+async fn a_missing_scope_is_reported_before_all_other_problems_of_a_request() {
     let server = Server::new();
     let key = server.key(&all()).await;
     let (good, ended, reads) = (server.bearer_of(&key).await, server.bearer_of(&key).await, server.bearer(&["read"]).await);
@@ -235,7 +235,7 @@ async fn a_foreign_page_cannot_use_the_cookie_to_change_anything() {
         }
         assert_eq!(server.send(Method::GET, "/api/customers/names", &[(COOKIE, &cookie), (name, value)], None).await.status, 200);
         let by_bearer = server.send(Method::POST, "/api/billing/run", &[(BEARER, &bearer), (name, value)], None).await;
-        assert_eq!(by_bearer.status, 200, "a bearer token is sent by nobody but its owner");
+        assert_eq!(by_bearer.status, 200, "only the owner of a bearer token sends it");
     }
     let out = server.send(Method::POST, "/auth/logout", &[(COOKIE, &cookie), ("origin", "http://evil.test")], None).await;
     assert_eq!(out.problem(), (403, "cross_site_request".to_owned()));
@@ -275,7 +275,7 @@ async fn a_principal_that_is_guessed_at_is_slowed_down_and_not_locked_out() {
     for _ in 0..10 {
         assert_eq!(server.log_in(&wrong).await.problem().0, 401);
     }
-    assert_eq!(server.log_in(&wrong).await.problem().0, 401, "the first turn");
+    assert_eq!(server.log_in(&wrong).await.problem().0, 401, "the first slowed attempt");
     let slowed = server.log_in(&wrong).await;
     assert_eq!((slowed.problem(), slowed.header("retry-after")), ((429, "too_many_log_ins".to_owned()), Some("1")));
     actix_web::rt::time::sleep(std::time::Duration::from_millis(350)).await;
@@ -283,7 +283,7 @@ async fn a_principal_that_is_guessed_at_is_slowed_down_and_not_locked_out() {
 }
 
 #[actix_web::test]
-async fn an_address_that_tries_too_often_has_to_wait_whoever_it_is() {
+async fn an_address_that_tries_too_often_has_to_wait_for_any_account() {
     let server = Server::with("http://billing.test", |settings| settings.log_in.attempts_per_address_per_minute = 2);
     let right = json!({"email": EMAIL, "password": PASSWORD});
     assert_eq!(server.log_in(&right).await.status, 200);

@@ -1,5 +1,5 @@
-//! A server on SQLite in memory, with an administrator and a clock that stands still.
-#![allow(dead_code, missing_docs, reason = "each test file uses a part of it")]
+//! A server on SQLite in memory, with an administrator and a fixed clock.
+#![allow(dead_code, missing_docs, reason = "each test binary uses only a part")]
 
 use std::sync::Arc;
 
@@ -21,7 +21,6 @@ pub(crate) const EMAIL: &str = "owner@example.com";
 pub(crate) const PASSWORD: &str = "a long enough password";
 pub(crate) const UNKNOWN: &str = "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b";
 
-/// One server.
 pub(crate) struct Server {
     pub(crate) state: HttpState,
     pub(crate) services: Services<'static>,
@@ -29,7 +28,7 @@ pub(crate) struct Server {
     pub(crate) clock: Arc<FixedClock>,
 }
 
-/// What came back.
+/// An HTTP response.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
@@ -46,7 +45,7 @@ impl Reply {
         self.headers.get(name).map(|value| value.to_str().expect("text"))
     }
 
-    /// Status and code of a problem document that is all it has to be.
+    /// Returns the status and code of a problem document. Checks its required fields.
     pub(crate) fn problem(&self) -> (u16, String) {
         let problem = self.json();
         assert_eq!(self.header("content-type"), Some("application/problem+json"), "{self:?}");
@@ -60,14 +59,14 @@ impl Reply {
         (self.status.as_u16(), problem["code"].as_str().expect("a code").to_owned())
     }
 
-    /// Pointer and code of every field a problem names.
+    /// Returns the pointer and code of each field error in a problem document.
     pub(crate) fn fields(&self) -> Vec<(String, String)> {
         let text = |value: &Value| value.as_str().expect("text").to_owned();
         let errors = self.json()["errors"].as_array().expect("errors").clone();
         errors.iter().map(|error| (text(&error["pointer"]), text(&error["code"]))).collect()
     }
 
-    /// The session cookie, as a browser sends it back.
+    /// Returns the session cookie as a browser sends it.
     pub(crate) fn cookie(&self) -> String {
         let cookie = self.header("set-cookie").expect("a cookie");
         cookie.split(';').next().expect("a value").to_owned()
@@ -84,7 +83,7 @@ impl Server {
         Self::on(Arc::clone(&store) as Arc<dyn Store>, store, public_url, set)
     }
 
-    /// On a store that does more than the one beneath it.
+    /// Returns a server on a wrapper of a store.
     pub(crate) fn on(used: Arc<dyn Store>, store: Arc<TestStore>, public_url: &str, set: impl FnOnce(&mut HttpSettings)) -> Self {
         let ids = Arc::new(CountingIds::new());
         let clock = Arc::new(FixedClock::at("2026-01-20T12:00:00Z"));
@@ -110,7 +109,7 @@ impl Server {
         Self { state: HttpState::new(services.clone(), settings), services, store, clock }
     }
 
-    /// Another server on the same data.
+    /// Returns another server on the same data.
     pub(crate) fn another(&self, set: impl FnOnce(&mut HttpSettings)) -> Self {
         let key = CookieKey::try_from([7; 64].as_slice()).expect("a key");
         let mut settings = HttpSettings::new("http://billing.test".parse().expect("a URL"), key);
@@ -146,7 +145,8 @@ impl Server {
         self.send(Method::POST, "/auth/login", &[], Some(&body.to_string())).await
     }
 
-    /// What an event needs: a customer with a contract for calls at 0.0025 with 19 % tax. Answers what the contract is answered.
+    /// Creates the prerequisites of an event: a customer with a contract for calls at 0.0025 with 19% tax. Returns the response to
+    /// the contract.
     pub(crate) async fn make_a_contract(&self, bearer: &str) -> Value {
         let pricing = r#"{"product_pricing_ref":"api","name":"API","currency":"EUR","line_items":[{"line_item_id":"calls","name":"Calls",
             "kind":"USAGE","usage_product_ref":"calls","price":{"model":"PER_UNIT","unit_price":"0.0025"}}]}"#;
@@ -167,36 +167,36 @@ impl Server {
         last
     }
 
-    /// The cookie of an administrator's new session.
+    /// Returns the cookie of a new administrator session.
     pub(crate) async fn session(&self) -> String {
         self.log_in(&serde_json::json!({"email": EMAIL, "password": PASSWORD})).await.cookie()
     }
 
-    /// A new key with these scopes: its record, as `keys/generate` answers it.
+    /// Creates a key with these scopes and returns the response of `keys/generate`.
     pub(crate) async fn key(&self, scopes: &[&str]) -> Value {
         let session = self.session().await;
         let body = serde_json::json!({"scopes": scopes}).to_string();
         self.post("/auth/keys/generate", ("cookie", &session), &body).await.json()
     }
 
-    /// The `Authorization` of a key.
+    /// Returns the `Authorization` header of a key.
     pub(crate) async fn bearer_of(&self, key: &Value) -> String {
         let answered = self.log_in(&serde_json::json!({"api_key": key["api_key"], "password": key["password"]})).await;
         format!("Bearer {}", answered.json().as_str().expect("a token"))
     }
 
-    /// The `Authorization` of a new key with these scopes.
+    /// Returns the `Authorization` header of a new key with these scopes.
     pub(crate) async fn bearer(&self, scopes: &[&str]) -> String {
         self.bearer_of(&self.key(scopes).await).await
     }
 }
 
-/// A request that comes over the network.
+/// Sets the peer address of a request that arrives over the network.
 pub(crate) fn from_elsewhere(request: TestRequest) -> TestRequest {
     request.peer_addr("192.0.2.1:4711".parse().expect("an address"))
 }
 
-/// What a service answers.
+/// Returns the response of a service.
 pub(crate) async fn answer<S, R, B>(app: &S, request: R) -> Reply
 where
     S: Service<R, Response = ServiceResponse<B>, Error = actix_web::Error>,
@@ -211,6 +211,6 @@ where
 
 async fn split<B: MessageBody>(response: actix_web::HttpResponse<B>) -> ((StatusCode, HeaderMap), String) {
     let head = (response.status(), response.headers().clone());
-    let bytes = to_bytes(response.into_body()).await.unwrap_or_else(|_| panic!("a body"));
+    let bytes = to_bytes(response.into_body()).await.unwrap_or_else(|_| panic!("a readable body"));
     (head, String::from_utf8(bytes.to_vec()).expect("text"))
 }

@@ -1,4 +1,4 @@
-//! Contracts over HTTP: what is asked of one, and what comes back.
+//! Contracts over HTTP: requests and responses.
 #![allow(missing_docs, reason = "tests")]
 
 use crate::common::{Reply, Server, UNKNOWN};
@@ -35,7 +35,7 @@ impl Caller {
         reply.json()
     }
 
-    /// A contract for ten seats at 10.00 a month, and its reference.
+    /// Creates a contract for ten seats at 10.00 a month and returns its reference.
     async fn contract(&self) -> String {
         self.done("/api/customers/", &json!({"customer_ref": "acme", "name": "Acme"})).await;
         let seats = json!({"line_item_id": "seats", "kind": "FIXED", "price": {"model": "PER_UNIT", "unit_price": 10}});
@@ -74,7 +74,7 @@ async fn a_reference_that_cannot_be_one_is_unknown_and_a_body_is_checked_before_
         let refused = caller.post(&format!("/api/contracts/{action}/{UNKNOWN}"), &json!({"dryrun": true})).await;
         assert_eq!(refused.problem().0, 422, "{action}");
         assert_eq!(refused.fields()[0], ("/dryrun".to_owned(), "unknown_field".to_owned()), "{action}");
-        assert_eq!(refused.json()["errors"][0]["detail"], "is no field here; the nearest is dry_run", "{action}");
+        assert_eq!(refused.json()["errors"][0]["detail"], "is an unknown field; the nearest is dry_run", "{action}");
     }
     for (action, day) in [("edit", "effective_from"), ("cancel", "last_day")] {
         let body = json!({"include_current_invoice": true, day: "2026-02-01"});

@@ -1,5 +1,5 @@
-//! Every block of docs/formats.md, tried on a server: formats are made, events mapped by the format above them,
-//! expressions evaluated on the event above them, and what comes out is what the page shows.
+//! Tests every block of docs/formats.md on a server. Formats are created, events are mapped by the format above them, and
+//! expressions are evaluated on the event above them. The results must match the page.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 const PAGE: &str = include_str!("../../../../docs/formats.md");
 const BETWEEN: &str = " → ";
 
-/// The blocks of the page in their order: what follows the fence, and what is in it.
+/// Returns the blocks of the page in order, each with its info string and its content.
 fn blocks() -> Vec<(&'static str, &'static str)> {
     let mut fences = PAGE.split("```").skip(1).step_by(2);
-    let parts = |block: &'static str| block.split_once('\n').expect("a block has lines");
+    let parts = |block: &'static str| block.split_once('\n').expect("a block with lines");
     fences.by_ref().map(parts).collect()
 }
 
@@ -20,7 +20,7 @@ fn read(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// What an expression gives on an event: a plain value, or the reason why it gives none.
+/// Returns the value of an expression for an event, or the reason for an error.
 async fn given(server: &Server, token: &str, expression: &str, event: &Value) -> String {
     let mapping = json!({
         "timestamp": "\"2024-06-01T12:00:00Z\"",
@@ -36,8 +36,8 @@ async fn given(server: &Server, token: &str, expression: &str, event: &Value) ->
         return answered["mapped"]["additional_report_data"]["x"].to_string();
     }
     let detail = answered["detail"].as_str().expect("a detail").to_owned();
-    // Target, expression and place come first; they may have colons themselves.
-    let (_, rest) = detail.split_once(expression).expect("the expression is named");
+    // The detail starts with target, expression and position, which may contain colons.
+    let (_, rest) = detail.split_once(expression).expect("the expression in the detail");
     format!("error: {}", rest.split_once(": ").expect("a reason").1)
 }
 
@@ -48,7 +48,7 @@ async fn every_block_of_the_page_is_what_comes_out() {
     let authorization = ("authorization", token.as_str());
     let (mut format, mut event) = (Value::Null, Value::Null);
     let mut wrong: Vec<String> = Vec::new();
-    // As text: the order of keys counts, too.
+    // Compares text, because the order of keys matters, too.
     let mut compare = |what: &str, shown: &str, found: &str| {
         if shown != found {
             wrong.push(format!("{what}\n  the page: {shown}\n  the answer: {found}"));
@@ -88,7 +88,7 @@ async fn every_block_of_the_page_is_what_comes_out() {
                     compare(expression, shown, &found);
                 }
             }
-            // What software sends: `mapped` shows the same event.
+            // The request that software sends. The block `mapped` shows the same event.
             "json" => assert_eq!(read(text), json!({"format_name": format["format_name"], "event": event})),
             other => panic!("no test for a block of {other:?}"),
         }

@@ -1,5 +1,4 @@
-//! Requests under an `Idempotency-Key`, on SQLite in memory; on both databases and with every operation it is tried from
-//! outside.
+//! Requests with an `Idempotency-Key`, on SQLite in memory. The black-box tests cover both databases and all operations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -22,7 +21,7 @@ async fn post(server: &Server, credential: (&str, &str), path: &str, key: &str, 
     server.send(Method::POST, path, &[credential, ("idempotency-key", key)], Some(body)).await
 }
 
-/// A server and the credential of a key.
+/// Returns a server and the `Authorization` header of a key.
 async fn started() -> (Server, String) {
     let server = Server::new();
     let bearer = server.bearer(&ALL).await;
@@ -55,7 +54,7 @@ async fn a_repeat_is_given_the_first_answer_to_the_byte() {
         assert_eq!((again.status, &again.text), (first.status, &first.text));
         assert_eq!(again.header("content-type"), first.header("content-type"));
         assert!(replayed(&again));
-        assert_ne!(again.header("x-request-id"), first.header("x-request-id"), "that is the repeat's own");
+        assert_ne!(again.header("x-request-id"), first.header("x-request-id"), "a replay has its own request ID");
     }
     assert_eq!(customers(&server, &bearer).await, 2);
 }
@@ -153,7 +152,7 @@ async fn an_answer_is_given_again_for_seven_days() {
     let anew = post(&server, ("authorization", &bearer), CUSTOMERS, "k", r#"{"name":"Other"}"#).await;
     assert_eq!((anew.status.as_u16(), replayed(&anew)), (200, false));
     let again = post(&server, ("authorization", &bearer), CUSTOMERS, "k", r#"{"name":"Other"}"#).await;
-    assert_eq!((replayed(&again), &again.text), (true, &anew.text), "the newer one took the older one's place");
+    assert_eq!((replayed(&again), &again.text), (true, &anew.text), "the newer response replaces the older one");
     assert_eq!(customers(&server, &bearer).await, 2);
 }
 
@@ -165,7 +164,7 @@ async fn answers_are_forgotten_once_they_are_no_longer_given_again() {
         assert_eq!(post(&server, ("authorization", &bearer), CUSTOMERS, &n.to_string(), &body).await.status, 200);
         server.clock.advance(1);
     }
-    let forgotten = || forget_old_answers(&server.services).expect("the store works");
+    let forgotten = || forget_old_answers(&server.services).expect("a working store");
     server.clock.advance(WEEK_SECONDS - 3);
     assert_eq!(forgotten(), 0);
     server.clock.advance(2);
@@ -189,7 +188,7 @@ async fn a_generated_key_is_shown_again_to_its_session_alone() {
     let keys = server.get("/auth/keys/list", ("cookie", &own)).await.json();
     assert_eq!(keys.as_array().map(Vec::len), Some(1));
     let bearer = server.bearer_of(&again.json()).await;
-    assert_eq!(server.get("/api/customers/filter", ("authorization", &bearer)).await.status, 200, "the one that was made");
+    assert_eq!(server.get("/api/customers/filter", ("authorization", &bearer)).await.status, 200, "the created key works");
 }
 
 #[actix_web::test]
@@ -201,12 +200,12 @@ async fn a_dry_run_under_a_key_is_answered_again_and_stores_nothing_else() {
     assert_eq!(first.json()["dry_run"], Value::Bool(true));
     let again = post(&server, ("authorization", &bearer), "/api/billing/run", "k", dry).await;
     assert_eq!((replayed(&again), &again.text), (true, &first.text));
-    assert_ne!(server.store.contents(), before, "the answer is kept");
+    assert_ne!(server.store.contents(), before, "the response is stored");
     let other = post(&server, ("authorization", &bearer), "/api/billing/run", "k", "{}").await;
     assert_eq!(other.problem(), (422, "idempotency_key_reuse".to_owned()));
 }
 
-/// A store whose writes take their time, and that counts how many run at once.
+/// A store with slow writes that counts concurrent writes.
 struct Slow {
     store: Arc<TestStore>,
     is_slow: AtomicBool,
@@ -256,11 +255,11 @@ async fn a_twin_waits_for_work_whose_client_has_gone() {
         }
     };
     tokio::select! {
-        _ = post(&server, credential, CUSTOMERS, "k", body) => panic!("it takes longer"),
+        _ = post(&server, credential, CUSTOMERS, "k", body) => panic!("the request ended too early"),
         () = at_work => {}
     }
     let twin = post(&server, credential, CUSTOMERS, "k", body).await;
     assert_eq!((twin.status.as_u16(), replayed(&twin)), (200, true));
-    assert_eq!(store.most_running.load(Ordering::Relaxed), 1, "the twin has waited before it took a thread");
+    assert_eq!(store.most_running.load(Ordering::Relaxed), 1, "the duplicate waits before it takes a thread");
     assert_eq!(customers(&server, &bearer).await, 1);
 }

@@ -1,4 +1,4 @@
-//! A file that can't be taken to its end says where it stopped, and goes on when it comes again.
+//! An import that stops early reports the line at which it stopped. When the file is sent again, the import continues.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use billing_domain::ports::{Access, RollBack, Store, StoreError, StoreResult, Tx
 use billing_teststore::TestStore;
 use serde_json::{Value, json};
 
-/// A store that is busy after so many writes.
+/// A store that reports contention after a number of writes.
 struct Tiring {
     store: Arc<TestStore>,
     writes_left: AtomicUsize,
@@ -48,11 +48,11 @@ async fn a_file_that_stops_in_between_says_where_and_goes_on_when_it_comes_again
         json!({"timestamp": "2026-01-20T10:00:00Z", "customer_ref": "acme", "usage_product_ref": "calls", "quantity": 1,
                "idempotency_key": key.to_string()})
     };
-    // The document is there, so that a transaction is tried once.
+    // Opens the document first, so that each transaction runs only once.
     assert_eq!(post("/api/usage/import", json!([event(0)])).await.status, 200);
     let file: Value = (0..1_500).map(event).collect();
 
-    // That there is an import, and its first events.
+    // The writes of the import record and of the first events.
     tiring.writes_left.store(2, Ordering::Relaxed);
     let stopped = post("/api/usage/import", file.clone()).await.json();
 

@@ -1,4 +1,4 @@
-//! The main job over HTTP: a catalog, a contract, usage, the invoice; lists and refusals along the way.
+//! The main workflow over HTTP: catalog, contract, usage and invoice, with lists and refusals.
 
 use crate::common::{Reply, Server};
 use actix_web::http::Method;
@@ -24,14 +24,14 @@ impl Caller {
         self.server.post(path, ("authorization", &self.bearer), body).await
     }
 
-    /// What a request that has to be fine is answered.
+    /// Sends a request that must succeed and returns the response.
     async fn made(&self, path: &str, body: &str) -> Value {
         let reply = self.post(path, body).await;
         assert_eq!(reply.status, 200, "{path}: {reply:?}");
         reply.json()
     }
 
-    /// A customer with a contract for calls at 0.0025 with 19 % tax, and its reference.
+    /// Creates a customer with a contract for calls at 0.0025 with 19% tax. Returns the reference of the contract.
     async fn contract(&self) -> String {
         let made = self.server.make_a_contract(&self.bearer).await;
         assert_eq!(made.as_object().map(|fields| fields.len()), Some(1), "{made}");
@@ -58,7 +58,7 @@ async fn reported_usage_is_on_the_current_invoice_to_the_cent() {
 
     let invoices = caller.get(&format!("/api/contracts/invoices/current/{contract_ref}")).await;
     assert_eq!(invoices.json()[0]["document_ref"], result["related_document_ref"]);
-    // 12,345 × 0.0025 = 30.8625, and 19 % of 30.86 are 5.8634: shown with the digits of the currency.
+    // 12,345 × 0.0025 = 30.8625, and 19% of 30.86 is 5.8634. The response has the decimal places of the currency.
     for shown in [r#""sub_total":30.86"#, r#""total_tax":5.86"#, r#""total":36.72"#] {
         assert!(invoices.text.contains(shown), "{shown}: {}", invoices.text);
     }
@@ -132,7 +132,7 @@ async fn refused_events_say_why_and_leave_nothing() {
         assert_eq!(reply.fields(), expected, "{body}");
     }
     assert_eq!(caller.get("/api/documents/filter").await.json(), json!([]));
-    assert_eq!(caller.made("/api/usage/event", EVENT).await["related_document_numbers"], "UB-INV-1", "no number is spent");
+    assert_eq!(caller.made("/api/usage/event", EVENT).await["related_document_numbers"], "UB-INV-1", "no number is used");
 }
 
 #[actix_web::test]

@@ -1,4 +1,4 @@
-//! The interface in this process, on SQLite in memory.
+//! Tests the HTTP API in the same process, on SQLite in memory.
 
 mod auth;
 mod common;

@@ -1,4 +1,4 @@
-//! What a server tells whoever watches it.
+//! Metrics and health of a server.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::common::Server;
 use billing_domain::ports::{Access, DiskUse, RollBack, Store, StoreResult, Tx};
 use billing_teststore::TestStore;
 
-/// The values of a metric, by what stands in its braces.
+/// Returns the label sets and values of a metric.
 fn values<'t>(text: &'t str, name: &str) -> Vec<(&'t str, &'t str)> {
     let of_line = |line: &'t str| {
         let (labels, value) = line.strip_prefix(name)?.rsplit_once(' ')?;
@@ -33,16 +33,16 @@ async fn requests_and_what_is_written_are_told_to_anybody_and_name_nobody() {
     assert!(requests.contains(&(r#"operation="record_event",status="4xx""#, "1")), "{requests:?}");
     let durations = values(text, "usage_billing_http_request_duration_seconds_count");
     assert!(durations.contains(&(r#"operation="record_event""#, "1")), "{durations:?}");
-    // Nothing was taken, so nothing was committed.
+    // No event was accepted, so nothing was committed.
     assert_eq!(values(text, "usage_billing_writer_group_size_count")[0], (r#"kind="events""#, "0"));
     let waiting = values(text, "usage_billing_writer_waiting");
     assert!(waiting.contains(&(r#"kind="changes""#, "0")), "{waiting:?}");
     assert_eq!(values(text, "usage_billing_writer_turned_away_total"), [("", "0")]);
     assert!(!text.contains("secret-customer"), "{text}");
-    assert!(!text.contains("disk_free"), "a store that is elsewhere: {text}");
+    assert!(!text.contains("disk_free"), "the store has no local disk: {text}");
 }
 
-/// A store on a disk.
+/// A store that reports its disk use.
 struct OnDisk(Arc<TestStore>);
 
 impl Store for OnDisk {

@@ -1,4 +1,4 @@
-//! Documents as files: what may be made at a time, and who may ask, on SQLite in memory.
+//! Documents as files: the limit of concurrent renderings, and permissions, on SQLite in memory.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 const SCOPES: [&str; 5] = ["usage:write", "contracts:write", "catalog:write", "documents:write", "read"];
 
-/// A server on which documents are turned away at once when none may be made, and a caller.
+/// Returns a server that rejects renderings over the limit without waiting, and the `Authorization` header of a key.
 async fn start(prints_at_once: usize) -> (Server, String) {
     let server = Server::with("http://billing.test", |settings| {
         settings.prints_at_once = prints_at_once;
@@ -17,7 +17,7 @@ async fn start(prints_at_once: usize) -> (Server, String) {
     (server, bearer)
 }
 
-/// The reference of a draft for a customer of a name.
+/// Creates a draft for a customer with this name and returns the draft's reference.
 async fn draft(server: &Server, bearer: &str, name: &str) -> String {
     let posts = [
         ("/api/customers/", format!(r#"{{"customer_ref":"acme","name":"{name}"}}"#)),
@@ -61,7 +61,7 @@ async fn more_documents_than_may_be_made_at_a_time_are_turned_away_and_kept_ones
     assert_eq!(made.status, 200);
     assert_ne!(made.text, drawn.text);
 
-    // The same data behind a server that makes none.
+    // A server on the same data that renders no documents.
     let busy = server.another(|settings| {
         settings.prints_at_once = 0;
         settings.turn_wait = Duration::ZERO;

@@ -1,4 +1,4 @@
-//! What holds for every request: problem documents for every failure, versions, limits, ids, headers.
+//! Rules for all requests: problem documents for failures, versions, limits, request IDs and headers.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -102,7 +102,7 @@ async fn a_version_is_v0_or_left_out() {
             }
         }
         let nobody = server.send(operation.method.clone(), &path, &[("version", "V1")], None).await;
-        assert_eq!(nobody.problem().0, 401, "the credential is looked at first");
+        assert_eq!(nobody.problem().0, 401, "the credential is checked first");
     }
     let reply = server.send(Method::POST, "/auth/logout", &[("version", "V1")], None).await;
     assert_eq!((reply.status.as_u16(), reply.header("version")), (204, None));
@@ -148,7 +148,7 @@ async fn a_body_is_plain_json_of_a_limited_size() {
         assert!(matches!(reply.status.as_u16(), 200 | 409), "{reply:?}");
     }
     let listed = server.get("/api/customers/filter", ("authorization", &bearer)).await;
-    assert_eq!(listed.header("x-total-count"), Some("1"), "nothing of a refused request is stored");
+    assert_eq!(listed.header("x-total-count"), Some("1"), "rejected requests store nothing");
 }
 
 #[actix_web::test]
@@ -212,7 +212,7 @@ async fn no_answer_lets_browsers_guess_types_or_other_origins_read() {
         let reply = server.send(Method::GET, path, &[("origin", "http://evil.test")], None).await;
         assert_eq!(reply.header("x-content-type-options"), Some("nosniff"), "{path}");
         assert!(reply.headers.iter().all(|(name, _)| !name.as_str().starts_with("access-control")), "{path}");
-        assert_eq!(reply.header("strict-transport-security"), None, "not without https");
+        assert_eq!(reply.header("strict-transport-security"), None, "only with HTTPS");
     }
 }
 
@@ -230,13 +230,13 @@ async fn a_service_that_stops_or_has_no_store_is_alive_and_not_ready() {
     assert_eq!(status("/health/ready").await.problem(), (503, "not_ready".to_owned()));
 }
 
-/// A store that does what a test tells it to.
+/// A store with a failure mode that tests select.
 struct Moody {
     store: Arc<TestStore>,
     mood: AtomicU8,
 }
 
-/// Far more than a request needs.
+/// A timeout far longer than a request needs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const FINE: u8 = 0;
@@ -264,7 +264,7 @@ impl Store for Moody {
     }
 }
 
-/// A server that gives requests so long.
+/// Returns a server with this request timeout.
 fn moody(request_timeout: Duration) -> (Server, Arc<Moody>) {
     let store = Arc::new(TestStore::new());
     let moody = Arc::new(Moody { store: Arc::clone(&store), mood: AtomicU8::new(FINE) });
@@ -301,7 +301,7 @@ async fn a_session_that_cannot_be_stored_is_a_503_and_no_cookie() {
     assert_eq!((reply.header("set-cookie"), reply.header("cache-control")), (None, Some("no-store")));
 }
 
-/// What a client gets from a real server for these bytes, as far as they can be sent.
+/// Sends bytes to a real server, as far as possible. Returns the response and whether all bytes were sent.
 async fn over_a_connection(server: &Server, bytes: Vec<u8>) -> String {
     connected(server, move |mut connection| {
         let whole = connection.write_all(&bytes).is_ok();
@@ -318,7 +318,7 @@ async fn over_a_connection(server: &Server, bytes: Vec<u8>) -> String {
     .await
 }
 
-/// What becomes of a connection to the app, as it is on the network.
+/// Runs a client on a TCP connection to the app and returns the client's result.
 async fn connected<T: Send + 'static>(server: &Server, client: impl FnOnce(TcpStream) -> T + Send + 'static) -> T {
     let state = server.state.clone();
     let bound =
@@ -377,7 +377,7 @@ async fn a_connection_whose_body_goes_on_ends_with_its_answer() {
     ] {
         let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{{\"\r\n");
         let (answer, is_over) = connected(&server, move |mut connection| {
-            connection.write_all(head.as_bytes()).expect("it is there");
+            connection.write_all(head.as_bytes()).expect("an open connection");
             let mut answer = Vec::new();
             let is_over = connection.read_to_end(&mut answer).is_ok();
             (String::from_utf8_lossy(&answer).into_owned(), is_over)
@@ -386,7 +386,7 @@ async fn a_connection_whose_body_goes_on_ends_with_its_answer() {
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {answer}");
         assert!(is_over && answer.to_lowercase().contains("connection: close"), "{path}: {answer}");
     }
-    // What was read whole leaves its connection open.
+    // A completely read request keeps its connection open.
     let body = r#"{"name": "x"}"#;
     let head =
         format!("POST /api/customers/ HTTP/1.1\r\nHost: x\r\nAuthorization: {bearer}\r\nContent-Type: application/json\r\n");
@@ -394,9 +394,9 @@ async fn a_connection_whose_body_goes_on_ends_with_its_answer() {
     let twice = connected(&server, move |mut connection| {
         let mut statuses = 0;
         for _ in 0..2 {
-            connection.write_all(once.as_bytes()).expect("it is there");
+            connection.write_all(once.as_bytes()).expect("an open connection");
             let mut buffer = [0; 8192];
-            let length = connection.read(&mut buffer).expect("an answer");
+            let length = connection.read(&mut buffer).expect("a response");
             statuses += usize::from(buffer[..length].starts_with(b"HTTP/1.1 200"));
         }
         statuses

@@ -1,4 +1,4 @@
-//! Reports: how they are answered, on SQLite in memory.
+//! Responses of reports, on SQLite in memory.
 
 use crate::common::{Server, UNKNOWN};
 
@@ -43,5 +43,5 @@ async fn more_reports_than_may_be_made_at_a_time_are_turned_away() {
     let reply = server.get("/api/usage/report", ("authorization", &bearer)).await;
     assert_eq!(reply.problem(), (503, "too_many_reports".to_owned()));
     let reply = server.get("/api/usage/summary?interval=day", ("authorization", &bearer)).await;
-    assert_eq!((reply.status.as_u16(), reply.text.as_str()), (200, "[]"), "sums are no reports");
+    assert_eq!((reply.status.as_u16(), reply.text.as_str()), (200, "[]"), "summaries do not count as reports");
 }

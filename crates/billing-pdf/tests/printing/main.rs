@@ -1,4 +1,4 @@
-//! Prints documents, and reads the files again with pdftotext.
+//! Renders documents and reads the files back with pdftotext.
 
 mod printouts;
 
@@ -21,10 +21,10 @@ use printouts::{charged, eur, fixed, invoice, money, parties, printout, printout
 const NONE: TaxBasis = TaxBasis { category: None, exemption_code: None, exemption_reason: None };
 
 fn print(printout: &Printout) -> Vec<u8> {
-    Printer::default().print(printout).expect("a document that can be printed").bytes
+    Printer::default().print(printout).expect("a printable document").bytes
 }
 
-/// What stands on the pages of a file, line by line, with one space where there are several.
+/// Returns the text lines of a file, with repeated spaces collapsed.
 fn read(name: &str, file: &[u8]) -> Vec<String> {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.pdf"));
     std::fs::write(&path, file).expect("a file");
@@ -35,17 +35,17 @@ fn read(name: &str, file: &[u8]) -> Vec<String> {
     lines.filter(|line| !line.is_empty()).collect()
 }
 
-/// What stands on a document's pages.
+/// Returns the text lines of a document.
 fn text(name: &str, printout: &Printout) -> Vec<String> {
     read(name, &print(printout))
 }
 
-/// Asserts that lines are there, in this order.
+/// Asserts that the text contains these lines in this order.
 #[track_caller]
 fn assert_says(text: &[String], wanted: &[&str]) {
     let mut rest = text.iter();
     for wanted in wanted {
-        assert!(rest.any(|line| line == wanted), "{wanted:?} isn't there, or not after the others: {text:#?}");
+        assert!(rest.any(|line| line == wanted), "{wanted:?} is missing or out of order: {text:#?}");
     }
 }
 
@@ -102,13 +102,13 @@ fn the_same_document_is_the_same_file() {
     let other = printout(DocumentKind::Credit, vec![("API", "0", "7", NONE, vec![fixed("Fee", eur(100))])]);
     assert_ne!(printer.print(&other).expect("a file").bytes, file);
     assert_eq!(printer.print(&invoice).expect("a file").bytes, file);
-    assert_eq!(print(&invoice), file, "by another printer");
+    assert_eq!(print(&invoice), file, "from another printer");
 
     let said = String::from_utf8_lossy(&file);
     for mark in ["<pdfaid:part>3", "<pdfaid:conformance>B", "<pdfuaid:part>1", "<xmp:CreateDate>2026-02-01T00:00:00+00:00"] {
         assert!(said.contains(mark), "{mark}");
     }
-    assert!(!said.contains("Typst"), "it doesn't say with what it was made");
+    assert!(!said.contains("Typst"), "the file does not name its tool");
 }
 
 #[test]
@@ -125,9 +125,9 @@ fn every_language_and_both_papers_are_drawn() {
     ];
     for (language, size, title, issued, usage, due) in rows {
         let mut printout = invoice();
-        let paper = printout.said.paper.as_mut().expect("a paper");
+        let paper = printout.said.paper.as_mut().expect("legal particulars");
         (paper.language, paper.size) = (language, size);
-        // Something above a thousand, which some languages only group above ten thousand.
+        // An amount above 1,000. Some languages group digits only from 10,000 on.
         let content = &mut printout.said.content;
         content.total = content.total.checked_add(eur(100_000)).expect("a small amount");
         let text = text(&format!("language-{language:?}"), &printout);
@@ -170,10 +170,10 @@ fn every_way_to_tax_is_stated() {
     assert_says(&text("taxes", &several), &wanted);
 
     let mut french = printout(DocumentKind::Invoice, vec![("Services", "0", "0", reverse, lines(4_000))]);
-    french.said.paper.as_mut().expect("a paper").language = Language::Fr;
+    french.said.paper.as_mut().expect("legal particulars").language = Language::Fr;
     assert_says(&text("reverse-charge", &french), &["VAT 0 % sur 40,00 0,00 EUR", "Net à payer 40,00 EUR", "Autoliquidation"]);
 
-    // What isn't subject to tax, and what nobody says anything of, has no tax.
+    // Items outside the scope of tax and items without a stated tax show no tax.
     let code = fixtures::reverse_charge().exemption_code;
     let coded = TaxBasis { category: Some(TaxCategory::O), exemption_code: code, exemption_reason: None };
     for (name, treatment, reason) in [
@@ -191,8 +191,8 @@ fn every_way_to_tax_is_stated() {
 #[test]
 fn what_corrects_several_children_names_the_first_and_the_last() {
     let mut credit = printout(DocumentKind::Credit, vec![("API", "0", "19", NONE, vec![fixed("Fee", eur(100))])]);
-    let paper = credit.said.paper.as_mut().expect("a paper");
-    let first = paper.corrects.clone().expect("what it corrects");
+    let paper = credit.said.paper.as_mut().expect("legal particulars");
+    let first = paper.corrects.clone().expect("a corrected document");
     let number = DocumentNumber { sequence: 1050, ..first.number };
     paper.corrects_last = Some(CorrectedDocument { number, issue_date: date("2026-02-03") });
     let text = text("children", &credit).join(" ");
@@ -206,7 +206,7 @@ fn tax_is_stated_in_the_sellers_own_currency_too() {
     let mut printout = invoice();
     let rate = ExchangeRate { from: currency("EUR"), to: currency("PLN"), date: date("2026-01-29"), rate: price("4.2575") };
     let taxes: Vec<_> = printout.said.content.taxes.iter().map(|tax| tax.amount).collect();
-    let paper = printout.said.paper.as_mut().expect("a paper");
+    let paper = printout.said.paper.as_mut().expect("legal particulars");
     paper.tax_in_currency = TaxInCurrency::of(taxes, rate).ok();
     let wanted = ["VAT 19% on 98.10 18.64 EUR", "VAT in PLN (1 EUR = 4.2575 PLN, 29 Jan 2026) 79.36 PLN", "Total 116.74 EUR"];
     assert_says(&text("currency", &printout), &wanted);
@@ -274,7 +274,7 @@ fn credits_and_debits_name_what_they_put_right() {
         "Notes",
     ];
     assert_says(&credit, &wanted);
-    assert!(!credit.iter().any(|line| line.contains("IBAN")), "nobody pays a credit");
+    assert!(!credit.iter().any(|line| line.contains("IBAN")), "a credit shows no bank account");
     let debit = text("debit", &billed(DocumentKind::Debit));
     assert_says(&debit, &["Northwind Cloud Debit note", "Amount due 1.19 EUR", "IBAN DE89 3704 0044 0532 0130 00"]);
 }
@@ -283,14 +283,14 @@ fn credits_and_debits_name_what_they_put_right() {
 fn a_draft_says_that_it_is_one() {
     let mut draft = invoice();
     draft.issued = None;
-    draft.said.paper.as_mut().expect("a paper").language = Language::De;
+    draft.said.paper.as_mut().expect("legal particulars").language = Language::De;
     let file = print(&draft);
     let text = read("draft", &file);
     let letters: String = text.concat().chars().filter(char::is_ascii_uppercase).collect();
     assert!(!text.concat().contains("Ausstellungsdatum") && !text.concat().contains("Fällig"), "{text:#?}");
-    // The word is set slantwise: its letters stand on several lines.
+    // The watermark is diagonal, so its letters are on several lines.
     assert!("ENTWURF".chars().all(|letter| letters.contains(letter)), "{text:#?}");
-    assert!(String::from_utf8_lossy(&file).contains("<xmp:CreateDate>2026-01-01T"), "dated when it was opened");
+    assert!(String::from_utf8_lossy(&file).contains("<xmp:CreateDate>2026-01-01T"), "the creation date is the opening date");
     draft.issued = invoice().issued;
     assert_ne!(print(&draft), file);
 }
@@ -338,18 +338,18 @@ fn what_no_font_has_is_refused_by_its_name() {
         assert_eq!(Printer::default().print(&named(name)), Err(PrintError::MissingGlyph(missing.to_owned())), "{name}");
     }
     assert_eq!(with_hebrew.print(&named("株式会社 שלום")), Err(PrintError::MissingGlyph("株".to_owned())));
-    let text = read("hebrew", &with_hebrew.print(&hebrew).expect("a font has all characters").bytes);
+    let text = read("hebrew", &with_hebrew.print(&hebrew).expect("a font with all characters").bytes);
     assert!(text.iter().any(|line| line.contains("Acme") && line.contains("שלום")), "{text:#?}");
 
     let nowhere = Printer::new(Some(PathBuf::from("/nonexistent")));
-    let Err(PrintError::Failed(why)) = nowhere.print(&hebrew) else { panic!("a folder that isn't there") };
+    let Err(PrintError::Failed(why)) = nowhere.print(&hebrew) else { panic!("expected an error for a missing folder") };
     assert!(why.starts_with("/nonexistent can't be read"), "{why}");
 }
 
 #[test]
 fn every_character_of_the_built_in_fonts_is_drawn() {
     let mut printout = invoice();
-    // Latin, Greek, Cyrillic, marks that join what is before them, and what nobody sees.
+    // Latin, Greek and Cyrillic letters, combining marks, and invisible characters.
     let written = "Łódź Ærøskøbing Ελλάδα Україна Đặng a\u{301}\u{327} ½ № € ₴ ₿ “x” ‑ fi x\u{ad}y x\u{feff}y x\u{200d}y x\u{200e}y x\u{2060}y\u{3000}z";
     printout.said.parties.customer_legal_name = Some(line(written));
     printout.said.note = Some(prose("one\n\n\ttwo \n  three"));
@@ -369,7 +369,7 @@ fn texts_are_data_and_never_source() {
     printout.said.parties.customer_legal_name = Some(line(source));
     printout.said.note = Some(prose(source));
     let text = text("source", &printout);
-    assert!(text.iter().any(|line| line == source), "a note has room for it: {text:#?}");
+    assert!(text.iter().any(|line| line == source), "a line of the note fits the text: {text:#?}");
     assert_eq!(text.concat().matches("#panic(1) *b* _e_ $x^2$ = h @ref").count(), 3, "{text:#?}");
 }
 
@@ -389,7 +389,7 @@ fn long_names_stay_within_their_places() {
     }
     let text = text("long-names", &printout);
     let letters = text.concat().matches('x').count();
-    // All of what is shown, and a piece at the foot of each page; what lies beside a page isn't read.
+    // Counts the shown text and the excerpt in each page footer. Text outside a page is not read.
     let pages = text.iter().filter(|line| line.contains("Page ")).count();
     assert!(pages > 1 && letters >= 8 * 4096, "{letters} on {pages} pages");
     assert!(text.iter().all(|line| line.chars().count() < 200), "{text:#?}");

@@ -1,4 +1,4 @@
-//! Documents to print.
+//! Documents to render.
 
 use billing_domain::contract::terms::QuantityStep;
 use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, LegalParticularsInput};
@@ -20,15 +20,15 @@ use fixtures::{agreed, date, line, line_item_id, percent, period, price, pricing
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-/// An exact number.
+/// Parses an exact decimal.
 pub(crate) fn dec(text: &str) -> Decimal {
     Decimal::from_str_exact(text).expect(text)
 }
 
-/// A product of a document: its name, discount and tax in percent, how it is taxed, and its lines.
+/// A product of a document: name, discount and tax in percent, tax basis, and lines.
 pub(crate) type Billed<'b> = (&'b str, &'b str, &'b str, TaxBasis, Vec<DocumentLine>);
 
-/// A fixed line of January.
+/// Returns a fixed line of January.
 pub(crate) fn fixed(name: &str, amount: Money) -> DocumentLine {
     DocumentLine {
         line_item_id: Some(line_item_id("item")),
@@ -45,7 +45,7 @@ pub(crate) fn fixed(name: &str, amount: Money) -> DocumentLine {
     }
 }
 
-/// A line of usage at one price.
+/// Returns a usage line with one unit price.
 pub(crate) fn used(name: &str, quantity: &str, unit: &str, unit_price: &str, amount: Money) -> DocumentLine {
     let usage = LineUsage {
         usage_product_ref: fixtures::usage_product_ref("used"),
@@ -57,7 +57,7 @@ pub(crate) fn used(name: &str, quantity: &str, unit: &str, unit_price: &str, amo
     DocumentLine { bill_with: BillWith::Usage, usage: Some(usage), ..fixed(name, amount) }
 }
 
-/// A line of usage in tiers: of each how many, at which price, and what is added once.
+/// Returns a usage line with tiers. Each tier has a quantity, a unit price and a flat amount.
 pub(crate) fn tiered(name: &str, unit: &str, tiers: &[(&str, &str, &str)], amount: Money) -> DocumentLine {
     let mut line = used(name, "0", unit, "0", amount);
     let usage = line.usage.as_mut().expect("usage");
@@ -71,12 +71,12 @@ pub(crate) fn tiered(name: &str, unit: &str, tiers: &[(&str, &str, &str)], amoun
     line
 }
 
-/// A quantity from a day on.
+/// Returns a quantity from a day on.
 pub(crate) fn step(from: &str, quantity: &str) -> QuantityStep {
     QuantityStep { from: date(from), quantity: fixtures::quantity(quantity) }
 }
 
-/// What was charged by hand.
+/// Returns the line of a manual charge.
 pub(crate) fn charged(name: &str, quantity: &str, unit_price: &str, amount: Money) -> DocumentLine {
     let charge = LineCharge {
         date: date("2026-01-20"),
@@ -87,12 +87,12 @@ pub(crate) fn charged(name: &str, quantity: &str, unit_price: &str, amount: Mone
     DocumentLine { charge: Some(charge), ..fixed(name, amount) }
 }
 
-/// Amounts of a currency.
+/// Returns an amount in a currency.
 pub(crate) fn money(currency: &str, minor: i64) -> Money {
     Money::from_minor(minor, fixtures::currency(currency))
 }
 
-/// Cents.
+/// Returns an amount in EUR from cents.
 pub(crate) fn eur(minor: i64) -> Money {
     money("EUR", minor)
 }
@@ -107,7 +107,7 @@ fn address(line1: &str, zip_code: &str, city: &str, country: &str) -> Address {
     }
 }
 
-/// The customer and the entity of [`printout`].
+/// Returns the customer and the entity of [`printout`].
 pub(crate) fn parties() -> (Customer, Entity) {
     let (mut customer, mut entity) = (fixtures::customer(&CountingIds::new(), "acme"), fixtures::entity("main"));
     customer.profile.name = line("Acme");
@@ -130,7 +130,7 @@ pub(crate) fn parties() -> (Customer, Entity) {
     (customer, entity)
 }
 
-/// An account to pay to.
+/// Returns the bank account for payments.
 pub(crate) fn bank_account() -> BankAccountProfile {
     BankAccountProfile {
         account_name: Some(line("Northwind Cloud GmbH")),
@@ -141,7 +141,7 @@ pub(crate) fn bank_account() -> BankAccountProfile {
     }
 }
 
-/// An issued document of January, between parties.
+/// Returns an issued document of January between these parties.
 pub(crate) fn printout_between(
     (customer, entity): &(Customer, Entity),
     kind: DocumentKind,
@@ -199,12 +199,12 @@ pub(crate) fn printout_between(
     }
 }
 
-/// An issued document of January.
+/// Returns an issued document of January.
 pub(crate) fn printout(kind: DocumentKind, billed: Vec<Billed<'_>>) -> Printout {
     printout_between(&parties(), kind, fixtures::eur(), billed)
 }
 
-/// An invoice of the kind that is most frequent: a fee, and calls in tiers, with a discount.
+/// Returns an invoice of the most common kind: a fee and calls in tiers, with a discount.
 pub(crate) fn invoice() -> Printout {
     let tiers = [("100", "0.10", "0"), ("900", "0.05", "0"), ("500", "0.01", "0")];
     let lines = vec![fixed("Platform fee", eur(4900)), tiered("API calls", "calls", &tiers, eur(6000))];

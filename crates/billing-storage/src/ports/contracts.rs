@@ -154,7 +154,7 @@ impl Found {
         let row = Row::new("contracts", contract_id);
         let Self { contract, segments, customer } = self;
         let customer: Option<CustomerRow> = row.under("customer", customer.as_ref())?.pop();
-        let customer = customer.ok_or_else(|| row.corrupt("customer_id", "there is no such customer"))?.read()?;
+        let customer = customer.ok_or_else(|| row.corrupt("customer_id", "the customer does not exist"))?.read()?;
         let (products, _) = products_of(contract_id, row.under("products", segments.as_ref())?)?;
         let next_due_at = row.optional("next_due_at", contract.next_due_at.clone())?;
         let contract = contract.read(contract_id, customer.id, customer.customer_ref.clone(), products)?;
@@ -204,7 +204,7 @@ impl Outlined {
     fn of((Outline { contract, customer_id, terms_id }, customer_ref): (Outline, Option<String>)) -> StoreResult<Self> {
         let contract_id = Row::new("contracts", "").cell("contract_id", contract.contract_id.clone())?;
         let row = Row::new("contracts", contract_id);
-        let customer_ref = customer_ref.ok_or_else(|| row.corrupt("customer_id", "there is no such customer"))?;
+        let customer_ref = customer_ref.ok_or_else(|| row.corrupt("customer_id", "the customer does not exist"))?;
         Ok(Self {
             contract_id,
             terms_id: row.cell("terms_id", terms_id)?,

@@ -106,7 +106,7 @@ impl ReportedRow {
         let report: Option<StoredReport> = self.report_data.as_ref().map(|data| row.json("report_data", data)).transpose()?;
         let numbers = DocumentNumbers::in_order_of_change(earlier.into_iter().chain([latest]));
         let product_name =
-            self.usage_product_name.ok_or_else(|| row.corrupt("usage_product_ref", "there is no such usage product"))?;
+            self.usage_product_name.ok_or_else(|| row.corrupt("usage_product_ref", "the usage product does not exist"))?;
         Ok(ReportedEvent {
             event_ref: EventRef::from_uuid(row.cell("event_id", self.event_id)?),
             occurred_at: row.cell("occurred_at", self.occurred_at)?,

@@ -1,5 +1,5 @@
-//! Spreading a database over nodes. Citus itself isn't there: functions and a table of its names keep what they are told, and
-//! refuse what it refuses.
+//! Distribution of a database over nodes, without Citus. Functions and a table with the names of Citus record the calls and
+//! reject what Citus rejects.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,8 @@ use crate::rows::world;
 use crate::support::{TestDatabase, open, postgres, sqlite};
 use billing_testkit::Singly as _;
 
-/// What a table is handed over to. Neither has a table with a foreign key, and a spread one needs the column in all it keeps unique.
+/// The stand-in for Citus. Both of its functions reject a table with a foreign key. A distributed table needs the distribution
+/// column in every unique index.
 const EXTENSION: &str = "
 CREATE TABLE pg_dist_partition (logicalrelid REGCLASS NOT NULL, told TEXT NOT NULL);
 CREATE FUNCTION hand_over(handed REGCLASS, by_column TEXT, beside TEXT) RETURNS VOID LANGUAGE plpgsql AS $$
@@ -39,7 +40,7 @@ CREATE FUNCTION create_distributed_table(handed REGCLASS, by_column TEXT, coloca
     AS 'SELECT hand_over(handed, by_column, colocate_with)';
 ";
 
-/// A database that was given the extension, with a customer's contract and documents.
+/// Returns a database with the extension and with a customer's contract and documents.
 fn with_extension() -> TestDatabase {
     let test = postgres();
     let w = world(&test);
@@ -50,7 +51,7 @@ fn with_extension() -> TestDatabase {
     test
 }
 
-/// What is kept of the tables, line by line: constraints, indexes and triggers.
+/// Returns the constraints, indexes and triggers of all tables, one per line.
 fn schema(test: &TestDatabase) -> BTreeSet<String> {
     let lines = test.beside().text(
         "SELECT string_agg(line, E'\\n') AS text FROM (\
@@ -72,7 +73,7 @@ fn told(test: &TestDatabase) -> BTreeSet<String> {
 }
 
 fn spread(test: &TestDatabase) -> Vec<String> {
-    match test.database.distribute().expect("it is spread") {
+    match test.database.distribute().expect("a distributed database") {
         Distribution::Done(tables) => tables,
         other => panic!("{other:?}"),
     }
@@ -80,10 +81,10 @@ fn spread(test: &TestDatabase) -> Vec<String> {
 
 #[test]
 fn nothing_is_spread_without_the_extension() {
-    assert_eq!(sqlite().database.distribute().expect("empty work"), Distribution::File);
+    assert_eq!(sqlite().database.distribute().expect("no work"), Distribution::File);
     let test = postgres();
     let before = schema(&test);
-    assert_eq!(test.database.distribute().expect("empty work"), Distribution::WithoutExtension);
+    assert_eq!(test.database.distribute().expect("no work"), Distribution::WithoutExtension);
     assert_eq!(schema(&test), before);
 }
 
@@ -92,7 +93,7 @@ fn every_table_is_spread_once_and_every_key_is_there_again() {
     let test = with_extension();
     let before = schema(&test);
     let handed = spread(&test);
-    assert_eq!(spread(&test), [""; 0], "the second time there is nothing to do");
+    assert_eq!(spread(&test), [""; 0], "the second run has nothing to do");
 
     let all = test.beside().text(
         "SELECT string_agg(tablename, ',') AS text FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'pg_dist_partition'",
@@ -117,7 +118,7 @@ fn every_table_is_spread_once_and_every_key_is_there_again() {
     assert_eq!(spread, expected);
     assert_eq!(spread.len() + copied.len(), handed.len());
 
-    // But for what no node can tell alone.
+    // The differences are unique indexes, which no single node can check.
     let after = schema(&test);
     let gone: Vec<&str> = before.difference(&after).map(String::as_str).collect();
     let came: Vec<&str> =
@@ -146,7 +147,7 @@ fn a_table_that_came_later_is_spread_alone() {
     let test = with_extension();
     spread(&test);
     let before = schema(&test);
-    test.beside().execute("DELETE FROM pg_dist_partition WHERE logicalrelid = 'write_offs'::regclass").expect("it is new");
+    test.beside().execute("DELETE FROM pg_dist_partition WHERE logicalrelid = 'write_offs'::regclass").expect("a new table");
     assert_eq!(spread(&test), ["write_offs"]);
     assert_eq!(schema(&test), before);
 }
@@ -156,9 +157,9 @@ fn a_table_that_is_refused_leaves_all_as_it_was() {
     let test = with_extension();
     let before = schema(&test);
     test.beside().execute("CREATE UNIQUE INDEX refused ON usage_event_keys (event_id)").expect("an index");
-    let refused = test.database.distribute().expect_err("it can't be told by one node");
+    let refused = test.database.distribute().expect_err("a unique index that one node cannot check");
     assert!(reason(&refused).contains("usage_event_keys has the unique index refused"), "{refused:?}");
-    test.beside().execute("DROP INDEX refused").expect("gone");
+    test.beside().execute("DROP INDEX refused").expect("a dropped index");
     assert_eq!((schema(&test), told(&test)), (before, BTreeSet::from([String::new()])));
 }
 
@@ -169,7 +170,7 @@ fn reason(error: &StoreError) -> String {
 #[test]
 fn ready_says_what_is_missing() {
     let test = with_extension();
-    let refused = |test: &TestDatabase| reason(&open(&test.url).ready().expect_err("it isn't ready"));
+    let refused = |test: &TestDatabase| reason(&open(&test.url).ready().expect_err("an unready store"));
     let unspread = refused(&test);
     assert!(
         unspread.contains("usage_event_keys") && unspread.ends_with("run `usage-billing migrate --distribute`"),
@@ -179,11 +180,11 @@ fn ready_says_what_is_missing() {
     let unset = refused(&test);
     assert!(unset.starts_with("citus.enable_unsafe_triggers is off"), "{unset}");
     let name = test.beside().text("SELECT current_database()::text AS text");
-    test.beside().execute(&format!("ALTER DATABASE {name} SET citus.enable_unsafe_triggers = on")).expect("it is set");
-    open(&test.url).ready().expect("it is ready");
+    test.beside().execute(&format!("ALTER DATABASE {name} SET citus.enable_unsafe_triggers = on")).expect("a setting");
+    open(&test.url).ready().expect("a ready store");
 }
 
-/// Rows are held customer by customer there, and the ports keep their word.
+/// Checks that locks per customer also fulfill the contract of the ports in a distributed database.
 #[test]
 fn a_database_that_is_spread_keeps_the_ports_duties() {
     let duties: [fn(&dyn Store); 10] = [
@@ -201,7 +202,7 @@ fn a_database_that_is_spread_keeps_the_ports_duties() {
     let test = postgres();
     test.beside().execute(EXTENSION).expect("the extension");
     spread(&test);
-    // On connections that find it spread.
+    // New connections detect the distribution.
     let found = open(&test.url);
     duties.iter().for_each(|duty| duty(&found));
 }

@@ -1,4 +1,4 @@
-//! Issued documents never change, and every one is linked to the one before it.
+//! Issued documents never change, and each is chained to the previous one.
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentHead;
@@ -77,7 +77,7 @@ fn an_issued_document_and_its_lines_refuse_every_change(test: &TestDatabase) {
         test.beside().execute("TRUNCATE document_files").expect_err("truncated");
         test.beside().execute("TRUNCATE issued_documents CASCADE").expect_err("truncated");
     }
-    assert_eq!(read(test, |tx| tx.document_file(head.key(w.organization), FileForm::Pdf)).expect("it stays"), Some(file));
+    assert_eq!(read(test, |tx| tx.document_file(head.key(w.organization), FileForm::Pdf)).expect("the file"), Some(file));
     assert_eq!(read(test, |tx| tx.document(w.organization, head.document_ref)).expect("a document"), before);
 }
 
@@ -88,10 +88,10 @@ fn a_line_put_beside_those_of_an_issued_document_is_found(test: &TestDatabase) {
     let copied = "document_id, customer_id, contract_id, product_no, line_item_id, bill_with, billed_period_start, discount_rate, \
                   tax_rate, tax_basis, has_default_tax, usage_product_ref, service_period_start, service_period_end, quantity, amount_minor, frozen";
     let copy = format!("INSERT INTO document_lines (ordinal, {copied}) SELECT ordinal + 1, {copied} FROM document_lines");
-    test.beside().execute(&copy).expect("nothing stops it");
+    test.beside().execute(&copy).expect("no trigger rejects the insert");
     let found = read(test, |tx| tx.broken_seals(w.organization)).expect("seals are read");
     assert_eq!(found, ["MAIN-INV-1: lines differ from what was issued"]);
-    test.beside().execute("DELETE FROM document_lines WHERE ordinal = 1").expect_err("it is frozen, too");
+    test.beside().execute("DELETE FROM document_lines WHERE ordinal = 1").expect_err("the added line is frozen, too");
 }
 
 fn each_hash_is_taken_over_the_one_before(test: &TestDatabase) {
@@ -127,7 +127,7 @@ fn a_head_changed_behind_our_back_is_found_when_read(test: &TestDatabase) {
     let w = world(test);
     let head = w.open(test, 1);
     assert!(issue(test, &w, &head, 1000));
-    test.beside().execute("UPDATE documents SET net_terms = '30'").expect("nobody stops it");
+    test.beside().execute("UPDATE documents SET net_terms = '30'").expect("no trigger rejects the update");
     let answer = read(test, |tx| tx.document(w.organization, head.document_ref));
     let Err(StoreError::Corrupt(what)) = answer else { panic!("not found: {answer:?}") };
     assert!(what.contains("it isn't what was issued"), "{what}");

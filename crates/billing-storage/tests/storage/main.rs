@@ -1,4 +1,4 @@
-//! The store on real databases. `make test` names the PostgreSQL server they run on.
+//! Tests the store on real databases. `make test` starts the PostgreSQL server and passes its URL.
 
 mod contract;
 mod distribute;

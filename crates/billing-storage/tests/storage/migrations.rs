@@ -1,4 +1,4 @@
-//! Migrations go up, down and up again, make the declared tables, and leave databases of development versions alone.
+//! Migrations go up, down and up again, create the declared tables, and do not change databases of development versions.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ fn up_down_up(test: &TestDatabase) {
     assert_eq!(read(test, |tx| tx.count_organizations()).expect("a count"), 0);
     assert_eq!(database.pending_migrations().expect("pending"), Vec::<String>::new());
     assert_eq!(database.migrate().expect("up once more"), Vec::<String>::new());
-    // Rows, also of tables whose rows can't be deleted, don't prevent going down.
+    // Existing rows do not prevent a downgrade, even in tables whose rows cannot be deleted.
     let world = world(test);
     let document = world.open(test, 1);
     write(test, |tx| tx.issue_document(document.key(world.organization), &world.frozen(&document, 100)));
@@ -91,7 +91,7 @@ fn declared(test: &TestDatabase) -> Columns {
     let declarations =
         include_str!("../../src/schema.rs").lines().map(str::trim).take_while(|line| !line.starts_with("diesel::allow"));
     for line in declarations.filter(|line| !line.starts_with("//") && !line.contains('$')) {
-        // `table (key) {`, with the columns of the key in the same line where what can be edited follows.
+        // Matches `table (key) {`. A table with editable columns declares its key columns on the same line.
         if let Some((head, columns)) = line.split_once(") {") {
             let (name, columns_of_key) = head.split_once(" (").expect(line);
             (table, key) = (name, columns_of_key.split(", ").collect());

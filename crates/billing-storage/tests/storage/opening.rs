@@ -1,4 +1,4 @@
-//! Opening a database: what is made, what is refused, and what is asserted.
+//! Opening a database: created files, rejected databases, and checked settings.
 
 use billing_domain::ports::{Store as _, StoreError};
 use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
@@ -58,7 +58,7 @@ fn a_file_tells_what_it_takes_of_its_disk_and_a_server_elsewhere_does_not() {
     crate::rows::world(&test);
     let file = test.url.strip_prefix("sqlite://").expect("a file");
     let told = test.database.disk_use().expect("a file");
-    assert_eq!(told.database, std::fs::metadata(file).expect("it").len());
+    assert_eq!(told.database, std::fs::metadata(file).expect("the file").len());
     assert_eq!(told.log, std::fs::metadata(format!("{file}-wal")).expect("the log").len());
     assert!(told.database > 0 && told.log > 0 && told.free > 0, "{told:?}");
     assert_eq!(postgres().database.disk_use(), None);
@@ -69,14 +69,14 @@ fn a_file_has_one_server_and_others_beside_it() {
     let test = sqlite();
     let url = DatabaseUrl::parse(&test.url).expect("an address");
     let to_serve = DatabaseOptions { to_serve: true, ..OPTIONS };
-    let server = Database::open(&url, to_serve).expect("the one beside doesn't serve");
-    let refused = Database::open(&url, to_serve).expect_err("there is one").to_string();
+    let server = Database::open(&url, to_serve).expect("the other connection does not serve");
+    let refused = Database::open(&url, to_serve).expect_err("a server is already running").to_string();
     assert!(refused.ends_with("another server uses this file: stop it first, or use PostgreSQL, which supports several servers"));
-    read(&open(&test.url), |tx| tx.count_organizations()).expect("a command reads beside it");
+    read(&open(&test.url), |tx| tx.count_organizations()).expect("a command reads while the server runs");
     server.close().expect("closed");
-    Database::open(&url, to_serve).expect_err("closed isn't gone");
+    Database::open(&url, to_serve).expect_err("the closed server still holds the file");
     drop(server);
-    Database::open(&url, to_serve).expect("the next");
+    Database::open(&url, to_serve).expect("the next server");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_file_of_another_program_is_refused_and_left_alone() {
     let error = Database::open(&url, OPTIONS).expect_err("opened").to_string();
     assert!(error.contains("theirs.sqlite3") && error.contains("another program"), "{error}");
     assert_eq!(std::fs::read(&file).expect("the file"), before);
-    assert_eq!(std::fs::read_dir(directory.path()).expect("the directory").count(), 1, "nothing beside it");
+    assert_eq!(std::fs::read_dir(directory.path()).expect("the directory").count(), 1, "no other files");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_schema_of_a_newer_release_is_refused_and_left_alone() {
         let error = Database::open(&url, OPTIONS).expect_err("opened").to_string();
         assert!(error.contains("newer release") && error.contains("99990101000000"), "{error}");
         assert_eq!(test.database.pending_migrations().expect("pending"), before);
-        read(&test, |tx| tx.count_organizations()).expect("what is there stays");
+        read(&test, |tx| tx.count_organizations()).expect("the existing data");
     }
 }
 
@@ -131,7 +131,7 @@ fn a_server_that_is_not_there_is_refused_without_its_password() {
 #[test]
 fn every_sqlite_connection_keeps_what_it_is_given() {
     let test = sqlite();
-    // Each reader's pragmas are read back when it is made: as many as the pool holds, all at once.
+    // Each new reader checks its pragmas. The barrier opens as many readers at once as the pool allows.
     let all_in = std::sync::Barrier::new(OPTIONS.connections as usize);
     std::thread::scope(|threads| {
         for _ in 0..OPTIONS.connections {
@@ -175,12 +175,12 @@ fn a_server_that_went_away_and_came_back_is_used_again() {
             });
         }
     });
-    // All idle connections die, as in a restart; the next transaction doesn't notice.
+    // Closes all idle connections, like a restart. The next transaction succeeds.
     let closed =
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
     test.beside().execute(closed).expect("closed");
     assert_eq!(count().expect("a count"), 0);
-    // One that dies in the middle of its work is an error once, and not used again.
+    // A connection that is closed during a transaction causes one error and is not used again.
     let interrupted = read(&test, |tx| {
         tx.count_organizations()?;
         test.beside().execute(closed).expect("closed");
@@ -194,6 +194,6 @@ fn a_server_that_went_away_and_came_back_is_used_again() {
 fn options_have_defaults_that_open() {
     let directory = TempDir::new().expect("a directory");
     let url = DatabaseUrl::parse(&format!("sqlite://{}/usage.sqlite3", directory.path().display())).expect("an address");
-    let database = Database::open(&url, DatabaseOptions::default()).expect("opens");
+    let database = Database::open(&url, DatabaseOptions::default()).expect("an open database");
     database.ready().expect("ready");
 }

@@ -1,4 +1,4 @@
-//! A row that can't be is an error with its table, key and column, never a default.
+//! An invalid row causes an error with its table, key and column, and never a default value.
 
 use billing_domain::calendar::Period;
 use billing_domain::contract::Contract;
@@ -150,7 +150,7 @@ fn a_row_that_cannot_be_is_corrupt_and_named(test: &TestDatabase) {
         ("usage_events SET occurred_at = 'infinity'", &event_ref, "occurred_at", the_event),
     ];
     let only_here = if test.is_sqlite() { only_on_sqlite } else { only_on_postgres };
-    // The last change first, so that an earlier one doesn't hide it.
+    // Each change is reverted before the next, so that it does not hide later ones.
     for (change, key, column, reading) in rows.into_iter().chain(only_here) {
         let table = change.split(' ').next().expect("a table");
         let mut beside = test.beside();
@@ -159,8 +159,8 @@ fn a_row_that_cannot_be_is_corrupt_and_named(test: &TestDatabase) {
         let answer = read(test, |tx| reading(tx, &w, &event));
         let Err(StoreError::Corrupt(what)) = answer else { panic!("{change}: {answer:?}") };
         assert!(what.starts_with(table) && what.contains(key) && what.contains(column), "{change}: {what}");
-        beside.execute(&format!("UPDATE {table} SET {column} = (SELECT {column} FROM kept)")).expect("put back");
-        beside.execute("DROP TABLE kept").expect("the copy goes");
+        beside.execute(&format!("UPDATE {table} SET {column} = (SELECT {column} FROM kept)")).expect("a restored column");
+        beside.execute("DROP TABLE kept").expect("a dropped copy");
         read(test, |tx| reading(tx, &w, &event)).expect(change);
     }
 }
@@ -168,9 +168,9 @@ fn a_row_that_cannot_be_is_corrupt_and_named(test: &TestDatabase) {
 fn a_row_without_its_partner_is_corrupt(test: &TestDatabase) {
     let w = world(test);
     let head = w.open(test, 1);
-    // The columns that a state needs are set, but nothing was frozen.
+    // Sets the columns that the state requires, without frozen content.
     let sql = "UPDATE documents SET lifecycle = 'ISSUED', issue_date = period_start, total_minor = 1";
-    test.beside().execute(sql).expect("nobody stops it");
+    test.beside().execute(sql).expect("no trigger rejects the update");
     let answer = read(test, |tx| tx.document(w.organization, head.document_ref));
     let Err(StoreError::Corrupt(what)) = answer else { panic!("{answer:?}") };
     assert!(what.contains(&head.document_ref.to_string()) && what.contains("lifecycle"), "{what}");

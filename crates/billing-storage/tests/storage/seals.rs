@@ -1,4 +1,4 @@
-//! What `verify` finds when somebody was at the tables, and only then.
+//! `verify` finds tampered tables and reports nothing otherwise.
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentHead;
@@ -29,7 +29,7 @@ fn issue(test: &TestDatabase, w: &World, month: u32, minor: i64) -> DocumentHead
     head
 }
 
-/// Takes away what keeps honest programs from it.
+/// Drops the triggers that prevent accidental changes.
 fn drop_triggers(test: &TestDatabase) {
     let names: &[&str] = if test.is_sqlite() {
         &[
@@ -64,7 +64,7 @@ fn a_row_changed_behind_our_back_breaks_a_seal(test: &TestDatabase) {
     assert_eq!(broken_seals(test, &w), [""; 0]);
     let second = "WHERE document_id = (SELECT document_id FROM documents WHERE sequence = 2)";
     let of = |change: &str| format!("{change} {second}");
-    // Whatever digits it has, it has others then: the first stand at the end.
+    // Moves the first byte to the end, which changes any hash.
     let flipped = if test.is_sqlite() {
         "unhex(substr(hex(@), 3) || substr(hex(@), 1, 2))"
     } else {
@@ -122,13 +122,13 @@ fn a_number_of_several_documents_is_reported(test: &TestDatabase) {
     let mut beside = test.beside();
     let change = "UPDATE documents SET sequence = 1 WHERE sequence = 2";
     beside.execute(change).expect_err("a number is unique");
-    beside.execute(&format!("DROP INDEX documents_numbers; {change}")).expect("not without its index");
+    beside.execute(&format!("DROP INDEX documents_numbers; {change}")).expect("no unique index");
     let broken = read(test, |tx| tx.broken_series(w.organization)).expect("series are read");
     assert!(broken.contains(&"the number MAIN-INV-1 is on 2 documents".to_owned()), "{broken:?}");
     assert!(!broken.iter().any(|sentence| sentence.contains("MAIN-INV-3")), "{broken:?}");
 }
 
-/// The columns of a table that are written.
+/// Returns the columns of a table that can be written.
 fn columns_written(test: &TestDatabase, table: &str) -> String {
     let sql = if test.is_sqlite() {
         format!("SELECT group_concat(name) AS text FROM pragma_table_xinfo('{table}') WHERE hidden = 0")
@@ -141,20 +141,20 @@ fn columns_written(test: &TestDatabase, table: &str) -> String {
     test.beside().text(&sql)
 }
 
-/// Puts a table's rows back as they were copied.
+/// Restores the copied rows of a table.
 fn put_back(test: &TestDatabase, table: &str) {
-    // Rows that others point at stay where they are meanwhile.
+    // Suspends foreign keys, because other rows refer to the deleted rows.
     let (before, after) = if test.is_sqlite() {
         ("PRAGMA foreign_keys = OFF; BEGIN", "COMMIT")
     } else {
         ("BEGIN; SET LOCAL session_replication_role = replica", "COMMIT")
     };
-    // What is generated can't be written.
+    // Generated columns cannot be written.
     let columns = columns_written(test, table);
     let sql = format!(
         "{before}; DELETE FROM {table}; INSERT INTO {table} ({columns}) SELECT {columns} FROM kept; DROP TABLE kept; {after}"
     );
-    test.beside().execute(&sql).expect("put back");
+    test.beside().execute(&sql).expect("the restored rows");
 }
 
 fn an_issued_document_removed_behind_our_back_is_missed(test: &TestDatabase) {
@@ -163,13 +163,13 @@ fn an_issued_document_removed_behind_our_back_is_missed(test: &TestDatabase) {
         issue(test, &w, month, 100);
     }
     drop_triggers(test);
-    test.beside().execute("DELETE FROM issued_documents WHERE chain_position = 2").expect("nobody stops it");
+    test.beside().execute("DELETE FROM issued_documents WHERE chain_position = 2").expect("no trigger rejects the change");
     let found = broken_seals(test, &w);
     for what in ["MAIN-INV-2: it was issued, but what it said is gone", "MAIN-INV-3: it is number 3 in its chain, after number 1"]
     {
         assert!(found.iter().any(|sentence| sentence == what), "{what}: {found:?}");
     }
-    test.beside().execute("DELETE FROM issued_documents; DELETE FROM number_series").expect("nobody stops it");
+    test.beside().execute("DELETE FROM issued_documents; DELETE FROM number_series").expect("no trigger rejects the change");
     let found = broken_seals(test, &w);
     assert_eq!(found.iter().filter(|sentence| sentence.ends_with("what it said is gone")).count(), 3, "{found:?}");
 }
@@ -195,7 +195,7 @@ fn a_series_that_was_not_counted_is_broken(test: &TestDatabase) {
         test.beside().execute(&format!("UPDATE {}", change.replace('@', right))).expect(change);
         assert_eq!(broken(), [""; 0]);
     }
-    test.beside().execute("DELETE FROM number_series WHERE kind = 'INVOICE'").expect("nobody stops it");
+    test.beside().execute("DELETE FROM number_series WHERE kind = 'INVOICE'").expect("no trigger rejects the change");
     assert_eq!(broken().len(), 1);
 }
 
@@ -215,10 +215,10 @@ fn more_documents_than_a_page_have_their_seals(test: &TestDatabase) {
     });
     assert_eq!(broken_seals(test, &w), [""; 0]);
     drop_triggers(test);
-    // A place that is taken twice, where a page ends.
+    // A duplicate chain position at the end of a page.
     test.beside()
         .execute("UPDATE issued_documents SET chain_position = 100 WHERE chain_position IN (99, 101)")
-        .expect("nobody stops it");
+        .expect("no trigger rejects the change");
     let found = broken_seals(test, &w);
     let places = found.iter().filter(|sentence| sentence.contains("in its chain, after number")).count();
     assert_eq!(places, 4, "{found:?}");
@@ -232,7 +232,7 @@ fn pdf_of(head: &DocumentHead) -> DocumentFile {
 
 fn a_file_changed_behind_our_back_is_named_and_not_handed_out(test: &TestDatabase) {
     let w = world(test);
-    // More than are read at once.
+    // More files than are read at once.
     let heads: Vec<DocumentHead> = (1..=55)
         .map(|n| {
             let mut head = w.head(1);
@@ -265,7 +265,7 @@ fn a_file_changed_behind_our_back_is_named_and_not_handed_out(test: &TestDatabas
         let id = if test.is_sqlite() { format!("x'{}'", document_ref.as_uuid().simple()) } else { format!("'{document_ref}'") };
         let zero = if test.is_sqlite() { "x'00'" } else { "'\\x00'" };
         let sql = format!("UPDATE document_files SET {column} = {zero} WHERE document_id = {id} AND file = '{word}'");
-        test.beside().execute(&sql).expect("nobody stops it");
+        test.beside().execute(&sql).expect("no trigger rejects the change");
         named.push(format!("document {document_ref}: its file {word} doesn't have its hash"));
         let answer = read(test, |tx| tx.document_file(heads[n].key(w.organization), form));
         assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
@@ -275,5 +275,5 @@ fn a_file_changed_behind_our_back_is_named_and_not_handed_out(test: &TestDatabas
     named.sort();
     assert_eq!(found, named);
     let whole = heads[1].key(w.organization);
-    assert_eq!(read(test, |tx| tx.document_file(whole, FileForm::Pdf)).expect("it's whole"), Some(pdf_of(&heads[1])));
+    assert_eq!(read(test, |tx| tx.document_file(whole, FileForm::Pdf)).expect("an unchanged file"), Some(pdf_of(&heads[1])));
 }

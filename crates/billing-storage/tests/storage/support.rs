@@ -1,4 +1,4 @@
-//! Databases for one test each.
+//! Databases that each belong to one test.
 
 use std::hash::Hasher as _;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,13 +11,13 @@ use diesel::pg::PgConnection;
 use diesel::sqlite::SqliteConnection;
 use tempfile::TempDir;
 
-/// Names the admin database of a throw-away PostgreSQL cluster, as a superuser.
+/// The environment variable with the URL of a temporary PostgreSQL cluster's admin database, as a superuser.
 const SERVER_VARIABLE: &str = "USAGE_BILLING_TEST_POSTGRES_URL";
 
-/// Patient enough for a machine that compiles beside the tests.
+/// The wait is long enough for a machine that compiles during the tests.
 pub(crate) const OPTIONS: DatabaseOptions = DatabaseOptions { connections: 8, wait: Duration::from_secs(20), to_serve: false };
 
-/// A migrated database that goes with its test.
+/// A database that is deleted after its test.
 pub(crate) struct TestDatabase {
     pub(crate) database: Database,
     pub(crate) url: String,
@@ -30,7 +30,7 @@ enum Place {
     Server(OnServer),
 }
 
-/// Drops its database.
+/// A PostgreSQL database that is dropped with this value.
 struct OnServer {
     admin: String,
     name: String,
@@ -41,12 +41,12 @@ impl Drop for OnServer {
         let dropped = PgConnection::establish(&self.admin)
             .map(|mut admin| admin.batch_execute(&format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name)));
         if !matches!(dropped, Ok(Ok(()))) && !std::thread::panicking() {
-            panic!("the test's database {} stays behind: {dropped:?}", self.name);
+            panic!("the test database {} was not dropped: {dropped:?}", self.name);
         }
     }
 }
 
-/// A connection beside the store's own, for looking and for tampering.
+/// A connection besides those of the store, to inspect and tamper with the database.
 pub(crate) enum Beside {
     Sqlite(SqliteConnection),
     Postgres(PgConnection),
@@ -60,7 +60,7 @@ impl Beside {
         }
     }
 
-    /// The one value of a query, in a column `text`.
+    /// Returns the only value of a query, from the column `text`.
     pub(crate) fn text(&mut self, sql: &str) -> String {
         use diesel::RunQueryDsl as _;
         #[derive(diesel::QueryableByName)]
@@ -99,14 +99,14 @@ pub(crate) fn open(url: &str) -> Database {
     Database::open(&parsed, OPTIONS).expect("the database opens")
 }
 
-/// A SQLite file without tables.
+/// Creates a SQLite file without tables.
 pub(crate) fn empty_sqlite() -> TestDatabase {
     let directory = TempDir::new().expect("a directory");
     let url = format!("sqlite://{}/usage.sqlite3", directory.path().display());
     TestDatabase { database: open(&url), url, _place: Place::Directory(directory) }
 }
 
-/// A PostgreSQL database without tables.
+/// Creates a PostgreSQL database without tables.
 pub(crate) fn empty_postgres() -> TestDatabase {
     on_server(&admin(), "template1")
 }
@@ -117,19 +117,19 @@ fn admin() -> String {
     })
 }
 
-/// A new database, copied from another one.
+/// Creates a database as a copy of another.
 fn on_server(admin: &str, template: &str) -> TestDatabase {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let admin = admin.to_owned();
     let name = format!("storage_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let mut connection = PgConnection::establish(&admin).expect("the test cluster");
-    connection.batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {template}")).expect("a database of its own");
+    connection.batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {template}")).expect("a new database");
     let url = with_database(&admin, &name);
     let place = Place::Server(OnServer { admin, name });
     TestDatabase { database: open(&url), url, _place: place }
 }
 
-/// The same server's address with another database.
+/// Returns the URL of another database on the same server.
 fn with_database(admin: &str, name: &str) -> String {
     let (address, parameters) = admin.split_once('?').map_or((admin, None), |(address, parameters)| (address, Some(parameters)));
     let start = address.find("://").map_or(0, |at| at + 3);
@@ -140,39 +140,40 @@ fn with_database(admin: &str, name: &str) -> String {
 
 pub(crate) fn sqlite() -> TestDatabase {
     let test = empty_sqlite();
-    test.database.migrate().expect("the tables are made");
+    test.database.migrate().expect("the created tables");
     test
 }
 
-/// A PostgreSQL database with its tables: copied, because making them takes a second.
+/// Creates a PostgreSQL database with tables. The tables are copied, because creating them takes a second.
 pub(crate) fn postgres() -> TestDatabase {
     let admin = admin();
     let template = migrated_template(&admin);
     on_server(&admin, &template)
 }
 
-/// Names our lock while a template is made.
+/// The key of the advisory lock during the creation of a template.
 const TEMPLATE_LOCK: i64 = 0x7465_6d70_6c61_7465;
 
-/// The migrated database that tests copy; made by the first process that needs it, and left to its cluster.
+/// Returns the name of the migrated database that tests copy. The first process that needs it creates it. It remains until the
+/// cluster is deleted.
 fn migrated_template(admin: &str) -> String {
     let name = format!("storage_template_{:x}", migrations_hash());
     let mut connection = PgConnection::establish(admin).expect("the test cluster");
     connection.batch_execute(&format!("SELECT pg_advisory_lock({TEMPLATE_LOCK})")).expect("the lock");
     let exists = diesel::sql_query(format!("SELECT 1 FROM pg_database WHERE datname = '{name}'"));
     if diesel::RunQueryDsl::execute(exists, &mut connection).expect("the databases") == 0 {
-        // Under another name until it is whole.
-        connection.batch_execute(&format!("DROP DATABASE IF EXISTS {name}_new WITH (FORCE)")).expect("no half-made one");
+        // Uses another name until the template is complete.
+        connection.batch_execute(&format!("DROP DATABASE IF EXISTS {name}_new WITH (FORCE)")).expect("no incomplete template");
         connection.batch_execute(&format!("CREATE DATABASE {name}_new")).expect("a template");
-        open(&with_database(admin, &format!("{name}_new"))).migrate().expect("the tables are made");
+        open(&with_database(admin, &format!("{name}_new"))).migrate().expect("the created tables");
         let closed = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}_new'");
-        connection.batch_execute(&closed).expect("nobody is connected");
-        connection.batch_execute(&format!("ALTER DATABASE {name}_new RENAME TO {name}")).expect("the template is whole");
+        connection.batch_execute(&closed).expect("no open connections");
+        connection.batch_execute(&format!("ALTER DATABASE {name}_new RENAME TO {name}")).expect("a complete template");
     }
     name
 }
 
-/// Other migrations, another template.
+/// Returns a hash of the migrations, so that changed migrations get another template.
 fn migrations_hash() -> u64 {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../migrations/postgres");
     let entries = std::fs::read_dir(folder).expect("the migrations");
@@ -195,17 +196,17 @@ impl Store for TestDatabase {
     }
 }
 
-/// Work that is committed.
+/// Runs work in a write transaction and commits it.
 pub(crate) fn write<T>(store: &dyn Store, mut work: impl FnMut(&mut dyn Tx) -> StoreResult<T>) -> T {
-    transact::<T, StoreError>(store, Access::Write, |tx| work(tx)).expect("the work is committed")
+    transact::<T, StoreError>(store, Access::Write, |tx| work(tx)).expect("committed work")
 }
 
-/// Work that only reads.
+/// Runs work in a read transaction.
 pub(crate) fn read<T>(store: &dyn Store, mut work: impl FnMut(&mut dyn Tx) -> StoreResult<T>) -> StoreResult<T> {
     transact::<T, StoreError>(store, Access::Read, |tx| work(tx))
 }
 
-/// Makes one test of a function per database.
+/// Creates one test of each function per database.
 macro_rules! on_both {
     ($($name:ident),+ $(,)?) => {
         mod sqlite {

@@ -1,4 +1,4 @@
-//! What a transaction keeps, and what happens when two meet.
+//! Atomicity of transactions, and conflicts between transactions.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -42,7 +42,7 @@ fn numbers(stores: &[&dyn Store], test: &TestDatabase) {
                         let number = transact::<u64, StoreError>(*store, Access::Write, |tx| {
                             let number =
                                 tx.take_document_numbers(w.organization, &w.entity.entity_ref, DocumentKind::Invoice, 1)?;
-                            // Every fifth is given back.
+                            // Every fifth transaction rolls back and returns its number.
                             if round % 5 == 0 { Err(StoreError::Corrupt("not this one".to_owned())) } else { Ok(number) }
                         });
                         taken.extend(number.ok());
@@ -54,7 +54,7 @@ fn numbers(stores: &[&dyn Store], test: &TestDatabase) {
         started.into_iter().flat_map(|thread| thread.join().expect("a thread")).collect()
     });
     taken.sort_unstable();
-    let threads = u64::try_from(stores.len()).expect("a few");
+    let threads = u64::try_from(stores.len()).expect("a small number");
     assert_eq!(taken, (1..=threads * ROUNDS * 4 / 5).collect::<Vec<_>>());
 }
 
@@ -75,7 +75,7 @@ fn an_error_the_work_swallows_undoes_everything(test: &TestDatabase) {
     let fresh = w.event(&head);
     let answer = test.run(Access::Write, &mut |tx| {
         assert!(tx.insert_events(w.organization, std::slice::from_ref(&fresh)).is_ok());
-        // The same event again: refused, and the work goes on as if nothing were.
+        // The insert of the same event fails, and the work ignores the error.
         assert!(tx.insert_events(w.organization, std::slice::from_ref(&event)).is_err());
         Ok(())
     });
@@ -117,8 +117,8 @@ fn a_panic_in_the_work_undoes_it_and_the_store_goes_on(test: &TestDatabase) {
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         write(test, |tx| {
             tx.next_contract_number(w.organization)?;
-            panic!("in the middle of it");
-            #[allow(unreachable_code, reason = "the closure has a type")]
+            panic!("deliberate panic");
+            #[allow(unreachable_code, reason = "the closure needs a return type")]
             Ok(())
         });
     }));
@@ -132,7 +132,7 @@ fn answer(test: &TestDatabase, step: Step<'_>) -> StoreResult<()> {
     transact(test, Access::Write, step)
 }
 
-/// Debug builds check it.
+/// Checks that writes without the required lock fail. Only debug builds check locks.
 fn what_needs_a_lock_is_refused_without_it(test: &TestDatabase) {
     let w = world(test);
     let (head, key) = (w.head(1), w.contract.key(w.organization));
@@ -184,11 +184,11 @@ fn locks_are_taken_in_one_order(test: &TestDatabase) {
         assert!(matches!(late, Err(StoreError::Corrupt(_))), "{late:?}");
         answer(test, &|tx| second(tx).and_then(|()| first(tx))).expect("in order");
     }
-    // A contract that is locked already is locked once more at any time.
+    // A contract that is already locked can be locked again at any time.
     answer(test, &|tx| [contract, numbers, contract].iter().try_for_each(|step| step(tx))).expect("in order");
 }
 
-/// Another contract of the customer.
+/// Creates a second contract of the customer.
 fn second_contract(w: &World, store: &dyn Store) -> Contract {
     let contract_ref = ContractRef::from_uuid(uuid::Uuid::now_v7());
     let second = Contract { contract_ref, number: 2, ..w.contract.clone() };
@@ -223,8 +223,8 @@ fn a_deadlock_is_run_again_until_both_are_done() {
     assert_eq!(runs.into_inner(), 3, "one of the two ran twice");
 }
 
-/// A server that refuses a few inserts as if they had met a deadlock, in its own language: the sequence counts on whatever
-/// is undone.
+/// Makes the server reject the first inserts with a deadlock error in another language. The sequence keeps its count after
+/// a rollback.
 fn refusing(test: &TestDatabase, times: u32) {
     test.beside()
         .execute(&format!(
@@ -275,11 +275,11 @@ fn a_contended_store_gives_up_after_a_bounded_number_of_attempts() {
     let w = world(&test);
     let url = DatabaseUrl::parse(&test.url).expect("an address");
     let impatient = DatabaseOptions { wait: std::time::Duration::from_millis(20), ..DatabaseOptions::default() };
-    let other = Database::open(&url, impatient).expect("opens");
+    let other = Database::open(&url, impatient).expect("an open database");
     let mut runs = 0;
     write(&test, |tx| {
         tx.next_contract_number(w.organization)?;
-        // The file's write lock is held by another process, as far as this store can tell.
+        // For the other store, another process seems to hold the write lock of the file.
         let answer = other.run(Access::Write, &mut |_| {
             runs += 1;
             Ok::<(), RollBack>(())
@@ -291,19 +291,19 @@ fn a_contended_store_gives_up_after_a_bounded_number_of_attempts() {
     other.run(Access::Write, &mut |_| Ok(())).expect("the lock is free again");
 }
 
-/// Takes a contract for itself.
+/// A function that locks a contract exclusively.
 type Hold = fn(&mut dyn Tx, &World) -> Result<(), StoreError>;
 
-/// How many statements wait for a lock in this database.
+/// The number of statements that wait for a lock in this database.
 #[derive(diesel::QueryableByName)]
 struct Waiting {
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     count: i64,
 }
 
-/// Waits until so many statements wait for a lock, or somebody says it is over.
+/// Waits until this number of statements wait for a lock, or until `over` is not zero.
 fn until_waiting(beside: &mut Beside, wanted: i64, over: &AtomicU32) {
-    let Beside::Postgres(connection) = beside else { panic!("SQLite has no locks of rows") };
+    let Beside::Postgres(connection) = beside else { panic!("SQLite has no row locks") };
     let waiting = diesel::sql_query(
         "SELECT count(*) AS count FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
     );
@@ -373,7 +373,7 @@ fn a_contract_held_with_others_is_held_as_strongly_as_is_asked() {
             write(&test, |tx| {
                 tx.lock_contract(second, Lock::Shared)?;
                 is_shared.wait();
-                // Who shares it, too, has come this far; who wants the other one waits for that.
+                // The other transaction also shares this contract and did not wait. The waiting statement wants the first contract.
                 until_waiting(&mut test.beside(), 1, &never);
                 noted("shared");
                 Ok(())
@@ -438,7 +438,7 @@ fn who_holds_a_contract_does_not_wait_for_who_waits_for_it() {
             write(&test, |tx| {
                 tx.lock_contract(second, Lock::Shared)?;
                 is_shared.wait();
-                // One waits for the first contract, and who holds that for this one.
+                // One transaction waits for the first contract, whose holder waits for this contract.
                 until_waiting(&mut test.beside(), 2, &never);
                 Ok(())
             });

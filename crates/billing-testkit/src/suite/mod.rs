@@ -325,7 +325,7 @@ macro_rules! store_contract {
                 another_organization_reads_no_usage
             }
             refused {
-                refused_usage_adds_up_whoever_counts
+                refused_usage_of_several_servers_adds_up
                 refused_usage_comes_newest_day_first_narrowed_and_in_pages
                 old_refused_usage_is_forgotten_and_others_have_their_own
             }

@@ -23,7 +23,7 @@ fn found(store: &dyn Store, organization: OrganizationId, filter: &RefusedFilter
     read(store, |tx| tx.refused_usage(organization, filter, all())).items
 }
 
-pub fn refused_usage_adds_up_whoever_counts(store: &dyn Store) {
+pub fn refused_usage_of_several_servers_adds_up(store: &dyn Store) {
     let w = world(store);
     let (key, mut sum) = refused(w.org, "2026-01-05T10:00:00Z", "validation_failed", "acme", "calls");
     sum.count = 7;

@@ -38,14 +38,14 @@ pub(super) struct WriterThread<'q> {
 type Outcome<T> = (Option<Principal>, Option<UseCaseResult<Execution<T>>>);
 
 /// The work on a group, which returns the outcome of each item.
-type GroupWork<'w, R> = dyn Fn(&[R]) -> UseCaseResult<Vec<Outcome<<R as GroupItem>::Done>>> + 'w;
+type GroupWork<'w, R> = dyn Fn(&[R]) -> UseCaseResult<Vec<Outcome<<R as GroupItem>::Output>>> + 'w;
 
 /// The results of authorized items, with their positions in the group.
 type Decided<T> = Vec<(usize, Option<UseCaseResult<T>>)>;
 
 /// Decides on the authorized items of one organization.
 type Decide<'w, R> =
-    &'w dyn Fn(&mut dyn Tx, OrganizationId, &[AuthorizedItem<'_, R>]) -> UseCaseResult<Decided<<R as GroupItem>::Done>>;
+    &'w dyn Fn(&mut dyn Tx, OrganizationId, &[AuthorizedItem<'_, R>]) -> UseCaseResult<Decided<<R as GroupItem>::Output>>;
 
 /// An item whose principal is authorized.
 struct AuthorizedItem<'g, R> {
@@ -72,20 +72,20 @@ trait GroupItem {
     /// The kind in the figures.
     const KIND: WorkKind;
     /// The result of the item's work.
-    type Done;
+    type Output;
 
     fn reporter(&self) -> &Requester;
     /// The request of the item. All items of a request fail together if it violates an invariant.
     fn request(&self) -> usize;
     fn use_case(&self) -> UseCase;
-    fn keyed(&self) -> Option<&IdempotentWork<Self::Done>>;
+    fn keyed(&self) -> Option<&IdempotentWork<Self::Output>>;
     /// Returns whether the work was done now, and not earlier.
-    fn is_written(done: &Self::Done) -> bool;
+    fn is_written(done: &Self::Output) -> bool;
 }
 
 impl GroupItem for EventRow {
     const KIND: WorkKind = WorkKind::Events;
-    type Done = IngestOutcome;
+    type Output = IngestOutcome;
 
     fn reporter(&self) -> &Requester {
         &self.reporter
@@ -110,7 +110,7 @@ impl GroupItem for EventRow {
 
 impl GroupItem for ChangeRow {
     const KIND: WorkKind = WorkKind::Changes;
-    type Done = ChangeOutcome;
+    type Output = ChangeOutcome;
 
     fn reporter(&self) -> &Requester {
         &self.reporter
@@ -211,7 +211,12 @@ impl WriterThread<'_> {
 
     /// Runs the work of a group and reports each outcome. If the work panics or violates an invariant, bisection finds the
     /// request that caused it. The other requests succeed without it.
-    fn bisect_on_failure<R: GroupItem>(&self, group: Vec<R>, work: &GroupWork<'_, R>, tell: &mut dyn FnMut(R, Outcome<R::Done>)) {
+    fn bisect_on_failure<R: GroupItem>(
+        &self,
+        group: Vec<R>,
+        work: &GroupWork<'_, R>,
+        tell: &mut dyn FnMut(R, Outcome<R::Output>),
+    ) {
         if group.is_empty() {
             return;
         }
@@ -259,7 +264,7 @@ impl WriterThread<'_> {
     }
 
     /// Processes a group in one transaction, and commits it if any item changes data.
-    fn attempt<R: GroupItem>(&self, group: &[R], decide: Decide<'_, R>) -> UseCaseResult<Vec<Outcome<R::Done>>> {
+    fn attempt<R: GroupItem>(&self, group: &[R], decide: Decide<'_, R>) -> UseCaseResult<Vec<Outcome<R::Output>>> {
         let began = Instant::now();
         let decided_at = Cell::new(began);
         let committed = transact(&*self.services.store, Access::Write, |tx| {
@@ -270,7 +275,7 @@ impl WriterThread<'_> {
         match committed {
             Ok(outcomes) => {
                 let times = Times { writing: began.elapsed(), committing: Some(decided_at.get().elapsed()) };
-                let is_written = |(_, outcome): &&Outcome<R::Done>| match outcome {
+                let is_written = |(_, outcome): &&Outcome<R::Output>| match outcome {
                     Some(Ok(Execution::Executed(done))) => R::is_written(done),
                     _ => false,
                 };
@@ -288,8 +293,8 @@ impl WriterThread<'_> {
         tx: &mut dyn Tx,
         group: &[R],
         decide: Decide<'_, R>,
-    ) -> UseCaseResult<(Vec<Outcome<R::Done>>, bool)> {
-        let mut outcomes: Vec<Outcome<R::Done>> = Vec::with_capacity(group.len());
+    ) -> UseCaseResult<(Vec<Outcome<R::Output>>, bool)> {
+        let mut outcomes: Vec<Outcome<R::Output>> = Vec::with_capacity(group.len());
         let mut allowed: BTreeMap<OrganizationId, Vec<AuthorizedItem<'_, R>>> = BTreeMap::new();
         let mut keys = IdempotencyKeyLocks::default();
         for (index, (row, principal)) in group.iter().zip(self.principals(tx, group)?).enumerate() {

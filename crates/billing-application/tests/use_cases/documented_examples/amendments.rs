@@ -1,4 +1,4 @@
-//! Section 7: changes from any day on, and what is taken back.
+//! Section 7: changes from any day on, and reversals.
 
 use billing_application::contracts::{AmendmentOptions, AmendmentOutcome, current_invoices};
 use billing_domain::catalog::{PriceModel, Pricing};
@@ -11,14 +11,14 @@ use billing_testkit::fixtures::{self, date, fixed, line_item_id, per_unit, reque
 use crate::books::{Books, code, same, shown};
 use crate::documented_examples::page::Page;
 
-/// A product with another fee.
+/// Returns a product patch with another fee.
 fn with_fee(pricing: &Pricing, amount: &str) -> ProductPatch {
     let price = Patch::Set(PriceModel::Flat { amount: fixtures::price(amount) });
     let fee = RequestedLineItem { price, ..RequestedLineItem::plain(line_item_id("fee")) };
     ProductPatch { line_items: Patch::Set(vec![fee]), ..same(pricing) }
 }
 
-/// 1,000.00 a month from 1 January, found to be wrong on 10 March.
+/// Returns a contract at 1,000.00 a month from 1 January. The date is 10 March, when the wrong price is noticed.
 fn too_dear() -> (Books, Pricing, ContractRef) {
     let books = Books::at("2026-01-01T00:00:00Z");
     let api = books.pricing("api", vec![fixed("fee", "1000.00")]);
@@ -46,7 +46,7 @@ pub(crate) fn example_7_14_a_dry_run_shows_what_an_edit_would_do(page: &mut Page
             assert!(effects.opened.is_empty() && effects.recomputed.is_empty() && effects.voided.is_empty());
             page.shows(&format!("issued:\n{}", shown(&effects.issued)));
         }
-        AmendmentOutcome::Done(_) => panic!("nothing is stored"),
+        AmendmentOutcome::Done(_) => panic!("the dry run stored the edit"),
     }
     assert_eq!(books.bench.store.contents(), before);
 }
@@ -64,7 +64,7 @@ pub(crate) fn example_7_15_what_is_planned_stays_planned(page: &mut Page) {
     page.shows(&books.documents());
 }
 
-/// An API at 49.00 and support at 20.00 from 1 February, and it is 10 February.
+/// Returns a contract for an API at 49.00 and support at 20.00 from 1 February. The date is 10 February.
 fn two_products() -> (Books, Pricing, Pricing, ContractRef) {
     let books = Books::at("2026-02-10T12:00:00Z");
     let api = books.pricing("api", vec![fixed("api-fee", "49.00")]);
@@ -105,7 +105,7 @@ pub(crate) fn example_7_18_a_product_that_has_ended_goes_on_later(page: &mut Pag
     page.shows(&books.documents());
 }
 
-/// A fee of 31.00 from 1 March, billed in advance, and it is 10 March.
+/// Returns a contract with a fee of 31.00 from 1 March, billed in advance. The date is 10 March.
 fn march() -> (Books, ContractRef) {
     let books = Books::at("2026-03-01T00:00:00Z");
     let api = books.pricing("api", vec![fixed("fee", "31.00")]);
@@ -122,7 +122,7 @@ pub(crate) fn example_7_19_a_cancel_with_a_last_day_and_taken_back(page: &mut Pa
     page.says(&books.cancel(contract, CancelAt::Day(date("2026-03-20"))));
     page.shows(&books.documents());
     books.clock("2026-03-15T12:00:00Z");
-    page.says(&books.resume(contract).expect("a resume"));
+    page.says(&books.resume(contract).expect("a resumed contract"));
     page.shows(&books.only(&["UB-INV-1", "UB-DBT-1"]));
     books.cancel(contract, CancelAt::Day(date("2026-03-20")));
     books.clock("2026-03-21T00:00:00Z");

@@ -12,7 +12,7 @@ use billing_testkit::fixtures::{self, fixed, line_item_id, per_unit, requested};
 use crate::books::{Books, code, repriced, same, shown};
 use crate::documented_examples::page::Page;
 
-/// A fee of 49.00 a month in 2026, billed to 1 February, and then it is 10 February.
+/// Returns a contract with a fee of 49.00 a month in 2026, billed on 1 January and 1 February. The date is 10 February.
 fn monthly(payment_time: PaymentTime, tax: Option<&str>) -> (Books, Pricing, ContractRef) {
     let books = Books::at("2026-01-01T00:00:00Z");
     let api = books.pricing("api", vec![fixed("fee", "49.00")]);
@@ -92,7 +92,7 @@ pub(crate) fn example_7_6_an_edit_may_not_leave_usage_without_a_line(page: &mut 
     page.shows(&books.documents());
 }
 
-/// A fee of 31.00 and calls at 0.01, from 1 March.
+/// Returns a contract with a fee of 31.00 and calls at 0.01 from 1 March.
 fn march(payment_time: PaymentTime) -> (Books, ContractRef) {
     let books = Books::at("2026-03-01T00:00:00Z");
     let api = books.pricing("api", vec![fixed("fee", "31.00"), per_unit("calls", "0.01")]);

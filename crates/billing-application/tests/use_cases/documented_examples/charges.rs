@@ -6,7 +6,8 @@ use billing_testkit::fixtures::{fixed, per_unit, requested};
 use crate::books::{Books, code};
 use crate::documented_examples::page::Page;
 
-/// January at 49.00 and 0.04 a call, without tax; 1,500 calls on the 4th. It is the 5th.
+/// Returns a contract at 49.00 a month and 0.04 per call, without tax, with 1,500 calls on 4 January. The date is
+/// 5 January.
 fn january() -> (Books, ContractRef, EventRef) {
     let books = Books::at("2026-01-05T12:00:00Z");
     let api = books.pricing("api", vec![fixed("platform", "49.00"), per_unit("calls", "0.04")]);
@@ -15,7 +16,7 @@ fn january() -> (Books, ContractRef, EventRef) {
     (books, contract, event)
 }
 
-/// The same, issued on 1 February. It is 5 February.
+/// Returns the contract of [`january`] after the invoice of 1 February. The date is 5 February.
 fn issued() -> (Books, ContractRef, EventRef) {
     let (books, contract, event) = january();
     books.bill("2026-02-01T02:00:00Z");
@@ -52,5 +53,5 @@ pub(crate) fn example_5_17_a_credit_note_takes_no_more_than_was_billed(page: &mu
     assert!(told.contains("109.00 EUR"), "{told}");
     page.says("109.00");
     page.says(&code(refused));
-    books.charge(contract, "2026-01-31", "Goodwill", "-109.00").expect("as much as there is");
+    books.charge(contract, "2026-01-31", "Goodwill", "-109.00").expect("a credit of the full billed amount");
 }

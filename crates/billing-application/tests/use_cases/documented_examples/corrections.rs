@@ -6,7 +6,7 @@ use billing_testkit::fixtures::{self, fixed, graduated, per_unit, requested, vol
 use crate::books::{Books, THREE_TIERS, code};
 use crate::documented_examples::page::Page;
 
-/// January at 0.01 a call with one event of 1,000 calls, issued on 1 February.
+/// Returns books with one event of 1,000 calls at 0.01 in January, issued on 1 February.
 fn january() -> (Books, billing_domain::refs::EventRef) {
     let books = Books::at("2026-01-20T12:00:00Z");
     let api = books.pricing("api", vec![per_unit("calls", "0.01")]);
@@ -82,7 +82,7 @@ pub(crate) fn example_5_5_a_credit_that_came_to_be_a_debit(page: &mut Page) {
 
 pub(crate) fn example_5_6_a_void_invoice_is_billed_again(page: &mut Page) {
     let (books, _) = january();
-    books.void("UB-INV-1").expect("a void");
+    books.void("UB-INV-1").expect("a voided document");
     books.calls("2026-01-25T12:00:00Z", "500");
     books.bill("2026-02-05T12:01:00Z");
     page.shows(&books.documents());

@@ -1,4 +1,4 @@
-//! Section 5: discount, tax and sign over a document and everything that corrects it.
+//! Section 5: discount, tax and sign of a document and its corrections.
 
 use billing_application::catalog::{TaxPatch, WantedCustomer, edit_customer};
 use billing_application::usage::Atomicity;

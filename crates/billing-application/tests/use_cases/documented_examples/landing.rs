@@ -29,7 +29,7 @@ pub(crate) fn example_4_2_validations_choose_and_refuse(page: &mut Page) {
     books.contract(vec![requested(&dollars, "2026-01-01", "2026-12-31")]);
     books.contract(vec![requested(&euros, "2026-02-01", "2026-12-31")]);
     let asks = |currency| Some(Validations { currency: Some(fixtures::currency(currency)), entity_ref: None });
-    books.report("2026-02-10T12:00:00Z", "100", asks("USD")).expect("an event that is taken");
+    books.report("2026-02-10T12:00:00Z", "100", asks("USD")).expect("an accepted event");
     page.says(&code(books.report("2026-02-10T12:00:00Z", "100", asks("GBP"))));
     page.shows(&books.documents());
 }
@@ -79,7 +79,7 @@ pub(crate) fn example_8_2_a_prefix_changes_before_its_first_number(page: &mut Pa
         let edit = Changes::of(move |wanted: &mut WantedEntity| wanted.profile.number_prefix = prefix.clone());
         edit_entity(&books.bench.services, &books.bench.principal, &fixtures::entity_ref("main"), &edit)
     };
-    prefixed("ACME").expect("no number yet");
+    prefixed("ACME").expect("an entity without numbers");
     let api = books.pricing("api", vec![per_unit("calls", "0.01")]);
     books.contract(vec![requested(&api, "2026-01-01", "2026-12-31")]);
     books.calls("2026-01-10T12:00:00Z", "100");

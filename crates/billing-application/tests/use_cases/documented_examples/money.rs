@@ -16,7 +16,7 @@ fn facts(amount: &str) -> NewPayment {
     NewPayment { amount: amount.to_owned(), paid_date: None, reference: None, method: None }
 }
 
-/// Entries of the one account: day, kind, document, amount, balance.
+/// Returns the entries of the only account: day, kind, document, amount and balance.
 fn statement(books: &Books) -> String {
     let acme = fixtures::customer_ref("acme");
     let statements = customer_statement(&books.bench.services, &books.bench.principal, &acme, None, None).expect("a statement");

@@ -1,9 +1,9 @@
-//! docs/billing-rules.md as its reader sees it: examples with prose, blocks and bold amounts.
+//! Parses docs/billing-rules.md into examples with prose, blocks and bold amounts.
 
 const PAGE: &str = include_str!("../../../../../docs/billing-rules.md");
 const HEADING: &str = "#### Example ";
 
-/// The numbers of all examples, in the order of the page.
+/// Returns the numbers of all examples, in the order of the page.
 pub(crate) fn numbers() -> Vec<String> {
     PAGE.lines().filter_map(number).map(str::to_owned).collect()
 }
@@ -12,7 +12,7 @@ fn number(line: &str) -> Option<&str> {
     line.strip_prefix(HEADING).and_then(|rest| rest.split(':').next())
 }
 
-/// One example, ticked off as its test goes on.
+/// An example with the progress of its test.
 pub(crate) struct Page {
     number: String,
     prose: String,
@@ -22,7 +22,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// The example with a number.
+    /// Returns the example with this number.
     pub(crate) fn of(wanted: &str) -> Self {
         let mut lines = PAGE.lines().skip_while(|line| number(line) != Some(wanted));
         assert!(lines.next().is_some(), "docs/billing-rules.md has no example {wanted}");
@@ -38,12 +38,12 @@ impl Page {
         Self { number: wanted.to_owned(), prose, blocks, shown: 0, asserted: String::new() }
     }
 
-    /// The page's next block is this.
+    /// Asserts that the next block of the page has this text.
     pub(crate) fn shows(&mut self, text: &str) {
         let block = self.blocks.get(self.shown).map_or("", String::as_str);
         assert!(
             block.trim_end() == text.trim_end(),
-            "example {}, block {}: the page shows\n{block}\nand this came out\n{text}",
+            "example {}, block {}: the page shows\n{block}\nbut the result is\n{text}",
             self.number,
             self.shown + 1
         );
@@ -51,19 +51,19 @@ impl Page {
         self.asserted.push_str(text);
     }
 
-    /// The page's prose has these words.
+    /// Asserts that the prose of the page contains these words.
     pub(crate) fn says(&mut self, words: &str) {
-        assert!(self.prose.contains(words), "example {} doesn't say {words:?}", self.number);
+        assert!(self.prose.contains(words), "example {} does not contain {words:?}", self.number);
         self.asserted.push_str(words);
         self.asserted.push('\n');
     }
 
-    /// Every block was compared, and everything in bold is in what came out.
+    /// Asserts that the test compared all blocks and that the results contain all bold text.
     pub(crate) fn close(self) {
-        assert_eq!(self.shown, self.blocks.len(), "example {}: blocks that no test compares", self.number);
-        assert!(!self.asserted.is_empty(), "example {} says nothing that is tested", self.number);
+        assert_eq!(self.shown, self.blocks.len(), "example {}: the test does not compare all blocks", self.number);
+        assert!(!self.asserted.is_empty(), "example {}: the test asserts nothing", self.number);
         for bold in self.prose.split("**").skip(1).step_by(2) {
-            assert!(self.asserted.contains(bold), "example {}: {bold} didn't come out", self.number);
+            assert!(self.asserted.contains(bold), "example {}: the results do not contain {bold}", self.number);
         }
     }
 }

@@ -8,7 +8,7 @@ use billing_testkit::fixtures;
 use crate::books::{Books, code};
 use crate::documented_examples::page::Page;
 
-/// The periods, and what a fixed item of 100.00 costs in each.
+/// Returns the periods and the price of a fixed item of 100.00 in each.
 fn periods(first: &str, last: &str, unit: CycleUnit, issue_day: Option<&str>) -> String {
     let cycle = BillingCycle::new(unit, 1).expect("a cycle");
     let schedule = BillingSchedule::new(fixtures::date(first), fixtures::date(last), cycle, issue_day.map(fixtures::date));

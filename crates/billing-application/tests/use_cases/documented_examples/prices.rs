@@ -17,11 +17,11 @@ use crate::documented_examples::page::Page;
 fn metered(item: &LineItem, aggregation: Aggregation) -> MeteredCharge {
     match &item.charge {
         Charge::Usage(charge) => MeteredCharge { charge: charge.clone(), unit: None, unit_code: UnitCode::ONE, aggregation },
-        Charge::Fixed { .. } => panic!("a usage line item"),
+        Charge::Fixed { .. } => panic!("expected a usage line item"),
     }
 }
 
-/// A total of events, one an hour.
+/// Returns the total of events that occur one hour apart.
 fn used(quantities: &[&str]) -> UsageTotal {
     let ids = CountingIds::new();
     let mut at = fixtures::at("2026-01-10T12:00:00Z");

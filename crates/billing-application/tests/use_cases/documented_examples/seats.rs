@@ -8,13 +8,13 @@ use billing_testkit::fixtures::{self, fixed, requested};
 use crate::books::Books;
 use crate::documented_examples::page::Page;
 
-/// Seats at 30.00 a month from 1 April, and it is that day.
+/// Returns a contract for seats at 30.00 a month from 1 April. The date is 1 April.
 fn april(steps: &[(&str, &str)], payment_time: PaymentTime) -> (Books, Pricing, ContractRef) {
     let books = Books::at("2026-04-01T00:00:00Z");
     let pricing = books.pricing("seats", vec![fixed("seats", "30.00")]);
     let step =
         |(from, quantity): &(&str, &str)| QuantityStep { from: fixtures::date(from), quantity: fixtures::quantity(quantity) };
-    let quantities = Quantities::new(steps.iter().map(step).collect()).expect("rising dates");
+    let quantities = Quantities::new(steps.iter().map(step).collect()).expect("ascending dates");
     let mut product = requested(&pricing, "2026-04-01", "2026-12-31");
     product.payment_time = Some(payment_time);
     product.line_items = Some(vec![RequestedLineItem {

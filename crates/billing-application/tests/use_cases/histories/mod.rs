@@ -1,8 +1,9 @@
-//! Random histories through the use cases: what the ledger decides on its own in the domain's histories, where a model
-//! watches it, is what the use cases read, decide and write. `USE_CASE_HISTORIES=n` plays so many, `SEED=s` starts with that seed.
+//! Runs random histories through the use cases. In the domain's histories, a model checks the decisions of the ledger. Here
+//! the use cases must read, decide and write the same. `USE_CASE_HISTORIES=n` sets the number of histories, `SEED=s` the
+//! first seed.
 #![allow(clippy::expect_used, clippy::panic, missing_docs)]
-#![allow(clippy::disallowed_methods, reason = "which histories to play is told by the environment")]
-#![allow(dead_code, reason = "the domain's histories, of which a part is needed here")]
+#![allow(clippy::disallowed_methods, reason = "environment variables choose the histories to play")]
+#![allow(dead_code, reason = "this crate uses only a part of the domain's histories")]
 
 #[path = "../../../../billing-domain/tests/rules/histories/check.rs"]
 mod check;
@@ -81,17 +82,17 @@ struct UseCases {
     bench: Bench,
     contract: Option<ContractRef>,
     events: Vec<EventRef>,
-    /// Every other event is imported, and deleted by undoing that.
+    /// Every second event is imported. Undoing the import deletes the event.
     imports: Vec<Option<ImportRef>>,
     /// In the order they were recorded.
     payments: Vec<PaymentRef>,
-    /// Set when the history goes where the use cases don't: usage from the future.
+    /// Set when the history contains usage from the future, which the use cases reject.
     is_over: bool,
-    /// How many deeds were asked for.
+    /// The number of requested operations.
     asked: u32,
 }
 
-/// What is told of a document, by its number.
+/// The compared figures of a document.
 #[derive(Clone, Debug, PartialEq)]
 struct DocumentFigures {
     state: DocumentState,
@@ -111,7 +112,7 @@ impl DocumentFigures {
     }
 }
 
-/// Whether documents became what a rehearsal said, and nothing else changed.
+/// Checks that the documents changed as the dry run predicted, and that nothing else changed.
 fn check_rehearsal(
     rehearsed: &UseCaseResult<Effects>,
     done: bool,
@@ -126,10 +127,10 @@ fn check_rehearsal(
     };
     let changed = told(&mut opened.iter().chain(issued).chain(recomputed).chain(voided).chain(settled));
     let really = after.iter().filter(|(number, told)| before.get(*number) != Some(told));
-    // What nobody saw is left out.
+    // Omits documents that were opened and voided within the same operation.
     let really = really.filter(|(number, told)| before.contains_key(*number) || told.state != DocumentState::Void);
     let really: BTreeMap<String, DocumentFigures> = really.map(|(number, told)| (number.clone(), told.clone())).collect();
-    // A paper may say something else where its amounts are the same.
+    // The legal particulars may change although the amounts stay the same.
     let same_amounts = |number: &String, told: &DocumentFigures| before.get(number) == Some(told);
     let changed: BTreeMap<String, DocumentFigures> =
         changed.into_iter().filter(|(number, told)| !same_amounts(number, told)).collect();
@@ -139,7 +140,7 @@ fn check_rehearsal(
     if is_so { Ok(()) } else { Err(format!("what was before: {were:#?} is shown, {before:#?} was stored")) }
 }
 
-/// What is compared of a document, whose reference is its place among those that were opened.
+/// The compared data of a document. References are positions in the order of opening.
 #[derive(Debug, PartialEq)]
 struct DocumentSnapshot {
     head: String,
@@ -179,7 +180,7 @@ impl UseCases {
         self.bench.read(|tx| tx.book_rows(contract.key(organization)))
     }
 
-    /// All documents, in the order in which they were opened.
+    /// Returns all documents in the order of opening.
     fn documents(&self) -> Vec<Document> {
         let mut all = Vec::new();
         let mut page = PageRequest::LARGEST;
@@ -198,7 +199,7 @@ impl UseCases {
         self.documents()[place].head.document_ref
     }
 
-    /// Does as asked. Every third time it is rehearsed before: what that says is what is done.
+    /// Executes an operation. Every third operation has a dry run first, whose prediction must match.
     fn ask(&mut self, deed: &Deed, world: &World) -> Result<UseCaseResult<()>, String> {
         self.asked += 1;
         let rehearsed = if self.asked.is_multiple_of(3) { self.rehearse(deed, world)? } else { None };
@@ -211,7 +212,7 @@ impl UseCases {
         Ok(done.and_then(|made| self.take_up(made)))
     }
 
-    /// What a deed would do, where that can be asked; nothing is stored by asking.
+    /// Returns the effects of a dry run, or `None` if the operation has no dry run. Checks that the dry run stores nothing.
     fn rehearse(&self, deed: &Deed, world: &World) -> Result<Option<UseCaseResult<Effects>>, String> {
         let is_undone = |event: &usize| self.imports[*event].is_some();
         if matches!(deed, Deed::Pricing(_) | Deed::Run) || matches!(deed, Deed::Delete(event) if is_undone(event)) {
@@ -225,7 +226,7 @@ impl UseCases {
         Ok(Some(effects))
     }
 
-    /// What all documents say, by their numbers.
+    /// Returns the figures of all documents by number.
     fn views(&self) -> BTreeMap<String, DocumentFigures> {
         let mut all = BTreeMap::new();
         let mut page = PageRequest::LARGEST;
@@ -241,7 +242,7 @@ impl UseCases {
         }
     }
 
-    /// Notes what was made.
+    /// Remembers the created event, import and payment.
     fn take_up(&mut self, made: Option<(EventRef, Option<ImportRef>)>) -> UseCaseResult<()> {
         if let Some((event, import)) = made {
             self.events.push(event);
@@ -254,7 +255,7 @@ impl UseCases {
         Ok(())
     }
 
-    /// Carries a deed out, and answers the event that it made.
+    /// Executes an operation and returns the created event.
     fn carry_out(
         &self,
         services: &Services<'_>,
@@ -302,7 +303,7 @@ impl UseCases {
                     import,
                 };
                 let taken = record_event(services, principal, event, &NO_ANSWER);
-                return taken.map(|taken| Some((taken.now().expect("no repeat").event.event_ref, import)));
+                return taken.map(|taken| Some((taken.now().expect("a newly recorded event").event.event_ref, import)));
             }
             Deed::Update { event, at, quantity } => {
                 let update = EventUpdate { occurred_at: *at, quantity: *quantity, ..EventUpdate::default() };
@@ -322,7 +323,7 @@ impl UseCases {
             Deed::Void(place) => void_document(services, principal, self.document(*place)).map(drop),
             Deed::Money(deed) => self.move_money(services, deed),
             Deed::Run => run_billing(services, principal, BillingRunRequest::whole(false)).map(|report| {
-                // A document can wait for its paper, a contract can't.
+                // Only documents can fail, for missing legal particulars. Whole contracts must not fail.
                 assert!(report.failed.iter().all(|failed| failed.document.is_some()), "{report:?}");
             }),
         }
@@ -356,7 +357,7 @@ impl UseCases {
         SourceRef { document_ref: DocumentRef::from_uuid(id), payment_ref: PaymentRef::from_uuid(id) }
     }
 
-    /// All applications that hold, account by account.
+    /// Returns all applications in force, in the order of their references.
     fn applications(&self) -> Vec<ApplicationRef> {
         let organization = self.bench.principal.organization();
         let mut all = Vec::new();
@@ -384,7 +385,7 @@ impl UseCases {
         done.map(drop)
     }
 
-    /// How many entries the audit log has, and what a deed may leave as it is.
+    /// Returns the number of audit log entries and the state that the operation may leave unchanged.
     fn changing(&self, deed: &Deed) -> (usize, String) {
         let organization = self.bench.principal.organization();
         let state = match deed {
@@ -401,18 +402,19 @@ impl UseCases {
         (self.bench.audit_log().len(), state)
     }
 
-    /// A deed that changes something leaves one entry; what is refused, changes nothing or is usage leaves none.
+    /// Checks that an operation with a change records one audit event. Rejected operations, operations without a change and
+    /// usage record none.
     fn check_audit_log(&self, deed: &Deed, taken: bool, (entries, state): (usize, String)) -> Checked {
         let is_done = match deed {
             Deed::Event { .. } | Deed::Update { .. } => false,
-            // That of the import's undoing.
+            // The audit event of undoing the import.
             Deed::Delete(event) => self.imports[*event].is_some(),
             Deed::Charge(..) | Deed::DeleteCharge(_) | Deed::Issue(_) | Deed::Void(_) | Deed::Money(_) => true,
             _ => self.changing(deed).1 != state,
         };
         let log = self.bench.audit_log();
         same(&format!("entries of the audit log after {deed:?}"), &(entries + usize::from(taken && is_done)), &log.len())?;
-        // By its reference: the clock may have been put back.
+        // Finds the newest entry by reference, because the clock may have moved back.
         match log.iter().max_by_key(|entry| entry.audit_ref).filter(|_| log.len() > entries) {
             Some(newest) => {
                 same("who did it, and when", &(AuditActor::CommandLine, self.bench.now()), &(newest.author, newest.at))
@@ -421,7 +423,7 @@ impl UseCases {
         }
     }
 
-    /// What is stored is what was decided.
+    /// Checks that the store contains the decisions of the ledger.
     fn compare(&self, world: &World) -> Checked {
         let contract = self.bench.read(|tx| tx.contract(self.bench.principal.organization(), self.contract()));
         let contract = contract.ok_or("the contract is gone")?;
@@ -496,7 +498,7 @@ impl UseCases {
     }
 }
 
-/// Each entity's numbers of a kind count from 1, in the order of opening, after the prefix that is its own for ever.
+/// Checks that each entity's numbers of a kind count from 1 in the order of opening, after the entity's permanent prefix.
 fn check_numbers(documents: &[Document], world: &World) -> Checked {
     let entities = convert::entities(&world.model.catalog);
     let mut given = BTreeMap::new();
@@ -511,7 +513,7 @@ fn check_numbers(documents: &[Document], world: &World) -> Checked {
     Ok(())
 }
 
-/// What is known of a document since it was opened, but for what differs from store to store.
+/// Formats the data that a document has since its opening, without the data that differs between stores.
 fn said_of(head: &billing_domain::document::DocumentHead) -> String {
     format!(
         "{:?} {:?} of {} in {}, {:?} partial {}, products {:?}, {:?}, opened {}",
@@ -575,7 +577,7 @@ impl Follower for UseCases {
         self.compare(world)?;
         if matches!(deed, Deed::Run) {
             let seen = verify(&self.bench.services, false).map_err(|error| format!("{error:?}"))?;
-            // Documents of entities whose papers may lack something can wait.
+            // Documents can wait if legal particulars of their entities may be missing.
             let may_lack = (0..world.model.catalog.entities.len()).any(|entity| world.model.may_lack(entity));
             let waits = |finding: &Finding| may_lack && finding.detail.contains("is not issued");
             let findings = seen.into_iter().flat_map(|(_, seen)| seen.findings).filter(|finding| !waits(finding));
@@ -596,7 +598,7 @@ fn use_cases_store_what_the_ledger_decides() {
         std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} must be a number: {text}")))
     };
     let (first, count) = (number("SEED", 1), number("USE_CASE_HISTORIES", 60));
-    let threads = u64::try_from(std::thread::available_parallelism().map_or(1, std::num::NonZero::get)).expect("a few");
+    let threads = u64::try_from(std::thread::available_parallelism().map_or(1, std::num::NonZero::get)).expect("a small number");
     std::thread::scope(|scope| {
         for thread in 0..threads {
             scope.spawn(move || {

@@ -1,4 +1,4 @@
-//! Section 7: changes from any day, their differences, and what is taken back.
+//! Section 7: changes from any day, their differences, and reversals.
 
 use billing_application::contracts::{AmendmentOptions, AmendmentOutcome, cancel_contract};
 use billing_domain::catalog::{PriceModel, Pricing};
@@ -11,7 +11,7 @@ use billing_testkit::fixtures::{self, date, fixed, line_item_id, once, per_unit,
 use crate::books::{Books, code, same};
 use crate::rules::{assert_documents, billed};
 
-/// A product with another price of a fixed line item; the others stay.
+/// Returns a product patch with another price for one fixed line item. Other line items keep their prices.
 fn with_price(pricing: &Pricing, id: &str, amount: &str) -> ProductPatch {
     let items = pricing.content.line_items.iter().map(|item| {
         let plain = RequestedLineItem::plain(item.id.clone());
@@ -24,7 +24,7 @@ fn with_price(pricing: &Pricing, id: &str, amount: &str) -> ProductPatch {
     ProductPatch { line_items: Patch::Set(items.collect()), ..same(pricing) }
 }
 
-/// 28.00 a month and 0.10 a call from 1 January.
+/// Returns a contract at 28.00 a month and 0.10 per call from 1 January.
 fn begun(payment_time: PaymentTime, tax: Option<&str>) -> (Books, Pricing, ContractRef) {
     let books = Books::at("2026-01-01T00:00:00Z");
     let api = books.pricing("api", vec![fixed("fee", "28.00"), per_unit("calls", "0.10")]);
@@ -141,7 +141,7 @@ fn an_edit_that_makes_more_than_24_documents_due_has_to_be_meant() {
 
 fn stepped(pricing: &Pricing, steps: &[(&str, &str)]) -> RequestedLineItem {
     let step = |(from, quantity): &(&str, &str)| QuantityStep { from: date(from), quantity: fixtures::quantity(quantity) };
-    let quantities = Some(Quantities::new(steps.iter().map(step).collect()).expect("rising dates"));
+    let quantities = Some(Quantities::new(steps.iter().map(step).collect()).expect("ascending dates"));
     RequestedLineItem { quantities, ..RequestedLineItem::plain(pricing.content.line_items[0].id.clone()) }
 }
 
@@ -193,7 +193,7 @@ fn a_resume_makes_the_closing_invoice_the_next_periods_again() {
         ],
     );
     books.clock("2026-01-12T12:00:00Z");
-    books.resume(contract).expect("a resume");
+    books.resume(contract).expect("a resumed contract");
     books.bill("2026-02-01T02:00:00Z");
     assert_documents(
         &books,
@@ -215,7 +215,7 @@ fn a_contract_cancelled_and_resumed_today_bills_its_month_once() {
         // 28.00 × 10 ÷ 31.
         assert_eq!(billed(&books, "2026-01-01", "fee"), "9.03", "{payment_time:?}");
         books.clock("2026-01-10T13:00:00Z");
-        assert_eq!(books.resume(contract).expect("a resume"), "ACTIVE");
+        assert_eq!(books.resume(contract).expect("a resumed contract"), "ACTIVE");
         assert_eq!(billed(&books, "2026-01-01", "fee"), "28.00", "{payment_time:?}");
         books.clock("2026-01-20T12:00:00Z");
         books.calls("2026-01-20T12:00:00Z", "10");
@@ -240,7 +240,7 @@ fn a_cancel_from_a_past_day_gives_back_the_days_after_it_but_no_usage() {
     };
     assert_eq!(code(cancel("2026-01-19")), "usage_already_reported");
     assert_eq!(code(cancel("2025-12-30")), "out_of_range");
-    cancel("2026-01-24").expect("a cancel");
+    cancel("2026-01-24").expect("a cancellation");
     assert_eq!(books.state(contract), "CANCELLED");
     assert_documents(
         &books,
@@ -327,7 +327,7 @@ fn a_dry_run_takes_no_number() {
     for _ in 0..2 {
         let amended =
             books.try_edit(contract, vec![with_price(&api, "fee", "30.00")], EffectiveFrom::CurrentPeriod, None, options);
-        let AmendmentOutcome::DryRun(effects) = amended.expect("a dry run") else { panic!("nothing is stored") };
+        let AmendmentOutcome::DryRun(effects) = amended.expect("a dry run") else { panic!("the dry run stored the edit") };
         assert_eq!(effects.issued[0].opened.as_ref().map(|opened| opened.number.to_string()).as_deref(), Some("UB-DBT-1"));
     }
     assert_documents(
@@ -351,7 +351,7 @@ fn what_was_read_and_is_posted_back_with_its_version_changes_nothing() {
         books.try_edit(contract, vec![whole.clone()], since, Some(version), AmendmentOptions::default()).expect("no change");
         assert_eq!(books.version(contract), version, "{since:?}");
     }
-    // Without a version but with a date it is a change: from that date on.
+    // Without a version, an edit with a date is a change from that date on.
     books.edit(contract, vec![whole], EffectiveFrom::Day(date("2026-04-01"))).expect("an edit");
     assert_eq!(books.version(contract), version + 1);
     books.bill("2026-05-01T02:00:00Z");
@@ -374,7 +374,7 @@ fn a_dry_run_names_the_drafts_that_would_say_something_else_and_no_others() {
     let options = AmendmentOptions { dry_run: true, ..AmendmentOptions::default() };
     for (since, recomputed) in [(EffectiveFrom::NextPeriod, 0), (EffectiveFrom::CurrentPeriod, 1)] {
         let amended = books.try_edit(contract, vec![with_price(&api, "fee", "30.00")], since, None, options);
-        let AmendmentOutcome::DryRun(effects) = amended.expect("a dry run") else { panic!("nothing is stored") };
+        let AmendmentOutcome::DryRun(effects) = amended.expect("a dry run") else { panic!("the dry run stored the edit") };
         assert_eq!(effects.recomputed.len(), recomputed, "{since:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Batches that are one transaction, and what of them is kept under a key.
+//! Batches in one transaction, and the responses stored under their keys.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -14,7 +14,8 @@ use billing_testkit::fixtures::{per_unit, requested};
 
 use crate::books::{Books, calls};
 
-/// Calls at 0.10 EUR in January, and one event more than a transaction takes; the first has a key of its own.
+/// Returns a contract for calls at 0.10 EUR in January, and a batch with one event more than the limit per transaction. The
+/// first event has its own key.
 fn one_too_many(neighbours: Atomicity) -> (Books, UsageBatch) {
     let books = Books::at("2026-01-20T12:00:00Z");
     let api = books.pricing("api", vec![per_unit("calls", "0.10")]);
@@ -30,7 +31,7 @@ fn keyed() -> IdempotentRequest {
     IdempotentRequest { use_case: UseCase::RecordUsage, key, body: BodyHash([2; 32]), wait: Duration::ZERO, sealed_for: None }
 }
 
-/// Takes a batch from a store that fails after the transaction in which the first event is taken.
+/// Records a batch. If `fails` is set, the store fails after the transaction that records the first event.
 fn take(
     books: &Books,
     request: Option<&IdempotentRequest>,
@@ -48,7 +49,7 @@ fn take(
         shown.replace(Some(taken));
         StoredResponse(said.into_bytes())
     };
-    let reply = record_batch(services, principal, request, batch, &answer, render).expect("a batch that is begun");
+    let reply = record_batch(services, principal, request, batch, &answer, render).expect("a started batch");
     books.bench.store.set_unavailable(false);
     (reply, shown.into_inner())
 }

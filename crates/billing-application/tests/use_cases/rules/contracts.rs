@@ -1,4 +1,4 @@
-//! Section 7: editing and cancelling.
+//! Section 7: edits and cancellations.
 
 use billing_application::contracts::AmendmentOptions;
 use billing_domain::catalog::Pricing;
@@ -12,7 +12,8 @@ use billing_testkit::fixtures::{date, fixed, line_item_id, per_unit, percent, re
 use crate::books::{Books, code, repriced, same};
 use crate::rules::assert_documents;
 
-/// 2026 at 31.00 a month and 0.10 a call; January is over; it is 10 February.
+/// Returns a contract for February to December 2026 at 28.00 a month and 0.10 per call. January is over. The date is
+/// 10 February.
 fn february(payment_time: PaymentTime) -> (Books, Pricing, ContractRef) {
     let books = Books::at("2026-01-01T00:00:00Z");
     let api = books.pricing("api", vec![fixed("fee", "28.00"), per_unit("calls", "0.10")]);
@@ -51,7 +52,7 @@ fn an_edit_of_the_current_invoice_rates_its_draft_anew() {
     assert_documents(
         &books,
         &[
-            // Net terms hold for documents opened from now on.
+            // New net terms apply to documents opened from now on.
             "UB-INV-1 ISSUED, issued 2026-03-01, due 2026-04-30 | 2026-02-01…2026-02-28 fee: 56.00 | 2026-02-01…2026-02-28 calls × 10: 2.00 | discount 50 %: -29.00 | total 29.00 EUR",
         ],
     );
@@ -95,9 +96,9 @@ fn an_invoice_issued_before_its_period_is_corrected_by_a_cancel() {
     let (books, _, contract) = february(PaymentTime::DuringUse);
     books.calls("2026-02-10T00:00:00Z", "10");
     let early = books.reference("UB-INV-2");
-    billing_application::documents::issue_document(&books.bench.services, &books.bench.principal, early).expect("an issue");
+    billing_application::documents::issue_document(&books.bench.services, &books.bench.principal, early).expect("an invoice");
     books.cancel(contract, CancelAt::PeriodEnd);
-    // March's fee is given back; February's usage stays where it is billed.
+    // The fee of March is credited. The usage of February stays on its invoice.
     assert_eq!(
         books.only(&["UB-CRD-1"]),
         "UB-CRD-1 SETTLED, of UB-INV-2, issued 2026-02-10\n  2026-03-01…2026-03-31 fee: 28.00\n  total 28.00 EUR"
@@ -171,7 +172,7 @@ fn a_cancel_lets_the_current_period_run_out() {
 fn a_cancel_of_the_current_invoice_bills_the_days_used_at_once() {
     let (books, _, contract) = february(PaymentTime::AfterUse);
     books.calls("2026-02-10T00:00:00Z", "10");
-    // Until the day is over.
+    // The contract stays in this state until the end of the day.
     assert_eq!(books.cancel(contract, CancelAt::Today), "CANCELLING");
     let invoice = "UB-INV-1 ISSUED, issued 2026-02-10, due 2026-04-11 | 2026-02-01…2026-02-10 fee: 10.00 | 2026-02-01…2026-02-10 calls × 10: 1.00 | total 11.00 EUR";
     assert_documents(&books, &[invoice]);
@@ -191,7 +192,7 @@ fn a_cancel_gives_back_what_was_billed_in_advance_and_bills_usage_on_a_closing_i
         &books,
         &[
             "UB-INV-1 PARTIALLY_PAID, issued 2026-02-01, due 2026-04-02 | 2026-02-01…2026-02-28 fee: 28.00 | total 28.00 EUR, credits 18.00, left to pay 10.00",
-            // The draft of March, which had February's usage, is the closing invoice now.
+            // The draft of March contained the usage of February and is now the closing invoice.
             "UB-INV-2 ISSUED, issued 2026-02-10, due 2026-04-11 | 2026-02-01…2026-02-10 calls × 10: 1.00 | total 1.00 EUR",
             "UB-CRD-1 SETTLED, of UB-INV-1, issued 2026-02-10 | 2026-02-11…2026-02-28 fee: 18.00 | total 18.00 EUR",
         ],

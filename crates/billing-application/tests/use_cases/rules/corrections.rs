@@ -1,4 +1,4 @@
-//! Section 5: what is wrong with an issued document is put right by another.
+//! Section 5: other documents correct issued documents.
 
 use billing_application::error::UseCaseError;
 use billing_application::usage::{EventAction, event_history, get_event};
@@ -10,7 +10,7 @@ use billing_testkit::fixtures::{fixed, per_unit, percent, requested, volume};
 use crate::books::{Books, code};
 use crate::rules::assert_documents;
 
-/// 2026 at 0.10 a call; 100 calls in January, issued on 1 February; it is 5 February.
+/// Returns a contract for 2026 at 0.10 per call, with 100 calls in January, issued on 1 February. The date is 5 February.
 fn january_issued() -> (Books, EventRef) {
     let books = Books::at("2026-01-15T00:00:00Z");
     let api = books.pricing("api", vec![per_unit("calls", "0.10")]);
@@ -128,7 +128,7 @@ fn a_voided_invoice_of_nothing_that_has_an_event_is_replaced_by_the_next_run() {
     books.contract(vec![requested(&api, "2026-01-01", "2026-01-31")]);
     let event = books.calls("2026-01-15T00:00:00Z", "0");
     books.bill("2026-02-01T02:00:00Z");
-    books.void("UB-INV-1").expect("it is voided");
+    books.void("UB-INV-1").expect("a voided document");
     books.bill("2026-02-02T00:00:00Z");
     assert_eq!(books.numbers_of(event), "UB-INV-2");
 }
@@ -187,7 +187,7 @@ fn a_deleted_event_stops_counting_and_keeps_its_history() {
 #[test]
 fn a_void_invoice_is_billed_again_with_everything() {
     let (books, event) = january_issued();
-    books.void("UB-INV-1").expect("a void");
+    books.void("UB-INV-1").expect("a voided document");
     books.bill("2026-02-05T12:00:00Z");
     assert_documents(
         &books,
@@ -235,16 +235,16 @@ fn payments_and_credits_make_state_paid_date_and_overdue() {
     assert_eq!(invoice(&books).state, DocumentState::PartiallyPaid);
     assert_eq!(invoice(&books).settlement.paid_date, None);
     books.clock("2026-04-02T23:59:59Z");
-    assert!(!invoice(&books).issued.expect("dates").overdue);
+    assert!(!invoice(&books).issued.expect("issue dates").overdue);
     books.clock("2026-04-03T00:00:00Z");
-    assert!(invoice(&books).issued.expect("dates").overdue);
+    assert!(invoice(&books).issued.expect("issue dates").overdue);
     books.update(event, None, Some("40"));
     books.bill("2026-04-04T00:00:00Z");
     let paid = invoice(&books);
     // 10.00 − 6.00 credited − 4.00 paid.
     assert_eq!((paid.state, paid.owed.amount_due.map(|due| due.minor())), (DocumentState::Paid, Some(0)));
     assert_eq!(paid.settlement.paid_date, Some(billing_testkit::fixtures::date("2026-04-04")));
-    assert!(!paid.issued.expect("dates").overdue);
+    assert!(!paid.issued.expect("issue dates").overdue);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Sections 7 and 8: the default entity, number prefixes, and edits of what decides when something is due.
+//! Sections 7 and 8: the default entity, number prefixes, and edits that change due times.
 
 use billing_application::catalog::{
     EntityView, TaxBasisPatch, WantedEntity, create_entity, edit_entity, get_entity, list_entities,
@@ -42,7 +42,7 @@ fn is_taken<T>(outcome: UseCaseResult<T>) -> bool {
     matches!(outcome, Err(UseCaseError::AlreadyExists { thing: ResourceKind::Entity, field: "number_prefix" }))
 }
 
-/// The default entity, by every way to read entities.
+/// Returns the default entities. Checks that `list` and `get` return the same.
 fn default_of(books: &Books) -> Vec<EntityRef> {
     let (services, principal) = (&books.bench.services, &books.bench.principal);
     let listed = list_entities(services, principal, PageRequest::new(100, 0).expect("a page")).expect("entities").items;
@@ -61,7 +61,7 @@ fn due(books: &Books, contract_ref: ContractRef) -> Option<String> {
 #[test]
 fn a_prefix_changes_before_its_first_number_and_not_after() {
     let books = Books::at("2026-01-10T12:00:00Z");
-    named(&books, "main", "FIRST").expect("no number yet");
+    named(&books, "main", "FIRST").expect("an entity without numbers");
     let api = books.pricing("api", vec![per_unit("calls", "0.01")]);
     books.contract(vec![requested(&api, "2026-01-01", "2026-12-31")]);
     books.calls("2026-01-10T12:00:00Z", "100");
@@ -69,7 +69,7 @@ fn a_prefix_changes_before_its_first_number_and_not_after() {
     let refused = named(&books, "main", "SECOND");
 
     assert_eq!(code(refused), "numbers_given");
-    let kept = edit(&books, "main", None, |profile| profile.name = fixtures::line("Renamed")).expect("its own prefix may stay");
+    let kept = edit(&books, "main", None, |profile| profile.name = fixtures::line("Renamed")).expect("an unchanged prefix");
     assert_eq!(kept.entity.profile.number_prefix.as_str(), "FIRST");
 }
 
@@ -79,8 +79,8 @@ fn a_prefix_that_is_anothers_is_taken() {
     create(&books, "second", "SEC", None).expect("an entity");
     assert!(is_taken(create(&books, "third", "SEC", None)));
     assert!(is_taken(named(&books, "second", "UB")));
-    // Left before its first number, it is free.
-    named(&books, "second", "OTHER").expect("no number yet");
+    // A prefix that was replaced before its first number is available again.
+    named(&books, "second", "OTHER").expect("an entity without numbers");
     create(&books, "third", "SEC", None).expect("an entity");
 }
 
@@ -88,14 +88,14 @@ fn a_prefix_that_is_anothers_is_taken() {
 fn one_entity_is_the_default_and_an_edit_or_a_new_one_moves_that() {
     let books = Books::at("2026-01-10T12:00:00Z");
     let [main, second, third] = ["main", "second", "third"].map(fixtures::entity_ref);
-    assert_eq!(default_of(&books), [main], "the first one made");
+    assert_eq!(default_of(&books), [main], "the first entity");
     assert!(!create(&books, "second", "SEC", None).expect("an entity").is_default);
     assert!(create(&books, "third", "THIRD", Some(true)).expect("an entity").is_default);
     assert_eq!(default_of(&books), [third]);
     assert!(edit(&books, "second", Some(true), |_| {}).expect("an edit").is_default);
     assert_eq!(default_of(&books), std::slice::from_ref(&second));
-    assert!(!edit(&books, "main", Some(false), |_| {}).expect("it isn't anyway").is_default);
-    assert!(edit(&books, "second", None, |_| {}).expect("nothing was said").is_default);
+    assert!(!edit(&books, "main", Some(false), |_| {}).expect("no change").is_default);
+    assert!(edit(&books, "second", None, |_| {}).expect("no change").is_default);
 
     let refused = edit(&books, "second", Some(false), |_| {});
 
@@ -118,7 +118,7 @@ fn an_edit_of_zone_or_grace_lets_the_billing_run_look_again() {
     assert_eq!(seen(&books), (put_off.clone(), put_off.clone()));
 
     edit(&books, "main", None, |profile| profile.name = fixtures::line("Renamed")).expect("an edit");
-    assert_eq!(seen(&books), (put_off.clone(), put_off.clone()), "its name decides nothing");
+    assert_eq!(seen(&books), (put_off.clone(), put_off.clone()), "the name does not affect due times");
 
     edit(&books, "main", None, |profile| profile.grace_hours = 0).expect("an edit");
     let now = Some("2026-01-10T12:00:00Z".to_owned());

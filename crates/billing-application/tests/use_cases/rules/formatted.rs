@@ -1,4 +1,4 @@
-//! Formatted mode: what a format gives of an event is taken, changed and repeated like any other.
+//! Formatted mode: events that a format maps are recorded, changed and replayed like other events.
 
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::formats::{FormatContent, NamedFormat, create_format};
@@ -15,7 +15,8 @@ use billing_testkit::fixtures::{self, currency, expression, per_unit, requested}
 use crate::books::{Books, code};
 use crate::rules::assert_documents;
 
-/// Calls at 0.10 EUR in 2026, and from February on at 0.20 USD as well; a format that takes the currency from the event.
+/// Returns a contract for calls at 0.10 EUR in 2026, a contract for calls at 0.20 USD from February on, and a format that
+/// reads the currency from the event.
 fn two_contracts() -> Books {
     let books = Books::at("2026-02-20T12:00:00Z");
     let euros = books.pricing("euros", vec![per_unit("calls", "0.10")]);
@@ -45,7 +46,7 @@ fn report(books: &Books, event: &str, sent: Option<EventKey>) -> UseCaseResult<I
 }
 
 fn taken(books: &Books, event: &str) -> EventRef {
-    report(books, event, None).expect("an event that is taken").now().expect("no repeat").event.event_ref
+    report(books, event, None).expect("an accepted event").now().expect("a new event").event.event_ref
 }
 
 fn update(books: &Books, event_ref: EventRef, event: &str) -> UseCaseResult<EventView> {
@@ -55,7 +56,7 @@ fn update(books: &Books, event_ref: EventRef, event: &str) -> UseCaseResult<Even
     update_event(services, principal, event_ref, &update).map_err(of_mapped)
 }
 
-/// The code of what is refused of a mapped event.
+/// Returns the error code of a rejected mapped event.
 #[track_caller]
 fn mapped_code(refused: UseCaseResult<EventView>) -> String {
     match refused {

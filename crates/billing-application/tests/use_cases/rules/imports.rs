@@ -1,4 +1,4 @@
-//! Imports as they are told afterwards, and undoing them.
+//! Records of imports, and the undo of imports.
 
 use billing_application::error::{ResourceKind, UseCaseError};
 use billing_application::formats::NamedFormat;
@@ -37,13 +37,13 @@ fn line(number: u64) -> FileEvent {
     FileEvent { line: number, event, event_ref: None, known_by }
 }
 
-/// Imports lines; answers the import, how many were recorded and how many were there.
+/// Imports lines. Returns the import, the number of recorded events and the number of events that already existed.
 fn import(books: &Books, lines: std::ops::Range<u64>, dry_run: bool) -> (Option<ImportRef>, u64, u64) {
     let import = imported(books, lines, dry_run);
     (import.import_ref(), import.summary().recorded, import.summary().already_there)
 }
 
-/// Imports lines; answers how many events went on each document.
+/// Imports lines. Returns the number of events per document.
 fn documents(books: &Books, lines: std::ops::Range<u64>, dry_run: bool) -> Vec<u64> {
     imported(books, lines, dry_run).summary().documents.iter().map(|document| document.events).collect()
 }
@@ -62,21 +62,21 @@ fn imported(books: &Books, lines: std::ops::Range<u64>, dry_run: bool) -> FileIm
         let taken = import.take(services, principal, lines, &mut record).expect("lines");
         assert!(taken.refused.is_empty() && taken.stopped.is_none(), "{taken:?}");
     }
-    import.end(services, principal, 0, None).expect("an end");
+    import.end(services, principal, 0, None).expect("a finished import");
     import
 }
 
 fn undo(books: &Books, import_ref: ImportRef, may_go_on: &dyn Fn() -> bool) -> UndoResult {
     let (services, principal) = (&books.bench.services, &books.bench.principal);
     let mut take_turn = |step: UndoStep| step.carry_out(services);
-    undo_import(services, principal, import_ref, may_go_on, &mut take_turn).expect("undone")
+    undo_import(services, principal, import_ref, may_go_on, &mut take_turn).expect("an undone import")
 }
 
 fn view(books: &Books, import_ref: ImportRef) -> ImportView {
     get_import(&books.bench.services, &books.bench.principal, import_ref).expect("an import")
 }
 
-/// The events that count, by their timestamps.
+/// Returns the events that are not deleted, ordered by timestamp.
 fn events(books: &Books) -> Vec<EventRef> {
     let organization = books.bench.principal.organization();
     let found =
@@ -95,8 +95,8 @@ fn a_dry_run_says_what_documents_come_to_of_a_file_that_is_tried_as_a_whole() {
     assert_eq!(totals(2..12, true), [Some((None, "1.00 EUR".to_owned()))]);
     assert_eq!(totals(2..12, false), [None]);
     let more = Some((Some("1.00 EUR".to_owned()), "2.00 EUR".to_owned()));
-    assert_eq!(totals(2..22, true), [more], "ten of them are there");
-    assert_eq!(totals(2..300, true), [None], "of two slices");
+    assert_eq!(totals(2..22, true), [more], "ten events exist");
+    assert_eq!(totals(2..300, true), [None], "two slices");
     assert_documents(&books, &["UB-INV-1 DRAFT | 2026-01-01…2026-01-31 calls × 10: 1.00 | total 1.00 EUR"]);
 }
 
@@ -105,16 +105,16 @@ fn an_undone_import_counts_no_more_and_the_file_counts_again() {
     let books = january();
     books.calls("2026-01-09T00:00:00Z", "5");
     let (import_ref, recorded, _) = import(&books, 2..12, false);
-    let import_ref = import_ref.expect("it is kept");
+    let import_ref = import_ref.expect("an import record");
     assert_eq!((recorded, billed(&books, "2026-01-01", "calls").as_str()), (10, "1.50"));
     let told = view(&books, import_ref);
     assert_eq!((told.import.state(), told.import.recorded, told.left), (ImportState::Finished, 10, 10));
     assert_eq!((told.import.documents[0].number.to_string(), told.import.documents[0].events), ("UB-INV-1".to_owned(), 10));
 
-    // The same file is nothing new, and undoing that deletes nothing.
+    // Another import of the same file records nothing, and its undo deletes nothing.
     let (again, recorded, there) = import(&books, 2..12, false);
     assert_eq!((recorded, there), (0, 10));
-    let nothing = undo(&books, again.expect("it is kept"), &|| true);
+    let nothing = undo(&books, again.expect("an import record"), &|| true);
     assert_eq!((nothing.deleted, nothing.view.import.state()), (0, ImportState::Undone));
     assert_eq!(billed(&books, "2026-01-01", "calls"), "1.50");
 
@@ -124,7 +124,7 @@ fn an_undone_import_counts_no_more_and_the_file_counts_again() {
     assert_eq!(billed(&books, "2026-01-01", "calls"), "0.50");
     assert_eq!(books.bench.audit_log()[0].action, AuditAction::UndoImport);
 
-    // Once is enough.
+    // A second undo changes nothing.
     let entries = books.bench.audit_log().len();
     let before = view(&books, import_ref);
     let repeated = undo(&books, import_ref, &|| true);
@@ -140,17 +140,17 @@ fn what_is_billed_gets_its_credit_and_what_was_deleted_before_is_told() {
     let books = january();
     let (import_ref, ..) = import(&books, 2..12, false);
     let deleted = events(&books)[3];
-    delete_event(&books.bench.services, &books.bench.principal, deleted).expect("deleted");
+    delete_event(&books.bench.services, &books.bench.principal, deleted).expect("a deleted event");
     books.bill("2026-02-02T00:00:00Z");
     assert_eq!(billed(&books, "2026-01-01", "calls"), "0.90");
-    let undone = undo(&books, import_ref.expect("it is kept"), &|| true);
+    let undone = undo(&books, import_ref.expect("an import record"), &|| true);
     assert_eq!((undone.deleted, undone.already_deleted), (9, vec![deleted]));
     assert_eq!(billed(&books, "2026-01-01", "calls"), "0.00");
     let credits =
         books.bench.documents().into_iter().filter(|document| document.kind == billing_domain::document::DocumentKind::Credit);
-    assert_eq!(credits.count(), 1, "one credit for all of them");
+    assert_eq!(credits.count(), 1, "one credit for all events");
     let (_, recorded, there) = import(&books, 2..12, false);
-    assert_eq!((recorded, there), (10, 0), "that of the deleted event, too");
+    assert_eq!((recorded, there), (10, 0), "including the deleted event");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn undoing_stops_when_there_is_no_time_and_goes_on_where_it_was() {
     let books = january();
     let many = UNDONE_PER_TRANSACTION as u64 + 50;
     let (import_ref, ..) = import(&books, 0..many, false);
-    let import_ref = import_ref.expect("it is kept");
+    let import_ref = import_ref.expect("an import record");
     let first = undo(&books, import_ref, &|| false);
     assert_eq!((first.view.import.state(), first.deleted + first.view.left), (ImportState::Undoing, many));
     assert!(first.deleted > 0 && first.view.left > 0, "{first:?}");
@@ -180,7 +180,7 @@ fn an_import_that_is_broken_off_is_unfinished_and_can_be_undone() {
         Ok(BatchOutcome { results, stopped_by: None })
     };
     broken.take(services, principal, &[line(2), line(3)], &mut record).expect("lines");
-    let import_ref = broken.import_ref().expect("it is kept");
+    let import_ref = broken.import_ref().expect("an import record");
     let told = view(&books, import_ref);
     assert_eq!((told.import.state(), told.left), (ImportState::Unfinished, 2));
     assert_eq!(undo(&books, import_ref, &|| true).deleted, 2);
@@ -215,10 +215,10 @@ fn imports_are_forgotten_after_400_days() {
     let books = january();
     let (import_ref, ..) = import(&books, 2..3, false);
     books.clock("2027-02-24T11:59:59Z");
-    assert_eq!(forget_old_imports(&books.bench.services).expect("forgotten"), 0);
+    assert_eq!(forget_old_imports(&books.bench.services).expect("deleted imports"), 0);
     books.clock("2027-02-24T12:00:01Z");
-    assert_eq!(forget_old_imports(&books.bench.services).expect("forgotten"), 1);
-    let gone = get_import(&books.bench.services, &books.bench.principal, import_ref.expect("it was kept"));
+    assert_eq!(forget_old_imports(&books.bench.services).expect("deleted imports"), 1);
+    let gone = get_import(&books.bench.services, &books.bench.principal, import_ref.expect("an import record"));
     assert!(matches!(gone, Err(UseCaseError::Unknown(ResourceKind::Import))));
-    assert_eq!(events(&books).len(), 1, "its events stay");
+    assert_eq!(events(&books).len(), 1, "the events remain");
 }

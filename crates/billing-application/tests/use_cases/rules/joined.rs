@@ -22,7 +22,7 @@ fn use_cases_in_one_transaction_are_committed_together_and_refused_alone() {
             create(services, "second")
         })
     });
-    both.expect("both");
+    both.expect("two usage products");
     let product =
         |name: &str| get_usage_product(&bench.services, &bench.principal, &fixtures::usage_product(name).usage_product_ref);
     assert!(product("first").is_ok() && product("second").is_ok());

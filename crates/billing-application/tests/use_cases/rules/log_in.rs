@@ -1,4 +1,4 @@
-//! Who logs in. A mock stands in for the one port that is asked; the others are those of every test.
+//! Administrator log-ins. Each test mocks the ports under test and uses the shared fixtures for the others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +28,7 @@ fn an_unknown_name_costs_the_check_of_a_password_too() {
     assert!(matches!(refused, Err(UseCaseError::InvalidCredentials)));
 }
 
-/// One who can log in with any password that is checked, and keys that tell secrets apart by nothing.
+/// Returns an administrator and a key maker that gives all secrets the same digest. The caller mocks the password check.
 fn bench_with_administrator() -> (Bench, Administrator) {
     let mut bench = Bench::at("2026-01-01T00:00:00Z");
     let administrator = fixtures::administrator(&FreshIds, bench.principal.organization());
@@ -67,7 +67,7 @@ fn who_is_disabled_while_the_password_is_checked_is_not_let_in() {
     assert_eq!(session.expect("an answer"), None);
 }
 
-/// Takes any password, and finds every hash outdated but those that it makes.
+/// Returns a hasher that accepts any password and reports all hashes as outdated except its own.
 fn renewing(meanwhile: impl Fn() + Send + Sync + 'static) -> MockPasswordHasher {
     let mut passwords = MockPasswordHasher::new();
     passwords.expect_check().returning(move |_, _| {
@@ -93,7 +93,7 @@ fn an_outdated_hash_is_renewed_and_ends_no_session_of_its_owner() {
         });
         found.expect("an answer")
     };
-    // Another log-in renews it while this one checks the old one: both are let in.
+    // Another log-in renews the hash while this log-in checks the old one. Both log-ins succeed.
     let (others, named, is_first) = (bench.services.clone(), email.clone(), AtomicBool::new(true));
     bench.services.passwords = Arc::new(renewing(move || {
         if is_first.swap(false, Ordering::Relaxed) {
@@ -103,7 +103,7 @@ fn an_outdated_hash_is_renewed_and_ends_no_session_of_its_owner() {
             keys.expect_new_secret().returning(|| Ok("another secret".to_owned()));
             keys.expect_digest().returning(|_| SecretDigest([8; 32]));
             services.keys = Arc::new(keys);
-            log_in_administrator(&services, with_password(named.as_str(), "a password")).expect("the other's session");
+            log_in_administrator(&services, with_password(named.as_str(), "a password")).expect("another session");
         }
     }));
     log_in_administrator(&bench.services, with_password(email.as_str(), "a password")).expect("a session");

@@ -1,4 +1,4 @@
-//! One scenario per rule of billing-rules 2, 3, 5 and 7, with numbers worked by hand.
+//! One scenario per rule of billing rules 2, 3, 5 and 7, with amounts calculated by hand.
 
 mod amendments;
 mod batches;
@@ -26,7 +26,7 @@ use billing_testkit::fixtures;
 
 use crate::books::Books;
 
-/// All documents, one line each with its lines after it, as the rules' words and numbers; every invariant holds.
+/// Asserts the documents, each with its lines on one text line, in the terms of the rules. Checks all invariants.
 #[track_caller]
 fn assert_documents(books: &Books, expected: &[&str]) {
     let shown = books.documents();
@@ -35,7 +35,7 @@ fn assert_documents(books: &Books, expected: &[&str]) {
     assert_eq!(found, expected, "\n{}", found.join("\n"));
 }
 
-/// Σ INVOICE + Σ DEBIT − Σ CREDIT of a line item of the period from a day; every invariant holds.
+/// Returns Σ INVOICE + Σ DEBIT − Σ CREDIT of a line item for the period from a day. Checks all invariants.
 #[track_caller]
 fn billed(books: &Books, period_start: &str, id: &str) -> String {
     books.documents();

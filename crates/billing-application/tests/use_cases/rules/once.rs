@@ -1,4 +1,4 @@
-//! Requests under a key, and what one transaction around a use case makes of it.
+//! Requests with an idempotency key, and use cases inside one transaction.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ fn named(product: UsageProduct) -> UseCaseResult<StoredResponse> {
     Ok(answer(product.profile.name.as_str()))
 }
 
-/// Makes a usage product under a key; counts how often the work was called.
+/// Creates a usage product under a key and counts the calls of the work.
 fn make(bench: &Bench, request: &IdempotentRequest, reference: &str, calls: &Cell<u32>) -> UseCaseResult<IdempotentResponse> {
     let product = fixtures::usage_product(reference);
     execute_once(&bench.services, &bench.principal, request, named, |services, principal| {
@@ -57,9 +57,9 @@ fn is_there(bench: &Bench, reference: &str) -> bool {
 fn work_that_runs_again_after_a_conflict_has_one_effect_and_a_repeat_none() {
     let (bench, calls) = (Bench::at(NOON), Cell::new(0));
     bench.store.run_in_vain(2);
-    let first = make(&bench, &keyed("k"), "first", &calls).expect("the first");
+    let first = make(&bench, &keyed("k"), "first", &calls).expect("the first response");
     assert_eq!((first.is_repeat, calls.get()), (false, 3));
-    let again = make(&bench, &keyed("k"), "second", &calls).expect("a repeat");
+    let again = make(&bench, &keyed("k"), "second", &calls).expect("a replayed response");
     assert_eq!((again.is_repeat, again.answer, calls.get()), (true, first.answer, 3));
     assert!(is_there(&bench, "first") && !is_there(&bench, "second"));
 }
@@ -67,7 +67,7 @@ fn work_that_runs_again_after_a_conflict_has_one_effect_and_a_repeat_none() {
 #[test]
 fn a_key_that_named_another_request_is_refused_before_the_work() {
     let (bench, calls) = (Bench::at(NOON), Cell::new(0));
-    make(&bench, &keyed("k"), "first", &calls).expect("the first");
+    make(&bench, &keyed("k"), "first", &calls).expect("the first response");
     let other = IdempotentRequest { body: BodyHash([2; 32]), ..keyed("k") };
     assert!(matches!(make(&bench, &other, "second", &calls), Err(UseCaseError::IdempotencyKeyReuse)));
     assert_eq!(calls.get(), 1);
@@ -76,12 +76,12 @@ fn a_key_that_named_another_request_is_refused_before_the_work() {
 #[test]
 fn what_is_refused_leaves_nothing_behind_and_its_key_free() {
     let (bench, calls) = (Bench::at(NOON), Cell::new(0));
-    make(&bench, &keyed("a"), "first", &calls).expect("the first");
+    make(&bench, &keyed("a"), "first", &calls).expect("the first response");
     let before = bench.store.contents();
     let taken = make(&bench, &keyed("k"), "first", &calls);
     assert!(matches!(taken, Err(UseCaseError::AlreadyExists { thing: ResourceKind::UsageProduct, .. })));
     assert_eq!(bench.store.contents(), before);
-    assert!(!make(&bench, &keyed("k"), "second", &calls).expect("mended").is_repeat);
+    assert!(!make(&bench, &keyed("k"), "second", &calls).expect("a corrected request").is_repeat);
 }
 
 #[test]
@@ -101,13 +101,12 @@ fn an_answer_that_cannot_be_given_undoes_the_work() {
 fn a_sealed_answer_is_given_again_to_its_own_secret_alone() {
     let (bench, calls) = (Bench::at(NOON), Cell::new(0));
     let sealed = |secret: &str| IdempotentRequest { sealed_for: Some(secret.to_owned()), ..keyed("k") };
-    let first = make(&bench, &sealed("mine"), "first", &calls).expect("the first");
-    let again = make(&bench, &sealed("mine"), "first", &calls).expect("a repeat");
+    let first = make(&bench, &sealed("mine"), "first", &calls).expect("the first response");
+    let again = make(&bench, &sealed("mine"), "first", &calls).expect("a replayed response");
     assert_eq!((again.is_repeat, &again.answer), (true, &first.answer));
     assert!(code(make(&bench, &sealed("theirs"), "first", &calls)).starts_with("secret_shown_once"));
     let since = bench.now().plus_seconds(-1);
-    let kept =
-        bench.read(|tx| tx.idempotency_record(bench.principal.organization(), &keyed("k").key, since)).expect("it is kept");
+    let kept = bench.read(|tx| tx.idempotency_record(bench.principal.organization(), &keyed("k").key, since)).expect("a record");
     assert_ne!(kept.answer, first.answer);
     assert_eq!(calls.get(), 1);
 }
@@ -137,13 +136,13 @@ fn a_billing_run_under_a_key_bills_what_it_bills_without_one() {
     };
     let request = IdempotentRequest { use_case: UseCase::RunBilling, ..keyed("k") };
     assert!(!run(&books, &request).expect("a run").is_repeat);
-    assert!(run(&books, &request).expect("a repeat").is_repeat);
+    assert!(run(&books, &request).expect("a replayed response").is_repeat);
     let report = run_billing(&unkeyed.bench.services, &unkeyed.bench.principal, BillingRunRequest::whole(false)).expect("a run");
     assert_eq!(report.issued.len(), 9);
     assert_eq!(books.documents(), unkeyed.documents());
 }
 
-/// Counts the writes that are asked of a store.
+/// A store that counts write transactions.
 struct Counting(Arc<TestStore>, Arc<AtomicU32>);
 
 impl Store for Counting {
@@ -177,7 +176,7 @@ fn a_store_that_is_away_is_not_waited_for_contract_by_contract() {
     let run = BillingRunRequest { dry_run: false, after: None, may_go_on: &goes_away };
     let stopped = run_billing(&services, &books.bench.principal, run);
     assert!(matches!(stopped, Err(UseCaseError::Store(StoreError::Unavailable(_)))), "{stopped:?}");
-    // That there is a run, and the one attempt to bill.
+    // The record of the run, and the only attempt to bill.
     assert_eq!(writes.load(Ordering::Relaxed), 2);
 }
 

@@ -1,4 +1,4 @@
-//! A use case is asked for by somebody who may, whoever passes the question on.
+//! Each use case requires its permission, also when another use case calls it.
 
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ fn by_need() -> Vec<(Permission, Vec<UseCaseCall>)> {
                     let edit = administrators::AdministratorEdit { role: Some(Role::Read), disabled: Some(true) };
                     administrators::edit_administrator(s, p, AdminRef::from_uuid(ID), edit)
                 }),
-                asked(|s, p| execute_once(s, p, &keyed(UseCase::GenerateKey), |()| panic!("no answer"), |_, _| Ok(()))),
+                asked(|s, p| execute_once(s, p, &keyed(UseCase::GenerateKey), |()| panic!("unexpected call"), |_, _| Ok(()))),
             ],
         ),
         (

@@ -1,4 +1,4 @@
-//! Section 7: what is billed now and next.
+//! Section 7: current and next invoices.
 
 use billing_application::catalog::{WantedCustomer, edit_customer};
 use billing_application::contracts::{current_invoices, next_invoices};
@@ -20,7 +20,7 @@ fn next(books: &Books, contract: ContractRef) -> Vec<DocumentView> {
     next_invoices(&books.bench.services, &books.bench.principal, contract).expect("next invoices")
 }
 
-/// January to March.
+/// Returns a contract from January to March.
 fn quarter(payment_time: PaymentTime) -> (Books, ContractRef) {
     let books = Books::at("2025-12-20T00:00:00Z");
     let api = books.pricing("api", vec![fixed("fee", "10.00"), per_unit("calls", "0.10")]);
@@ -111,7 +111,7 @@ fn a_draft_takes_in_a_product_that_came_to_fit_it_when_it_is_issued_as_the_previ
     of_its_own.net_terms = Some(NetTerms::Days(30));
     let contract = books.contract(vec![of_its_own, requested(&desk, "2026-01-01", "2026-12-31")]);
     books.calls("2026-01-01T00:00:00Z", "50");
-    // The desk is due in 60 days, like everything of the entity, until the customer has 30.
+    // The desk uses the entity's net terms of 60 days until the customer gets 30 days.
     assert_eq!(current(&books, contract).len(), 2);
     let edit = Changes::of(|customer: &mut WantedCustomer| customer.profile.net_terms = Some(NetTerms::Days(30)));
     edit_customer(&books.bench.services, &books.bench.principal, &fixtures::customer_ref("acme"), &edit).expect("a customer");

@@ -1,4 +1,4 @@
-//! Refused usage is counted in memory, bounded, and written when the store can be written.
+//! Counts of rejected usage are bounded in memory and written when the store is available.
 
 use billing_application::usage::{RefusedEvent, RefusedUsageCounts, list_refused_usage};
 use billing_domain::page::{Page, PageRequest};
@@ -31,17 +31,17 @@ fn what_is_too_much_to_be_told_apart_is_counted_together() {
     for n in 0..10_003 {
         counts.count(&bench.services, refused(&bench, &format!("customer-{n}")));
     }
-    // What is known is told apart still.
+    // Known values stay distinct.
     counts.count(&bench.services, refused(&bench, "customer-0"));
-    counts.write(&bench.services).expect("a store");
+    counts.write(&bench.services).expect("written counts");
     assert_eq!(listed(&bench, "unknown_reference").total, 10_000);
     let other = listed(&bench, "other").items;
     let told: Vec<_> = other.iter().map(|(key, count)| (key.customer_ref.as_str(), count.count)).collect();
     assert_eq!(told, [("", 3)]);
     assert_eq!(listed(&bench, "unknown_reference").items[0].1.count, 2);
-    // Once they are written, others can be told apart again.
+    // After a write, new values are counted separately again.
     counts.count(&bench.services, refused(&bench, "another"));
-    counts.write(&bench.services).expect("a store");
+    counts.write(&bench.services).expect("written counts");
     assert_eq!((listed(&bench, "unknown_reference").total, listed(&bench, "other").total), (10_001, 1));
 }
 
@@ -52,11 +52,11 @@ fn what_cannot_be_written_is_written_later_and_once() {
         counts.count(&bench.services, refused(&bench, &format!("customer-{n}")));
     }
     bench.store.set_unavailable(true);
-    counts.write(&bench.services).expect_err("the store is away");
+    counts.write(&bench.services).expect_err("the store is unavailable");
     counts.count(&bench.services, refused(&bench, "customer-7"));
     bench.store.set_unavailable(false);
     for _ in 0..2 {
-        counts.write(&bench.services).expect("a store");
+        counts.write(&bench.services).expect("written counts");
     }
     let found = listed(&bench, "unknown_reference");
     let sum: u64 = found.items.iter().map(|(_, count)| count.count).sum();

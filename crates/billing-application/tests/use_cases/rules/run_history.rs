@@ -1,4 +1,4 @@
-//! Billing runs, as they are told afterwards.
+//! Records of billing runs.
 
 use std::cell::Cell;
 
@@ -46,7 +46,7 @@ fn a_run_tells_what_it_issued_and_a_dry_run_leaves_nothing() {
     assert_eq!((dry.run_ref, runs(&books)), (None, Vec::new()));
 
     let report = run_billing(services, principal, BillingRunRequest::whole(false)).expect("a run");
-    let run_ref = report.run_ref.expect("it is kept");
+    let run_ref = report.run_ref.expect("a run record");
     let BillingRunRecord { head, documents, failures } = whole(&books, run_ref);
     assert_eq!((head.state(), head.author, head.contracts), (RunState::Finished, AuditActor::CommandLine, 3));
     assert_eq!((head.issued, head.voided, head.failed, failures), (3, 0, 0, Vec::<RunFailure>::new()));
@@ -104,7 +104,7 @@ fn runs_of_the_clock_that_do_nothing_do_not_add_up() {
     assert_eq!((issued.len(), issued[0].issued, issued[0].author), (1, 1, AuditActor::Scheduler));
     run();
     assert_eq!(runs(&books), issued);
-    // Whoever asks for a run sees that there was one; of several that did nothing the last.
+    // A requested run is always listed. Of several runs without effect, only the last is listed.
     for minute in 1..4 {
         books.clock(&format!("2026-02-02T00:0{minute}:00Z"));
         let asked = run_billing(&books.bench.services, &books.bench.principal, BillingRunRequest::whole(false)).expect("a run");
@@ -131,7 +131,7 @@ fn a_failure_is_recorded_when_it_changes() {
     assert_eq!(whole(&books, first[0].run_ref).failures[0].contract_ref, contract);
     for minute in 1..5 {
         assert_eq!(run(&format!("2026-02-01T03:0{minute}:00Z")), 1);
-        assert_eq!(runs(&books), first, "it fails as before");
+        assert_eq!(runs(&books), first, "the failure is unchanged");
     }
     let dry = run_billing(&books.bench.services, &books.bench.principal, BillingRunRequest::whole(true)).expect("a run");
     assert_eq!((dry.failed.len(), runs(&books)), (1, first));
@@ -167,7 +167,7 @@ fn runs_are_forgotten_after_400_days() {
     let books = fees(1);
     books.bill("2026-02-02T00:00:00Z");
     books.clock("2027-03-08T23:59:59Z");
-    assert_eq!((forget_old_billing_runs(&books.bench.services).expect("forgotten"), runs(&books).len()), (0, 1));
+    assert_eq!((forget_old_billing_runs(&books.bench.services).expect("deleted runs"), runs(&books).len()), (0, 1));
     books.clock("2027-03-09T00:00:01Z");
-    assert_eq!((forget_old_billing_runs(&books.bench.services).expect("forgotten"), runs(&books).len()), (1, 0));
+    assert_eq!((forget_old_billing_runs(&books.bench.services).expect("deleted runs"), runs(&books).len()), (1, 0));
 }

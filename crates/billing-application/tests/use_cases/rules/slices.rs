@@ -29,7 +29,7 @@ fn under(key: &str, body: u8, event: NewUsageEvent) -> NewUsageEvent {
     NewUsageEvent { sent: Some(EventKey { key, body: BodyHash([body; 32]) }), ..event }
 }
 
-/// The word for an outcome: the document's number, `=` before a repeated one, or what refuses it.
+/// Formats an outcome: the document number, with `=` before a replayed one, or the reason for a rejection.
 fn word(outcome: &Result<IngestOutcome, UseCaseError>) -> String {
     match outcome {
         Ok(IngestOutcome::Recorded(view)) => view.document_numbers.to_string(),
@@ -112,7 +112,7 @@ fn all_or_none_stores_nothing_when_one_is_refused() {
     let books = january(NetTerms::Days(14));
     let before = books.bench.store.contents();
     let events = [under("k", 1, calls(DAY, "60")), calls("2027-01-01T00:00:00Z", "1"), calls(DAY, "1")];
-    let refused = books.try_slice(&events, Atomicity::Atomic).expect_err("one is refused");
+    let refused = books.try_slice(&events, Atomicity::Atomic).expect_err("one event is rejected");
     let UseCaseError::EventsRefused(refused) = refused else { panic!("{refused:?}") };
     let refused: Vec<(usize, String)> = refused.into_iter().map(|(index, error)| (index, word(&Err(error)))).collect();
     assert_eq!(refused, [(1, "timestamp_in_future".to_owned())]);
@@ -125,12 +125,12 @@ fn all_or_none_stores_nothing_when_one_is_refused() {
 fn an_event_is_taken_once_under_its_key_whatever_happens_to_it_later() {
     let books = january(NetTerms::Days(14));
     let event = || under("k", 1, calls(DAY, "60"));
-    let IngestOutcome::Recorded(view) = books.slice(&[event()], Atomicity::PerEvent).remove(0).expect("taken") else {
-        panic!("taken now")
+    let IngestOutcome::Recorded(view) = books.slice(&[event()], Atomicity::PerEvent).remove(0).expect("a new event") else {
+        panic!("expected a new event")
     };
     assert_eq!(words(&books, &[event(), calls(DAY, "1")], Atomicity::PerEvent), ["=UB-INV-1", "UB-INV-1"]);
     assert_eq!(words(&books, &[under("k", 2, calls(DAY, "60"))], Atomicity::PerEvent), ["reuse"]);
-    delete_event(&books.bench.services, &books.bench.principal, view.event.event_ref).expect("deleted");
+    delete_event(&books.bench.services, &books.bench.principal, view.event.event_ref).expect("a deleted event");
     books.bill("2026-02-01T02:00:00Z");
     assert_eq!(words(&books, &[event()], Atomicity::Atomic), ["=UB-INV-1"]);
     assert_eq!(

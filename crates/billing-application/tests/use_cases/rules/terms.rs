@@ -1,4 +1,4 @@
-//! Section 7: changes of what structures documents, of prices and of ends.
+//! Section 7: changes of document structure, prices and end dates.
 
 use billing_application::catalog::{TaxBasisPatch, WantedEntity, create_entity};
 use billing_application::contracts::{AmendmentOptions, cancel_contract, current_invoices, next_invoices};
@@ -51,7 +51,7 @@ fn a_cycle_that_changes_with_the_next_period_makes_a_partial_one_first() {
     books.bill("2026-02-01T02:00:00Z");
     books.clock("2026-02-10T12:00:00Z");
     let patch =
-        ProductPatch { billing_cycle: Patch::Set(BillingCycle::new(CycleUnit::Quarterly, 1).expect("done")), ..same(&api) };
+        ProductPatch { billing_cycle: Patch::Set(BillingCycle::new(CycleUnit::Quarterly, 1).expect("a cycle")), ..same(&api) };
     books.edit(contract, vec![patch], EffectiveFrom::NextPeriod).expect("an edit");
     books.bill("2026-12-01T02:00:00Z");
     books.bill("2027-01-01T02:00:00Z");
@@ -77,10 +77,10 @@ fn after_a_gap_the_next_invoice_is_that_of_the_day_it_goes_on() {
     books.clock("2026-02-10T12:00:00Z");
     let longer =
         ProductPatch { billing_start_date: Some(date("2026-01-01")), billing_end_date: Some(date("2026-12-31")), ..same(&api) };
-    books.edit(contract, vec![longer], EffectiveFrom::Day(date("2026-04-01"))).expect("done");
+    books.edit(contract, vec![longer], EffectiveFrom::Day(date("2026-04-01"))).expect("an edit");
     let s = &books.bench;
-    let current = current_invoices(&s.services, &s.principal, contract).expect("done");
-    let next = next_invoices(&s.services, &s.principal, contract).expect("done");
+    let current = current_invoices(&s.services, &s.principal, contract).expect("current invoices");
+    let next = next_invoices(&s.services, &s.principal, contract).expect("next invoices");
     assert_eq!(books.state(contract), "ACTIVE");
     assert!(current.is_empty());
     assert_eq!(
@@ -103,7 +103,7 @@ fn a_reprice_from_a_past_day_bills_a_once_item_in_the_first_month() {
     books.bill("2026-02-01T02:00:00Z");
     books.clock("2026-02-10T12:00:00Z");
     books.reprice(&api, vec![fixed("fee", "28.00"), per_unit("calls", "0.05"), once("setup", "99.00")]);
-    books.edit(contract, vec![repriced(&api)], EffectiveFrom::Day(date("2026-01-01"))).expect("done");
+    books.edit(contract, vec![repriced(&api)], EffectiveFrom::Day(date("2026-01-01"))).expect("an edit");
     books.bill("2026-03-01T02:00:00Z");
     assert_documents(
         &books,
@@ -154,9 +154,9 @@ fn a_void_invoice_is_billed_again_under_the_terms_in_force_then() {
     books.clock("2026-01-10T12:00:00Z");
     books.calls("2026-01-10T12:00:00Z", "100");
     books.bill("2026-02-01T02:00:00Z");
-    books.void("UB-INV-1").expect("done");
+    books.void("UB-INV-1").expect("a voided document");
     let patch = ProductPatch { tax: Patch::Set(percent("19")), ..same(&api) };
-    books.edit(contract, vec![patch], EffectiveFrom::Day(date("2026-01-01"))).expect("done");
+    books.edit(contract, vec![patch], EffectiveFrom::Day(date("2026-01-01"))).expect("an edit");
     books.bill("2026-02-02T02:00:00Z");
     assert_documents(
         &books,
@@ -174,7 +174,7 @@ fn usage_stays_with_the_entity_of_its_own_period() {
     let mut us = fixtures::entity("US");
     us.profile.time_zone = fixtures::zone("America/New_York");
     let wanted = WantedEntity { profile: us.profile, is_default: None, tax: TaxBasisPatch::default() };
-    create_entity(&books.bench.services, &books.bench.principal, Some(us.entity_ref.clone()), wanted).expect("done");
+    create_entity(&books.bench.services, &books.bench.principal, Some(us.entity_ref.clone()), wanted).expect("an entity");
     let mut product = requested(&api, "2026-01-01", "2026-12-31");
     product.payment_time = Some(PaymentTime::DuringUse);
     let contract = books.contract(vec![product]);
@@ -209,7 +209,7 @@ fn a_product_that_leaves_now_has_its_usage_on_a_closing_invoice() {
     books.bill("2026-01-01T02:00:00Z");
     books.clock("2026-01-10T12:00:00Z");
     books.calls("2026-01-10T12:00:00Z", "100");
-    books.edit(contract, vec![same(&support)], EffectiveFrom::CurrentPeriod).expect("done");
+    books.edit(contract, vec![same(&support)], EffectiveFrom::CurrentPeriod).expect("an edit");
     books.bill("2026-01-11T02:00:00Z");
     books.bill("2026-02-01T02:00:00Z");
     assert_documents(

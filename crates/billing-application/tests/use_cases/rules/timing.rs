@@ -1,4 +1,4 @@
-//! Section 2: which document bills what, and when.
+//! Section 2: the document that bills an amount, and the time of billing.
 
 use billing_application::billing_run::run_billing_everywhere;
 use billing_application::contracts::{ContractRequest, create_contract};
@@ -14,7 +14,7 @@ use billing_testkit::fixtures::{self, fixed, once, per_unit, requested, volume, 
 use crate::books::{Books, code};
 use crate::rules::assert_documents;
 
-/// January and February at 10.00 a month and 0.10 a call.
+/// Returns a contract for January and February at 10.00 a month and 0.10 per call.
 fn two_months(payment_time: PaymentTime) -> Books {
     let books = Books::at("2025-12-20T00:00:00Z");
     let api = books.pricing("api", vec![fixed("fee", "10.00"), per_unit("calls", "0.10")]);
@@ -24,7 +24,7 @@ fn two_months(payment_time: PaymentTime) -> Books {
     books
 }
 
-/// 20 calls in January, 30 in February, and a billing run at the first instant each month's documents are due.
+/// Reports 20 calls in January and 30 in February. Runs billing at the first instant at which each month's documents are due.
 fn live_through(books: &Books) {
     books.bill("2026-01-01T02:00:00Z");
     books.clock("2026-01-15T00:00:00Z");
@@ -108,7 +108,7 @@ fn what_is_prepaid_comes_off_the_debit_and_is_never_given_back() {
             "UB-INV-1 ISSUED, issued 2026-01-01, due 2026-03-02 | 2026-01-01…2026-01-31 calls × 100: 10.00 | total 10.00 EUR",
             "UB-DBT-1 ISSUED, of UB-INV-1, issued 2026-02-01, due 2026-04-02 | 2026-01-01…2026-01-31 calls × 130: 3.00 | total 3.00 EUR",
             "UB-INV-2 ISSUED, issued 2026-02-01, due 2026-04-02 | 2026-02-01…2026-02-28 calls × 100: 10.00 | total 10.00 EUR",
-            // It has an event, so it is issued, at nothing.
+            // The debit has an event, so it is issued with a total of zero.
             "UB-DBT-2 PAID, of UB-INV-2, issued 2026-03-01, due 2026-04-30 | 2026-02-01…2026-02-28 calls × 40: 0.00 | total 0.00 EUR",
         ],
     );
@@ -136,11 +136,11 @@ fn a_usage_debit_below_zero_is_a_credit_that_can_be_voided_and_comes_again() {
     books.bill("2026-01-01T02:00:00Z");
     books.clock("2026-01-05T12:00:00Z");
     let event = books.calls("2026-01-05T12:00:00Z", "20");
-    // 20 cost 2.00, and 10.00 are paid in advance.
+    // 20 calls cost 2.00, and 10.00 is paid in advance.
     books.bill("2026-02-01T02:00:00Z");
     assert!(books.only(&["UB-CRD-1"]).ends_with("calls × 20: 8.00\n  total 8.00 EUR"), "{}", books.documents());
     assert!(books.only(&["UB-INV-1"]).ends_with("credits 8.00, left to pay 2.00"), "{}", books.documents());
-    books.void("UB-CRD-1").expect("it is the period's own");
+    books.void("UB-CRD-1").expect("the period's own credit");
     assert!(books.only(&["UB-INV-1"]).ends_with("total 10.00 EUR"), "{}", books.documents());
     books.bill("2026-02-02T02:00:00Z");
     assert!(books.only(&["UB-CRD-2"]).ends_with("calls × 20: 8.00\n  total 8.00 EUR"), "{}", books.documents());
@@ -155,7 +155,7 @@ fn a_prepaid_quantity_needs_before_use() {
         let product = RequestedProduct { payment_time, ..requested(&api, "2026-01-01", "2026-02-28") };
         assert_eq!(refusal(&books, product), "prepaid_needs_before_use");
     }
-    // Only a selected line item asks for it.
+    // Only selected line items require `BEFORE_USE`.
     let line_items = Some(vec![RequestedLineItem::plain(fixtures::line_item_id("fee"))]);
     books.contract(vec![RequestedProduct { line_items, ..requested(&api, "2026-01-01", "2026-02-28") }]);
 }
@@ -329,7 +329,7 @@ fn a_billing_run_at_the_same_instant_issues_nothing_again() {
     live_through(&books);
     let before = books.bench.store.contents();
     books.clock("2026-03-01T02:00:00Z");
-    // By the clock, which leaves nothing where it did nothing.
+    // A scheduled run without effect leaves no record.
     run_billing_everywhere(&books.bench.services).expect("a billing run");
     assert_eq!(books.bench.store.contents(), before);
 }

@@ -70,7 +70,7 @@ fn an_event_that_lowers_a_volume_price_is_a_credit_of_the_periods_invoice() {
         &[
             "UB-INV-1 DRAFT | 2026-01-01…2026-01-31 calls × 120: 0.00 | total 0.00 EUR",
             "UB-INV-2 PARTIALLY_PAID, of UB-INV-1, issued 2026-01-05, due 2026-01-05 | 2026-01-01…2026-01-31 calls × 100: 100.00 | total 100.00 EUR, credits 40.00, left to pay 60.00",
-            // 100 at 1.00 are 100.00; 120 at 0.50 are 60.00.
+            // 100 calls at 1.00 cost 100.00. 120 calls at 0.50 cost 60.00.
             "UB-CRD-1 SETTLED, of UB-INV-1, issued 2026-01-05 | 2026-01-01…2026-01-31 calls × -20: 40.00 | total 40.00 EUR",
         ],
     );
@@ -101,7 +101,7 @@ fn with_before_use_children_belong_to_the_invoice_and_come_off_the_debit_not_off
         &books,
         &[
             "UB-INV-1 ISSUED, issued 2026-02-01, due 2026-02-01 | 2026-01-01…2026-01-31 calls × 10: 1.00 | total 1.00 EUR",
-            // The child billed all that the debit would: none is opened.
+            // The child already billed the amount of a debit, so no debit is opened.
             "UB-INV-2 ISSUED, of UB-INV-1, issued 2026-01-05, due 2026-01-05, overdue | 2026-01-01…2026-01-31 calls × 30: 2.00 | total 2.00 EUR",
         ],
     );
@@ -138,7 +138,7 @@ fn children_are_corrected_by_an_edit_at_once_and_the_minimum_is_the_debits() {
     );
     books.update(event, None, Some("80"));
     books.bill("2026-02-02T00:00:00Z");
-    // 80 calls cost 40.00, and the minimum is 45.00.
+    // 80 calls cost 40.00. The minimum is 45.00.
     assert_eq!(
         books.only(&["UB-CRD-2", "UB-DBT-1"]),
         "UB-CRD-2 SETTLED, of UB-INV-2, issued 2026-02-02\n  2026-01-01…2026-01-31 calls × 20: 10.00\n  total 10.00 EUR\n\nUB-DBT-1 ISSUED, of UB-INV-1, issued 2026-02-02, due 2026-02-02\n  2026-01-01…2026-01-31 calls × 80: 5.00\n  total 5.00 EUR"

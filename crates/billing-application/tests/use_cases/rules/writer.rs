@@ -1,4 +1,4 @@
-//! The writer of usage: what waits together is taken together, and no neighbour of what is refused notices.
+//! The usage writer: requests that wait together share a transaction, and a rejection does not affect its neighbors.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex};
@@ -32,10 +32,10 @@ use uuid::Uuid;
 use crate::books::{Books, THREE_TIERS, calls};
 
 const DAY: &str = "2026-01-10T00:00:00Z";
-/// Longer than anything here takes.
+/// A timeout longer than any operation of these tests.
 const SOON: Duration = Duration::from_secs(60);
 
-/// A store whose writing transactions wait until they may begin, one after the other, and the first of which may fail.
+/// A store that can block write transactions at a door and make selected ones fail.
 struct Doored {
     store: Arc<TestStore>,
     door: Mutex<Door>,
@@ -61,27 +61,27 @@ impl Doored {
         self.changed.notify_all();
     }
 
-    /// Waits until a transaction stands at the door.
+    /// Waits until a transaction is blocked at the door.
     fn wait_for_one(&self) {
         let door = self.door.lock().expect("a door");
         let (door, late) = self.changed.wait_timeout_while(door, SOON, |door| door.waiting == 0).expect("a door");
-        assert!(!late.timed_out(), "nobody came");
+        assert!(!late.timed_out(), "no transaction arrived");
         drop(door);
     }
 
-    /// The transactions that were committed.
+    /// Returns the number of committed transactions.
     fn written(&self) -> usize {
         self.door.lock().expect("a door").written
     }
 
-    /// Has so many fail instead of being committed, once the one that waits has been.
+    /// Makes this number of transactions fail instead of commit, starting after the blocked transaction.
     fn fail(&self, times: usize) {
         let mut door = self.door.lock().expect("a door");
         let next = door.begun + 1;
         door.to_fail = next..next + times;
     }
 
-    /// Has one fail instead of being committed: the one that waits, or so many after it.
+    /// Makes one transaction fail instead of commit: the blocked one, or the one at this distance after it.
     fn fail_after(&self, many: usize) {
         let mut door = self.door.lock().expect("a door");
         let failing = door.begun + many;
@@ -122,7 +122,7 @@ impl Store for Doored {
 
 type WriterReply<T = IngestOutcome> = (Option<Principal>, UseCaseResult<Execution<T>>);
 
-/// A customer with calls in January, a writer, and the door in front of its store.
+/// A customer with a contract for calls, a writer, and the door in front of the writer's store.
 struct Office {
     books: Books,
     store: Arc<Doored>,
@@ -142,7 +142,7 @@ impl Office {
         Self { books, store, writer: UsageWriter::start(services, limits) }
     }
 
-    /// With a draft for January, which has one event of one call.
+    /// Returns an office with a draft for January that has one event of one call.
     fn with_a_draft() -> Self {
         let office = Self::new(NetTerms::Days(14), WriterLimits::default());
         office.books.calls(DAY, "1");
@@ -167,7 +167,7 @@ impl Office {
         self.submit_as(Requester::Known(self.books.bench.principal.clone()), event, SOON).expect("room")
     }
 
-    /// Has events wait together: they are submitted while another one is written.
+    /// Submits requests while another event is being written, so that the requests wait together.
     fn together<T>(&self, submit: impl FnOnce() -> T) -> T {
         self.store.close();
         let before = self.submit(calls(DAY, "1"));
@@ -178,7 +178,7 @@ impl Office {
         submitted
     }
 
-    /// The same, while something that changes nothing is written.
+    /// Submits requests like [`Self::together`], while a rejected event is being processed.
     fn together_quietly<T>(&self, submit: impl FnOnce() -> T) -> T {
         self.store.close();
         let nowhere = self.submit(calls("2024-01-01T00:00:00Z", "1"));
@@ -218,7 +218,7 @@ impl Office {
         self.submit_work(self.known(), |reply| Work::Change(QueuedChange { event_ref, change, keyed, reply }))
     }
 
-    /// Takes events of so many calls each, one after the other.
+    /// Records events with these numbers of calls, one after the other.
     fn events(&self, quantities: &[&str]) -> Vec<EventRef> {
         quantities.iter().map(|quantity| self.books.calls(DAY, quantity)).collect()
     }
@@ -239,7 +239,7 @@ impl Office {
     }
 }
 
-/// The word for what somebody was told: the document's number, `=` before a repeated one, or what refuses it.
+/// Formats a reply: the document number, with `=` before a replayed one, or the reason for a rejection.
 fn word(told: &Receiver<WriterReply>) -> String {
     match told.recv_timeout(SOON).expect("an answer").1 {
         Ok(Execution::Executed(IngestOutcome::Recorded(view))) => view.document_numbers.to_string(),
@@ -295,7 +295,7 @@ fn a_token_is_looked_up_with_its_event() {
         tx.revoke_token(ended.token_id, ended.expires_at)?;
         tx.delete_api_key(deleted.organization, deleted.api_key_ref)
     })
-    .expect("a key that is deleted");
+    .expect("a deleted key");
     let told = office.together(|| {
         [&live, &ended, &deleted, &live, &idle, &reads]
             .map(|claims| office.submit_as(Requester::Bearer(claims.clone()), calls(DAY, "10"), SOON).expect("room"))
@@ -310,7 +310,7 @@ fn a_token_is_looked_up_with_its_event() {
     let by = told.each_ref().map(|(_, outcome)| {
         outcome.as_ref().ok().map(|taken| match taken {
             Execution::Executed(IngestOutcome::Recorded(view)) => view.event.revised_by,
-            Execution::Executed(IngestOutcome::Replayed(_)) | Execution::Replayed(_) => panic!("it has no key"),
+            Execution::Executed(IngestOutcome::Replayed(_)) | Execution::Replayed(_) => panic!("unexpected replay"),
         })
     });
     assert_eq!(by[0], told[0].0.as_ref().map(Principal::actor));
@@ -330,9 +330,9 @@ fn what_opens_a_document_is_taken_with_all_of_its_contract_and_repeats_are_known
         [opens("f"), mine("j"), opens("f"), mine("j"), opens("g")].map(|event| office.submit(event))
     });
     assert_eq!(words(&told), ["UB-INV-2", "UB-INV-1", "=UB-INV-2", "=UB-INV-1", "UB-INV-2"]);
-    // The first alone, then all of the contract: one of them opens a document.
+    // First the single event, then all events of the contract together, because one of them opens a document.
     assert_eq!(office.store.written() - before, 2);
-    // Keys are kept for ever, whichever way the event comes in.
+    // Event keys are stored forever, regardless of the way in which an event arrives.
     assert_eq!(word(&office.submit(under("f", calls(february, "3")))), "=UB-INV-2");
 }
 
@@ -386,7 +386,7 @@ fn a_group_that_shows_wrong_books_is_divided_until_the_others_are_taken() {
     let office = Office::with_a_draft();
     let told = office.together(|| {
         let told = [(); 4].map(|()| office.submit(calls(DAY, "10")));
-        // The whole group, its first half, and the first of that.
+        // The failing transactions: the whole group, its first half, and the first event of that half.
         office.store.fail(3);
         told
     });
@@ -401,7 +401,7 @@ fn a_panic_takes_nobody_else_with_it() {
     let (reply, told) = channel::<WriterReply>();
     let reply = Box::new(move |_, _| {
         let _reply = &reply;
-        panic!("as the test wants it")
+        panic!("deliberate panic")
     });
     let reporter = Requester::Known(office.books.bench.principal.clone());
     let answer = |_: &EventView| String::new();
@@ -429,7 +429,7 @@ fn at(timestamp: &str) -> EventChange {
     EventChange::Update(Box::new(EventUpdate { occurred_at: Some(fixtures::at(timestamp)), ..EventUpdate::default() }))
 }
 
-/// The word for what became of a change: the documents, `-` for a deleted event, or what refuses it.
+/// Formats the outcome of a change: the document numbers, `-` for a deleted event, or the reason for a rejection.
 fn changed(told: &Receiver<WriterReply<ChangeOutcome>>) -> String {
     match told.recv_timeout(SOON).expect("an answer").1 {
         Ok(Execution::Executed(ChangeOutcome::Updated(view))) => view.document_numbers.to_string(),
@@ -440,7 +440,7 @@ fn changed(told: &Receiver<WriterReply<ChangeOutcome>>) -> String {
 }
 
 fn taken(told: &Receiver<(Option<Principal>, UseCaseResult<BatchOutcome>)>) -> BatchOutcome {
-    told.recv_timeout(SOON).expect("an answer").1.expect("a batch that is taken")
+    told.recv_timeout(SOON).expect("an answer").1.expect("an accepted batch")
 }
 
 #[test]
@@ -453,11 +453,11 @@ fn changes_that_wait_together_are_one_transaction() {
         events.iter().zip(changes).map(|(event, change)| office.change(*event, change, None)).collect::<Vec<_>>()
     });
     assert_eq!(told.iter().map(changed).collect::<Vec<_>>(), ["UB-INV-1", "-", "UB-INV-1", "UB-INV-1"]);
-    // The event before them, and all of them.
+    // The event before the changes, and all changes together.
     assert_eq!(office.store.written() - before, 2);
     let figures = office.writer.figures().changes;
     assert_eq!((figures.sizes.count(), figures.sizes.sum()), (1, 4));
-    // 1 and 1 before, 11, 33 and 40.
+    // 1 and 1 from before, then 11, 33 and 40.
     assert!(office.books.documents().contains("calls × 86"), "{}", office.books.documents());
 }
 
@@ -492,7 +492,7 @@ fn a_refused_change_is_refused_alone() {
     let said: Vec<String> = told.iter().map(changed).collect();
     assert_eq!((said[0].as_str(), said[5].as_str()), ("UB-INV-1", "UB-INV-1"), "{said:?}");
     assert!(said[1].contains("does not exist") && said[2].contains("contract") && said[3].contains("timestamp"), "{said:?}");
-    // 1 and 1 before, 11, 20 and 31.
+    // 1 and 1 from before, then 11, 20 and 31.
     assert!(office.books.documents().contains("calls × 64"), "{}", office.books.documents());
 }
 
@@ -511,7 +511,7 @@ fn a_change_of_another_principal_follows() {
     });
     let by = told.map(|told| match told.recv_timeout(SOON).expect("an answer") {
         (_, Ok(Execution::Executed(ChangeOutcome::Updated(view)))) => Some(view.event.revised_by),
-        (principal, Err(UseCaseError::Forbidden(_))) => principal.map(|_| None).expect("somebody"),
+        (principal, Err(UseCaseError::Forbidden(_))) => principal.map(|_| None).expect("a principal"),
         other => panic!("{other:?}"),
     });
     assert_eq!(by[0], Some(office.books.bench.principal.actor()));
@@ -532,7 +532,7 @@ fn a_change_under_a_key_is_carried_out_once() {
         };
         office.change(events[0], to(quantity), Some(IdempotentWork { request, render }))
     };
-    // Of twins that wait together one is carried out, and the other told to come again.
+    // Of duplicates that wait together, one is executed. The other must be sent again.
     let told = office.together(|| [change("11", 1), change("11", 1)]);
     let mut said = told.each_ref().map(changed);
     said.sort();
@@ -555,7 +555,7 @@ fn a_batch_takes_turns_with_single_events() {
     assert!(stopped_by.is_none());
     assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 2_000);
     assert!(office.books.documents().contains("calls × 2003"), "{}", office.books.documents());
-    // As long as single events come, none waits for more than a group of theirs.
+    // While single events arrive, none waits for a transaction larger than a group of single events.
     assert_eq!(office.writer.figures().events.sizes.largest(), 256);
 }
 
@@ -593,7 +593,7 @@ fn what_is_wrong_with_a_batch_leaves_single_events_alone() {
     let office = Office::with_a_draft();
     let told = office.together(|| {
         let singles = [(); 3].map(|()| office.submit(calls(DAY, "10")));
-        let answer = |_: &EventView| panic!("as the test wants it");
+        let answer = |_: &EventView| panic!("deliberate panic");
         let events = vec![calls(DAY, "1"), under("b", calls(DAY, "1"))];
         let batch =
             office.submit_work(office.known(), |reply| Work::Batch(QueuedBatch { events, answer, goes_on: false, reply }));
@@ -610,7 +610,7 @@ fn what_is_one_transaction_has_its_turn() {
     let office = Office::with_a_draft();
     let (done, did) = channel();
     office.together(|| {
-        let work = Box::new(move |services: &Services<'_>| done.send(services.now()).expect("somebody waits"));
+        let work = Box::new(move |services: &Services<'_>| done.send(services.now()).expect("a waiting receiver"));
         let work = Work::Whole(QueuedTransaction { events: 10_000, bytes: 1, work });
         office.writer.submit(QueuedRequest { reporter: office.known(), until: Instant::now() + SOON, work }).expect("room");
     });
@@ -642,10 +642,11 @@ fn what_an_organization_always_has_room_for_is_let_in_however_many_of_others_wai
     office.store.open();
     assert_eq!([word(&first), word(&own[0]), word(&own[1])], ["UB-INV-1"; 3]);
     assert_eq!(taken(&batch).results.len(), 1);
-    assert!(word(&theirs).contains("customer_ref"), "a customer of somebody else");
+    assert!(word(&theirs).contains("customer_ref"), "a customer of another organization");
 }
 
-/// Calls of January and February at three tiers, aggregated so, and events in both; January is issued where asked.
+/// Returns a contract for calls at three tiers with this aggregation, and events in January and February. Issues January if
+/// `is_issued` is set.
 fn history(random: &mut Random, aggregation: Aggregation, is_issued: bool) -> (Office, Vec<EventRef>) {
     let office = Office::new(NetTerms::Days(14), WriterLimits::default());
     let aggregate = Changes::of(move |profile: &mut UsageProductProfile| profile.aggregation = aggregation);
@@ -667,7 +668,7 @@ fn moment(random: &mut Random) -> String {
     format!("2026-{:02}-{:02}T00:00:00Z", random.between(1, 2), random.between(1, 19))
 }
 
-/// A change that is mostly taken.
+/// Returns a random change that is usually accepted.
 fn drawn(random: &mut Random) -> EventChange {
     match random.below(10) {
         0..2 => EventChange::Delete,
@@ -707,7 +708,7 @@ fn changes_that_wait_together_come_to_what_they_come_to_one_after_the_other() {
             })
             .collect();
         assert_eq!(taken, also_taken, "seed {seed}: {changes:?}");
-        // Every invariant holds in both; and where nothing is issued, there is one way to say what counts.
+        // Every invariant holds in both. If nothing is issued, the documents are identical, too.
         let (shown, also_shown) = (together.books.documents(), alone.books.documents());
         if !is_issued {
             assert_eq!(shown, also_shown, "seed {seed}: {changes:?}");

@@ -1,4 +1,4 @@
-//! A driver of a simulation for the tests of corners: each method is a step.
+//! A driver of a simulation for the edge case tests. Each method is a step.
 
 use std::collections::BTreeSet;
 
@@ -21,23 +21,23 @@ use billing_testkit::{CountingIds, fixtures};
 use chrono::NaiveDate;
 use fixtures::{date, line, percent, price};
 
-/// Parses an instant. A day alone stands for its noon in UTC.
+/// Parses an instant. A day without a time means noon in UTC.
 pub(crate) fn at(text: &str) -> Timestamp {
     if text.len() == 10 { fixtures::at(&format!("{text}T12:00:00Z")) } else { fixtures::at(text) }
 }
 
-/// Returns the code that the interface returns for a refusal.
+/// Returns the code that the API returns for a refusal.
 pub(crate) fn code(refusal: &Refusal) -> &'static str {
     refusal.codes().first().unwrap_or_else(|| panic!("{refusal}"))
 }
 
-/// A tax category with a reason where it needs one.
+/// Returns a tax category, with a reason if the category needs one.
 pub(crate) fn treatment(category: TaxCategory) -> TaxBasis {
     let reason = category.needs_reason().then(|| line("As agreed"));
     TaxBasis { category: Some(category), exemption_code: None, exemption_reason: reason }
 }
 
-/// The same of an element of an edit.
+/// Returns the treatment of [`treatment`] for an element of an edit.
 pub(crate) fn treatment_patch(category: TaxCategory) -> TaxTreatmentPatch {
     let treatment = treatment(category);
     TaxTreatmentPatch {
@@ -47,25 +47,25 @@ pub(crate) fn treatment_patch(category: TaxCategory) -> TaxTreatmentPatch {
     }
 }
 
-/// An element of an edit's `products`.
+/// Returns an element of an edit's `products`.
 pub(crate) fn element(pricing: &str, change: impl FnOnce(&mut ProductPatch)) -> ProductPatch {
     let mut element = ProductPatch::of(fixtures::pricing_ref(pricing));
     change(&mut element);
     element
 }
 
-/// A price of one unit in an element's line item.
+/// Returns a line item of an element with another unit price.
 pub(crate) fn repriced(id: &str, unit_price: &str) -> RequestedLineItem {
     let model = PriceModel::Metered(UsagePrice::PerUnit { unit_price: price(unit_price) });
     RequestedLineItem { price: Patch::Set(model), ..RequestedLineItem::plain(fixtures::line_item_id(id)) }
 }
 
-/// A day as the day from which an edit holds.
+/// Returns a day as the effective date of an edit.
 pub(crate) fn from(day: &str) -> EffectiveFrom {
     EffectiveFrom::Day(date(day))
 }
 
-/// What a contract is created from: entity `main` in UTC without grace, customer `acme` without defaults.
+/// The input of a contract: entity `main` in UTC without grace hours, and customer `acme` without defaults.
 pub(crate) struct Setup {
     entities: Vec<Entity>,
     customer: Customer,
@@ -95,24 +95,24 @@ impl Setup {
         self
     }
 
-    /// With an entity `main` that issues only complete papers.
+    /// Makes entity `main` issue only complete documents.
     pub(crate) fn strict(self) -> Self {
         self.entity("main", |main| main.profile.paper.strictness = Strictness::Strict)
     }
 
-    /// With a default tax of the customer.
+    /// Sets the customer's default tax.
     pub(crate) fn customer_tax(mut self, rate: &str, treatment: TaxBasis) -> Self {
         self.customer.profile.taxes = DefaultTaxes::always(StatedTax { rate: Some(percent(rate)), basis: treatment });
         self
     }
 
-    /// With a pricing that no product has yet.
+    /// Adds a pricing that no product uses yet.
     pub(crate) fn pricing(mut self, pricing: Pricing) -> Self {
         self.pricings.push(pricing);
         self
     }
 
-    /// With a product for all of 2027, and its pricing.
+    /// Adds a product for all of 2027, and its pricing.
     pub(crate) fn product(self, pricing: Pricing, change: impl FnOnce(&mut RequestedProduct)) -> Self {
         let pricing_ref = pricing.pricing_ref.clone();
         let mut request = RequestedProduct::plain(pricing_ref, date("2027-01-01"), date("2027-12-31"));
@@ -123,7 +123,7 @@ impl Setup {
         setup
     }
 
-    /// Creates the contract, or says why it can't be.
+    /// Creates the contract, or returns the refusal.
     pub(crate) fn try_create(self, now: &str) -> Result<Book, Refusal> {
         let profile = self.customer.profile;
         let mut simulation = Simulation::new()
@@ -155,7 +155,7 @@ pub(crate) struct Book {
     simulation: Simulation,
     bill: Bill,
     now: Timestamp,
-    /// How many events were reported. Each is named by its index.
+    /// The number of reported events. Each event is named by its index.
     events: usize,
 }
 
@@ -167,7 +167,7 @@ impl Book {
         self
     }
 
-    /// Makes a step now. One that is refused leaves everything as it was.
+    /// Runs a step now. A refused step changes nothing.
     fn step(&mut self, step: impl FnOnce(StepBuilder) -> Simulation) -> Result<(), Refusal> {
         let next = step(self.simulation.clone().on(self.now).allow_backdated());
         self.bill = next.until(self.now)?;
@@ -175,9 +175,9 @@ impl Book {
         Ok(())
     }
 
-    /// Looks at everything as of now.
+    /// Updates the state to the present time.
     fn look(&mut self) {
-        self.bill = self.simulation.until(self.now).expect("what has happened so far");
+        self.bill = self.simulation.until(self.now).expect("accepted steps");
     }
 
     pub(crate) fn post_exchange_rate(&mut self, to: &str, day: &str, rate: &str) {
@@ -189,7 +189,7 @@ impl Book {
         self.step(|step| step.write_off(&whole(number))).expect("a write-off");
     }
 
-    /// Reports usage, and returns the event's index.
+    /// Reports usage and returns the event's index.
     pub(crate) fn try_event(&mut self, usage: &str, when: &str, amount: &str) -> Result<usize, Refusal> {
         let name = self.events.to_string();
         self.step(|step| step.event(at(when), usage, amount).named(&name))?;
@@ -216,7 +216,7 @@ impl Book {
         self.step(|step| step.delete_event(&event.to_string()))
     }
 
-    /// Records a charge in the usage of a day's period under a reference.
+    /// Records a charge beside the usage of a day's period under a reference.
     pub(crate) fn charge(&mut self, reference: &str, day: &str, unit_price: &str, issue: bool) -> Result<(), Refusal> {
         self.charge_with(BillWith::Usage, reference, day, unit_price, issue)
     }
@@ -236,7 +236,7 @@ impl Book {
         self.step(|step| step.charge(charge))
     }
 
-    /// Gives a charge another unit price.
+    /// Changes the unit price of a charge.
     pub(crate) fn edit_charge(&mut self, reference: &str, unit_price: &str) -> Result<(), Refusal> {
         self.step(|step| step.edit_charge(reference, |charge| charge.unit_price(unit_price)))
     }
@@ -245,7 +245,7 @@ impl Book {
         self.step(|step| step.delete_charge(reference))
     }
 
-    /// Edits the contract: the new full list of products.
+    /// Edits the contract with the new full list of products.
     pub(crate) fn edit(&mut self, since: EffectiveFrom, products: Vec<ProductPatch>) -> Result<(), Refusal> {
         let edit = ContractEdit { po_number: Patch::Keep, products: Some(products), since, version: None };
         self.step(|step| step.edit_as(edit))
@@ -259,7 +259,7 @@ impl Book {
         self.step(StepBuilder::resume)
     }
 
-    /// Moves the clock and issues what is due.
+    /// Moves the clock and issues the due documents.
     pub(crate) fn try_run(&mut self, now: &str) -> Result<(), Refusal> {
         self.now = if now.len() == 10 { fixtures::at(&format!("{now}T00:00:00Z")) } else { at(now) };
         self.step(StepBuilder::run)
@@ -283,7 +283,7 @@ impl Book {
         self.step(|step| step.issue(&whole(number)))
     }
 
-    /// Replaces the customer's default tax from today on; where there was none, from the beginning.
+    /// Replaces the customer's default tax from today on, or from the beginning if the customer had no default.
     pub(crate) fn edit_customer_tax(&mut self, rate: &str, treatment: TaxBasis) {
         self.set_customer_tax(rate, treatment, None);
     }
@@ -301,7 +301,7 @@ impl Book {
         self.step(|step| step.edit_customer(customer().tax(tax))).expect("a default tax");
     }
 
-    /// Runs, and lists what couldn't be issued: the first day of its period, and why.
+    /// Runs and lists the documents that could not be issued: the first day of the period and the code.
     pub(crate) fn run_failures(&mut self, now: &str) -> Vec<String> {
         self.now = at(now);
         self.step(StepBuilder::run).expect("a run");
@@ -309,7 +309,7 @@ impl Book {
         failed.map(|failure| format!("{} {}", failure.period_start, code(&failure.refusal))).collect()
     }
 
-    /// What has been due for a day, and why it isn't issued.
+    /// Lists the documents that are due for more than a day: the first day of the period and the code.
     pub(crate) fn overdue(&mut self, now: &str) -> Vec<String> {
         self.go_to(now);
         let overdue = self.bill.overdue().expect("a book that can be read");
@@ -321,13 +321,13 @@ impl Book {
         self.step(|step| step.edit_entity(entity(reference).with(change))).expect("an edit");
     }
 
-    /// Returns what `invoices/current` answers, like [`Self::documents`]; a document that isn't opened has its kind for a
-    /// number.
+    /// Returns the result of `invoices/current`, like [`Self::documents`]. A document that is not opened has its kind instead of
+    /// a number.
     pub(crate) fn preview_current(&mut self) -> Result<Vec<String>, Refusal> {
         self.bill.preview_current().map(|shown| shown.iter().map(previewed).collect())
     }
 
-    /// Returns what `invoices/next` answers.
+    /// Returns the result of `invoices/next`.
     pub(crate) fn preview_next(&mut self) -> Result<Vec<String>, Refusal> {
         self.bill.preview_next().map(|shown| shown.iter().map(previewed).collect())
     }
@@ -336,7 +336,7 @@ impl Book {
         self.bill.document(&whole(number))
     }
 
-    /// Returns all documents in the order of opening, such as `CRD-1 10.00 ISSUED of INV-1`; one that is VOID has no amount.
+    /// Returns all documents in the order of opening, such as `CRD-1 10.00 ISSUED of INV-1`. A VOID document has no amount.
     pub(crate) fn documents(&self) -> Vec<String> {
         self.bill.all_documents().into_iter().map(describe).collect()
     }
@@ -352,12 +352,12 @@ impl Book {
         total
     }
 
-    /// Returns the lines of a document that aren't zero: line item, first day of the service period, amount.
+    /// Returns the nonzero lines of a document: line item, first day of the service period, amount.
     pub(crate) fn lines(&self, number: &str) -> Vec<String> {
         lines(self.named(number))
     }
 
-    /// Returns the taxes of a document whose base isn't zero: rate, category, base, amount.
+    /// Returns the taxes of a document with a nonzero base: rate, category, base, amount.
     pub(crate) fn taxes(&self, number: &str) -> Vec<String> {
         let taxes = self.named(number).content.taxes.iter().filter(|tax| tax.base.minor() != 0);
         let text = |tax: &billing_domain::document::totals::Tax| {
@@ -374,7 +374,7 @@ impl Book {
         self.named(number).corrects().iter().map(|number| short(number)).collect()
     }
 
-    /// Returns what the law asks for that an issued document doesn't say.
+    /// Returns the legal information that an issued document lacks.
     pub(crate) fn missing(&self, number: &str) -> Vec<String> {
         self.named(number).missing()
     }
@@ -384,12 +384,12 @@ impl Book {
         self.named(number).amount_due().map_or_else(|| "-".to_owned(), |due| due.to_decimal().to_string())
     }
 
-    /// Returns the amount of a document that is written off.
+    /// Returns the written-off amount of a document.
     pub(crate) fn written_off(&self, number: &str) -> String {
         self.named(number).written_off().expect("small amounts").to_decimal().to_string()
     }
 
-    /// Returns which document an event's latest change stands on.
+    /// Returns the number of the document that has an event's latest change.
     pub(crate) fn standing_of(&self, event: usize) -> String {
         short(&self.bill.document_of_event(&event.to_string()).number.to_string())
     }
@@ -403,7 +403,7 @@ impl Book {
         self.bill.all_documents().into_iter().map(text).collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns the documents that aren't void by number.
+    /// Returns the numbers of the documents that are not void.
     pub(crate) fn numbers(&self) -> BTreeSet<String> {
         self.bill.documents().iter().map(|document| short(&document.number.to_string())).collect()
     }
@@ -414,7 +414,7 @@ fn short(number: &str) -> String {
     number.strip_prefix("MAIN-").unwrap_or(number).to_owned()
 }
 
-/// Returns a number with the prefix of `main`, unless it has another.
+/// Returns a number with the prefix of `main`, unless the number has another prefix.
 fn whole(number: &str) -> String {
     if number.matches('-').count() == 1 { format!("MAIN-{number}") } else { number.to_owned() }
 }

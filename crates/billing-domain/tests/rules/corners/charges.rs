@@ -1,22 +1,22 @@
-//! Charges below zero take no more than there is (billing rules 9).
+//! Tests that negative charges credit no more than is billed (billing rules 9).
 
 use billing_domain::tax::TaxBasis;
 use billing_testkit::fixtures::{fixed, per_unit, pricing};
 
 use super::book::{Book, Setup, code};
 
-/// Charges of 100.00 and −100.00 in a period without a fee, at 19 %.
+/// Records charges of 100.00 and −100.00 in a period without a fee, at 19 %.
 fn charged_and_given_back() -> Book {
     let mut book = Setup::new()
         .customer_tax("19", TaxBasis::default())
         .product(pricing("plan", vec![fixed("fee", "0")]), |_| {})
         .create("2027-01-01");
     book.go_to("2027-01-10").charge("more", "2027-01-10", "100", false).expect("a charge");
-    book.charge("less", "2027-01-10", "-100", false).expect("a charge that takes no more than is billed");
+    book.charge("less", "2027-01-10", "-100", false).expect("a charge that credits no more than is billed");
     book
 }
 
-/// Finding 12, rules 9: without the first, the second would credit 119.00 of an invoice of 0.00.
+/// Finding 12, rules 9: without the first charge, the second charge would credit 119.00 of an invoice of 0.00.
 #[test]
 fn a_charge_under_one_below_zero_is_not_deleted_or_lessened() {
     for is_issued in [false, true] {
@@ -33,7 +33,7 @@ fn a_charge_under_one_below_zero_is_not_deleted_or_lessened() {
     }
 }
 
-/// Finding 12, rules 9: usage that is deleted under a goodwill charge leaves 0.00, never −90.00.
+/// Finding 12, rules 9: deleting the usage that a goodwill charge credits leaves 0.00, never −90.00.
 #[test]
 fn usage_deleted_under_a_goodwill_charge_leaves_nothing_owed() {
     for is_issued in [false, true] {
@@ -50,13 +50,13 @@ fn usage_deleted_under_a_goodwill_charge_leaves_nothing_owed() {
         assert_eq!(book.billed(), "0.00");
         book.run_on(["2027-02-03", "2027-03-01"]);
         assert_eq!(book.owed(), "0.00", "{}", book.dump());
-        // The charge counts again as far as there is usage.
+        // The charge counts again, up to the amount of the usage.
         book.event("2027-01-11", "95");
         assert_eq!(book.billed(), "5.00");
     }
 }
 
-/// Rules 9: of several charges below zero the oldest count first.
+/// Rules 9: of several negative charges, the oldest count first.
 #[test]
 fn charges_below_zero_count_oldest_first() {
     let plan = pricing("plan", vec![per_unit("calls", "1")]);

@@ -1,4 +1,4 @@
-//! What is issued and put right: credits, debits, previews, events that move (billing rules 5, 7).
+//! Tests of corrections of issued documents: credits, debits, previews, events that move (billing rules 5, 7).
 
 use billing_domain::catalog::UsagePrice;
 use billing_domain::contract::amendment::EffectiveFrom;
@@ -9,7 +9,7 @@ use billing_testkit::fixtures::{date, fixed, fixed_at, line_item_id, per_unit, p
 
 use super::book::{Book, Setup, element};
 
-/// Finding 9, rules 5: p2's minimum of 50.00 is billed on a DEBIT of February's invoice; p2 then ends on 10 January.
+/// Finding 9, rules 5: p2's minimum of 50.00 is billed on a DEBIT of February's invoice. Then p2 ends on 10 January.
 /// p1: 100.00 + 100.00 + 5.00. p2: fee 10.00 × 10 ÷ 31 = 3.23, minimum 50.00 × 10 ÷ 31 = 16.13.
 #[test]
 fn a_minimum_of_a_product_left_out_is_prorated_where_it_was_billed() {
@@ -35,17 +35,17 @@ fn a_minimum_of_a_product_left_out_is_prorated_where_it_was_billed() {
     book.edit(EffectiveFrom::CurrentPeriod, vec![element("p1", |_| {})]).expect("an edit");
     book.run("2027-01-11");
     assert_eq!(book.owed(), "224.36", "{}", book.dump());
-    // The minimum and February's fee are credits of the invoice they belong to, and the DEBIT is settled first.
+    // The minimum and February's fee are credits of their invoice, and the DEBIT is settled first.
     assert_eq!(
         book.documents().iter().filter(|document| document.starts_with("CRD")).collect::<Vec<_>>(),
         ["CRD-1 6.77 ISSUED of INV-1", "CRD-2 43.87 ISSUED of INV-2"]
     );
     assert_eq!(book.due("DBT-1"), "6.13", "the credit settles the debit before the invoice");
     book.run("2027-02-01");
-    assert_eq!(book.owed(), "224.36", "February is billed");
+    assert_eq!(book.owed(), "224.36", "February is already billed");
 }
 
-/// A fee of 90.00 in January and 5.00 from February on, at 19 %, and a charge of −90.00 in January.
+/// Bills a fee of 90.00 in January and 5.00 from February on, at 19 %, with a charge of −90.00 in January.
 fn february_below_zero() -> Book {
     let steps = [("2027-01-01", "18"), ("2027-02-01", "1")]
         .map(|(day, amount)| QuantityStep { from: date(day), quantity: quantity(amount) });
@@ -64,7 +64,7 @@ fn february_below_zero() -> Book {
     book
 }
 
-/// Finding 14, rules 7: the preview of an INVOICE of −101.15 is what will be issued: 5.95, and a CREDIT of 107.10.
+/// Finding 14, rules 7: the preview of an INVOICE of −101.15 shows the later documents: 5.95, and a CREDIT of 107.10.
 #[test]
 fn a_preview_below_zero_shows_the_invoice_and_the_credit() {
     let mut book = february_below_zero();
@@ -75,7 +75,7 @@ fn a_preview_below_zero_shows_the_invoice_and_the_credit() {
     assert_eq!(book.documents()[1..], ["INV-2 5.95 ISSUED", "CRD-1 107.10 ISSUED of INV-2"]);
 }
 
-/// An issued January of 105.00 whose event of 5.00 was deleted and reported again.
+/// Issues January's invoice of 105.00. Then its event of 5.00 is deleted and reported again.
 fn deleted_and_reported_again(again: &str) -> Book {
     let plan = pricing("plan", vec![fixed("fee", "100"), per_unit("calls", "1")]);
     let mut book = Setup::new().product(plan, |_| {}).create("2027-01-01");
@@ -89,7 +89,7 @@ fn deleted_and_reported_again(again: &str) -> Book {
     book
 }
 
-/// Finding 15, rules 5: the CREDIT and the DEBIT have the same lines: both become VOID, and the event stands on the parent.
+/// Finding 15, rules 5: the CREDIT and the DEBIT have the same lines. Both become VOID, and the parent has the event.
 #[test]
 fn a_credit_and_a_debit_that_cancel_each_other_are_not_issued() {
     let book = deleted_and_reported_again("5");
@@ -97,14 +97,14 @@ fn a_credit_and_a_debit_that_cancel_each_other_are_not_issued() {
     assert_eq!(book.standing_of(1), "INV-1");
 }
 
-/// Finding 15, rules 5: where they differ, both are issued.
+/// Finding 15, rules 5: if the CREDIT and the DEBIT differ, both are issued.
 #[test]
 fn a_credit_and_a_debit_of_other_amounts_are_issued() {
     let book = deleted_and_reported_again("6");
     assert_eq!(book.documents(), ["INV-1 105.00 ISSUED", "CRD-1 5.00 ISSUED of INV-1", "DBT-1 6.00 ISSUED of INV-1"]);
 }
 
-/// Two products that meter calls, at 1.00 and, added after the event, at 2.00.
+/// Returns two products that meter calls at 1.00 and at 2.00. The second product is added after the event.
 fn second_product_added() -> (Book, usize) {
     let mut book = Setup::new()
         .product(pricing("p1", vec![per_unit("calls", "1")]), |_| {})
@@ -120,7 +120,7 @@ fn second_product_added() -> (Book, usize) {
     (book, event)
 }
 
-/// Finding 15, rules 5: an event whose timestamp moves stays with its contract product while that meters it.
+/// Finding 15, rules 5: an event whose timestamp moves stays with its contract product while that product meters it.
 #[test]
 fn an_event_that_moves_stays_with_its_product() {
     let (mut book, event) = second_product_added();
@@ -128,14 +128,14 @@ fn an_event_that_moves_stays_with_its_product() {
     assert_eq!(book.billed(), "10.00");
     book.update_event(event, Some("2027-01-25"), None).expect("an update");
     assert_eq!(book.billed(), "10.00");
-    book.go_to("2027-02-25").update_event(event, Some("2027-02-20"), None).expect("into another period");
+    book.go_to("2027-02-25").update_event(event, Some("2027-02-20"), None).expect("an update into another period");
     assert_eq!(book.billed(), "10.00");
     // A new event goes to the product that began last.
     book.event("2027-02-20", "10");
     assert_eq!(book.billed(), "30.00");
 }
 
-/// Finding 15, rules 5: where its product doesn't meter it any more, it is matched anew.
+/// Finding 15, rules 5: if the product no longer meters the event, the event is matched again.
 #[test]
 fn an_event_that_leaves_its_products_days_is_matched_anew() {
     let (mut book, event) = second_product_added();

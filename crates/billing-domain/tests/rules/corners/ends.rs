@@ -1,4 +1,4 @@
-//! Last days: by edit, leaving out, cancel, and back (billing rules 1, 7).
+//! Tests of last days, set by an edit, a removal or a cancel, and moved back (billing rules 1, 7).
 
 use billing_domain::calendar::TimeZone;
 use billing_domain::contract::amendment::EffectiveFrom;
@@ -8,7 +8,7 @@ use billing_testkit::fixtures::{date, fixed, per_unit, pricing};
 
 use super::book::{Book, Setup, code, element, from};
 
-/// A yearly fee of 1,200.00 as one period, billed on the first day.
+/// Bills a yearly fee of 1,200.00 as one period on the first day.
 fn one_time() -> Book {
     let setup = Setup::new().product(pricing("plan", vec![fixed("fee", "1200")]), |product| {
         product.billing_cycle = BillingCycle::new(CycleUnit::OneTime, 1);
@@ -24,7 +24,7 @@ fn ends(day: &'static str) -> billing_domain::contract::amendment::ProductPatch 
     element("plan", |plan| plan.billing_end_date = Some(date(day)))
 }
 
-/// Finding 7, rules 1.1: a `ONE_TIME` product that has begun can't be given a later end.
+/// Finding 7, rules 1.1: a `ONE_TIME` product that has begun cannot get a later end.
 #[test]
 fn a_one_time_product_that_has_begun_is_not_extended() {
     for since in [EffectiveFrom::NextPeriod, EffectiveFrom::CurrentPeriod, from("2027-01-01"), from("2028-01-01")] {
@@ -35,7 +35,7 @@ fn a_one_time_product_that_has_begun_is_not_extended() {
     }
 }
 
-/// Finding 7, rules 1.1: 1,200.00 × 181 ÷ 365 = 595.07, by each of the three ways, and 1,200.00 again moved back.
+/// Finding 7, rules 1.1: each of the three ways bills 1,200.00 × 181 ÷ 365 = 595.07. Moving the end back restores 1,200.00.
 #[test]
 fn an_earlier_end_of_a_one_time_product_is_prorated_and_moved_back() {
     let mut edited = one_time();
@@ -55,7 +55,7 @@ fn an_earlier_end_of_a_one_time_product_is_prorated_and_moved_back() {
     assert_eq!(cancelled.billed(), "1200.00", "resumed");
 }
 
-/// A monthly fee of 100.00, billed after use until May; it is 15 June.
+/// Bills a monthly fee of 100.00 after use until May and moves the clock to 15 June.
 fn monthly() -> Book {
     let setup = Setup::new().product(pricing("plan", vec![fixed("fee", "100")]), |_| {});
     let mut book = setup.create("2027-01-01");
@@ -65,7 +65,7 @@ fn monthly() -> Book {
     book
 }
 
-/// Finding 10, rules 1.3, 7: a last day of 20 June is 100.00 × 20 ÷ 30 = 66.67 in each of the three ways.
+/// Finding 10, rules 1.3, 7: a last day of 20 June bills 100.00 × 20 ÷ 30 = 66.67 in each of the three ways.
 #[test]
 fn a_last_day_has_one_amount_however_it_is_agreed() {
     type Way = (&'static str, fn(&mut Book));
@@ -85,7 +85,7 @@ fn a_last_day_has_one_amount_however_it_is_agreed() {
     }
 }
 
-/// Finding 10, rules 7: an end before the next period isn't moved to another day.
+/// Finding 10, rules 7: an end before the next period is not moved to another day.
 #[test]
 fn an_end_before_the_next_period_alone_is_refused() {
     let mut book = monthly();
@@ -125,8 +125,8 @@ fn an_extension_continues_the_grid() {
     assert_eq!(book.owed(), "1264.52");
 }
 
-/// Finding 11, rules 7: the service date of usage decides whether it comes after the last day. The event of 10 March in UTC has
-/// an earlier timestamp than that of 9 March in Los Angeles.
+/// Finding 11, rules 7: the service date of usage decides whether the usage is after the last day. The event of 10 March
+/// in UTC has an earlier timestamp than the event of 9 March in Los Angeles.
 #[test]
 fn a_cancel_is_refused_for_usage_whose_service_date_is_after_the_last_day() {
     let plan = pricing("plan", vec![fixed("fee", "100"), per_unit("calls", "1")]);
@@ -141,7 +141,7 @@ fn a_cancel_is_refused_for_usage_whose_service_date_is_after_the_last_day() {
     book.cancel_on("2027-03-09").expect("the other event is on the last day");
 }
 
-/// A monthly fee of 100.00 with usage; February ends on the 25th, today: 100.00 × 25 ÷ 28 = 89.29 is issued.
+/// Ends a monthly fee of 100.00 with usage today, on 25 February. 100.00 × 25 ÷ 28 = 89.29 is issued.
 fn ended_today(end: fn(&mut Book)) -> Book {
     let plan = pricing("plan", vec![fixed("fee", "100"), per_unit("calls", "1")]);
     let mut book = Setup::new().product(plan, |_| {}).create("2027-01-01");
@@ -151,7 +151,7 @@ fn ended_today(end: fn(&mut Book)) -> Book {
     book
 }
 
-/// The rest of February, 10.71, waits for the usage to come and is issued when its invoice would have been.
+/// Asserts that the rest of February, 10.71, waits for later usage. It is issued on the regular issue day of February's invoice.
 fn assert_one_debit(mut book: Book) {
     assert_eq!(book.documents()[2..], ["DBT-1 10.71 DRAFT of INV-2"]);
     book.run("2027-02-26").go_to("2027-02-26").event("2027-02-26", "7");
@@ -162,7 +162,7 @@ fn assert_one_debit(mut book: Book) {
     assert_eq!(book.owed(), "207.00");
 }
 
-/// Finding 15, rules 7: with AFTER_USE the rest of a resumed period isn't paid in advance.
+/// Finding 15, rules 7: with AFTER_USE, the rest of a resumed period is not paid in advance.
 #[test]
 fn a_resumed_period_is_billed_after_use() {
     let mut book = ended_today(|book| book.cancel_on("2027-02-25").expect("a cancel"));
@@ -170,12 +170,12 @@ fn a_resumed_period_is_billed_after_use() {
     assert_one_debit(book);
 }
 
-/// Finding 15, rules 7: the same after an edit of the end.
+/// Finding 15, rules 7: the rest of a period is also billed after use after an edit of the end.
 #[test]
 fn a_period_whose_end_is_moved_back_is_billed_after_use() {
     let mut book = ended_today(|book| {
         book.edit(EffectiveFrom::CurrentPeriod, vec![ends("2027-02-25")]).expect("an edit");
-        // What counts nothing opens the invoice.
+        // An event of quantity 0 opens the invoice.
         book.event("2027-02-20", "0");
         book.issue("INV-2").expect("an issue");
     });

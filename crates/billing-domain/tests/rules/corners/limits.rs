@@ -1,4 +1,4 @@
-//! How much one line and one service period may come to (billing rules 6).
+//! Tests of the amount limits of one line and of one service period (billing rules 6).
 
 use billing_domain::catalog::UsagePrice;
 use billing_domain::contract::amendment::EffectiveFrom;
@@ -41,24 +41,24 @@ fn a_line_of_the_limit_is_billed_and_one_cent_more_is_refused() {
     assert_eq!(code(&refusal), "amount_out_of_range");
     let refusal = book.update_event(event, None, Some("10000000000000.01")).expect_err("above the limit");
     assert_eq!(code(&refusal), "amount_out_of_range");
-    book.update_event(event, None, Some("9999999999999.99")).expect("it lowers");
-    book.delete_event(event).expect("it lowers");
+    book.update_event(event, None, Some("9999999999999.99")).expect("a lower amount");
+    book.delete_event(event).expect("a lower amount");
     assert_eq!(book.documents(), ["INV-1 0.00 DRAFT"]);
 }
 
-/// Finding 2, rules 6: no document is above 6 × 10^14 minor units, and the service period's sum would be 1.2 × 10^15.
+/// Finding 2, rules 6: no document exceeds 6 × 10^14 minor units, but the service period's sum would be 1.2 × 10^15.
 #[test]
 fn the_sum_of_a_periods_children_is_limited_as_one_line_is() {
     let mut book = upon_usage("1");
     let first = book.event("2027-01-10", "6000000000000");
     let refusal = book.try_event("calls", "2027-01-11", "6000000000000").expect_err("above the limit");
     assert_eq!(code(&refusal), "amount_out_of_range");
-    book.delete_event(first).expect("it lowers");
+    book.delete_event(first).expect("a lower amount");
     book.event("2027-01-11", "6000000000000");
     book.event("2027-02-11", "6000000000000");
 }
 
-/// Finding 2, rules 6: the sum of a product's lines in one service period counts fixed items, too.
+/// Finding 2, rules 6: the sum of a product's lines in one service period includes fixed items.
 #[test]
 fn fee_and_usage_of_a_period_together_are_limited() {
     let seats = fixed_at("seats", UsagePrice::PerUnit { unit_price: price("6000") });
@@ -76,10 +76,10 @@ fn fee_and_usage_of_a_period_together_are_limited() {
     assert_eq!(code(&refusal), "amount_out_of_range");
     let refusal = book.charge("more", "2027-01-12", "0.01", false).expect_err("above the limit");
     assert_eq!(code(&refusal), "amount_out_of_range");
-    book.charge("less", "2027-01-12", "-0.01", false).expect("it lowers");
+    book.charge("less", "2027-01-12", "-0.01", false).expect("a lower amount");
 }
 
-/// Finding 2, rules 6: an edit that would put a period above the limit is refused, one that lowers it isn't.
+/// Finding 2, rules 6: an edit that raises a period above the limit is refused. An edit that lowers the amount is accepted.
 #[test]
 fn an_edit_that_puts_a_period_above_the_limit_is_refused() {
     let mut book = after_use("0", "1");
@@ -89,11 +89,11 @@ fn an_edit_that_puts_a_period_above_the_limit_is_refused() {
     let refusal = book.edit(EffectiveFrom::CurrentPeriod, vec![dearer]).expect_err("above the limit");
     assert_eq!(code(&refusal), "amount_out_of_range");
     let cheaper = element("plan", |plan| plan.line_items = items("0.5"));
-    book.edit(from("2027-01-01"), vec![cheaper]).expect("it lowers");
+    book.edit(from("2027-01-01"), vec![cheaper]).expect("a lower amount");
     assert_eq!(book.documents(), ["INV-1 5000000000000.00 DRAFT"]);
 }
 
-/// Finding 2: sums over documents need no limit. 12 documents of 10^15 minor units each, and 100 % tax on them.
+/// Finding 2: sums over documents need no limit. The test bills 12 documents of 10^15 minor units each, with 100 % tax.
 #[test]
 fn totals_over_periods_are_not_limited() {
     let plan = pricing("plan", vec![per_unit("calls", "1")]);

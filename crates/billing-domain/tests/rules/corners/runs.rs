@@ -1,4 +1,4 @@
-//! What a run can't issue stops nothing else (billing rules 2).
+//! Tests of documents that cannot be issued. They block nothing else (billing rules 2).
 
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::party::NetTerms;
@@ -8,7 +8,7 @@ use billing_testkit::fixtures::{currency, fixed, per_unit, percent, pricing};
 
 use super::book::{Book, Setup, code, element, from, treatment, treatment_patch};
 
-/// With an entity `main` that accounts for tax in PLN, and no exchange rate.
+/// Returns a setup whose entity `main` reports tax in PLN, without an exchange rate.
 fn polish() -> Setup {
     Setup::new().entity("main", |main| main.profile.paper.tax_currency = Some(currency("PLN")))
 }
@@ -21,7 +21,7 @@ fn upon_usage() -> Book {
     polish().product(plan(), |product| product.net_terms = Some(NetTerms::DueUponUsage)).create("2027-01-01")
 }
 
-/// Finding 4, rules 2: what can't be issued isn't opened or numbered, and stops no other document of the contract.
+/// Finding 4, rules 2: a document that cannot be issued is not opened or numbered. It blocks no other document of the contract.
 #[test]
 fn a_document_that_cannot_be_issued_stops_no_other() {
     let mut book = polish()
@@ -34,14 +34,14 @@ fn a_document_that_cannot_be_issued_stops_no_other() {
     book.try_run("2027-04-02").expect("a run");
     let expected = ["OTHER-INV-1 50.00 ISSUED", "OTHER-INV-2 50.00 ISSUED", "OTHER-INV-3 50.00 ISSUED"];
     assert_eq!(book.documents(), expected);
-    book.try_run("2027-04-03").expect("a run that tries it again");
+    book.try_run("2027-04-03").expect("a run that tries again");
     assert_eq!(book.documents(), expected);
     book.post_exchange_rate("PLN", "2027-01-01", "4.30");
     book.run("2027-04-04");
     assert_eq!(book.documents()[3..], ["INV-1 100.00 ISSUED", "INV-2 100.00 ISSUED", "INV-3 100.00 ISSUED"]);
 }
 
-/// Finding 4, rules 2: the child is opened and counted, and a draft until a run can issue it.
+/// Finding 4, rules 2: the child is opened and counted. It stays a draft until a run can issue it.
 #[test]
 fn an_event_due_upon_usage_is_taken_though_its_paper_waits() {
     let mut book = upon_usage();
@@ -57,7 +57,7 @@ fn an_event_due_upon_usage_is_taken_though_its_paper_waits() {
     assert_eq!(book.documents(), ["INV-1 100.00 DRAFT", "INV-2 3.00 ISSUED of INV-1"]);
 }
 
-/// Finding 4, rules 2: a change of its event re-rates a draft child, a deletion makes it VOID, without a CREDIT.
+/// Finding 4, rules 2: a change of its event re-rates a draft child. A deletion makes the child VOID, without a CREDIT.
 #[test]
 fn a_draft_child_follows_its_event() {
     let mut book = upon_usage();
@@ -74,7 +74,7 @@ fn a_draft_child_follows_its_event() {
     assert_eq!(book.documents(), ["INV-1 100.00 ISSUED", "INV-2 VOID of INV-1", "INV-3 VOID of INV-1"]);
 }
 
-/// Finding 4, rules 2: a cancel, charge, edit or resume isn't refused because a paper lacks something.
+/// Finding 4, rules 2: a cancel, charge, edit or resume is not refused because a document lacks information.
 #[test]
 fn no_change_of_a_contract_is_refused_for_a_paper() {
     let mut book = polish().product(plan(), |_| {}).create("2027-01-01");
@@ -92,7 +92,7 @@ fn no_change_of_a_contract_is_refused_for_a_paper() {
     assert_eq!(book.owed(), "341.00", "{}", book.dump());
 }
 
-/// Finding 4, rules 2: corrections of an issued document aren't refused either; they wait as drafts.
+/// Finding 4, rules 2: corrections of an issued document are not refused either. They wait as drafts.
 #[test]
 fn a_correction_whose_paper_lacks_something_waits() {
     let mut book = Setup::new()
@@ -101,7 +101,7 @@ fn a_correction_whose_paper_lacks_something_waits() {
     book.run("2027-01-01").go_to("2027-01-10");
     book.edit_entity("main", |main| main.paper.tax_currency = Some(currency("PLN")));
     book.cancel_on("2027-01-15").expect("a cancel");
-    // 100.00 × 16 ÷ 31 for the days after.
+    // 100.00 × 16 ÷ 31 for the days after the last day.
     assert_eq!(book.documents(), ["INV-1 100.00 ISSUED", "CRD-1 51.61 DRAFT of INV-1"]);
     book.try_run("2027-01-16").expect("a run");
     assert_eq!(book.documents(), ["INV-1 100.00 ISSUED", "CRD-1 51.61 DRAFT of INV-1"]);

@@ -1,4 +1,4 @@
-//! At which tax treatment something is billed, taken back and corrected (billing rules 5, 7).
+//! Tests of the tax treatment of invoices, credits and corrections (billing rules 5, 7).
 
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::party::NetTerms;
@@ -12,7 +12,7 @@ fn plan() -> billing_domain::catalog::Pricing {
     pricing("plan", vec![fixed("fee", "100"), per_unit("calls", "1")])
 }
 
-/// Customer at 0 % AE: January is billed 150.00, the customer becomes taxable, and January's event is deleted.
+/// Bills a customer at 0 % AE 150.00 for January. Then the customer becomes taxable, and January's event is deleted.
 fn no_longer_reverse_charge(setup: Setup) -> Book {
     let setup = setup.customer_tax("0", treatment(TaxCategory::Ae));
     let mut book = setup.product(plan(), |_| {}).create("2027-01-01");
@@ -35,7 +35,7 @@ fn a_credit_keeps_category_and_reason_of_what_it_corrects() {
     assert_eq!(book.taxes("CRD-1"), ["0 AE 50.00 0.00"]);
 }
 
-/// Finding 3, rules 10: with `paper: STRICT` the credit has its category, so it and every later invoice is issued.
+/// Finding 3, rules 10: with `paper: STRICT`, the credit has its category. The credit and every later invoice are issued.
 #[test]
 fn a_strict_entity_issues_the_credit_and_later_invoices() {
     let mut book = no_longer_reverse_charge(Setup::new().strict());
@@ -61,7 +61,7 @@ fn a_childs_default_tax_is_not_that_of_its_parents_fee() {
     assert_eq!(book.documents(), ["INV-1 119.00 ISSUED", "INV-2 116.00 ISSUED", "INV-3 11.90 ISSUED of INV-2"]);
 }
 
-/// Finding 8, rules 5: the charge was billed at 19 % and is credited at 19 %. Owed is January's fee alone.
+/// Finding 8, rules 5: the charge was billed at 19 % and is credited at 19 %. Only January's fee is owed.
 #[test]
 fn a_charge_is_taken_back_at_the_rate_it_was_billed_at() {
     let mut book = Setup::new()
@@ -80,7 +80,7 @@ fn a_charge_is_taken_back_at_the_rate_it_was_billed_at() {
     assert_eq!(book.owed(), "119.00", "{}", book.dump());
 }
 
-/// Finding 14, rules 2: January's usage stands under January's category Z, February's fee under AE.
+/// Finding 14, rules 2: January's usage has January's category Z. February's fee has category AE.
 #[test]
 fn a_line_has_the_category_of_its_own_period() {
     let mut book = Setup::new()
@@ -99,7 +99,7 @@ fn a_line_has_the_category_of_its_own_period() {
     assert_eq!(taxes, ["0 AE 100.00 0.00", "0 Z 50.00 0.00"]);
 }
 
-/// Finding 14, rules 5: an edit from a past date that changes only the category corrects as one that changes the rate.
+/// Finding 14, rules 5: an edit from a past date that changes only the category corrects documents like a change of the rate.
 #[test]
 fn an_edit_of_only_the_category_takes_back_and_bills_anew() {
     let mut book = Setup::new()
@@ -116,7 +116,7 @@ fn an_edit_of_only_the_category_takes_back_and_bills_anew() {
     assert_eq!([book.taxes("CRD-1"), book.taxes("DBT-1")], [["0 Z 100.00 0.00"], ["0 AE 100.00 0.00"]]);
 }
 
-/// Two products on one invoice: one states O, the other takes the customer's default, which becomes taxable.
+/// Returns two products on one invoice. One states O. The other takes the customer's default, which becomes taxable.
 fn untaxable_beside_taxed(setup: Setup) -> Book {
     let mut book = setup
         .customer_tax("0", treatment(TaxCategory::O))
@@ -130,7 +130,7 @@ fn untaxable_beside_taxed(setup: Setup) -> Book {
     book
 }
 
-/// Finding 14, rules 2: `O` beside another category is a lack of the paper, which LENIENT issues and shows.
+/// Finding 14, rules 2: `O` beside another category makes a document incomplete. LENIENT issues it and shows the problem.
 #[test]
 fn a_lenient_entity_issues_untaxable_beside_taxed_and_says_so() {
     let mut book = untaxable_beside_taxed(Setup::new());
@@ -141,7 +141,7 @@ fn a_lenient_entity_issues_untaxable_beside_taxed_and_says_so() {
     assert!(book.missing("INV-1").iter().any(|pointer| pointer.starts_with("/taxes")), "{:?}", book.missing("INV-1"));
 }
 
-/// Finding 14, rules 2: STRICT waits with it. The run isn't refused, and nothing is numbered.
+/// Finding 14, rules 2: STRICT does not issue the document yet. The run is not refused, and nothing is numbered.
 #[test]
 fn a_strict_entity_waits_with_untaxable_beside_taxed() {
     let mut book = untaxable_beside_taxed(Setup::new().strict());
@@ -149,7 +149,7 @@ fn a_strict_entity_waits_with_untaxable_beside_taxed() {
     assert_eq!(book.documents(), [""; 0]);
 }
 
-/// Finding 15, rules 7: the default of a service period's last day holds for it, also where it is invoiced the day after.
+/// Finding 15, rules 7: the default of a service period's last day applies to the period, even if it is invoiced a day later.
 #[test]
 fn usage_invoiced_after_a_change_of_the_default_has_its_own_months_rate() {
     let mut book = Setup::new().customer_tax("19", TaxBasis::default()).product(plan(), |_| {}).create("2027-01-01");
@@ -158,7 +158,7 @@ fn usage_invoiced_after_a_change_of_the_default_has_its_own_months_rate() {
     assert_eq!(book.documents(), ["INV-1 119.00 ISSUED", "INV-2 116.00 ISSUED"]);
 }
 
-/// Finding 15, rules 7: January's usage and February's fee stand on one invoice, each at its own rate.
+/// Finding 15, rules 7: one invoice bills January's usage and February's fee, each at its own rate.
 #[test]
 fn one_invoice_has_last_months_usage_and_this_months_fee_at_their_own_rates() {
     let mut book = Setup::new()
@@ -175,7 +175,7 @@ fn one_invoice_has_last_months_usage_and_this_months_fee_at_their_own_rates() {
     assert_eq!(taxes, ["16 S 100.00 16.00", "19 S 50.00 9.50"]);
 }
 
-/// Finding 15, rules 7: where no default was in force, a new one holds from the beginning. Nothing issued is corrected.
+/// Finding 15, rules 7: if no default was in force, a new default applies from the beginning. No issued document is corrected.
 #[test]
 fn a_first_default_holds_from_the_beginning_for_what_is_not_issued() {
     let mut book = Setup::new().product(plan(), |_| {}).create("2027-01-01");
@@ -183,10 +183,10 @@ fn a_first_default_holds_from_the_beginning_for_what_is_not_issued() {
     book.run("2027-03-06");
     assert_eq!(book.documents(), ["INV-1 100.00 ISSUED", "INV-2 119.00 ISSUED"]);
     book.event("2027-01-20", "5");
-    assert_eq!(book.documents().last().map(String::as_str), Some("DBT-1 5.00 DRAFT of INV-1"), "as January was billed");
+    assert_eq!(book.documents().last().map(String::as_str), Some("DBT-1 5.00 DRAFT of INV-1"), "taxed as January was billed");
 }
 
-/// Rules 5: a category that the product states isn't a default. The customer's edit changes nothing of it.
+/// Rules 5: a category that the product states is not a default. An edit of the customer does not change it.
 #[test]
 fn a_stated_treatment_is_kept_whatever_the_customer_becomes() {
     let mut book = Setup::new()

@@ -1,4 +1,4 @@
-//! Events due upon usage: their own documents, and what puts them right (billing rules 3, 9).
+//! Tests of events due upon usage: their own documents and the corrections of these documents (billing rules 3, 9).
 
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::{PaymentTime, RequestedProduct};
@@ -29,8 +29,8 @@ fn the_current_period_shows_a_corrected_child_and_its_open_credit() {
     assert_eq!(shown, ["CRD-1 1.00 DRAFT", "INV-1 10.00 DRAFT", "INV-2 3.00 ISSUED"]);
 }
 
-/// Finding 1 (b), rules 7: the child of 23 January is 50.00, its credit 30.00. The invoice that bills the usage is the next
-/// period's.
+/// Finding 1 (b), rules 7: the child of 23 January is 50.00, its credit is 30.00. The next period's invoice bills the
+/// usage.
 #[test]
 fn the_current_period_shows_children_whose_invoice_is_the_next_ones() {
     let mut book = upon_usage("10", "1", |product| {
@@ -41,7 +41,7 @@ fn the_current_period_shows_children_whose_invoice_is_the_next_ones() {
     let event = book.event("2027-01-23", "50");
     book.update_event(event, None, Some("20")).expect("an update");
     book.run("2027-01-24");
-    // January has 21 of 31 days: 6.77.
+    // January is billed for 21 of 31 days: 6.77.
     let expected = ["INV-1 6.77 ISSUED", "INV-2 10.00 DRAFT", "INV-3 50.00 ISSUED of INV-2", "CRD-1 30.00 ISSUED of INV-3"];
     assert_eq!(book.documents(), expected);
     let mut shown = book.preview_current().expect("a preview");
@@ -50,7 +50,7 @@ fn the_current_period_shows_children_whose_invoice_is_the_next_ones() {
     assert_eq!(book.preview_next().expect("a preview"), ["INV-2 10.00 DRAFT"]);
 }
 
-/// A yearly contract whose price of 0.10 was typed as 1.00: 5,000 calls were billed 5,000.00.
+/// Returns a yearly contract after a price of 1.00 is corrected to 0.10: 5,000 calls were billed at 5,000.00.
 fn mistyped() -> Book {
     let mut book = upon_usage("0", "1", |product| product.billing_cycle = BillingCycle::new(CycleUnit::Yearly, 1));
     book.go_to("2027-02-10").event("2027-02-10", "5000");
@@ -81,7 +81,7 @@ fn an_edit_from_the_past_credits_children_at_once() {
 }
 
 /// Finding 5, rules 3: with a second event of 100 the children and their credit bill 510.00. At 19 % that is 606.90.
-/// Both papers name the first and the last child.
+/// Both corrections name the first and the last child.
 #[test]
 fn a_changed_tax_takes_back_and_bills_children_at_once() {
     let mut book = mistyped();
@@ -102,7 +102,7 @@ fn a_changed_tax_takes_back_and_bills_children_at_once() {
     assert_eq!(book.corrects("DBT-1"), ["INV-2", "INV-3"]);
 }
 
-/// Three children of 10.00, 20.00 and 30.00; the second's event is deleted and its credit issued the next day.
+/// Bills three children of 10.00, 20.00 and 30.00. The second event is deleted and its credit is issued the next day.
 fn second_deleted(before: impl FnOnce(&mut Book)) -> Book {
     let mut book = upon_usage("0", "1", |_| {});
     book.go_to("2027-01-10");
@@ -115,7 +115,7 @@ fn second_deleted(before: impl FnOnce(&mut Book)) -> Book {
     book
 }
 
-/// Finding 13, rules 9: the credit settles the child whose event was deleted, not the latest.
+/// Finding 13, rules 9: the credit settles the child whose event was deleted, not the latest child.
 #[test]
 fn a_childs_credit_settles_that_child() {
     let book = second_deleted(|_| {});
@@ -123,7 +123,7 @@ fn a_childs_credit_settles_that_child() {
     assert_eq!([book.due("INV-2"), book.due("INV-3"), book.due("INV-4")], ["10.00", "0.00", "30.00"]);
 }
 
-/// Finding 13, rules 9: a child that is written off is lessened before another child is settled.
+/// Finding 13, rules 9: the credit reduces the write-off of its child before it settles another child.
 #[test]
 fn a_childs_credit_lessens_its_write_off_first() {
     let book = second_deleted(|book| book.write_off("INV-3"));
@@ -131,7 +131,7 @@ fn a_childs_credit_lessens_its_write_off_first() {
     assert_eq!(book.written_off("INV-3"), "0.00");
 }
 
-/// Finding 13, rules 9: what takes a late DEBIT back settles that DEBIT, not its invoice of 100.00.
+/// Finding 13, rules 9: a credit that reverses a late DEBIT settles that DEBIT, not its invoice with the fee of 100.00.
 #[test]
 fn a_credit_of_a_late_debit_settles_the_debit() {
     let plan = pricing("plan", vec![fixed("fee", "100"), per_unit("calls", "1")]);

@@ -1,4 +1,4 @@
-//! What a run reports as failed, and what `verify` reports as overdue (billing rules 2).
+//! Tests of the failures that a run reports and the overdue documents that `verify` reports (billing rules 2).
 
 use billing_testkit::fixtures::{currency, fixed, pricing};
 
@@ -11,18 +11,18 @@ fn polish() -> Book {
         .create("2027-01-01")
 }
 
-/// Finding 4, rules 2: each document that can't be issued is in the run's `failed` with its period and code.
+/// Finding 4, rules 2: the run's `failed` lists each document that cannot be issued, with its period and code.
 #[test]
 fn a_run_reports_what_it_cannot_issue() {
     let mut book = polish();
     let failed = book.run_failures("2027-03-02");
     assert_eq!(failed, ["2027-01-01 exchange_rate_missing", "2027-02-01 exchange_rate_missing"]);
-    assert_eq!(book.run_failures("2027-03-03"), failed, "each run tries and reports it again");
+    assert_eq!(book.run_failures("2027-03-03"), failed, "each run retries and reports the documents");
     book.post_exchange_rate("PLN", "2027-01-01", "4.30");
     assert_eq!(book.run_failures("2027-03-04"), [""; 0]);
 }
 
-/// Finding 4, rules 2: what has been due for more than 24 hours and isn't issued is reported with the reason.
+/// Finding 4, rules 2: an unissued document that is due for more than 24 hours is reported with the reason.
 #[test]
 fn overdue_documents_are_reported_after_a_day() {
     let mut book = polish();
@@ -35,7 +35,7 @@ fn overdue_documents_are_reported_after_a_day() {
     );
 }
 
-/// Finding 4, rules 2: the day counts from the contract's newest version where that is later.
+/// Finding 4, rules 2: the 24 hours start at the contract's newest version if that is later.
 #[test]
 fn a_new_version_begins_the_day_anew() {
     let plan = pricing("plan", vec![fixed("fee", "100")]);

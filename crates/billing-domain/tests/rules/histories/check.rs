@@ -1,4 +1,4 @@
-//! What documents say against what the model says is owed (billing rules 5), after every step.
+//! Compares documents with the amounts owed by the model (billing rules 5), after every step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::histories::model::rating::round_ratio;
 use crate::histories::model::{Part, Slot, With};
 use crate::histories::world::{Checked, World, sign, slot};
 
-/// What an amount is for: product, first day of the service period, line item, with what it is billed.
+/// The key of an amount: product, first day of the service period, line item, and the items that it is billed with.
 type Key = (u16, Date, Option<String>, With);
 type RateKey = (Percentage, TaxTreatment);
 
@@ -23,7 +23,7 @@ type RateKey = (Percentage, TaxTreatment);
 struct BilledSums {
     sums: BTreeMap<Key, i64>,
     by_rate: BTreeMap<(DocumentRef, Key, RateKey), i64>,
-    /// What children bill, or their corrections.
+    /// The keys that children or their corrections bill.
     of_children: BTreeSet<Key>,
     places: BTreeSet<(u16, Date, Slot)>,
     discounts: BTreeMap<(DocumentRef, u16, RateKey), (i64, i64)>,
@@ -59,8 +59,8 @@ impl World {
         self.check_money()
     }
 
-    /// Whether a document of a family is void: then the family's sums, each rounded when it was issued, may be a cent off until
-    /// something is issued at the same rates.
+    /// Returns whether a document of a family is void. The family's sums are rounded at issue. With a void document, they may be
+    /// a cent off until a document is issued at the same rates.
     fn has_void(&self, family: DocumentRef) -> bool {
         self.book.documents().any(|document| document.family == family && document.status == LifecycleStatus::Void)
     }
@@ -151,7 +151,7 @@ impl World {
             owed.insert(key, part.minor);
         }
         for (key, sum) in &seen.sums {
-            // L3: what children bill of a line item that was dropped since stands until the period's usage is billed.
+            // L3: if an edit drops a line item, the amount that children billed for it stays until the period's usage is billed.
             let waits = seen.of_children.contains(key) && !settled.contains(&(key.0, key.1));
             if *sum != 0 && !owed.contains_key(key) && !waits {
                 return Err(format!("{key:?} isn't owed, and documents say {sum}"));
@@ -172,14 +172,14 @@ impl World {
             let is_discountable = self.model.is_discountable(key.2.as_deref());
             let discount = convert::rate(part.terms.discount.filter(|_| is_discountable).unwrap_or(0));
             let stated = part.terms.tax.map(convert::rate);
-            // What the contract leaves to a default stands at what its document had.
+            // A value that the contract leaves to a default keeps the default of its document.
             let is_other_category = rates.1.rate == convert::rate(0)
                 && part.terms.category.is_some_and(|category| convert::basis(category) != rates.1.basis);
             if rates.0 != discount || stated.is_some_and(|stated| stated != rates.1.rate) || is_other_category {
                 return Err(format!("{key:?} of {family} stands at {rates:?} with {sum}, not at {discount:?} and {stated:?}"));
             }
         }
-        // No tax has more or less than nothing the wrong way: what was billed at one is taken back at it.
+        // No tax has a sum of the wrong sign: an amount is credited at the tax at which it was billed.
         let mut at_taxes: BTreeMap<(&Key, &TaxTreatment), i64> = BTreeMap::new();
         for ((_, key, (_, tax)), sum) in &seen.by_rate {
             *at_taxes.entry((key, tax)).or_insert(0) += sum;
@@ -193,7 +193,7 @@ impl World {
         Ok(())
     }
 
-    /// Each live event stands on a document in force, or waits on a void one for its replacement.
+    /// Checks that each live event is on a document in force, or on a void document that waits for its replacement.
     fn check_events(&self) -> Checked {
         for (kept, event) in self.events.iter().zip(&self.model.events).filter(|(_, event)| !event.deleted) {
             let document = self.book.document(kept.standing).ok_or_else(|| format!("{event:?} stands nowhere"))?;
@@ -206,8 +206,9 @@ impl World {
 }
 
 impl World {
-    /// Each live charge is on a document in force, or waits for the replacement of a void one. A charge below zero that counts nothing,
-    /// because its period bills nothing else, can be on an open credit and debit that cancel each other out and are discarded.
+    /// Checks that each live charge is on a document in force, or waits for the replacement of a void document. A negative charge
+    /// counts nothing if its period bills nothing else. It can then be on an open credit and debit that cancel each other out and
+    /// are discarded.
     fn check_charges(&self) -> Checked {
         for charge in self.book.charges().live() {
             let waits = || {
@@ -231,7 +232,7 @@ impl World {
     }
 }
 
-/// A percentage of minor units, half away from zero.
+/// Returns a percentage of minor units, rounded half away from zero.
 fn percent(minor: i64, rate: Percentage) -> i64 {
     let rate: u32 = (rate.as_decimal() * rust_decimal::Decimal::from(100)).try_into().expect("hundredths of a percent");
     round_ratio(i128::from(minor) * i128::from(rate), 10_000)

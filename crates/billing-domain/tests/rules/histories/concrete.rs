@@ -1,4 +1,4 @@
-//! Makes steps concrete: days from today become dates, numbers become products and events, by what the model holds.
+//! Makes steps concrete: days from today become dates, and numbers become products and events of the model.
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::patch::Patch;
@@ -9,7 +9,7 @@ use crate::histories::model::terms::{Period, Product};
 use crate::histories::model::{LastDay, Model, QuantityRequest};
 use crate::histories::spec::*;
 
-/// A contract's product as a request names it.
+/// Returns a contract's product as a request names it.
 pub(crate) fn element(spec: &ProductSpec, today: Date) -> Element {
     let start = plus(today, spec.start_in);
     let set = |picks: &Vec<PickSpec>| Patch::Set(picks.iter().map(|pick| item(pick, today)).collect());
@@ -62,7 +62,7 @@ fn plain(id: &'static str) -> ItemRequest {
 }
 
 impl Model {
-    /// Today in UTC, from which the days of steps count.
+    /// Returns today in UTC, from which the days of steps count.
     fn day_of(now: Timestamp) -> Date {
         service_date("UTC", now)
     }
@@ -86,7 +86,7 @@ impl Model {
         }
     }
 
-    /// An edit's list, of what the contract has now.
+    /// Returns an edit with a list of the contract's present products.
     pub(crate) fn request(&self, step: &Step, now: Timestamp) -> EditRequest {
         let Step::Edit { since, version, changes, added, reversed } = step else { panic!("not an edit: {step:?}") };
         let today = Self::day_of(now);
@@ -109,7 +109,7 @@ impl Model {
         EditRequest { since, version: *version, elements }
     }
 
-    /// A product to add; one that renews another bills from the day after its last.
+    /// Returns a product to add. A renewal bills from the day after the last day of the renewed product.
     fn added_element(&self, spec: &ProductSpec, today: Date) -> Element {
         let added = element(spec, today);
         match spec.renews.map(|product| self.numbered(product)).and_then(|product| Some((product, product.end()?))) {
@@ -192,7 +192,7 @@ impl Model {
         }
     }
 
-    /// A step of a fixed line item's quantity, where the product has one.
+    /// Returns a quantity change of a fixed line item, if the product has one.
     pub(crate) fn quantity_request(&self, step: &Step, now: Timestamp) -> Option<QuantityRequest> {
         let Step::Quantity { product, item, quantity, from, prorate } = step else { panic!("not a quantity: {step:?}") };
         let product = self.numbered(*product);
@@ -219,7 +219,7 @@ impl Model {
         (count > 0).then(|| (product, &product.periods[period % count]))
     }
 
-    /// An instant of usage, never further ahead than is allowed.
+    /// Returns an instant of usage, never further in the future than allowed.
     pub(crate) fn instant(&self, when: When, now: Timestamp) -> Timestamp {
         let at = match when {
             When::Ago(seconds) => now.plus_seconds(-seconds),
@@ -241,7 +241,7 @@ impl Model {
     }
 }
 
-/// Without what a line item of its kind doesn't have.
+/// Removes the values that a line item of this kind does not have.
 fn fitted(request: ItemRequest, charge: &ChargeSpec) -> ItemRequest {
     match charge {
         ChargeSpec::Fixed { .. } => ItemRequest {

@@ -1,4 +1,4 @@
-//! What histories are made of → what the domain takes.
+//! Converts the values of histories to the domain's types.
 
 use billing_domain::calendar::{TimeZone, Timestamp};
 use billing_domain::catalog::{
@@ -72,7 +72,7 @@ fn item_id(id: &str) -> LineItemId {
     LineItemId::parse(id).expect("an id")
 }
 
-/// What its numbers begin with.
+/// Returns the prefix of an entity's numbers.
 pub(crate) fn prefix(spec: &EntitySpec) -> NumberPrefix {
     NumberPrefix::parse(&format!("N{}", spec.prefix)).expect("a prefix")
 }
@@ -117,7 +117,7 @@ pub(crate) fn stated_tax(spec: &TaxSpec) -> StatedTax {
     StatedTax { rate: spec.rate.map(rate), basis: spec.category.map(basis).unwrap_or_default() }
 }
 
-/// A category, with a reason where it needs one.
+/// Returns a category, with a reason if the category needs one.
 pub(crate) fn basis(category: Category) -> TaxBasis {
     let category = match category {
         "S" => TaxCategory::S,
@@ -133,7 +133,7 @@ pub(crate) fn basis(category: Category) -> TaxBasis {
     }
 }
 
-/// How something is taxed: a rate, and a category or none.
+/// Returns the treatment of a rate and an optional category.
 pub(crate) fn treatment((rate_of, category): (Rate, Option<Category>)) -> TaxTreatment {
     TaxTreatment { rate: rate(rate_of), basis: category.map(basis).unwrap_or_default() }
 }
@@ -156,7 +156,7 @@ pub(crate) fn customer(catalog: &Catalog) -> Customer {
     }
 }
 
-/// What requests name, as the catalog has it now.
+/// Returns the present catalog, which requests refer to.
 pub(crate) fn catalog(catalog: &Catalog) -> resolve::Catalog {
     let created_at = at("2025-01-01T00:00:00Z");
     let usage_product = |(index, aggregation): (usize, &billing_domain::catalog::Aggregation)| UsageProduct {
@@ -248,7 +248,7 @@ fn steps(steps: &[(Date, Amount)]) -> Quantities {
     Quantities::new(steps.collect()).expect("rising days")
 }
 
-/// A line item as the model holds it.
+/// Converts a line item of the model.
 pub(crate) fn selected(item: &Item, usage: &[billing_domain::catalog::Aggregation]) -> SelectedLineItem {
     let charge = match &item.charge {
         ChargeSpec::Fixed { price, once } => SelectedCharge::Fixed {
@@ -266,7 +266,7 @@ pub(crate) fn selected(item: &Item, usage: &[billing_domain::catalog::Aggregatio
     SelectedLineItem { id: item_id(item.id), name: line(item.id), charge }
 }
 
-/// A category with its reason, or neither.
+/// Returns a patch of a category with its reason, or of neither.
 fn treatment_patch(category: &Patch<Category>) -> TaxTreatmentPatch {
     let basis = map(category, |category| basis(category));
     let optional = |value: Option<OneLine>| value.map_or(Patch::Clear, Patch::Set);
@@ -314,7 +314,7 @@ fn prose(text: &str) -> Prose {
     Prose::parse(text).expect(text)
 }
 
-/// An element of a create.
+/// Converts an element of a create request.
 pub(crate) fn requested(element: &Element) -> RequestedProduct {
     RequestedProduct {
         line_items: set(map(&element.items, |items| items.iter().map(item_request).collect())),
@@ -336,7 +336,7 @@ pub(crate) fn requested(element: &Element) -> RequestedProduct {
     }
 }
 
-/// A new contract, or why there is none.
+/// Creates a contract, or returns the reason for the refusal.
 pub(crate) fn contract(elements: &[Element], specs: &Catalog, now: Timestamp) -> Result<Contract, String> {
     let requests: Vec<RequestedProduct> = elements.iter().map(requested).collect();
     let agreed: Vec<ProductTerms> = catalog(specs).agree_all(&requests).map_err(|violations| violations.to_string())?;
@@ -400,7 +400,7 @@ pub(crate) const fn last_day(last_day: LastDay) -> amendment::CancelAt {
     }
 }
 
-/// A change of a quantity; a product is named by its start, too.
+/// Converts a quantity change. The product is also named by its start.
 pub(crate) fn quantity_change(request: &QuantityRequest, pricing: usize, start: Date) -> amendment::QuantityChange {
     amendment::QuantityChange {
         pricing_ref: pricing_ref(pricing),

@@ -1,5 +1,5 @@
-//! What a history asks of the ledger, for whoever asks the same of something else: of the use cases on a store.
-#![allow(dead_code, reason = "followers read it: tests of other crates")]
+//! The requests of a history to the ledger, so that other tests can send the same requests to the use cases on a store.
+#![allow(dead_code, reason = "followers in the tests of other crates read it")]
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::charge::{ChargeEdit, NewCharge};
@@ -13,11 +13,11 @@ use crate::histories::model::calendar::Date;
 use crate::histories::spec::{Catalog, EntitySpec};
 use crate::histories::world::{Checked, World};
 
-/// One thing that is asked for.
+/// A request of a history.
 #[derive(Clone, Debug)]
 pub(crate) enum Deed {
     Pricing(usize),
-    /// As it is to be, and whether it becomes the organization's default.
+    /// The entity's new state, and whether it becomes the organization's default.
     Entity(usize, EntitySpec, bool),
     Customer,
     Edit(ContractEdit),
@@ -29,26 +29,26 @@ pub(crate) enum Deed {
         at: Timestamp,
         quantity: Quantity,
     },
-    /// Of an event by its place among those that were taken.
+    /// Updates an event, named by its index among the recorded events.
     Update {
         event: usize,
         at: Option<Timestamp>,
         quantity: Option<Quantity>,
     },
     Delete(usize),
-    /// A charge, and whether what it corrects is issued at once.
+    /// A charge, and whether its corrections are issued at once.
     Charge(NewCharge, bool),
     EditCharge(ChargeRef, ChargeEdit, bool),
     DeleteCharge(ChargeRef),
-    /// Of a document by its place among those that were opened.
+    /// Issues a document, named by its index among the opened documents.
     Issue(usize),
     Void(usize),
     Money(MoneyDeed),
     Run,
 }
 
-/// What money is asked to do. Documents are told by their places, payments by theirs among those that were recorded, applications by
-/// theirs among those that hold.
+/// A money request. Indexes name documents among the opened ones, payments among the recorded ones, and applications among
+/// those in force.
 #[derive(Clone, Debug)]
 pub(crate) enum MoneyDeed {
     Pay { place: usize, facts: NewPayment, takes_more: bool },
@@ -59,18 +59,18 @@ pub(crate) enum MoneyDeed {
     WriteOff { place: usize, undo: bool },
 }
 
-/// Where money comes from.
+/// The source of a refund or an application.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SourceDeed {
     Document(usize),
     Payment(usize),
 }
 
-/// Whoever does the same elsewhere, and compares.
+/// Receives each request of a history, carries it out elsewhere and compares the results.
 pub(crate) trait Follower {
-    /// A contract is made, by what the catalog has.
+    /// Creates the contract from the catalog and the products.
     fn begin(&mut self, catalog: &Catalog, products: Vec<RequestedProduct>, world: &World) -> Checked;
 
-    /// The ledger did as it was asked, or refused.
+    /// Carries out a request that the ledger accepted or refused.
     fn follow(&mut self, deed: Deed, taken: bool, world: &World) -> Checked;
 }

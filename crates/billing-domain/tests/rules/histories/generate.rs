@@ -1,4 +1,4 @@
-//! Draws histories.
+//! Generates random histories.
 
 use billing_domain::catalog::Aggregation;
 use billing_domain::contract::schedule::CycleUnit;
@@ -9,7 +9,7 @@ use billing_domain::patch::Patch;
 use crate::histories::spec::*;
 use billing_testkit::random::Random;
 
-/// The most steps of a history.
+/// The maximum number of steps of a history.
 const MAX_STEPS: i64 = 60;
 const HOUR: i64 = 3600;
 const DAY: i64 = 24 * HOUR;
@@ -17,24 +17,24 @@ const ITEMS: [&str; 5] = ["a", "b", "c", "d", "e"];
 const CURRENCIES: [&str; 4] = ["EUR", "EUR", "JPY", "KWD"];
 pub(crate) const ZONES: [&str; 4] = ["UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago", "Europe/Berlin"];
 
-/// What a history is drawn for.
+/// The scope of a history.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
-    /// Everything.
+    /// All steps.
     Whole,
-    /// What changes terms, and the clock.
+    /// Only steps that change terms or the clock.
     Terms,
 }
 
-/// The history of a seed.
+/// Returns the history of a seed.
 pub(crate) fn history(seed: u64, kind: Kind) -> History {
     let r = &mut Random::new(seed);
     let catalog = catalog(r);
-    // One pricing twice over the same days is refused: mostly different ones.
+    // Two products of one pricing on the same days are refused, so mostly different pricings are drawn.
     let (first, count) = (index(r, catalog.pricings.len()), *r.pick(&[1, 1, 2, 2, 3]));
     let pricings: Vec<usize> = (first..first + count).map(|i| i % catalog.pricings.len()).collect();
     let mut products: Vec<ProductSpec> = pricings.into_iter().map(|pricing| product(r, &catalog, pricing)).collect();
-    // A ramp: the same pricing in several elements, one after the other.
+    // A ramp has the same pricing in several consecutive elements.
     if r.percent(15) {
         let (first, days) = (&products[0], r.between(20, 200));
         products.push(ProductSpec { start_in: first.start_in + first.days, days, issue_in: None, ..first.clone() });
@@ -79,7 +79,7 @@ fn category(r: &mut Random) -> Category {
     r.pick::<Category>(&["Z", "E", "AE"])
 }
 
-/// A default tax of a customer.
+/// Draws a default tax of a customer.
 fn tax(r: &mut Random) -> TaxSpec {
     match r.below(10) {
         0..5 => TaxSpec { rate: Some(*r.pick(&[700, 1_600, 1_900])), category: None },
@@ -250,7 +250,7 @@ fn patch<T>(r: &mut Random, chance: u64, draw: impl FnOnce(&mut Random) -> T) ->
     }
 }
 
-/// What is agreed differently of a line item that the pricing has now.
+/// Draws the overrides of a line item that the pricing has now.
 fn pick(r: &mut Random, item: &ItemSpec, chance: u64) -> PickSpec {
     let plain = PickSpec {
         id: item.id,
@@ -289,7 +289,7 @@ fn picks(r: &mut Random, pricing: &PricingSpec) -> Vec<PickSpec> {
     picks
 }
 
-/// Products of pricings with prepaid quantities are mostly billed before use, as they must be.
+/// Draws a product. Products of pricings with prepaid quantities are billed before use, as required.
 fn product(r: &mut Random, catalog: &Catalog, pricing: usize) -> ProductSpec {
     let content = &catalog.pricings[pricing];
     let prepaid = content.items.iter().any(|item| matches!(&item.charge, ChargeSpec::Usage(usage) if usage.prepaid.is_some()));
@@ -325,7 +325,7 @@ fn day(r: &mut Random) -> DaySpec {
 
 fn named(r: &mut Random, catalog: &Catalog) -> PatchSpec {
     let mut spec = PatchSpec { says_start: r.percent(30), says_no: r.percent(40), ..PatchSpec::default() };
-    // Mostly one thing at a time, so that little is refused.
+    // Mostly changes one value at a time, so that few edits are refused.
     for _ in 0..r.below(3) {
         match r.below(24) {
             0 => spec.end_in = Some(r.between(1, 250)),
@@ -450,7 +450,7 @@ fn step(r: &mut Random, catalog: &Catalog, kind: Kind) -> Step {
 
 fn signed_price(r: &mut Random) -> SignedPrice {
     let price = i64::from(price(r));
-    // Below zero mostly little, so that it isn't above what is billed.
+    // Negative prices are mostly small, so that they do not exceed the billed amount.
     if r.percent(40) { -price / *r.pick(&[1, 10, 100]) } else { price }
 }
 
@@ -529,7 +529,7 @@ fn clock(r: &mut Random) -> Step {
     }
 }
 
-/// New content for a pricing: mostly other prices only. Its currency stays.
+/// Draws new content for a pricing, mostly only other prices. The currency stays.
 fn edit_pricing(r: &mut Random, catalog: &Catalog) -> Step {
     let number = index(r, catalog.pricings.len());
     let base = &catalog.pricings[number];

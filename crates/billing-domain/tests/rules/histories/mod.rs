@@ -1,10 +1,16 @@
-//! Random histories against a naive model of what is owed (quality.md D2).
+//! Compares random histories with a naive model of the amounts owed (quality.md D2).
 //!
-//! `HISTORIES=n` plays so many, `SEED=s` starts with that seed, `SURVEY=1` goes on after failures and counts them by kind,
-//! `SHOW=1` tells what was reached, `DUMP=1` shows all documents of a failing history. Comments with P1…, L1… name findings
-//! and doubts that the model tolerates or skips until they are settled.
+//! Environment variables:
+//!
+//! - `HISTORIES=n` plays `n` histories.
+//! - `SEED=s` starts with seed `s`.
+//! - `SURVEY=1` continues after failures and counts them by kind.
+//! - `SHOW=1` prints how often each outcome was reached.
+//! - `DUMP=1` prints all documents of a failing history.
+//!
+//! Comments with P1…, L1… name findings and doubts. The model tolerates or skips them until they are resolved.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stderr, missing_docs)]
-#![allow(clippy::disallowed_methods, reason = "which histories to play is told by the environment")]
+#![allow(clippy::disallowed_methods, reason = "environment variables choose the histories to play")]
 
 mod check;
 mod concrete;
@@ -31,7 +37,7 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} must be a number: {text}")))
 }
 
-/// Plays a history; a panic is a failure of its last step.
+/// Plays a history. A panic counts as a failure of its last step.
 fn caught(play: Play, history: &History) -> Result<Reached, (usize, String)> {
     std::panic::catch_unwind(AssertUnwindSafe(|| play(history))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
@@ -40,12 +46,12 @@ fn caught(play: Play, history: &History) -> Result<Reached, (usize, String)> {
     })
 }
 
-/// What goes wrong is told apart by its first words, without the numbers.
+/// Returns the kind of a problem: its first letters, without numbers.
 fn words(problem: &str) -> String {
     problem.chars().filter(|c| c.is_alphabetic()).take(30).collect()
 }
 
-/// What went wrong in the history of a seed, made short.
+/// Describes the failure of a seed's history, which is shortened.
 fn report(seed: u64, kind: Kind, play: Play) -> String {
     let history = generate::history(seed, kind);
     let Err((_, first)) = caught(play, &history) else { panic!("{seed} doesn't fail twice") };
@@ -61,7 +67,7 @@ fn play_all(kind: Kind, play: Play, default: u64) {
     let (first, count) = (number("SEED", 1), number("HISTORIES", default));
     let next = AtomicU64::new(first);
     let failed = AtomicU64::new(u64::MAX);
-    // `SURVEY=1` goes on after a failure, and tells what went wrong how often.
+    // `SURVEY=1` continues after a failure and counts the failures by kind.
     let survey = std::env::var("SURVEY").is_ok();
     let kinds = std::sync::Mutex::new(std::collections::BTreeMap::<String, (u32, u64)>::new());
     let stop = AtomicBool::new(false);
@@ -80,7 +86,7 @@ fn play_all(kind: Kind, play: Play, default: u64) {
                     match caught(play, &generate::history(seed, kind)) {
                         Ok(reached) => reached.into_iter().for_each(|(what, times)| *mine.entry(what).or_insert(0) += times),
                         Err((_, problem)) if survey => {
-                            let mut kinds = kinds.lock().expect("no thread panics with it");
+                            let mut kinds = kinds.lock().expect("no thread panics with the lock");
                             let kind = kinds.entry(words(&problem)).or_insert((0, seed));
                             *kind = (kind.0 + 1, kind.1.min(seed));
                         }
@@ -90,7 +96,7 @@ fn play_all(kind: Kind, play: Play, default: u64) {
                         }
                     }
                 }
-                let mut all = reached.lock().expect("no thread panics with it");
+                let mut all = reached.lock().expect("no thread panics with the lock");
                 mine.into_iter().for_each(|(what, times)| *all.entry(what).or_insert(0) += times);
             });
         }
@@ -99,10 +105,10 @@ fn play_all(kind: Kind, play: Play, default: u64) {
     let problem = (failed != u64::MAX).then(|| report(failed, kind, play));
     let _ = std::panic::take_hook();
     if survey {
-        eprintln!("{:#?}", kinds.into_inner().expect("no thread panics with it"));
+        eprintln!("{:#?}", kinds.into_inner().expect("no thread panics with the lock"));
     }
     if std::env::var("SHOW").is_ok() {
-        eprintln!("{:#?}", reached.into_inner().expect("no thread panics with it"));
+        eprintln!("{:#?}", reached.into_inner().expect("no thread panics with the lock"));
     }
     assert!(problem.is_none(), "{}", problem.unwrap_or_default());
 }

@@ -1,4 +1,5 @@
-//! Money in histories: who pays, reverses, refunds, applies and writes off, and what is owed after every step (billing rules 9).
+//! Money in histories: payments, reversals, refunds, applications and write-offs, with a check of the amounts owed after
+//! every step (billing rules 9).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,18 +21,18 @@ use crate::histories::model::calendar::plus;
 use crate::histories::spec::{MoneySpec, PartSpec};
 use crate::histories::world::{Checked, World, sign};
 
-/// What is kept of an account: the domain's, and what the model knows of it.
+/// The domain's account, and the model's facts about it.
 pub(crate) struct AccountState {
     pub(crate) account: ReceivablesAccount,
-    /// Σ of what was written off, by entries.
+    /// The sum of the write-offs in entries.
     written_off: i64,
-    /// Payments less refunds that weren't reversed.
+    /// Payments less refunds, without reversed ones.
     received: i64,
-    /// Whether anything was ever unapplied by hand, or balance stayed where it was.
+    /// Whether an application was ever removed by hand, or balance was not applied automatically.
     by_hand: bool,
 }
 
-/// All accounts, and all payments and refunds in the order they were recorded.
+/// All accounts, and all payments and refunds in the order of recording.
 #[derive(Default)]
 pub(crate) struct Accounts {
     pub(crate) accounts: BTreeMap<AccountKey, AccountState>,
@@ -44,7 +45,7 @@ impl World {
         DecisionContext { at: self.now, zone, by: Actor::Service }
     }
 
-    /// What documents that are issued and voided mean for what is owed; nothing changes where it is refused.
+    /// Applies issued and voided documents to their accounts. A refusal changes nothing.
     pub(crate) fn settle(&mut self, entries: &[Entry]) -> Checked<Result<(), Refusal>> {
         let mut touched: BTreeMap<AccountKey, (Vec<Issuance>, Vec<DocumentRef>, DecisionContext)> = BTreeMap::new();
         for entry in entries {
@@ -94,7 +95,8 @@ impl World {
         Ok(Ok(()))
     }
 
-    /// Whether money lets a document be voided: a credit that wasn't refunded, any other without payments and credits.
+    /// Returns whether a document's money allows voiding it. A credit must not be refunded. Other documents must have no payments
+    /// and no credits.
     pub(crate) fn may_be_voided(&self, document: &BookDocument) -> bool {
         let (key, document_ref) = (AccountKey::of(document), document.head.document_ref);
         if document.head.kind == DocumentKind::Credit {
@@ -107,7 +109,7 @@ impl World {
         !is_paid && document.settlement.paid.minor() == 0 && document.settlement.credits.minor() == 0
     }
 
-    /// Takes up what was decided of an account.
+    /// Stores an account after a decision.
     fn keep(&mut self, key: &AccountKey, mut account: ReceivablesAccount) -> Checked {
         let entries = account.take_entries().map_err(|error| format!("{error:?}"))?;
         let kept = self.money.accounts.get_mut(key).ok_or("an unknown account")?;
@@ -119,14 +121,17 @@ impl World {
             }
         }
         kept.account = account;
-        // Drafts are read to be refused: what they are now the book knows.
+        // Drafts are loaded only to be refused. The book has their present state.
         self.book.note_settled(kept.account.documents().filter(|document| document.status != LifecycleStatus::Draft));
         Ok(())
     }
 
-    /// A credit settles what it corrects, due or written off: the child that is its parent and the debits of that child, or what bills what
-    /// it takes back, debits and children first, latest first. Then the rest of its family, latest first: what is due, then what is
-    /// written off. Then anything else. Told from what documents say.
+    /// Checks the order in which a credit settles documents. The check only uses the contents of documents.
+    ///
+    /// 1. The documents that the credit corrects, due or written off. If the parent is a child document, these are the child and
+    ///    its debits. Otherwise, they are the documents that bill the credited lines: debits and children first, latest first.
+    /// 2. The rest of the family, latest first: due documents, then written-off documents.
+    /// 3. Any other document.
     fn check_credit(&self, key: &AccountKey, credit: &Issuance) -> Checked {
         let account = &self.money.accounts[key].account;
         let document_ref = credit.document.head.document_ref;
@@ -186,7 +191,7 @@ impl World {
         Ok(())
     }
 
-    /// The document that a number names among those of a kind of standing.
+    /// Returns the document that a number selects among the documents that fit.
     fn chosen(&self, number: usize, fits: impl Fn(&BookDocument) -> bool) -> Option<BookDocument> {
         let of: Vec<&BookDocument> = self.book.documents().filter(|document| fits(document)).collect();
         (!of.is_empty()).then(|| of[number % of.len()].clone())
@@ -204,7 +209,7 @@ impl World {
         Money::from_minor(minor, currency).to_decimal().to_string()
     }
 
-    /// A credit or a payment, how it is told, and its account.
+    /// Returns the account of a credit or a payment, the source, and its description.
     fn source(&self, number: usize) -> Option<(AccountKey, ApplicationSource, SourceDeed)> {
         let credits = self.book.documents().filter(|document| {
             document.head.kind == DocumentKind::Credit && document.status.is_issued() || number.is_multiple_of(7)
@@ -220,7 +225,7 @@ impl World {
         of.extend(
             payments.map(|(i, (key, payment))| (key.clone(), ApplicationSource::Payment(*payment), SourceDeed::Payment(i))),
         );
-        // Mostly something with an amount left.
+        // Mostly chooses a source with an unapplied amount.
         let left: Vec<_> = of
             .iter()
             .filter(|(key, source, _)| self.money.accounts.contains_key(key) && self.left_of(key, *source) > 0)
@@ -245,7 +250,7 @@ impl World {
         }
     }
 
-    /// What money does in a step.
+    /// Runs a money step.
     pub(crate) fn money(&mut self, spec: &MoneySpec) -> Checked {
         match *spec {
             MoneySpec::Pay { document, part, takes_more, days } => self.pay(document, part, takes_more, days),
@@ -263,7 +268,7 @@ impl World {
     }
 
     fn pay(&mut self, document: usize, part: PartSpec, takes_more: bool, days: Option<i64>) -> Checked {
-        // Mostly one that is owed.
+        // Mostly chooses a document that is owed.
         let owed = |document: &BookDocument| {
             document.head.kind != DocumentKind::Credit && document.status.is_issued() && Self::rest_of(document) > 0
         };
@@ -311,7 +316,7 @@ impl World {
         self.tell(Deed::Money(MoneyDeed::Reverse { payment: index, date }), taken)
     }
 
-    /// What of a source was refunded and not reversed.
+    /// Returns the refunded amount of a source, without reversed refunds.
     fn refunded(&self, key: &AccountKey, source: ApplicationSource) -> i64 {
         let payments = self.money.accounts[key].account.payments();
         let refunds = payments.filter(|payment| payment.kind == PaymentKind::Refund(source) && payment.reversal.is_none());
@@ -402,7 +407,7 @@ impl World {
         self.money.accounts.get_mut(key).expect("an account")
     }
 
-    /// Lets an account decide; a refusal leaves it as it was.
+    /// Runs a decision of an account. A refusal leaves the account unchanged.
     fn on_account(
         &mut self,
         what: &str,
@@ -416,7 +421,7 @@ impl World {
         };
         let mut account = kept.account.clone();
         account.set_applies_balance(applies);
-        // Drafts and void documents are read with an account, too.
+        // Drafts and void documents are also loaded with an account.
         let documents = self.book.documents().filter(|document| AccountKey::of(document) == *key).cloned().collect();
         account.add(billing_domain::receivables::AccountRows { documents, ..Default::default() });
         let mut ids = self.ids;
@@ -443,7 +448,7 @@ impl World {
         }
     }
 
-    /// What is owed, told from totals and from what was paid alone.
+    /// Checks the amounts owed, computed only from totals and payments.
     pub(crate) fn check_money(&self) -> Checked {
         for (key, kept) in &self.money.accounts {
             let account = &kept.account;

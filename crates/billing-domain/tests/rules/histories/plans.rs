@@ -1,4 +1,4 @@
-//! Terms alone: what the model says is in force on each day, against what `contract::amendment` makes of it.
+//! Compares only terms: the terms in force on each day by the model and by `contract::amendment`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use crate::histories::spec::*;
 
 pub(crate) const START: &str = "2026-01-20T12:00:00Z";
 
-/// How often things happened.
+/// The number of times that each outcome was reached.
 pub(crate) type Reached = BTreeMap<String, u32>;
 
 struct World {
@@ -28,7 +28,7 @@ struct World {
     reached: Reached,
 }
 
-/// Plays the steps that are of terms; tells what they reached, or the number of the one that failed, and how.
+/// Plays the steps that concern terms. Returns the reached outcomes, or the number of the failed step and its problem.
 pub(crate) fn play(history: &History) -> Result<Reached, (usize, String)> {
     let now = convert::at(START);
     let elements: Vec<Element> = history.products.iter().map(|spec| concrete::element(spec, service_date("UTC", now))).collect();
@@ -58,7 +58,7 @@ impl World {
             past.map(|period| (product.no, period.start))
         });
         let begun: BTreeSet<u16> = issued.map(|(no, _)| no).collect();
-        // Whether something issued stands in the way of a structure isn't for plans to say.
+        // Plans do not decide whether an issued document prevents a change of structure.
         Facts { begun, ..Facts::default() }
     }
 
@@ -111,7 +111,7 @@ impl World {
             }
             Step::Cancel { last_day } => {
                 let last_day = self.model.last_day(*last_day, self.now);
-                // Which states can be cancelled isn't for plans to say.
+                // Plans do not decide which states can be cancelled.
                 let verdict = match self.model.cancelled(last_day, self.now) {
                     Verdict::Refuse("cancelled twice") => return Ok(()),
                     Verdict::May(why, _) => Verdict::Skip(why),
@@ -148,7 +148,7 @@ impl World {
     ) -> Result<(), String> {
         let mut note = |fate: &str| *self.reached.entry(format!("{what} {fate}")).or_insert(0) += 1;
         let (products, contract) = match (verdict, made) {
-            // A refusal for what documents or usage say is the ledger's.
+            // A refusal because of documents or usage comes from the ledger.
             (Verdict::Refuse("contract_over" | "usage_already_reported"), _) => return Ok(()),
             (Verdict::Skip(why), _) => {
                 note(&format!("skipped: {why}"));
@@ -185,7 +185,7 @@ impl World {
         self.compare().map_err(|problem| format!("{problem}\nafter the {what} {request:?}\non {} of {told:#?}", self.now))
     }
 
-    /// Each period of each product, with its terms.
+    /// Compares each period of each product, with its terms.
     fn compare(&self) -> Result<(), String> {
         for product in &self.model.products {
             let theirs = self.contract.products.iter().find(|other| other.no.0 == product.no);
@@ -259,7 +259,7 @@ impl World {
     }
 }
 
-/// What is billed when, in words.
+/// Describes the plan of each product.
 fn plan(contract: &Contract) -> Vec<String> {
     let of = |product: &ContractProduct| {
         let segments = product.segments.iter().map(|segment| match &segment.agreed {

@@ -1,8 +1,8 @@
-//! Makes a failing history short: drops steps and products for as long as it fails.
+//! Shortens a failing history: drops steps and products while the history still fails.
 
 use crate::histories::spec::History;
 
-/// The shortest history found that still fails.
+/// Returns the shortest history found that still fails.
 pub(crate) fn shrink(mut history: History, fails: impl Fn(&History) -> bool) -> History {
     let mut size = history.steps.len().max(1);
     while size > 0 {

@@ -1,5 +1,5 @@
-//! What histories are made of, as plain values: drawn by the generator, made concrete by the driver, read by the model
-//! and turned into the domain's requests. Prices and quantities are whole numbers, so that the model needs no decimals.
+//! The plain values that make up histories. The generator draws them, the driver makes them concrete, the model reads them,
+//! and they are converted to the domain's requests. Prices and quantities are whole numbers, so the model needs no decimals.
 
 use billing_domain::catalog::Aggregation;
 use billing_domain::contract::schedule::CycleUnit;
@@ -9,36 +9,36 @@ use billing_domain::patch::Patch;
 
 use crate::histories::model::calendar::Date;
 
-/// Ten-thousandths of a currency's unit.
+/// A price in ten-thousandths of a currency's unit.
 pub(crate) type Price = u32;
-/// As a [`Price`], above or below zero.
+/// A [`Price`] with a sign.
 pub(crate) type SignedPrice = i64;
-/// Thousandths.
+/// A quantity in thousandths.
 pub(crate) type Amount = u32;
-/// Hundredths of a percent.
+/// A rate in hundredths of a percent.
 pub(crate) type Rate = u32;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Catalog {
     pub(crate) entities: Vec<EntitySpec>,
-    /// Which of them is the organization's default.
+    /// The index of the organization's default entity.
     pub(crate) default_entity: usize,
     pub(crate) customer: CustomerSpec,
     pub(crate) usage: Vec<Aggregation>,
     pub(crate) pricings: Vec<PricingSpec>,
 }
 
-/// What kind of tax something bears at a rate of 0.
+/// A tax category at a rate of 0.
 pub(crate) type Category = &'static str;
 
-/// What is stated about tax.
+/// A stated tax.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TaxSpec {
     pub(crate) rate: Option<Rate>,
     pub(crate) category: Option<Category>,
 }
 
-/// Default taxes, each from its day on; the first may have none.
+/// Default taxes, each from its day on. The first may have no day.
 pub(crate) type TaxSpecs = Vec<(Option<Date>, TaxSpec)>;
 
 #[derive(Clone, Debug)]
@@ -48,9 +48,9 @@ pub(crate) struct EntitySpec {
     /// The number in its prefix.
     pub(crate) prefix: usize,
     pub(crate) taxes: TaxSpecs,
-    /// Whether it issues complete papers only.
+    /// Whether the entity issues only complete documents.
     pub(crate) strict: bool,
-    /// Whether it accounts for tax in a currency that no exchange rate is known for.
+    /// Whether the entity reports tax in a currency without a known exchange rate.
     pub(crate) lacks_rate: bool,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct EntitySpec {
 pub(crate) struct CustomerSpec {
     pub(crate) entity: Option<usize>,
     pub(crate) taxes: TaxSpecs,
-    /// Whether it and the entities have everything that the law asks for.
+    /// Whether the customer and the entities have all legally required information.
     pub(crate) complete: bool,
     pub(crate) net_terms: Option<NetTerms>,
     pub(crate) applies_balance: bool,
@@ -110,7 +110,7 @@ pub(crate) struct TierSpec {
     pub(crate) flat: Price,
 }
 
-/// What is agreed differently of a line item. Days count from the day of the step.
+/// The overrides of a line item. Days count from the day of the step.
 #[derive(Clone, Debug)]
 pub(crate) struct PickSpec {
     pub(crate) id: &'static str,
@@ -126,7 +126,7 @@ pub(crate) struct PickSpec {
 #[derive(Clone, Debug)]
 pub(crate) struct ProductSpec {
     pub(crate) pricing: usize,
-    /// A product that it renews: of its pricing, from the day after its last.
+    /// A product that this one renews, with the same pricing, from the day after the last day.
     pub(crate) renews: Option<usize>,
     pub(crate) start_in: i64,
     pub(crate) days: i64,
@@ -134,7 +134,7 @@ pub(crate) struct ProductSpec {
     pub(crate) minimum_fee: Option<Price>,
     pub(crate) entity: Option<usize>,
     pub(crate) cycle: Option<(CycleUnit, u16)>,
-    /// Days after the first.
+    /// The issue day, in days after the first day.
     pub(crate) issue_in: Option<i64>,
     pub(crate) payment_time: Option<PaymentTime>,
     pub(crate) tax: Option<Rate>,
@@ -144,35 +144,35 @@ pub(crate) struct ProductSpec {
     pub(crate) note: Option<&'static str>,
 }
 
-/// What an edit does to one of the contract's products.
+/// The change of an edit to one of the contract's products.
 #[derive(Clone, Debug)]
 pub(crate) enum ChangeSpec {
-    /// The edit's list leaves it out.
+    /// The edit's list leaves the product out.
     Leave,
-    /// The edit's list names it.
+    /// The edit's list names the product.
     Name(Box<PatchSpec>),
 }
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PatchSpec {
-    /// Whether the element carries its product's start even where that isn't needed.
+    /// Whether the element has its product's start even if the start is not needed.
     pub(crate) says_start: bool,
-    /// Whether the element carries its product's number.
+    /// Whether the element has its product's number.
     pub(crate) says_no: bool,
-    /// By how many days the first day moves.
+    /// The number of days by which the first day moves.
     pub(crate) start_moves: Option<i64>,
-    /// Days from today; of an ended product mostly used.
+    /// The end, in days from today. Mostly used for an ended product.
     pub(crate) end_in: Option<i64>,
-    /// The newest agreed end again, some days later.
+    /// The end, in days after the newest agreed end.
     pub(crate) end_later: Option<i64>,
-    /// An end that was agreed before.
+    /// The index of an end that was agreed before.
     pub(crate) end_again: Option<usize>,
     pub(crate) reprice: bool,
     pub(crate) items: ItemsSpec,
     pub(crate) minimum_fee: Patch<Price>,
     pub(crate) payment_time: Patch<PaymentTime>,
     pub(crate) cycle: Patch<(CycleUnit, u16)>,
-    /// Days after the first.
+    /// The issue day, in days after the first day.
     pub(crate) issue_in: Patch<i64>,
     pub(crate) entity: Patch<usize>,
     pub(crate) tax: Patch<Rate>,
@@ -187,23 +187,23 @@ pub(crate) enum ItemsSpec {
     #[default]
     Keep,
     All,
-    /// Those that are agreed now, with other values for one of them.
+    /// The line items that are agreed now, with other values for one of them.
     Same {
         which: usize,
         pick: Box<PickSpec>,
     },
-    /// These, of those that the pricing has.
+    /// A selection of the pricing's line items.
     These(Vec<PickSpec>),
 }
 
-/// A day, told by what makes it interesting.
+/// A day, relative to today or to a product's periods.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum DaySpec {
     /// Days from today.
     In(i64),
-    /// The start of a period, so many after the one of today.
+    /// The start of a period, counted from the period of today.
     Period { product: usize, after: i64 },
-    /// The day after a product's last.
+    /// The day after a product's last day.
     End { product: usize },
 }
 
@@ -224,25 +224,25 @@ pub(crate) enum LastDaySpec {
 /// An instant of usage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum When {
-    /// Seconds before now; negative ones are ahead.
+    /// Seconds before now. Negative values are in the future.
     Ago(i64),
     /// Seconds from the first instant of a period of a product.
     Boundary { product: usize, period: usize, seconds: i64 },
-    /// So many thousandths into a period of a product, but not after now.
+    /// Thousandths of a period of a product after its start, but not after now.
     Inside { product: usize, period: usize, thousandths: i64 },
 }
 
-/// How much of what there is.
+/// A part of an available amount.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PartSpec {
     All,
-    /// In thousandths.
+    /// Thousandths of the amount.
     Some(i64),
-    /// All, and so much more.
+    /// The whole amount and these additional minor units.
     More(i64),
 }
 
-/// What money does. Days count from today.
+/// A money step. Days count from today.
 #[derive(Clone, Debug)]
 pub(crate) enum MoneySpec {
     Pay { document: usize, part: PartSpec, takes_more: bool, days: Option<i64> },
@@ -253,8 +253,8 @@ pub(crate) enum MoneySpec {
     WriteOff { document: usize, undo: bool },
 }
 
-/// One thing that happens. Numbers that name products, events and documents are taken modulo how many there are, so that
-/// any step can be left out.
+/// One step of a history. Numbers that name products, events and documents are taken modulo their count, so that any step can
+/// be left out.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     EditPricing {
@@ -339,7 +339,7 @@ pub(crate) enum Step {
         document: usize,
     },
     Run,
-    /// A preview, then the clock goes to its instant, and the run has to issue the same.
+    /// A preview, followed by a run at its due instant. The run must issue the same documents.
     Foreseen {
         next: bool,
     },
@@ -368,7 +368,7 @@ pub(crate) struct ItemRequest {
     pub(crate) maximum: Patch<Price>,
 }
 
-/// An element of a request's list of products, with dates. The end is the day after the last.
+/// An element of a request's list of products, with dates. The end is the day after the last day.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Element {
     pub(crate) no: Option<u16>,
@@ -400,7 +400,7 @@ pub(crate) enum From {
 #[derive(Clone, Debug)]
 pub(crate) struct EditRequest {
     pub(crate) since: From,
-    /// Whether it names the version it starts from.
+    /// Whether the edit names its base version.
     pub(crate) version: bool,
     pub(crate) elements: Vec<Element>,
 }

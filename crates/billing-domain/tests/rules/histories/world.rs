@@ -1,4 +1,4 @@
-//! Plays a history through the ledger and through the model: every call of the ledger is here.
+//! Plays a history through the ledger and through the model. This module has all calls of the ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +7,8 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::charge::{ChargeEdit, NewCharge};
 use billing_domain::contract::resolve;
 use billing_domain::contract::terms::PaymentTime;
-use billing_domain::document::lines::BillWith;
-use billing_domain::document::totals::DocumentContent;
+use billing_domain::document::lines::{BillWith, DocumentLine};
+use billing_domain::document::totals::{BilledProduct, DocumentContent};
 use billing_domain::document::{BookDocument, DocumentKind, LifecycleStatus, Purpose};
 use billing_domain::ledger::amend::BackdatingPolicy;
 use billing_domain::ledger::charge::{self, ChargeContext};
@@ -30,13 +30,13 @@ use crate::histories::money::Accounts;
 use crate::histories::plans::{Reached, START};
 use crate::histories::spec::*;
 
-/// What went wrong, in words.
+/// A result whose error describes the problem.
 pub(crate) type Checked<T = ()> = Result<T, String>;
 
-/// An event as the application would keep it.
+/// An event as the application would store it.
 pub(crate) struct StoredEvent {
     pub(crate) event_ref: EventRef,
-    /// The document its latest change stands on.
+    /// The document that has the event's latest change.
     pub(crate) standing: DocumentRef,
 }
 
@@ -44,11 +44,11 @@ pub(crate) struct World {
     pub(crate) model: Model,
     pub(crate) book: ContractBook,
     pub(crate) now: Timestamp,
-    /// One for each event of the model.
+    /// One stored event for each event of the model.
     pub(crate) events: Vec<StoredEvent>,
-    /// What issued documents said when they were issued.
+    /// The contents of issued documents at the time of issue.
     pub(crate) frozen: BTreeMap<DocumentRef, DocumentContent>,
-    /// Set right after a billing run.
+    /// Whether the latest step was a billing run.
     pub(crate) has_run: bool,
     pub(crate) ids: u128,
     pub(crate) money: Accounts,
@@ -56,12 +56,12 @@ pub(crate) struct World {
     follower: Option<Box<dyn Follower>>,
 }
 
-/// Plays all steps and tells what they reached, or the number of the one that failed, and how.
+/// Plays all steps. Returns the reached outcomes, or the number of the failed step and its problem.
 pub(crate) fn play(history: &History) -> Result<Reached, (usize, String)> {
     play_before(history, None)
 }
 
-/// As [`play`], before the eyes of a follower.
+/// Plays all steps like [`play`], with a follower that receives the requests.
 pub(crate) fn play_before(history: &History, follower: Option<Box<dyn Follower>>) -> Result<Reached, (usize, String)> {
     let now = convert::at(START);
     let elements: Vec<Element> = history.products.iter().map(|spec| concrete::element(spec, service_date("UTC", now))).collect();
@@ -112,7 +112,7 @@ impl World {
         followed
     }
 
-    /// What users read: it is there whatever has happened.
+    /// Checks that users can always read the previews and the overdue documents.
     fn check_readable(&self) -> Checked {
         let read = |what: &str, shown: Result<Vec<DocumentPreview>, Refusal>| {
             let shown = shown.map_err(|refusal| format!("{what} can't be read: {refusal:?}"))?;
@@ -125,7 +125,7 @@ impl World {
         overdue::overdue(&self.book, self.now, self.now).map(drop).map_err(|refusal| format!("verify refuses: {refusal:?}"))
     }
 
-    /// Where a document stands among those that were opened.
+    /// Returns the index of a document among the opened documents.
     pub(crate) fn place_of(&self, document_ref: DocumentRef) -> Option<usize> {
         self.book.documents().position(|document| document.head.document_ref == document_ref)
     }
@@ -134,12 +134,12 @@ impl World {
         convert::catalog(&self.model.catalog)
     }
 
-    /// Lets the ledger decide. A refusal leaves the book as it was; entries are taken up.
+    /// Runs a decision of the ledger and returns its entries. A refusal leaves the book unchanged.
     fn decide<T>(
         &mut self,
         decide: impl FnOnce(&mut ContractBook, Timestamp, &mut dyn FnMut() -> Uuid) -> Result<T, Refusal>,
     ) -> Result<Result<(T, Vec<Entry>), Refusal>, String> {
-        // As whoever reads the book anew would find it.
+        // Brings the book into the state of a newly loaded book.
         let standing =
             self.events.iter().zip(&self.model.events).filter(|(_, event)| !event.deleted).map(|(kept, _)| kept.standing);
         self.book.put_events(standing.collect());
@@ -164,7 +164,7 @@ impl World {
         }
     }
 
-    /// What the application would write.
+    /// Handles the entries that the application would write.
     fn write(&mut self, entries: &[Entry]) -> Checked {
         for entry in entries {
             match entry {
@@ -179,7 +179,7 @@ impl World {
                     self.note(&format!("issued {:?} {:?}", document.head.kind, document.head.purpose));
                     let is_opened =
                         |other: &Entry| matches!(other, Entry::Opened { head, .. } if head.document_ref == *document_ref);
-                    // A child that waits for its paper has the tax of the day of its event.
+                    // A child that waits for missing information has the tax of the day of its event.
                     if document.head.purpose != Purpose::Usage || entries.iter().any(is_opened) {
                         self.check_taxes(&document, &issued.content)?;
                     }
@@ -341,7 +341,7 @@ impl World {
         }
     }
 
-    /// Why an entity can't have a prefix: another has it, or it has given numbers.
+    /// Returns why an entity cannot have a prefix: another entity has it, or the entity has assigned numbers.
     fn prefix_refused(&self, entity: usize, prefix: usize) -> Option<&'static str> {
         let entities = &self.model.catalog.entities;
         if entities[entity].prefix == prefix {
@@ -355,7 +355,7 @@ impl World {
         has_given.then_some("numbers given")
     }
 
-    /// What the model is told of documents.
+    /// Returns the facts about documents for the model.
     fn facts(&self) -> Facts {
         let mut facts = Facts::default();
         for document in self.book.documents() {
@@ -430,7 +430,7 @@ impl World {
                 Ok(false)
             }
             (Verdict::Refuse(why), Ok(_)) => Err(format!("the {what} was taken, but {why}: {request:?}")),
-            // Prices and seats alone make large amounts, of periods to come, too.
+            // Prices and seats alone can make large amounts, also in future periods.
             (Verdict::Take(products), Err(Refusal::AmountOutOfRange(_)))
                 if self.model.makes_too_large(&Model { products: products.clone(), ..self.model.clone() }) =>
             {
@@ -439,11 +439,11 @@ impl World {
                 Ok(false)
             }
             (Verdict::Take(_), Err(refusal)) => Err(format!("the {what} was refused: {refusal:?}: {request:?}")),
-            (Verdict::Skip(_), _) => unreachable!("it isn't asked for"),
+            (Verdict::Skip(_), _) => unreachable!("skipped operations are not run"),
         }
     }
 
-    /// Where usage lands by the model; the domain's matching has to say the same.
+    /// Returns the product and the service date of usage by the model. The domain's matching must return the same.
     fn landing(&self, usage: usize, at: Timestamp) -> Checked<Option<(u16, Date)>> {
         let candidates = self.model.candidates(usage, at);
         let usage_product_ref = convert::usage_ref(usage);
@@ -480,7 +480,7 @@ impl World {
         }
     }
 
-    /// The running total without an event.
+    /// Returns the running total without an event.
     fn without(&self, index: usize) -> UsageTotal {
         let key = self.key(&self.model.events[index]);
         let others = self.model.events.iter().enumerate().filter(|(i, event)| {
@@ -490,7 +490,7 @@ impl World {
     }
 
     fn event(&mut self, usage: usize, of: Option<usize>, when: When, quantity: Amount) -> Checked {
-        // Mostly something that a product meters.
+        // Mostly chooses usage that a product meters.
         let metered = of.and_then(|of| {
             let meters = |product: &&Product| product.bills() && (0..2).any(|usage| product.newest().meters(usage));
             let metered: Vec<&Product> = self.model.products.iter().filter(meters).collect();
@@ -528,7 +528,7 @@ impl World {
         self.tell(Deed::Event { usage_product_ref, at, quantity: convert::quantity(quantity) }, true)
     }
 
-    /// What was decided of usage: it is refused where it makes an amount too large, and only then.
+    /// Checks a decision on usage. Usage must be refused if it makes an amount too large, and only then.
     fn taken<T>(&mut self, what: &str, made: Result<T, Refusal>, next: &Model) -> Checked<Option<T>> {
         match made {
             Ok(made) if !next.is_large() || !self.model.makes_too_large(next) => Ok(Some(made)),
@@ -553,9 +553,9 @@ impl World {
         if let Some(when) = when {
             after.at = self.model.instant(when, self.now);
         }
-        // The same time is no change, whatever it would land on now.
+        // The same timestamp is no change, regardless of the product that it would match now.
         if after.at != before.at {
-            // It stays with its product while that meters it; the domain has to say the same.
+            // The event stays with its product while that product meters it. The domain must return the same.
             let stays = self.model.candidates(before.usage, after.at).into_iter().find(|(no, _)| *no == before.product);
             let usage_product_ref = convert::usage_ref(before.usage);
             let facts = EventFacts { usage_product_ref: &usage_product_ref, occurred_at: after.at, validations: None };
@@ -647,7 +647,7 @@ impl World {
                 price: *price,
                 with: if *fixed { With::Fixed } else { With::Usage },
                 discountable: *discountable,
-                currency: self.model.product(*no).period_at(day).expect("it bills the day").terms.currency,
+                currency: self.model.product(*no).period_at(day).expect("a period of the day").terms.currency,
                 recorded: self.now,
                 deleted: false,
             }),
@@ -660,7 +660,7 @@ impl World {
         self.charged("charge", made, charge.map(|charge| (self.model.charges.len(), charge)), deed)
     }
 
-    /// Compares what the ledger says of a charge with what the model does, and keeps it.
+    /// Compares the results of the ledger and the model for a charge, and stores the charge.
     fn charged(
         &mut self,
         what: &str,
@@ -705,7 +705,7 @@ impl World {
         (!live.is_empty()).then(|| live[charge % live.len()])
     }
 
-    /// The ledger's charge of one of the model's.
+    /// Returns the ledger's charge for a charge of the model.
     fn theirs(&self, index: usize) -> billing_domain::charge::Charge {
         let id = &self.model.charges[index].id;
         let found = self.book.charges().live().find(|charge| charge.line_item_id().as_str() == id);
@@ -790,7 +790,7 @@ impl World {
                 let place = self.place_of(document_ref).ok_or("an unknown document")?;
                 self.tell(Deed::Void(place), true)
             }
-            // With `BEFORE_USE`, corrections of the usage debit name the invoice; usage may have moved elsewhere.
+            // With `BEFORE_USE`, corrections of the usage debit have the invoice as parent. Usage may have moved elsewhere.
             Err(_) => {
                 self.note(if is_regular && !is_named { "void may be, and was refused" } else { "void refused" });
                 let place = self.place_of(document_ref).ok_or("an unknown document")?;
@@ -809,11 +809,11 @@ impl World {
         self.note("run");
         for entry in &entries {
             let Entry::Issued { document_ref, .. } = entry else { continue };
-            let document = self.book.document(*document_ref).expect("it is there").clone();
+            let document = self.book.document(*document_ref).expect("an issued document").clone();
             let early = match document.head.purpose {
                 Purpose::Regular(_) => self.due_of(&document).is_some_and(|due| due > self.now),
                 Purpose::Usage => false,
-                // One that takes over another's lines, or lines below zero of an invoice, is opened and issued at once.
+                // An adjustment that takes over another's lines, or negative lines of an invoice, is opened and issued at once.
                 Purpose::Adjustment => drafts.contains_key(document_ref) && !self.is_older(&document),
             };
             if early {
@@ -851,13 +851,13 @@ impl World {
         self.model.zone(Self::entity_of(document))
     }
 
-    /// Whether a document may have to wait, because its paper lacks something.
+    /// Returns whether a document may have to wait because it lacks information.
     pub(crate) fn may_lack(&self, document: &BookDocument) -> bool {
         self.model.may_lack(Self::entity_of(document))
     }
 
-    /// A document that bills something for the first time has the tax in force on the day of its issue, or on the last of the
-    /// service period if that is earlier (billing rules 7).
+    /// Checks the taxes of a document that bills something for the first time (billing rules 7). The tax is the one in force on
+    /// the issue date, or on the last day of the service period if that day is earlier.
     fn check_taxes(&self, document: &BookDocument, content: &DocumentContent) -> Checked {
         if document.head.purpose == Purpose::Adjustment || document.head.kind == DocumentKind::Credit {
             return Ok(());
@@ -867,7 +867,8 @@ impl World {
                 let Some(period) = self.model.product(product.product_no.0).period_at(line.period_start) else { continue };
                 let day = service_date(self.zone_of(document), self.now).min(plus(period.end, -1));
                 let expected = convert::treatment(self.model.treatment(&period.terms, day));
-                if product.rates.tax != expected {
+                let is_reversal = || self.documented_at(product, line).map(|sum| sum <= 0);
+                if product.rates.tax != expected && !is_reversal()? {
                     return Err(format!("{} bills {line:?} at {:?}, not {expected:?}", self.told(document), product.rates.tax));
                 }
             }
@@ -875,13 +876,28 @@ impl World {
         Ok(())
     }
 
-    /// Whether a document was opened on an earlier service date.
+    /// Returns the sum of all documents for a line at its tax. It is not above zero if the line reverses a credit.
+    fn documented_at(&self, at: &BilledProduct, of: &DocumentLine) -> Checked<i64> {
+        let mut sum = 0;
+        for document in self.book.documents().filter(|document| !document.status.is_void()) {
+            let content = self.content(document)?;
+            let is_same = |product: &&BilledProduct| product.product_no == at.product_no && product.rates.tax == at.rates.tax;
+            for line in content.products.iter().filter(is_same).flat_map(|product| &product.lines) {
+                if line.key(at.product_no) == of.key(at.product_no) {
+                    sum += sign(document.head.kind) * line.amount.minor();
+                }
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Returns whether a document was opened on an earlier service date.
     fn is_older(&self, document: &BookDocument) -> bool {
         let zone = self.zone_of(document);
         service_date(zone, document.head.created_at) < service_date(zone, self.now)
     }
 
-    /// When a debit is due that bills more of an invoice after use because its period goes on (billing rules 7).
+    /// Returns when a debit is due that bills the rest of an invoice after use because its period continues (billing rules 7).
     fn period_goes_on(&self, document: &BookDocument) -> Option<Timestamp> {
         let parent = self.book.document(document.head.parent?)?;
         if document.head.kind != DocumentKind::Debit || slot(parent) != Some(Slot::Period) || !parent.status.is_issued() {
@@ -898,7 +914,7 @@ impl World {
         dues.max()
     }
 
-    /// When the model has a regular document due; `None` where it has none there.
+    /// Returns when a regular document is due by the model, or `None` if the model has no such document.
     pub(crate) fn due_of(&self, document: &BookDocument) -> Option<Timestamp> {
         let slot = slot(document)?;
         let due = document.head.parts.iter().filter_map(|no| {
@@ -909,7 +925,7 @@ impl World {
         due.min()
     }
 
-    /// A preview, then nothing but time, then the run: it issues what was shown.
+    /// Checks that a run issues the previewed documents if nothing but time passes in between.
     fn foreseen(&mut self, next: bool) -> Checked {
         let shown = if next {
             preview::preview_next_period(&self.book, self.now)
@@ -934,7 +950,7 @@ impl World {
         self.note("foreseen");
         for shown in &planned {
             let Some(said) = &shown.content else { return Err("a preview without content".to_owned()) };
-            // A total below zero makes a document of another kind of it.
+            // A negative total changes the kind of the document.
             if said.content.total.minor() < 0 {
                 if shown.document.head.kind == DocumentKind::Invoice {
                     return Err(format!("a preview shows an invoice of {}", said.content.total));
@@ -976,7 +992,7 @@ impl World {
                 return Err(format!("a preview shows {:?}, and {:?} is issued", lines(&said.content), lines(is)));
             }
             let alone = self.book.documents().filter(|other| other.family == issued.family).count() == 1;
-            // A default tax that begins in between changes what is issued later than it was due.
+            // A default tax that begins in between changes documents that are issued after their due date.
             let is_on_its_day =
                 issued.issue_date.is_some_and(|day| expected_on.get(&shown.document.head.document_ref) == Some(&day));
             if alone && is_on_its_day && is.total != said.content.total {
@@ -986,7 +1002,7 @@ impl World {
         Ok(())
     }
 
-    /// A document's content: as issued, or as of now.
+    /// Returns the content of a document, as issued or as of now.
     pub(crate) fn content(&self, document: &BookDocument) -> Checked<DocumentContent> {
         if let Some(frozen) = self.frozen.get(&document.head.document_ref) {
             return Ok(frozen.clone());
@@ -1000,7 +1016,7 @@ impl World {
         check::check(&self.book).unwrap_or_else(|refusal| vec![format!("{refusal:?}")])
     }
 
-    /// All documents, in words.
+    /// Describes all documents, events and periods.
     fn dump(&self) -> String {
         let of = |document: &BookDocument| {
             let short = |document_ref: DocumentRef| document_ref.as_uuid().as_u128() - 1_000;
@@ -1063,7 +1079,7 @@ impl World {
     }
 }
 
-/// Which of a period's regular documents one is.
+/// Returns the slot of a regular document, or `None` for other documents.
 pub(crate) fn slot(document: &BookDocument) -> Option<Slot> {
     use billing_domain::document::linking::SlotKind as Theirs;
     match document.head.purpose {
@@ -1074,7 +1090,7 @@ pub(crate) fn slot(document: &BookDocument) -> Option<Slot> {
     }
 }
 
-/// The sign that a kind's amounts count with.
+/// Returns the sign of a kind's amounts.
 pub(crate) fn sign(kind: DocumentKind) -> i64 {
     if kind == DocumentKind::Credit { -1 } else { 1 }
 }

@@ -1,4 +1,4 @@
-//! Previews, cancels with a last day, resumes, void documents (billing rules 2, 5, 7).
+//! Tests of previews, cancels with a last day, resumes and void documents (billing rules 2, 5, 7).
 
 use billing_domain::contract::ContractState;
 use billing_domain::contract::schedule::CycleUnit;
@@ -8,13 +8,13 @@ use billing_domain::simulate::{Bill, Simulation, customer, entity, per_unit, ter
 
 use super::{bill, fee, in_short, overview, total, year};
 
-/// A fee of 31.00 a month in advance, and calls at 0.10.
+/// Returns a contract with a fee of 31.00 per month in advance, and calls at 0.10.
 fn in_advance() -> Simulation {
     let terms = fee("p", "31.00").usage("calls", per_unit("0.10")).payment_time(PaymentTime::BeforeUse);
     Simulation::new().contract(terms)
 }
 
-/// Asserts which periods are current and next, by their first days; each is 100.00.
+/// Asserts the current and the next period by their first days. Each period costs 100.00.
 #[track_caller]
 fn previews(bill: &Bill, current: Option<&str>, next: Option<&str>) {
     let shown = [bill.preview_current(), bill.preview_next()].map(|shown| in_short(&shown.expect("a preview")));
@@ -63,13 +63,13 @@ fn current_shows_what_contains_today_and_nothing_else() {
         .contract(fee("year", "1200.00").billing_cycle(CycleUnit::Yearly, 1))
         .contract(terms("2026-01-01", "2026-01-31").pricing("month").fixed("fee", "100.00"));
     assert_eq!(current(&ended, "2026-02-01"), ["INVOICE 2026-01-01 1200.00"]);
-    assert_eq!(current(&ended, "2026-03-20"), ["INVOICE 2026-01-01 1200.00"], "January's invoice isn't current");
-    // Its periods are counted back from 11 March: the last is 11 February to 10 March.
+    assert_eq!(current(&ended, "2026-03-20"), ["INVOICE 2026-01-01 1200.00"], "January's invoice is not current");
+    // The periods of `short` are counted back from 11 March. The last period is 11 February to 10 March.
     let cut = Simulation::new()
         .contract(fee("month", "100.00"))
         .contract(terms("2026-01-01", "2026-03-10").pricing("short").fixed("fee", "20.00"));
     assert_eq!(current(&cut, "2026-03-01"), ["INVOICE 2026-02-11 20.00", "INVOICE 2026-03-01 100.00"]);
-    assert_eq!(current(&cut, "2026-03-20"), ["INVOICE 2026-03-01 100.00"], "what ended on the 10th isn't, on the 20th");
+    assert_eq!(current(&cut, "2026-03-20"), ["INVOICE 2026-03-01 100.00"], "a period that ended on the 10th is not current");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_last_day_in_the_past_ends_the_contract_there() {
         .late_event("2026-01-10", "calls", 100, "2026-02-05")
         .late_event("2026-01-11", "calls", 100, "2026-02-05")
         .refused("no_matching_contract");
-    assert_eq!(total(&story, "2026-02-06"), "20.00", "usage of its days is still billed");
+    assert_eq!(total(&story, "2026-02-06"), "20.00", "usage up to the last day is still billed");
 }
 
 #[test]
@@ -184,7 +184,8 @@ fn a_cancelled_contract_may_be_cancelled_earlier() {
     }
 }
 
-/// A fee of 100.00 during use. February's invoice, with 10.00 of January's usage, is issued by hand.
+/// Returns a contract with a fee of 100.00, billed during use. February's invoice, with 10.00 of January's usage, is issued
+/// by hand.
 fn next_invoice_is_issued() -> Simulation {
     Simulation::new()
         .contract(fee("p", "100.00").usage("calls", per_unit("0.10")).payment_time(PaymentTime::DuringUse))
@@ -197,8 +198,8 @@ fn next_invoice_is_issued() -> Simulation {
 fn a_cancel_after_the_next_invoice_credits_the_next_period_alone() {
     let story = next_invoice_is_issued().on("2026-01-20").cancel();
     let papers = ["UB-CRD-1 2026-02-01 100.00", "UB-INV-1 2026-01-01 100.00", "UB-INV-2 2026-02-01 110.00"];
-    assert_eq!(overview(&story, "2026-01-20"), papers, "January's usage stays where it is billed");
-    assert_eq!(overview(&story, "2026-02-01"), papers, "and isn't billed again");
+    assert_eq!(overview(&story, "2026-01-20"), papers, "January's usage stays on its invoice");
+    assert_eq!(overview(&story, "2026-02-01"), papers, "January's usage is not billed again");
 }
 
 #[test]
@@ -208,7 +209,7 @@ fn a_cancel_now_after_the_next_invoice_bills_no_usage_again() {
     assert_eq!(billed.sums()[3], "74.52");
     let expected =
         ["UB-CRD-1 2026-01-21 35.48", "UB-CRD-2 2026-02-01 100.00", "UB-INV-1 2026-01-01 100.00", "UB-INV-2 2026-02-01 110.00"];
-    assert_eq!(billed.overview(), expected, "no usage is credited and billed anew");
+    assert_eq!(billed.overview(), expected, "no usage is credited and billed again");
     let parents = ["UB-CRD-1", "UB-CRD-2"].map(|credit| billed.document(credit).parent());
     assert_eq!(parents.each_ref().map(Option::as_deref), [Some("UB-INV-1"), Some("UB-INV-2")]);
 }
@@ -244,7 +245,7 @@ fn a_cancel_after_an_invoice_of_a_minimum_fee_makes_no_document() {
     assert_eq!(overview(&story.on("2026-01-20").cancel(), "2026-02-01"), ["UB-INV-1 2026-02-01 50.00"]);
 }
 
-/// A fee of 31.00 and 10.00 of usage, whose invoice is issued by hand in its period.
+/// Returns a contract with a fee of 31.00 and 10.00 of usage. The invoice is issued by hand in its period.
 fn current_invoice_is_issued() -> Simulation {
     let story = Simulation::new()
         .contract(fee("p", "31.00").usage("calls", per_unit("0.10")))
@@ -275,12 +276,12 @@ fn a_cancel_of_a_later_term_bills_nothing_of_it() {
         .contract(terms("2026-02-01", "2026-12-31").pricing("q").fixed("fee", "20.00"))
         .on("2026-01-10")
         .cancel();
-    assert_eq!(overview(&story, "2026-03-01"), ["UB-INV-1 2026-01-01 31.00"], "q would start later, and never does");
+    assert_eq!(overview(&story, "2026-03-01"), ["UB-INV-1 2026-01-01 31.00"], "q has not started and never starts");
 }
 
 #[test]
 fn an_entity_that_moves_to_another_time_zone_lets_its_contracts_be_cancelled() {
-    // Fourteen hours ahead: noon of the 31st is February there.
+    // The zone is 14 hours ahead of UTC: noon of 31 January in UTC is in February there.
     let story = Simulation::new()
         .entity(entity("default").time_zone("Pacific/Kiritimati"))
         .contract(year("p").usage("calls", per_unit("0.10")))
@@ -290,7 +291,7 @@ fn an_entity_that_moves_to_another_time_zone_lets_its_contracts_be_cancelled() {
         .on("2026-02-10T12:00:00Z")
         .cancel_today();
     let billed = overview(&story, "2026-02-10T12:00:00Z");
-    assert_eq!(billed, ["UB-INV-1 2026-02-01 10.00"], "its day was decided when it was taken");
+    assert_eq!(billed, ["UB-INV-1 2026-02-01 10.00"], "the service date was set on receipt");
 }
 
 #[test]

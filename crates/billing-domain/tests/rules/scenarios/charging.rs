@@ -1,11 +1,11 @@
-//! Charges: one-off amounts and manual credit notes, on drafts and on what is issued (billing rules 9).
+//! Tests of charges: one-off amounts and manual credit notes, on drafts and on issued documents (billing rules 9).
 
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::simulate::{Simulation, Terms, charge, per_unit};
 
 use super::{bill, fee, overview, total};
 
-/// A fee of 49.00 and calls at 0.04 each over 2026, agreed on 5 January; 1,500 calls on the 4th.
+/// Returns a contract for 2026, agreed on 5 January: a fee of 49.00, calls at 0.04 each, and 1,500 calls on 4 January.
 fn with(change: impl FnOnce(Terms) -> Terms) -> Simulation {
     Simulation::new().contract(change(fee("plan", "49.00").usage("calls", per_unit("0.04")))).created("2026-01-05").late_event(
         "2026-01-04",
@@ -32,7 +32,7 @@ fn a_charge_is_on_its_periods_draft() {
     let issued = bill(&story, "2026-02-01");
     assert_eq!(issued.overview(), ["UB-INV-1 2026-01-01 609.00"]);
     assert_eq!(issued.document("UB-INV-1").amounts(), amounts);
-    // One of a period that nothing stands on yet opens its document.
+    // A charge of a period without a document opens the document.
     let story = story.on("2026-02-01").charge(charge("free", "2026-04-10", "0"));
     assert_eq!(overview(&story, "2026-02-01")[1], "UB-INV-2 2026-04-01 49.00 DRAFT");
 }
@@ -56,7 +56,7 @@ fn a_charge_of_an_issued_period_waits_on_a_debit_or_is_issued_at_once() {
 
 #[test]
 fn a_credit_note_takes_no_more_than_its_period_bills() {
-    // 109.00 less half of it.
+    // 109.00 less 50 %.
     let story = with(|terms| terms.discount(50));
     for (price, is_discountable) in [("-54.51", false), ("-109.02", true)] {
         let credit = charge("setup", "2026-01-31", price);
@@ -77,7 +77,7 @@ fn a_credit_note_takes_no_more_than_its_period_bills() {
         .refused("credit_above_billed");
     assert_eq!(bill(&story, "2026-02-05").document("UB-CRD-1").total().to_string(), "54.50 EUR");
     let less = story.on("2026-02-05").edit_charge("setup", |charge| charge.unit_price("-10"));
-    assert_eq!(bill(&less, "2026-02-05").document("UB-CRD-1").total().to_string(), "10.00 EUR", "less is taken");
+    assert_eq!(bill(&less, "2026-02-05").document("UB-CRD-1").total().to_string(), "10.00 EUR", "a smaller credit");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn an_edit_settles_the_difference() {
         .charge(charge("setup", "2026-01-10", "500"))
         .on("2026-02-05")
         .edit_charge("setup", |charge| charge.unit_price("450"));
-    // The open debit follows.
+    // The open debit is updated.
     assert_eq!(bill(&story, "2026-02-05").document("UB-DBT-1").amounts(), ["charge:setup 450.00"]);
     let story = story.on("2026-02-06").edit_charge("setup", |charge| charge.unit_price("400").issued_at_once());
     let less = bill(&story, "2026-02-06");
@@ -122,7 +122,7 @@ fn a_charge_that_moves_is_settled_in_both_periods() {
 fn a_deleted_charge_counts_no_more() {
     let story = plain().on("2026-01-05").charge(charge("setup", "2026-01-10", "500")).on("2026-01-05").delete_charge("setup");
     assert_eq!(bill(&story, "2026-01-05").document("UB-INV-1").amounts(), ["fee 49.00", "calls 60.00"]);
-    // Of an issued one the credit gives it back.
+    // A credit reverses an issued charge.
     let story = story.on("2026-01-05").charge(charge("other", "2026-01-10", "500")).on("2026-02-01").delete_charge("other");
     assert_eq!(bill(&story, "2026-02-01").document("UB-CRD-1").amounts(), ["charge:other 500.00"]);
     assert_eq!(total(&story, "2026-02-02"), "109.00");
@@ -130,7 +130,7 @@ fn a_deleted_charge_counts_no_more() {
 
 #[test]
 fn charges_go_with_the_fixed_items_or_with_the_usage() {
-    // The fixed items of January are issued, its usage isn't.
+    // The fixed items of January are issued, its usage is not.
     let story = with(|terms| terms.payment_time(PaymentTime::BeforeUse))
         .on("2026-01-06")
         .charge(charge("setup", "2026-01-10", "10").with_fixed_items())
@@ -157,7 +157,7 @@ fn discount_applies_to_charges_that_are_discountable() {
     });
     let expected = [("10", ["209.00", "20.90"]), ("0", ["100.00", "0.00"])];
     assert_eq!(entries.collect::<Vec<_>>(), expected.map(|(rate, amounts)| (rate.to_owned(), amounts.map(str::to_owned))));
-    // Whatever becomes of the rates: (209.00 − 5 % + 100.00) × 1.07.
+    // The same applies after a change of the rates: (209.00 − 5 % + 100.00) × 1.07.
     let story = story
         .on("2026-02-01")
         .edit(|contract| contract.effective_from("2026-01-01").product("plan", |plan| plan.discount(5).tax(7)));
@@ -171,7 +171,7 @@ fn a_void_invoices_charges_are_billed_again() {
     let story = plain().on("2026-01-05").charge(charge("setup", "2026-01-10", "500")).on("2026-02-01").void("UB-INV-1");
     assert_eq!(overview(&story, "2026-02-01T12:00:00Z"), ["UB-INV-1 2026-01-01 609.00 VOID"]);
     assert_eq!(overview(&story, "2026-02-01"), ["UB-INV-1 2026-01-01 609.00 VOID", "UB-INV-2 2026-01-01 609.00"]);
-    // A debit of a charge is an adjustment: what it corrects stays.
+    // A debit of a charge is an adjustment, so the corrected document cannot be voided.
     let story = story
         .on("2026-02-01T13:00:00Z")
         .charge(charge("late", "2026-01-11", "1"))
@@ -214,7 +214,7 @@ fn days_and_products_that_bill_no_charge_are_refused() {
     ] {
         bill(&story.on("2026-01-05").charge(charge).refused(code), "2026-01-05");
     }
-    // Where several products bill the day, the pricing tells which.
+    // If several products bill the day, the pricing selects the product.
     let story = both.on("2026-01-05").charge(charge("x", "2026-04-10", "1").pricing("other"));
     let billed = bill(&story, "2026-05-01");
     let of_charge = billed.documents().iter().find(|document| document.lines().any(|line| line.name() == "charge:x"));

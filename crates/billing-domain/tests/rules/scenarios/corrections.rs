@@ -1,11 +1,11 @@
-//! Corrections of usage whose invoice is issued: debits and credits that make up the difference to the cent, while the invoice
-//! stays as it is (billing rules 5).
+//! Tests of corrections of usage whose invoice is issued. Debits and credits bill the difference to the cent, while the
+//! invoice stays unchanged (billing rules 5).
 
 use billing_domain::simulate::{Simulation, customer, per_unit, terms};
 
 use super::{api_plan, bill, overview};
 
-/// The API plan for January at 19 %, with usage on the 20th: its invoice is issued on 1 February.
+/// Returns the API plan for January at 19 %, with usage on the 20th. Its invoice is issued on 1 February.
 fn january(quantity: i32) -> Simulation {
     Simulation::new()
         .customer(customer().tax(19))
@@ -41,10 +41,10 @@ fn late_usage_collects_on_one_debit_until_that_is_issued() {
     let story = late(story.on("2026-02-10").issue("UB-DBT-1"), 10).named("later");
     let after = bill(&story, "2026-02-10");
     assert_eq!(after.document("UB-DBT-1").issue_date().map(|day| day.to_string()).as_deref(), Some("2026-02-10"));
-    assert_eq!(after.document_of_event("later").number.to_string(), "UB-DBT-2", "an issued one is final");
+    assert_eq!(after.document_of_event("later").number.to_string(), "UB-DBT-2", "an issued debit is final");
     let invoice = after.document("UB-INV-1");
     assert!(invoice.says_the_same_as(issued.document("UB-INV-1")));
-    assert_eq!(invoice.amount_due().map(|due| due.minor()), Some(12971), "a debit is due by itself");
+    assert_eq!(invoice.amount_due().map(|due| due.minor()), Some(12971), "a debit has its own amount due");
 }
 
 #[test]
@@ -59,12 +59,12 @@ fn less_usage_is_credited_and_lowers_what_is_due() {
     );
     assert_eq!(credit.line("calls").quantity().map(|quantity| quantity.to_string()).as_deref(), Some("500"));
     let due = |story: &Simulation| bill(story, "2026-02-10").document("UB-INV-1").amount_due().map(|due| due.to_string());
-    assert_eq!(due(&story).as_deref(), Some("129.71 EUR"), "a draft lowers nothing yet");
+    assert_eq!(due(&story).as_deref(), Some("129.71 EUR"), "a draft does not lower the amount due");
 
     let story = story.on("2026-02-10").issue("UB-CRD-1");
     assert_eq!(due(&story).as_deref(), Some("123.76 EUR"));
 
-    // The event's latest change stands on a credit that is issued: the next one is a debit of the invoice.
+    // The event's latest change is on an issued credit, so the next correction is a debit of the invoice.
     let corrected = bill(&updated(story, "first", 1600), "2026-02-10");
     let debit = corrected.document_of_event("first");
     assert_eq!((debit.number.to_string().as_str(), debit.totals()[0].as_str()), ("UB-DBT-1", "6.00"));
@@ -77,7 +77,7 @@ fn more_and_less_collect_on_one_draft_each() {
     let story = updated(late(updated(late(story, 100), "first", 900), 50), "second", 300);
     let corrected = bill(&story, "2026-02-10");
     assert_eq!(corrected.documents().len(), 3);
-    // In the third tier from 1600 down to 1350; both have the invoice as parent.
+    // The quantity is in the third tier, from 1600 down to 1350. Both documents have the invoice as parent.
     let shown = ["UB-DBT-1", "UB-CRD-1"].map(|number| corrected.document(number));
     assert_eq!(shown.map(|document| document.totals()[0].clone()), ["1.50", "3.00"]);
     assert_eq!(shown.map(|document| document.parent()), [Some("UB-INV-1".to_owned()), Some("UB-INV-1".to_owned())]);
@@ -93,13 +93,13 @@ fn the_first_billing_run_of_a_later_day_issues_what_was_collected() {
 
 #[test]
 fn a_credit_that_came_to_have_the_wrong_sign_is_issued_as_a_debit() {
-    // The change stands on the draft credit, which is re-rated: it would take back −5.00.
+    // The change is on the draft credit, which is re-rated and would credit −5.00.
     let story = updated(updated(january(1500), "first", 1000), "first", 2000);
     assert_eq!(bill(&story, "2026-02-10").document_of_event("first").number.to_string(), "UB-CRD-1");
     let issued = bill(&story.on("2026-02-10").issue("UB-CRD-1"), "2026-02-10");
     let debit = issued.document_of_event("first");
-    assert_eq!(debit.to_string(), "UB-DBT-1 ISSUED 2026-01-01…2026-01-31: 5.95 EUR", "the event goes along");
-    assert!(issued.document("UB-CRD-1").standing.is_void(), "its number stays");
+    assert_eq!(debit.to_string(), "UB-DBT-1 ISSUED 2026-01-01…2026-01-31: 5.95 EUR", "the event moves to the debit");
+    assert!(issued.document("UB-CRD-1").standing.is_void(), "the credit keeps its number");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn an_event_that_moves_to_another_period_is_settled_in_both() {
     assert_eq!(shown.map(|document| document.parent()), ["UB-INV-1", "UB-INV-2"].map(|number| Some(number.to_owned())));
     assert_eq!(moved.document_of_event("event").number.to_string(), "UB-DBT-1");
 
-    // On into the current period, which is open: the debit gives back what it took.
+    // The event moves on to the current period, which is open. The debit loses its amount.
     let story = story.on("2026-03-10").update_event("event", |event| event.at("2026-03-01"));
     let moved = bill(&story, "2026-03-10");
     assert_eq!(moved.document("UB-DBT-1").amounts(), ["calls 0.00"]);

@@ -1,4 +1,4 @@
-//! Contracts that are edited and cancelled, from the next invoice on or with the current one (billing rules 7).
+//! Tests of edits and cancels of contracts, from the next invoice on or with the current invoice (billing rules 7).
 
 use billing_domain::contract::ContractState;
 use billing_domain::contract::terms::PaymentTime;
@@ -7,17 +7,17 @@ use billing_domain::simulate::{Bill, SimulatedDocument, Simulation, customer, it
 
 use super::{api_plan, bill, overview};
 
-/// The API plan for January and February at the customer's 19 %.
+/// Returns the API plan for January and February at the customer's 19 %.
 fn plan() -> Simulation {
     Simulation::new().customer(customer().tax(19)).contract(api_plan(terms("2026-01-01", "2026-02-28").pricing("plan")))
 }
 
-/// The same with 1,500 calls on 11 January.
+/// Returns the same plan with 1,500 calls on 11 January.
 fn used() -> Simulation {
     plan().event("2026-01-11", "calls", 1500).named("event")
 }
 
-/// Two fixed items, 30.00 and 12.00, at 19 %, whose invoice is issued in advance.
+/// Returns a contract with two fixed items, 30.00 and 12.00, at 19 %. Its invoice is issued in advance.
 fn in_advance() -> Simulation {
     let both = terms("2026-01-01", "2026-02-28").pricing("both").fixed("a", "30.00").fixed("b", "12.00");
     Simulation::new().customer(customer().tax(19)).contract(both.payment_time(PaymentTime::BeforeUse))
@@ -47,7 +47,7 @@ fn an_edit_holds_from_the_next_period() {
     assert_eq!(current(&edited).totals(), current(&before).totals());
     assert_eq!(next(&edited).totals(), ["49.00", "24.50", "1.72", "26.22"]);
     assert_eq!(next(&edited).period.to_string(), "2026-02-01…2026-02-28");
-    // What is left out is kept.
+    // Omitted values stay unchanged.
     let cleared = story.on("2026-01-11").edit(|contract| contract.product("plan", |plan| plan.default_tax()));
     assert_eq!(next(&bill(&cleared, "2026-01-11")).totals()[2], "4.66", "the customer's 19 % of 24.50");
 }
@@ -89,7 +89,7 @@ fn an_edit_with_the_current_invoice_settles_an_issued_one_at_once() {
     assert_eq!(debit.to_string(), "UB-DBT-1 ISSUED 2026-01-01…2026-01-31: 14.28 EUR");
     assert_eq!((debit.purpose(), debit.amounts()), (Purpose::Adjustment, vec!["b 12.00".to_owned()]));
     let again = bill(&all(story), "2026-01-11");
-    assert_eq!(again.documents().len(), 3, "the same again corrects nothing");
+    assert_eq!(again.documents().len(), 3, "repeating the edit corrects nothing");
     assert!(again.document("UB-INV-1").says_the_same_as(invoice.document("UB-INV-1")));
 }
 
@@ -135,7 +135,7 @@ fn a_product_is_added_and_another_left_out() {
     let mut billed: Vec<String> =
         edited.preview_current().expect("a preview").iter().flat_map(SimulatedDocument::amounts).collect();
     billed.sort();
-    assert_eq!(billed, ["new 10.00", "old 10.00"], "what is left out ends with its period");
+    assert_eq!(billed, ["new 10.00", "old 10.00"], "a product that is left out ends with its period");
     assert_eq!(next(&edited).amounts(), ["new 10.00"]);
 }
 
@@ -147,7 +147,7 @@ fn a_cancelled_contract_bills_its_current_period_to_the_end() {
     assert_eq!(cancelled.contract().effective_end_date().map(|day| day.to_string()).as_deref(), Some("2026-01-31"));
     assert_eq!(current(&cancelled).amounts(), ["platform-fee 49.00", "calls 60.00"]);
     assert_eq!(cancelled.preview_next(), Ok(Vec::new()));
-    // It may still be cancelled now.
+    // The contract can still be cancelled today.
     let story = story
         .on("2026-01-11")
         .cancel()
@@ -174,7 +174,7 @@ fn a_contract_cancelled_now_bills_its_days_and_its_usage_at_once() {
     assert_eq!(invoice.period.to_string(), "2026-01-01…2026-01-11");
     // 11 of 31 days of 49.00.
     assert_eq!(invoice.amounts(), ["platform-fee 17.39", "calls 60.00"]);
-    // Usage of the days it had is still taken, none of before it.
+    // Usage of the contract's days is still accepted. Earlier usage is refused.
     let story = story
         .late_event("2026-01-10", "calls", 500, "2026-01-11")
         .named("late")

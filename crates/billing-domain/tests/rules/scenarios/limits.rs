@@ -1,4 +1,4 @@
-//! What requests about contracts may set off: documents due at once, dates of edits, versions (billing rules 1.6, 7).
+//! Tests of limits of contract requests: documents due at once, dates of edits, versions (billing rules 1.6, 7).
 
 use billing_domain::contract::schedule::CycleUnit;
 use billing_domain::contract::terms::PaymentTime;
@@ -7,17 +7,17 @@ use billing_domain::simulate::{ProductEdit, Simulation, StepBuilder, customer, e
 
 use super::{bill, fee, fee_of, overview, total};
 
-/// A fee of 100.00 from a day on, agreed on 15 January 2026.
+/// Returns a contract with a fee of 100.00 from a day on, agreed on 15 January 2026.
 fn since(first: &str) -> Simulation {
     Simulation::new().contract(terms(first, "2026-12-31").pricing("p").fixed("fee", "100.00")).created("2026-01-15")
 }
 
-/// 25 months are over: from December 2023.
+/// Returns a contract from December 2023. 25 months are over.
 fn of_25_months() -> Simulation {
     since("2023-12-01").allow_backdated()
 }
 
-/// A fee of 100.00 with 10 % off and a note over 2026.
+/// Returns a contract for 2026 with a fee of 100.00, a discount of 10 % and a note.
 fn discounted() -> Simulation {
     Simulation::new().contract(fee("p", "100.00").note("Thank you").discount(10))
 }
@@ -43,7 +43,7 @@ fn a_create_that_makes_more_than_24_documents_due_says_how_many_and_since_when()
 
 #[test]
 fn a_year_mistyped_as_0206_is_refused_even_if_it_may_be_backdated() {
-    // 1,820 years of months.
+    // The months of 1,820 years.
     for story in [since("0206-01-01"), since("0206-01-01").allow_backdated()] {
         too_many(&refusal(&story), "21840", "0206-01-01");
     }
@@ -51,14 +51,14 @@ fn a_year_mistyped_as_0206_is_refused_even_if_it_may_be_backdated() {
 
 #[test]
 fn up_to_1200_documents_may_be_backdated() {
-    // A hundred years of months, and one more.
+    // The months of 100 years, and one more month.
     too_many(&refusal(&since("1925-12-01").allow_backdated()), "1201", "1925-12-01");
-    // Annulled before anything is issued, it costs nothing.
+    // A contract that is annulled before anything is issued costs nothing.
     let story = since("1926-01-01").allow_backdated().on("2026-01-15").cancel_on("1925-12-31");
     assert_eq!(overview(&story, "2026-01-15"), [""; 0]);
 }
 
-/// January 2026 is the 26th month: it isn't over on the 16th.
+/// A day in the 26th month, January 2026, which is not over yet.
 const LATER: &str = "2026-01-16";
 
 #[test]
@@ -126,7 +126,7 @@ fn what_structures_documents_cannot_change_where_they_are_issued() {
             .refused("not_retroactive");
         assert_eq!(bill(&refused, "2026-04-10").contract().version, 1);
     }
-    // Nothing is issued of April.
+    // Nothing is issued for April.
     let story = story.on("2026-04-10").edit(|contract| contract.effective_from("2026-04-01").product("p", |p| p.entity("other")));
     assert_eq!(overview(&story, "2026-05-01")[0], "OT-INV-1 2026-04-01 90.00");
 }
@@ -155,7 +155,7 @@ fn a_default_tax_and_a_planned_rise_hold_after_an_edit_that_says_nothing() {
         .edit_pricing(pricing("p").fixed("fee", "150.00").fixed("new", "5.00"))
         .on("2026-04-10")
         .edit_customer(customer().tax(7));
-    // 10 % off; the customer's 7 % on April to July; the rise in July.
+    // A discount of 10 %, the customer's tax of 7 % from April to July, and the price rise in July.
     let expected =
         ["UB-INV-4 2026-04-01 96.30", "UB-INV-5 2026-05-01 96.30", "UB-INV-6 2026-06-01 96.30", "UB-INV-7 2026-07-01 115.56"];
     assert_eq!(overview(&nothing(story), "2026-08-01")[3..], expected);

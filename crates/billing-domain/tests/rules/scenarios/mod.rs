@@ -1,4 +1,4 @@
-//! Contracts with what happens to them, told by [`Simulation`]. Each sum is worked out by hand.
+//! Scenarios of contracts, described with [`Simulation`]. All sums are computed by hand.
 
 mod cancels;
 mod charging;
@@ -12,7 +12,7 @@ mod timing;
 
 use billing_domain::simulate::{Bill, ProductEdit, SimulatedDocument, Simulation, Terms, graduated, item, product, terms};
 
-/// The firsts of February 2026 to January 2027.
+/// The first days of the months from February 2026 to January 2027.
 const FIRSTS: [&str; 12] = [
     "2026-02-01",
     "2026-03-01",
@@ -55,7 +55,7 @@ fn bill(simulation: &Simulation, day: &str) -> Bill {
     simulation.until(day).unwrap_or_else(|refusal| panic!("{refusal}: {refusal:?}"))
 }
 
-/// Returns the documents in short at the end of a day.
+/// Returns summaries of the documents at the end of a day.
 #[track_caller]
 fn overview(simulation: &Simulation, day: &str) -> Vec<String> {
     bill(simulation, day).overview()
@@ -68,7 +68,7 @@ fn total(simulation: &Simulation, day: &str) -> String {
     total
 }
 
-/// Returns documents of a preview in short.
+/// Returns summaries of a preview's documents.
 fn in_short(documents: &[SimulatedDocument]) -> Vec<String> {
     billing_domain::simulate::overview(documents)
 }

@@ -1,4 +1,5 @@
-//! Discount and tax of a family of documents, changes of rates, what is due when an entity changes (billing rules 2, 5, 7).
+//! Tests of discount and tax of a document family, changes of rates, and documents due after an entity changes (billing
+//! rules 2, 5, 7).
 
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::party::NetTerms;
@@ -10,12 +11,12 @@ fn january(pricing: &str) -> Terms {
     terms("2026-01-01", "2026-01-31").pricing(pricing)
 }
 
-/// A fee for January in advance at 19 %.
+/// Returns a contract with a fee for January in advance at 19 %.
 fn in_advance(amount: &str) -> Simulation {
     Simulation::new().contract(january("p").fixed("fee", amount).payment_time(PaymentTime::BeforeUse).tax(19))
 }
 
-/// Agrees on another tax, from the start of the current period.
+/// Changes the tax from the start of the current period.
 fn tax(story: Simulation, day: &str, percent: i32) -> Simulation {
     story.on(day).edit(|contract| contract.include_current_invoice().product("p", |p| p.tax(percent)))
 }
@@ -41,7 +42,7 @@ fn a_shorter_grace_issues_what_it_makes_due() {
     assert_eq!(overview(&story, "2026-03-01"), ["UB-INV-1 2026-01-01 100.00", "UB-INV-2 2026-02-01 100.00"]);
 }
 
-/// So many children of a cent each with these terms, and their parent, all issued.
+/// Issues a number of children of one cent each with these terms, and their parent. Returns the sums.
 #[track_caller]
 fn children_of_a_cent(count: usize, terms: Terms) -> [String; 4] {
     let contract = Simulation::new().contract(terms.usage("calls", per_unit("0.01")).net_terms(NetTerms::DueUponUsage));
@@ -100,7 +101,7 @@ fn a_cancel_after_a_change_of_tax_gives_back_at_the_present_tax() {
     assert_eq!(sums(&story, "2026-01-10"), ["10.00", "0.00", "0.70", "10.70"]);
 }
 
-/// A fee of 31.00 and calls at 0.10 in January, paid in advance at 19 %.
+/// Returns terms with a fee of 31.00 and calls at 0.10 in January, paid in advance at 19 %.
 fn fee_and_calls() -> Terms {
     january("p").fixed("fee", "31.00").usage("calls", per_unit("0.10")).payment_time(PaymentTime::BeforeUse).tax(19)
 }
@@ -184,7 +185,7 @@ fn a_default_tax_is_that_of_the_issue_whether_usage_came_or_not() {
     }
 }
 
-/// A fee of 100.00 and calls at 0.10 during use, of which 5,000 in January, at 19 %.
+/// Returns a contract with a fee of 100.00 and calls at 0.10, billed during use at 19 %. January has 5,000 calls.
 fn during_use() -> Simulation {
     let terms = terms("2026-01-01", "2026-02-28").pricing("p").fixed("fee", "100.00").usage("calls", per_unit("0.10"));
     let story = Simulation::new().contract(terms.payment_time(PaymentTime::DuringUse).tax(19));
@@ -195,7 +196,7 @@ fn during_use() -> Simulation {
 fn during_use_bills_usage_at_the_rates_of_its_own_period() {
     let story = during_use().on("2026-01-20").edit(|contract| contract.product("p", |p| p.discount(50).tax(7)));
     let billed = bill(&story, "2026-02-01");
-    // January's 500.00 at 19 %, and the half of February's 100.00 at 7 %.
+    // January's 500.00 at 19 %, and half of February's 100.00 at 7 %.
     let invoice = billed.document("UB-INV-2");
     assert_eq!(invoice.totals(), ["600.00", "50.00", "98.50", "648.50"]);
     assert_eq!([invoice.tax_at("7"), invoice.tax_at("19")].map(|tax| tax.base.to_string()), ["50.00 EUR", "500.00 EUR"]);
@@ -212,7 +213,7 @@ fn during_use_bills_usage_at_the_rates_of_its_own_period() {
 fn during_use_owes_the_same_whatever_day_the_rates_were_agreed() {
     let story =
         during_use().on("2026-02-10").edit(|contract| contract.include_current_invoice().product("p", |p| p.discount(50).tax(7)));
-    // 119.00 for January's fee and the 648.50 that an edit in January makes.
+    // 119.00 for January's fee, and 648.50 as after an edit in January.
     assert_eq!(sums(&story, "2026-03-01"), ["700.00", "50.00", "117.50", "767.50"]);
 }
 
@@ -227,7 +228,7 @@ fn no_invoice_is_below_zero_when_the_price_is_cut_after_its_children() {
         .on("2026-01-10")
         .edit(|contract| contract.include_current_invoice().product("p", |p| p.reprice()));
     let billed = bill(&story, "2026-02-01");
-    // 12.00 and 20.00 are owed; the child billed 100.00, of which 80.00 come back.
+    // 12.00 and 20.00 are owed. The child billed 100.00, and 80.00 are credited.
     assert_eq!(billed.sums()[3], "32.00");
     let expected = ["UB-CRD-1 2026-01-01 80.00", "UB-INV-1 2026-01-01 12.00", "UB-INV-2 2026-01-01 100.00"];
     assert_eq!(billed.overview(), expected);
@@ -240,7 +241,7 @@ fn an_event_that_costs_nothing_makes_no_invoice_of_its_own() {
     for (name, number) in [("first", "UB-INV-1"), ("second", "UB-INV-1"), ("third", "UB-INV-2")] {
         story = story.event("2026-01-05", "calls", 50).named(name);
         let billed = bill(&story, "2026-01-05");
-        assert_eq!(billed.document_of_event(name).number.to_string(), number, "the period's, or 50 at 0.10");
+        assert_eq!(billed.document_of_event(name).number.to_string(), number, "the period's invoice, or 50 calls at 0.10");
     }
     assert_eq!(overview(&story, "2026-02-01"), ["UB-INV-1 2026-01-01 12.00", "UB-INV-2 2026-01-01 5.00"]);
 }
@@ -257,7 +258,7 @@ fn before_use_due_upon_usage_spends_no_debit_number() {
     assert_eq!(child.to_string(), "UB-INV-2 ISSUED 2026-01-01…2026-01-31: 10.00 EUR");
     assert_eq!(child.parent().as_deref(), Some("UB-INV-1"));
     let expected = ["UB-INV-1 2026-01-01 12.00", "UB-INV-2 2026-01-01 10.00", "UB-INV-3 2026-02-01 12.00"];
-    assert_eq!(overview(&story, "2026-03-01"), expected, "and no debit, void or not");
+    assert_eq!(overview(&story, "2026-03-01"), expected, "no debit exists, void or not");
 }
 
 #[test]
@@ -270,5 +271,5 @@ fn a_minimum_fee_paid_before_use_is_a_debit_in_current_and_next() {
     let next = in_short(&shown.preview_next().expect("a preview"));
     assert_eq!(next, ["DEBIT 2026-02-01 40.00", "INVOICE 2026-02-01 10.00"]);
     let expected = ["UB-DBT-1 2026-01-01 40.00", "UB-INV-1 2026-01-01 10.00", "UB-INV-2 2026-02-01 10.00"];
-    assert_eq!(overview(&story, "2026-02-01"), expected, "what was shown is what is issued");
+    assert_eq!(overview(&story, "2026-02-01"), expected, "the previewed documents are issued");
 }

@@ -1,4 +1,4 @@
-//! Seats and other fixed line items that are counted, in steps by date (billing rules 6, 7).
+//! Tests of seats and other counted fixed line items, in steps by date (billing rules 6, 7).
 
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::simulate::{
@@ -7,7 +7,7 @@ use billing_domain::simulate::{
 
 use super::{bill, in_short, overview, total};
 
-/// Seats at 30.00 over the year from April 2026 in these quantities.
+/// Returns terms with seats at 30.00 for a year from April 2026, in these quantities.
 fn seats_of(quantities: &[(&'static str, i32)]) -> Terms {
     terms("2026-04-01", "2027-03-31").pricing("p").fixed("seats", per_unit("30.00")).line_item(steps(quantities))
 }
@@ -16,7 +16,7 @@ fn steps(quantities: &[(&'static str, i32)]) -> LineItemTerms {
     quantities.iter().fold(item("seats"), |seats, (from, quantity)| seats.quantity_from(*from, *quantity))
 }
 
-/// Ten seats, paid in advance: April is billed 300.00.
+/// Returns a contract with ten seats, paid in advance. April is billed 300.00.
 fn ten_in_advance() -> Simulation {
     Simulation::new().contract(seats_of(&[("2026-04-01", 10)]).payment_time(PaymentTime::BeforeUse))
 }
@@ -34,7 +34,7 @@ fn seats_in_two_steps_are_billed_by_their_days() {
     assert_eq!(in_short(&shown.preview_current().expect("a preview")), ["INVOICE 2026-04-01 330.00"]);
     assert_eq!(in_short(&shown.preview_next().expect("a preview")), ["INVOICE 2026-05-01 360.00"]);
     let billed = overview(&story, "2026-06-01");
-    assert_eq!(billed, ["UB-INV-1 2026-04-01 330.00", "UB-INV-2 2026-05-01 360.00"], "one document each");
+    assert_eq!(billed, ["UB-INV-1 2026-04-01 330.00", "UB-INV-2 2026-05-01 360.00"], "one document per month");
 }
 
 #[test]
@@ -48,9 +48,9 @@ fn more_seats_in_an_issued_month_are_a_debit_at_once() {
     assert_eq!(debit.issue_date().map(|day| day.to_string()).as_deref(), Some("2026-04-16"));
     assert_eq!(in_short(&changed.preview_next().expect("a preview")), ["INVOICE 2026-05-01 360.00"]);
     let again = seats(story.on("2026-04-16"), 12);
-    assert_eq!(overview(&again, "2026-04-16").len(), 2, "the same again is no change");
+    assert_eq!(overview(&again, "2026-04-16").len(), 2, "repeating the change has no effect");
 
-    // 8 from that day instead of 12: 270.00 instead of 330.00.
+    // 8 seats from that day instead of 12: 270.00 instead of 330.00.
     let fewer = bill(&seats(again.on("2026-04-16"), 8), "2026-04-16");
     assert_eq!(fewer.document("UB-CRD-1").total().to_string(), "60.00 EUR");
     assert_eq!(fewer.sums()[3], "270.00");
@@ -83,7 +83,7 @@ fn without_quantities_there_is_one() {
     let current = bill(&story, "2026-04-01").preview_current().expect("a preview");
     assert_eq!(in_short(&current), ["INVOICE 2026-04-01 60.00"]);
     let story = story.on("2026-04-01").change_quantity(quantity_of("p", "seats", 0).from("2026-05-01"));
-    assert_eq!(overview(&story, "2026-06-01"), ["UB-INV-1 2026-04-01 60.00"], "no seats in May, no invoice");
+    assert_eq!(overview(&story, "2026-06-01"), ["UB-INV-1 2026-04-01 60.00"], "May has no seats and no invoice");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn an_edits_quantities_replace_the_steps_from_their_first_day() {
         .contract(seats_of(&[("2026-04-01", 10), ("2026-04-16", 12), ("2026-05-01", 20)]))
         .on("2026-04-01")
         .edit(|contract| contract.products([product("p").line_item(steps(&[("2026-04-21", 15)]))]));
-    // 10 for 15 days, 12 for 5, 15 for 10: 30.00 × 360 ÷ 30. In May 15, not 20.
+    // 10 seats for 15 days, 12 for 5 and 15 for 10: 30.00 × 360 ÷ 30. May has 15 seats, not 20.
     assert_eq!(overview(&story, "2026-06-01"), ["UB-INV-1 2026-04-01 360.00", "UB-INV-2 2026-05-01 450.00"]);
 }
 
@@ -112,7 +112,7 @@ fn an_own_price_and_a_quantity_go_together() {
     let story = Simulation::new().contract(
         terms("2026-04-01", "2026-04-30").fixed("seats", "30.00").line_item(steps(&[("2026-04-01", 4)]).price(flat("25.00"))),
     );
-    // FLAT is its amount, times the quantity.
+    // The amount of a FLAT price is multiplied by the quantity.
     assert_eq!(overview(&story, "2026-05-01"), ["UB-INV-1 2026-04-01 100.00"]);
 }
 
@@ -132,7 +132,7 @@ fn a_quantity_that_cannot_be_is_refused() {
 #[test]
 fn seats_of_a_planned_step_wait_for_their_day() {
     let story = ten_in_advance().on("2026-04-01").change_quantity(quantity_of("p", "seats", 12).from("2026-05-16"));
-    assert_eq!(overview(&story, "2026-04-01"), ["UB-INV-1 2026-04-01 300.00"], "May isn't issued");
+    assert_eq!(overview(&story, "2026-04-01"), ["UB-INV-1 2026-04-01 300.00"], "May is not issued");
     // 30.00 × (10 × 15 + 12 × 16) ÷ 31 = 330.967…
     assert_eq!(overview(&story, "2026-05-01"), ["UB-INV-1 2026-04-01 300.00", "UB-INV-2 2026-05-01 330.97"]);
     assert_eq!(total(&story, "2026-05-01"), "630.97");

@@ -1,11 +1,11 @@
-//! Edits from a past day on, planned ones, and what they billed (billing rules 7).
+//! Tests of edits from a past day on, planned edits, and the documents that they create (billing rules 7).
 
 use billing_domain::contract::ContractState;
 use billing_domain::simulate::{Simulation, flat, item, per_unit, pricing, product, terms};
 
 use super::{FIRSTS, all_year, bill, fee, fee_of, overview, total, year};
 
-/// p at 100.00 and q at 20.00 over 2026; on 10 June q alone is left.
+/// Returns a contract with p at 100.00 and q at 20.00 for 2026. An edit on 10 June removes p.
 fn p_is_taken_out_in_june() -> Simulation {
     Simulation::new()
         .contract(fee("p", "100.00"))
@@ -19,7 +19,7 @@ fn a_product_put_back_in_its_month_goes_on_as_if_nothing_was() {
     let story = p_is_taken_out_in_june();
     assert_eq!(total(&story, "2026-06-10"), "600.00", "five months");
     let story = story.on("2026-06-10").edit(|contract| contract.products([all_year("p"), all_year("q")]));
-    assert_eq!(total(&story, "2026-06-10"), "600.00", "nothing again");
+    assert_eq!(total(&story, "2026-06-10"), "600.00", "nothing is billed again");
     assert_eq!(total(&story, FIRSTS[6]), "840.00", "seven months of 120.00");
 }
 
@@ -32,8 +32,8 @@ fn a_product_put_back_after_its_end_needs_a_date_and_bills_nothing_again() {
         .on("2026-07-10")
         .edit(|contract| contract.effective_from("2026-08-01").products([all_year("p"), all_year("q")]));
     assert_eq!(total(&story, "2026-07-10"), "720.00");
-    assert_eq!(total(&story, "2026-08-01"), "740.00", "July is q's alone");
-    assert_eq!(total(&story, "2026-09-01"), "860.00", "August is both's");
+    assert_eq!(total(&story, "2026-08-01"), "740.00", "July bills only q");
+    assert_eq!(total(&story, "2026-09-01"), "860.00", "August bills both products");
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn an_ended_product_that_is_extended_bills_no_gap_unasked() {
         .on("2026-03-10")
         .edit(|contract| contract.effective_from("2026-04-01").products(extended()));
     assert_eq!(total(&story, "2026-03-10"), "140.00");
-    assert_eq!(total(&story, "2026-04-01"), "160.00", "February and March of p aren't billed");
+    assert_eq!(total(&story, "2026-04-01"), "160.00", "February and March of p are not billed");
     assert_eq!(total(&story, "2026-05-01"), "280.00");
 }
 
@@ -75,12 +75,12 @@ fn the_order_of_products_decides_nothing() {
     let next = || product("p").billed("2027-01-01", "2027-12-31");
     for list in [[this(), next()], [next(), this()]] {
         let story = contract.clone().on("2026-11-10").edit(|contract| contract.products(list));
-        // Twelve months of 90.00, and January of 2027.
+        // Twelve months of 90.00, and January 2027.
         assert_eq!(bill(&story, "2027-02-01").sums(), ["1300.00", "120.00", "0.00", "1180.00"]);
     }
 }
 
-/// A fee of 1,000.00 instead of 100.00 at 19 %, issued for January and February.
+/// Returns a contract with a fee of 1,000.00 instead of 100.00 at 19 %, issued for January and February.
 fn a_wrong_fee() -> Simulation {
     Simulation::new().contract(fee("p", "1000.00").tax(19))
 }
@@ -108,8 +108,8 @@ fn a_wrong_fee_is_put_right_from_january_by_one_edit() {
     assert!(edited.document("UB-INV-1").says_the_same_as(before.document("UB-INV-1")));
 
     let again = right(story);
-    assert_eq!(bill(&again, "2026-03-10").documents().len(), 4, "the same again is no change");
-    // March at 119.00.
+    assert_eq!(bill(&again, "2026-03-10").documents().len(), 4, "repeating the edit has no effect");
+    // March costs 119.00.
     assert_eq!(bill(&again, "2026-04-01").sums(), ["300.00", "0.00", "57.00", "357.00"]);
 }
 
@@ -132,7 +132,7 @@ fn late_usage_after_an_edit_from_a_past_date_stands_at_its_rates() {
         .event("2026-01-05", "calls", 100)
         .on("2026-02-10")
         .edit(|contract| contract.effective_from("2026-01-01").product("p", |p| p.tax(7).discount(50)));
-    // 10.00 and half of it off, at 7 % 0.35.
+    // 10.00 less 50 %, with a tax of 0.35 at 7 %.
     assert_eq!(bill(&story, "2026-02-10").sums(), ["10.00", "5.00", "0.35", "5.35"]);
     let story = story.late_event("2026-01-06", "calls", 100, "2026-02-10");
     assert_eq!(bill(&story, "2026-02-11").sums(), ["20.00", "10.00", "0.70", "10.70"]);
@@ -156,7 +156,7 @@ fn a_line_item_billed_once_is_billed_when_an_edit_adds_it() {
         .on("2026-01-10")
         .edit(|contract| contract.product("p", |p| p.line_item(item("fee")).line_item(item("setup"))));
     let expected = ["UB-INV-1 2026-01-01 10.00", "UB-INV-2 2026-02-01 60.00", "UB-INV-3 2026-03-01 10.00"];
-    assert_eq!(overview(&story, FIRSTS[2]), expected, "in February, the first month that has it, and never again");
+    assert_eq!(overview(&story, FIRSTS[2]), expected, "billed only in February, the first month with the line item");
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_product_added_from_the_past_shares_the_open_invoice_whether_usage_came_or_n
     assert_eq!(overview(&adds_q(contract), "2026-02-01"), ["UB-INV-1 2026-01-01 30.00"]);
 }
 
-/// A fee of 100.00, whose pricing says 150.00 since 10 January.
+/// Returns a contract with a fee of 100.00. The fee in the pricing is 150.00 since 10 January.
 fn dearer_in_the_catalog() -> Simulation {
     Simulation::new().contract(fee("p", "100.00")).on("2026-01-10").edit_pricing(pricing("p").fixed("fee", "150.00"))
 }
@@ -228,7 +228,7 @@ fn repricing_takes_the_present_prices() {
         .edit_pricing(pricing("p").fixed("fee", "150.00").fixed("support", "5.00"))
         .on("2026-01-10")
         .edit(|contract| contract.product("p", |p| p.reprice()));
-    // All line items were taken, so all are taken again.
+    // The contract selected all line items, so all are selected again.
     assert_eq!(overview(&story, FIRSTS[1]), ["UB-INV-1 2026-01-01 100.00", "UB-INV-2 2026-02-01 155.00"]);
 }
 

@@ -1,5 +1,5 @@
-//! When documents are made and what is on each: paid before, during and after use, upon usage, in any time zone (billing rules
-//! 2, 3, 4).
+//! Tests of when documents are created and what they bill: before, during and after use, upon usage, in any time zone
+//! (billing rules 2, 3, 4).
 
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::Purpose;
@@ -8,17 +8,17 @@ use billing_domain::simulate::{Simulation, StepTime, Terms, customer, entity, pe
 
 use super::{api_plan, bill, in_short, overview};
 
-/// A customer who pays 19 %.
+/// Returns a simulation whose customer pays 19 % tax.
 fn taxed() -> Simulation {
     Simulation::new().customer(customer().tax(19))
 }
 
-/// A base of 20.00, and calls at 0.10 of which 1000 are paid in advance.
+/// Returns terms with a base of 20.00 and calls at 0.10. 1000 calls are paid in advance.
 fn prepaid(first: &str, last: &str) -> Terms {
     terms(first, last).fixed("base", "20.00").usage("calls", per_unit("0.10").prepaid(1000))
 }
 
-/// A base of 20.00, and calls at 0.10.
+/// Returns terms with a base of 20.00 and calls at 0.10.
 fn base_and_calls(first: &str, last: &str) -> Terms {
     terms(first, last).fixed("base", "20.00").usage("calls", per_unit("0.10"))
 }
@@ -41,7 +41,7 @@ fn before_use_bills_what_is_prepaid_and_a_debit_the_rest() {
     assert_eq!(debit.to_string(), "UB-DBT-1 DRAFT 2026-01-01…2026-01-31: 59.50 EUR");
     assert!(matches!(debit.purpose(), Purpose::Regular(_)));
     assert_eq!(debit.parent().as_deref(), Some("UB-INV-1"));
-    assert_eq!(bill(&story, "2026-01-31").documents().len(), 2, "the period goes on");
+    assert_eq!(bill(&story, "2026-01-31").documents().len(), 2, "the period is not over");
 
     let story = story.on("2026-01-10").issue("UB-DBT-1").event("2026-01-10", "calls", 10).named("late");
     let late = bill(&story, "2026-01-10");
@@ -124,13 +124,14 @@ fn every_event_due_upon_usage_is_an_invoice_of_its_own() {
         let dates = [child.issue_date(), child.due_date()].map(|date| date.map(|date| date.to_string()));
         assert_eq!(dates, [Some("2026-01-10".to_owned()), Some("2026-01-10".to_owned())]);
     }
-    // What changes no amount lands on the document that bills the period's usage.
+    // An event that changes no amount belongs to the document that bills the period's usage.
     let parent = used.document_of_event("unpriced");
     assert_eq!((parent.number.to_string().as_str(), parent.issue_date()), ("UB-INV-1", None));
     assert_eq!(parent.amounts(), ["platform-fee 49.00", "calls 0.00"]);
 }
 
-/// All units at the price of the tier the quantity is in: 0.10 up to 100, then 0.05. January, agreed in February.
+/// Returns a contract for January, agreed in February. All units have the price of the quantity's tier: 0.10 up to 100, then
+/// 0.05.
 fn by_volume() -> Simulation {
     let calls = volume([(Some("100"), "0.10"), (None, "0.05")]);
     taxed()
@@ -161,7 +162,7 @@ fn an_event_due_upon_usage_is_corrected_by_a_document_of_its_own_invoice() {
     let credit = corrected.document_of_event("event");
     assert_eq!((credit.number.to_string().as_str(), credit.amounts()), ("UB-CRD-1", vec!["calls 3.00".to_owned()]));
     assert_eq!((credit.purpose(), credit.parent().as_deref()), (Purpose::Adjustment, Some("UB-INV-2")));
-    assert_eq!(corrected.document("UB-INV-1").amounts(), ["calls 0.00"], "its children and theirs bill it all");
+    assert_eq!(corrected.document("UB-INV-1").amounts(), ["calls 0.00"], "its descendants bill the whole amount");
     assert!(corrected.document("UB-INV-2").says_the_same_as(child));
 }
 
@@ -175,7 +176,7 @@ fn products_that_agree_share_a_document() {
     let previews = bill(&story, "2026-01-10").preview_current().expect("a preview");
     let amounts: Vec<Vec<String>> = previews.iter().map(|document| document.amounts()).collect();
     assert_eq!(amounts, [vec!["a 10.00", "c 10.00"], vec!["b 10.00"]]);
-    // 0.70 of 10.00 at 7 %, and 0.95 of 5.00 at 19 %.
+    // The tax is 0.70 on 10.00 at 7 %, and 0.95 on 5.00 at 19 %.
     assert_eq!(previews[0].totals(), ["20.00", "5.00", "1.65", "16.65"]);
     assert_eq!(previews[0].note(), Some("First\nSecond"));
 }
@@ -207,7 +208,7 @@ fn products_that_are_billed_alike_share_a_document_and_others_do_not() {
 #[test]
 fn what_is_previewed_is_what_is_issued() {
     for (payment_time, issued) in [(PaymentTime::BeforeUse, 1), (PaymentTime::DuringUse, 1), (PaymentTime::AfterUse, 0)] {
-        // The first period is part of a month: its amount is prorated.
+        // The first period is part of a month, so its amount is prorated.
         let contract = base_and_calls("2026-01-11", "2026-03-03").payment_time(payment_time).discount(10).tax(19);
         let story = Simulation::new().contract(contract).created("2026-01-21").without_runs();
         let previews = bill(&story, "2026-01-21").preview_current().expect("a preview");
@@ -242,7 +243,7 @@ fn a_draft_on_which_nothing_stands_any_more_is_voided_with_its_number() {
         .on("2026-01-20")
         .delete_event("event");
     assert_eq!(overview(&story, "2026-02-01"), ["UB-INV-1 2026-01-01 0.00 VOID"]);
-    // Usage all the same, at a total of zero, is issued.
+    // A document with usage is issued even at a total of zero.
     let story = story.late_event("2026-01-20", "calls", 0, "2026-02-10");
     assert_eq!(overview(&story, "2026-02-10"), ["UB-INV-1 2026-01-01 0.00 VOID", "UB-INV-2 2026-01-01 0.00"]);
 }
@@ -255,7 +256,7 @@ fn what_was_neither_used_nor_costs_anything_is_not_billed() {
     let used = idle.event("2026-01-20", "calls", 0);
     assert_eq!(overview(&used, "2026-02-10"), ["UB-INV-1 2026-01-01 0.00"]);
     let due = bill(&used, "2026-02-10").document("UB-INV-1").amount_due();
-    assert_eq!(due.map(|due| due.minor()), Some(0), "nothing is left to pay");
+    assert_eq!(due.map(|due| due.minor()), Some(0), "the invoice has no amount due");
 }
 
 #[test]
@@ -285,7 +286,7 @@ fn bill_at(story: &Simulation, at: billing_domain::calendar::Timestamp) -> Optio
 
 #[test]
 fn a_day_begins_at_midnight_of_the_entity() {
-    // Fourteen hours ahead of UTC, all year.
+    // The zone is 14 hours ahead of UTC all year.
     let story = Simulation::new()
         .entity(entity("first-of-all").prefix("KIR").time_zone("Pacific/Kiritimati"))
         .contract(api_plan(terms("2026-01-11", "2026-12-31")).entity("first-of-all"))

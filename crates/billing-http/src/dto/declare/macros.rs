@@ -1,6 +1,6 @@
-//! The forms that declarations have. What follows from each is code of [`super`].
+//! The declaration macros. The implementations that they generate use [`super`].
 
-/// How values are read, and what they look like: `Type: reader, |schemas| its schema;`. A form of another type's values names that:
+/// Implements `Wire` for types: `Type: reader, |schemas| schema;`. A form for the values of another type names that type:
 /// `Form of Type`.
 macro_rules! wire {
     ($($wire:ident $(of $value:ty)?: $read:expr, |$schemas:pat_param| $schema:expr;)+) => {$(
@@ -20,7 +20,7 @@ macro_rules! wire {
 }
 pub(crate) use wire;
 
-/// What is read of a form.
+/// Selects the value type of a form.
 macro_rules! value_of {
     ($wire:ident []) => {
         $wire
@@ -31,7 +31,7 @@ macro_rules! value_of {
 }
 pub(crate) use value_of;
 
-/// The name of a field on the wire.
+/// Selects the wire name of a field.
 macro_rules! name_of {
     ($field:ident []) => {
         stringify!($field)
@@ -42,14 +42,14 @@ macro_rules! name_of {
 }
 pub(crate) use name_of;
 
-/// The part that a field is.
+/// Selects the part type of a field.
 macro_rules! part {
     ([flat] $of:ty) => { $crate::dto::declare::Flat<$of> };
     ([] $of:ty) => { $of };
 }
 pub(crate) use part;
 
-/// What a field is when it is left out.
+/// Wraps the default of a field.
 macro_rules! default_of {
     ([]) => {
         None
@@ -60,9 +60,9 @@ macro_rules! default_of {
 }
 pub(crate) use default_of;
 
-/// Says which fields a type has: `name as "name on the wire": how it is read = what it is when it is left out`; `@flat` before a name puts
-/// the fields of another type in its place. `edit` before the type makes it editable, `answer` answerable; of an answer a field may be
-/// one of a part: `part.name`. What is `with` it is added to its [`Fieldset`].
+/// Declares the fields of a type: `name as "wire name": Form = default`. `@flat` before a name inserts the fields of
+/// another type. `edit` before the type makes it editable, `answer` makes it serializable. A field of a response can be
+/// nested: `part.name`. Items in `with` are added to the `Fieldset` implementation.
 macro_rules! fields {
     (edit answer $type:ident { $($fields:tt)* } $(with { $($also:tt)* })?) => {
         $crate::dto::declare::fields! { edit $type { $($fields)* } $(with { $($also)* })? }
@@ -81,7 +81,7 @@ macro_rules! fields {
             impl Editable for $type {
                 fn read_changes(fields: Fields<'_>) -> Option<Changes<Self>> {
                     let mut changes = Changes::none();
-                    // All are read before any is given up on.
+                    // All fields are read, also after a violation.
                     let read = [$(<part!([$($kind)?] $of) as EditedPart>::change(
                         fields, name_of!($field [$($name)?]), default_of!([$($default)?]), |whole: &mut Self| &mut whole.$field, &mut changes,
                     )),*];
@@ -158,7 +158,7 @@ macro_rules! fields {
 }
 pub(crate) use fields;
 
-/// What is said of a field beside its type.
+/// Builds the declaration of a field: name, description and default.
 macro_rules! declared {
     ($field:ident [$($name:literal)?] [$($doc:literal)*] [$($default:expr)?]) => {
         $crate::dto::declare::Declared {
@@ -170,8 +170,8 @@ macro_rules! declared {
 }
 pub(crate) use declared;
 
-/// Makes an object of fields that are in a type already: `object! { /// Meaning. Type as "SchemaName" { fields } }`; with `struct`
-/// before the type the struct is made, too. With `answer` before both it is answered, too.
+/// Declares an object with the fields of an existing type: `object! { /// Meaning. Type as "SchemaName" { fields } }`.
+/// `struct` before the type also declares the struct. `answer` in front also makes it serializable.
 macro_rules! object {
     ($(#[doc = $doc:literal])+ answer struct $type:ident as $schema:literal { $($fields:tt)* } $(with { $($also:tt)* })?) => {
         $crate::dto::declare::object! { $(#[doc = $doc])+ struct $type as $schema { $($fields)* } $(with { $($also)* })? }
@@ -219,7 +219,7 @@ macro_rules! object {
 }
 pub(crate) use object;
 
-/// A struct and its fields.
+/// Declares a struct and its fields.
 macro_rules! structure {
     ($(#[doc = $doc:literal])+ $type:ident { $(
         $(#[doc = $field_doc:literal])* $(@$kind:ident)? $field:ident $(as $name:literal)? : $of:ty $(= $default:expr)?
@@ -238,7 +238,7 @@ macro_rules! structure {
 }
 pub(crate) use structure;
 
-/// Of what is `with` a declaration: an answer whose fields are taken back and ignored.
+/// Used in `with`: fields of this response type are ignored in requests.
 macro_rules! ignore_response_fields {
     ($answer:ty) => {
         fn answered() -> &'static [String] {
@@ -249,7 +249,7 @@ macro_rules! ignore_response_fields {
 }
 pub(crate) use ignore_response_fields;
 
-/// Declares the parameters of a query: the struct and its reader.
+/// Declares the parameters of a query: struct and reader.
 macro_rules! params {
     ($($declared:tt)*) => {
         $crate::dto::declare::structure! { $($declared)* }
@@ -257,7 +257,7 @@ macro_rules! params {
 }
 pub(crate) use params;
 
-/// Declares a request body: the struct, its reader and its schema. What is `with` its [`Fieldset`] may follow.
+/// Declares a request body: struct, reader and schema. Items in `with` are added to its `Fieldset`.
 macro_rules! body {
     ($(#[doc = $doc:literal])+ $type:ident { $($fields:tt)* } $(with { $($also:tt)* })?) => {
         $crate::dto::declare::structure! { $(#[doc = $doc])+ $type { $($fields)* } $(with { $($also)* })? }
@@ -275,7 +275,8 @@ macro_rules! body {
 }
 pub(crate) use body;
 
-/// Declares the body that edits something: `edit! { /// Meaning. Type of Profile named "its_ref": ItsRef }`, or with fields of its own.
+/// Declares the body of an edit: `edit! { /// Meaning. Type of Profile named "its_ref": ItsRef }`, or with its own
+/// fields.
 macro_rules! edit {
     ($(#[doc = $doc:literal])+ $type:ident of $profile:ident named $name:literal: $reference:ty) => {
         $(#[doc = $doc])+
@@ -300,10 +301,10 @@ macro_rules! edit {
             use $crate::dto::declare::made_with::*;
 
             impl $type {
-                /// Reads what is to change of the thing with this reference, which may be repeated, but not changed.
+                /// Reads the changes of the object with this reference, which the body can repeat but not change.
                 ///
                 /// # Errors
-                /// Everything that is wrong with it.
+                /// Returns all violations of the body.
                 pub(crate) fn read(body: &Value, reference: &$reference) -> Result<$read, Violations> {
                     input::read(body, |fields| {
                         fields.begin_edit::<$of>($name, reference.as_str());
@@ -326,8 +327,8 @@ macro_rules! edit {
 }
 pub(crate) use edit;
 
-/// Declares a choice between objects that one field tells apart:
-/// `choice! { /// Meaning. Type as "SchemaName" by "field" { /// Meaning. "WORD" { fields } => value, … } }`.
+/// Declares a choice of objects, distinguished by one field: `choice! { /// Meaning. Type as "SchemaName" by "field" {
+/// /// Meaning. "WORD" { fields } => value, … } }`.
 macro_rules! choice {
     ($(#[doc = $doc:literal])+ $type:ident as $schema:literal by $tag:literal { $(
         $(#[doc = $of_choice:literal])+ $word:literal { $(
@@ -371,7 +372,7 @@ macro_rules! choice {
 }
 pub(crate) use choice;
 
-/// What is answered of a value, by the form that it has.
+/// Selects the response type of a field.
 macro_rules! response_type {
     (Option [$of:ty] $value:expr) => {
         Option::map($value, <$of>::from)
@@ -385,9 +386,9 @@ macro_rules! response_type {
 }
 pub(crate) use response_type;
 
-/// Declares an answer: `answer! { /// Meaning. Name of Type { fields } }` has fields that are declared for the type, and
-/// `answer! { /// Meaning. Name of value: Type { let … = …; fields } }` those that are said of a value, each with its meaning:
-/// `name: how it is answered = what`. One with `@omitted` before it is left out where there is no value.
+/// Declares a response. `answer! { /// Meaning. Name of Type { fields } }` uses the declared fields of the type. `answer!
+/// { /// Meaning. Name of value: Type { let … = …; fields } }` computes each field of a value: `name: Form = expression`.
+/// A field with `@omitted` is omitted if it has no value.
 macro_rules! answer {
     ($(#[doc = $doc:literal])+ $name:ident of $type:ident { $($fields:tt)* }) => {
         $(#[doc = $doc])+
@@ -434,7 +435,7 @@ macro_rules! answer {
         $(#[$($about)*])+
         pub(crate) struct $name { $(
             $(#[$($of_field)*])+
-            // Never true: it has the two below repeated with the mark.
+            // Never true: the condition only repeats the two attributes below for each marked field.
             $(#[cfg_attr(any(), $omitted)] #[serde(skip_serializing_if = "Option::is_none")] #[schema(nullable = false)])?
             $field: $form $(<$of>)?
         ),* }

@@ -1,4 +1,4 @@
-//! What a declaration is made of: fields, and sets of fields in the place of one.
+//! The parts of a declaration: fields and inserted field sets.
 
 use billing_domain::patch::Changes;
 use serde::ser::SerializeMap;
@@ -9,27 +9,27 @@ use super::{AnsweredField, AnsweredFields, Editable, Field, Fieldset};
 use crate::dto::input::Fields;
 use crate::dto::schemas::{FieldSchema, Presence, Schemas};
 
-/// A set of fields that stand in the place of one.
+/// A set of fields inserted in place of one field.
 pub(crate) struct Flat<T>(std::marker::PhantomData<T>);
 
-/// A part of what is declared: a field, or fields in its place. With a default it may be left out or null.
+/// A part of a declaration: a field or an inserted field set. A part with a default can be omitted or null.
 pub(crate) trait Part {
-    /// What is read.
+    /// The value that is read.
     type Value;
 
-    /// Adds its names.
+    /// Adds the names of its fields.
     fn names(name: &'static str, all: &mut Vec<&'static str>);
 
-    /// Reads it; `None` after something was noted.
+    /// Reads the field. Returns `None` after a violation.
     fn read(fields: Fields<'_>, name: &str, default: Option<fn() -> Self::Value>) -> Option<Self::Value>;
 
-    /// Adds how it is described.
+    /// Adds the descriptions of its fields.
     fn describe(declared: Declared, schemas: &mut Schemas, all: &mut Vec<FieldSchema>);
 }
 
 /// A part that can be edited.
 pub(crate) trait EditedPart: Part {
-    /// Adds what an edit makes of it; `None` after something was noted.
+    /// Adds the changes of an edit. Returns `None` after a violation.
     fn change<T: 'static>(
         fields: Fields<'_>,
         name: &str,
@@ -38,23 +38,23 @@ pub(crate) trait EditedPart: Part {
         changes: &mut Changes<T>,
     ) -> Option<()>;
 
-    /// Adds how it is described in edits.
+    /// Adds the descriptions of its fields in edits.
     fn describe_in_edit(declared: Declared, schemas: &mut Schemas, all: &mut Vec<FieldSchema>);
 }
 
-/// A part of an answer.
+/// A part of a response.
 pub(crate) trait AnsweredPart {
-    /// What is answered.
+    /// The value that is serialized.
     type Value;
 
-    /// Writes it.
+    /// Serializes the value.
     fn answer<M: SerializeMap>(value: &Self::Value, name: &'static str, map: &mut M) -> Result<(), M::Error>;
 
-    /// Adds how it is described.
+    /// Adds the descriptions of its fields.
     fn describe(name: &'static str, meaning: &'static str, schemas: &mut Schemas, all: &mut Vec<FieldSchema>);
 }
 
-/// What a declaration says of a part beside its type.
+/// A declared part, without its type.
 pub(crate) struct Declared {
     pub(crate) name: &'static str,
     pub(crate) meaning: &'static str,

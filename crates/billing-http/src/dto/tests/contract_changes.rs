@@ -26,7 +26,7 @@ fn a_cancelled_contract_ends_with_its_period_today_or_on_a_day() {
         let (last_day, options) = super::cancel(Some(&json(body))).expect(body);
         assert_eq!((last_day, options.dry_run, options.allow_backdated), (expected, false, false), "{body}");
     }
-    assert_eq!(super::cancel(None).expect("nothing").0, CancelAt::PeriodEnd);
+    assert_eq!(super::cancel(None).expect("no body").0, CancelAt::PeriodEnd);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn each_field_of_a_cancel_is_held_against_its_limits() {
 #[test]
 fn a_resume_says_how_it_is_carried_out_or_nothing() {
     let read = |body: Option<&str>| {
-        let AmendmentOptions { dry_run, allow_backdated } = super::resume(body.map(json).as_ref()).expect("a resume");
+        let AmendmentOptions { dry_run, allow_backdated } = super::resume(body.map(json).as_ref()).expect("a resumed contract");
         (dry_run, allow_backdated)
     };
     assert_eq!(read(None), (false, false));

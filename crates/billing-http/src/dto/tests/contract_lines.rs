@@ -14,7 +14,7 @@ fn body(items: &str) -> serde_json::Value {
     ))
 }
 
-/// A line item as a create and as an edit read it.
+/// Reads a line item as in a create and as in an edit.
 fn read(item: &str) -> (RequestedLineItem, RequestedLineItem) {
     let body = body(&format!("[{item}]"));
     let request = super::contract(&body).expect(item);
@@ -62,7 +62,7 @@ fn null_takes_what_the_pricing_has_and_no_quantities() {
     };
     let (created, edited) = read(item);
     assert_eq!(edited, expected);
-    // There is nothing to clear, so it fits a line item that is priced by usage, too.
+    // Nothing needs to be cleared, so a usage-priced line item is valid, too.
     assert_eq!(created, RequestedLineItem { quantities: None, ..expected });
 }
 

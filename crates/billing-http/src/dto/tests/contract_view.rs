@@ -1,4 +1,4 @@
-//! Contracts as they are shown, and posted back.
+//! Contracts in responses, and posted back.
 
 use billing_application::contracts::{ContractRequest, ContractView};
 use billing_domain::catalog::Pricing;
@@ -29,7 +29,7 @@ fn pricing() -> Pricing {
     pricing
 }
 
-/// The catalog that contracts here are made of, as an edit has it.
+/// Returns the catalog for edits of the contracts.
 fn catalog() -> Catalog {
     let pricing = pricing();
     Catalog {
@@ -40,7 +40,7 @@ fn catalog() -> Catalog {
     }
 }
 
-/// Makes the contract that a request asks for, as the use case would.
+/// Creates the contract of a request like the use case.
 fn made(request: ContractRequest) -> ContractView {
     let ids = CountingIds::new();
     let customer = fixtures::customer(&ids, request.customer_ref.as_str());
@@ -219,8 +219,8 @@ fn a_contract_is_shown_with_what_was_agreed() {
 fn what_is_read_can_be_posted_back() {
     let asked = super::contract(&json(FULL)).expect("a contract");
     let answered = ContractJson::from(&made(asked.clone()));
-    let again = super::contract(&posted_back(&answered)).expect("what was answered");
-    // Only what the first request left open is stated now.
+    let again = super::contract(&posted_back(&answered)).expect("a response that can be posted");
+    // Only the fields that the first request omitted are stated now.
     let mut resolved = asked;
     resolved.products[0].line_items = again.products[0].line_items.clone();
     resolved.products[0].minimum_fee = Patch::Set(fixtures::price("25"));
@@ -232,19 +232,19 @@ fn what_is_read_can_be_posted_back() {
     assert_eq!(shown(&ContractJson::from(&made(again))), shown(&answered));
 }
 
-/// An edit of a contract, on the day that [`view`] shows it.
+/// Edits a contract on the day of [`view`].
 fn edit(contract: &Contract, body: &Value) -> Contract {
     let (_, edit, _) = super::contract_edit(body).expect("an edit");
     let today = |_: &ProductTerms| fixtures::date(TODAY);
     let now = AmendmentContext { today: &today, has_begun: &|_| true };
-    edited(contract, &edit, &catalog(), &now).expect("an edit that is agreed").contract
+    edited(contract, &edit, &catalog(), &now).expect("an accepted edit").contract
 }
 
 #[test]
 fn an_answer_posted_to_an_edit_as_it_is_changes_nothing() {
     let first = made(super::contract(&json(FULL)).expect("a contract"));
     let mut contract = first.contract;
-    // New, then with a version for later, then with one for now.
+    // New, then with a future version, then with a current version.
     for change in [
         r#"{}"#,
         r#"{"effective_from":"2026-02-01","products":[{"product_pricing_ref":"api","billing_start_date":"2026-01-01","discount":15},
@@ -256,7 +256,7 @@ fn an_answer_posted_to_an_edit_as_it_is_changes_nothing() {
         contract = edit(&contract, &json(change));
         let mut answered = posted_back(&ContractJson::from(&view(contract.clone(), ContractState::Active)));
         assert_eq!(edit(&contract, &answered), contract, "{answered:#}");
-        // The same as the newest that was agreed is no change either, where no version is named.
+        // Terms equal to the newest ones are no change either, if no version is given.
         answered.as_object_mut().expect("a contract").shift_remove("version");
         assert_eq!(edit(&contract, &answered), contract, "{answered:#}");
     }

@@ -1,4 +1,4 @@
-//! Contracts to make and to edit.
+//! Contracts to create and to edit.
 
 use billing_domain::contract::amendment::{EffectiveFrom, ProductPatch};
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
@@ -14,7 +14,7 @@ use super::{check, json, refusals};
 
 const PRODUCT: &str = r#"{"product_pricing_ref":"api","billing_start_date":"2026-01-01","billing_end_date":"2026-12-31"}"#;
 
-/// A contract of one product, one field of which is set.
+/// Returns a contract body whose only product has one additional field.
 fn of_product(field: &str, value: &str) -> Value {
     let product = super::with(PRODUCT, field, value);
     json(&format!(r#"{{"customer_ref":"acme","products":[{product}]}}"#))
@@ -187,13 +187,14 @@ fn everything_wrong_with_a_contract_is_said_at_once() {
 fn a_misspelt_field_is_told_what_it_is_like() {
     let details = |violations: Violations| -> Vec<String> { violations.iter().map(|found| found.detail.clone()).collect() };
     let body = of_product("discout", "10");
-    assert_eq!(details(super::contract(&body).expect_err("a misspelling")), ["is no field here; the nearest is discount"]);
+    assert_eq!(details(super::contract(&body).expect_err("a misspelling")), ["is an unknown field; the nearest is discount"]);
     let items = of_product("line_items", r#"[{"line_item_id":"a","quantites":[],"price":{"model":"FLAT","ammount":1}}]"#);
-    let expected = ["is no field here; the nearest is quantities", "is no field here; the nearest is amount", "must be given"];
+    let expected =
+        ["is an unknown field; the nearest is quantities", "is an unknown field; the nearest is amount", "must be given"];
     assert_eq!(details(super::contract(&items).expect_err("misspellings")), expected);
     let edit = json(r#"{"efective_from":"2026-01-01","colour":"red"}"#);
     let known = "effective_from, include_current_invoice, version, customer_ref, po_number, products, dry_run, allow_backdated";
-    let expected = ["is no field here; the nearest is effective_from".to_owned(), format!("must be one of {known}")];
+    let expected = ["is an unknown field; the nearest is effective_from".to_owned(), format!("must be one of {known}")];
     assert_eq!(details(super::contract_edit(&edit).expect_err("misspellings")), expected);
 }
 
@@ -258,7 +259,7 @@ fn each_field_of_an_edit_is_held_against_its_limits() {
         ],
     );
     let refused = super::contract_edit(&json(r#"{"products":null}"#)).expect_err("no products");
-    let detail = "must not be null: to end all products, cancel the contract; to keep them, leave it out";
+    let detail = "must not be null: to end all products, cancel the contract; to keep all products, omit the field";
     assert_eq!(refused.iter().map(|found| found.detail.as_str()).collect::<Vec<_>>(), [detail]);
 }
 
@@ -294,7 +295,7 @@ fn an_element_of_an_edit_may_have_its_products_number_and_repeat_the_anchor() {
         let found: Vec<String> = refused.iter().map(|one| format!("{} {}", one.path.join("/"), one.code)).collect();
         assert_eq!(found, [format!("products/0/product_no {code}")], "{value}");
     }
-    // A product to make has no number yet: one that is repeated from an answer is ignored.
+    // A new product has no number yet, so a number from a response is ignored.
     let with = |value: &str| super::contract(&of_product("product_no", value)).map(|_| ());
     with("7").expect("a contract");
 }

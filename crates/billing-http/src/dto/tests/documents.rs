@@ -25,7 +25,7 @@ use super::super::documents::DocumentJson;
 use super::schemas::assert_fits;
 use super::{check, json, posted_back, presented, steps};
 
-/// The lines of a fixed item on a document, as it was agreed in these quantities.
+/// Returns the document lines of a fixed item with these quantities.
 fn fixed_line(quantities: &[(&str, &str)]) -> Value {
     let mut view = preview(fixtures::eur());
     let line = &mut view.content.products[0].lines[0];
@@ -46,7 +46,7 @@ fn a_fixed_line_shows_the_quantities_it_was_agreed_in() {
     assert_eq!((&two["quantity"], &two["quantities"]), (&Value::Null, &json(steps)));
 }
 
-/// January of a contract with a fixed, a metered and a tiered line item and a minimum fee, 1500.5 of each used.
+/// Returns January of a contract with a fixed, a metered and a tiered line item and a minimum fee. Each usage is 1500.5.
 fn january(currency: Currency) -> (Contract, DocumentContent) {
     let ids = CountingIds::new();
     let tiers: &[(Option<&str>, &str, &str)] = &[(Some("100"), "0.10", "0"), (Some("1000"), "0.05", "1"), (None, "0.01", "0")];
@@ -518,7 +518,7 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
           "document_ref": null,
           "problem": {
             "code": "amount_out_of_range",
-            "detail": "an amount would be above 10^15 minor units or beyond what exact decimals can hold: use a smaller quantity or price"
+            "detail": "an amount would exceed 10^15 minor units or the range of exact decimals: use a smaller quantity or price"
           }
         },
         {
@@ -536,7 +536,7 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
           "document_ref": null,
           "problem": {
             "code": "internal_error",
-            "detail": "the service failed; the request id helps its operators to find out why"
+            "detail": "the service failed: give the request id to its operators"
           }
         }
       ],

@@ -32,7 +32,7 @@ fn an_event_is_read_field_by_field() {
         ("a".to_owned(), ReportValue::Text("x".to_owned())),
         ("n".to_owned(), ReportValue::Null),
         ("b".to_owned(), ReportValue::Bool(true)),
-        // The JSON parser writes every exponent this way; the number is the same.
+        // The JSON parser normalizes exponents; the number is equal.
         ("e".to_owned(), number("1e+5")),
     ];
     assert_eq!(data.entries(), expected);

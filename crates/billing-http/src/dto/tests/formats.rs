@@ -138,7 +138,7 @@ fn a_format_is_presented_as_it_can_be_posted_back() {
     for view in kinds.map(view).into_iter().chain([built_in]) {
         let answer = FormatJson::from(&view);
         presented(&answer);
-        let (reference, content) = super::format(&posted_back(&answer)).expect("it is taken");
+        let (reference, content) = super::format(&posted_back(&answer)).expect("a valid format");
         let FormatContent { name, mapping } = content;
         let posted = UsageFormat { format_ref: reference.expect("a reference"), name, version: view.format.version, mapping };
         assert_eq!(posted, view.format);
@@ -174,9 +174,9 @@ fn an_edit_keeps_what_it_leaves_out_and_replaces_the_mapping_whole() {
     let present = view(ReportMapping::Rest).format;
     let edit = |text: &str| super::format_edit(&json(text), &present.format_ref, &present);
     let kept = FormatContent { name: present.name.clone(), mapping: present.mapping.clone() };
-    assert_eq!(edit("{}").expect("kept"), kept);
+    assert_eq!(edit("{}").expect("an empty edit"), kept);
     let FormatContent { name, mapping } =
-        edit(&format!(r#"{{"format_ref": "cdn-log", "mapping": {MAPPING}}}"#)).expect("changed");
+        edit(&format!(r#"{{"format_ref": "cdn-log", "mapping": {MAPPING}}}"#)).expect("a changed mapping");
     assert_eq!((name, mapping.report_data), (present.name.clone(), ReportMapping::None));
     assert_eq!(
         refusals(edit(r#"{"format_ref": "other", "format_name": null, "mapping": null}"#)),
@@ -208,9 +208,9 @@ fn a_test_takes_a_format_or_a_mapping() {
     );
     let (tested, event) =
         super::format_test(&json(r#"{"format_ref": "log", "format_name": "Other", "event": {"z": 1.50, "a": []}}"#))
-            .expect("taken");
+            .expect("a valid body");
     assert_eq!(event, r#"{"z":1.50,"a":[]}"#);
-    assert!(matches!(tested, TestedFormat::Named(NamedFormat::Ref(_))), "the reference wins: {tested:?}");
+    assert!(matches!(tested, TestedFormat::Named(NamedFormat::Ref(_))), "the reference takes precedence: {tested:?}");
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn a_free_form_event_names_its_format_and_is_an_object() {
     );
     let report =
         super::formatted_event(&json(r#"{"format_name": "Log", "event": {"z": 1e2, "n": 123456789012345678901234567890.10}}"#));
-    assert_eq!(report.expect("taken").1, r#"{"z":1e+2,"n":123456789012345678901234567890.10}"#);
+    assert_eq!(report.expect("a valid body").1, r#"{"z":1e+2,"n":123456789012345678901234567890.10}"#);
 }
 
 #[test]

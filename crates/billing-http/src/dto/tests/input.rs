@@ -1,4 +1,4 @@
-//! The reader itself.
+//! Tests of the reader.
 
 use billing_domain::calendar::parse_date;
 use serde_json::{Map, Value, json};

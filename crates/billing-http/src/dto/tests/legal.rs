@@ -1,4 +1,4 @@
-//! What is said of parties and documents as legal papers.
+//! Legal content of parties and documents.
 
 use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, LegalParticularsInput};
 use billing_domain::document::numbering::DocumentNumber;
@@ -17,7 +17,7 @@ use super::documents::preview;
 use super::schemas::assert_fits;
 use super::{TODAY, check, check_field, json, posted_back, shown_customer, shown_entity};
 
-/// Reverse charge, in force since the beginning.
+/// Returns default taxes with reverse charge and without a start date.
 fn reverse_charge() -> DefaultTaxes {
     DefaultTaxes::always(StatedTax { rate: None, basis: fixtures::reverse_charge() })
 }
@@ -34,14 +34,14 @@ fn a_default_tax_holds_from_a_day_and_what_is_posted_back_changes_none() {
         taxes.as_slice().iter().map(said).collect()
     };
     let since = |day: &str, rate: &str| (Some(day.to_owned()), Some(rate.to_owned()));
-    // None was in force: since the beginning. Then from today, or from the day that is given.
+    // The first default tax has no start date. Later ones start today or on the given date.
     customer.profile.taxes = edit(r#"{"tax":19}"#, &customer).expect("an edit");
     let first = (None, Some("19".to_owned()));
     assert_eq!(said(&customer.profile.taxes), std::slice::from_ref(&first));
     assert_eq!(said(&edit(r#"{"tax":16}"#, &customer).expect("an edit")), [first.clone(), since(TODAY, "16")]);
     customer.profile.taxes = edit(r#"{"tax":16,"tax_from":"2026-07-01"}"#, &customer).expect("an edit");
     assert_eq!(said(&customer.profile.taxes), [first.clone(), since("2026-07-01", "16")]);
-    // What is answered is what is in force today, and what is planned stays when it is posted back.
+    // A response has today's default tax. Posting it back retains planned ones.
     let shown = posted_back(&CustomerJson::from(&shown_customer(&customer)));
     assert_eq!((&shown["tax"], &shown["tax_category"]), (&json("19"), &json("null")));
     assert_eq!(
@@ -53,7 +53,7 @@ fn a_default_tax_holds_from_a_day_and_what_is_posted_back_changes_none() {
     );
     let kept = super::customer_edit(&shown, &customer.customer_ref, &customer.profile).expect("an edit");
     assert_eq!(kept.taxes, customer.profile.taxes);
-    // An earlier day replaces what was planned; what is left out is kept as it is on that day.
+    // An earlier date replaces planned default taxes. Omitted fields retain the values of that date.
     assert_eq!(
         said(&edit(r#"{"tax":7,"tax_from":"2026-05-01"}"#, &customer).expect("an edit")),
         [first, since("2026-05-01", "7")]

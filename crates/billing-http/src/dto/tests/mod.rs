@@ -1,4 +1,4 @@
-//! Bodies in: what is refused, by pointer and code. Bodies out: what is presented, as text.
+//! Request bodies: violations by pointer and code. Response bodies: their JSON.
 
 mod access;
 mod contract_changes;
@@ -90,7 +90,7 @@ fn formatted_update(body: &Value) -> Read<(String, Option<NamedFormat>, String)>
 }
 
 fn format_test(body: &Value) -> Read<(TestedFormat, String)> {
-    read::<FormatTestBody>(body).map(|read| read.tested().expect("what is tried"))
+    read::<FormatTestBody>(body).map(|read| read.tested().expect("a format to test"))
 }
 
 fn customer(body: &Value) -> Read<(Option<CustomerRef>, CustomerProfile)> {
@@ -98,7 +98,7 @@ fn customer(body: &Value) -> Read<(Option<CustomerRef>, CustomerProfile)> {
     Ok((read.customer_ref, customer_of(read.wanted)?))
 }
 
-/// What a customer is asked to be, as on [`TODAY`].
+/// Returns the customer that a request describes, on [`TODAY`].
 fn customer_of(wanted: WantedCustomer) -> Read<CustomerProfile> {
     let mut profile = wanted.profile;
     profile.taxes = wanted.tax.apply(&profile.taxes, fixtures::date(TODAY))?;
@@ -111,7 +111,7 @@ fn entity(body: &Value) -> Read<(Option<EntityRef>, WantedEntity)> {
     Ok((read.entity_ref, entity_of(read.wanted)?))
 }
 
-/// What an entity is asked to be, as on [`TODAY`].
+/// Returns the entity that a request describes, on [`TODAY`].
 fn entity_of(mut wanted: WantedEntity) -> Read<WantedEntity> {
     let tax = TaxPatch::from(std::mem::take(&mut wanted.tax));
     wanted.profile.taxes = tax.apply(&wanted.profile.taxes, fixtures::date(TODAY))?;
@@ -137,20 +137,20 @@ fn bank_account(body: &Value) -> Read<(BankAccountRef, BankAccountProfile)> {
     Ok((read.billing_account_id, read.profile))
 }
 
-/// The day on which things are shown and changed.
+/// The current date.
 const TODAY: &str = "2026-06-15";
 
-/// A customer as it is shown.
+/// Returns a customer as in responses.
 fn shown_customer(customer: &Customer) -> CustomerView {
     CustomerView { customer: customer.clone(), tax: customer.profile.taxes.on(fixtures::date(TODAY)) }
 }
 
-/// An entity as it is shown.
+/// Returns an entity as in responses.
 fn shown_entity(entity: &Entity, is_default: bool) -> EntityView {
     EntityView { entity: entity.clone(), is_default, tax: entity.profile.taxes.on(fixtures::date(TODAY)) }
 }
 
-/// What an edit makes of something.
+/// Applies an edit.
 fn edited<T: Clone + 'static>(present: &T, changes: Read<Changes<T>>) -> Read<T> {
     let mut value = present.clone();
     changes?.apply(&mut value);
@@ -186,55 +186,55 @@ fn bank_account_edit(body: &Value, reference: &BankAccountRef, present: &BankAcc
     Ok(made)
 }
 
-/// JSON as it comes in.
+/// Parses JSON.
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// JSON as it goes out.
+/// Serializes JSON.
 fn shown(answer: &impl Serialize) -> String {
-    serde_json::to_string_pretty(answer).expect("an answer that can be written")
+    serde_json::to_string_pretty(answer).expect("a serializable response")
 }
 
-/// An answer as it goes out, which fits what the OpenAPI document says of it.
+/// Serializes a response, which must fit its schema in the OpenAPI document.
 fn presented<T: Serialize + ToSchema>(answer: &T) -> String {
     schemas::assert_fits(answer);
     shown(answer)
 }
 
-/// What is presented, as it would come in again.
+/// Parses a response as a request body.
 fn posted_back(answer: &impl Serialize) -> Value {
     json(&shown(answer))
 }
 
-/// Quantities from days on.
+/// Builds quantities with their first days.
 fn steps(rows: &[(&str, &str)]) -> Vec<QuantityStep> {
     let step =
         |(from, quantity): &(&str, &str)| QuantityStep { from: fixtures::date(from), quantity: fixtures::quantity(quantity) };
     rows.iter().map(step).collect()
 }
 
-/// The violations as lines of pointer and code; none of a body that is taken.
+/// Returns the violations as lines of pointer and code; empty for a valid body.
 fn refusals<T>(result: Result<T, Violations>) -> Vec<String> {
     let found = result.err().unwrap_or_default();
     found.iter().map(|violation| format!("/{} {}", violation.path.join("/"), violation.code)).collect()
 }
 
-/// Reads each body of a table and compares what is wrong with it.
+/// Reads each body of a table and compares its violations.
 fn check<T>(read: impl Fn(&Value) -> Result<T, Violations>, rows: &[(&str, &[&str])]) {
     for (body, expected) in rows {
         assert_eq!(refusals(read(&json(body))), *expected, "{body}");
     }
 }
 
-/// A body with one field more, or another in its place.
+/// Returns a body with one field added or replaced.
 fn with(body: &str, field: &str, value: &str) -> Value {
     let mut body = json(body);
     body.as_object_mut().expect("an object").insert(field.to_owned(), json(value));
     body
 }
 
-/// Sets one field of a body that is otherwise taken to each value of a table.
+/// Sets one field of a valid body to each value of a table.
 fn check_field<T>(read: impl Fn(&Value) -> Result<T, Violations>, body: &str, rows: &[(&str, &str, &[&str])]) {
     for (field, value, expected) in rows {
         assert_eq!(refusals(read(&with(body, field, value))), *expected, "{field}: {value}");

@@ -196,7 +196,7 @@ fn null_takes_the_default_from_an_entity_that_is_there_as_false_does() {
         assert_eq!(edited.is_default, expected, "{body}");
     }
     let (_, made) = super::entity(&json(r#"{"name":"Main","number_prefix":"UB","default":null}"#)).expect("an entity");
-    assert_eq!(made.is_default, None, "as left out");
+    assert_eq!(made.is_default, None, "like an omitted field");
 }
 
 #[test]

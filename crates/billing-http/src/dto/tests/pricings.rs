@@ -10,12 +10,12 @@ use super::{check, json, posted_back, presented, refusals};
 
 const PRICING: &str = r#"{"product_pricing_ref":"api","name":"API","currency":"EUR"}"#;
 
-/// A pricing of one line item.
+/// Returns a pricing with one line item.
 fn of_item(item: &str) -> Value {
     super::with(PRICING, "line_items", &format!("[{item}]"))
 }
 
-/// A pricing of one usage line item with a price.
+/// Returns a pricing with one usage line item and a price.
 fn of_price(price: &str) -> Value {
     of_item(&format!(r#"{{"line_item_id":"a","kind":"USAGE","usage_product_ref":"calls","price":{price}}}"#))
 }
@@ -25,7 +25,7 @@ fn item(body: &Value) -> LineItem {
     content.line_items.into_iter().next().expect("a line item")
 }
 
-/// Every price model, and everything a usage line item can have.
+/// Returns a pricing with all price models and all fields of a usage line item.
 fn full_pricing() -> Pricing {
     let tiers: &[(Option<&str>, &str, &str)] = &[(Some("1000.5"), "0.10", "1"), (None, "0.000000000001", "0")];
     let mut pricing = fixtures::pricing(

@@ -1,4 +1,4 @@
-//! What the OpenAPI document says of bodies is true: every example is taken and fits its schema, and so does every answer.
+//! The OpenAPI document matches the bodies: every example is accepted and fits its schema, and every response fits its schema.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -34,7 +34,7 @@ use crate::openapi::openapi_json;
 
 const SCHEMAS: &str = "#/components/schemas/";
 
-/// A schema with all it refers to.
+/// A schema with all referenced schemas.
 pub(super) struct Described {
     root: Value,
     named: BTreeMap<String, Value>,
@@ -58,14 +58,14 @@ impl Described {
         Self { root: named[reference.trim_start_matches(SCHEMAS)].clone(), named }
     }
 
-    /// Where a value doesn't fit; nothing when it does.
+    /// Returns the paths at which a value does not fit.
     pub(super) fn misfits(&self, value: &Value) -> Vec<String> {
         let mut found = Vec::new();
         self.fit(&self.root, value, "", &mut found);
         found
     }
 
-    /// The part of JSON Schema that our schemas are made of.
+    /// Implements the part of JSON Schema that the document uses.
     fn fit(&self, schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
         if let Some(name) = schema["$ref"].as_str() {
             let name = name.rsplit('/').next().expect("a name");
@@ -135,7 +135,7 @@ impl Described {
     }
 }
 
-/// What is answered fits the schema that callers have of it, and every field it has is described.
+/// Requires a response to fit its schema, which must describe all of its fields.
 pub(super) fn assert_fits<T: ToSchema + serde::Serialize>(answer: &T) {
     static NAMED: LazyLock<BTreeMap<String, Value>> =
         LazyLock::new(|| serde_json::from_value(DOCUMENT["components"]["schemas"].clone()).expect("schemas"));
@@ -146,21 +146,21 @@ pub(super) fn assert_fits<T: ToSchema + serde::Serialize>(answer: &T) {
     assert_eq!(described.misfits(&value), [""; 0], "{value:#}");
 }
 
-/// The document, read once.
+/// The OpenAPI document, parsed once.
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| json(&openapi_json()));
 
 fn reference_of<B: Body>(schemas: &mut Schemas) -> String {
     posted_back(&B::schema(schemas))["$ref"].as_str().expect("a reference").to_owned()
 }
 
-/// The example of the operation that takes a body.
+/// Checks that the example of the operation with this body fits its schema and is accepted.
 fn example_is_true<B: Body, T>(read: impl Fn(&Value) -> Result<T, Violations>) {
     let described = Described::of_body::<B>();
     let reference = reference_of::<B>(&mut Schemas::default());
     let operations = DOCUMENT["paths"].as_object().expect("paths").values();
     let mut bodies = operations.map(|methods| &methods["post"]["requestBody"]["content"]["application/json"]);
     let taken = bodies.find(|body| body["schema"]["$ref"] == *reference);
-    let example = &taken.unwrap_or_else(|| panic!("nothing takes {reference}"))["example"];
+    let example = &taken.unwrap_or_else(|| panic!("no operation accepts {reference}"))["example"];
     assert_eq!(described.misfits(example), [""; 0], "{example}");
     assert_eq!(refusals(read(example)), [""; 0], "{example}");
 }
@@ -249,7 +249,7 @@ fn every_field_of_a_request_has_a_description_and_every_text_a_limit() {
     for described in &all {
         for schema in described.named.values().chain([&described.root]) {
             for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-                // Of a nullable reference it stands beside the reference.
+                // The description of a nullable reference is beside the reference.
                 let description = [&property["description"], &property["oneOf"][0]["description"]];
                 assert!(description.iter().any(|text| text.is_string()), "{name}: {property}");
             }

@@ -12,20 +12,20 @@ use super::terms::{CutBy, Item, Product, Refused, Stretch, Terms, replaced};
 use super::{Model, State, Verdict};
 use crate::histories::spec::*;
 
-/// What is known of documents.
+/// The known facts about documents.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     /// Products that have billed or have usage.
     pub(crate) begun: BTreeSet<u16>,
-    /// Of which that isn't sure: their documents are void, their events deleted.
+    /// Products that may have begun: their documents are void, or their events are deleted.
     pub(crate) maybe_begun: BTreeSet<u16>,
-    /// Service periods of which something is issued and in force: product and first day.
+    /// Service periods with an issued document in force: product and first day.
     pub(crate) issued: BTreeSet<(u16, Date)>,
-    /// Those of which only children of events are issued.
+    /// Service periods for which only children of events are issued: product and first day.
     pub(crate) issued_children: BTreeSet<(u16, Date)>,
 }
 
-/// Whether a pricing comes twice over the same days.
+/// Returns whether two products have the same pricing on the same day.
 pub(super) fn comes_twice(products: &[Product]) -> bool {
     products.iter().enumerate().any(|(i, a)| {
         products[..i].iter().any(|b| {
@@ -35,12 +35,12 @@ pub(super) fn comes_twice(products: &[Product]) -> bool {
     })
 }
 
-/// What an element names beyond the newest agreed terms.
+/// Returns the values of an element that differ from the newest agreed terms, and whether it names the same line items.
 fn beyond(element: &Element, newest: &Terms) -> (Element, bool) {
     let mut rest = element.clone();
     rest.minimum_fee = rest.minimum_fee.unless(newest.minimum_fee.as_ref());
     rest.entity = match rest.entity {
-        // Naming the entity that bills anyway changes nothing.
+        // Naming the entity that already bills changes nothing.
         Patch::Set(entity) if entity == newest.entity => Patch::Keep,
         other => other.unless(newest.stated_entity.as_ref()),
     };
@@ -109,8 +109,8 @@ fn says_nothing(request: &ItemRequest) -> bool {
     !overrides(request) && request.quantities.is_none()
 }
 
-/// Whether an element names anything that begins on the edit's day: not notes, net terms, quantities, nor first and last
-/// days.
+/// Returns whether an element names a value that takes effect on the edit's day. Notes, net terms, quantities, and first and
+/// last days do not.
 fn is_dated(rest: &Element, same_set: bool) -> bool {
     let items = match &rest.items {
         Patch::Keep => false,
@@ -129,12 +129,12 @@ fn is_dated(rest: &Element, same_set: bool) -> bool {
         || rest.discount.is_named()
 }
 
-/// Whether stretches that bill the same follow each other: what an edit states may make them one.
+/// Returns whether consecutive stretches bill the same. An edit can merge them.
 fn splits_by_name(product: &Product) -> bool {
     product.whole.windows(2).any(|two| two[0].to == two[1].from && two[0].terms.shows_as(&two[1].terms))
 }
 
-/// An element matched to a product.
+/// The product that an element matches.
 enum Matched {
     Product(u16),
     New,
@@ -191,10 +191,10 @@ impl Model {
                 _ => return Err("ambiguous_product"),
             });
         }
-        Ok(Verdict::Take(found.into_iter().map(|found| found.expect("each is matched")).collect()))
+        Ok(Verdict::Take(found.into_iter().map(|found| found.expect("every element is matched")).collect()))
     }
 
-    /// The products after an edit.
+    /// Returns the products after an edit.
     pub(crate) fn edited(&self, request: &EditRequest, facts: &Facts, now: Timestamp) -> Verdict<Vec<Product>> {
         let mut doubt = None;
         match self.state(now) {
@@ -208,7 +208,7 @@ impl Model {
         let matched = match self.matches(&request.elements, now) {
             Ok(Verdict::Take(matched)) => matched,
             Ok(Verdict::Skip(why)) => return Verdict::Skip(why),
-            Ok(_) => unreachable!("it is matched or not"),
+            Ok(_) => unreachable!("no other verdict on matches"),
             Err(why) => return Verdict::Refuse(why),
         };
         let mut next = self.products.clone();
@@ -218,17 +218,17 @@ impl Model {
             }
             let Some(today) = self.today(product, now) else { return Verdict::Skip("two todays") };
             let Some(end) = product.end() else { continue };
-            // One that is over bills no more, and one that was left out before keeps its end.
+            // An ended product bills no more. A product that was left out before keeps its end.
             if end <= today || product.cut.is_some() {
                 continue;
             }
             let day = match request.since {
                 From::Next => ends_with_period(product, today),
-                From::Current => plus(today, 1).max(product.first_day().expect("it bills")),
+                From::Current => plus(today, 1).max(product.first_day().expect("the product bills")),
                 From::Day(day) => day,
             };
             let day = if matches!(request.since, From::Current) && product.first_day().is_some_and(|first| today < first) {
-                product.first_day().expect("it bills")
+                product.first_day().expect("the product bills")
             } else {
                 day
             };
@@ -248,7 +248,7 @@ impl Model {
                     }
                 }
                 Matched::Product(no) => {
-                    let product = next.iter_mut().find(|product| product.no == *no).expect("it is matched");
+                    let product = next.iter_mut().find(|product| product.no == *no).expect("the matched product");
                     match self.patched(product, element, request, facts, now) {
                         Verdict::Take(patched) => *product = patched,
                         Verdict::May(why, patched) => {
@@ -316,7 +316,7 @@ impl Model {
                 _ if moves => return Verdict::Skip("an ended product's first day"),
                 _ if quantities_of(&rest).next().is_some() => return Verdict::Skip("an ended product's quantities"),
                 (_, false) => return Verdict::Take(next),
-                // Nothing is left that it could change.
+                // No billed day is left that the edit could change.
                 (From::Next | From::Current, true) => return Verdict::May("an ended product's terms", next),
                 (From::Day(day), true) if day >= end => return Verdict::May("an ended product's terms", next),
                 (From::Day(_), true) if product.cut.is_some() => return Verdict::Skip("the past terms of a product left out"),
@@ -326,11 +326,11 @@ impl Model {
         if is_over && new_end.is_some() && (moves || quantities_of(element).next().is_some()) {
             return Verdict::Skip("an ended product's end together with its start or quantities");
         }
-        // From when an ended product goes on: what it billed isn't billed again, days between aren't billed.
+        // The day from which an ended product continues. Billed days are not billed again. The days in between are not billed.
         let mut again = None;
         if goes_on {
             match request.since {
-                From::Day(day) if day >= element.end.expect("it is named") => {
+                From::Day(day) if day >= element.end.expect("a named end") => {
                     return Verdict::Skip("an ended product that goes on after its end");
                 }
                 From::Day(day) => again = Some(day.max(end)),
@@ -338,7 +338,7 @@ impl Model {
             }
         }
         let mut put_back = false;
-        // One that is put back before its end goes on as if nothing was.
+        // A product that is restored before its end continues without a gap.
         if next.cut.is_some() && (!is_over || goes_on) {
             if self.was_resumed {
                 return Verdict::Skip("P12: put back after a cancel was taken back");
@@ -352,8 +352,8 @@ impl Model {
                 return Verdict::Skip("an end, and has it begun?");
             }
             let begun = facts.begun.contains(&product.no);
-            let first = product.first_day().expect("it bills");
-            // The first day that is billed or not billed otherwise.
+            let first = product.first_day().expect("the product bills");
+            // The first day that is billed by only one of the two ends.
             let changes = new.min(end);
             let next_period = match product.period_at(today) {
                 Some(period) if period.end == end => Some(period.whole.1),
@@ -376,7 +376,7 @@ impl Model {
             if !begun && rest.issue_day.is_named() {
                 return Verdict::Skip("an end and an issue day of a product that hasn't begun");
             }
-            // Its own end takes the place of the one by which it was left out.
+            // The named end replaces the end from the removal.
             next.cut = None;
             if let Err(why) = next.end_on(new, begun) {
                 return Verdict::Refuse(why);
@@ -411,7 +411,7 @@ impl Model {
             return Verdict::Skip("P11: a line item that comes back");
         }
         let mut doubt = None;
-        // Quantities have dates of their own.
+        // Quantities have their own dates.
         for (id, list) in quantities_of(&rest) {
             let known = |stretch: &Stretch| stretch.terms.items.iter().find(|item| item.id == id).map(|item| item.charge.clone());
             match next.whole.last().and_then(known) {
@@ -421,7 +421,7 @@ impl Model {
             }
             set_quantities(&mut next, id, |steps| replaced(steps, list));
         }
-        let first = next.first_day().expect("it bills");
+        let first = next.first_day().expect("the product bills");
         if let Some(start) = element.start.filter(|start| *start != product.start()) {
             if facts.begun.contains(&product.no) {
                 return Verdict::Refuse("already_started");
@@ -464,10 +464,10 @@ impl Model {
             _ if !is_dated(&rest, same_set) => next.end().unwrap_or(first),
             From::Next if today < first => first,
             From::Current if today < first => first,
-            From::Next => next.next_start(today).unwrap_or_else(|| next.end().expect("it bills")),
+            From::Next => next.next_start(today).unwrap_or_else(|| next.end().expect("the product bills")),
             From::Current => match next.period_at(today) {
                 Some(period) => period.start,
-                None => next.next_start(today).unwrap_or_else(|| next.end().expect("it bills")),
+                None => next.next_start(today).unwrap_or_else(|| next.end().expect("the product bills")),
             },
             From::Day(day) if day <= first => first,
             From::Day(day) => match next.period_at(day) {
@@ -490,7 +490,7 @@ impl Model {
         };
         let last_end = next.end().unwrap_or(first);
         if is_dated(&rest, same_set) && from == last_end {
-            // Nothing is left that it could change.
+            // No billed day is left that the edit could change.
             return Verdict::May("a change after the last period", next);
         }
         let mut stretches = Vec::new();
@@ -510,7 +510,7 @@ impl Model {
                 }
             }
         }
-        // Terms that are the same before and after a day don't begin there.
+        // Terms that are equal before and after a day do not begin on that day.
         let mut merged: Vec<Stretch> = Vec::new();
         for stretch in stretches {
             match merged.last_mut() {
@@ -520,8 +520,8 @@ impl Model {
         }
         let mut changed = Product { whole: merged, ..next.clone() };
         changed.count_periods();
-        // What structures documents changes only from a period of which nothing is issued. A period that was left out and comes
-        // back may count, too: its document is issued.
+        // The structure of documents changes only from a period without an issued document. A restored period may also count,
+        // because its document is issued.
         let structure_at = |product: &Product, day: Date| {
             let stretch = product.whole.iter().find(|stretch| stretch.from <= day && day < stretch.to);
             stretch.map(|stretch| stretch.terms.structure())
@@ -545,7 +545,7 @@ impl Model {
                 doubt = Some("not_retroactive: children are issued, if they come to nothing");
             }
         }
-        // Usage stays in its period: one that begins elsewhere is none for it, and which of them are is the plan's doing.
+        // Usage stays in its period. A period with another first day is another period. The plan decides which period usage gets.
         let begins = |product: &Product, day| product.period_at(day).map(|period| period.start);
         let events = self.events.iter().filter(|event| !event.deleted && event.product == product.no);
         if events.into_iter().any(|event| begins(product, event.day) != begins(&changed, event.day)) {
@@ -557,7 +557,7 @@ impl Model {
         }
     }
 
-    /// Whether an element changes nothing that is billed from a day on.
+    /// Returns whether an element changes no billed value from a day on.
     fn changes_nothing(&self, product: &Product, rest: &Element, same_set: bool, from: Date) -> bool {
         product
             .whole
@@ -566,7 +566,7 @@ impl Model {
             .all(|stretch| stretch.terms.with(rest, same_set, &self.catalog).is_ok_and(|terms| terms.shows_as(&stretch.terms)))
     }
 
-    /// Whether an element changes nothing that is billed in the terms a day has.
+    /// Returns whether an element changes no billed value in the terms of a day.
     fn begins_later(&self, product: &Product, rest: &Element, same_set: bool, day: Date) -> bool {
         let of_day = product.whole.iter().find(|stretch| stretch.from < day && day < stretch.to);
         of_day.is_some_and(|stretch| {
@@ -574,7 +574,7 @@ impl Model {
         })
     }
 
-    /// Whether every event still has a period and a line item.
+    /// Returns whether every event still has a period and a line item.
     fn keeps_usage(&self, next: &[Product]) -> bool {
         self.events.iter().filter(|event| !event.deleted).all(|event| {
             let product = next.iter().find(|product| product.no == event.product).expect("products are kept");
@@ -582,7 +582,7 @@ impl Model {
         })
     }
 
-    /// Whether every charge still has a period, in its currency.
+    /// Returns whether every charge still has a period in its currency.
     fn keeps_charges(&self, next: &[Product]) -> bool {
         self.charges.iter().filter(|charge| !charge.deleted).all(|charge| {
             let product = next.iter().find(|product| product.no == charge.product).expect("products are kept");
@@ -590,7 +590,7 @@ impl Model {
         })
     }
 
-    /// The products after a cancel.
+    /// Returns the products after a cancel.
     pub(crate) fn cancelled(&self, last_day: LastDay, now: Timestamp) -> Verdict<Vec<Product>> {
         let state = match self.state(now) {
             None => return Verdict::Skip("two states"),
@@ -612,8 +612,8 @@ impl Model {
                 LastDay::Today => plus(today, 1),
                 LastDay::Day(day) => plus(day, 1),
             };
-            // Products that would start later never do.
-            let first = product.first_day().expect("it bills");
+            // Products that have not started never start.
+            let first = product.first_day().expect("the product bills");
             let day = if last_day == LastDay::Today && today < first { first } else { day };
             if day < end {
                 product.cut = Some((day, CutBy::Cancel));
@@ -640,7 +640,7 @@ impl Model {
         }
     }
 
-    /// The products after a cancel is taken back.
+    /// Returns the products after a resume.
     pub(crate) fn resumed(&self, now: Timestamp) -> Verdict<Vec<Product>> {
         let Some(before) = &self.before_cancel else { return Verdict::Refuse("not cancelled") };
         if self.products.iter().zip(before).any(|(now, before)| before.bills() && !now.bills()) {
@@ -656,7 +656,7 @@ impl Model {
         }
     }
 
-    /// The products after a step of a quantity.
+    /// Returns the products after a quantity change.
     pub(crate) fn with_quantity(&self, change: &QuantityRequest, now: Timestamp) -> Verdict<Vec<Product>> {
         if self.before_cancel.is_some() {
             return Verdict::Skip("quantities of a cancelled contract");
@@ -675,7 +675,7 @@ impl Model {
             Some(ChargeSpec::Usage(_)) => return Verdict::Refuse("quantities of usage"),
             Some(ChargeSpec::Fixed { .. }) => {}
         }
-        let asked = change.from.unwrap_or(today.max(product.first_day().expect("it bills")));
+        let asked = change.from.unwrap_or(today.max(product.first_day().expect("the product bills")));
         let from = match (change.prorate, product.period_at(asked)) {
             (true, _) => asked,
             (false, Some(period)) if period.start == asked => {
@@ -685,7 +685,7 @@ impl Model {
             (false, None) => return Verdict::Skip("a step outside, not prorated"),
         };
         let mut next = self.products.clone();
-        let changed = next.iter_mut().find(|other| other.no == product.no).expect("it is there");
+        let changed = next.iter_mut().find(|other| other.no == product.no).expect("the product exists");
         set_quantities(changed, change.item, |steps| {
             let mut steps: Vec<_> = steps.iter().filter(|(day, _)| *day != from).copied().collect();
             steps.push((from, change.quantity));
@@ -696,7 +696,7 @@ impl Model {
     }
 }
 
-/// A cancel's last day.
+/// The last day of a cancel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum LastDay {
     PeriodEnd,
@@ -704,7 +704,7 @@ pub(crate) enum LastDay {
     Day(Date),
 }
 
-/// A step of a quantity.
+/// A quantity change.
 #[derive(Clone, Debug)]
 pub(crate) struct QuantityRequest {
     pub(crate) product: u16,
@@ -719,15 +719,15 @@ fn beyond_is_nothing(element: &Element, newest: &Terms) -> bool {
     !is_dated(&rest, same_set)
 }
 
-/// The first day without a product that runs to the end of its current period.
+/// Returns the first day without a product that ends with its current period.
 fn ends_with_period(product: &Product, today: Date) -> Date {
-    let first = product.first_day().expect("it bills");
+    let first = product.first_day().expect("the product bills");
     if today < first {
         return first;
     }
     match product.period_at(today) {
         Some(period) => period.end,
-        None => product.periods.iter().rev().map(|period| period.end).find(|end| *end <= today).expect("it has begun"),
+        None => product.periods.iter().rev().map(|period| period.end).find(|end| *end <= today).expect("a past period"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Days and instants, the dumbest way.
+//! Days and instants, computed in the simplest way.
 
 use billing_domain::calendar::Timestamp;
 use chrono::{DateTime, Datelike, Days, NaiveDate, TimeZone, Utc};
@@ -14,12 +14,12 @@ fn zone(name: &str) -> Tz {
     name.parse().expect("a zone")
 }
 
-/// The date of an instant in a zone.
+/// Returns the date of an instant in a zone.
 pub(crate) fn service_date(name: &str, at: Timestamp) -> Date {
     instant(at).with_timezone(&zone(name)).date_naive()
 }
 
-/// Midnight of a day; none of the zones in use leaves one out.
+/// Returns the midnight of a day. No zone in use skips a midnight.
 pub(crate) fn midnight(name: &str, day: Date) -> Timestamp {
     let local = day.and_hms_opt(0, 0, 0).expect("midnight");
     let at = zone(name).from_local_datetime(&local).earliest().expect("a midnight that exists");
@@ -35,7 +35,7 @@ pub(crate) fn days_between(from: Date, to: Date) -> i64 {
     (to - from).num_days()
 }
 
-/// Moves a date by months; a day that doesn't exist becomes the month's last.
+/// Moves a date by months. A day that does not exist becomes the last day of the month.
 pub(crate) fn plus_months(day: Date, months: i64) -> Date {
     let count = i64::from(day.year()) * 12 + i64::from(day.month0()) + months;
     let year = i32::try_from(count.div_euclid(12)).expect("a year");

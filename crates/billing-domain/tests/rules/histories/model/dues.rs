@@ -1,4 +1,4 @@
-//! What is owed, on which of a period's documents, from when (billing rules 2, 4, 5, 6).
+//! The amounts owed, their documents and their due dates (billing rules 2, 4, 5, 6).
 
 use std::cmp::Reverse;
 
@@ -11,7 +11,7 @@ use super::terms::{Item, Period, Product, Terms};
 use super::{Charge, Event, Model, rating};
 use crate::histories::spec::ChargeSpec;
 
-/// Which of a period's regular documents.
+/// The kind of a period's regular document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Slot {
     Period,
@@ -19,24 +19,24 @@ pub(crate) enum Slot {
     Closing,
 }
 
-/// With which of a period's items something is billed.
+/// The items of a period that an amount is billed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum With {
     Fixed,
     Usage,
 }
 
-/// What is owed for one thing, and where it is billed.
+/// One amount owed, and the document that bills it.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) product: u16,
     /// The first day of the service period.
     pub(crate) start: Date,
-    /// `None`: the true-up to the minimum fee.
+    /// The line item, or `None` for the true-up to the minimum fee.
     pub(crate) item: Option<String>,
     pub(crate) with: With,
     pub(crate) minor: i64,
-    /// Discount and stated tax.
+    /// The terms with the discount and the stated tax.
     pub(crate) terms: std::rc::Rc<Terms>,
     /// The first day of the document's own period.
     pub(crate) own: Date,
@@ -44,7 +44,7 @@ pub(crate) struct Part {
 }
 
 impl Product {
-    /// Where a period's usage is billed: in which period's documents, and on which of them.
+    /// Returns the index of the period and the slot of the document that bills a period's usage.
     pub(crate) fn usage_slot(&self, index: usize) -> (usize, Slot) {
         let period = &self.periods[index];
         match period.terms.payment_time {
@@ -57,7 +57,7 @@ impl Product {
         }
     }
 
-    /// The first day a document may be issued on.
+    /// Returns the first day on which a document can be issued.
     pub(crate) fn issue_day(&self, index: usize, slot: Slot) -> Date {
         let period = &self.periods[index];
         let natural =
@@ -71,14 +71,14 @@ fn carries_over(terms: &Terms, next: &Terms) -> bool {
 }
 
 impl Model {
-    /// When a document is due to be issued.
+    /// Returns the instant from which a document is due to be issued.
     pub(crate) fn due_at(&self, product: &Product, index: usize, slot: Slot) -> Timestamp {
         let entity = product.periods[index].terms.entity;
         let day = midnight(self.zone(entity), product.issue_day(index, slot));
         day.plus_seconds(i64::from(self.catalog.entities[entity].grace_hours) * 3600)
     }
 
-    /// Where usage may land, best first: product and service date (billing rules 4).
+    /// Returns the products and service dates that usage can match, best first (billing rules 4).
     pub(crate) fn candidates(&self, usage: usize, at: Timestamp) -> Vec<(u16, Date)> {
         let mut found = Vec::new();
         for product in &self.products {
@@ -96,13 +96,13 @@ impl Model {
             }
         }
         found.sort_by_key(|(no, day)| {
-            let period = self.product(*no).period_at(*day).expect("it covers the day");
+            let period = self.product(*no).period_at(*day).expect("a period of the day");
             (Reverse(period.terms.start), *no)
         });
         found
     }
 
-    /// Q of a usage product in a period, in thousandths, and the number of events.
+    /// Returns Q of a usage product in a period, in thousandths, and the number of events.
     fn q(&self, product: u16, period: &Period, usage: usize) -> (i128, i128) {
         let here: Vec<(usize, &Event)> = self
             .events
@@ -120,7 +120,7 @@ impl Model {
         (q, here.len() as i128)
     }
 
-    /// The period of a contract that has a line item of a pricing first, whichever product it is of (billing rules 6).
+    /// Returns the first period of the contract, of any product, that has a line item of a pricing (billing rules 6).
     pub(crate) fn first_with(&self, pricing: usize, item: &str) -> Option<(Date, u16)> {
         let first = |product: &Product| {
             let has_item =
@@ -130,7 +130,7 @@ impl Model {
         self.products.iter().filter_map(first).min()
     }
 
-    /// A fixed line item's price of a period; `None` of a `ONCE` item in another period than its first.
+    /// Returns the amount of a fixed line item in a period, or `None` for a `ONCE` item outside its first period.
     fn fixed(&self, product: &Product, period: &Period, item: &Item) -> Option<i64> {
         let ChargeSpec::Fixed { price, once } = &item.charge else { return None };
         let currency = period.terms.currency;
@@ -152,7 +152,7 @@ impl Model {
         Some(rating::fixed(price, &parts, period.share().1, currency))
     }
 
-    /// Everything that the contract costs, with the document each part belongs on.
+    /// Returns all amounts of the contract, each with the document that bills it.
     pub(crate) fn parts(&self) -> Vec<Part> {
         let mut parts = Vec::new();
         for product in &self.products {
@@ -167,7 +167,7 @@ impl Model {
         let (terms, share) = (&period.terms, period.share());
         let (usage_index, usage_slot) = product.usage_slot(index);
         let usage_own = product.periods[usage_index].start;
-        // For the minimum fee what is billed once doesn't count.
+        // `ONCE` items do not count toward the minimum fee.
         let (mut sum, mut all) = (0, 0);
         let mut part = |item: Option<&str>, with: With, minor: i64| {
             let (own, slot) = match with {
@@ -208,7 +208,7 @@ impl Model {
         let mut here: Vec<&Charge> =
             self.charges.iter().filter(|it| !it.deleted && it.product == product.no && period.contains(it.day)).collect();
         here.sort_by_key(|charge| (charge.day, charge.recorded, charge.id.clone()));
-        // Those below zero come last, and count as far as there is something to take.
+        // Negative charges come last and count up to the remaining amount.
         let (below, above): (Vec<&Charge>, Vec<&Charge>) =
             here.into_iter().partition(|it| rating::charge(it.price, it.quantity, it.currency) < 0);
         let (mut discountable, mut fixed) = (all, 0);
@@ -220,7 +220,7 @@ impl Model {
                 rating::net(discountable, fixed, terms.discount.unwrap_or(0))
             };
             if minor < 0 && left(minor) < 0 {
-                // Half by half, as far as it goes.
+                // Finds the largest credit that fits, by bisection.
                 let mut step = minor.unsigned_abs().next_power_of_two().cast_signed();
                 minor = 0;
                 while step > 0 {

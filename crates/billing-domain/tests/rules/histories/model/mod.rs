@@ -1,5 +1,5 @@
-//! A naive model of billing, written from the rules alone: it keeps raw events and the terms agreed on, and computes
-//! everything anew whenever it is asked. It knows no document; what it has to know of documents it is told.
+//! A naive model of billing, written only from the rules. It stores raw events and agreed terms, and computes everything
+//! again at each call. The model has no documents. The caller passes the facts about documents that the model needs.
 
 mod amend;
 pub(crate) mod calendar;
@@ -21,17 +21,17 @@ pub(crate) use dues::{Part, Slot, With};
 pub(crate) struct Event {
     pub(crate) usage: usize,
     pub(crate) at: Timestamp,
-    /// The service date, by the zone of the moment it was taken or moved.
+    /// The service date, in the time zone at the moment when the event was recorded or moved.
     pub(crate) day: Date,
     pub(crate) product: u16,
     pub(crate) quantity: u32,
     pub(crate) deleted: bool,
 }
 
-/// A charge, as its latest change has it.
+/// A charge after its latest change.
 #[derive(Clone, Debug)]
 pub(crate) struct Charge {
-    /// As a line item.
+    /// The id of the charge's line item.
     pub(crate) id: String,
     pub(crate) product: u16,
     pub(crate) day: Date,
@@ -40,21 +40,22 @@ pub(crate) struct Charge {
     pub(crate) with: With,
     pub(crate) discountable: bool,
     pub(crate) currency: &'static str,
-    /// When it was first taken.
+    /// The instant when the charge was first recorded.
     pub(crate) recorded: Timestamp,
     pub(crate) deleted: bool,
 }
 
-/// What the rules say of an operation.
+/// The verdict of the rules on an operation.
 #[derive(Clone, Debug)]
 pub(crate) enum Verdict<T> {
-    /// It has to be taken.
+    /// The operation must be accepted.
     Take(T),
-    /// It has to be refused.
+    /// The operation must be refused.
     Refuse(&'static str),
-    /// The rules leave it open, or the model doesn't follow what it depends on; taken, it has this effect.
+    /// The operation may be accepted or refused: the rules leave it open, or the model does not track its conditions. An accepted
+    /// operation has this effect.
     May(&'static str, T),
-    /// The model doesn't follow: it isn't asked for.
+    /// The model does not cover the operation, which is not run.
     Skip(&'static str),
 }
 
@@ -73,16 +74,16 @@ pub(crate) struct Model {
     pub(crate) products: Vec<Product>,
     /// The products before the contract was cancelled.
     pub(crate) before_cancel: Option<Vec<Product>>,
-    /// The first day any product was ever to bill.
+    /// The earliest first day that was ever agreed for a product.
     pub(crate) first_day: Date,
     pub(crate) events: Vec<Event>,
     pub(crate) charges: Vec<Charge>,
-    /// Whether a cancel was ever taken back.
+    /// Whether the contract was ever resumed.
     pub(crate) was_resumed: bool,
 }
 
 impl Model {
-    /// A new contract.
+    /// Creates a contract.
     pub(crate) fn created(catalog: Catalog, elements: &[Element]) -> Result<Self, &'static str> {
         let products = elements
             .iter()
@@ -112,14 +113,14 @@ impl Model {
         self.products.iter().find(|product| product.no == no).expect("products are kept")
     }
 
-    /// Today where a product is billed; `None` where its entities don't agree on that.
+    /// Returns today's date for a product, or `None` if its entities have different dates.
     pub(crate) fn today(&self, product: &Product, now: Timestamp) -> Option<Date> {
         let mut days = product.whole.iter().map(|stretch| service_date(self.zone(stretch.terms.entity), now));
         let first = days.next()?;
         days.all(|day| day == first).then_some(first)
     }
 
-    /// Every date that it is somewhere.
+    /// Returns all of today's dates in the zones of the entities.
     pub(crate) fn todays(&self, now: Timestamp) -> Vec<Date> {
         let stretches = self.products.iter().flat_map(|product| &product.whole);
         let mut days: Vec<Date> = stretches.map(|stretch| service_date(self.zone(stretch.terms.entity), now)).collect();
@@ -143,14 +144,14 @@ impl Model {
         }
     }
 
-    /// The contract's state; `None` where its entities don't agree on that.
+    /// Returns the contract's state, or `None` if its entities have different states.
     pub(crate) fn state(&self, now: Timestamp) -> Option<State> {
         let mut states = self.todays(now).into_iter().map(|day| self.state_on(day));
         let first = states.next()?;
         states.all(|state| state == first).then_some(first)
     }
 
-    /// The products that a charge may be meant for.
+    /// Returns the products that a charge can belong to.
     pub(crate) fn charged_products(&self, pricing: Option<usize>, day: Date) -> Vec<u16> {
         let bills = |product: &&Product| {
             product.period_at(day).is_some_and(|period| pricing.is_none_or(|pricing| period.terms.pricing == pricing))
@@ -158,8 +159,8 @@ impl Model {
         self.products.iter().filter(bills).map(|product| product.no).collect()
     }
 
-    /// What a product's service period costs after discount with charges in full (billing rules 9), counted with other charges
-    /// than it has now.
+    /// Returns the net amount of a product's service period with the given charges in full (billing rules 9). The given charges
+    /// replace the present ones.
     fn net_in_full(&self, product: u16, start: Date, charges: &[Charge]) -> i64 {
         let period = self.product(product).period_at(start).expect("a period").clone();
         let of_charge = |item: &Option<String>| self.charges.iter().any(|charge| item.as_ref() == Some(&charge.id));
@@ -175,8 +176,8 @@ impl Model {
         rating::net(discountable, fixed, period.terms.discount.unwrap_or(0))
     }
 
-    /// Whether charges take more than a product bills without them once one is in the place of another, or of none: in any
-    /// period that it leaves or comes to, where they didn't take as much before.
+    /// Returns whether a new or changed charge makes the charges credit more than a product bills without them. This is checked
+    /// in the old and the new period of the charge. An excess that does not grow is ignored.
     pub(crate) fn takes_too_much(&self, before: Option<&Charge>, after: &Charge) -> bool {
         let mut charges = self.charges.clone();
         match charges.iter_mut().find(|charge| charge.id == after.id) {
@@ -193,15 +194,15 @@ impl Model {
         })
     }
 
-    /// Whether anything costs so much that amounts can come to be too large.
+    /// Returns whether any amount is so large that amounts can exceed the limit.
     pub(crate) fn is_large(&self) -> bool {
         self.parts().iter().any(|part| part.minor.abs() > 1_000_000_000)
     }
 
-    /// Whether what comes next would make a line, or a product's lines in a service period, larger than documents may say, and
-    /// larger than it is (billing rules 6).
+    /// Returns whether the next state has a line, or the lines of a product in a service period, above the limit of documents
+    /// and above the present amount (billing rules 6).
     pub(crate) fn makes_too_large(&self, next: &Self) -> bool {
-        /// A product's lines in a service period, or one line of them.
+        /// The key of a product's lines in a service period, or of one of these lines.
         type Sum = (u16, Date, Option<(Option<String>, With)>);
         const MOST: i128 = 1_000_000_000_000_000;
         let sums = |model: &Self| {
@@ -216,18 +217,18 @@ impl Model {
         after.iter().any(|(key, sum)| sum.abs() > MOST && sum.abs() > before.get(key).map_or(0, |sum| sum.abs()))
     }
 
-    /// Whether the discount applies to a line item.
+    /// Returns whether the discount applies to a line item.
     pub(crate) fn is_discountable(&self, item: Option<&str>) -> bool {
         self.charges.iter().find(|charge| item == Some(&charge.id)).is_none_or(|charge| charge.discountable)
     }
 
-    /// The default tax in force on a day.
+    /// Returns the default tax in force on a day.
     fn default_tax(taxes: &TaxSpecs, day: Date) -> TaxSpec {
         let in_force = taxes.iter().rfind(|(from, _)| from.is_none_or(|from| from <= day));
         in_force.map(|(_, tax)| tax.clone()).unwrap_or_default()
     }
 
-    /// How terms are taxed with the defaults of a day: a rate, and a category or none (billing rules 7, 10).
+    /// Returns the tax of terms with the defaults of a day: a rate and an optional category (billing rules 7, 10).
     pub(crate) fn treatment(&self, terms: &Terms, day: Date) -> (Rate, Option<Category>) {
         let customer = Self::default_tax(&self.catalog.customer.taxes, day);
         let entity = Self::default_tax(&self.catalog.entities[terms.entity].taxes, day);
@@ -236,7 +237,8 @@ impl Model {
         (rate, category)
     }
 
-    /// A default tax from a day on: left out, from today, or from the beginning where none is in force (billing rules 7).
+    /// Adds a default tax from a day on (billing rules 7). Without a day, it applies from today, or from the beginning if no
+    /// default is in force.
     pub(crate) fn with_tax(taxes: &TaxSpecs, tax: &TaxSpec, from: Option<Date>, today: Date) -> TaxSpecs {
         let from = from.or((Self::default_tax(taxes, today) != TaxSpec::default()).then_some(today));
         let earlier = |other: &Option<Date>| match (*other, from) {
@@ -249,7 +251,7 @@ impl Model {
         kept
     }
 
-    /// Whether papers of an entity may lack what they need: then its documents wait.
+    /// Returns whether an entity's documents may lack required information. Such documents wait.
     pub(crate) fn may_lack(&self, entity: usize) -> bool {
         self.catalog.entities[entity].strict || self.catalog.entities[entity].lacks_rate
     }

@@ -1,13 +1,13 @@
-//! What things cost (billing rules 6), in whole numbers: raw amounts are ten-millionths of a currency's unit.
+//! Prices (billing rules 6) in whole numbers. Raw amounts are ten-millionths of a currency's unit.
 
 use crate::histories::spec::{PriceModel, TierSpec, UsageSpec};
 
-/// Raw amounts per unit of a currency: prices have four decimals, quantities three.
+/// Raw amounts per unit of a currency. Prices have four decimals, quantities three.
 const RAW: i128 = 10_000_000;
 /// Raw amounts per unit of a price.
 const PER_PRICE: i128 = 1_000;
 
-/// Days billed and days of the whole period.
+/// The billed days and the days of the whole period.
 pub(crate) type Share = (i64, i64);
 
 pub(crate) fn exponent(currency: &str) -> u32 {
@@ -19,7 +19,7 @@ pub(crate) fn exponent(currency: &str) -> u32 {
     }
 }
 
-/// Half away from zero.
+/// Rounds a ratio, half away from zero.
 pub(crate) fn round_ratio(numerator: i128, denominator: i128) -> i64 {
     let sign = numerator.signum() * denominator.signum();
     let (size, denominator) = (numerator.abs(), denominator.abs());
@@ -31,28 +31,28 @@ fn round(raw: i128, of: i64, currency: &str) -> i64 {
     round_ratio(raw * 10i128.pow(exponent(currency)), RAW * i128::from(of))
 }
 
-/// What a charge costs.
+/// Returns the amount of a charge.
 pub(crate) fn charge(price: i64, quantity: u32, currency: &str) -> i64 {
     round(i128::from(price) * i128::from(quantity), 1, currency)
 }
 
-/// What is left after discount.
+/// Returns the net amount after discount.
 pub(crate) fn net(discountable: i64, fixed: i64, discount: u32) -> i64 {
     discountable - round_ratio(i128::from(discountable) * i128::from(discount), 10_000) + fixed
 }
 
-/// A price in minor units, of the days of a period.
+/// Returns a price in minor units for a share of a period.
 pub(crate) fn price(price: u32, (days, of): Share, currency: &str) -> i64 {
     round(i128::from(price) * PER_PRICE * i128::from(days), of, currency)
 }
 
-/// A fixed line item: quantities in thousandths, each with the days it was agreed for.
+/// Returns the amount of a fixed line item. Quantities are thousandths, each with its number of agreed days.
 pub(crate) fn fixed(model: &PriceModel, quantities: &[(u32, i64)], of: i64, currency: &str) -> i64 {
     let raw = quantities.iter().map(|(quantity, days)| unrounded(model, i128::from(*quantity), 0) * i128::from(*days)).sum();
     round(raw, of, currency)
 }
 
-/// A(Q) with the period's number of events; quantities are thousandths.
+/// Returns A(Q) with the period's number of events. Quantities are thousandths.
 pub(crate) fn usage(usage: &UsageSpec, q: i128, events: i128, share: Share, currency: &str) -> i64 {
     let q = (q - i128::from(usage.included)).max(0);
     let mut minor = round(unrounded(&usage.price, q, events), 1, currency);

@@ -1,4 +1,4 @@
-//! Terms as the rules tell them (billing rules 7): what is agreed on a product, in stretches of days, and the periods
+//! Terms as the rules define them (billing rules 7): the agreed terms of a product in stretches of days, and the periods
 //! counted from an anchor.
 
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use billing_domain::patch::Patch;
 use super::calendar::{Date, days_between, plus_months};
 use crate::histories::spec::*;
 
-/// A line item as it was agreed.
+/// An agreed line item.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Item {
     pub(crate) id: &'static str,
@@ -18,7 +18,7 @@ pub(crate) struct Item {
     pub(crate) quantities: Vec<(Date, Amount)>,
 }
 
-/// What was agreed on a product. `end` is the day after the last; boundaries are counted from the anchor.
+/// The agreed terms of a product. `end` is the day after the last day. Boundaries are counted from the anchor.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Terms {
     pub(crate) pricing: usize,
@@ -39,7 +39,7 @@ pub(crate) struct Terms {
     pub(crate) discount: Option<Rate>,
 }
 
-/// Days on which one set of terms holds; `to` is the day after the last.
+/// The days on which one set of terms applies. `to` is the day after the last day.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stretch {
     pub(crate) from: Date,
@@ -47,7 +47,7 @@ pub(crate) struct Stretch {
     pub(crate) terms: Rc<Terms>,
 }
 
-/// A billing period, and the whole one it is part of.
+/// A billing period, and the whole period that contains it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Period {
     pub(crate) terms: Rc<Terms>,
@@ -75,23 +75,23 @@ pub(crate) enum CutBy {
 #[derive(Clone, Debug)]
 pub(crate) struct Product {
     pub(crate) no: u16,
-    /// What is agreed on its days, those after its end included.
+    /// The agreed terms by day, including days after the end.
     pub(crate) whole: Vec<Stretch>,
-    /// The day after the last, as it was agreed.
+    /// The day after the agreed last day.
     pub(crate) until: Date,
-    /// Every such day that was ever agreed.
+    /// Every value that `until` ever had.
     pub(crate) untils: Vec<Date>,
-    /// The first day without it, where it was cut short.
+    /// The first day without the product, if the product was cut short.
     pub(crate) cut: Option<(Date, CutBy)>,
     pub(crate) periods: Rc<Vec<Period>>,
-    /// Every line item that was ever agreed.
+    /// Every line item that was ever agreed on.
     pub(crate) ever: Vec<&'static str>,
 }
 
 pub(crate) type Refused = &'static str;
 
 impl Terms {
-    /// What one product is agreed on by a request (billing rules 7).
+    /// Returns the terms that a request agrees on for one product (billing rules 7).
     pub(crate) fn agree(element: &Element, catalog: &Catalog) -> Result<Self, Refused> {
         let pricing = &catalog.pricings[element.pricing];
         let (start, end) = (element.start.ok_or("no start")?, element.end.ok_or("no end")?);
@@ -127,7 +127,8 @@ impl Terms {
         self.months().is_none()
     }
 
-    /// These terms with another end. `begun`: their boundaries stay, and what is billed once ends no later than it did first.
+    /// Returns these terms with another end. If the product has `begun`, the boundaries stay, and a one-time product ends no
+    /// later than its first end.
     pub(crate) fn ending(&self, end: Date, begun: bool) -> Result<Self, Refused> {
         if end <= self.start {
             return Err("ends before it starts");
@@ -142,13 +143,13 @@ impl Terms {
         Ok(anew)
     }
 
-    /// Counts boundaries anew: from the issue day, or back from the end.
+    /// Counts the boundaries again: from the issue day, or back from the end.
     pub(crate) fn count_anew(&mut self) {
         self.anchor = self.issue_day.filter(|_| !self.is_one_time()).unwrap_or(self.end);
     }
 
-    /// These terms with what an element names, its quantities, start and end left out. `keep_set`: the named line items are
-    /// the newest agreed ones, so that these terms keep theirs.
+    /// Returns these terms with the values of an element, except its quantities, start and end. With `keep_set`, the element
+    /// names the newest agreed line items, so these terms keep their own line items.
     pub(crate) fn with(&self, element: &Element, keep_set: bool, catalog: &Catalog) -> Result<Self, Refused> {
         let pricing = &catalog.pricings[element.pricing];
         let mut next = self.clone();
@@ -190,7 +191,7 @@ impl Terms {
             }
             Patch::Set(requests) => {
                 let before = std::mem::take(&mut next.items);
-                // Who names what was agreed takes no other choice.
+                // Naming exactly the agreed line items does not change the selection.
                 next.all_items &= self.items.len() == requests.len()
                     && requests.iter().all(|given| self.items.iter().any(|item| item.id == given.id));
                 for request in requests {
@@ -222,7 +223,7 @@ impl Terms {
             next.payment_time = element.payment_time.clone().apply(None).unwrap_or(PaymentTime::AfterUse);
         }
         next.issue_day = element.issue_day.clone().apply(next.issue_day);
-        // Only an edit that names the issue day moves boundaries. What is billed once is billed over the whole range.
+        // Only an edit that names the issue day moves boundaries. A one-time product is billed over the whole range.
         if next.issue_day != self.issue_day {
             next.check_issue_day()?;
             if !next.is_one_time() {
@@ -255,7 +256,7 @@ impl Terms {
         if is_outside { Err("the issue day lies outside") } else { Ok(()) }
     }
 
-    /// Whether other terms bill the same.
+    /// Returns whether other terms bill the same.
     pub(crate) fn shows_as(&self, other: &Self) -> bool {
         let mut items: (Vec<&Item>, Vec<&Item>) = (self.items.iter().collect(), other.items.iter().collect());
         items.0.sort_by_key(|item| item.id);
@@ -278,12 +279,12 @@ impl Terms {
         Some(of_unit * i64::from(self.cycle.1))
     }
 
-    /// What documents' structure follows from (billing rules 7).
+    /// Returns the values that determine the structure of documents (billing rules 7).
     pub(crate) fn structure(&self) -> (usize, PaymentTime, (CycleUnit, u16), Option<Date>, Date, &'static str) {
         (self.entity, self.payment_time, self.cycle, self.issue_day, self.anchor, self.currency)
     }
 
-    /// The whole periods that cover days, first to last (billing rules 1).
+    /// Returns the whole periods that cover a range of days, first to last (billing rules 1).
     fn whole_periods(&self, from: Date, to: Date) -> Vec<(Date, Date)> {
         let Some(months) = self.months() else { return vec![(self.start, self.anchor)] };
         let anchor = self.anchor;
@@ -310,18 +311,18 @@ pub(crate) fn default_entity(catalog: &Catalog) -> usize {
     catalog.customer.entity.unwrap_or(catalog.default_entity)
 }
 
-/// A line item as its pricing has it now.
+/// Returns a line item as the pricing lists it now.
 fn listed(item: &ItemSpec) -> Item {
     Item { id: item.id, charge: item.charge.clone(), quantities: Vec::new() }
 }
 
-/// The steps of a line item after a list: from its first day on, the list's.
+/// Returns the steps of a line item after an edit. The list replaces all steps from its first day on.
 pub(crate) fn replaced(steps: &[(Date, Amount)], list: &[(Date, Amount)]) -> Vec<(Date, Amount)> {
     let Some((first, _)) = list.first() else { return Vec::new() };
     steps.iter().filter(|(from, _)| from < first).chain(list).copied().collect()
 }
 
-/// With what a request agrees on differently.
+/// Returns a line item with the overrides of a request.
 fn overridden(mut item: Item, request: &ItemRequest, listed: Option<&Item>) -> Result<Item, Refused> {
     match &mut item.charge {
         ChargeSpec::Fixed { price, .. } => {
@@ -384,7 +385,7 @@ impl Product {
         product
     }
 
-    /// What is billed: stretches before the end and the cut.
+    /// Returns the billed stretches: those before the end and the cut.
     pub(crate) fn plan(&self) -> impl Iterator<Item = Stretch> + '_ {
         let until = self.cut.map_or(self.until, |(day, _)| day.min(self.until));
         let clip = move |stretch: &Stretch| Stretch { to: stretch.to.min(until), ..stretch.clone() };
@@ -410,7 +411,7 @@ impl Product {
         self.periods = Rc::new(periods);
     }
 
-    /// Gives it another end, which has a day of its own: the terms planned for later stay planned.
+    /// Changes the end, which takes effect on its own day. Terms that are planned for later stay planned.
     pub(crate) fn end_on(&mut self, end: Date, begun: bool) -> Result<(), Refused> {
         for stretch in &mut self.whole {
             stretch.terms = Rc::new(stretch.terms.ending(end, begun)?);
@@ -441,7 +442,7 @@ impl Product {
         self.periods.first().map(|period| period.start)
     }
 
-    /// The day after the last one billed.
+    /// Returns the day after the last billed day.
     pub(crate) fn end(&self) -> Option<Date> {
         self.periods.last().map(|period| period.end)
     }
@@ -450,7 +451,7 @@ impl Product {
         self.periods.iter().find(|period| period.contains(day))
     }
 
-    /// The first period that starts after a day.
+    /// Returns the start of the first period that starts after a day.
     pub(crate) fn next_start(&self, day: Date) -> Option<Date> {
         self.periods.iter().map(|period| period.start).find(|start| *start > day)
     }
