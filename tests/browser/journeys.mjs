@@ -11,7 +11,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -603,6 +603,11 @@ async function everyPage(browser) {
                 assert.ok(length < 100 * 1024, `${name} has ${length} bytes`);
                 await page.$$eval('.sheet details', (all) => all.forEach((one) => (one.open = true)));
                 await look(page, name, size, colorScheme);
+            }
+            if (pictures) {
+                const printed = await context.request.get(`${service}${pages.document.replace('/console/', '/api/')}/pdf`);
+                assert.equal(printed.status(), 200);
+                writeFileSync(join(pictures, 'printed.pdf'), await printed.body());
             }
             await page.goto(`${service}/console/new/imports`);
             await page.fill('[name=pasted]', 'Zeit;Kunde;Menge\n2026-01-20T10:15:30Z;nobody;7\n');
