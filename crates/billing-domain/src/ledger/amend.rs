@@ -553,7 +553,8 @@ fn reconcile_issued(
 }
 
 /// Returns the service periods, by product and first day, that issued documents may bill incorrectly. These are periods of both
-/// plans after the first changed day, up to the last billed or issued day, and periods between which a `ONCE` line item moves.
+/// plans from the period before the first changed day to the last billed or issued day, and periods between which a `ONCE` line
+/// item moves.
 fn affected_periods(
     book: &ContractBook,
     before: &Contract,
@@ -569,6 +570,9 @@ fn affected_periods(
         let Some(until) = until else { continue };
         touched.extend(documented.into_iter().filter(|start| start >= from).map(|start| (*no, start)));
         for product in [before.product(*no), contract.product(*no)].into_iter().flatten() {
+            // The invoice of the first changed period can bill the usage of the period before (`DURING_USE`).
+            let before = from.pred_opt().and_then(|day| product.period_at(day));
+            touched.extend(before.map(|period| (*no, period.start())));
             let mut next = product.period_at(*from).or_else(|| product.period_after(*from));
             while let Some(period) = next.filter(|period| period.start() <= until) {
                 touched.insert((*no, period.start()));

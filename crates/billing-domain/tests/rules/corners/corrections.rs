@@ -2,7 +2,7 @@
 
 use billing_domain::catalog::UsagePrice;
 use billing_domain::contract::amendment::EffectiveFrom;
-use billing_domain::contract::terms::{PaymentTime, Quantities, QuantityStep, RequestedLineItem};
+use billing_domain::contract::terms::{PaymentTime, Quantities, QuantityStep, RequestedLineItem, RequestedProduct};
 use billing_domain::patch::Patch;
 use billing_domain::tax::TaxBasis;
 use billing_testkit::fixtures::{date, fixed, fixed_at, line_item_id, per_unit, price, pricing, quantity, with_charge};
@@ -143,4 +143,24 @@ fn an_event_that_leaves_its_products_days_is_matched_anew() {
     book.edit(EffectiveFrom::CurrentPeriod, vec![short, element("p2", |_| {})]).expect("an edit");
     book.go_to("2027-02-10").update_event(event, Some("2027-02-05"), None).expect("an update");
     assert_eq!(book.billed(), "20.00");
+}
+
+/// Rules 5, 7: a product that comes back bills a charge of its last period with the invoice that bills that period's usage. February's
+/// invoice, which bills January's usage, is issued early; then the product ends with January and comes back.
+#[test]
+fn a_product_that_comes_back_bills_the_charges_of_its_last_period() {
+    let during_use = |product: &mut RequestedProduct| product.payment_time = Some(PaymentTime::DuringUse);
+    let mut book = Setup::new()
+        .product(pricing("main", vec![fixed("fee", "10")]), during_use)
+        .product(pricing("other", vec![fixed("fee", "1")]), |product| product.billing_start_date = date("2027-06-01"))
+        .create("2027-01-01T00:00:00Z");
+    book.run("2027-01-01");
+    book.go_to("2027-01-10").charge("setup", "2027-01-12", "5", false).expect("a charge");
+    book.delete_charge("setup").expect("a deletion");
+    book.issue("INV-2").expect("an issue by hand");
+    book.edit(EffectiveFrom::NextPeriod, vec![element("other", |_| {})]).expect("an edit that leaves a product out");
+    book.charge("again", "2027-01-12", "7", false).expect("a charge");
+    book.edit(EffectiveFrom::NextPeriod, vec![element("main", |_| {}), element("other", |_| {})]).expect("an edit");
+    // 10.00 + 10.00 + 7.00
+    assert_eq!(book.billed(), "27.00", "{}", book.dump());
 }
