@@ -224,7 +224,9 @@ impl World {
                 };
                 charge.unit_price.as_decimal().is_sign_negative() && self.book.documents().any(is_credit)
             };
-            if self.book.documents_of_charge(charge).is_empty() && !waits() && !counts_nothing() {
+            // A charge of nothing has no line. It loses its draft if an edit joins its period with an issued one.
+            let is_nothing = || charge.amount().is_ok_and(|amount| amount.minor() == 0);
+            if self.book.documents_of_charge(charge).is_empty() && !waits() && !counts_nothing() && !is_nothing() {
                 return Err(format!("{charge:?} is on no document"));
             }
         }
