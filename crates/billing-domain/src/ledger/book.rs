@@ -559,18 +559,18 @@ impl ContractBook {
     }
 
     /// Returns the day whose default tax applies to a period's lines on a part's document. It is the day of issue, or the last
-    /// day of the service period if that is earlier (billing rules 7).
+    /// day of the service period if that is earlier (billing rules 7). A draft is expected to be issued when it is due.
     fn taxed_on(
         &self,
         part: &ProductPart<'_>,
         period: &ProductPeriod<'_>,
         issued_at: Option<Timestamp>,
     ) -> Result<NaiveDate, Refusal> {
-        let today = issued_at.or(self.as_of).map(|at| self.today(part.own.terms, at)).transpose()?;
-        let issue_day = match (issued_at, today) {
-            (Some(_), Some(today)) => today,
-            (_, today) => today.map_or(part.issue_day(), |today| today.max(part.issue_day())),
+        let issued_at = match issued_at {
+            Some(at) => at,
+            None => self.as_of.into_iter().fold(self.due_at(part)?, Timestamp::max),
         };
+        let issue_day = self.today(part.own.terms, issued_at)?;
         Ok(issue_day.min(period.days().last_day()))
     }
 

@@ -37,6 +37,21 @@ fn a_line_takes_the_default_of_its_issue_or_its_last_day() {
     assert_eq!(book.documents(), ["INV-1 119.00 ISSUED", "INV-2 174.00 ISSUED"]);
 }
 
+/// Rules 7: a draft shows the default of the day on which it will be issued, after the grace period.
+#[test]
+fn a_draft_shows_the_default_of_the_day_on_which_it_is_due() {
+    let plan = pricing("plan", vec![fixed("fee", "100")]);
+    let mut book = Setup::new()
+        .entity("main", |main| main.profile.grace_hours = 72)
+        .customer_tax("19", TaxBasis::default())
+        .product(plan, |product| product.payment_time = Some(PaymentTime::DuringUse))
+        .create("2027-01-01T00:00:00Z");
+    book.run("2027-01-04").go_to("2027-01-10").edit_customer_tax_from("16", TaxBasis::default(), "2027-02-03");
+    assert_eq!(book.preview_next().expect("a preview"), ["INVOICE 116.00"]);
+    book.run("2027-02-04");
+    assert_eq!(book.documents(), ["INV-1 119.00 ISSUED", "INV-2 116.00 ISSUED"]);
+}
+
 /// Finding 15, rules 7: an edit replaces the defaults of later days.
 #[test]
 fn a_default_replaces_those_of_later_days() {
