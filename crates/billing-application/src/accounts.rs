@@ -3,8 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use billing_domain::access::{Actor, Principal};
-use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentKind;
 use billing_domain::ledger::receivables::{AccountEntry, DecisionContext, Issuance, ReceivablesAccount};
 use billing_domain::ledger::{ContractBook, Entry};
@@ -13,25 +11,9 @@ use billing_domain::ports::{ApplicationsOf, DocumentsOf, PaymentsOf, StoreError,
 use billing_domain::receivables::{AccountKey, AccountRows, ApplicationSource};
 use billing_domain::refs::{ApplicationRef, DocumentRef, OrganizationId, PaymentRef};
 
-use crate::Services;
-use crate::basics::{corrupt, distinct, supplies};
+use crate::basics::{corrupt, distinct};
+use crate::carry_out::Cx;
 use crate::error::{UseCaseError, UseCaseResult};
-
-/// The services, organization, actor and time of a command.
-#[derive(Clone, Copy)]
-pub(crate) struct CommandContext<'s> {
-    pub(crate) services: &'s Services<'s>,
-    pub(crate) organization: OrganizationId,
-    pub(crate) by: Actor,
-    pub(crate) at: Timestamp,
-}
-
-impl<'s> CommandContext<'s> {
-    /// Returns the context of a principal's command.
-    pub(crate) fn of(services: &'s Services<'s>, principal: &Principal, at: Timestamp) -> Self {
-        Self { services, organization: principal.organization(), by: principal.actor(), at }
-    }
-}
 
 /// The rows of an account that a decision needs.
 #[derive(Debug, Default)]
@@ -108,8 +90,7 @@ struct DocumentTransitions {
 /// Settles the accounts of issued and voided documents. Locks the accounts in one fixed order, after contracts and before
 /// document series.
 pub(crate) fn settle_accounts<'b>(
-    tx: &mut dyn Tx,
-    deciding: CommandContext<'_>,
+    cx: &mut Cx<'_>,
     decided: impl IntoIterator<Item = (&'b ContractBook, &'b [Entry])>,
 ) -> UseCaseResult<Vec<ReceivablesAccount>> {
     let mut touched: BTreeMap<AccountKey, DocumentTransitions> = BTreeMap::new();
@@ -119,7 +100,7 @@ pub(crate) fn settle_accounts<'b>(
             let document = book.document(*document_ref).ok_or_else(|| corrupt("a book", document_ref, "isn't in it"))?;
             let zone = book.entity(&document.head.entity_ref)?.profile.time_zone;
             let of_account = touched.entry(AccountKey::of(document)).or_insert_with(|| DocumentTransitions {
-                moment: DecisionContext { at: deciding.at, zone, by: deciding.by },
+                moment: DecisionContext { at: cx.now, zone, by: cx.by },
                 applies_balance: book.customer.profile.apply_balance,
                 issued: Vec::new(),
                 voided: Vec::new(),
@@ -136,21 +117,20 @@ pub(crate) fn settle_accounts<'b>(
     if touched.is_empty() {
         return Ok(Vec::new());
     }
-    let held = tx.hold_accounts(deciding.organization, &touched.keys().cloned().collect())?;
+    let held = cx.tx.hold_accounts(cx.organization, &touched.keys().cloned().collect())?;
     let settle = |(key, touched): (AccountKey, DocumentTransitions)| {
         let unapplied = held.get(&key).copied().ok_or(UseCaseError::InvariantViolation("an account that isn't held"))?;
-        settle_account(tx, deciding, ReceivablesAccount::new(key, touched.applies_balance, unapplied), touched)
+        settle_account(cx, ReceivablesAccount::new(key, touched.applies_balance, unapplied), touched)
     };
     touched.into_iter().map(settle).collect()
 }
 
 fn settle_account(
-    tx: &mut dyn Tx,
-    deciding: CommandContext<'_>,
+    cx: &mut Cx<'_>,
     mut account: ReceivablesAccount,
     touched: DocumentTransitions,
 ) -> UseCaseResult<ReceivablesAccount> {
-    let (organization, key) = (deciding.organization, account.key().clone());
+    let (organization, key) = (cx.organization, account.key().clone());
     let credits =
         || touched.issued.iter().map(|issue| &issue.document).filter(|document| document.head.kind == DocumentKind::Credit);
     let has_debts = credits().count() < touched.issued.len();
@@ -163,31 +143,27 @@ fn settle_account(
         open_up_to: (given.minor() > 0).then_some(given),
         ..AccountQuery::default()
     };
-    read(tx, organization, &mut account, wanted)?;
-    let supplies = &mut supplies(deciding.services);
+    read(cx.tx, organization, &mut account, wanted)?;
+    let ids = &mut cx.ids();
     for voided in touched.voided {
-        let payments = tx.account_payments(organization, &key, PaymentsOf::Document(voided))?;
+        let payments = cx.tx.account_payments(organization, &key, PaymentsOf::Document(voided))?;
         account.add(AccountRows { payments, ..AccountRows::default() });
-        account.void(voided, &touched.moment, supplies)?;
+        account.void(voided, &touched.moment, ids)?;
     }
-    account.issue(touched.issued, &touched.moment, supplies)?;
+    account.issue(touched.issued, &touched.moment, ids)?;
     Ok(account)
 }
 
 /// Saves the decisions on accounts and returns their entries. Documents issued in the same transaction must be saved before.
-pub(crate) fn write(
-    tx: &mut dyn Tx,
-    deciding: CommandContext<'_>,
-    accounts: &mut [ReceivablesAccount],
-) -> UseCaseResult<Vec<AccountEntry>> {
+pub(crate) fn write(cx: &mut Cx<'_>, accounts: &mut [ReceivablesAccount]) -> UseCaseResult<Vec<AccountEntry>> {
     let mut written = Vec::new();
     for account in accounts {
         let entries = account.take_entries()?;
-        if let Some(rehearsal) = deciding.services.rehearsal() {
-            rehearsal.capture_account(tx, deciding.organization, account, &entries, deciding.at)?;
+        if let Some(recorder) = cx.recorder() {
+            recorder.capture_account(cx.tx, cx.organization, account, &entries, cx.now)?;
         }
         if !entries.is_empty() || account.is_unapplied_changed() {
-            tx.put_account(deciding.organization, account.key(), &entries, account.unapplied(), deciding.at)?;
+            cx.tx.put_account(cx.organization, account.key(), &entries, account.unapplied(), cx.now)?;
         }
         written.extend(entries);
     }
@@ -195,18 +171,14 @@ pub(crate) fn write(
 }
 
 /// Locks an account without loading its rows. Returns it with the context for decisions.
-pub(crate) fn lock_account(
-    tx: &mut dyn Tx,
-    deciding: CommandContext<'_>,
-    key: AccountKey,
-) -> UseCaseResult<(ReceivablesAccount, DecisionContext)> {
-    let organization = deciding.organization;
+pub(crate) fn lock_account(cx: &mut Cx<'_>, key: AccountKey) -> UseCaseResult<(ReceivablesAccount, DecisionContext)> {
+    let organization = cx.organization;
     let missing = |what: &str| StoreError::Corrupt(format!("an account's {what} is not there"));
-    let customers = tx.customers_by_ids(organization, &[key.customer_id])?;
+    let customers = cx.tx.customers_by_ids(organization, &[key.customer_id])?;
     let customer = customers.first().ok_or_else(|| missing("customer"))?;
-    let entities = tx.entities_by_refs(organization, std::slice::from_ref(&key.entity_ref))?;
+    let entities = cx.tx.entities_by_refs(organization, std::slice::from_ref(&key.entity_ref))?;
     let zone = entities.first().ok_or_else(|| missing("entity"))?.profile.time_zone;
-    let unapplied = tx.hold_account(organization, &key)?;
+    let unapplied = cx.tx.hold_account(organization, &key)?;
     let account = ReceivablesAccount::new(key, customer.profile.apply_balance, unapplied);
-    Ok((account, DecisionContext { at: deciding.at, zone, by: deciding.by }))
+    Ok((account, DecisionContext { at: cx.now, zone, by: cx.by }))
 }

@@ -1,8 +1,6 @@
 //! Management of administrators, by owners and by the command line.
 
-use billing_domain::access::{
-    Actor, Administrator, MAX_ADMINISTRATORS, ONE_TIME_SECONDS, PasswordHash, Principal, Role, SecondFactor,
-};
+use billing_domain::access::{Actor, Administrator, MAX_ADMINISTRATORS, ONE_TIME_SECONDS, PasswordHash, Role, SecondFactor};
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
@@ -11,10 +9,11 @@ use billing_domain::refs::{AdminRef, OrganizationId};
 use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 
+use crate::Services;
 use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
+use crate::carry_out::Cx;
 use crate::catalog::inserted;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
-use crate::{Services, UseCase, allow};
 
 /// Creates an administrator with a password of their own.
 ///
@@ -49,13 +48,12 @@ pub fn list_administrators(services: &Services, organization: &OneLine) -> UseCa
     })
 }
 
-/// Returns a page of the administrators of the principal's organization.
+/// Returns a page of the organization's administrators.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the administrators cannot be read.
-pub fn administrators_of(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<Administrator>> {
-    let organization = allow(principal, UseCase::ListAdministrators)?;
-    let all = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.administrators(organization)?))?;
+pub fn administrators_of(cx: &mut Cx<'_>, page: PageRequest) -> UseCaseResult<Page<Administrator>> {
+    let all = cx.tx.administrators(cx.organization)?;
     let total = all.len() as u64;
     let skip = usize::try_from(page.offset()).unwrap_or(usize::MAX);
     let items = all.into_iter().skip(skip).take(usize::try_from(page.size()).unwrap_or(usize::MAX)).collect();
@@ -100,24 +98,20 @@ impl std::fmt::Debug for IssuedInvitation {
     }
 }
 
-/// Creates an administrator in the principal's organization.
+/// Creates an administrator in the organization.
 ///
 /// # Errors
 /// Returns [`UseCaseError::AlreadyExists`] if the e-mail is in use.
 pub fn invite_administrator(
-    services: &Services,
-    principal: &Principal,
+    cx: &mut Cx<'_>,
     email: &OneLine,
     role: Role,
     one_time: &OneTimePassword,
 ) -> UseCaseResult<IssuedInvitation> {
-    allow(principal, UseCase::InviteAdministrator)?;
-    let one_time_until = Some(services.now().plus_seconds(ONE_TIME_SECONDS));
-    transact(&*services.store, Access::Write, |tx| {
-        let new = NewAdministrator { email, role, password_hash: one_time.hash.clone(), one_time_until };
-        let administrator = insert_administrator(services, tx, AuditContext::of(principal), new)?;
-        Ok(IssuedInvitation { administrator, password: one_time.password.clone() })
-    })
+    let (doer, one_time_until) = (cx.author(), Some(cx.now.plus_seconds(ONE_TIME_SECONDS)));
+    let new = NewAdministrator { email, role, password_hash: one_time.hash.clone(), one_time_until };
+    let administrator = insert_administrator(cx.services, cx.tx, doer, new)?;
+    Ok(IssuedInvitation { administrator, password: one_time.password.clone() })
 }
 
 /// Changes of an administrator.
@@ -135,41 +129,32 @@ pub struct AdministratorEdit {
 /// Returns one of these errors:
 /// - [`UseCaseError::Unknown`] if the administrator does not exist.
 /// - [`UseCaseError::Conflict`] if no enabled owner would remain.
-pub fn edit_administrator(
-    services: &Services,
-    principal: &Principal,
-    admin_ref: AdminRef,
-    edit: AdministratorEdit,
-) -> UseCaseResult<Administrator> {
-    let organization = allow(principal, UseCase::EditAdministrator)?;
-    let now = services.now();
-    transact(&*services.store, Access::Write, |tx| {
-        let (present, others) = held_among(tx, organization, admin_ref)?;
-        let mut changed = present.clone();
-        changed.role = edit.role.unwrap_or(present.role);
-        match edit.disabled {
-            Some(true) => changed.disabled_at = present.disabled_at.or(Some(now)),
-            Some(false) => changed.disabled_at = None,
-            None => {}
-        }
-        let is_last = present.is_enabled_owner() && !others.iter().any(Administrator::is_enabled_owner);
-        if is_last && !changed.is_enabled_owner() {
-            let detail = "the last owner who can log in cannot change: create another owner first".to_owned();
-            return Err(UseCaseError::Conflict { code: "last_owner", detail });
-        }
-        tx.update_administrator(&changed)?;
-        if changed.disabled_at.is_some() {
-            tx.delete_sessions(admin_ref, None)?;
-        }
-        let action = match (changed.role == present.role, present.disabled_at, changed.disabled_at) {
-            (true, None, Some(_)) => AuditAction::Disable,
-            (true, Some(_), None) => AuditAction::Enable,
-            (true | false, _, _) => AuditAction::Edit,
-        };
-        let change = AuditChange::From(AuditSubject::Administrator(&present), AuditSubject::Administrator(&changed));
-        record_audit_event(tx, services, AuditContext::of(principal), action, change)?;
-        Ok(changed)
-    })
+pub fn edit_administrator(cx: &mut Cx<'_>, admin_ref: AdminRef, edit: AdministratorEdit) -> UseCaseResult<Administrator> {
+    let (present, others) = held_among(cx.tx, cx.organization, admin_ref)?;
+    let mut changed = present.clone();
+    changed.role = edit.role.unwrap_or(present.role);
+    match edit.disabled {
+        Some(true) => changed.disabled_at = present.disabled_at.or(Some(cx.now)),
+        Some(false) => changed.disabled_at = None,
+        None => {}
+    }
+    let is_last = present.is_enabled_owner() && !others.iter().any(Administrator::is_enabled_owner);
+    if is_last && !changed.is_enabled_owner() {
+        let detail = "the last owner who can log in cannot change: create another owner first".to_owned();
+        return Err(UseCaseError::Conflict { code: "last_owner", detail });
+    }
+    cx.tx.update_administrator(&changed)?;
+    if changed.disabled_at.is_some() {
+        cx.tx.delete_sessions(admin_ref, None)?;
+    }
+    let action = match (changed.role == present.role, present.disabled_at, changed.disabled_at) {
+        (true, None, Some(_)) => AuditAction::Disable,
+        (true, Some(_), None) => AuditAction::Enable,
+        (true | false, _, _) => AuditAction::Edit,
+    };
+    let change = AuditChange::From(AuditSubject::Administrator(&present), AuditSubject::Administrator(&changed));
+    cx.audit(action, change)?;
+    Ok(changed)
 }
 
 /// Gives another administrator a one-time password and ends their sessions. A disabled administrator stays disabled.
@@ -177,26 +162,22 @@ pub fn edit_administrator(
 /// # Errors
 /// Returns one of these errors:
 /// - [`UseCaseError::Unknown`] if the administrator does not exist.
-/// - [`UseCaseError::Conflict`] for the principal's own account.
+/// - [`UseCaseError::Conflict`] for the requester's own account.
 pub fn reset_administrator(
-    services: &Services,
-    principal: &Principal,
+    cx: &mut Cx<'_>,
     admin_ref: AdminRef,
     removes_second_factor: bool,
     one_time: &OneTimePassword,
 ) -> UseCaseResult<IssuedInvitation> {
-    let organization = allow(principal, UseCase::ResetAdministrator)?;
-    if principal.actor() == Actor::Admin(admin_ref) {
+    if cx.by == Actor::Admin(admin_ref) {
         let detail = "this is your own account: change your password with POST /auth/password".to_owned();
         return Err(UseCaseError::Conflict { code: "own_account", detail });
     }
-    let one_time_until = Some(services.now().plus_seconds(ONE_TIME_SECONDS));
-    transact(&*services.store, Access::Write, |tx| {
-        let (present, _) = held_among(tx, organization, admin_ref)?;
-        let reset = PasswordReset { password_hash: one_time.hash.clone(), one_time_until, removes_second_factor };
-        let administrator = reset.store(services, tx, AuditContext::of(principal), &present)?;
-        Ok(IssuedInvitation { administrator, password: one_time.password.clone() })
-    })
+    let (doer, one_time_until) = (cx.author(), Some(cx.now.plus_seconds(ONE_TIME_SECONDS)));
+    let (present, _) = held_among(cx.tx, cx.organization, admin_ref)?;
+    let reset = PasswordReset { password_hash: one_time.hash.clone(), one_time_until, removes_second_factor };
+    let administrator = reset.store(cx.services, cx.tx, doer, &present)?;
+    Ok(IssuedInvitation { administrator, password: one_time.password.clone() })
 }
 
 /// Locks all administrators of an organization. Returns one of them, and all others.

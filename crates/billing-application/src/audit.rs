@@ -9,18 +9,19 @@ use billing_domain::charge::Charge;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::party::Organization;
 use billing_domain::party::bank::BankAccount;
-use billing_domain::ports::{Access, AuditFilter, AuditPart, Tx, transact};
+use billing_domain::ports::{AuditFilter, AuditPart, Tx};
 use billing_domain::receivables::{Application, Payment};
 use billing_domain::refs::{AuditRef, BillingRunRef, ImportRef, OrganizationId};
 use billing_domain::tax::ExchangeRate;
 
+use crate::Services;
+use crate::carry_out::Cx;
 use crate::catalog::{CustomerView, EntityView};
 use crate::contracts::ContractView;
 use crate::documents::DocumentView;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::formats::FormatView;
 use crate::usage::ImportSummary;
-use crate::{Services, UseCase, allow};
 
 /// A resource before or after a change.
 #[derive(Clone, Copy, Debug)]
@@ -218,7 +219,7 @@ pub(crate) enum AuditChange<'a> {
 /// Records an audit event in the transaction of the change.
 pub(crate) fn record_audit_event(
     tx: &mut dyn Tx,
-    services: &Services<'_>,
+    services: &Services,
     doer: AuditContext<'_>,
     action: AuditAction,
     change: AuditChange<'_>,
@@ -252,7 +253,7 @@ const REPEATED_EVERY_SECONDS: i64 = 60;
 /// the last minute.
 pub(crate) fn record_audit_event_throttled(
     tx: &mut dyn Tx,
-    services: &Services<'_>,
+    services: &Services,
     doer: AuditContext<'_>,
     action: AuditAction,
     thing: AuditSubject<'_>,
@@ -266,7 +267,7 @@ pub(crate) fn record_audit_event_throttled(
 /// Returns whether an action on a resource was recorded within the last minute.
 pub(crate) fn was_recorded_recently(
     tx: &mut dyn Tx,
-    services: &Services<'_>,
+    services: &Services,
     organization: OrganizationId,
     action: AuditAction,
     thing: AuditSubject<'_>,
@@ -306,26 +307,18 @@ pub struct AuditList {
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the entries cannot be read.
-pub fn list_audit_entries(
-    services: &Services,
-    principal: &Principal,
-    filter: &AuditFilter,
-    wanted: AuditQuery,
-) -> UseCaseResult<AuditList> {
-    let organization = allow(principal, UseCase::ListAuditEntries)?;
+pub fn list_audit_entries(cx: &mut Cx<'_>, filter: &AuditFilter, wanted: AuditQuery) -> UseCaseResult<AuditList> {
     // Principals that cannot list keys and administrators must not see them here either.
-    let filter = &AuditFilter { without_access: !principal.has(Permission::Owner), ..filter.clone() };
-    transact(&*services.store, Access::Read, |tx| {
-        let limit = wanted.part.limit;
-        // An additional entry shows whether more follow.
-        let part = AuditPart { limit: limit.saturating_add(1), ..wanted.part };
-        let mut items = tx.audit_entries(organization, filter, part)?;
-        let goes_on = items.len() > usize::try_from(limit).unwrap_or(usize::MAX);
-        if goes_on {
-            items.pop();
-        }
-        let next = items.last().filter(|_| goes_on).map(AuditEntry::position);
-        let total = if wanted.with_total { Some(tx.count_audit_entries(organization, filter)?) } else { None };
-        Ok(AuditList { items, next, total })
-    })
+    let filter = &AuditFilter { without_access: !cx.principal()?.has(Permission::Owner), ..filter.clone() };
+    let limit = wanted.part.limit;
+    // An additional entry shows whether more follow.
+    let part = AuditPart { limit: limit.saturating_add(1), ..wanted.part };
+    let mut items = cx.tx.audit_entries(cx.organization, filter, part)?;
+    let goes_on = items.len() > usize::try_from(limit).unwrap_or(usize::MAX);
+    if goes_on {
+        items.pop();
+    }
+    let next = items.last().filter(|_| goes_on).map(AuditEntry::position);
+    let total = if wanted.with_total { Some(cx.tx.count_audit_entries(cx.organization, filter)?) } else { None };
+    Ok(AuditList { items, next, total })
 }

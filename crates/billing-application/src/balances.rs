@@ -2,50 +2,44 @@
 
 use std::collections::BTreeMap;
 
-use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, TimeZone};
 use billing_domain::money::MoneySum;
 use billing_domain::party::Customer;
-use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::receivables::{AccountKey, AccountStatement, Balance, statement};
-use billing_domain::refs::{CustomerRef, EntityRef, OrganizationId};
+use billing_domain::refs::{CustomerRef, EntityRef};
 
 use crate::book_repository::distinct;
+use crate::carry_out::Cx;
 use crate::catalog::only;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
-use crate::{Services, UseCase, allow};
 
 /// Returns the balances of a customer, by entity and currency.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the customer does not exist.
-pub fn balance(services: &Services, principal: &Principal, customer_ref: &CustomerRef) -> UseCaseResult<Vec<Balance>> {
-    let now = services.now();
-    let organization = allow(principal, UseCase::GetBalance)?;
-    transact(&*services.store, Access::Read, |tx| {
-        let customer = known(tx, organization, customer_ref)?;
-        let accounts = tx.accounts(organization, Some(customer.id))?;
-        let zones = zones(tx, organization, accounts.iter().map(|(key, _)| &key.entity_ref))?;
-        let mut balances: BTreeMap<AccountKey, Balance> = BTreeMap::new();
-        for (key, unapplied) in accounts {
-            let zero = MoneySum::zero(key.currency);
-            let entity_ref = key.entity_ref.clone();
-            balances.insert(key, Balance { entity_ref, due: zero, overdue: zero, unapplied, written_off: zero });
+pub fn balance(cx: &mut Cx<'_>, customer_ref: &CustomerRef) -> UseCaseResult<Vec<Balance>> {
+    let customer = known(cx, customer_ref)?;
+    let accounts = cx.tx.accounts(cx.organization, Some(customer.id))?;
+    let zones = zones(cx, accounts.iter().map(|(key, _)| &key.entity_ref))?;
+    let mut balances: BTreeMap<AccountKey, Balance> = BTreeMap::new();
+    for (key, unapplied) in accounts {
+        let zero = MoneySum::zero(key.currency);
+        let entity_ref = key.entity_ref.clone();
+        balances.insert(key, Balance { entity_ref, due: zero, overdue: zero, unapplied, written_off: zero });
+    }
+    for (key, due_date, amount) in cx.tx.due_by_day(cx.organization, customer.id)? {
+        let today = zones.get(&key.entity_ref).copied().unwrap_or(TimeZone::UTC).service_date(cx.now);
+        let balance = balances.get_mut(&key).ok_or(UseCaseError::InvariantViolation("a document without an account"))?;
+        balance.due = balance.due.checked_add(amount)?;
+        if due_date < today {
+            balance.overdue = balance.overdue.checked_add(amount)?;
         }
-        for (key, due_date, amount) in tx.due_by_day(organization, customer.id)? {
-            let today = zones.get(&key.entity_ref).copied().unwrap_or(TimeZone::UTC).service_date(now);
-            let balance = balances.get_mut(&key).ok_or(UseCaseError::InvariantViolation("a document without an account"))?;
-            balance.due = balance.due.checked_add(amount)?;
-            if due_date < today {
-                balance.overdue = balance.overdue.checked_add(amount)?;
-            }
-        }
-        for (key, amount) in tx.written_off(organization, customer.id)? {
-            let balance = balances.get_mut(&key).ok_or(UseCaseError::InvariantViolation("a write-off without an account"))?;
-            balance.written_off = balance.written_off.checked_add(amount)?;
-        }
-        Ok(balances.into_values().collect())
-    })
+    }
+    for (key, amount) in cx.tx.written_off(cx.organization, customer.id)? {
+        let balance = balances.get_mut(&key).ok_or(UseCaseError::InvariantViolation("a write-off without an account"))?;
+        balance.written_off = balance.written_off.checked_add(amount)?;
+    }
+    Ok(balances.into_values().collect())
 }
 
 /// Returns the changes of a customer's balances from one day to another, both inclusive, by entity and currency.
@@ -53,30 +47,22 @@ pub fn balance(services: &Services, principal: &Principal, customer_ref: &Custom
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the customer does not exist.
 pub fn customer_statement(
-    services: &Services,
-    principal: &Principal,
+    cx: &mut Cx<'_>,
     customer_ref: &CustomerRef,
     from: Option<Date>,
     to: Option<Date>,
 ) -> UseCaseResult<Vec<AccountStatement>> {
-    let organization = allow(principal, UseCase::GetStatement)?;
-    transact(&*services.store, Access::Read, |tx| {
-        let customer = known(tx, organization, customer_ref)?;
-        let entries = tx.statement_entries(organization, customer.id, to)?;
-        Ok(statement(entries, from, to)?)
-    })
+    let customer = known(cx, customer_ref)?;
+    let entries = cx.tx.statement_entries(cx.organization, customer.id, to)?;
+    Ok(statement(entries, from, to)?)
 }
 
-fn known(tx: &mut dyn Tx, organization: OrganizationId, customer_ref: &CustomerRef) -> UseCaseResult<Customer> {
-    only(ResourceKind::Customer, tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?)
+fn known(cx: &mut Cx<'_>, customer_ref: &CustomerRef) -> UseCaseResult<Customer> {
+    only(ResourceKind::Customer, cx.tx.customers_by_refs(cx.organization, std::slice::from_ref(customer_ref))?)
 }
 
-fn zones<'e>(
-    tx: &mut dyn Tx,
-    organization: OrganizationId,
-    entities: impl Iterator<Item = &'e EntityRef>,
-) -> UseCaseResult<BTreeMap<EntityRef, TimeZone>> {
+fn zones<'e>(cx: &mut Cx<'_>, entities: impl Iterator<Item = &'e EntityRef>) -> UseCaseResult<BTreeMap<EntityRef, TimeZone>> {
     let refs = distinct(entities.cloned());
-    let entities = tx.entities_by_refs(organization, &refs)?;
+    let entities = cx.tx.entities_by_refs(cx.organization, &refs)?;
     Ok(entities.into_iter().map(|entity| (entity.entity_ref, entity.profile.time_zone)).collect())
 }

@@ -2,19 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use billing_domain::ledger::IdGenerator;
 use billing_domain::ports::StoreError;
 
-use crate::Services;
 use crate::error::UseCaseError;
 
 /// The length of a day in seconds.
 pub(crate) const DAY_SECONDS: i64 = 86_400;
-
-/// Returns the source of identifiers for domain decisions.
-pub(crate) fn supplies<'s>(services: &'s Services<'_>) -> impl IdGenerator + 's {
-    || services.ids.new_id()
-}
 
 /// Returns the distinct values in order.
 pub(crate) fn distinct<T: Ord>(named: impl IntoIterator<Item = T>) -> Vec<T> {

@@ -8,25 +8,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::access::{Actor, Principal};
+use billing_domain::access::Actor;
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentKind;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::ledger::{ContractBook, issue};
 use billing_domain::money::Money;
-use billing_domain::ports::{Access, DueContract, Lock, StoreError, Tx, transact};
+use billing_domain::ports::{DueContract, Lock, StoreError};
 use billing_domain::refs::{BillingRunRef, ContractKey, ContractRef, DocumentRef, OrganizationId};
-use billing_domain::runs::{FailedDocument, RunDocument};
+use billing_domain::runs::{BillingRunRecord, FailedDocument, RunDocument};
 use billing_domain::violation::Violations;
 
-use crate::accounts::CommandContext;
-use crate::audit::{AuditChange, AuditContext, AuditSubject, RunSummary, record_audit_event};
-use crate::book_repository::{self, supplies};
+use crate::Services;
+use crate::audit::{AuditChange, AuditSubject, RunSummary};
+use crate::book_repository;
+use crate::carry_out::{Cx, Transactions};
 use crate::error::{UseCaseError, UseCaseResult};
 pub use crate::run_history::FailedContract;
 use crate::run_history::RunRecorder;
-use crate::{Services, UseCase, allow};
 
 /// The number of contracts looked up at a time.
 const CONTRACTS_PER_PAGE: u32 = 200;
@@ -98,9 +98,9 @@ pub struct BilledDocument {
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the due contracts cannot be read.
-pub fn run_billing(services: &Services, principal: &Principal, wanted: BillingRunRequest<'_>) -> UseCaseResult<BillingReport> {
-    allow(principal, UseCase::RunBilling)?;
-    run(services, Some(principal), wanted)
+pub fn run_billing(transactions: &mut Transactions<'_, '_>, wanted: BillingRunRequest<'_>) -> UseCaseResult<BillingReport> {
+    let organization = transactions.author()?.organization;
+    run_of(transactions, Some(organization), wanted)
 }
 
 /// Issues all due documents of every organization, on behalf of the scheduler.
@@ -108,56 +108,57 @@ pub fn run_billing(services: &Services, principal: &Principal, wanted: BillingRu
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the due contracts cannot be read.
 pub fn run_billing_everywhere(services: &Services) -> UseCaseResult<BillingReport> {
-    run(services, None, BillingRunRequest::whole(false))
+    run_of(&mut Transactions::Separate(services, None), None, BillingRunRequest::whole(false))
 }
 
-fn run(services: &Services, principal: Option<&Principal>, wanted: BillingRunRequest<'_>) -> UseCaseResult<BillingReport> {
-    let now = services.now();
-    let organization = principal.map(Principal::organization);
-    let run_ref = BillingRunRef::from_uuid(services.ids.new_id());
-    let by = RunInitiator { run_ref, principal };
+fn run_of(
+    transactions: &mut Transactions<'_, '_>,
+    organization: Option<OrganizationId>,
+    wanted: BillingRunRequest<'_>,
+) -> UseCaseResult<BillingReport> {
+    let now = transactions.services().now();
+    let run_ref = BillingRunRef::from_uuid(transactions.services().ids.new_id());
     let mut report =
         BillingReport { run_ref: (!wanted.dry_run).then_some(run_ref), dry_run: wanted.dry_run, ..BillingReport::default() };
-    let mut history = RunRecorder::new(services, run_ref, now, wanted.dry_run);
+    let mut history = RunRecorder::new(run_ref, now, wanted.dry_run);
     let mut after = match (organization, wanted.after) {
-        (Some(organization), Some(place)) => Some(stopped_at(services, organization, place)?),
+        (Some(organization), Some(place)) => Some(stopped_at(transactions, organization, place)?),
         _ => None,
     };
     // A requested run is recorded even if nothing is due.
     if let Some(organization) = organization {
-        history.record_start(by.doer(organization), 0)?;
+        history.record_start(transactions, organization, 0)?;
     }
     let mut left = usize::MAX;
-    if services.is_in_transaction() {
+    if let Transactions::Joined(cx) = transactions {
         left = MAX_CONTRACTS_TOGETHER;
-        hold_due(services, organization, now, after)?;
+        hold_due(cx, after)?;
     }
     'run: loop {
-        let due = transact(&*services.store, Access::Read, |tx| {
-            Ok::<_, UseCaseError>(tx.contracts_due(organization, now, after, CONTRACTS_PER_PAGE)?)
-        })?;
+        let due = transactions.read(|tx| Ok(tx.contracts_due(organization, now, after, CONTRACTS_PER_PAGE)?))?;
         let mut rest = due.as_slice();
         while let Some(first) = rest.first() {
             if left == 0 || !(wanted.may_go_on)() {
                 report.next = after.map(|last| RunCursor { due_at: last.due_at, contract_ref: last.key.contract });
                 break 'run;
             }
-            let is_of_one = |contract: &&DueContract| contract.key.organization == first.key.organization;
+            let organization = first.key.organization;
+            let is_of_one = |contract: &&DueContract| contract.key.organization == organization;
             let many = rest.iter().take(CONTRACTS_PER_TRANSACTION.min(left)).take_while(is_of_one).count();
             let (together, others) = rest.split_at(many);
-            history.record_start(by.doer(first.key.organization), many)?;
+            history.record_start(transactions, organization, many)?;
             let known = report.failed.len();
-            bill_together((services, by), together, now, (&mut report, &mut history))?;
-            history.failed(first.key.organization, report.failed.iter().skip(known));
+            bill_together(transactions, (run_ref, now), together, (&mut report, &mut history))?;
+            history.failed(transactions.services(), organization, report.failed.iter().skip(known));
             (rest, left, after) = (others, left - many, together.last().copied());
         }
         if due.is_empty() {
             break;
         }
     }
-    match history.end(report.next.is_some()) {
+    match history.end(transactions, report.next.is_some()) {
         // The documents are already issued, so the caller needs the report.
-        Err(error) if !services.is_in_transaction() => {
+        Err(error) if !transactions.is_joined() => {
             tracing::error!(%error, %run_ref, "cannot record the end of a billing run")
         }
         ended => ended?,
@@ -165,40 +166,25 @@ fn run(services: &Services, principal: Option<&Principal>, wanted: BillingRunReq
     Ok(report)
 }
 
-/// A run and its initiator. Without a principal, the scheduler started the run.
-#[derive(Clone, Copy)]
-struct RunInitiator<'a> {
-    run_ref: BillingRunRef,
-    principal: Option<&'a Principal>,
-}
-
-impl RunInitiator<'_> {
-    fn doer(&self, organization: OrganizationId) -> AuditContext<'_> {
-        self.principal.map_or_else(|| AuditContext::scheduler(organization), AuditContext::of)
+/// Records an audit event for a transaction of a run, unless it changed nothing.
+fn audit_chunk(cx: &mut Cx<'_>, run_ref: BillingRunRef, billed: &BilledChunk) -> UseCaseResult<()> {
+    let numbers = |documents: &[BilledDocument]| {
+        documents.iter().filter_map(|document| document.opened.as_ref().map(|(_, number)| number.clone())).collect()
+    };
+    let summary = RunSummary { run_ref, issued: numbers(&billed.issued), voided: numbers(&billed.voided) };
+    if summary.issued.is_empty() && summary.voided.is_empty() {
+        return Ok(());
     }
-
-    /// Records an audit event for a transaction of the run, unless it changed nothing.
-    fn tell(self, services: &Services, tx: &mut dyn Tx, organization: OrganizationId, billed: &BilledChunk) -> UseCaseResult<()> {
-        let numbers = |documents: &[BilledDocument]| {
-            documents.iter().filter_map(|document| document.opened.as_ref().map(|(_, number)| number.clone())).collect()
-        };
-        let summary = RunSummary { run_ref: self.run_ref, issued: numbers(&billed.issued), voided: numbers(&billed.voided) };
-        if summary.issued.is_empty() && summary.voided.is_empty() {
-            return Ok(());
-        }
-        record_audit_event(
-            tx,
-            services,
-            self.doer(organization),
-            AuditAction::Run,
-            AuditChange::Made(AuditSubject::BillingRun(&summary)),
-        )
-    }
+    cx.audit(AuditAction::Run, AuditChange::Made(AuditSubject::BillingRun(&summary)))
 }
 
 /// Returns the last contract of an earlier run.
-fn stopped_at(services: &Services, organization: OrganizationId, place: RunCursor) -> UseCaseResult<DueContract> {
-    transact(&*services.store, Access::Read, |tx| {
+fn stopped_at(
+    transactions: &mut Transactions<'_, '_>,
+    organization: OrganizationId,
+    place: RunCursor,
+) -> UseCaseResult<DueContract> {
+    transactions.read(|tx| {
         let contract = tx.contract(organization, place.contract_ref)?;
         let detail = "must be the `next` of an earlier run, or be omitted";
         let contract = contract.ok_or_else(|| Violations::one(&["after"], "invalid_value", detail))?;
@@ -208,25 +194,19 @@ fn stopped_at(services: &Services, organization: OrganizationId, place: RunCurso
 
 /// Locks every contract of the run in one fixed order before any document is issued. In one transaction for all contracts,
 /// locking them one by one could deadlock with another run.
-fn hold_due(
-    services: &Services,
-    organization: Option<OrganizationId>,
-    now: Timestamp,
-    after: Option<DueContract>,
-) -> UseCaseResult<()> {
-    transact(&*services.store, Access::Write, |tx| {
-        let mut due = Vec::new();
-        loop {
-            let page = tx.contracts_due(organization, now, due.last().copied().or(after), CONTRACTS_PER_PAGE)?;
-            let is_last = page.is_empty();
-            due.extend(page);
-            if is_last || due.len() >= MAX_CONTRACTS_TOGETHER {
-                break;
-            }
+fn hold_due(cx: &mut Cx<'_>, after: Option<DueContract>) -> UseCaseResult<()> {
+    let mut due = Vec::new();
+    loop {
+        let after = due.last().copied().or(after);
+        let page = cx.tx.contracts_due(Some(cx.organization), cx.now, after, CONTRACTS_PER_PAGE)?;
+        let is_last = page.is_empty();
+        due.extend(page);
+        if is_last || due.len() >= MAX_CONTRACTS_TOGETHER {
+            break;
         }
-        due.truncate(MAX_CONTRACTS_TOGETHER);
-        Ok(tx.hold_contracts(&due.iter().map(|contract| (contract.key, Lock::Exclusive)).collect::<Vec<_>>())?)
-    })
+    }
+    due.truncate(MAX_CONTRACTS_TOGETHER);
+    Ok(cx.tx.hold_contracts(&due.iter().map(|contract| (contract.key, Lock::Exclusive)).collect::<Vec<_>>())?)
 }
 
 /// The results of one transaction.
@@ -265,25 +245,27 @@ impl From<StoreError> for RunAbort {
 /// Bills contracts of one organization in one transaction, or in several if there are too many documents. On failure, bisects
 /// the contracts until the failing one is alone.
 fn bill_together(
-    (services, by): (&Services, RunInitiator<'_>),
+    transactions: &mut Transactions<'_, '_>,
+    (run_ref, now): (BillingRunRef, Timestamp),
     contracts: &[DueContract],
-    now: Timestamp,
-    (report, history): (&mut BillingReport, &mut RunRecorder<'_>),
+    (report, history): (&mut BillingReport, &mut RunRecorder),
 ) -> UseCaseResult<()> {
     let mut due = contracts.to_vec();
     while let Some(first) = due.first() {
         let organization = first.key.organization;
-        let work = |tx: &mut dyn Tx| {
-            let billed = issue_due(services, tx, organization, &due, now, report.dry_run).map_err(RunAbort::Failed)?;
+        let committed = transactions.write(organization, |cx| {
+            // The whole run decides as of its start, and on behalf of the service; its record names the initiator.
+            (cx.now, cx.by) = (now, Actor::Service);
+            let billed = issue_due(cx, &due, report.dry_run).map_err(RunAbort::Failed)?;
             if report.dry_run {
                 return Err(RunAbort::DryRun(billed));
             }
-            by.tell(services, tx, organization, &billed).map_err(RunAbort::Failed)?;
-            let run =
-                history.save_progress(tx, organization, |run| billed.documents().for_each(|document| run.add_document(document)));
-            Ok((billed, run.map_err(RunAbort::Failed)?))
-        };
-        let committed = transact(&*services.store, Access::Write, work).or_else(|stop| match stop {
+            audit_chunk(cx, run_ref, &billed).map_err(RunAbort::Failed)?;
+            let add = |run: &mut BillingRunRecord| billed.documents().for_each(|document| run.add_document(document));
+            let run = history.save_progress(cx.tx, organization, add).map_err(RunAbort::Failed)?;
+            Ok((billed, run))
+        });
+        let committed = committed.or_else(|stop| match stop {
             RunAbort::DryRun(billed) => Ok((billed, None)),
             RunAbort::Failed(problem) => Err(problem),
         });
@@ -296,7 +278,7 @@ fn bill_together(
                 due = billed.cut_short;
             }
             // Within an outer transaction, a failed statement has rolled back the documents of other contracts too.
-            Err(problem @ UseCaseError::Store(_)) if services.is_in_transaction() => return Err(problem),
+            Err(problem @ UseCaseError::Store(_)) if transactions.is_joined() => return Err(problem),
             // The database is unavailable, so retrying the contracts one by one would only wait again.
             Err(problem @ UseCaseError::Store(StoreError::Unavailable(_))) => {
                 for contract in due {
@@ -309,8 +291,8 @@ fn bill_together(
                     report.failed.push(FailedContract::whole(contract.key.contract, problem));
                 } else {
                     let (some, others) = due.split_at(due.len() / 2);
-                    bill_together((services, by), some, now, (report, history))?;
-                    bill_together((services, by), others, now, (report, history))?;
+                    bill_together(transactions, (run_ref, now), some, (report, history))?;
+                    bill_together(transactions, (run_ref, now), others, (report, history))?;
                 }
                 return Ok(());
             }
@@ -321,17 +303,10 @@ fn bill_together(
 
 /// Issues the due documents of contracts in order. A dry run has no limit of documents, because its next transaction would
 /// start from the same state.
-fn issue_due(
-    services: &Services,
-    tx: &mut dyn Tx,
-    organization: OrganizationId,
-    due: &[DueContract],
-    now: Timestamp,
-    dry_run: bool,
-) -> UseCaseResult<BilledChunk> {
+fn issue_due(cx: &mut Cx<'_>, due: &[DueContract], dry_run: bool) -> UseCaseResult<BilledChunk> {
     let keys: Vec<ContractKey> = due.iter().map(|contract| contract.key).collect();
     let mut books: BTreeMap<ContractRef, ContractBook> = BTreeMap::new();
-    for book in book_repository::lock_books(tx, organization, &keys, now)? {
+    for book in book_repository::lock_books(cx.tx, cx.organization, &keys, cx.now)? {
         books.insert(book.contract.contract_ref, book);
     }
     let mut billed = BilledChunk::default();
@@ -346,7 +321,7 @@ fn issue_due(
             continue;
         }
         let open = book.documents().map(|document| document.head.document_ref).collect();
-        match issue::issue_due(book, now, left, &mut supplies(services)) {
+        match issue::issue_due(book, cx.now, left, &mut cx.ids()) {
             Ok(run) => {
                 left = left.saturating_sub(run.outcomes.len());
                 if run.is_cut_short {
@@ -361,8 +336,7 @@ fn issue_due(
             }
         }
     }
-    let deciding = CommandContext { services, organization, by: Actor::Service, at: now };
-    book_repository::write_all(tx, deciding, books.values_mut())?;
+    book_repository::write_all(cx, books.values_mut())?;
     for (contract_ref, run, open) in runs {
         let book = books.get(&contract_ref).ok_or(UseCaseError::InvariantViolation("a contract without a book"))?;
         show_run(book, run, &open, dry_run, &mut billed)?;

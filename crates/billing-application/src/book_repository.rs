@@ -19,8 +19,9 @@ use billing_domain::refs::{
 use billing_domain::tax::ExchangeRate;
 use billing_domain::usage::{UsageKey, UsageTotal};
 
-use crate::accounts::{self, CommandContext};
-pub(crate) use crate::basics::{corrupt, distinct, supplies};
+use crate::accounts;
+pub(crate) use crate::basics::{corrupt, distinct};
+use crate::carry_out::Cx;
 use crate::catalog::inserted;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 
@@ -314,8 +315,8 @@ pub(crate) fn recount_all(tx: &mut dyn Tx, organization: OrganizationId, book: &
 
 /// Writes the entries decided on one contract and returns them. The contract must be locked: exclusively, or shared if only
 /// usage is added to existing drafts.
-pub(crate) fn write(tx: &mut dyn Tx, deciding: CommandContext<'_>, book: &mut ContractBook) -> UseCaseResult<Vec<Entry>> {
-    Ok(write_all(tx, deciding, [book])?.pop().unwrap_or_default())
+pub(crate) fn write(cx: &mut Cx<'_>, book: &mut ContractBook) -> UseCaseResult<Vec<Entry>> {
+    Ok(write_all(cx, [book])?.pop().unwrap_or_default())
 }
 
 /// Writes the entries decided on several contracts in one transaction, together with the resulting settlements. Returns the
@@ -324,23 +325,21 @@ pub(crate) fn write(tx: &mut dyn Tx, deciding: CommandContext<'_>, book: &mut Co
 /// Document numbers are assigned here for all contracts at once. Series are processed in one fixed order. Within a series,
 /// documents get their numbers in the order in which they were opened.
 pub(crate) fn write_all<'b>(
-    tx: &mut dyn Tx,
-    deciding: CommandContext<'_>,
+    cx: &mut Cx<'_>,
     books: impl IntoIterator<Item = &'b mut ContractBook>,
 ) -> UseCaseResult<Vec<Vec<Entry>>> {
-    let organization = deciding.organization;
+    let organization = cx.organization;
     let mut decided: Vec<(&mut ContractBook, Vec<Entry>)> = Vec::new();
     for book in books {
         let entries = book.take_entries();
         decided.push((book, entries));
     }
-    if let Some(rehearsal) = deciding.services.rehearsal() {
+    if let Some(recorder) = cx.recorder() {
         let decided = decided.iter().map(|(book, entries)| (&**book, entries.as_slice()));
-        rehearsal.capture_books(tx, organization, decided, deciding.at)?;
+        recorder.capture_books(cx.tx, organization, decided, cx.now)?;
     }
-    let mut accounts =
-        accounts::settle_accounts(tx, deciding, decided.iter().map(|(book, entries)| (&**book, entries.as_slice())))?;
-    let mut numbers = give_numbers(tx, organization, &decided)?;
+    let mut accounts = accounts::settle_accounts(cx, decided.iter().map(|(book, entries)| (&**book, entries.as_slice())))?;
+    let mut numbers = give_numbers(cx.tx, organization, &decided)?;
     for (book, entries) in &mut decided {
         book.number(entries, |head| {
             let number = numbers.remove(&head.document_ref);
@@ -351,8 +350,8 @@ pub(crate) fn write_all<'b>(
     for (book, entries) in &decided {
         kept.take_up(organization, book, entries)?;
     }
-    write_steps(tx, deciding, &decided)?;
-    kept.write(tx, organization)?;
+    write_steps(cx, &decided)?;
+    kept.write(cx.tx, organization)?;
     let settled = accounts.iter().flat_map(|account| account.documents().map(|document| (account.key().customer_id, document)));
     let settled: Vec<(CustomerId, &BookDocument)> = settled.collect();
     for (book, _) in &mut decided {
@@ -360,7 +359,7 @@ pub(crate) fn write_all<'b>(
         let of_customer = settled.iter().filter(|(customer, _)| *customer == customer_id);
         book.note_settled(of_customer.map(|(_, document)| *document));
     }
-    accounts::write(tx, deciding, &mut accounts)?;
+    accounts::write(cx, &mut accounts)?;
     Ok(decided.into_iter().map(|(_, entries)| entries).collect())
 }
 
@@ -477,7 +476,7 @@ impl WriteStep {
 }
 
 /// Writes the contracts' entries, except [deferred](DeferredWrites) writes.
-fn write_steps(tx: &mut dyn Tx, deciding: CommandContext<'_>, decided: &[(&mut ContractBook, Vec<Entry>)]) -> UseCaseResult<()> {
+fn write_steps(cx: &mut Cx<'_>, decided: &[(&mut ContractBook, Vec<Entry>)]) -> UseCaseResult<()> {
     let mut left: Vec<(CustomerId, VecDeque<(WriteStep, &Entry)>)> = Vec::with_capacity(decided.len());
     for (book, entries) in decided {
         let steps = entries.iter().filter_map(|entry| Some((WriteStep::of(entry)?, entry)));
@@ -490,21 +489,22 @@ fn write_steps(tx: &mut dyn Tx, deciding: CommandContext<'_>, decided: &[(&mut C
                 together.push((*customer, entry));
             }
         }
-        write_together(tx, deciding, &together)?;
+        write_together(cx, &together)?;
     }
     Ok(())
 }
 
 /// Writes entries of one kind.
-fn write_together(tx: &mut dyn Tx, deciding: CommandContext<'_>, entries: &[(CustomerId, &Entry)]) -> UseCaseResult<()> {
-    let organization = deciding.organization;
+fn write_together(cx: &mut Cx<'_>, entries: &[(CustomerId, &Entry)]) -> UseCaseResult<()> {
+    let (organization, now, by) = (cx.organization, cx.now, cx.by);
+    let tx = &mut *cx.tx;
     let (mut opened, mut issued) = (Vec::new(), Vec::new());
     for (customer, entry) in entries {
         let key_of = |document: &DocumentRef| DocumentKey { organization, customer: *customer, document: *document };
         match entry {
             Entry::Opened { head, family } => opened.push((&**head, *family)),
             Entry::Issued { document_ref, issued: said } => issued.push((key_of(document_ref), &**said)),
-            Entry::Amended(amended) => tx.append_contract_version(organization, amended, deciding.at, deciding.by)?,
+            Entry::Amended(amended) => tx.append_contract_version(organization, amended, now, by)?,
             Entry::Redrawn(head) => still(tx.update_draft(organization, head)?)?,
             Entry::Discarded { document_ref, content, at } => still(tx.void_draft(key_of(document_ref), content, *at)?)?,
             Entry::Voided { document_ref, at, on, .. } => still(tx.void_issued(key_of(document_ref), *at, *on)?)?,

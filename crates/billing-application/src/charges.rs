@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::access::{Actor, Principal};
+use billing_domain::access::Actor;
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Timestamp;
 use billing_domain::charge::{Charge, ChargeEdit, NewCharge};
@@ -13,18 +13,18 @@ use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::charge::{self, ChargeContext};
 use billing_domain::money::Money;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Access, ChargeFilter, Tx, transact};
+use billing_domain::ports::{ChargeFilter, Tx};
 use billing_domain::refs::{
     ChargeRef, ContractKey, ContractRef, CustomerId, CustomerRef, DocumentRef, OrganizationId, PricingRef,
 };
+use billing_domain::refusal::Refusal;
 use billing_domain::usage::EventAction;
 
-use crate::accounts::CommandContext;
-use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
-use crate::book_repository::{self, corrupt, distinct, supplies};
+use crate::audit::{AuditChange, AuditSubject};
+use crate::book_repository::{self, corrupt, distinct};
+use crate::carry_out::Cx;
 use crate::catalog::narrow_to_customer;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult, unknown_reference};
-use crate::{Services, UseCase, allow};
 
 /// A charge with display fields.
 #[derive(Clone, Debug)]
@@ -98,106 +98,64 @@ pub struct ChargeQuery {
 /// - [`UseCaseError::AlreadyExists`] if the reference is in use.
 /// - [`UseCaseError::NoMatch`] if no product bills the day.
 /// - [`UseCaseError::Invalid`] for invalid values, including a credit above the billed amount.
-pub fn record_charge(services: &Services, principal: &Principal, request: &ChargeRequest) -> UseCaseResult<ChargeView> {
-    let (organization, now) = (allow(principal, UseCase::RecordCharge)?, services.now());
-    transact(&*services.store, Access::Write, |tx| {
-        if let Some(charge_ref) = &request.charge.charge_ref
-            && tx.charge(organization, charge_ref)?.is_some()
-        {
-            return Err(UseCaseError::AlreadyExists { thing: ResourceKind::Charge, field: "charge_ref" });
-        }
-        let book = book_repository::lock_book_by_ref(tx, organization, request.contract_ref, now)?;
-        let mut book = book.ok_or_else(|| unknown_reference(&["contract_ref"], ResourceKind::Contract))?;
-        let made = decide(services, tx, principal, &mut book, (now, request.issue), |book, occasion| {
-            Ok(charge::record(book, request.charge.clone(), occasion, &mut supplies(services))?)
-        })?;
-        record_audit_event(
-            tx,
-            services,
-            AuditContext::of(principal),
-            AuditAction::Create,
-            AuditChange::Made(AuditSubject::Charge(&made.charge)),
-        )?;
-        Ok(made)
-    })
+pub fn record_charge(cx: &mut Cx<'_>, request: &ChargeRequest) -> UseCaseResult<ChargeView> {
+    if let Some(charge_ref) = &request.charge.charge_ref
+        && cx.tx.charge(cx.organization, charge_ref)?.is_some()
+    {
+        return Err(UseCaseError::AlreadyExists { thing: ResourceKind::Charge, field: "charge_ref" });
+    }
+    let book = book_repository::lock_book_by_ref(cx.tx, cx.organization, request.contract_ref, cx.now)?;
+    let mut book = book.ok_or_else(|| unknown_reference(&["contract_ref"], ResourceKind::Contract))?;
+    let made = decide(cx, &mut book, request.issue, |cx, book, occasion| {
+        charge::record(book, request.charge.clone(), occasion, &mut cx.ids())
+    })?;
+    cx.audit(AuditAction::Create, AuditChange::Made(AuditSubject::Charge(&made.charge)))?;
+    Ok(made)
 }
 
 /// Changes a charge. An edit that changes nothing creates no revision.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the charge does not exist, or any error of [`record_charge`].
-pub fn edit_charge(
-    services: &Services,
-    principal: &Principal,
-    charge_ref: &ChargeRef,
-    edit: &ChargeEdit,
-    issue: bool,
-) -> UseCaseResult<ChargeView> {
-    let (organization, now) = (allow(principal, UseCase::EditCharge)?, services.now());
-    transact(&*services.store, Access::Write, |tx| {
-        let (mut book, present) = held(tx, organization, charge_ref, now)?;
-        let edited = decide(services, tx, principal, &mut book, (now, issue), |book, occasion| {
-            Ok(charge::change(book, &present, edit, occasion, &mut supplies(services))?)
-        })?;
-        let change = AuditChange::From(AuditSubject::Charge(&present), AuditSubject::Charge(&edited.charge));
-        record_audit_event(tx, services, AuditContext::of(principal), AuditAction::Edit, change)?;
-        Ok(edited)
-    })
+pub fn edit_charge(cx: &mut Cx<'_>, charge_ref: &ChargeRef, edit: &ChargeEdit, issue: bool) -> UseCaseResult<ChargeView> {
+    let (mut book, present) = held(cx.tx, cx.organization, charge_ref, cx.now)?;
+    let edited =
+        decide(cx, &mut book, issue, |cx, book, occasion| charge::change(book, &present, edit, occasion, &mut cx.ids()))?;
+    cx.audit(AuditAction::Edit, AuditChange::From(AuditSubject::Charge(&present), AuditSubject::Charge(&edited.charge)))?;
+    Ok(edited)
 }
 
 /// Deletes a charge. It is no longer counted, but its row and all revisions remain.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the charge does not exist or is already deleted.
-pub fn delete_charge(services: &Services, principal: &Principal, charge_ref: &ChargeRef) -> UseCaseResult<()> {
-    let (organization, now) = (allow(principal, UseCase::DeleteCharge)?, services.now());
-    transact(&*services.store, Access::Write, |tx| {
-        let (mut book, present) = held(tx, organization, charge_ref, now)?;
-        decide(services, tx, principal, &mut book, (now, false), |book, occasion| {
-            Ok(charge::delete(book, &present, occasion, &mut supplies(services))?)
-        })?;
-        record_audit_event(
-            tx,
-            services,
-            AuditContext::of(principal),
-            AuditAction::Delete,
-            AuditChange::Gone(AuditSubject::Charge(&present)),
-        )
-    })
+pub fn delete_charge(cx: &mut Cx<'_>, charge_ref: &ChargeRef) -> UseCaseResult<()> {
+    let (mut book, present) = held(cx.tx, cx.organization, charge_ref, cx.now)?;
+    decide(cx, &mut book, false, |cx, book, occasion| charge::delete(book, &present, occasion, &mut cx.ids()))?;
+    cx.audit(AuditAction::Delete, AuditChange::Gone(AuditSubject::Charge(&present)))
 }
 
 /// Returns a charge.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the charge does not exist or is deleted.
-pub fn get_charge(services: &Services, principal: &Principal, charge_ref: &ChargeRef) -> UseCaseResult<ChargeView> {
-    let (organization, now) = (allow(principal, UseCase::GetCharge)?, services.now());
-    transact(&*services.store, Access::Read, |tx| {
-        let charge = live(tx, organization, charge_ref)?;
-        let found = view_all(tx, organization, vec![charge], now)?.pop();
-        found.ok_or(UseCaseError::InvariantViolation("a charge without a view"))
-    })
+pub fn get_charge(cx: &mut Cx<'_>, charge_ref: &ChargeRef) -> UseCaseResult<ChargeView> {
+    let charge = live(cx.tx, cx.organization, charge_ref)?;
+    let found = view_all(cx.tx, cx.organization, vec![charge], cx.now)?.pop();
+    found.ok_or(UseCaseError::InvariantViolation("a charge without a view"))
 }
 
 /// Returns a page of charges that are not deleted, ordered by creation. The page is empty if a reference does not exist.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the charges cannot be read.
-pub fn list_charges(
-    services: &Services,
-    principal: &Principal,
-    query: &ChargeQuery,
-    page: PageRequest,
-) -> UseCaseResult<Page<ChargeView>> {
-    let (organization, now) = (allow(principal, UseCase::ListCharges)?, services.now());
-    transact(&*services.store, Access::Read, |tx| {
-        let mut filter = query.filter.clone();
-        if !narrow_to_customer(tx, organization, query.customer_ref.as_ref(), &mut filter.customer_id)? {
-            return Ok(Page::empty());
-        }
-        let Page { items, total } = tx.charges(organization, &filter, page)?;
-        Ok(Page { items: view_all(tx, organization, items, now)?, total })
-    })
+pub fn list_charges(cx: &mut Cx<'_>, query: &ChargeQuery, page: PageRequest) -> UseCaseResult<Page<ChargeView>> {
+    let mut filter = query.filter.clone();
+    if !narrow_to_customer(cx.tx, cx.organization, query.customer_ref.as_ref(), &mut filter.customer_id)? {
+        return Ok(Page::empty());
+    }
+    let Page { items, total } = cx.tx.charges(cx.organization, &filter, page)?;
+    Ok(Page { items: view_all(cx.tx, cx.organization, items, cx.now)?, total })
 }
 
 fn live(tx: &mut dyn Tx, organization: OrganizationId, charge_ref: &ChargeRef) -> UseCaseResult<Charge> {
@@ -222,20 +180,18 @@ fn held(
 
 /// Decides on a locked contract's book, saves the entries, and returns the charge.
 fn decide(
-    services: &Services,
-    tx: &mut dyn Tx,
-    principal: &Principal,
+    cx: &mut Cx<'_>,
     book: &mut ContractBook,
-    (now, issue): (Timestamp, bool),
-    decide: impl FnOnce(&mut ContractBook, ChargeContext) -> UseCaseResult<Charge>,
+    issue: bool,
+    decide: impl FnOnce(&mut Cx<'_>, &mut ContractBook, ChargeContext) -> Result<Charge, Refusal>,
 ) -> UseCaseResult<ChargeView> {
-    let organization = principal.organization();
     // A credit must not exceed the billed amount, and documents may be issued. Both need complete usage totals.
-    book_repository::recount_all(tx, organization, book)?;
-    let charge = decide(book, ChargeContext { now, by: principal.actor(), issue })?;
-    let deciding = CommandContext::of(services, principal, now);
-    book_repository::write(tx, deciding, book)?;
-    let earlier = tx.superseded_charges(organization, &[charge.customer_id], std::slice::from_ref(&charge.charge_ref))?;
+    book_repository::recount_all(cx.tx, cx.organization, book)?;
+    let occasion = ChargeContext { now: cx.now, by: cx.by, issue };
+    let charge = decide(cx, book, occasion)?;
+    book_repository::write(cx, book)?;
+    let refs = std::slice::from_ref(&charge.charge_ref);
+    let earlier = cx.tx.superseded_charges(cx.organization, &[charge.customer_id], refs)?;
     view(book, charge, earlier)
 }
 

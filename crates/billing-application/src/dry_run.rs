@@ -1,23 +1,21 @@
 //! Dry runs. A use case is executed in a transaction that is rolled back. The affected documents are returned as before and
 //! after the change. Dry runs and real changes share their code.
 
+use std::cell::{RefCell, RefMut};
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use billing_domain::access::Principal;
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::{Document, DocumentState};
 use billing_domain::ledger::receivables::{AccountEntry, ReceivablesAccount};
 use billing_domain::ledger::{ContractBook, Entry};
 use billing_domain::page::PageRequest;
-use billing_domain::ports::{Access, DocumentFilter, StoreError, Tx, transact};
+use billing_domain::ports::{DocumentFilter, Tx};
 use billing_domain::refs::{ContractKey, CustomerId, DocumentRef, OrganizationId};
 
-use crate::Services;
+use crate::carry_out::Cx;
 use crate::contracts::planned_invoices;
 use crate::documents::{DocumentView, view_all};
-use crate::error::{UseCaseError, UseCaseResult};
+use crate::error::UseCaseResult;
 
 /// The effects of a change on documents, ordered by creation.
 #[derive(Clone, Debug, Default)]
@@ -38,49 +36,9 @@ pub struct Effects {
     pub planned: Vec<DocumentView>,
 }
 
-/// Executes a use case, returns its effects on documents, and rolls it back.
-///
-/// # Errors
-/// Returns any error of the use case.
-pub fn dry_run(
-    services: &Services<'_>,
-    principal: &Principal,
-    work: &mut dyn FnMut(&Services<'_>) -> UseCaseResult<()>,
-) -> UseCaseResult<Effects> {
-    let (organization, now) = (principal.organization(), services.now());
-    let outcome = transact(&*services.store, Access::Write, |tx| {
-        let rehearsal = DryRunRecorder::default();
-        services.in_dry_run(tx, &rehearsal, |services| work(services))?;
-        Err::<Infallible, _>(DryRunAbort::Rehearsed(Box::new(rehearsal.effects(tx, organization, now)?)))
-    });
-    match outcome {
-        Ok(never) => match never {},
-        Err(DryRunAbort::Rehearsed(effects)) => Ok(*effects),
-        Err(DryRunAbort::Failed(error)) => Err(error),
-    }
-}
-
-/// The reason why the transaction of a dry run is rolled back.
-enum DryRunAbort {
-    Rehearsed(Box<Effects>),
-    Failed(UseCaseError),
-}
-
-impl From<StoreError> for DryRunAbort {
-    fn from(error: StoreError) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
-impl From<UseCaseError> for DryRunAbort {
-    fn from(error: UseCaseError) -> Self {
-        Self::Failed(error)
-    }
-}
-
 /// Records the resources that a use case affects during a dry run.
 #[derive(Debug, Default)]
-pub struct DryRunRecorder(Mutex<AffectedResources>);
+pub(crate) struct DryRunRecorder(RefCell<AffectedResources>);
 
 #[derive(Debug, Default)]
 struct AffectedResources {
@@ -93,8 +51,8 @@ struct AffectedResources {
 }
 
 impl DryRunRecorder {
-    fn touched(&self) -> MutexGuard<'_, AffectedResources> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn touched(&self) -> RefMut<'_, AffectedResources> {
+        self.0.borrow_mut()
     }
 
     /// Captures the documents that entries of books affect, before the entries are saved.
@@ -200,8 +158,10 @@ impl DryRunRecorder {
     }
 
     /// Returns the effects on all captured resources.
-    fn effects(self, tx: &mut dyn Tx, organization: OrganizationId, now: Timestamp) -> UseCaseResult<Effects> {
-        let AffectedResources { contracts, agreed, before } = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn take_effects(&self, cx: &mut Cx<'_>) -> UseCaseResult<Effects> {
+        let (organization, now) = (cx.organization, cx.now);
+        let tx = &mut *cx.tx;
+        let AffectedResources { contracts, agreed, before } = self.0.take();
         let mut effects = Effects::default();
         let (mut refs, mut customers): (BTreeSet<DocumentRef>, BTreeSet<CustomerId>) =
             before.iter().map(|(document_ref, (customer, _))| (*document_ref, *customer)).unzip();

@@ -8,9 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use billing_domain::access::Principal;
-use billing_domain::idempotency::{
-    ANSWER_KEPT_SECONDS, BodyHash, IdempotencyRecord, IdempotentResponse, ScopedIdempotencyKey, StoredResponse,
-};
+use billing_domain::idempotency::{ANSWER_KEPT_SECONDS, BodyHash, IdempotencyRecord, ScopedIdempotencyKey, StoredResponse};
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::OrganizationId;
 
@@ -38,42 +36,14 @@ pub struct IdempotentRequest {
     pub sealed_for: Option<String>,
 }
 
-/// Executes a request and stores its response, or returns the stored response of an earlier execution under the same key.
-/// `work` is called in the open transaction, and called again after a conflict with other transactions.
-///
-/// # Errors
-/// Returns one of these errors:
-/// - Any error of the work. No response is stored then.
-/// - [`UseCaseError::IdempotencyKeyReuse`] if the key belongs to another request.
-/// - [`UseCaseError::RequestInProgress`] if a duplicate is in flight for too long.
-/// - [`UseCaseError::Conflict`] `secret_shown_once` if the caller cannot decrypt the stored response.
-pub fn execute_once<T>(
-    services: &Services<'_>,
-    principal: &Principal,
-    request: &IdempotentRequest,
-    render: impl Fn(T) -> UseCaseResult<StoredResponse>,
-    mut work: impl FnMut(&Services<'_>, &Principal) -> UseCaseResult<T>,
-) -> UseCaseResult<IdempotentResponse> {
-    let organization = allow(principal, request.use_case)?;
-    transact(&*services.store, Access::Write, |tx| {
-        if let Some(answer) = hold(tx, services, organization, request, request.wait)? {
-            return Ok(IdempotentResponse { answer, is_repeat: true });
-        }
-        let answer = render(services.in_transaction(tx, |services| work(services, principal))?)?;
-        save_response(tx, services, organization, request, answer.clone())?;
-        Ok(IdempotentResponse { answer, is_repeat: false })
-    })
-}
-
 /// Locks a key until the transaction ends. Returns the stored response if the request was executed before.
-fn hold(
+pub(crate) fn lock_key(
     tx: &mut dyn Tx,
-    services: &Services<'_>,
+    services: &Services,
     organization: OrganizationId,
     request: &IdempotentRequest,
-    wait: Duration,
 ) -> UseCaseResult<Option<StoredResponse>> {
-    if !tx.hold_key(organization, &request.key, wait)? {
+    if !tx.hold_key(organization, &request.key, request.wait)? {
         return Err(UseCaseError::RequestInProgress);
     }
     let since = services.now().plus_seconds(-ANSWER_KEPT_SECONDS);
@@ -84,7 +54,7 @@ fn hold(
 /// Stores the response to a request whose key is locked.
 pub(crate) fn save_response(
     tx: &mut dyn Tx,
-    services: &Services<'_>,
+    services: &Services,
     organization: OrganizationId,
     request: &IdempotentRequest,
     answer: StoredResponse,
@@ -110,47 +80,23 @@ impl IdempotencyKeyLocks {
     pub(crate) fn lock_key(
         &mut self,
         tx: &mut dyn Tx,
-        services: &Services<'_>,
+        services: &Services,
         organization: OrganizationId,
         request: &IdempotentRequest,
     ) -> UseCaseResult<Option<StoredResponse>> {
         if !self.0.insert((organization, request.key.clone())) {
             return Err(UseCaseError::RequestInProgress);
         }
-        hold(tx, services, organization, request, Duration::ZERO)
+        lock_key(tx, services, organization, &IdempotentRequest { wait: Duration::ZERO, ..request.clone() })
     }
-}
-
-/// Executes a request, with [`execute_once`] if it has a key. `prepare` creates the input of `work` outside of the
-/// transaction, and only if the request was not executed before.
-///
-/// # Errors
-/// Returns all errors of [`execute_once`] and `prepare`.
-pub fn prepare_and_execute_once<P, T>(
-    services: &Services<'_>,
-    principal: &Principal,
-    request: Option<&IdempotentRequest>,
-    prepare: impl FnOnce(&Services<'_>, &Principal) -> UseCaseResult<P>,
-    mut work: impl FnMut(&Services<'_>, &Principal, &P) -> UseCaseResult<T>,
-    render: impl Fn(T) -> UseCaseResult<StoredResponse>,
-) -> UseCaseResult<IdempotentResponse> {
-    let Some(request) = request else {
-        let prepared = prepare(services, principal)?;
-        return Ok(IdempotentResponse { answer: render(work(services, principal, &prepared)?)?, is_repeat: false });
-    };
-    if let Some(answer) = find_stored_response(services, principal, request)? {
-        return Ok(IdempotentResponse { answer, is_repeat: true });
-    }
-    let prepared = prepare(services, principal)?;
-    execute_once(services, principal, request, render, |services, principal| work(services, principal, &prepared))
 }
 
 /// Returns the stored response of a request that was executed before. Only opens a read transaction.
 ///
 /// # Errors
-/// Returns all errors of [`execute_once`] for stored responses.
+/// Returns the errors of [`carry_out`](crate::carry_out::carry_out) for stored responses.
 pub fn find_stored_response(
-    services: &Services<'_>,
+    services: &Services,
     principal: &Principal,
     request: &IdempotentRequest,
 ) -> UseCaseResult<Option<StoredResponse>> {
@@ -163,7 +109,7 @@ pub fn find_stored_response(
 }
 
 fn repeat(
-    services: &Services<'_>,
+    services: &Services,
     organization: OrganizationId,
     request: &IdempotentRequest,
     kept: IdempotencyRecord,
@@ -190,7 +136,7 @@ fn shown_once() -> UseCaseError {
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the responses cannot be deleted.
-pub fn forget_old_answers(services: &Services<'_>) -> UseCaseResult<u64> {
+pub fn forget_old_answers(services: &Services) -> UseCaseResult<u64> {
     let before = services.now().plus_seconds(-ANSWER_KEPT_SECONDS);
     let mut forgotten = 0;
     loop {

@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use billing_domain::access::{ApiKey, Principal, Scopes};
+use billing_domain::access::{ApiKey, Scopes};
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Access, Insertion, KeyUse, Tx, transact};
+use billing_domain::ports::{Access, Insertion, KeyUse, transact};
 use billing_domain::refs::{ApiKeyRef, OrganizationId};
 use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 
-use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
+use crate::Services;
+use crate::audit::{AuditChange, AuditSubject};
+use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
-use crate::{Services, UseCase, allow};
 
 /// The number of attempts to create a unique log-in name. More collisions indicate another problem.
 const MAX_KEY_ATTEMPTS: u32 = 5;
@@ -52,44 +53,30 @@ pub struct GeneratedKey {
 ///
 /// # Errors
 /// Returns [`UseCaseError::Invalid`] if the expiration is not in the future.
-pub fn generate_key(services: &Services, principal: &Principal, request: KeyRequest) -> UseCaseResult<GeneratedKey> {
-    let organization = allow(principal, UseCase::GenerateKey)?;
-    check_in_future(request.expires_at, services.now())?;
-    transact(&*services.store, Access::Write, |tx| {
-        let made = insert_key(services, tx, organization, &request)?;
-        record_audit_event(
-            tx,
-            services,
-            AuditContext::of(principal),
-            AuditAction::Create,
-            AuditChange::Made(AuditSubject::ApiKey(&made.key)),
-        )?;
-        Ok(made)
-    })
+pub fn generate_key(cx: &mut Cx<'_>, request: KeyRequest) -> UseCaseResult<GeneratedKey> {
+    check_in_future(request.expires_at, cx.now)?;
+    let made = insert_key(cx, &request)?;
+    cx.audit(AuditAction::Create, AuditChange::Made(AuditSubject::ApiKey(&made.key)))?;
+    Ok(made)
 }
 
 /// Stores a key with a new log-in name and password.
-fn insert_key(
-    services: &Services,
-    tx: &mut dyn Tx,
-    organization: OrganizationId,
-    request: &KeyRequest,
-) -> UseCaseResult<GeneratedKey> {
+fn insert_key(cx: &mut Cx<'_>, request: &KeyRequest) -> UseCaseResult<GeneratedKey> {
     for _ in 0..MAX_KEY_ATTEMPTS {
-        let made = services.keys.new_key()?;
+        let made = cx.services.keys.new_key()?;
         let key = ApiKey {
-            api_key_ref: ApiKeyRef::from_uuid(services.ids.new_id()),
-            organization,
+            api_key_ref: ApiKeyRef::from_uuid(cx.services.ids.new_id()),
+            organization: cx.organization,
             api_key: made.api_key,
             password_digest: made.digest,
             name: request.name.clone(),
             scopes: request.scopes.clone(),
-            created_at: services.now(),
+            created_at: cx.now,
             last_used_at: None,
             expires_at: request.expires_at,
             successor: None,
         };
-        if tx.insert_api_key(&key)? == Insertion::Done {
+        if cx.tx.insert_api_key(&key)? == Insertion::Done {
             return Ok(GeneratedKey { key, password: made.password });
         }
     }
@@ -121,62 +108,44 @@ pub struct RotatedKey {
 /// - [`UseCaseError::Unknown`] if the key does not exist.
 /// - [`UseCaseError::Invalid`] if the successor's expiration is not in the future.
 /// - [`UseCaseError::Conflict`] if the key is expired or already has a successor.
-pub fn rotate_key(
-    services: &Services,
-    principal: &Principal,
-    api_key_ref: ApiKeyRef,
-    rotation: Rotation,
-) -> UseCaseResult<RotatedKey> {
-    let organization = allow(principal, UseCase::RotateKey)?;
-    let now = services.now();
+pub fn rotate_key(cx: &mut Cx<'_>, api_key_ref: ApiKeyRef, rotation: Rotation) -> UseCaseResult<RotatedKey> {
+    let now = cx.now;
     check_in_future(rotation.expires_at, now)?;
-    transact(&*services.store, Access::Write, |tx| {
-        let present = tx.hold_api_key(organization, api_key_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::ApiKey))?;
-        if let Some(successor) = present.successor {
-            let detail = format!("the API key was already rotated: rotate its successor, {successor}");
-            return Err(UseCaseError::Conflict { code: "key_rotated", detail });
-        }
-        if !present.is_live(now) {
-            let detail = "the API key is expired: create a new one with POST /auth/keys/generate".to_owned();
-            return Err(UseCaseError::Conflict { code: "key_expired", detail });
-        }
-        let expires_at = rotation.expires_at.or_else(|| present.successors_end(now));
-        let request = KeyRequest { name: present.name.clone(), scopes: present.scopes.clone(), expires_at };
-        let successor = insert_key(services, tx, organization, &request)?;
-        let mut old = present.clone();
-        old.rotate_to(successor.key.api_key_ref, now.plus_seconds(i64::from(rotation.overlap_hours) * HOUR_SECONDS));
-        tx.update_api_key(&old)?;
-        let change = AuditChange::From(AuditSubject::ApiKey(&present), AuditSubject::ApiKey(&old));
-        record_audit_event(tx, services, AuditContext::of(principal), AuditAction::Rotate, change)?;
-        Ok(RotatedKey { old, successor })
-    })
+    let present = cx.tx.hold_api_key(cx.organization, api_key_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::ApiKey))?;
+    if let Some(successor) = present.successor {
+        let detail = format!("the API key was already rotated: rotate its successor, {successor}");
+        return Err(UseCaseError::Conflict { code: "key_rotated", detail });
+    }
+    if !present.is_live(now) {
+        let detail = "the API key is expired: create a new one with POST /auth/keys/generate".to_owned();
+        return Err(UseCaseError::Conflict { code: "key_expired", detail });
+    }
+    let expires_at = rotation.expires_at.or_else(|| present.successors_end(now));
+    let request = KeyRequest { name: present.name.clone(), scopes: present.scopes.clone(), expires_at };
+    let successor = insert_key(cx, &request)?;
+    let mut old = present.clone();
+    old.rotate_to(successor.key.api_key_ref, now.plus_seconds(i64::from(rotation.overlap_hours) * HOUR_SECONDS));
+    cx.tx.update_api_key(&old)?;
+    let change = AuditChange::From(AuditSubject::ApiKey(&present), AuditSubject::ApiKey(&old));
+    cx.audit(AuditAction::Rotate, change)?;
+    Ok(RotatedKey { old, successor })
 }
 
 /// Returns a page of the organization's keys.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the keys cannot be read.
-pub fn list_keys(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<ApiKey>> {
-    let organization = allow(principal, UseCase::ListKeys)?;
-    transact(&*services.store, Access::Read, |tx| Ok(tx.api_keys(organization, page)?))
+pub fn list_keys(cx: &mut Cx<'_>, page: PageRequest) -> UseCaseResult<Page<ApiKey>> {
+    Ok(cx.tx.api_keys(cx.organization, page)?)
 }
 
 /// Deletes a key. Its tokens become invalid at once.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the key does not exist.
-pub fn delete_key(services: &Services, principal: &Principal, api_key_ref: ApiKeyRef) -> UseCaseResult<()> {
-    let organization = allow(principal, UseCase::DeleteKey)?;
-    transact(&*services.store, Access::Write, |tx| {
-        let deleted = tx.delete_api_key(organization, api_key_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::ApiKey))?;
-        record_audit_event(
-            tx,
-            services,
-            AuditContext::of(principal),
-            AuditAction::Delete,
-            AuditChange::Gone(AuditSubject::ApiKey(&deleted)),
-        )
-    })
+pub fn delete_key(cx: &mut Cx<'_>, api_key_ref: ApiKeyRef) -> UseCaseResult<()> {
+    let deleted = cx.tx.delete_api_key(cx.organization, api_key_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::ApiKey))?;
+    cx.audit(AuditAction::Delete, AuditChange::Gone(AuditSubject::ApiKey(&deleted)))
 }
 
 fn check_in_future(expires_at: Option<Timestamp>, now: Timestamp) -> UseCaseResult<()> {
@@ -205,7 +174,7 @@ impl Used {
 
 impl KeyUses {
     /// Records that a request just used a key or one of its tokens.
-    pub fn note(&self, services: &Services<'_>, organization: OrganizationId, api_key_ref: ApiKeyRef) {
+    pub fn note(&self, services: &Services, organization: OrganizationId, api_key_ref: ApiKeyRef) {
         let at = services.now();
         let mut kept = self.kept();
         let is_full = kept.len() >= MAX_USED_KEYS;
@@ -221,7 +190,7 @@ impl KeyUses {
     ///
     /// # Errors
     /// Returns [`UseCaseError::Store`] if a transaction fails.
-    pub fn write(&self, services: &Services<'_>, all: bool) -> UseCaseResult<()> {
+    pub fn write(&self, services: &Services, all: bool) -> UseCaseResult<()> {
         let now = services.now();
         // All servers save in the same order, so that saves of the same rows do not deadlock.
         let due: Vec<KeyUse> = {

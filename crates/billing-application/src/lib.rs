@@ -1,4 +1,5 @@
-//! The use cases of usage billing, grouped by subject. Each use case defines its own transactions.
+//! The use cases of usage billing, grouped by subject. [`carry_out`](mod@carry_out) runs them: it checks the permission and opens
+//! the transaction.
 //!
 //! A use case coordinates domain functions and ports. It contains no business rules, which belong to the domain, no SQL and
 //! no HTTP. All functions block, so async callers must run them on a blocking thread.
@@ -8,6 +9,7 @@ pub mod administrators;
 pub mod audit;
 pub mod balances;
 pub mod billing_run;
+pub mod carry_out;
 pub mod catalog;
 pub mod charges;
 pub mod contracts;
@@ -30,23 +32,22 @@ mod basics;
 mod book_repository;
 mod permissions;
 mod second_factor;
-mod transaction_scope;
 
 use std::sync::Arc;
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{
-    Clock, CodeChecker, DocumentPrinter, EventMapper, IdSource, KeyMaker, PasswordHasher, Sealer, TokenSigner,
+    Clock, CodeChecker, DocumentPrinter, EventMapper, IdSource, KeyMaker, PasswordHasher, Sealer, Store, TokenSigner,
 };
 
+pub use carry_out::{Cx, Request, Transactions, carry_out, carry_out_in_parts, read, run};
 pub use permissions::{UseCase, allow};
-pub use transaction_scope::StoreHandle;
 
 /// The external services that use cases need.
 #[derive(Clone)]
-pub struct Services<'s> {
+pub struct Services {
     /// The database.
-    pub store: StoreHandle<'s>,
+    pub store: Arc<dyn Store>,
     /// The current time.
     pub clock: Arc<dyn Clock>,
     /// New identifiers.
@@ -71,7 +72,7 @@ pub struct Services<'s> {
     pub token_lifetime_seconds: i64,
 }
 
-impl Services<'_> {
+impl Services {
     /// Returns the current instant.
     pub fn now(&self) -> Timestamp {
         self.clock.now()

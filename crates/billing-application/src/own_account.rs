@@ -1,7 +1,7 @@
 //! The administrator's own account: sessions, password and second factor.
 
 use billing_domain::access::{
-    Actor, AdminSession, Administrator, CodeSource, Principal, RECOVERY_CODES, SecondFactor, SecretDigest,
+    Actor, AdminSession, Administrator, CodeSource, Permission, Principal, RECOVERY_CODES, SecondFactor, SecretDigest,
 };
 use billing_domain::audit::AuditAction;
 use billing_domain::party::Organization;
@@ -10,6 +10,7 @@ use billing_domain::refs::{AdminRef, SessionRef};
 use billing_domain::violation::Violations;
 
 use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
+use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::second_factor::{CodeKind, bare, seal, take_code, unseal};
 use crate::secrets::hash_new;
@@ -30,15 +31,12 @@ pub struct OwnAccount {
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unauthenticated`] if the session has ended in the meantime.
-pub fn own_account(services: &Services, principal: &Principal, session: &str) -> UseCaseResult<OwnAccount> {
-    let admin_ref = oneself(principal, UseCase::GetOwnSession)?;
-    let digest = services.keys.digest(session);
-    transact(&*services.store, Access::Read, |tx| {
-        let session = tx.session(digest)?.ok_or(UseCaseError::Unauthenticated)?;
-        let administrator = tx.administrator(admin_ref)?.ok_or(UseCaseError::Unauthenticated)?;
-        let organization = tx.organization(administrator.organization)?.ok_or(UseCaseError::Unauthenticated)?;
-        Ok(OwnAccount { session, administrator, organization })
-    })
+pub fn own_account(cx: &mut Cx<'_>, session: &str) -> UseCaseResult<OwnAccount> {
+    let (admin_ref, digest) = (oneself(cx.by)?, cx.services.keys.digest(session));
+    let session = cx.tx.session(digest)?.ok_or(UseCaseError::Unauthenticated)?;
+    let administrator = cx.tx.administrator(admin_ref)?.ok_or(UseCaseError::Unauthenticated)?;
+    let organization = cx.tx.organization(administrator.organization)?.ok_or(UseCaseError::Unauthenticated)?;
+    Ok(OwnAccount { session, administrator, organization })
 }
 
 /// Changes the administrator's own password and ends their other sessions.
@@ -52,7 +50,8 @@ pub fn change_password(
     password: &str,
     new_password: &str,
 ) -> UseCaseResult<()> {
-    let admin_ref = oneself(principal, UseCase::ChangePassword)?;
+    allow(principal, UseCase::ChangePassword)?;
+    let admin_ref = oneself(principal.actor())?;
     let present = with_password(services, admin_ref, password)?;
     let password_hash = hash_new(services, password, new_password)?;
     let kept = services.keys.digest(session);
@@ -86,7 +85,8 @@ impl std::fmt::Debug for SecondFactorEnrollment {
 /// # Errors
 /// Returns [`UseCaseError::Conflict`] if a second factor is active.
 pub fn enroll_second_factor(services: &Services, principal: &Principal) -> UseCaseResult<SecondFactorEnrollment> {
-    let admin_ref = oneself(principal, UseCase::EnrollSecondFactor)?;
+    allow(principal, UseCase::EnrollSecondFactor)?;
+    let admin_ref = oneself(principal.actor())?;
     let secret = services.codes.new_code_secret()?;
     let sealed = seal(services, admin_ref, &secret)?;
     let email = transact(&*services.store, Access::Write, |tx| {
@@ -119,7 +119,8 @@ impl std::fmt::Debug for RecoveryCodes {
 /// - [`UseCaseError::Invalid`] if the code is wrong.
 /// - [`UseCaseError::Conflict`] if no second factor waits for confirmation.
 pub fn confirm_second_factor(services: &Services, principal: &Principal, code: &str) -> UseCaseResult<RecoveryCodes> {
-    let admin_ref = oneself(principal, UseCase::ConfirmSecondFactor)?;
+    allow(principal, UseCase::ConfirmSecondFactor)?;
+    let admin_ref = oneself(principal.actor())?;
     let codes: Vec<String> =
         (0..RECOVERY_CODES).map(|_| services.codes.new_recovery_code()).collect::<Result<_, SecretError>>()?;
     let recovery: Vec<SecretDigest> = codes.iter().map(|code| services.keys.digest(&bare(code))).collect();
@@ -154,7 +155,8 @@ pub fn confirm_second_factor(services: &Services, principal: &Principal, code: &
 /// - [`UseCaseError::Invalid`] if the password or code is wrong.
 /// - [`UseCaseError::Conflict`] if no second factor is active.
 pub fn remove_second_factor(services: &Services, principal: &Principal, password: &str, code: &str) -> UseCaseResult<()> {
-    let admin_ref = oneself(principal, UseCase::RemoveSecondFactor)?;
+    allow(principal, UseCase::RemoveSecondFactor)?;
+    let admin_ref = oneself(principal.actor())?;
     let present = with_password(services, admin_ref, password)?;
     if !matches!(present.second_factor, SecondFactor::On(_)) {
         let detail = "the account has no second factor".to_owned();
@@ -187,11 +189,9 @@ pub struct OwnSession {
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the sessions cannot be read.
-pub fn list_sessions(services: &Services, principal: &Principal, session: &str) -> UseCaseResult<Vec<OwnSession>> {
-    let admin_ref = oneself(principal, UseCase::ListSessions)?;
-    let (now, current) = (services.now(), services.keys.digest(session));
-    let all = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.sessions(admin_ref)?))?;
-    let live = all.into_iter().filter(|session| session.is_live(now));
+pub fn list_sessions(cx: &mut Cx<'_>, session: &str) -> UseCaseResult<Vec<OwnSession>> {
+    let (now, current) = (cx.now, cx.services.keys.digest(session));
+    let live = cx.tx.sessions(oneself(cx.by)?)?.into_iter().filter(|session| session.is_live(now));
     Ok(live.map(|session| OwnSession { is_current: session.digest == current, session }).collect())
 }
 
@@ -199,45 +199,38 @@ pub fn list_sessions(services: &Services, principal: &Principal, session: &str) 
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the administrator has no such session.
-pub fn end_session(services: &Services, principal: &Principal, session_ref: SessionRef) -> UseCaseResult<()> {
-    let admin_ref = oneself(principal, UseCase::EndSessions)?;
-    transact(&*services.store, Access::Write, |tx| {
-        let administrator = held_by_ref(tx, admin_ref)?;
-        if !tx.delete_session_of(admin_ref, session_ref)? {
-            return Err(UseCaseError::Unknown(ResourceKind::Session));
-        }
-        note_end(services, tx, principal, &administrator)
-    })
+pub fn end_session(cx: &mut Cx<'_>, session_ref: SessionRef) -> UseCaseResult<()> {
+    let admin_ref = oneself(cx.by)?;
+    let administrator = held_by_ref(cx.tx, admin_ref)?;
+    if !cx.tx.delete_session_of(admin_ref, session_ref)? {
+        return Err(UseCaseError::Unknown(ResourceKind::Session));
+    }
+    note_end(cx, &administrator)
 }
 
 /// Ends all of the administrator's own sessions except the current one.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the sessions cannot be deleted.
-pub fn end_other_sessions(services: &Services, principal: &Principal, session: &str) -> UseCaseResult<()> {
-    let admin_ref = oneself(principal, UseCase::EndSessions)?;
-    let kept = services.keys.digest(session);
-    transact(&*services.store, Access::Write, |tx| {
-        let administrator = held_by_ref(tx, admin_ref)?;
-        if tx.sessions(admin_ref)?.iter().all(|session| session.digest == kept) {
-            return Ok(());
-        }
-        tx.delete_sessions(admin_ref, Some(kept))?;
-        note_end(services, tx, principal, &administrator)
-    })
+pub fn end_other_sessions(cx: &mut Cx<'_>, session: &str) -> UseCaseResult<()> {
+    let (admin_ref, kept) = (oneself(cx.by)?, cx.services.keys.digest(session));
+    let administrator = held_by_ref(cx.tx, admin_ref)?;
+    if cx.tx.sessions(admin_ref)?.iter().all(|session| session.digest == kept) {
+        return Ok(());
+    }
+    cx.tx.delete_sessions(admin_ref, Some(kept))?;
+    note_end(cx, &administrator)
 }
 
-fn note_end(services: &Services, tx: &mut dyn Tx, principal: &Principal, administrator: &Administrator) -> UseCaseResult<()> {
-    let change = AuditChange::Unshown(AuditSubject::Administrator(administrator));
-    record_audit_event(tx, services, AuditContext::of(principal), AuditAction::EndSessions, change)
+fn note_end(cx: &mut Cx<'_>, administrator: &Administrator) -> UseCaseResult<()> {
+    cx.audit(AuditAction::EndSessions, AuditChange::Unshown(AuditSubject::Administrator(administrator)))
 }
 
 /// Returns the current administrator, because only administrators have an account.
-fn oneself(principal: &Principal, use_case: UseCase) -> UseCaseResult<AdminRef> {
-    allow(principal, use_case)?;
-    match principal.actor() {
+fn oneself(by: Actor) -> UseCaseResult<AdminRef> {
+    match by {
         Actor::Admin(admin_ref) => Ok(admin_ref),
-        Actor::ApiKey(_) | Actor::Service => Err(UseCaseError::Forbidden(use_case.need())),
+        Actor::ApiKey(_) | Actor::Service => Err(UseCaseError::Forbidden(Permission::Administrator)),
     }
 }
 

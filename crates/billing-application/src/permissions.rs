@@ -1,4 +1,5 @@
-//! The permissions of all use cases. Every use case for a principal starts with [`allow`], independently of the interface.
+//! The permissions of all use cases. [`carry_out`](crate::carry_out) checks them before a use case runs, independently of the
+//! interface.
 
 use billing_domain::access::{Permission, Principal, Scope};
 use billing_domain::refs::OrganizationId;

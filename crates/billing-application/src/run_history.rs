@@ -12,7 +12,6 @@
 
 use std::collections::BTreeMap;
 
-use billing_domain::access::Principal;
 use billing_domain::audit::AuditActor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
@@ -21,10 +20,10 @@ use billing_domain::refs::{BillingRunRef, ContractRef, OrganizationId};
 use billing_domain::refusal::Refusal;
 use billing_domain::runs::{BillingRunRecord, FailedDocument, RUNS_KEPT_DAYS, RunFailure, RunHead};
 
-use crate::audit::AuditContext;
+use crate::Services;
 use crate::basics::DAY_SECONDS;
+use crate::carry_out::{Cx, Transactions};
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
-use crate::{Services, UseCase, allow};
 
 /// A failure of a billing run, for a whole contract or one document.
 #[derive(Debug)]
@@ -50,34 +49,40 @@ impl FailedContract {
 }
 
 /// The records of a run, by organization. Empty for a dry run.
-pub(crate) struct RunRecorder<'a> {
-    services: &'a Services<'a>,
+pub(crate) struct RunRecorder {
     run_ref: BillingRunRef,
     begun_at: Timestamp,
     is_kept: bool,
     runs: BTreeMap<OrganizationId, BillingRunRecord>,
 }
 
-impl<'a> RunRecorder<'a> {
+impl RunRecorder {
     /// Returns the recorder of a run that starts.
-    pub(crate) const fn new(services: &'a Services<'a>, run_ref: BillingRunRef, begun_at: Timestamp, dry_run: bool) -> Self {
-        Self { services, run_ref, begun_at, is_kept: !dry_run, runs: BTreeMap::new() }
+    pub(crate) const fn new(run_ref: BillingRunRef, begun_at: Timestamp, dry_run: bool) -> Self {
+        Self { run_ref, begun_at, is_kept: !dry_run, runs: BTreeMap::new() }
     }
 
     /// Records that the run is about to check contracts of an organization.
-    pub(crate) fn record_start(&mut self, doer: AuditContext<'_>, contracts: usize) -> UseCaseResult<()> {
+    pub(crate) fn record_start(
+        &mut self,
+        transactions: &mut Transactions<'_, '_>,
+        organization: OrganizationId,
+        contracts: usize,
+    ) -> UseCaseResult<()> {
         if !self.is_kept {
             return Ok(());
         }
-        if !self.runs.contains_key(&doer.organization) {
-            let head = RunHead::begun(self.run_ref, doer.author, doer.request_id.cloned(), self.begun_at);
-            let run = BillingRunRecord::begun(head);
-            transact(&*self.services.store, Access::Write, |tx| {
-                Ok::<_, UseCaseError>(tx.put_billing_run(doer.organization, &run)?)
+        if !self.runs.contains_key(&organization) {
+            let run = transactions.write(organization, |cx| {
+                let doer = cx.author();
+                let head = RunHead::begun(self.run_ref, doer.author, doer.request_id.cloned(), self.begun_at);
+                let run = BillingRunRecord::begun(head);
+                cx.tx.put_billing_run(organization, &run)?;
+                Ok::<_, UseCaseError>(run)
             })?;
-            self.runs.insert(doer.organization, run);
+            self.runs.insert(organization, run);
         }
-        if let Some(run) = self.runs.get_mut(&doer.organization) {
+        if let Some(run) = self.runs.get_mut(&organization) {
             run.head.contracts = run.head.contracts.saturating_add(contracts as u64);
         }
         Ok(())
@@ -104,21 +109,26 @@ impl<'a> RunRecorder<'a> {
     }
 
     /// Records failures, which no transaction saves.
-    pub(crate) fn failed<'f>(&mut self, organization: OrganizationId, failed: impl IntoIterator<Item = &'f FailedContract>) {
+    pub(crate) fn failed<'f>(
+        &mut self,
+        services: &Services,
+        organization: OrganizationId,
+        failed: impl IntoIterator<Item = &'f FailedContract>,
+    ) {
         let Some(run) = self.runs.get_mut(&organization) else { return };
         for FailedContract { contract_ref, document, problem } in failed {
-            let (code, detail) = self.services.teller.reason(problem);
+            let (code, detail) = services.teller.reason(problem);
             run.add_failure(RunFailure::of(*contract_ref, *document, code, &detail));
         }
     }
 
     /// Records the end of the run.
-    pub(crate) fn end(self, cut_short: bool) -> UseCaseResult<()> {
-        let ended_at = self.services.now();
+    pub(crate) fn end(self, transactions: &mut Transactions<'_, '_>, cut_short: bool) -> UseCaseResult<()> {
+        let ended_at = transactions.services().now();
         for (organization, mut run) in self.runs {
             run.head.ended_at = Some(ended_at);
             run.head.cut_short = cut_short;
-            let before = transact(&*self.services.store, Access::Write, |tx| end(tx, organization, &run))?;
+            let before = transactions.write(organization, |cx| end(cx.tx, organization, &run))?;
             for RunFailure { contract_ref, document, code, detail } in run.new_failures(before.as_ref()) {
                 let period_start = document.map(|document| document.period_start.to_string());
                 let document_ref = document.and_then(|document| document.document_ref).map(|document| document.to_string());
@@ -159,24 +169,16 @@ fn end(tx: &mut dyn Tx, organization: OrganizationId, run: &BillingRunRecord) ->
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the runs cannot be read.
-pub fn list_billing_runs(
-    services: &Services,
-    principal: &Principal,
-    filter: &RunFilter,
-    page: PageRequest,
-) -> UseCaseResult<Page<RunHead>> {
-    let organization = allow(principal, UseCase::ListBillingRuns)?;
-    transact(&*services.store, Access::Read, |tx| Ok(tx.billing_runs(organization, filter, page)?))
+pub fn list_billing_runs(cx: &mut Cx<'_>, filter: &RunFilter, page: PageRequest) -> UseCaseResult<Page<RunHead>> {
+    Ok(cx.tx.billing_runs(cx.organization, filter, page)?)
 }
 
 /// Returns a run with its results.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the run does not exist.
-pub fn get_billing_run(services: &Services, principal: &Principal, run_ref: BillingRunRef) -> UseCaseResult<BillingRunRecord> {
-    let organization = allow(principal, UseCase::GetBillingRun)?;
-    let found = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.billing_run(organization, run_ref)?))?;
-    found.ok_or(UseCaseError::Unknown(ResourceKind::BillingRun))
+pub fn get_billing_run(cx: &mut Cx<'_>, run_ref: BillingRunRef) -> UseCaseResult<BillingRunRecord> {
+    cx.tx.billing_run(cx.organization, run_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::BillingRun))
 }
 
 /// Deletes the runs that began more than 400 days ago, in every organization. Returns their number.

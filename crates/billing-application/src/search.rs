@@ -1,14 +1,14 @@
 //! Search by number, reference, key or name.
 
-use billing_domain::access::Principal;
 use billing_domain::contract::Contract;
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::ports::{Access, SearchHit, SearchTerms, transact};
+use billing_domain::ports::{SearchHit, SearchTerms};
 use billing_domain::refs::DocumentRef;
 use billing_domain::text::OneLine;
 
+use crate::UseCase;
+use crate::carry_out::Cx;
 use crate::error::UseCaseResult;
-use crate::{Services, UseCase, allow};
 
 /// The maximum number of search results.
 pub const MAX_FOUND: u32 = 20;
@@ -18,14 +18,13 @@ pub const MAX_FOUND: u32 = 20;
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`](crate::error::UseCaseError::Store) if the search fails.
-pub fn search(services: &Services, principal: &Principal, text: &OneLine) -> UseCaseResult<Vec<SearchHit>> {
-    let organization = allow(principal, UseCase::Search)?;
+pub fn search(cx: &mut Cx<'_>, text: &OneLine) -> UseCaseResult<Vec<SearchHit>> {
     let sought = SearchTerms {
         text: text.clone(),
         document_number: DocumentNumber::parse(text.as_str()),
         contract_number: Contract::read_number(text.as_str()),
         id: DocumentRef::parse(text.as_str()).ok().map(DocumentRef::as_uuid),
-        with_api_keys: principal.has(UseCase::ListKeys.need()),
+        with_api_keys: cx.principal()?.has(UseCase::ListKeys.need()),
     };
-    transact(&*services.store, Access::Read, |tx| Ok(tx.search(organization, &sought, MAX_FOUND)?))
+    Ok(cx.tx.search(cx.organization, &sought, MAX_FOUND)?)
 }

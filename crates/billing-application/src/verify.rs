@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
-use billing_domain::access::Principal;
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::lines::{LedgerLine, LineKey, sign};
 use billing_domain::document::{Document, DocumentKind, Lifecycle, Purpose};
@@ -20,10 +19,11 @@ use billing_domain::refusal::Refusal;
 use billing_domain::usage::{UsageKey, UsageTotal};
 use billing_domain::verification::{RecordedVerification, Verification};
 
+use crate::Services;
 use crate::basics::corrupt;
 use crate::book_repository;
+use crate::carry_out::Cx;
 use crate::error::{UseCaseError, UseCaseResult};
-use crate::{Services, UseCase, allow};
 
 /// The number of contracts looked up at a time.
 const CONTRACTS_PER_PAGE: u32 = 100;
@@ -53,9 +53,8 @@ pub fn verify(services: &Services, is_recorded: bool) -> UseCaseResult<Vec<(Orga
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the verification cannot be read.
-pub fn last_verification(services: &Services, principal: &Principal) -> UseCaseResult<Option<RecordedVerification>> {
-    let organization = allow(principal, UseCase::GetVerification)?;
-    transact(&*services.store, Access::Glance, |tx| Ok(tx.last_verification(organization)?))
+pub fn last_verification(cx: &mut Cx<'_>) -> UseCaseResult<Option<RecordedVerification>> {
+    Ok(cx.tx.last_verification(cx.organization)?)
 }
 
 /// Reads in a separate transaction. Unreadable data is a finding, and an unavailable database is an error.

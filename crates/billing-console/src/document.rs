@@ -7,12 +7,16 @@ use crate::json_view::JsonView;
 use crate::parts::{address, changes, day, encoded, facts, href, instant, link, money, number, section, state, words};
 
 /// API responses for the page of a document.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct DocumentAnswers {
     /// The document.
     pub document: Value,
     /// Payments recorded on the document.
     pub payments: Value,
+    /// URL of the PDF file.
+    pub pdf: String,
+    /// URL of the usage that the document bills, as CSV.
+    pub usage: String,
     /// Whether the visitor may run actions on the document.
     pub may_change: bool,
 }
@@ -23,7 +27,7 @@ pub fn document(answers: &DocumentAnswers) -> Markup {
     let missing: Vec<String> = at.at("missing").items().map(JsonView::text).collect();
     html! {
         h1 { (title(at)) " " (state(at.at("state"))) @if at.at("overdue").is_true() { " " span.state data-state="OVERDUE" { "Overdue" } } }
-        @if answers.may_change { (actions(at, JsonView(&answers.payments))) }
+        @if answers.may_change { (actions(answers)) }
         (sheet(at))
         (family(at))
         (settlement(at, JsonView(&answers.payments), answers.may_change))
@@ -269,7 +273,8 @@ fn doing(what: &str, reference: JsonView<'_>) -> String {
 }
 
 /// Renders the actions that the document's state permits. Each action shows a preview first.
-fn actions(at: JsonView<'_>, payments: JsonView<'_>) -> Markup {
+fn actions(answers: &DocumentAnswers) -> Markup {
+    let (at, payments) = (JsonView(&answers.document), JsonView(&answers.payments));
     let reference = at.at("document_ref");
     let is_in = |states: &[&str]| states.iter().any(|state| at.at("state").is(state));
     let is_draft = is_in(&["DRAFT"]);
@@ -291,8 +296,8 @@ fn actions(at: JsonView<'_>, payments: JsonView<'_>) -> Markup {
             @for (_, what, name) in all.iter().filter(|(may, ..)| *may) {
                 a.button.plain[*what == "write-off"].grave[*what == "void"] href=(doing(what, reference)) { (name) }
             }
-            a href=(format!("/api/documents/{}/pdf", encoded(&reference.text()))) { "PDF" }
-            @if is_issued { a href=(format!("/api/documents/{}/usage.csv", encoded(&reference.text()))) { "Usage (CSV)" } }
+            a href=(answers.pdf) { "PDF" }
+            @if is_issued { a href=(answers.usage) { "Usage (CSV)" } }
         } }
     }
 }
@@ -304,7 +309,7 @@ mod tests {
     use super::*;
 
     fn shown(document: Value) -> String {
-        super::document(&DocumentAnswers { document, payments: json!([]), may_change: true }).into_string()
+        super::document(&DocumentAnswers { document, may_change: true, ..DocumentAnswers::default() }).into_string()
     }
 
     #[test]
@@ -353,12 +358,13 @@ mod tests {
             ("REGULAR", &applied, none.clone(), false),
             ("ADJUSTMENT", &none, none.clone(), false),
         ] {
-            let answers = DocumentAnswers { document: document(purpose, applications), payments, may_change: true };
+            let document = document(purpose, applications);
+            let answers = DocumentAnswers { document, payments, may_change: true, ..DocumentAnswers::default() };
             assert_eq!(super::document(&answers).into_string().contains("do/void/d"), is_voided);
         }
         let answers = |may_change| {
             let (document, payments) = (document("REGULAR", &applied), payment(Value::Null));
-            DocumentAnswers { document, payments, may_change }
+            DocumentAnswers { document, payments, may_change, ..DocumentAnswers::default() }
         };
         assert!(super::document(&answers(true)).into_string().contains("do/unapply/a"));
         assert!(!super::document(&answers(false)).into_string().contains("/console/do/"));

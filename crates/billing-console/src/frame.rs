@@ -56,7 +56,7 @@ pub struct Crumb {
 }
 
 /// An API call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// HTTP method.
     pub method: &'static str,

@@ -61,8 +61,10 @@ pub struct Listing {
     pub part: &'static str,
     /// Heading.
     pub title: &'static str,
-    /// API path of the list.
-    pub path: &'static str,
+    /// Id of the operation that returns the list.
+    pub operation: &'static str,
+    /// Id of the operation that returns one element, if it exists.
+    pub read: Option<&'static str>,
     /// Columns in display order.
     pub columns: &'static [Column],
     /// Initial sort order, if it differs from the API's default.
@@ -77,11 +79,6 @@ impl Listing {
     /// Returns the list of a part of the console.
     pub fn of(part: &str) -> Option<&'static Self> {
         ALL.iter().copied().find(|listing| listing.part == part)
-    }
-
-    /// Returns the API path prefix of the list's elements.
-    pub fn below(&self) -> Option<&'static str> {
-        PLACES.iter().find(|(_, part)| *part == self.part).map(|(below, _)| *below)
     }
 
     /// Returns the columns with the given fields, in the given order.
@@ -408,7 +405,7 @@ pub fn found(sought: &str, found: &serde_json::Value) -> Markup {
                     thead { tr { th { "Type" } th { "Number or reference" } th { "Name" } } }
                     tbody { @for one in JsonView(found).items() { tr {
                         td { (words(&one.at("kind").text())) }
-                        td { (link(page_of(&one.at("url").text()), &name_of(one))) }
+                        td { (link(page_of(one), &name_of(one))) }
                         td { (one.at("name").text()) }
                     } } }
                 }
@@ -423,26 +420,29 @@ fn name_of(one: JsonView<'_>) -> String {
     if number.is_there() { number.text() } else { one.at("ref").text() }
 }
 
-/// API path prefixes and the parts of the console that show their objects.
+/// Kinds of search results and the parts of the console that show them.
 const PLACES: &[(&str, &str)] = &[
-    ("/api/customers/", "customers"),
-    ("/api/contracts/", "contracts"),
-    ("/api/documents/", "documents"),
-    ("/api/usage/event/", "events"),
-    ("/api/usage/products/", "usage-products"),
-    ("/api/usage/formats/", "formats"),
-    ("/api/usage/imports/", "imports"),
-    ("/api/billing/runs/", "billing-runs"),
-    ("/api/pricings/", "pricings"),
-    ("/api/entities/", "entities"),
-    ("/api/charges/", "charges"),
-    ("/api/bank_accounts/", "bank-accounts"),
+    ("CUSTOMER", "customers"),
+    ("CONTRACT", "contracts"),
+    ("DOCUMENT", "documents"),
+    ("PAYMENT", "documents"),
+    ("USAGE_EVENT", "events"),
+    ("USAGE_PRODUCT", "usage-products"),
+    ("FORMAT", "formats"),
+    ("PRICING", "pricings"),
+    ("ENTITY", "entities"),
+    ("CHARGE", "charges"),
+    ("BANK_ACCOUNT", "bank-accounts"),
 ];
 
-/// Returns the console page of an API URL.
-fn page_of(url: &str) -> Option<String> {
-    let of_thing = PLACES.iter().find_map(|(below, part)| url.strip_prefix(below).map(|reference| href(&[part, reference])));
-    of_thing.or_else(|| (url == "/auth/keys/list").then(|| href(&["keys"])))
+/// Returns the console page of a search result.
+fn page_of(one: JsonView<'_>) -> Option<String> {
+    if one.at("kind").is("API_KEY") {
+        return Some(href(&["keys"]));
+    }
+    let (_, part) = PLACES.iter().find(|(kind, _)| one.at("kind").is(kind))?;
+    // The URL ends with the reference; that of a payment with the reference of its document.
+    one.at("url").text().rsplit('/').next().map(|reference| href(&[part, reference]))
 }
 
 #[cfg(test)]
@@ -466,9 +466,16 @@ mod tests {
 
     #[test]
     fn what_is_found_leads_to_its_page() {
-        assert_eq!(page_of("/api/documents/7").as_deref(), Some("/console/documents/7"));
-        assert_eq!(page_of("/auth/keys/list").as_deref(), Some("/console/keys"));
-        assert_eq!(page_of("/api/else/7"), None);
+        for (kind, url, page) in [
+            ("DOCUMENT", "/api/documents/7", Some("/console/documents/7")),
+            ("PAYMENT", "/api/documents/7", Some("/console/documents/7")),
+            ("USAGE_EVENT", "/api/usage/event/e:1", Some("/console/events/e%3A1")),
+            ("API_KEY", "/auth/keys/list", Some("/console/keys")),
+            ("ELSE", "/api/else/7", None),
+        ] {
+            assert_eq!(page_of(JsonView(&json!({"kind": kind, "ref": "r", "url": url}))).as_deref(), page, "{kind}");
+        }
+        assert!(PLACES.iter().all(|(_, part)| Listing::of(part).is_some_and(|listing| listing.read.is_some())));
     }
 
     #[test]
@@ -538,7 +545,7 @@ mod tests {
     #[test]
     fn every_list_has_a_part_and_columns_of_its_own() {
         for listing in ALL {
-            assert!(listing.path.starts_with("/api/") && !listing.columns.is_empty(), "{listing:?}");
+            assert!(!listing.columns.is_empty(), "{listing:?}");
             assert_eq!(ALL.iter().filter(|other| other.part == listing.part).count(), 1, "{listing:?}");
         }
     }

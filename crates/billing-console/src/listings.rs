@@ -29,7 +29,8 @@ pub const ALL: &[&Listing] = &[
 pub const CUSTOMERS: Listing = Listing {
     part: "customers",
     title: "Customers",
-    path: "/api/customers/filter",
+    operation: "list_customers",
+    read: Some("get_customer"),
     columns: &[
         column("Name", "name", CellFormat::Text).leading("customers", "customer_ref").by("name"),
         column("Reference", "customer_ref", CellFormat::Text),
@@ -46,7 +47,8 @@ pub const CUSTOMERS: Listing = Listing {
 pub const CONTRACTS: Listing = Listing {
     part: "contracts",
     title: "Contracts",
-    path: "/api/contracts/search",
+    operation: "search_contracts",
+    read: Some("get_contract"),
     columns: &[
         column("Number", "contract_number", CellFormat::Text).leading("contracts", "contract_ref").by("created"),
         column("State", "state", CellFormat::State),
@@ -64,7 +66,8 @@ pub const CONTRACTS: Listing = Listing {
 pub const DOCUMENTS: Listing = Listing {
     part: "documents",
     title: "Documents",
-    path: "/api/documents/filter",
+    operation: "list_documents",
+    read: Some("get_document"),
     columns: &[
         column("Number", "document_number", CellFormat::Text).leading("documents", "document_ref").by("created"),
         column("Kind", "kind", CellFormat::Word),
@@ -101,7 +104,8 @@ pub(crate) const WHY: &[&str] = &["day", "code", "customer_ref", "usage_product_
 pub const EVENTS: Listing = Listing {
     part: "events",
     title: "Usage events",
-    path: "/api/usage/event/filter",
+    operation: "list_events",
+    read: Some("get_event"),
     columns: &[
         column("Time", "timestamp", CellFormat::Instant).leading("events", "event_ref").by("timestamp"),
         column("Customer", "customer_name", CellFormat::Text).leading("customers", "customer_ref"),
@@ -120,7 +124,8 @@ pub const EVENTS: Listing = Listing {
 pub const PAYMENTS: Listing = Listing {
     part: "payments",
     title: "Payments",
-    path: "/api/documents/payments/filter",
+    operation: "list_payments",
+    read: None,
     columns: &[
         column("Payment date", "paid_date", CellFormat::Day).by("paid_date"),
         column("Kind", "kind", CellFormat::Word),
@@ -140,7 +145,8 @@ pub const PAYMENTS: Listing = Listing {
 pub const CHARGES: Listing = Listing {
     part: "charges",
     title: "Charges",
-    path: "/api/charges/filter",
+    operation: "list_charges",
+    read: Some("get_charge"),
     columns: &[
         column("Date", "date", CellFormat::Day),
         column("Name", "name", CellFormat::Text).leading("charges", "charge_ref"),
@@ -159,7 +165,8 @@ pub const CHARGES: Listing = Listing {
 pub const PRICINGS: Listing = Listing {
     part: "pricings",
     title: "Pricings",
-    path: "/api/pricings/filter",
+    operation: "list_pricings",
+    read: Some("get_pricing"),
     columns: &[
         column("Name", "name", CellFormat::Text).leading("pricings", "product_pricing_ref"),
         column("Reference", "product_pricing_ref", CellFormat::Text),
@@ -175,7 +182,8 @@ pub const PRICINGS: Listing = Listing {
 pub const USAGE_PRODUCTS: Listing = Listing {
     part: "usage-products",
     title: "Usage products",
-    path: "/api/usage/products/filter",
+    operation: "list_usage_products",
+    read: Some("get_usage_product"),
     columns: &[
         column("Name", "name", CellFormat::Text).leading("usage-products", "usage_product_ref"),
         column("Reference", "usage_product_ref", CellFormat::Text),
@@ -191,7 +199,8 @@ pub const USAGE_PRODUCTS: Listing = Listing {
 pub const ENTITIES: Listing = Listing {
     part: "entities",
     title: "Entities",
-    path: "/api/entities/filter",
+    operation: "list_entities",
+    read: Some("get_entity"),
     columns: &[
         column("Name", "name", CellFormat::Text).leading("entities", "entity_ref"),
         column("Reference", "entity_ref", CellFormat::Text),
@@ -207,7 +216,8 @@ pub const ENTITIES: Listing = Listing {
 pub const BANK_ACCOUNTS: Listing = Listing {
     part: "bank-accounts",
     title: "Bank accounts",
-    path: "/api/bank_accounts/filter",
+    operation: "list_bank_accounts",
+    read: Some("get_bank_account"),
     columns: &[
         column("Name", "account_name", CellFormat::Text).leading("bank-accounts", "billing_account_id"),
         column("Reference", "billing_account_id", CellFormat::Text),
@@ -223,7 +233,8 @@ pub const BANK_ACCOUNTS: Listing = Listing {
 pub const FORMATS: Listing = Listing {
     part: "formats",
     title: "Usage formats",
-    path: "/api/usage/formats/filter",
+    operation: "list_usage_formats",
+    read: Some("get_usage_format"),
     columns: &[
         column("Name", "format_name", CellFormat::Text).leading("formats", "format_ref"),
         column("Reference", "format_ref", CellFormat::Text),
@@ -238,7 +249,8 @@ pub const FORMATS: Listing = Listing {
 pub const IMPORTS: Listing = Listing {
     part: "imports",
     title: "Imports",
-    path: "/api/usage/imports/filter",
+    operation: "list_imports",
+    read: Some("get_import"),
     columns: &[
         column("Started", "begun_at", CellFormat::Instant).leading("imports", "import_ref"),
         column("File", "name", CellFormat::Text),
@@ -257,7 +269,8 @@ pub const IMPORTS: Listing = Listing {
 pub const BILLING_RUNS: Listing = Listing {
     part: "billing-runs",
     title: "Billing runs",
-    path: "/api/billing/runs/filter",
+    operation: "list_billing_runs",
+    read: Some("get_billing_run"),
     columns: &[
         column("Started", "begun_at", CellFormat::Instant).leading("billing-runs", "run_ref"),
         column("State", "state", CellFormat::State),
@@ -276,7 +289,8 @@ pub const BILLING_RUNS: Listing = Listing {
 pub const REFUSED: Listing = Listing {
     part: "refused",
     title: "Rejected usage",
-    path: "/api/usage/refused/filter",
+    operation: "list_refused_usage",
+    read: None,
     columns: &[
         column("Date", "day", CellFormat::Day),
         column("Error code", "code", CellFormat::Text),
@@ -297,7 +311,8 @@ pub const REFUSED: Listing = Listing {
 pub const AUDIT: Listing = Listing {
     part: "audit",
     title: "Audit log",
-    path: "/api/audit/filter",
+    operation: "list_audit_entries",
+    read: None,
     columns: &[
         column("Time", "at", CellFormat::Instant),
         column("Actor", "actor", CellFormat::Text),

@@ -17,7 +17,7 @@ pub fn href(parts: &[&str]) -> String {
 }
 
 /// Percent-encodes a text for a path or query.
-pub(crate) fn encoded(text: &str) -> String {
+pub fn encoded(text: &str) -> String {
     use std::fmt::Write as _;
     text.bytes().fold(String::new(), |mut out, byte| {
         if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {

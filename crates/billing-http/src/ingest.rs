@@ -1,13 +1,10 @@
 //! Requests that the usage writer executes in groups. For a request with a single event, the writer also looks up the
 //! bearer token's key.
 
-use std::future::{Ready, ready};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use actix_web::dev::Payload;
-use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse};
 use billing_application::access::authenticate;
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::idempotency::{IdempotentRequest, TWIN_WAIT};
@@ -15,23 +12,21 @@ use billing_application::usage::{
     BatchOutcome, ChangeOutcome, EventChange, EventView, Execution, IdempotentWork, IngestOutcome, NewUsageEvent, QueuedBatch,
     QueuedChange, QueuedEvent, QueuedRequest, QueuedTransaction, ReplyCallback, Requester, Work,
 };
-use billing_application::{Services, UseCase, allow};
+use billing_application::{Request, Services, UseCase, allow};
 use billing_domain::access::{Principal, RequestId, TokenClaims};
-use billing_domain::idempotency::{self, ScopedIdempotencyKey, StoredResponse};
+use billing_domain::idempotency::{IdempotentResponse, ScopedIdempotencyKey, StoredResponse};
 use billing_domain::refs::{EventRef, OrganizationId};
-use billing_json::hash;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::caller::{Caller, blocking};
+use crate::call::{Call, Identity, REPLAYED, Reply, blocking};
 use crate::dto::events::event_answer;
-use crate::idempotent_call::{IdempotentCall, REPLAYED};
 use crate::in_flight::InFlightGuard;
 use crate::middleware::RequestContext;
 use crate::problem::Problem;
 use crate::refused::is_refusal;
-use crate::state::{HttpState, state_of};
-use crate::stored_response;
+use crate::state::HttpState;
+use crate::stored_response::{self, Success};
 
 /// Time between two checks whether a duplicate on another server is done.
 const TWIN_PAUSE: Duration = Duration::from_millis(50);
@@ -80,40 +75,18 @@ impl DeferredTokenCheck {
     }
 }
 
-/// The caller, or a token that is not looked up yet.
-#[derive(Clone)]
-enum RequestIdentity {
-    Known(Principal),
-    Unchecked(DeferredTokenCheck),
-}
-
 /// Two renderers: the stored response of an event with a key, and the response to its request.
 type Answers = (fn(&EventView) -> String, fn(&IngestOutcome) -> StoredResponse);
-
-/// A request that records or changes an event.
-pub(crate) struct IngestRequest {
-    state: HttpState,
-    who: RequestIdentity,
-    use_case: UseCase,
-    facts: RequestContext,
-    pub(crate) key: Option<ScopedIdempotencyKey>,
-}
 
 /// The result of a request, for the waiting handler.
 type IngestResult<T> = UseCaseResult<Execution<T>>;
 
-impl IngestRequest {
-    /// Creates the request of an authenticated caller.
-    pub(crate) fn of(caller: Caller, facts: RequestContext) -> Self {
-        let Caller { state, principal, use_case, key, rehearses: _ } = caller;
-        Self { state, who: RequestIdentity::Known(principal), use_case, facts, key }
-    }
-
+impl Call {
     /// Submits an event to the writer and waits until it is durable.
     ///
     /// # Errors
     /// Returns the refusal, mapped by `told`. Returns `overloaded` if the queue is full; nothing is done then.
-    pub(crate) async fn report(
+    pub(crate) async fn submit_event(
         &self,
         event: NewUsageEvent,
         answer: fn(&EventView) -> String,
@@ -126,17 +99,15 @@ impl IngestRequest {
         }
     }
 
-    /// Submits an event like [`report`](Self::report), with the request's idempotency key. The fingerprint is the request
-    /// body.
-    pub(crate) async fn report_once(
+    /// Submits an event like [`submit_event`](Self::submit_event), with the request's idempotency key.
+    pub(crate) async fn submit_event_once(
         &self,
         event: NewUsageEvent,
         (answer, render): Answers,
-        said: &Value,
         told: fn(UseCaseError) -> UseCaseError,
-    ) -> Result<HttpResponse, Problem> {
+    ) -> Reply {
         let work = |keyed, reply| Work::Event(Box::new(QueuedEvent { event: event.clone(), answer, keyed, reply }));
-        self.once(said, render, &work, told).await
+        self.written(render, &work, told).await
     }
 
     /// Submits a change of an event to the writer and waits until it is durable. The change runs once if the request has
@@ -144,47 +115,40 @@ impl IngestRequest {
     ///
     /// # Errors
     /// Returns the refusal, mapped by `told`. Returns `overloaded` if the queue is full; nothing is done then.
-    pub(crate) async fn change(
+    pub(crate) async fn submit_change(
         self,
         (event_ref, change): (EventRef, EventChange),
         render: fn(&ChangeOutcome) -> StoredResponse,
-        said: &Value,
         told: fn(UseCaseError) -> UseCaseError,
-    ) -> Result<HttpResponse, Problem> {
+    ) -> Reply {
         let work = |keyed, reply| Work::Change(QueuedChange { event_ref, change: change.clone(), keyed, reply });
-        self.once(said, render, &work, told).await
+        self.written(render, &work, told).await
     }
 
     /// Counts a rejected event. If the sender is not looked up yet, defers the count until the lookup.
     pub(crate) fn refused(&self, event: &Value, problem: &Problem) {
-        match &self.who {
-            RequestIdentity::Unchecked(unchecked) if !unchecked.is_checked() => {
+        match &self.identity {
+            Identity::Unchecked(unchecked) if !unchecked.is_checked() => {
                 if is_refusal(problem) {
                     let refused = Some(Box::new((event.clone(), problem.clone())));
                     *unchecked.seen.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
                 }
             }
-            RequestIdentity::Known(_) | RequestIdentity::Unchecked(_) => {
-                self.state.count_refused(self.organization(), event, problem, self.facts.id());
+            Identity::Known(_) | Identity::Unchecked(_) => {
+                self.state.count_refused(self.organization(), event, problem, self.context.id());
             }
         }
     }
 
-    /// Returns the idempotent request with its body's hash, or `None` without a key.
-    pub(crate) fn keyed(&self, said: &Value) -> Option<IdempotentRequest> {
-        let key = self.key.clone()?;
-        // Waiting for duplicates happens in this module, because the writer must not block.
-        Some(IdempotentRequest { use_case: self.use_case, key, body: hash(Some(said)), wait: Duration::ZERO, sealed_for: None })
-    }
-
-    async fn once<T: Send + 'static>(
+    async fn written<T: Send + 'static>(
         &self,
-        said: &Value,
         render: fn(&T) -> StoredResponse,
         work: &dyn Fn(Option<IdempotentWork<T>>, ReplyCallback<Execution<T>>) -> Work,
         told: fn(UseCaseError) -> UseCaseError,
-    ) -> Result<HttpResponse, Problem> {
-        let carried = match self.keyed(said) {
+    ) -> Reply {
+        // Waiting for duplicates happens in this module, because the writer must not block.
+        let keyed = self.keyed(Some(self.value()))?.map(|request| IdempotentRequest { wait: Duration::ZERO, ..request });
+        let carried = match keyed {
             None => self.hand_over(|reply| work(None, reply), None).await?,
             Some(request) => {
                 let twins = DuplicateWait::wait(&self.state, self.organization(), &request.key).await?;
@@ -204,9 +168,9 @@ impl IngestRequest {
     }
 
     const fn organization(&self) -> OrganizationId {
-        match &self.who {
-            RequestIdentity::Known(principal) => principal.organization(),
-            RequestIdentity::Unchecked(unchecked) => unchecked.claims.organization,
+        match &self.identity {
+            Identity::Known(principal) => principal.organization(),
+            Identity::Unchecked(unchecked) => unchecked.claims.organization,
         }
     }
 
@@ -216,10 +180,10 @@ impl IngestRequest {
         work: impl FnOnce(ReplyCallback<Execution<T>>) -> Work,
         turn: Option<Arc<InFlightGuard>>,
     ) -> Result<IngestResult<T>, Problem> {
-        let Self { state, who, facts, .. } = self;
-        let reporter = match who {
-            RequestIdentity::Known(principal) => Requester::Known(principal.clone()),
-            RequestIdentity::Unchecked(unchecked) => Requester::Bearer(unchecked.claims.clone()),
+        let Self { state, identity, context, .. } = self;
+        let reporter = match identity {
+            Identity::Known(principal) => Requester::Known(principal.clone()),
+            Identity::Unchecked(unchecked) => Requester::Bearer(unchecked.claims.clone()),
         };
         let (reply, replied) = oneshot::channel();
         let reply = Box::new(move |principal, outcome| {
@@ -227,12 +191,12 @@ impl IngestRequest {
             // The receiver is dropped when the request was abandoned.
             drop(reply.send((principal, outcome)));
         });
-        let (principal, outcome) = wait(state, facts, reporter, work(reply), replied).await?;
-        if let RequestIdentity::Unchecked(unchecked) = who {
+        let (principal, outcome) = wait(state, context, reporter, work(reply), replied).await?;
+        if let Identity::Unchecked(unchecked) = identity {
             unchecked.seen.is_checked.store(true, Ordering::Relaxed);
         }
         if let Some(principal) = principal {
-            facts.is_by(&principal);
+            context.is_by(&principal);
         }
         Ok(outcome)
     }
@@ -281,22 +245,19 @@ impl DuplicateWait {
     }
 }
 
-impl IdempotentCall {
-    /// Submits work that needs a transaction of its own. The caller states its size as a number of events and an
-    /// approximate number of bytes.
+impl Call {
+    /// Submits work that needs a transaction of its own. The caller states its size as a number of events and an approximate
+    /// number of bytes.
     pub(crate) async fn in_turn(
         self,
-        facts: &RequestContext,
+        keyed: Option<IdempotentRequest>,
         (events, bytes): (usize, usize),
-        work: impl Fn(&Services<'_>, &Principal, Option<&IdempotentRequest>) -> UseCaseResult<idempotency::IdempotentResponse>
-        + Send
-        + Sync
-        + 'static,
-    ) -> Result<HttpResponse, Problem> {
-        let Self { state, principal, keyed, .. } = self;
+        work: impl Fn(&Services, Request<'_>) -> UseCaseResult<IdempotentResponse> + Send + Sync + 'static,
+    ) -> Reply {
         let keyed = keyed.map(|keyed| IdempotentRequest { wait: Duration::ZERO, ..keyed });
+        let (principal, use_case, state) = (self.principal()?.clone(), self.use_case()?, &self.state);
         let twins = match &keyed {
-            Some(keyed) => Some(DuplicateWait::wait(&state, principal.organization(), &keyed.key).await?),
+            Some(keyed) => Some(DuplicateWait::wait(state, principal.organization(), &keyed.key).await?),
             None => None,
         };
         let work = Arc::new(work);
@@ -304,58 +265,44 @@ impl IdempotentCall {
             let (reply, replied) = oneshot::channel();
             let (work, turn, span) = (Arc::clone(&work), twins.as_ref().map(DuplicateWait::turn), tracing::Span::current());
             let (by, keyed, reporter) = (principal.clone(), keyed.clone(), Requester::Known(principal.clone()));
-            let work = Box::new(move |services: &Services<'_>| {
+            let work = Box::new(move |services: &Services| {
                 let _turn = turn;
+                let request = Request { principal: &by, use_case, key: keyed.as_ref() };
                 // The receiver is dropped when the request was abandoned.
-                drop(reply.send(span.in_scope(|| work(services, &by, keyed.as_ref()))));
+                drop(reply.send(span.in_scope(|| work(services, request))));
             });
             let work = Work::Whole(QueuedTransaction { events, bytes, work });
-            let outcome = wait(&state, facts, reporter, work, replied).await?;
+            let outcome = wait(state, &self.context, reporter, work, replied).await?;
             if let Some(twins) = &twins
                 && twins.is_to_wait(&outcome).await
             {
                 continue;
             }
-            let idempotency::IdempotentResponse { answer, is_repeat } = outcome?;
+            let IdempotentResponse { answer, is_repeat } = outcome?;
             return stored_response::respond(answer, is_repeat.then_some(REPLAYED));
         }
     }
-}
 
-/// Submits a caller's events. The writer splits them into several transactions to interleave other requests. If `goes_on`
-/// is set, the batch continues an earlier one and is not rejected as overload.
-pub(crate) async fn take_batch(
-    (state, principal): (&HttpState, Principal),
-    facts: &RequestContext,
-    events: Vec<NewUsageEvent>,
-    goes_on: bool,
-) -> Result<BatchOutcome, Problem> {
-    if events.is_empty() {
-        return Ok(BatchOutcome::default());
+    /// Submits events, each of which can be rejected separately. The writer splits them into several transactions to
+    /// interleave other requests. If `goes_on` is set, the batch continues an earlier one and is not rejected as overload.
+    pub(crate) async fn submit_batch(&self, events: Vec<NewUsageEvent>, goes_on: bool) -> Result<BatchOutcome, Problem> {
+        if events.is_empty() {
+            return Ok(BatchOutcome::default());
+        }
+        let (reply, replied) = oneshot::channel();
+        // The receiver is dropped when the request was abandoned.
+        let reply = Box::new(move |_, outcome| drop(reply.send(outcome)));
+        let work = Work::Batch(QueuedBatch { events, answer: event_answer, goes_on, reply });
+        let reporter = Requester::Known(self.principal()?.clone());
+        Ok(wait(&self.state, &self.context, reporter, work, replied).await??)
     }
-    let (reply, replied) = oneshot::channel();
-    // The receiver is dropped when the request was abandoned.
-    let reply = Box::new(move |_, outcome| drop(reply.send(outcome)));
-    let work = Work::Batch(QueuedBatch { events, answer: event_answer, goes_on, reply });
-    Ok(wait(state, facts, Requester::Known(principal), work, replied).await??)
 }
 
-impl FromRequest for IngestRequest {
-    type Error = Problem;
-    type Future = Ready<Result<Self, Problem>>;
-
-    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let facts = RequestContext::of(request);
-        let unchecked = request.extensions().get::<DeferredTokenCheck>().cloned();
-        let Some(unchecked) = unchecked else {
-            return ready(Caller::from_request(request, payload).into_inner().map(|caller| Self::of(caller, facts)));
-        };
-        ready(Ok(Self {
-            state: state_of(request),
-            use_case: unchecked.use_case,
-            who: RequestIdentity::Unchecked(unchecked),
-            facts,
-            key: request.extensions().get().cloned(),
-        }))
+/// Returns the response to a recorded event, whether it is new or a duplicate.
+pub(crate) fn answer_of(taken: &IngestOutcome, answer: fn(&EventView) -> String) -> StoredResponse {
+    let (replayed, is_true) = REPLAYED;
+    match taken {
+        IngestOutcome::Recorded(view) => Success::json(answer(view)).kept(),
+        IngestOutcome::Replayed(answer) => Success::json(answer.clone()).with(replayed, is_true).kept(),
     }
 }

@@ -18,12 +18,11 @@
 mod app;
 mod auth;
 mod body;
-mod caller;
+mod call;
 mod channel;
 mod console;
 mod decimals;
 mod dto;
-mod idempotent_call;
 mod in_flight;
 mod ingest;
 mod metrics;

@@ -7,9 +7,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use billing_application::StoreHandle;
 use billing_application::usage::{Distribution, GroupFigures, UsageWriter, WriterFigures};
-use billing_domain::ports::DiskUse;
+use billing_domain::ports::{DiskUse, Store};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet};
@@ -48,7 +47,7 @@ struct OperationLabels {
 
 impl Metrics {
     /// Creates the metrics of a server with the given writer and store.
-    pub(crate) fn new(writer: Arc<UsageWriter>, store: StoreHandle<'static>) -> Self {
+    pub(crate) fn new(writer: Arc<UsageWriter>, store: Arc<dyn Store>) -> Self {
         let mut registry = Registry::with_prefix(PREFIX);
         let requests = Family::default();
         let durations = Family::new_with_constructor((|| Histogram::new(DURATIONS)) as fn() -> Histogram);
@@ -124,8 +123,13 @@ impl Collector for WriterCollector {
 }
 
 /// Reads the store's disk usage at collection time, if the store is on this machine.
-#[derive(Debug)]
-struct DiskCollector(StoreHandle<'static>);
+struct DiskCollector(Arc<dyn Store>);
+
+impl fmt::Debug for DiskCollector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DiskCollector").finish_non_exhaustive()
+    }
+}
 
 impl Collector for DiskCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {

@@ -83,6 +83,11 @@ impl RequestContext {
         self.admitted.operation.get_or_init(|| operation);
     }
 
+    /// Returns the operation of the request, if the path has one.
+    pub(crate) fn operation(&self) -> Option<&'static Operation> {
+        self.admitted.operation.get().copied()
+    }
+
     /// Records the caller of the request.
     pub(crate) fn is_by(&self, principal: &Principal) {
         self.admitted.who.get_or_init(|| (principal.organization(), principal.actor()));

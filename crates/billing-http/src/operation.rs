@@ -1,17 +1,22 @@
 //! The description of an operation: method, path, required credential, request and response.
 
 use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
 
-use actix_web::Route;
 use actix_web::http::Method;
+use actix_web::{Route, web};
 use billing_application::UseCase;
 use billing_domain::access::{Permission, Scope};
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 
+use crate::call::{Call, Reply};
 use crate::dto::declare::{Body, Fieldset};
 use crate::dto::schemas::{FieldSchema, Schemas};
+use crate::operations::OPERATIONS;
+use crate::problem::Problem;
 
 /// The only version of the interface.
 pub const VERSION: &str = "V0";
@@ -59,7 +64,9 @@ pub struct Operation {
     pub(crate) is_grouped: bool,
     /// Description: the summary line, then further lines.
     pub(crate) does: &'static [&'static str],
-    pub(crate) handler: fn() -> Route,
+    pub(crate) handler: Handler,
+    /// Whether the operation changes documents and supports dry runs by its path.
+    pub(crate) has_dry_run: bool,
     pub(crate) takes: Option<RequestBodySpec>,
     pub(crate) asks: Option<QuerySpec>,
     /// The success response.
@@ -68,6 +75,17 @@ pub struct Operation {
     pub(crate) conflicts: &'static [&'static str],
     /// Error codes of other refusals specific to the operation.
     pub(crate) refuses: &'static [&'static str],
+}
+
+/// A boxed future, because a separate future type per operation makes compilation slow.
+pub(crate) type BoxedReply = Pin<Box<dyn Future<Output = Reply>>>;
+
+/// The function that answers requests to an operation.
+pub(crate) enum Handler {
+    /// Answers calls from HTTP, dry runs and the console.
+    Call(fn(Call) -> BoxedReply),
+    /// Answers HTTP requests only, because it needs more of them or no credential.
+    Route(fn() -> Route),
 }
 
 pub(crate) struct RequestBodySpec {
@@ -158,6 +176,54 @@ impl fmt::Debug for Operation {
 }
 
 impl Operation {
+    /// Returns the operation with an id.
+    ///
+    /// # Errors
+    /// Returns an internal error if there is none, which a test rules out.
+    pub(crate) fn named(id: &str) -> Result<&'static Self, Problem> {
+        OPERATIONS.iter().find(|operation| operation.id == id).ok_or_else(Problem::internal)
+    }
+
+    /// Returns the state-changing operation on a path, and the reference in the path.
+    pub(crate) fn changing(path: &str) -> Option<(&'static Self, String)> {
+        let asked: Vec<&str> = parts(path).collect();
+        let fitting = OPERATIONS.iter().filter(|operation| operation.changes_state()).filter_map(|operation| {
+            let template: Vec<&str> = parts(operation.path).collect();
+            let is_reference = |wanted: &str| wanted.starts_with('{');
+            let mut pairs = template.iter().zip(&asked);
+            let fits =
+                template.len() == asked.len() && pairs.clone().all(|(wanted, part)| is_reference(wanted) || wanted == part);
+            let reference = pairs.find(|(wanted, _)| is_reference(wanted)).map_or("", |(_, part)| part);
+            fits.then(|| (operation, reference.to_owned()))
+        });
+        // A fixed path segment takes precedence over a reference.
+        fitting.min_by_key(|(_, reference)| !reference.is_empty())
+    }
+
+    /// Returns the path with a reference in place of its parameter, if it has one.
+    pub(crate) fn url(&self, reference: &str) -> String {
+        // References may contain colons, which a path need not encode.
+        let encoded = billing_console::encoded(reference).replace("%3A", ":");
+        let parts = self.path.split(['{', '}']).enumerate();
+        parts.map(|(index, part)| if index == 1 { encoded.as_str() } else { part }).collect()
+    }
+
+    /// Answers a call.
+    pub(crate) async fn answer(&self, call: Call) -> Reply {
+        match self.handler {
+            Handler::Call(handler) => handler(call).await,
+            Handler::Route(_) => Err(Problem::internal()),
+        }
+    }
+
+    /// Returns the route that answers HTTP requests.
+    pub(crate) fn route(&self) -> Route {
+        match self.handler {
+            Handler::Call(handler) => web::to(handler),
+            Handler::Route(route) => route(),
+        }
+    }
+
     /// Returns whether the operation accepts the `Version` header.
     pub fn is_versioned(&self) -> bool {
         self.path.starts_with(VERSIONED_BELOW)
@@ -197,4 +263,8 @@ impl Operation {
         }
         Some(self.asks.as_ref().map_or(&[], |asks| (asks.names)()))
     }
+}
+
+fn parts(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|part| !part.is_empty())
 }

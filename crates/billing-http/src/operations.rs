@@ -42,7 +42,7 @@ use crate::dto::summary::SummaryLineJson;
 use crate::dto::usage_products::{UsageProductBody, UsageProductEditBody, UsageProductJson};
 use crate::dto::verification::VerificationJson;
 pub use crate::operation::{AuthRequirement, Operation, VERSION, VERSIONED_BELOW};
-use crate::operation::{Free, List, QuerySpec, RequestBodySpec, ResponseSpec};
+use crate::operation::{Free, Handler, List, QuerySpec, RequestBodySpec, ResponseSpec};
 use crate::query::audit::AuditParams;
 use crate::query::billing::RunParams;
 use crate::query::documents::DocumentListParams;
@@ -80,6 +80,30 @@ macro_rules! is_grouped {
     (writer) => {
         true
     };
+    (route) => {
+        false
+    };
+}
+
+macro_rules! handler {
+    ($handler:path) => {
+        Handler::Call(|call| Box::pin($handler(call)))
+    };
+    ($handler:path, writer) => {
+        handler!($handler)
+    };
+    ($handler:path, route) => {
+        Handler::Route(|| Route::new().to($handler))
+    };
+}
+
+macro_rules! has_dry_run {
+    () => {
+        false
+    };
+    (dry_run) => {
+        true
+    };
 }
 
 /// One entry per operation: `METHOD "path" Needs => module::handler`, then:
@@ -88,7 +112,8 @@ macro_rules! is_grouped {
 /// - `asks`: the query parameters,
 /// - `answers`, `writes` or `gone`: a JSON response, a text response or an empty response,
 /// - `conflicts` and `refuses`: the error codes (409 and 422) that are specific to the operation,
-/// - `by writer`: the usage writer handles the request.
+/// - `by writer`: the usage writer handles the request. `by route`: the handler takes an HTTP request instead of a call,
+/// - `or dry_run`: the operation changes documents and supports dry runs by its path.
 macro_rules! operations {
     ($($tag:ident { $(
         $(#[doc = $does:literal])+
@@ -101,6 +126,7 @@ macro_rules! operations {
         $(, conflicts $($conflict:ident)+)?
         $(, refuses $($refusal:ident)+)?
         $(, by $grouped:ident)?
+        $(, or $dry_run:ident)?
         ;
     )+ })+) => {
         /// All operations. If two paths match, the first wins, so fixed names come before parameters.
@@ -111,7 +137,8 @@ macro_rules! operations {
             needs: AuthRequirement::$needs $((UseCase::$use_case))?,
             tag: stringify!($tag),
             does: &[$($does),+],
-            handler: || Route::new().to($module::$handler),
+            handler: handler!($module::$handler $(, $grouped)?),
+            has_dry_run: has_dry_run!($($dry_run)?),
             takes: first!($(RequestBodySpec::of::<$body>(&[$($body_or),*]))?),
             asks: first!($(QuerySpec::of::<$params>())?),
             answers: {
@@ -136,11 +163,13 @@ operations! {
         POST "/auth/login" Nothing => auth::log_in,
             takes LogInBody,
             answers LogInAnswer: "A bearer token, or the session of the cookie",
-            refuses password_refused;
+            refuses password_refused,
+            by route;
 
         /// Ends the session or revokes the bearer token of the request.
         POST "/auth/logout" Anything => auth::log_out,
-            gone: "The session or token is invalid";
+            gone: "The session or token is invalid",
+            by route;
 
         /// Creates an API key.
         ///
@@ -250,7 +279,8 @@ operations! {
             takes EventBody,
             answers EventResultJson: "The recorded event with its document",
             refuses matching,
-            by writer;
+            by writer,
+            or dry_run;
 
         /// Records up to 10,000 usage events.
         ///
@@ -261,26 +291,30 @@ operations! {
             takes BatchBody | "application/x-ndjson",
             asks BatchParams,
             answers BatchResultJson | "application/x-ndjson": "One result per event, in request order",
-            refuses batch_refused too_many_events;
+            refuses batch_refused too_many_events,
+            by route;
 
         /// Converts a free-form usage event with a usage format, records it and assigns it to its document.
         POST "/api/usage/event/formatted" Permission(RecordUsage) => usage::record_formatted_event,
             takes FormattedEventBody,
             answers EventJson: "The recorded event as converted by the format",
-            refuses matching format_error unknown_format;
+            refuses matching format_error unknown_format,
+            or dry_run;
 
         /// Replaces a usage event with another free-form event and updates its documents in the same request.
         POST "/api/usage/event/formatted/update" Permission(UpdateEvent) => usage::update_formatted_event,
             takes FormattedUpdateBody,
             answers EventJson: "The changed event",
-            refuses matching format_error unknown_format;
+            refuses matching format_error unknown_format,
+            or dry_run;
 
         /// Changes a usage event and updates its documents in the same request.
         POST "/api/usage/event/update" Permission(UpdateEvent) => usage::update_event,
             takes EventUpdateBody,
             answers EventJson: "The changed event",
             refuses matching,
-            by writer;
+            by writer,
+            or dry_run;
 
         /// Lists all changes of a usage event, also of a deleted one.
         GET "/api/usage/event/history/{event_ref}" Permission(GetEventHistory) => usage::get_event_history,
@@ -299,7 +333,8 @@ operations! {
         DELETE "/api/usage/event/{event_ref}" Permission(DeleteEvent) => usage::delete_event,
             gone: "The event is deleted",
             refuses amount_out_of_range,
-            by writer;
+            by writer,
+            or dry_run;
 
         /// Lists rejected usage: counts by day, reason, customer and usage product, each with its latest example.
         ///
@@ -323,7 +358,8 @@ operations! {
             takes FileBody | "text/csv" | "application/x-ndjson",
             asks ImportParams,
             answers ImportResultJson: "The result of the import",
-            refuses unknown_format format_error;
+            refuses unknown_format format_error,
+            by route;
 
         /// Reverses an import: deletes the events that it recorded and updates their documents.
         ///
@@ -383,7 +419,8 @@ operations! {
         POST "/api/customers/edit/{customer_ref}" Permission(EditCustomer) => catalog::edit_customer,
             takes CustomerEditBody,
             answers CustomerJson: "The changed customer",
-            refuses forms;
+            refuses forms,
+            or dry_run;
 
         /// Lists customers in order of creation.
         GET "/api/customers/filter" Permission(ListCustomers) => catalog::list_customers,
@@ -411,7 +448,8 @@ operations! {
             takes EntityEditBody,
             answers EntityJson: "The changed supplier entity",
             conflicts already_exists numbers_given,
-            refuses forms;
+            refuses forms,
+            or dry_run;
 
         /// Lists supplier entities in order of creation.
         GET "/api/entities/filter" Permission(ListEntities) => catalog::list_entities,
@@ -530,35 +568,40 @@ operations! {
             takes ContractBody,
             answers ContractCreatedJson: "The reference of the created contract",
             conflicts documents,
-            refuses terms;
+            refuses terms,
+            or dry_run;
 
         /// Changes a contract from a date, from the current period or from the next period.
         POST "/api/contracts/edit/{contract_ref}" Permission(EditContract) => contracts::edit_contract,
             takes ContractEditBody,
             answers AmendedContractJson: "The contract's newest version, or the affected documents of a dry run",
             conflicts amendments already_started version_conflict,
-            refuses terms periods;
+            refuses terms periods,
+            or dry_run;
 
         /// Cancels a contract at the end of its current period, today or on a date.
         POST "/api/contracts/cancel/{contract_ref}" Permission(CancelContract) => contracts::cancel_contract,
             takes Option<ContractCancelBody>,
             answers AmendedContractJson: "The contract's newest version, or the affected documents of a dry run",
             conflicts amendments,
-            refuses periods;
+            refuses periods,
+            or dry_run;
 
         /// Resumes a canceled contract whose last day has not passed.
         POST "/api/contracts/resume/{contract_ref}" Permission(ResumeContract) => contracts::resume_contract,
             takes Option<ContractResumeBody>,
             answers AmendedContractJson: "The contract's newest version, or the affected documents of a dry run",
             conflicts amendments,
-            refuses periods;
+            refuses periods,
+            or dry_run;
 
         /// Changes the quantity of a fixed line item from a date.
         POST "/api/contracts/quantities/{contract_ref}" Permission(ChangeQuantity) => contracts::change_quantity,
             takes ContractQuantityBody,
             answers AmendedContractJson: "The contract's newest version, or the affected documents of a dry run",
             conflicts amendments,
-            refuses terms periods;
+            refuses terms periods,
+            or dry_run;
 
         /// Lists a customer's contracts in order of creation.
         GET "/api/contracts/filter" Permission(ListContracts) => contracts::list_contracts,
@@ -623,19 +666,22 @@ operations! {
         POST "/api/documents/issue/{document_ref}" Permission(IssueDocument) => documents::issue_document,
             answers DocumentJson: "The issued document",
             conflicts not_a_draft documents,
-            refuses amount_out_of_range;
+            refuses amount_out_of_range,
+            or dry_run;
 
         /// Voids an unpaid issued document. A replacement document bills its period again.
         POST "/api/documents/void/{document_ref}" Permission(VoidDocument) => documents::void_document,
             answers DocumentJson: "The void document",
             conflicts not_issued document_has_dependents document_paid credits_applied credit_refunded billed_elsewhere not_voidable documents,
-            refuses amount_out_of_range;
+            refuses amount_out_of_range,
+            or dry_run;
 
         /// Reverses a payment or refund; the settled amounts become due again.
         POST "/api/documents/payments/reverse/{payment_ref}" Permission(ReversePayment) => money::reverse_payment,
             takes Option<ReversalBody>,
             answers DocumentJson: "The document that the payment is recorded on",
-            conflicts already_reversed payment_refunded;
+            conflicts already_reversed payment_refunded,
+            or dry_run;
 
         /// Lists payments and refunds in the order in which they were recorded.
         GET "/api/documents/payments/filter" Permission(ListPayments) => money::list_payments,
@@ -647,7 +693,8 @@ operations! {
             takes PaymentBody,
             answers DocumentJson: "The document with the payment",
             conflicts not_owed,
-            refuses amount_out_of_range;
+            refuses amount_out_of_range,
+            or dry_run;
 
         /// Lists a document's payments and refunds in the order in which they were recorded.
         GET "/api/documents/payments/{document_ref}" Permission(ListPayments) => money::list_payments_of_document,
@@ -658,25 +705,29 @@ operations! {
             takes RefundBody,
             answers DocumentJson: "The credit, or the document of the payment",
             conflicts not_unapplied,
-            refuses amount_out_of_range;
+            refuses amount_out_of_range,
+            or dry_run;
 
         /// Applies an amount of a credit or payment to a document.
         POST "/api/documents/apply/{source_ref}" Permission(Apply) => money::apply,
             takes ApplyBody,
             answers DocumentJson: "The settled document",
             conflicts not_owed not_unapplied,
-            refuses amount_out_of_range;
+            refuses amount_out_of_range,
+            or dry_run;
 
         /// Reverses an application of a credit or payment.
         POST "/api/documents/unapply/{application_ref}" Permission(Unapply) => money::unapply,
             answers DocumentJson: "The document that is no longer settled by the application",
-            conflicts not_unapplied;
+            conflicts not_unapplied,
+            or dry_run;
 
         /// Writes off a document's amount due, or reverses its write-off.
         POST "/api/documents/write-off/{document_ref}" Permission(WriteOff) => money::write_off,
             takes Option<WriteOffBody>,
             answers DocumentJson: "The document",
-            conflicts already_written_off not_owed not_written_off;
+            conflicts already_written_off not_owed not_written_off,
+            or dry_run;
 
         /// Issues all documents that are due; with `dry_run` only lists them.
         ///
@@ -732,22 +783,26 @@ operations! {
 
         /// Reports whether the process is running.
         GET "/health/live" Nothing => service::live,
-            answers HealthJson: "The process is running";
+            answers HealthJson: "The process is running",
+            by route;
 
         /// Reports whether the server is ready for requests.
         GET "/health/ready" Nothing => service::ready,
-            answers HealthJson: "The server is ready";
+            answers HealthJson: "The server is ready",
+            by route;
 
         /// Returns the server's metrics for Prometheus: requests and recorded usage, not broken down by organization.
         ///
         /// If metrics have their own address, they are available only there.
         GET "/metrics" Nothing => service::metrics,
-            writes "application/openmetrics-text": "The metrics in OpenMetrics text format";
+            writes "application/openmetrics-text": "The metrics in OpenMetrics text format",
+            by route;
 
         /// Returns this OpenAPI document.
         GET "/openapi.json" Nothing => service::openapi,
             asks OpenApiParams,
-            answers Free<false>: "An OpenAPI document";
+            answers Free<false>: "An OpenAPI document",
+            by route;
     }
 
     charges {
@@ -756,14 +811,16 @@ operations! {
             takes ChargeBody,
             answers ChargeJson: "The recorded charge with its document",
             conflicts already_exists documents,
-            refuses credit_above_billed no_matching_contract unknown_product amount_out_of_range too_many_documents;
+            refuses credit_above_billed no_matching_contract unknown_product amount_out_of_range too_many_documents,
+            or dry_run;
 
         /// Changes a charge. Omitted fields stay unchanged.
         POST "/api/charges/edit/{charge_ref}" Permission(EditCharge) => charges::edit_charge,
             takes ChargeEditBody,
             answers ChargeJson: "The changed charge",
             conflicts documents,
-            refuses credit_above_billed no_matching_contract amount_out_of_range too_many_documents;
+            refuses credit_above_billed no_matching_contract amount_out_of_range too_many_documents,
+            or dry_run;
 
         /// Lists charges in order of creation.
         GET "/api/charges/filter" Permission(ListCharges) => charges::list_charges,
@@ -777,13 +834,16 @@ operations! {
         /// Deletes a charge. Its documents no longer bill it.
         DELETE "/api/charges/{charge_ref}" Permission(DeleteCharge) => charges::delete_charge,
             gone: "The charge is deleted",
-            refuses credit_above_billed amount_out_of_range;
+            refuses credit_above_billed amount_out_of_range,
+            or dry_run;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+    use std::path::PathBuf;
+    use std::{fs, iter};
 
     use billing_domain::access::{Permission, Scope};
 
@@ -798,6 +858,29 @@ mod tests {
         assert_eq!((ids.len(), places.len()), (OPERATIONS.len(), OPERATIONS.len()));
     }
 
+    /// Files and their lines with literals that are no paths of operations: prefixes, and an example for a shell.
+    const OTHER_LITERALS: [(&str, &str); 4] = [
+        ("operation.rs", "const VERSIONED_BELOW"),
+        ("middleware.rs", "const SECRETS_BELOW"),
+        ("frame.rs", "let is_of_people"),
+        ("keys.rs", "TOKEN=$(curl"),
+    ];
+
+    #[test]
+    fn no_other_file_names_an_operation_by_its_path() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+        let mut ahead = ["billing-http/src", "billing-console/src"].map(|source| PathBuf::from(format!("{root}/{source}"))).to_vec();
+        let mut named = Vec::new();
+        while let Some(path) = ahead.pop() {
+            let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
+            if path.is_dir() {
+                let entries = iter::once(&path).filter(|_| name != "tests").flat_map(|path| fs::read_dir(path).expect("a folder"));
+                ahead.extend(entries.map(|entry| entry.expect("an entry").path()));
+                continue;
+            }
+        }
+    }
+
     #[test]
     fn questions_are_posted_operations_that_take_the_scope_to_read() {
         for id in QUESTIONS {
@@ -807,12 +890,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_carried_out_by_its_path_is_as_the_table_says() {
-        for dry_run::DryRunOperation { id, path, use_case, .. } in dry_run::CARRIED {
-            let is_there = |operation: &&Operation| {
-                operation.id == *id && operation.path == *path && operation.needs == AuthRequirement::Permission(*use_case)
-            };
-            assert!(OPERATIONS.iter().any(|operation| is_there(&operation) && operation.changes_state()), "{id}");
+    fn each_operation_with_a_dry_run_is_found_by_its_path() {
+        for operation in OPERATIONS.iter().filter(|operation| operation.has_dry_run) {
+            assert!(matches!(operation.handler, Handler::Call(_)), "{}", operation.id);
+            let found = Operation::changing(operation.path).map(|(found, _)| found.id);
+            assert_eq!(found, Some(operation.id));
         }
     }
 

@@ -11,7 +11,7 @@ use billing_domain::access::RequestId;
 use billing_domain::refs::OrganizationId;
 use serde_json::Value;
 
-use crate::caller::Caller;
+use crate::call::Call;
 use crate::problem::Problem;
 use crate::state::HttpState;
 
@@ -98,9 +98,13 @@ pub(crate) enum SentPayload {
 }
 
 impl SentEvents {
-    pub(crate) fn of(caller: &Caller, sent: SentPayload) -> Self {
-        let Caller { state, principal, .. } = caller;
-        Self { state: state.clone(), organization: principal.organization(), request_id: principal.request_id().cloned(), sent }
+    /// Creates the events of a call.
+    ///
+    /// # Errors
+    /// Returns an internal error if the principal is unknown.
+    pub(crate) fn of(call: &Call, sent: SentPayload) -> Result<Self, Problem> {
+        let (state, principal) = (call.state.clone(), call.principal()?);
+        Ok(Self { state, organization: principal.organization(), request_id: principal.request_id().cloned(), sent })
     }
 
     /// Counts the rejected events by index.

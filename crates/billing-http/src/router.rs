@@ -29,7 +29,7 @@ pub(crate) fn register(config: &mut web::ServiceConfig) {
                 let guarded = from_fn(move |request, next| admit(operation, request, next));
                 let preferred = from_fn(move |request, next| prefer(operation, request, next));
                 // The last wrapper is the outermost.
-                let route = (operation.handler)().method(operation.method.clone()).wrap(guarded).wrap(preferred);
+                let route = operation.route().method(operation.method.clone()).wrap(guarded).wrap(preferred);
                 resource = resource.route(route);
             }
             let allowed = allowed.clone();

@@ -21,7 +21,7 @@ use crate::settings::HttpSettings;
 pub struct HttpState(Arc<Shared>);
 
 struct Shared {
-    services: Services<'static>,
+    services: Services,
     settings: HttpSettings,
     log_ins: LogInGate,
     twins: InFlightRequests,
@@ -38,7 +38,7 @@ struct Shared {
 
 impl HttpState {
     /// Creates the state of one server and starts its usage writer.
-    pub fn new(services: Services<'static>, settings: HttpSettings) -> Self {
+    pub fn new(services: Services, settings: HttpSettings) -> Self {
         let log_ins = LogInGate::new(&settings.log_in);
         let reports = Arc::new(Semaphore::new(settings.reports_at_once));
         let scans = Arc::new(Semaphore::new(settings.reports_at_once.max(1)));
@@ -47,7 +47,7 @@ impl HttpState {
         let (twins, stopping) = (InFlightRequests::default(), AtomicBool::new(false));
         let limits = WriterLimits { groups: settings.groups_at_once, ..WriterLimits::default() };
         let writer = Arc::new(UsageWriter::start(services.clone(), limits));
-        let metrics = Metrics::new(Arc::clone(&writer), services.store.clone());
+        let metrics = Metrics::new(Arc::clone(&writer), Arc::clone(&services.store));
         let (refused, key_uses) = (RefusedUsageCounts::default(), KeyUses::default());
         Self(Arc::new(Shared {
             services,
@@ -112,7 +112,7 @@ impl HttpState {
         if self.0.stopping.load(Ordering::Relaxed) { Err(Problem::not_ready("the service is stopping")) } else { Ok(()) }
     }
 
-    pub(crate) fn services(&self) -> &Services<'static> {
+    pub(crate) fn services(&self) -> &Services {
         &self.0.services
     }
 

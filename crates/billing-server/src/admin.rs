@@ -52,7 +52,7 @@ pub(crate) fn admin(command: AdminCommand) -> CommandResult<()> {
     }
 }
 
-fn present(store: &StoreSettings) -> CommandResult<Services<'static>> {
+fn present(store: &StoreSettings) -> CommandResult<Services> {
     composition::offline(composition::open_as_it_is(store)?, Arc::new(SystemClock))
 }
 

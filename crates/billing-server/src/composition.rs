@@ -6,7 +6,7 @@ use billing_application::Services;
 use billing_application::secrets::shared_secrets;
 use billing_auth::{AesSealer, BcryptPasswords, JwtSigner, RandomKeys, TimedCodes};
 use billing_domain::access::{SecretPurpose, SigningSecret, secrets_in_use};
-use billing_domain::ports::{Clock, KeyMaker};
+use billing_domain::ports::{Clock, KeyMaker, Store};
 use billing_formats::RhaiMapper;
 use billing_http::{COOKIE_KEY_BYTES, CookieKey, JsonAuditRenderer};
 use billing_pdf::Printer;
@@ -28,7 +28,7 @@ const MIN_SECRET_BYTES: usize = 32;
 pub(crate) struct Composition {
     /// The database of the services.
     pub(crate) database: Arc<Database>,
-    pub(crate) services: Services<'static>,
+    pub(crate) services: Services,
     /// The encryption key of session cookies; all replicas share it.
     pub(crate) cookie_key: CookieKey,
     /// The signer of bearer tokens if its secrets are stored in the database, where they can be rotated.
@@ -116,7 +116,7 @@ impl Composition {
 }
 
 /// Creates the services of a command without a server. It issues no tokens to clients and stores no secret.
-pub(crate) fn offline(database: Database, clock: Arc<dyn Clock>) -> CommandResult<Services<'static>> {
+pub(crate) fn offline(database: Database, clock: Arc<dyn Clock>) -> CommandResult<Services> {
     let secret = RandomKeys.new_secret().map_err(|error| CommandError::Failed(error.to_string()))?;
     let bearer = configured_secret(&SecretString::from(secret), &RandomKeys, clock.now())?;
     Ok(services(&Arc::new(database), clock, Arc::new(jwt_signer(&[bearer])?)))
@@ -126,9 +126,9 @@ fn jwt_signer(bearer: &[SigningSecret]) -> CommandResult<JwtSigner> {
     JwtSigner::new(bearer, TOKEN_ISSUER, TOKEN_ISSUER).map_err(|error| CommandError::Setting(error.to_string()))
 }
 
-fn services(database: &Arc<Database>, clock: Arc<dyn Clock>, tokens: Arc<JwtSigner>) -> Services<'static> {
+fn services(database: &Arc<Database>, clock: Arc<dyn Clock>, tokens: Arc<JwtSigner>) -> Services {
     Services {
-        store: Arc::clone(database).into(),
+        store: Arc::clone(database) as Arc<dyn Store>,
         clock,
         ids: Arc::new(UuidV7),
         passwords: Arc::new(BcryptPasswords::new()),

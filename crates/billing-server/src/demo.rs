@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use billing_application::Services;
 use billing_application::billing_run::{BillingRunRequest, run_billing};
 use billing_application::documents::{DocumentQuery, DocumentView, list_documents};
 use billing_application::organizations::first_start;
 use billing_application::usage::{Atomicity, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, record_usage};
+use billing_application::{Services, Transactions, UseCase, read, run};
 use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, TimeZone, Timestamp, plus_days, plus_months};
 use billing_domain::catalog::UsagePrice;
@@ -98,12 +98,15 @@ fn bill_a_month(url: &DatabaseUrl, clock: &Arc<ManualClock>) -> CommandResult<()
     say(&format!("Reported {events} usage events. Each event was billed on its invoice in the same request.\n"))?;
 
     clock.turn_to(TimeZone::UTC.start_of_day(this_month).plus_seconds(RUN_AFTER_HOURS * 3600));
-    let report = run_billing(services, &principal, BillingRunRequest::whole(false))?;
+    let transactions = &mut Transactions::Separate(services, Some(&principal));
+    let report = run_billing(transactions, BillingRunRequest::whole(false))?;
     if let Some(failed) = report.failed.first() {
         return Err(CommandError::Failed(format!("contract {} could not be billed: {}", failed.contract_ref, failed.problem)));
     }
     let page = PageRequest::new(100, 0).map_err(|reason| CommandError::Failed(reason.to_string()))?;
-    for document in list_documents(services, &principal, &DocumentQuery::default(), page.into())?.items {
+    let query = DocumentQuery::default();
+    let documents = read(services, &principal, UseCase::ListDocuments, |cx| list_documents(cx, &query, page.into()))?;
+    for document in documents.items {
         say(&shown(&document)?)?;
     }
     Ok(())
@@ -158,7 +161,8 @@ fn report_day(services: &Services, principal: &Principal, day: u32) -> CommandRe
         })
     };
     let events = HABITS.iter().map(event).collect::<CommandResult<Vec<_>>>()?;
-    for result in record_usage(services, principal, &events, Atomicity::Atomic, &NO_ANSWER)? {
+    let results = run(services, principal, UseCase::RecordUsage, |cx| record_usage(cx, &events, Atomicity::Atomic, &NO_ANSWER))?;
+    for result in results {
         result?;
     }
     Ok(events.len())

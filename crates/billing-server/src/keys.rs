@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use billing_application::Services;
 use billing_application::keys::{Rotation, list_keys, rotate_key};
 use billing_application::organizations::organization_named;
+use billing_application::{Services, UseCase, read, run};
 use billing_domain::access::{ApiKey, Principal, Scope};
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::PageRequest;
@@ -27,7 +27,8 @@ pub(crate) fn keys(command: KeyCommand) -> CommandResult<()> {
             let (services, principal) = present(&store, &organization)?;
             let found = all(&services, &principal)?.into_iter().find(|known| known.api_key == key);
             let found = found.ok_or_else(|| CommandError::Setting("no API key has this log-in name".to_owned()))?;
-            let rotated = rotate_key(&services, &principal, found.api_key_ref, Rotation { overlap_hours, expires_at: None })?;
+            let rotation = Rotation { overlap_hours, expires_at: None };
+            let rotated = run(&services, &principal, UseCase::RotateKey, |cx| rotate_key(cx, found.api_key_ref, rotation))?;
             let successor = &rotated.successor;
             say(&format!("API key {} ends {}.", rotated.old.api_key, ends(&rotated.old)))?;
             say(&format!(
@@ -41,7 +42,7 @@ pub(crate) fn keys(command: KeyCommand) -> CommandResult<()> {
     }
 }
 
-fn present(store: &StoreSettings, organization: &OneLine) -> CommandResult<(Services<'static>, Principal)> {
+fn present(store: &StoreSettings, organization: &OneLine) -> CommandResult<(Services, Principal)> {
     let services = composition::offline(composition::open_as_it_is(store)?, Arc::new(SystemClock))?;
     let organization = organization_named(&services, organization)?;
     Ok((services, Principal::of_command_line(organization.id)))
@@ -50,7 +51,7 @@ fn present(store: &StoreSettings, organization: &OneLine) -> CommandResult<(Serv
 fn all(services: &Services, principal: &Principal) -> CommandResult<Vec<ApiKey>> {
     let (mut all, mut page) = (Vec::new(), PageRequest::LARGEST);
     loop {
-        let part = list_keys(services, principal, page)?;
+        let part = read(services, principal, UseCase::ListKeys, |cx| list_keys(cx, page))?;
         if part.items.is_empty() {
             return Ok(all);
         }

@@ -1,9 +1,9 @@
 //! Sample data: a small catalog for the first start, and the components of the demo's catalog.
 
-use billing_application::Services;
 use billing_application::catalog::{create_customer, create_pricing, create_usage_product};
 use billing_application::contracts::{ContractRequest, create_contract};
 use billing_application::keys::{KeyRequest, generate_key};
+use billing_application::{Services, UseCase, run};
 use billing_domain::access::{Principal, Scopes};
 use billing_domain::calendar::{Date, TimeZone, plus_months};
 use billing_domain::catalog::{
@@ -41,8 +41,8 @@ pub(crate) fn make(services: &Services, organization: OrganizationId) -> Command
     pricing(services, &principal, "api-plan", "API plan", "EUR", None, line_items)?;
     customer(services, &principal, "acme", "Acme Ltd", Some("19"))?;
     let contract_ref = contract(services, &principal, "acme", "api-plan", start, None)?;
-    let name = Some(line("sample")?);
-    let key = generate_key(services, &principal, KeyRequest { name, scopes: Scopes::all(), expires_at: None })?;
+    let request = KeyRequest { name: Some(line("sample")?), scopes: Scopes::all(), expires_at: None };
+    let key = run(services, &principal, UseCase::GenerateKey, |cx| generate_key(cx, request.clone()))?;
     Ok(SampleAccess {
         api_key: key.key.api_key,
         password: key.password,
@@ -85,7 +85,9 @@ pub(crate) fn usage_product(
         unit_code: UnitCode::ONE,
         aggregation: Aggregation::Sum,
     };
-    create_usage_product(services, principal, Some(reference), profile)?;
+    run(services, principal, UseCase::CreateUsageProduct, |cx| {
+        create_usage_product(cx, Some(reference.clone()), profile.clone())
+    })?;
     Ok(())
 }
 
@@ -125,13 +127,14 @@ pub(crate) fn pricing(
     minimum_fee: Option<&str>,
     line_items: Vec<LineItem>,
 ) -> CommandResult<()> {
+    let reference = PricingRef::parse(reference).map_err(broken)?;
     let content = PricingContent {
         name: line(name)?,
         currency: Currency::from_code(currency).map_err(broken)?,
         minimum_fee: minimum_fee.map(price).transpose()?,
         line_items,
     };
-    create_pricing(services, principal, Some(PricingRef::parse(reference).map_err(broken)?), content)?;
+    run(services, principal, UseCase::CreatePricing, |cx| create_pricing(cx, Some(reference.clone()), content.clone()))?;
     Ok(())
 }
 
@@ -145,7 +148,10 @@ pub(crate) fn customer(
     let rate = tax.map(Percentage::parse).transpose().map_err(broken)?;
     let taxes = DefaultTaxes::always(StatedTax { rate, ..StatedTax::default() });
     let profile = CustomerProfile { taxes, ..CustomerProfile::plain(line(name)?) };
-    create_customer(services, principal, Some(CustomerRef::parse(reference).map_err(broken)?), profile.into())?;
+    let customer_ref = CustomerRef::parse(reference).map_err(broken)?;
+    run(services, principal, UseCase::CreateCustomer, |cx| {
+        create_customer(cx, Some(customer_ref.clone()), profile.clone().into())
+    })?;
     Ok(())
 }
 
@@ -166,5 +172,6 @@ pub(crate) fn contract(
     };
     let customer_ref = CustomerRef::parse(customer_ref).map_err(broken)?;
     let request = ContractRequest { customer_ref, po_number: None, products: vec![product], allow_backdated: false };
-    Ok(create_contract(services, principal, &request)?.contract.contract_ref.to_string())
+    let made = run(services, principal, UseCase::CreateContract, |cx| create_contract(cx, &request))?;
+    Ok(made.contract.contract_ref.to_string())
 }

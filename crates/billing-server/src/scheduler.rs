@@ -54,7 +54,7 @@ impl PeriodicTask {
 pub(crate) struct Scheduler(PeriodicTask);
 
 impl Scheduler {
-    pub(crate) fn start(services: Services<'static>, every: Duration) -> Self {
+    pub(crate) fn start(services: Services, every: Duration) -> Self {
         let mut clock = DriftCheckedClock::new(services.now(), Instant::now());
         Self(PeriodicTask::start(every, move || {
             if clock.is_believed(services.now(), Instant::now()) {
@@ -79,7 +79,7 @@ const FORGOTTEN_EVERY: u32 = 1800;
 pub(crate) struct CountsWriter(PeriodicTask);
 
 impl CountsWriter {
-    pub(crate) fn start(state: HttpState, services: Services<'static>) -> Self {
+    pub(crate) fn start(state: HttpState, services: Services) -> Self {
         let mut times = 0_u32;
         Self(PeriodicTask::start(COUNTS_WRITTEN_EVERY, move || {
             if let Err(error) = state.write_refused_usage() {
@@ -110,7 +110,7 @@ const SECRETS_READ_EVERY: Duration = Duration::from_secs(10);
 pub(crate) struct SecretsReader(PeriodicTask);
 
 impl SecretsReader {
-    pub(crate) fn start(services: Services<'static>, signer: Arc<JwtSigner>) -> Self {
+    pub(crate) fn start(services: Services, signer: Arc<JwtSigner>) -> Self {
         Self(PeriodicTask::start(SECRETS_READ_EVERY, move || {
             let taken_up = shared_secrets_in_use(&*services.store, services.now(), SecretPurpose::BearerToken)
                 .map_err(|error| error.to_string())

@@ -52,6 +52,6 @@ fn what_for(purpose: SecretPurpose) -> &'static str {
     }
 }
 
-fn present(store: &StoreSettings) -> CommandResult<Services<'static>> {
+fn present(store: &StoreSettings) -> CommandResult<Services> {
     composition::offline(composition::open_as_it_is(store)?, Arc::new(SystemClock))
 }

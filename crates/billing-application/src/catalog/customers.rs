@@ -1,20 +1,19 @@
 //! Customers. Several customers can have the same name. Usage reported by such a name is rejected and needs the reference.
 
-use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Date;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Customer, CustomerProfile};
 use billing_domain::patch::Changes;
-use billing_domain::ports::{Access, CustomerFilter, CustomerSortKey, DocumentFilter, Tx, transact};
-use billing_domain::refs::{CustomerId, CustomerRef, OrganizationId};
+use billing_domain::ports::{CustomerFilter, CustomerSortKey, DocumentFilter};
+use billing_domain::refs::{CustomerId, CustomerRef};
 use billing_domain::tax::StatedTax;
 
 use super::taxes::{TaxPatch, in_force, today_of_customers};
 use super::{check_entity, inserted, only, updated};
-use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
+use crate::audit::{AuditChange, AuditSubject};
+use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseResult};
-use crate::{Services, UseCase, allow};
 
 /// A customer with its current default tax.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,36 +53,22 @@ impl From<CustomerProfile> for WantedCustomer {
 /// Returns one of these errors:
 /// - [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists) if the reference is in use.
 /// - [`Invalid`](crate::error::UseCaseError::Invalid) for invalid values and references.
-pub fn create_customer(
-    services: &Services,
-    principal: &Principal,
-    reference: Option<CustomerRef>,
-    wanted: WantedCustomer,
-) -> UseCaseResult<CustomerView> {
-    let organization = allow(principal, UseCase::CreateCustomer)?;
+pub fn create_customer(cx: &mut Cx<'_>, reference: Option<CustomerRef>, wanted: WantedCustomer) -> UseCaseResult<CustomerView> {
     let mut profile = wanted.profile;
     // No earlier tax is in force, so the day does not matter.
     profile.taxes = wanted.tax.apply(&profile.taxes, Date::MIN)?;
     profile.check()?;
     let made = Customer {
-        id: CustomerId::from_uuid(services.ids.new_id()),
-        customer_ref: reference.unwrap_or_else(|| CustomerRef::assigned(services.ids.new_id())),
+        id: CustomerId::from_uuid(cx.services.ids.new_id()),
+        customer_ref: reference.unwrap_or_else(|| CustomerRef::assigned(cx.services.ids.new_id())),
         profile,
-        created_at: services.now(),
+        created_at: cx.now,
     };
-    transact(&*services.store, Access::Write, |tx| {
-        check_entity(tx, organization, made.profile.entity_ref.as_ref())?;
-        inserted(ResourceKind::Customer, tx.insert_customer(organization, &made)?)?;
-        let view = CustomerView::of(made.clone(), || today_of_customers(services, tx, organization))?;
-        record_audit_event(
-            tx,
-            services,
-            AuditContext::of(principal),
-            AuditAction::Create,
-            AuditChange::Made(AuditSubject::Customer(&view)),
-        )?;
-        Ok(view)
-    })
+    check_entity(cx.tx, cx.organization, made.profile.entity_ref.as_ref())?;
+    inserted(ResourceKind::Customer, cx.tx.insert_customer(cx.organization, &made)?)?;
+    let view = CustomerView::of(made, || today_of_customers(cx))?;
+    cx.audit(AuditAction::Create, AuditChange::Made(AuditSubject::Customer(&view)))?;
+    Ok(view)
 }
 
 /// Changes a customer.
@@ -92,47 +77,36 @@ pub fn create_customer(
 /// Returns one of these errors:
 /// - [`Unknown`](crate::error::UseCaseError::Unknown) if the customer does not exist.
 /// - [`Invalid`](crate::error::UseCaseError::Invalid) for invalid values and references.
-pub fn edit_customer(
-    services: &Services,
-    principal: &Principal,
-    reference: &CustomerRef,
-    changes: &Changes<WantedCustomer>,
-) -> UseCaseResult<CustomerView> {
-    let organization = allow(principal, UseCase::EditCustomer)?;
-    transact(&*services.store, Access::Write, |tx| {
-        let found = tx.customers_by_refs(organization, std::slice::from_ref(reference))?;
-        let present = only(ResourceKind::Customer, found)?;
-        let mut wanted = WantedCustomer::from(present.profile.clone());
-        changes.apply(&mut wanted);
-        let day = if wanted.tax.is_named() { Some(today_of_customers(services, tx, organization)?) } else { None };
-        wanted.profile.taxes = wanted.tax.apply(&wanted.profile.taxes, day.unwrap_or(Date::MIN))?;
-        let made = Customer { profile: wanted.profile, ..present.clone() };
-        made.profile.check()?;
-        check_entity(tx, organization, made.profile.entity_ref.as_ref())?;
-        if let Some(rehearsal) = services.rehearsal() {
-            let filter = DocumentFilter { customer_id: Some(present.id), ..DocumentFilter::default() };
-            rehearsal.capture_drafts(tx, organization, &filter, services.now())?;
-        }
-        updated(ResourceKind::Customer, tx.update_customer(organization, &made)?)?;
-        let mut today = || day.map_or_else(|| today_of_customers(services, tx, organization), Ok);
-        let before = CustomerView::of(present, &mut today)?;
-        let view = CustomerView::of(made, &mut today)?;
-        let change = AuditChange::From(AuditSubject::Customer(&before), AuditSubject::Customer(&view));
-        record_audit_event(tx, services, AuditContext::of(principal), AuditAction::Edit, change)?;
-        Ok(view)
-    })
+pub fn edit_customer(cx: &mut Cx<'_>, reference: &CustomerRef, changes: &Changes<WantedCustomer>) -> UseCaseResult<CustomerView> {
+    let found = cx.tx.customers_by_refs(cx.organization, std::slice::from_ref(reference))?;
+    let present = only(ResourceKind::Customer, found)?;
+    let mut wanted = WantedCustomer::from(present.profile.clone());
+    changes.apply(&mut wanted);
+    let day = if wanted.tax.is_named() { Some(today_of_customers(cx)?) } else { None };
+    wanted.profile.taxes = wanted.tax.apply(&wanted.profile.taxes, day.unwrap_or(Date::MIN))?;
+    let made = Customer { profile: wanted.profile, ..present.clone() };
+    made.profile.check()?;
+    check_entity(cx.tx, cx.organization, made.profile.entity_ref.as_ref())?;
+    if let Some(recorder) = cx.recorder() {
+        let filter = DocumentFilter { customer_id: Some(present.id), ..DocumentFilter::default() };
+        recorder.capture_drafts(cx.tx, cx.organization, &filter, cx.now)?;
+    }
+    updated(ResourceKind::Customer, cx.tx.update_customer(cx.organization, &made)?)?;
+    let mut today = || day.map_or_else(|| today_of_customers(cx), Ok);
+    let before = CustomerView::of(present, &mut today)?;
+    let view = CustomerView::of(made, &mut today)?;
+    let change = AuditChange::From(AuditSubject::Customer(&before), AuditSubject::Customer(&view));
+    cx.audit(AuditAction::Edit, change)?;
+    Ok(view)
 }
 
 /// Returns a customer.
 ///
 /// # Errors
 /// Returns [`Unknown`](crate::error::UseCaseError::Unknown) if the customer does not exist.
-pub fn get_customer(services: &Services, principal: &Principal, reference: &CustomerRef) -> UseCaseResult<CustomerView> {
-    let organization = allow(principal, UseCase::GetCustomer)?;
-    transact(&*services.store, Access::Read, |tx| {
-        let customer = only(ResourceKind::Customer, tx.customers_by_refs(organization, std::slice::from_ref(reference))?)?;
-        CustomerView::of(customer, || today_of_customers(services, tx, organization))
-    })
+pub fn get_customer(cx: &mut Cx<'_>, reference: &CustomerRef) -> UseCaseResult<CustomerView> {
+    let customer = only(ResourceKind::Customer, cx.tx.customers_by_refs(cx.organization, std::slice::from_ref(reference))?)?;
+    CustomerView::of(customer, || today_of_customers(cx))
 }
 
 /// Returns a page of the customers that match a filter, in the given order.
@@ -140,32 +114,19 @@ pub fn get_customer(services: &Services, principal: &Principal, reference: &Cust
 /// # Errors
 /// Returns [`Store`](crate::error::UseCaseError::Store) if the customers cannot be read.
 pub fn list_customers(
-    services: &Services,
-    principal: &Principal,
+    cx: &mut Cx<'_>,
     filter: &CustomerFilter,
     by: CustomerSortKey,
     page: PageRequest,
 ) -> UseCaseResult<Page<CustomerView>> {
-    let organization = allow(principal, UseCase::ListCustomers)?;
-    transact(&*services.store, Access::Read, |tx| views(services, tx, organization, filter, by, page))
-}
-
-/// Returns the views of a page of customers. Determines the day at most once, and only if a dated default tax needs it.
-fn views(
-    services: &Services,
-    tx: &mut dyn Tx,
-    organization: OrganizationId,
-    filter: &CustomerFilter,
-    by: CustomerSortKey,
-    page: PageRequest,
-) -> UseCaseResult<Page<CustomerView>> {
-    let found = tx.listed_customers(organization, filter, by, page)?;
+    let found = cx.tx.listed_customers(cx.organization, filter, by, page)?;
+    // The day is determined at most once, and only if a dated default tax needs it.
     let mut day = None;
     let mut items = Vec::with_capacity(found.items.len());
     for customer in found.items {
         items.push(CustomerView::of(customer, || match day {
             Some(day) => Ok(day),
-            None => Ok(*day.insert(today_of_customers(services, tx, organization)?)),
+            None => Ok(*day.insert(today_of_customers(cx)?)),
         })?);
     }
     Ok(Page { items, total: found.total })

@@ -1,20 +1,20 @@
 //! Supplier entities. One of them is the organization's default: the first one created, until another is made the default.
 
-use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
+use billing_domain::calendar::{TimeZone, Timestamp};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Entity, EntityProfile};
 use billing_domain::patch::Changes;
-use billing_domain::ports::{Access, DocumentFilter, transact};
+use billing_domain::ports::DocumentFilter;
 use billing_domain::refs::EntityRef;
 use billing_domain::tax::StatedTax;
 use billing_domain::violation::Violations;
 
-use super::taxes::{TaxBasisPatch, TaxPatch, default_entity, in_force, today_of_entity};
+use super::taxes::{TaxBasisPatch, TaxPatch, default_entity, in_force};
 use super::{inserted, only, updated};
-use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
-use crate::error::{ResourceKind, UseCaseResult};
-use crate::{Services, UseCase, allow};
+use crate::audit::{AuditChange, AuditSubject};
+use crate::carry_out::Cx;
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 
 /// An entity with its current default tax.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,8 +29,8 @@ pub struct EntityView {
 
 impl EntityView {
     /// Returns the view of an entity as of today.
-    fn of(services: &Services, entity: Entity, is_default: bool) -> UseCaseResult<Self> {
-        let tax = in_force(&entity.profile.taxes, || Ok(today_of_entity(services, &entity)))?;
+    fn of(entity: Entity, is_default: bool, now: Timestamp) -> UseCaseResult<Self> {
+        let tax = in_force(&entity.profile.taxes, || Ok(entity.profile.time_zone.service_date(now)))?;
         Ok(Self { entity, is_default, tax })
     }
 }
@@ -52,39 +52,25 @@ pub struct WantedEntity {
 ///
 /// # Errors
 /// Returns [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists) if the reference or number prefix is in use.
-pub fn create_entity(
-    services: &Services,
-    principal: &Principal,
-    reference: Option<EntityRef>,
-    wanted: WantedEntity,
-) -> UseCaseResult<EntityView> {
-    let organization = allow(principal, UseCase::CreateEntity)?;
+pub fn create_entity(cx: &mut Cx<'_>, reference: Option<EntityRef>, wanted: WantedEntity) -> UseCaseResult<EntityView> {
     let mut profile = wanted.profile;
-    let today = profile.time_zone.service_date(services.now());
+    let today = profile.time_zone.service_date(cx.now);
     profile.taxes = TaxPatch::from(wanted.tax).apply(&profile.taxes, today)?;
     profile.check()?;
     let made = Entity {
-        entity_ref: reference.unwrap_or_else(|| EntityRef::assigned(services.ids.new_id())),
+        entity_ref: reference.unwrap_or_else(|| EntityRef::assigned(cx.services.ids.new_id())),
         profile,
-        created_at: services.now(),
+        created_at: cx.now,
     };
-    transact(&*services.store, Access::Write, |tx| {
-        inserted(ResourceKind::Entity, tx.insert_entity(organization, &made)?)?;
-        let default = default_entity(tx, organization)?;
-        let is_default = wanted.is_default.unwrap_or(default.is_none());
-        if is_default {
-            tx.set_default_entity(organization, &made.entity_ref)?;
-        }
-        let view = EntityView::of(services, made.clone(), is_default)?;
-        record_audit_event(
-            tx,
-            services,
-            AuditContext::of(principal),
-            AuditAction::Create,
-            AuditChange::Made(AuditSubject::Entity(&view)),
-        )?;
-        Ok(view)
-    })
+    inserted(ResourceKind::Entity, cx.tx.insert_entity(cx.organization, &made)?)?;
+    let default = default_entity(cx)?;
+    let is_default = wanted.is_default.unwrap_or(default.is_none());
+    if is_default {
+        cx.tx.set_default_entity(cx.organization, &made.entity_ref)?;
+    }
+    let view = EntityView::of(made, is_default, cx.now)?;
+    cx.audit(AuditAction::Create, AuditChange::Made(AuditSubject::Entity(&view)))?;
+    Ok(view)
 }
 
 /// Changes an entity. After a change of the time zone or grace period, the next billing run checks every contract that the
@@ -96,76 +82,78 @@ pub fn create_entity(
 /// - [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists) if the number prefix is in use.
 /// - [`Conflict`](crate::error::UseCaseError::Conflict) `numbers_given` for a new prefix after the first number was assigned.
 /// - [`Invalid`](crate::error::UseCaseError::Invalid) if the default entity would no longer be the default.
-pub fn edit_entity(
-    services: &Services,
-    principal: &Principal,
-    reference: &EntityRef,
-    changes: &Changes<WantedEntity>,
-) -> UseCaseResult<EntityView> {
-    let organization = allow(principal, UseCase::EditEntity)?;
-    transact(&*services.store, Access::Write, |tx| {
-        let present = only(ResourceKind::Entity, tx.entities_by_refs(organization, std::slice::from_ref(reference))?)?;
-        let mut wanted = WantedEntity { profile: present.profile.clone(), is_default: None, tax: TaxBasisPatch::default() };
-        changes.apply(&mut wanted);
-        let today = wanted.profile.time_zone.service_date(services.now());
-        wanted.profile.taxes = TaxPatch::from(wanted.tax).apply(&wanted.profile.taxes, today)?;
-        wanted.profile.check()?;
-        let was_default = default_entity(tx, organization)?.as_ref() == Some(reference);
-        let is_default = wanted.is_default.unwrap_or(was_default);
-        if was_default && !is_default {
-            let detail = "must be true for the default entity of the organization: set `default` on another entity instead";
-            return Err(Violations::one(&["default"], "not_allowed", detail).into());
-        }
-        if present.profile.bills_at_other_times_than(&wanted.profile) {
-            tx.advance_due_instants(organization, reference, services.now())?;
-        }
-        tx.hold_entity(organization, &present)?;
-        if wanted.profile.number_prefix != present.profile.number_prefix && tx.has_given_numbers(organization, reference)? {
-            return Err(present.numbers_given().into());
-        }
-        if let Some(rehearsal) = services.rehearsal() {
-            let filter = DocumentFilter { entity_ref: Some(reference.clone()), ..DocumentFilter::default() };
-            rehearsal.capture_drafts(tx, organization, &filter, services.now())?;
-        }
-        let made = Entity { profile: wanted.profile, ..present.clone() };
-        updated(ResourceKind::Entity, tx.update_entity(organization, &made)?)?;
-        if is_default && !was_default {
-            tx.set_default_entity(organization, reference)?;
-        }
-        let before = EntityView::of(services, present, was_default)?;
-        let view = EntityView::of(services, made, is_default)?;
-        let change = AuditChange::From(AuditSubject::Entity(&before), AuditSubject::Entity(&view));
-        record_audit_event(tx, services, AuditContext::of(principal), AuditAction::Edit, change)?;
-        Ok(view)
-    })
+pub fn edit_entity(cx: &mut Cx<'_>, reference: &EntityRef, changes: &Changes<WantedEntity>) -> UseCaseResult<EntityView> {
+    let present = only(ResourceKind::Entity, cx.tx.entities_by_refs(cx.organization, std::slice::from_ref(reference))?)?;
+    let mut wanted = WantedEntity { profile: present.profile.clone(), is_default: None, tax: TaxBasisPatch::default() };
+    changes.apply(&mut wanted);
+    let today = wanted.profile.time_zone.service_date(cx.now);
+    wanted.profile.taxes = TaxPatch::from(wanted.tax).apply(&wanted.profile.taxes, today)?;
+    wanted.profile.check()?;
+    let was_default = default_entity(cx)?.as_ref() == Some(reference);
+    let is_default = wanted.is_default.unwrap_or(was_default);
+    if was_default && !is_default {
+        let detail = "must be true for the default entity of the organization: set `default` on another entity instead";
+        return Err(Violations::one(&["default"], "not_allowed", detail).into());
+    }
+    if present.profile.bills_at_other_times_than(&wanted.profile) {
+        cx.tx.advance_due_instants(cx.organization, reference, cx.now)?;
+    }
+    cx.tx.hold_entity(cx.organization, &present)?;
+    if wanted.profile.number_prefix != present.profile.number_prefix && cx.tx.has_given_numbers(cx.organization, reference)? {
+        return Err(present.numbers_given().into());
+    }
+    if let Some(recorder) = cx.recorder() {
+        let filter = DocumentFilter { entity_ref: Some(reference.clone()), ..DocumentFilter::default() };
+        recorder.capture_drafts(cx.tx, cx.organization, &filter, cx.now)?;
+    }
+    let made = Entity { profile: wanted.profile, ..present.clone() };
+    updated(ResourceKind::Entity, cx.tx.update_entity(cx.organization, &made)?)?;
+    if is_default && !was_default {
+        cx.tx.set_default_entity(cx.organization, reference)?;
+    }
+    let before = EntityView::of(present, was_default, cx.now)?;
+    let view = EntityView::of(made, is_default, cx.now)?;
+    let change = AuditChange::From(AuditSubject::Entity(&before), AuditSubject::Entity(&view));
+    cx.audit(AuditAction::Edit, change)?;
+    Ok(view)
 }
 
 /// Returns an entity.
 ///
 /// # Errors
 /// Returns [`Unknown`](crate::error::UseCaseError::Unknown) if the entity does not exist.
-pub fn get_entity(services: &Services, principal: &Principal, reference: &EntityRef) -> UseCaseResult<EntityView> {
-    let organization = allow(principal, UseCase::GetEntity)?;
-    transact(&*services.store, Access::Read, |tx| {
-        let entity = only(ResourceKind::Entity, tx.entities_by_refs(organization, std::slice::from_ref(reference))?)?;
-        let is_default = default_entity(tx, organization)?.as_ref() == Some(reference);
-        EntityView::of(services, entity, is_default)
-    })
+pub fn get_entity(cx: &mut Cx<'_>, reference: &EntityRef) -> UseCaseResult<EntityView> {
+    let entity = only(ResourceKind::Entity, cx.tx.entities_by_refs(cx.organization, std::slice::from_ref(reference))?)?;
+    let is_default = default_entity(cx)?.as_ref() == Some(reference);
+    EntityView::of(entity, is_default, cx.now)
+}
+
+/// Returns the time zone of the default entity. Without a default entity, returns the time zone of the first entity, or UTC
+/// if no entity exists.
+///
+/// # Errors
+/// Returns [`Store`](UseCaseError::Store) if the entity cannot be read.
+pub fn default_time_zone(cx: &mut Cx<'_>) -> UseCaseResult<TimeZone> {
+    let found = match default_entity(cx)? {
+        Some(default) => cx.tx.entities_by_refs(cx.organization, &[default])?,
+        None => {
+            let one = PageRequest::new(1, 0).map_err(|_| UseCaseError::InvariantViolation("a page of one"))?;
+            cx.tx.entities(cx.organization, one)?.items
+        }
+    };
+    Ok(found.first().map_or(TimeZone::UTC, |entity| entity.profile.time_zone))
 }
 
 /// Returns a page of entities, ordered by creation.
 ///
 /// # Errors
 /// Returns [`Store`](crate::error::UseCaseError::Store) if the entities cannot be read.
-pub fn list_entities(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<EntityView>> {
-    let organization = allow(principal, UseCase::ListEntities)?;
-    transact(&*services.store, Access::Read, |tx| {
-        let default = default_entity(tx, organization)?;
-        let found = tx.entities(organization, page)?;
-        let shown = |entity: Entity| {
-            let is_default = default.as_ref() == Some(&entity.entity_ref);
-            EntityView::of(services, entity, is_default)
-        };
-        Ok(Page { items: found.items.into_iter().map(shown).collect::<UseCaseResult<_>>()?, total: found.total })
-    })
+pub fn list_entities(cx: &mut Cx<'_>, page: PageRequest) -> UseCaseResult<Page<EntityView>> {
+    let default = default_entity(cx)?;
+    let found = cx.tx.entities(cx.organization, page)?;
+    let shown = |entity: Entity| {
+        let is_default = default.as_ref() == Some(&entity.entity_ref);
+        EntityView::of(entity, is_default, cx.now)
+    };
+    Ok(Page { items: found.items.into_iter().map(shown).collect::<UseCaseResult<_>>()?, total: found.total })
 }

@@ -1,20 +1,18 @@
 //! Pricings. Contracts keep the content as of their creation.
 
-use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
 use billing_domain::catalog::{Pricing, PricingContent};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::patch::Changes;
-use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::quantity::Quantity;
 use billing_domain::rating::{self, RatedItem};
-use billing_domain::refs::{OrganizationId, PricingRef, UsageProductRef};
+use billing_domain::refs::{PricingRef, UsageProductRef};
 use billing_domain::violation::Violations;
 
 use super::{inserted, only, updated};
-use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
+use crate::audit::{AuditChange, AuditSubject};
+use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult, unknown_reference};
-use crate::{Services, UseCase, allow};
 
 /// The price of a quantity under a pricing.
 #[derive(Clone, Debug)]
@@ -31,30 +29,16 @@ pub struct PricingRate {
 /// Returns one of these errors:
 /// - [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists) if the reference is in use.
 /// - [`Invalid`](crate::error::UseCaseError::Invalid) for invalid references.
-pub fn create_pricing(
-    services: &Services,
-    principal: &Principal,
-    reference: Option<PricingRef>,
-    content: PricingContent,
-) -> UseCaseResult<Pricing> {
-    let organization = allow(principal, UseCase::CreatePricing)?;
+pub fn create_pricing(cx: &mut Cx<'_>, reference: Option<PricingRef>, content: PricingContent) -> UseCaseResult<Pricing> {
     let made = Pricing {
-        pricing_ref: reference.unwrap_or_else(|| PricingRef::assigned(services.ids.new_id())),
+        pricing_ref: reference.unwrap_or_else(|| PricingRef::assigned(cx.services.ids.new_id())),
         content,
-        created_at: services.now(),
+        created_at: cx.now,
     };
-    transact(&*services.store, Access::Write, |tx| {
-        check_content(tx, organization, &made.content)?;
-        inserted(ResourceKind::Pricing, tx.insert_pricing(organization, &made)?)?;
-        record_audit_event(
-            tx,
-            services,
-            AuditContext::of(principal),
-            AuditAction::Create,
-            AuditChange::Made(AuditSubject::Pricing(&made)),
-        )?;
-        Ok(made.clone())
-    })
+    check_content(cx, &made.content)?;
+    inserted(ResourceKind::Pricing, cx.tx.insert_pricing(cx.organization, &made)?)?;
+    cx.audit(AuditAction::Create, AuditChange::Made(AuditSubject::Pricing(&made)))?;
+    Ok(made)
 }
 
 /// Changes a pricing.
@@ -63,35 +47,24 @@ pub fn create_pricing(
 /// Returns one of these errors:
 /// - [`Unknown`](crate::error::UseCaseError::Unknown) if the pricing does not exist.
 /// - [`Invalid`](crate::error::UseCaseError::Invalid) for invalid values and references.
-pub fn edit_pricing(
-    services: &Services,
-    principal: &Principal,
-    reference: &PricingRef,
-    changes: &Changes<PricingContent>,
-) -> UseCaseResult<Pricing> {
-    let organization = allow(principal, UseCase::EditPricing)?;
-    transact(&*services.store, Access::Write, |tx| {
-        let found = tx.pricings_by_refs(organization, std::slice::from_ref(reference))?;
-        let present = only(ResourceKind::Pricing, found)?;
-        let mut made = present.clone();
-        changes.apply(&mut made.content);
-        check_content(tx, organization, &made.content)?;
-        updated(ResourceKind::Pricing, tx.update_pricing(organization, &made)?)?;
-        let change = AuditChange::From(AuditSubject::Pricing(&present), AuditSubject::Pricing(&made));
-        record_audit_event(tx, services, AuditContext::of(principal), AuditAction::Edit, change)?;
-        Ok(made)
-    })
+pub fn edit_pricing(cx: &mut Cx<'_>, reference: &PricingRef, changes: &Changes<PricingContent>) -> UseCaseResult<Pricing> {
+    let found = cx.tx.pricings_by_refs(cx.organization, std::slice::from_ref(reference))?;
+    let present = only(ResourceKind::Pricing, found)?;
+    let mut made = present.clone();
+    changes.apply(&mut made.content);
+    check_content(cx, &made.content)?;
+    updated(ResourceKind::Pricing, cx.tx.update_pricing(cx.organization, &made)?)?;
+    let change = AuditChange::From(AuditSubject::Pricing(&present), AuditSubject::Pricing(&made));
+    cx.audit(AuditAction::Edit, change)?;
+    Ok(made)
 }
 
 /// Returns a pricing.
 ///
 /// # Errors
 /// Returns [`Unknown`](crate::error::UseCaseError::Unknown) if the pricing does not exist.
-pub fn get_pricing(services: &Services, principal: &Principal, reference: &PricingRef) -> UseCaseResult<Pricing> {
-    let organization = allow(principal, UseCase::GetPricing)?;
-    transact(&*services.store, Access::Read, |tx| {
-        only(ResourceKind::Pricing, tx.pricings_by_refs(organization, std::slice::from_ref(reference))?)
-    })
+pub fn get_pricing(cx: &mut Cx<'_>, reference: &PricingRef) -> UseCaseResult<Pricing> {
+    only(ResourceKind::Pricing, cx.tx.pricings_by_refs(cx.organization, std::slice::from_ref(reference))?)
 }
 
 /// Returns the prices of quantities, each by every metered line item.
@@ -100,16 +73,8 @@ pub fn get_pricing(services: &Services, principal: &Principal, reference: &Prici
 /// Returns one of these errors:
 /// - [`Unknown`](crate::error::UseCaseError::Unknown) if the pricing does not exist.
 /// - [`AmountOutOfRange`](crate::error::UseCaseError::AmountOutOfRange) if an amount is too large.
-pub fn rate_pricing(
-    services: &Services,
-    principal: &Principal,
-    reference: &PricingRef,
-    quantities: &[Quantity],
-) -> UseCaseResult<Vec<PricingRate>> {
-    let organization = allow(principal, UseCase::RatePricing)?;
-    let found = transact(&*services.store, Access::Glance, |tx| {
-        only(ResourceKind::Pricing, tx.pricings_by_refs(organization, std::slice::from_ref(reference))?)
-    })?;
+pub fn rate_pricing(cx: &mut Cx<'_>, reference: &PricingRef, quantities: &[Quantity]) -> UseCaseResult<Vec<PricingRate>> {
+    let found = get_pricing(cx, reference)?;
     let rate = |quantity: &Quantity| {
         let line_items = rating::rate_pricing(&found.content, *quantity).map_err(UseCaseError::AmountOutOfRange)?;
         Ok(PricingRate { quantity: *quantity, line_items })
@@ -121,16 +86,15 @@ pub fn rate_pricing(
 ///
 /// # Errors
 /// Returns [`Store`](crate::error::UseCaseError::Store) if the pricings cannot be read.
-pub fn list_pricings(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<Pricing>> {
-    let organization = allow(principal, UseCase::ListPricings)?;
-    transact(&*services.store, Access::Read, |tx| Ok(tx.pricings(organization, page)?))
+pub fn list_pricings(cx: &mut Cx<'_>, page: PageRequest) -> UseCaseResult<Page<Pricing>> {
+    Ok(cx.tx.pricings(cx.organization, page)?)
 }
 
 /// Checks that line items are distinct and that their usage products exist.
-fn check_content(tx: &mut dyn Tx, organization: OrganizationId, content: &PricingContent) -> UseCaseResult<()> {
+fn check_content(cx: &mut Cx<'_>, content: &PricingContent) -> UseCaseResult<()> {
     content.check()?;
     let refs: Vec<UsageProductRef> = content.metered().map(|(_, usage_product_ref)| usage_product_ref.clone()).collect();
-    let known = tx.usage_products_by_refs(organization, &refs)?;
+    let known = cx.tx.usage_products_by_refs(cx.organization, &refs)?;
     let mut found = Violations::none();
     for (i, wanted) in content.metered() {
         if !known.iter().any(|product| product.usage_product_ref == *wanted) {

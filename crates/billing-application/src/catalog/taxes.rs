@@ -4,14 +4,12 @@ use billing_domain::calendar::Date;
 use billing_domain::calendar::TimeZone;
 use billing_domain::contract::amendment::TaxTreatmentPatch;
 use billing_domain::money::Percentage;
-use billing_domain::party::Entity;
 use billing_domain::patch::Patch;
-use billing_domain::ports::Tx;
-use billing_domain::refs::{EntityRef, OrganizationId};
+use billing_domain::refs::EntityRef;
 use billing_domain::tax::{DefaultTaxes, StatedTax};
 use billing_domain::violation::Violations;
 
-use crate::Services;
+use crate::carry_out::Cx;
 use crate::error::UseCaseResult;
 
 /// A requested change of a customer's default tax.
@@ -77,22 +75,16 @@ pub(super) fn in_force(taxes: &DefaultTaxes, today: impl FnOnce() -> UseCaseResu
     }
 }
 
-/// Returns today's date in an entity's time zone.
-pub(super) fn today_of_entity(services: &Services, entity: &Entity) -> Date {
-    entity.profile.time_zone.service_date(services.now())
-}
-
 /// Returns today's date for customers' default taxes, in the time zone of the organization's default entity.
-pub(super) fn today_of_customers(services: &Services, tx: &mut dyn Tx, organization: OrganizationId) -> UseCaseResult<Date> {
-    let default = default_entity(tx, organization)?;
-    let found = match default {
-        Some(default) => tx.entities_by_refs(organization, &[default])?,
+pub(super) fn today_of_customers(cx: &mut Cx<'_>) -> UseCaseResult<Date> {
+    let found = match default_entity(cx)? {
+        Some(default) => cx.tx.entities_by_refs(cx.organization, &[default])?,
         None => Vec::new(),
     };
-    Ok(found.first().map_or_else(|| TimeZone::UTC.service_date(services.now()), |entity| today_of_entity(services, entity)))
+    Ok(found.first().map_or(TimeZone::UTC, |entity| entity.profile.time_zone).service_date(cx.now))
 }
 
 /// Returns the entity that bills if neither the product nor the customer names an entity.
-pub(super) fn default_entity(tx: &mut dyn Tx, organization: OrganizationId) -> UseCaseResult<Option<EntityRef>> {
-    Ok(tx.organization(organization)?.and_then(|organization| organization.default_entity))
+pub(super) fn default_entity(cx: &mut Cx<'_>) -> UseCaseResult<Option<EntityRef>> {
+    Ok(cx.tx.organization(cx.organization)?.and_then(|organization| organization.default_entity))
 }

@@ -1,17 +1,15 @@
 //! Usage products. Contracts keep the unit and aggregation as of their creation.
 
-use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
 use billing_domain::catalog::{UsageProduct, UsageProductProfile};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::patch::Changes;
-use billing_domain::ports::{Access, transact};
 use billing_domain::refs::UsageProductRef;
 
 use super::{inserted, only, updated};
-use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
+use crate::audit::{AuditChange, AuditSubject};
+use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseResult};
-use crate::{Services, UseCase, allow};
 
 /// Creates a usage product. Assigns a reference if none is given.
 ///
@@ -20,28 +18,18 @@ use crate::{Services, UseCase, allow};
 /// - [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists) if the reference is in use.
 /// - [`Invalid`](crate::error::UseCaseError::Invalid) for invalid references.
 pub fn create_usage_product(
-    services: &Services,
-    principal: &Principal,
+    cx: &mut Cx<'_>,
     reference: Option<UsageProductRef>,
     profile: UsageProductProfile,
 ) -> UseCaseResult<UsageProduct> {
-    let organization = allow(principal, UseCase::CreateUsageProduct)?;
     let made = UsageProduct {
-        usage_product_ref: reference.unwrap_or_else(|| UsageProductRef::assigned(services.ids.new_id())),
+        usage_product_ref: reference.unwrap_or_else(|| UsageProductRef::assigned(cx.services.ids.new_id())),
         profile,
-        created_at: services.now(),
+        created_at: cx.now,
     };
-    transact(&*services.store, Access::Write, |tx| {
-        inserted(ResourceKind::UsageProduct, tx.insert_usage_product(organization, &made)?)?;
-        record_audit_event(
-            tx,
-            services,
-            AuditContext::of(principal),
-            AuditAction::Create,
-            AuditChange::Made(AuditSubject::UsageProduct(&made)),
-        )?;
-        Ok(made.clone())
-    })
+    inserted(ResourceKind::UsageProduct, cx.tx.insert_usage_product(cx.organization, &made)?)?;
+    cx.audit(AuditAction::Create, AuditChange::Made(AuditSubject::UsageProduct(&made)))?;
+    Ok(made)
 }
 
 /// Changes a usage product.
@@ -51,40 +39,32 @@ pub fn create_usage_product(
 /// - [`Unknown`](crate::error::UseCaseError::Unknown) if the usage product does not exist.
 /// - [`Invalid`](crate::error::UseCaseError::Invalid) for invalid values.
 pub fn edit_usage_product(
-    services: &Services,
-    principal: &Principal,
+    cx: &mut Cx<'_>,
     reference: &UsageProductRef,
     changes: &Changes<UsageProductProfile>,
 ) -> UseCaseResult<UsageProduct> {
-    let organization = allow(principal, UseCase::EditUsageProduct)?;
-    transact(&*services.store, Access::Write, |tx| {
-        let found = tx.usage_products_by_refs(organization, std::slice::from_ref(reference))?;
-        let present = only(ResourceKind::UsageProduct, found)?;
-        let mut made = present.clone();
-        changes.apply(&mut made.profile);
-        updated(ResourceKind::UsageProduct, tx.update_usage_product(organization, &made)?)?;
-        let change = AuditChange::From(AuditSubject::UsageProduct(&present), AuditSubject::UsageProduct(&made));
-        record_audit_event(tx, services, AuditContext::of(principal), AuditAction::Edit, change)?;
-        Ok(made)
-    })
+    let found = cx.tx.usage_products_by_refs(cx.organization, std::slice::from_ref(reference))?;
+    let present = only(ResourceKind::UsageProduct, found)?;
+    let mut made = present.clone();
+    changes.apply(&mut made.profile);
+    updated(ResourceKind::UsageProduct, cx.tx.update_usage_product(cx.organization, &made)?)?;
+    let change = AuditChange::From(AuditSubject::UsageProduct(&present), AuditSubject::UsageProduct(&made));
+    cx.audit(AuditAction::Edit, change)?;
+    Ok(made)
 }
 
 /// Returns a usage product.
 ///
 /// # Errors
 /// Returns [`Unknown`](crate::error::UseCaseError::Unknown) if the usage product does not exist.
-pub fn get_usage_product(services: &Services, principal: &Principal, reference: &UsageProductRef) -> UseCaseResult<UsageProduct> {
-    let organization = allow(principal, UseCase::GetUsageProduct)?;
-    transact(&*services.store, Access::Read, |tx| {
-        only(ResourceKind::UsageProduct, tx.usage_products_by_refs(organization, std::slice::from_ref(reference))?)
-    })
+pub fn get_usage_product(cx: &mut Cx<'_>, reference: &UsageProductRef) -> UseCaseResult<UsageProduct> {
+    only(ResourceKind::UsageProduct, cx.tx.usage_products_by_refs(cx.organization, std::slice::from_ref(reference))?)
 }
 
 /// Returns a page of usage products, ordered by creation.
 ///
 /// # Errors
 /// Returns [`Store`](crate::error::UseCaseError::Store) if the usage products cannot be read.
-pub fn list_usage_products(services: &Services, principal: &Principal, page: PageRequest) -> UseCaseResult<Page<UsageProduct>> {
-    let organization = allow(principal, UseCase::ListUsageProducts)?;
-    transact(&*services.store, Access::Read, |tx| Ok(tx.usage_products(organization, page)?))
+pub fn list_usage_products(cx: &mut Cx<'_>, page: PageRequest) -> UseCaseResult<Page<UsageProduct>> {
+    Ok(cx.tx.usage_products(cx.organization, page)?)
 }

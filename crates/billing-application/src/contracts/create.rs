@@ -1,6 +1,5 @@
 //! Creates contracts: the terms of every product are agreed on and frozen (billing rules 7).
 
-use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
 use billing_domain::contract::amendment::ProductPatch;
 use billing_domain::contract::resolve::Catalog;
@@ -11,15 +10,15 @@ use billing_domain::ledger::Entry;
 use billing_domain::ledger::amend::{self, BackdatingPolicy};
 use billing_domain::party::Customer;
 use billing_domain::patch::Patch;
-use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::ports::Tx;
 use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, OrganizationId, PricingRef, ProductNo};
 use billing_domain::text::OneLine;
 
 use super::{ContractView, view};
-use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
+use crate::audit::{AuditChange, AuditSubject};
 use crate::book_repository::{distinct, entities_of};
+use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UNKNOWN_REFERENCE, UseCaseResult, unknown_reference};
-use crate::{Services, UseCase, allow};
 
 /// A request to create a contract.
 #[derive(Clone, Debug)]
@@ -38,63 +37,54 @@ pub struct ContractRequest {
 ///
 /// # Errors
 /// Returns [`Invalid`](crate::error::UseCaseError::Invalid) with every violation of every product.
-pub fn create_contract(services: &Services, principal: &Principal, request: &ContractRequest) -> UseCaseResult<ContractView> {
-    let now = services.now();
-    let organization = allow(principal, UseCase::CreateContract)?;
+pub fn create_contract(cx: &mut Cx<'_>, request: &ContractRequest) -> UseCaseResult<ContractView> {
+    let (organization, now) = (cx.organization, cx.now);
     let backdated = if request.allow_backdated { BackdatingPolicy::Allowed } else { BackdatingPolicy::Refused };
-    transact(&*services.store, Access::Write, |tx| {
-        let customer = tx.customers_by_refs(organization, std::slice::from_ref(&request.customer_ref))?.into_iter().next();
-        let named: Vec<ResolvedReferences<'_>> = request
-            .products
-            .iter()
-            .map(|product| ResolvedReferences { pricing_ref: &product.pricing_ref, entity_ref: product.entity_ref.as_ref() })
-            .collect();
-        let Some(customer) = customer else {
-            let mut found = unknown_reference(&["customer_ref"], ResourceKind::Customer);
-            // Report other unknown references at once. Violations that depend on the customer cannot be determined.
-            if let Err(violations) = catalog_without(tx, organization, &named)?.agree_all(&request.products) {
-                let unknown = violations.into_iter().filter(|violation| violation.code == UNKNOWN_REFERENCE);
-                found.extend_below(&[], unknown.collect());
-            }
-            return Err(found.into());
-        };
-        let catalog = catalog_of(tx, organization, &customer, &named)?;
-        let agreed = catalog.agree_all(&request.products)?;
-        let products: Vec<ContractProduct> =
-            agreed.into_iter().zip(0u16..).map(|(terms, no)| ContractProduct::new(ProductNo(no), terms)).collect();
-        check_products(&products, |no| Some(usize::from(no.0)))?;
-        let contract = Contract {
-            contract_ref: ContractRef::from_uuid(services.ids.new_id()),
-            number: tx.next_contract_number(organization)?,
-            customer_id: customer.id,
-            customer_ref: customer.customer_ref.clone(),
-            po_number: request.po_number.clone(),
-            version: 1,
-            created_at: now,
-            cancelled_at: None,
-            products,
-        };
-        let entities = entities_of(tx, organization, [&contract])?;
-        let mut book = ContractBook::new(contract, customer, entities);
-        amend::create(&mut book, backdated, now)?;
-        let due = book.take_entries().into_iter().find_map(|entry| match entry {
-            Entry::Due(at) => at,
-            _ => None,
-        });
-        tx.insert_contract(organization, &book.contract, due)?;
-        if let Some(rehearsal) = services.rehearsal() {
-            rehearsal.agree(book.contract.key(organization));
+    let customer = cx.tx.customers_by_refs(organization, std::slice::from_ref(&request.customer_ref))?.into_iter().next();
+    let named: Vec<ResolvedReferences<'_>> = request
+        .products
+        .iter()
+        .map(|product| ResolvedReferences { pricing_ref: &product.pricing_ref, entity_ref: product.entity_ref.as_ref() })
+        .collect();
+    let Some(customer) = customer else {
+        let mut found = unknown_reference(&["customer_ref"], ResourceKind::Customer);
+        // Report other unknown references at once. Violations that depend on the customer cannot be determined.
+        if let Err(violations) = catalog_without(cx.tx, organization, &named)?.agree_all(&request.products) {
+            let unknown = violations.into_iter().filter(|violation| violation.code == UNKNOWN_REFERENCE);
+            found.extend_below(&[], unknown.collect());
         }
-        let made = view((*book.contract).clone(), &book.entities, now)?;
-        record_audit_event(
-            tx,
-            services,
-            AuditContext::of(principal),
-            AuditAction::Create,
-            AuditChange::Made(AuditSubject::Contract(&made)),
-        )?;
-        Ok(made)
-    })
+        return Err(found.into());
+    };
+    let catalog = catalog_of(cx.tx, organization, &customer, &named)?;
+    let agreed = catalog.agree_all(&request.products)?;
+    let products: Vec<ContractProduct> =
+        agreed.into_iter().zip(0u16..).map(|(terms, no)| ContractProduct::new(ProductNo(no), terms)).collect();
+    check_products(&products, |no| Some(usize::from(no.0)))?;
+    let contract = Contract {
+        contract_ref: ContractRef::from_uuid(cx.services.ids.new_id()),
+        number: cx.tx.next_contract_number(organization)?,
+        customer_id: customer.id,
+        customer_ref: customer.customer_ref.clone(),
+        po_number: request.po_number.clone(),
+        version: 1,
+        created_at: now,
+        cancelled_at: None,
+        products,
+    };
+    let entities = entities_of(cx.tx, organization, [&contract])?;
+    let mut book = ContractBook::new(contract, customer, entities);
+    amend::create(&mut book, backdated, now)?;
+    let due = book.take_entries().into_iter().find_map(|entry| match entry {
+        Entry::Due(at) => at,
+        _ => None,
+    });
+    cx.tx.insert_contract(organization, &book.contract, due)?;
+    if let Some(recorder) = cx.recorder() {
+        recorder.agree(book.contract.key(organization));
+    }
+    let made = view((*book.contract).clone(), &book.entities, now)?;
+    cx.audit(AuditAction::Create, AuditChange::Made(AuditSubject::Contract(&made)))?;
+    Ok(made)
 }
 
 /// The catalog references in a product of a request.

@@ -3,30 +3,25 @@
 
 use std::collections::BTreeSet;
 
-use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::document::{BookDocument, LifecycleStatus, Purpose};
 use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::preview::{self, DocumentPreview};
-use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::ports::Tx;
 use billing_domain::refs::{ContractKey, ContractRef, DocumentRef, OrganizationId};
 use billing_domain::refusal::Refusal;
 
 use crate::book_repository;
+use crate::carry_out::Cx;
 use crate::documents::{DocumentView, RelatedDocuments, show_all};
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
-use crate::{Services, UseCase, allow};
 
 /// Returns the documents whose own period contains today, with their open adjustments and children.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the contract does not exist.
-pub fn current_invoices(
-    services: &Services,
-    principal: &Principal,
-    contract_ref: ContractRef,
-) -> UseCaseResult<Vec<DocumentView>> {
-    invoices(services, principal, contract_ref, preview::preview_current_period, Children::Listed)
+pub fn current_invoices(cx: &mut Cx<'_>, contract_ref: ContractRef) -> UseCaseResult<Vec<DocumentView>> {
+    invoices(cx, contract_ref, preview::preview_current_period, Children::Listed)
 }
 
 /// Returns the documents of the period after the current one, or of the first period if the contract has not started. Usage
@@ -34,8 +29,8 @@ pub fn current_invoices(
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the contract does not exist.
-pub fn next_invoices(services: &Services, principal: &Principal, contract_ref: ContractRef) -> UseCaseResult<Vec<DocumentView>> {
-    invoices(services, principal, contract_ref, preview::preview_next_period, Children::LeftOut)
+pub fn next_invoices(cx: &mut Cx<'_>, contract_ref: ContractRef) -> UseCaseResult<Vec<DocumentView>> {
+    invoices(cx, contract_ref, preview::preview_next_period, Children::LeftOut)
 }
 
 /// Returns the planned documents of a contract's current and next period that are not opened yet.
@@ -57,36 +52,27 @@ enum Children {
 
 type Ask = fn(&ContractBook, Timestamp) -> Result<Vec<DocumentPreview>, Refusal>;
 
-fn invoices(
-    services: &Services,
-    principal: &Principal,
-    contract_ref: ContractRef,
-    ask: Ask,
-    children: Children,
-) -> UseCaseResult<Vec<DocumentView>> {
-    let now = services.now();
-    let organization = allow(principal, UseCase::PreviewInvoices)?;
-    transact(&*services.store, Access::Read, |tx| {
-        let agreed = tx.agreement_of(organization, contract_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Contract))?;
-        let book = book_repository::with_parties(tx, organization, agreed)?;
-        let mut book = book_repository::load_book(tx, organization, book, now)?;
-        // Remove children, because the book contains only those with open adjustments.
-        let mut shown = ask(&book, now)?;
-        shown.retain(|shown| shown.document.head.purpose != Purpose::Usage);
-        let opened = |shown: &[DocumentPreview]| -> Vec<DocumentRef> {
-            shown.iter().filter(|shown| shown.is_opened).map(|shown| shown.document.head.document_ref).collect()
-        };
-        let mut parents = opened(&shown);
-        if children == Children::Listed {
-            parents.extend(later_invoices(&book, now)?);
-        }
-        let mut relatives = RelatedDocuments::of_book(tx, organization, &book, &book_repository::distinct(parents))?;
-        if children == Children::Listed {
-            add_children(tx, organization, &mut book, &relatives, &mut shown, now)?;
-        }
-        relatives.complete(tx, organization, &book, &opened(&shown))?;
-        show_all(tx, organization, &book, &relatives, shown, now)
-    })
+fn invoices(cx: &mut Cx<'_>, contract_ref: ContractRef, ask: Ask, children: Children) -> UseCaseResult<Vec<DocumentView>> {
+    let (organization, now) = (cx.organization, cx.now);
+    let agreed = cx.tx.agreement_of(organization, contract_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Contract))?;
+    let book = book_repository::with_parties(cx.tx, organization, agreed)?;
+    let mut book = book_repository::load_book(cx.tx, organization, book, now)?;
+    // Remove children, because the book contains only those with open adjustments.
+    let mut shown = ask(&book, now)?;
+    shown.retain(|shown| shown.document.head.purpose != Purpose::Usage);
+    let opened = |shown: &[DocumentPreview]| -> Vec<DocumentRef> {
+        shown.iter().filter(|shown| shown.is_opened).map(|shown| shown.document.head.document_ref).collect()
+    };
+    let mut parents = opened(&shown);
+    if children == Children::Listed {
+        parents.extend(later_invoices(&book, now)?);
+    }
+    let mut relatives = RelatedDocuments::of_book(cx.tx, organization, &book, &book_repository::distinct(parents))?;
+    if children == Children::Listed {
+        add_children(cx.tx, organization, &mut book, &relatives, &mut shown, now)?;
+    }
+    relatives.complete(cx.tx, organization, &book, &opened(&shown))?;
+    show_all(cx.tx, organization, &book, &relatives, shown, now)
 }
 
 /// Returns the regular documents whose period ends after today, including void ones. With `DURING_USE` they are the parents

@@ -4,23 +4,22 @@ mod amend;
 mod create;
 mod invoices;
 
-pub use amend::{AmendmentOptions, AmendmentOutcome, cancel_contract, change_quantity, edit_contract, resume_contract};
+pub use amend::{cancel_contract, change_quantity, edit_contract, resume_contract};
 pub use create::{ContractRequest, create_contract};
 pub(crate) use invoices::planned_invoices;
 pub use invoices::{current_invoices, next_invoices};
 
-use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::contract::{Contract, ContractState};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::Entity;
-use billing_domain::ports::{Access, ContractFilter, ContractSortKey, LocalDates, Tx, transact};
+use billing_domain::ports::{ContractFilter, ContractSortKey, LocalDates, Tx};
 use billing_domain::refs::{ContractRef, CustomerRef, OrganizationId};
 
 use crate::book_repository::{corrupt, distinct};
+use crate::carry_out::Cx;
 use crate::catalog::{all_entities, narrow_to_customer};
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
-use crate::{Services, UseCase, allow};
 
 /// A contract and its state today.
 #[derive(Clone, Debug)]
@@ -37,35 +36,22 @@ pub struct ContractView {
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the contract does not exist.
-pub fn get_contract(services: &Services, principal: &Principal, contract_ref: ContractRef) -> UseCaseResult<ContractView> {
-    let organization = allow(principal, UseCase::GetContract)?;
-    let now = services.now();
-    transact(&*services.store, Access::Read, |tx| {
-        let contract = tx.contract(organization, contract_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Contract))?;
-        let page = Page { items: vec![contract], total: 1 };
-        let views = view_all(tx, organization, page, now)?;
-        views.items.into_iter().next().ok_or(UseCaseError::Unknown(ResourceKind::Contract))
-    })
+pub fn get_contract(cx: &mut Cx<'_>, contract_ref: ContractRef) -> UseCaseResult<ContractView> {
+    let contract = cx.tx.contract(cx.organization, contract_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Contract))?;
+    let page = Page { items: vec![contract], total: 1 };
+    let views = view_all(cx.tx, cx.organization, page, cx.now)?;
+    views.items.into_iter().next().ok_or(UseCaseError::Unknown(ResourceKind::Contract))
 }
 
 /// Returns a page of a customer's contracts, ordered by creation. The page is empty if the customer does not exist.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the contracts cannot be read.
-pub fn list_contracts(
-    services: &Services,
-    principal: &Principal,
-    customer_ref: &CustomerRef,
-    page: PageRequest,
-) -> UseCaseResult<Page<ContractView>> {
-    let organization = allow(principal, UseCase::ListContracts)?;
-    let now = services.now();
-    transact(&*services.store, Access::Read, |tx| {
-        let customers = tx.customers_by_refs(organization, std::slice::from_ref(customer_ref))?;
-        let Some(customer) = customers.first() else { return Ok(Page::empty()) };
-        let contracts = tx.contracts_of_customer(organization, customer.id, page)?;
-        view_all(tx, organization, contracts, now)
-    })
+pub fn list_contracts(cx: &mut Cx<'_>, customer_ref: &CustomerRef, page: PageRequest) -> UseCaseResult<Page<ContractView>> {
+    let customers = cx.tx.customers_by_refs(cx.organization, std::slice::from_ref(customer_ref))?;
+    let Some(customer) = customers.first() else { return Ok(Page::empty()) };
+    let contracts = cx.tx.contracts_of_customer(cx.organization, customer.id, page)?;
+    view_all(cx.tx, cx.organization, contracts, cx.now)
 }
 
 /// The filter and order of a search for contracts.
@@ -85,25 +71,16 @@ pub struct ContractQuery {
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the contracts cannot be read.
-pub fn search_contracts(
-    services: &Services,
-    principal: &Principal,
-    query: &ContractQuery,
-    page: PageRequest,
-) -> UseCaseResult<Page<ContractView>> {
-    let organization = allow(principal, UseCase::ListContracts)?;
-    let now = services.now();
-    transact(&*services.store, Access::Read, |tx| {
-        let mut filter = query.filter.clone();
-        if !narrow_to_customer(tx, organization, query.customer_ref.as_ref(), &mut filter.customer_id)? {
-            return Ok(Page::empty());
-        }
-        if let Some(state) = query.state {
-            filter.state = Some((state, LocalDates::at(now, &all_entities(tx, organization)?)));
-        }
-        let contracts = tx.contracts(organization, &filter, query.by, page)?;
-        view_all(tx, organization, contracts, now)
-    })
+pub fn search_contracts(cx: &mut Cx<'_>, query: &ContractQuery, page: PageRequest) -> UseCaseResult<Page<ContractView>> {
+    let mut filter = query.filter.clone();
+    if !narrow_to_customer(cx.tx, cx.organization, query.customer_ref.as_ref(), &mut filter.customer_id)? {
+        return Ok(Page::empty());
+    }
+    if let Some(state) = query.state {
+        filter.state = Some((state, LocalDates::at(cx.now, &all_entities(cx.tx, cx.organization)?)));
+    }
+    let contracts = cx.tx.contracts(cx.organization, &filter, query.by, page)?;
+    view_all(cx.tx, cx.organization, contracts, cx.now)
 }
 
 fn view_all(

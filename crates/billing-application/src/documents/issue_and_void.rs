@@ -1,19 +1,17 @@
 //! Issues drafts and voids issued documents.
 
-use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::{Document, Lifecycle};
 use billing_domain::ledger::{ContractBook, issue};
-use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::ports::Tx;
 use billing_domain::refs::{DocumentRef, OrganizationId};
 
 use super::{DocumentView, show_refs};
-use crate::accounts::CommandContext;
-use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
-use crate::book_repository::{self, corrupt, supplies};
+use crate::audit::{AuditChange, AuditSubject};
+use crate::book_repository::{self, corrupt};
+use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
-use crate::{Services, UseCase, allow};
 
 /// Issues a draft now, independently of its due time.
 ///
@@ -21,11 +19,11 @@ use crate::{Services, UseCase, allow};
 /// Returns one of these errors:
 /// - [`UseCaseError::Unknown`] if the document does not exist.
 /// - [`UseCaseError::Conflict`] if it is not a draft.
-pub fn issue_document(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
-    act(services, principal, (UseCase::IssueDocument, AuditAction::Issue), document_ref, |tx, book, _, now| {
-        let outcome = issue::issue(book, document_ref, now, &mut supplies(services))?;
-        issue::schedule_next_run(book, now)?;
-        book_repository::write(tx, CommandContext::of(services, principal, now), book)?;
+pub fn issue_document(cx: &mut Cx<'_>, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
+    act(cx, AuditAction::Issue, document_ref, |cx, book, _| {
+        let outcome = issue::issue(book, document_ref, cx.now, &mut cx.ids())?;
+        issue::schedule_next_run(book, cx.now)?;
+        book_repository::write(cx, book)?;
         Ok(outcome.issued.first().map_or(document_ref, |(issued, _)| *issued))
     })
 }
@@ -38,48 +36,43 @@ pub fn issue_document(services: &Services, principal: &Principal, document_ref: 
 /// - a document with payments, applied credits, adjustments or children
 /// - an adjustment or a child
 /// - a document whose usage another issued document now bills
-pub fn void_document(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
-    act(services, principal, (UseCase::VoidDocument, AuditAction::Void), document_ref, |tx, book, document, now| {
-        let dependents = tx.documents_of_parents(principal.organization(), document.head.customer_id, &[document_ref])?;
+pub fn void_document(cx: &mut Cx<'_>, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
+    act(cx, AuditAction::Void, document_ref, |cx, book, document| {
+        let dependents = cx.tx.documents_of_parents(cx.organization, document.head.customer_id, &[document_ref])?;
         let has_children = dependents.iter().any(|dependent| !dependent.status.is_void());
         issue::require_voidable(document.head.purpose)?;
         match document.lifecycle {
-            Lifecycle::Issued(issued) => issue::void(book, document_ref, &issued.content, has_children, now)?,
+            Lifecycle::Issued(issued) => issue::void(book, document_ref, &issued.content, has_children, cx.now)?,
             Lifecycle::Draft | Lifecycle::Uncollectible(_) | Lifecycle::Void(_) | Lifecycle::Discarded(_) => {
                 return Err(conflict("not_issued", "only an issued document can be voided"));
             }
         }
-        book_repository::write(tx, CommandContext::of(services, principal, now), book)?;
+        book_repository::write(cx, book)?;
         Ok(document_ref)
     })
 }
 
 /// Locks the document's contract, executes the action, and returns the document that results.
 fn act(
-    services: &Services,
-    principal: &Principal,
-    (use_case, done): (UseCase, AuditAction),
+    cx: &mut Cx<'_>,
+    done: AuditAction,
     document_ref: DocumentRef,
-    mut action: impl FnMut(&mut dyn Tx, &mut ContractBook, Document, Timestamp) -> UseCaseResult<DocumentRef>,
+    action: impl FnOnce(&mut Cx<'_>, &mut ContractBook, Document) -> UseCaseResult<DocumentRef>,
 ) -> UseCaseResult<DocumentView> {
-    let now = services.now();
-    let organization = allow(principal, use_case)?;
-    transact(&*services.store, Access::Write, |tx| {
-        let found = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Document))?;
-        let book = book_repository::lock_book(tx, found.head.contract_key(organization), now)?;
-        let mut book = book.ok_or_else(|| corrupt("a document", &document_ref, "has no contract"))?;
-        book_repository::load_documents(tx, organization, &mut book, &[document_ref])?;
-        book_repository::load_legal_data(tx, organization, &mut book, [], now)?;
-        // Load the document again, because only now can nobody else change it.
-        let document = tx.documents_by_refs(organization, &[found.head.customer_id], &[document_ref])?.pop();
-        let document = document.ok_or(UseCaseError::Unknown(ResourceKind::Document))?;
-        let before = show_one(tx, organization, &book, document_ref, now)?;
-        let answered = action(tx, &mut book, document, now)?;
-        let after = show_one(tx, organization, &book, answered, now)?;
-        let change = AuditChange::From(AuditSubject::Document(&before), AuditSubject::Document(&after));
-        record_audit_event(tx, services, AuditContext::of(principal), done, change)?;
-        Ok(after)
-    })
+    let (organization, now) = (cx.organization, cx.now);
+    let found = cx.tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Document))?;
+    let book = book_repository::lock_book(cx.tx, found.head.contract_key(organization), now)?;
+    let mut book = book.ok_or_else(|| corrupt("a document", &document_ref, "has no contract"))?;
+    book_repository::load_documents(cx.tx, organization, &mut book, &[document_ref])?;
+    book_repository::load_legal_data(cx.tx, organization, &mut book, [], now)?;
+    // Load the document again, because only now can nobody else change it.
+    let document = cx.tx.documents_by_refs(organization, &[found.head.customer_id], &[document_ref])?.pop();
+    let document = document.ok_or(UseCaseError::Unknown(ResourceKind::Document))?;
+    let before = show_one(cx.tx, organization, &book, document_ref, now)?;
+    let answered = action(cx, &mut book, document)?;
+    let after = show_one(cx.tx, organization, &book, answered, now)?;
+    cx.audit(done, AuditChange::From(AuditSubject::Document(&before), AuditSubject::Document(&after)))?;
+    Ok(after)
 }
 
 /// Returns the current view of a document in a book.

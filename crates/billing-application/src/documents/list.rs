@@ -20,6 +20,7 @@ use billing_domain::text::OneLine;
 
 use super::{DocumentView, unissued_content, view_all};
 use crate::book_repository::{corrupt, distinct};
+use crate::carry_out::Cx;
 use crate::catalog::{all_entities, narrow_to_customer};
 use crate::error::UseCaseResult;
 use crate::usage::ReportError;
@@ -105,25 +106,21 @@ impl DocumentList {
 /// # Errors
 /// Returns [`UseCaseError::Store`](crate::error::UseCaseError::Store) if the documents cannot be read.
 pub fn list_documents(
-    services: &Services,
-    principal: &Principal,
+    cx: &mut Cx<'_>,
     query: &DocumentQuery,
     DocumentPart { order, part, with_sums }: DocumentPart,
 ) -> UseCaseResult<DocumentList> {
-    let now = services.now();
-    let organization = allow(principal, UseCase::ListDocuments)?;
-    transact(&*services.store, Access::Read, |tx| {
-        let Some(filter) = query.resolve(tx, organization, now)? else { return Ok(DocumentList::empty(with_sums)) };
-        let sums = if with_sums { Some(tx.document_sums(organization, &filter)?) } else { None };
-        // An additional document shows whether more follow.
-        let mut documents =
-            tx.listed_documents(organization, &filter, order, ListWindow { limit: part.limit.saturating_add(1), ..part })?;
-        let size = usize::try_from(part.limit).unwrap_or(usize::MAX);
-        let has_more = documents.len() > size;
-        documents.truncate(size);
-        let next = documents.last().filter(|_| has_more).map(|last| order.position(last));
-        Ok(DocumentList { items: view_all(tx, organization, documents, now)?, next, sums })
-    })
+    let (organization, now) = (cx.organization, cx.now);
+    let Some(filter) = query.resolve(cx.tx, organization, now)? else { return Ok(DocumentList::empty(with_sums)) };
+    let sums = if with_sums { Some(cx.tx.document_sums(organization, &filter)?) } else { None };
+    // An additional document shows whether more follow.
+    let window = ListWindow { limit: part.limit.saturating_add(1), ..part };
+    let mut documents = cx.tx.listed_documents(organization, &filter, order, window)?;
+    let size = usize::try_from(part.limit).unwrap_or(usize::MAX);
+    let has_more = documents.len() > size;
+    documents.truncate(size);
+    let next = documents.last().filter(|_| has_more).map(|last| order.position(last));
+    Ok(DocumentList { items: view_all(cx.tx, organization, documents, now)?, next, sums })
 }
 
 /// A document as a row of a table.

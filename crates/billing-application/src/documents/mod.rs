@@ -15,7 +15,6 @@ pub use print::{PrintedDocument, WantedPrint, find_print, print_document};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::document::legal_particulars::{LegalParticulars, missing};
 use billing_domain::document::lines::FamilySums;
@@ -29,14 +28,14 @@ use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::preview::{self, DocumentPreview};
 use billing_domain::money::Currency;
 use billing_domain::party::{NetTerms, PaymentDetails};
-use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::ports::Tx;
 use billing_domain::receivables::{Application, ApplicationSource, WriteOff};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId};
 use billing_domain::text::{OneLine, Prose};
 
 use crate::book_repository::{self, corrupt};
+use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
-use crate::{Services, UseCase, allow};
 
 /// A document with all fields that the API shows.
 #[derive(Clone, Debug)]
@@ -175,13 +174,9 @@ pub struct IssueDates {
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the document does not exist.
-pub fn get_document(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
-    let now = services.now();
-    let organization = allow(principal, UseCase::GetDocument)?;
-    transact(&*services.store, Access::Read, |tx| {
-        let document = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Document))?;
-        document_view(tx, organization, document, now)
-    })
+pub fn get_document(cx: &mut Cx<'_>, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
+    let document = cx.tx.document(cx.organization, document_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Document))?;
+    document_view(cx.tx, cx.organization, document, cx.now)
 }
 
 /// Returns the view of a document.

@@ -2,27 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Date;
 use billing_domain::document::BookDocument;
-use billing_domain::ledger::IdGenerator;
-use billing_domain::ledger::receivables::{AccountEntry, DecisionContext, NewPayment, ReceivablesAccount};
+use billing_domain::ledger::receivables::{AccountEntry, NewPayment, ReceivablesAccount};
 use billing_domain::money::Money;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Access, PaymentFilter, PaymentSortKey, Tx, transact};
+use billing_domain::ports::{PaymentFilter, PaymentSortKey, Tx};
 use billing_domain::receivables::{AccountKey, Application, ApplicationSource, Payment, PaymentKind};
 use billing_domain::refs::{ApplicationRef, CustomerId, CustomerRef, DocumentRef, OrganizationId, PaymentRef};
 use billing_domain::refusal::Refusal;
 use billing_domain::text::OneLine;
 
 use super::{ApplicationView, DocumentView, applications_shown, document_view};
-use crate::accounts::{self, AccountQuery, CommandContext};
-use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
-use crate::book_repository::supplies;
+use crate::accounts::{self, AccountQuery};
+use crate::audit::{AuditChange, AuditSubject};
+use crate::carry_out::Cx;
 use crate::catalog::narrow_to_customer;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
-use crate::{Services, UseCase, allow};
 
 /// A payment or refund with its applications.
 #[derive(Clone, Debug)]
@@ -64,22 +61,19 @@ pub struct SourceRef {
 /// - [`UseCaseError::Conflict`] `not_owed` for a credit, a draft or a void document.
 /// - [`UseCaseError::Invalid`] for an invalid amount or date.
 pub fn record_payment(
-    services: &Services,
-    principal: &Principal,
+    cx: &mut Cx<'_>,
     document_ref: DocumentRef,
     facts: &NewPayment,
     overpayment: bool,
 ) -> UseCaseResult<DocumentView> {
-    decide(services, principal, UseCase::RecordPayment, |tx, deciding| {
-        let document = known(tx, deciding.organization, document_ref)?;
-        let (mut account, moment) = accounts::lock_account(tx, deciding, AccountKey::of(&document))?;
-        let amount = account.amount_of(&facts.amount)?;
-        let open_up_to = overpayment.then_some(amount.into());
-        let wanted = AccountQuery { documents: vec![document_ref], open_up_to, ..AccountQuery::default() };
-        accounts::read(tx, deciding.organization, &mut account, wanted)?;
-        account.record_payment(document_ref, facts, overpayment, &moment, &mut supplies(deciding.services))?;
-        Ok((account, document_ref, AccountAction::Recorded))
-    })
+    let document = known(cx.tx, cx.organization, document_ref)?;
+    let (mut account, moment) = accounts::lock_account(cx, AccountKey::of(&document))?;
+    let amount = account.amount_of(&facts.amount)?;
+    let open_up_to = overpayment.then_some(amount.into());
+    let wanted = AccountQuery { documents: vec![document_ref], open_up_to, ..AccountQuery::default() };
+    accounts::read(cx.tx, cx.organization, &mut account, wanted)?;
+    account.record_payment(document_ref, facts, overpayment, &moment, &mut cx.ids())?;
+    save(cx, account, document_ref, AccountAction::Recorded)
 }
 
 /// Reverses a payment or refund and returns its document.
@@ -90,31 +84,28 @@ pub fn record_payment(
 /// - [`UseCaseError::Conflict`] `already_reversed` or `payment_refunded`.
 /// - [`UseCaseError::Invalid`] for an invalid date.
 pub fn reverse_payment(
-    services: &Services,
-    principal: &Principal,
+    cx: &mut Cx<'_>,
     payment_ref: PaymentRef,
     date: Option<Date>,
     reason: Option<&OneLine>,
 ) -> UseCaseResult<DocumentView> {
-    decide(services, principal, UseCase::ReversePayment, |tx, deciding| {
-        let found = tx.payment(deciding.organization, payment_ref)?;
-        let (key, payment) = found.ok_or(UseCaseError::Unknown(ResourceKind::Payment))?;
-        let (mut account, moment) = accounts::lock_account(tx, deciding, key)?;
-        let (source, open_up_to) = match payment.kind {
-            PaymentKind::Payment => (ApplicationSource::Payment(payment_ref), None),
-            PaymentKind::Refund(source) => (source, Some(payment.amount.into())),
-        };
-        let wanted = AccountQuery {
-            payments: vec![payment_ref],
-            sources: vec![source],
-            unapplied: open_up_to.is_none(),
-            open_up_to,
-            ..AccountQuery::default()
-        };
-        accounts::read(tx, deciding.organization, &mut account, wanted)?;
-        account.reverse(payment_ref, date, reason.cloned(), &moment, &mut supplies(deciding.services))?;
-        Ok((account, payment.document_ref, AccountAction::Reversed(payment)))
-    })
+    let found = cx.tx.payment(cx.organization, payment_ref)?;
+    let (key, payment) = found.ok_or(UseCaseError::Unknown(ResourceKind::Payment))?;
+    let (mut account, moment) = accounts::lock_account(cx, key)?;
+    let (source, open_up_to) = match payment.kind {
+        PaymentKind::Payment => (ApplicationSource::Payment(payment_ref), None),
+        PaymentKind::Refund(source) => (source, Some(payment.amount.into())),
+    };
+    let wanted = AccountQuery {
+        payments: vec![payment_ref],
+        sources: vec![source],
+        unapplied: open_up_to.is_none(),
+        open_up_to,
+        ..AccountQuery::default()
+    };
+    accounts::read(cx.tx, cx.organization, &mut account, wanted)?;
+    account.reverse(payment_ref, date, reason.cloned(), &moment, &mut cx.ids())?;
+    save(cx, account, payment.document_ref, AccountAction::Reversed(payment))
 }
 
 /// Refunds the unapplied amount of a credit or payment, or part of it, and returns its document.
@@ -124,15 +115,13 @@ pub fn reverse_payment(
 /// - [`UseCaseError::Unknown`] if the source does not exist.
 /// - [`UseCaseError::Conflict`] `not_unapplied` if nothing is unapplied.
 /// - [`UseCaseError::Invalid`] for an amount above the unapplied amount, or an invalid date.
-pub fn refund(services: &Services, principal: &Principal, source: SourceRef, facts: &NewPayment) -> UseCaseResult<DocumentView> {
-    decide(services, principal, UseCase::Refund, |tx, deciding| {
-        let (key, source, document_ref) = source_of(tx, deciding.organization, source)?;
-        let (mut account, moment) = accounts::lock_account(tx, deciding, key)?;
-        let wanted = AccountQuery { sources: vec![source], ..AccountQuery::default() };
-        accounts::read(tx, deciding.organization, &mut account, wanted)?;
-        account.refund(source, facts, &moment, &mut supplies(deciding.services))?;
-        Ok((account, document_ref, AccountAction::Recorded))
-    })
+pub fn refund(cx: &mut Cx<'_>, source: SourceRef, facts: &NewPayment) -> UseCaseResult<DocumentView> {
+    let (key, source, document_ref) = source_of(cx.tx, cx.organization, source)?;
+    let (mut account, moment) = accounts::lock_account(cx, key)?;
+    let wanted = AccountQuery { sources: vec![source], ..AccountQuery::default() };
+    accounts::read(cx.tx, cx.organization, &mut account, wanted)?;
+    account.refund(source, facts, &moment, &mut cx.ids())?;
+    save(cx, account, document_ref, AccountAction::Recorded)
 }
 
 /// Applies an amount of a credit or payment to a document, and returns the document.
@@ -143,47 +132,37 @@ pub fn refund(services: &Services, principal: &Principal, source: SourceRef, fac
 /// - [`UseCaseError::Conflict`] `not_owed` or `not_unapplied`.
 /// - [`UseCaseError::Invalid`] for an amount above the amount due or the unapplied amount.
 /// - [`UseCaseError::Invalid`] `another_account` for a document of another customer, entity or currency.
-pub fn apply(
-    services: &Services,
-    principal: &Principal,
-    source: SourceRef,
-    document_ref: DocumentRef,
-    amount: &str,
-) -> UseCaseResult<DocumentView> {
-    decide(services, principal, UseCase::Apply, |tx, deciding| {
-        let (key, source, _) = source_of(tx, deciding.organization, source)?;
-        let Some(target) = find(tx, deciding.organization, document_ref)? else {
-            return Err(Refusal::field(&["document_ref"], "unknown_reference", "no such document").into());
-        };
-        if AccountKey::of(&target) != key {
-            let detail = "must be a document of the same customer, entity and currency";
-            return Err(Refusal::field(&["document_ref"], "another_account", detail).into());
-        }
-        let (mut account, moment) = accounts::lock_account(tx, deciding, key)?;
-        let wanted = AccountQuery { documents: vec![document_ref], sources: vec![source], ..AccountQuery::default() };
-        accounts::read(tx, deciding.organization, &mut account, wanted)?;
-        account.apply(source, document_ref, amount, &moment, &mut supplies(deciding.services))?;
-        Ok((account, document_ref, AccountAction::Applied))
-    })
+pub fn apply(cx: &mut Cx<'_>, source: SourceRef, document_ref: DocumentRef, amount: &str) -> UseCaseResult<DocumentView> {
+    let (key, source, _) = source_of(cx.tx, cx.organization, source)?;
+    let Some(target) = find(cx.tx, cx.organization, document_ref)? else {
+        return Err(Refusal::field(&["document_ref"], "unknown_reference", "no such document").into());
+    };
+    if AccountKey::of(&target) != key {
+        let detail = "must be a document of the same customer, entity and currency";
+        return Err(Refusal::field(&["document_ref"], "another_account", detail).into());
+    }
+    let (mut account, moment) = accounts::lock_account(cx, key)?;
+    let wanted = AccountQuery { documents: vec![document_ref], sources: vec![source], ..AccountQuery::default() };
+    accounts::read(cx.tx, cx.organization, &mut account, wanted)?;
+    account.apply(source, document_ref, amount, &moment, &mut cx.ids())?;
+    save(cx, account, document_ref, AccountAction::Applied)
 }
 
 /// Removes an application, and returns the document that it settled.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the application does not exist.
-pub fn unapply(services: &Services, principal: &Principal, application_ref: ApplicationRef) -> UseCaseResult<DocumentView> {
-    decide(services, principal, UseCase::Unapply, |tx, deciding| {
-        let found = tx.application(deciding.organization, application_ref)?;
-        let (key, application) = found.ok_or(UseCaseError::Unknown(ResourceKind::Application))?;
-        let (mut account, moment) = accounts::lock_account(tx, deciding, key)?;
-        let wanted = AccountQuery { application: Some(application_ref), ..AccountQuery::default() };
-        accounts::read(tx, deciding.organization, &mut account, wanted)?;
-        if account.applications().next().is_none() {
-            return Err(UseCaseError::Unknown(ResourceKind::Application));
-        }
-        account.unapply(application_ref, &moment, &mut supplies(deciding.services))?;
-        Ok((account, application.to, AccountAction::Unapplied(application)))
-    })
+pub fn unapply(cx: &mut Cx<'_>, application_ref: ApplicationRef) -> UseCaseResult<DocumentView> {
+    let found = cx.tx.application(cx.organization, application_ref)?;
+    let (key, application) = found.ok_or(UseCaseError::Unknown(ResourceKind::Application))?;
+    let (mut account, moment) = accounts::lock_account(cx, key)?;
+    let wanted = AccountQuery { application: Some(application_ref), ..AccountQuery::default() };
+    accounts::read(cx.tx, cx.organization, &mut account, wanted)?;
+    if account.applications().next().is_none() {
+        return Err(UseCaseError::Unknown(ResourceKind::Application));
+    }
+    account.unapply(application_ref, &moment, &mut cx.ids())?;
+    save(cx, account, application.to, AccountAction::Unapplied(application))
 }
 
 /// Writes off the amount due of a document, or reverses the write-off if `undo` is set.
@@ -193,76 +172,48 @@ pub fn unapply(services: &Services, principal: &Principal, application_ref: Appl
 /// - [`UseCaseError::Unknown`] if the document does not exist.
 /// - [`UseCaseError::Conflict`] `not_owed`, `already_written_off` or `not_written_off`.
 pub fn write_off(
-    services: &Services,
-    principal: &Principal,
+    cx: &mut Cx<'_>,
     document_ref: DocumentRef,
     reason: Option<&OneLine>,
     undo: bool,
 ) -> UseCaseResult<DocumentView> {
-    decide(services, principal, UseCase::WriteOff, |tx, deciding| {
-        let document = known(tx, deciding.organization, document_ref)?;
-        let (mut account, moment) = accounts::lock_account(tx, deciding, AccountKey::of(&document))?;
-        let before = shown_now(tx, deciding, document.head.customer_id, document_ref)?;
-        let wanted = AccountQuery { documents: vec![document_ref], unapplied: undo, ..AccountQuery::default() };
-        accounts::read(tx, deciding.organization, &mut account, wanted)?;
-        give_up(&mut account, document_ref, reason.cloned(), undo, &moment, &mut supplies(deciding.services))?;
-        let action = if undo { AuditAction::UndoWriteOff } else { AuditAction::WriteOff };
-        Ok((account, document_ref, AccountAction::WrittenOff(action, Box::new(before))))
-    })
-}
-
-fn give_up(
-    account: &mut ReceivablesAccount,
-    document_ref: DocumentRef,
-    reason: Option<OneLine>,
-    undo: bool,
-    moment: &DecisionContext,
-    supplies: &mut impl IdGenerator,
-) -> Result<(), Refusal> {
-    if undo {
-        account.reverse_write_off(document_ref, reason, moment, supplies)
+    let document = known(cx.tx, cx.organization, document_ref)?;
+    let (mut account, moment) = accounts::lock_account(cx, AccountKey::of(&document))?;
+    let before = Box::new(shown_now(cx, document.head.customer_id, document_ref)?);
+    let wanted = AccountQuery { documents: vec![document_ref], unapplied: undo, ..AccountQuery::default() };
+    accounts::read(cx.tx, cx.organization, &mut account, wanted)?;
+    let action = if undo {
+        account.reverse_write_off(document_ref, reason.cloned(), &moment, &mut cx.ids())?;
+        AuditAction::UndoWriteOff
     } else {
-        account.write_off(document_ref, reason, moment, supplies)
-    }
+        account.write_off(document_ref, reason.cloned(), &moment, &mut cx.ids())?;
+        AuditAction::WriteOff
+    };
+    save(cx, account, document_ref, AccountAction::WrittenOff(action, before))
 }
 
 /// Returns the payments and refunds of a document, in the order in which they were recorded.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the document does not exist.
-pub fn payments_of_document(
-    services: &Services,
-    principal: &Principal,
-    document_ref: DocumentRef,
-) -> UseCaseResult<Vec<PaymentView>> {
-    let organization = allow(principal, UseCase::ListPayments)?;
-    transact(&*services.store, Access::Read, |tx| {
-        let document = known(tx, organization, document_ref)?;
-        let payments = tx.payments_of_document(document.head.key(organization))?;
-        let account = AccountKey::of(&document);
-        shown(tx, organization, payments.into_iter().map(|payment| (account.clone(), payment)).collect())
-    })
+pub fn payments_of_document(cx: &mut Cx<'_>, document_ref: DocumentRef) -> UseCaseResult<Vec<PaymentView>> {
+    let document = known(cx.tx, cx.organization, document_ref)?;
+    let payments = cx.tx.payments_of_document(document.head.key(cx.organization))?;
+    let account = AccountKey::of(&document);
+    shown(cx.tx, cx.organization, payments.into_iter().map(|payment| (account.clone(), payment)).collect())
 }
 
 /// Returns a page of payments and refunds. The page is empty if a reference does not exist.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the payments cannot be read.
-pub fn list_payments(
-    services: &Services,
-    principal: &Principal,
-    query: &PaymentQuery,
-    page: PageRequest,
-) -> UseCaseResult<Page<PaymentView>> {
-    let organization = allow(principal, UseCase::ListPayments)?;
-    transact(&*services.store, Access::Read, |tx| {
-        let mut filter = query.filter.clone();
-        if !narrow_to_customer(tx, organization, query.customer_ref.as_ref(), &mut filter.customer_id)? {
-            return Ok(Page::empty());
-        }
-        let found = tx.payments(organization, &filter, query.by, page)?;
-        Ok(Page { items: shown(tx, organization, found.items)?, total: found.total })
-    })
+pub fn list_payments(cx: &mut Cx<'_>, query: &PaymentQuery, page: PageRequest) -> UseCaseResult<Page<PaymentView>> {
+    let mut filter = query.filter.clone();
+    if !narrow_to_customer(cx.tx, cx.organization, query.customer_ref.as_ref(), &mut filter.customer_id)? {
+        return Ok(Page::empty());
+    }
+    let found = cx.tx.payments(cx.organization, &filter, query.by, page)?;
+    Ok(Page { items: shown(cx.tx, cx.organization, found.items)?, total: found.total })
 }
 
 /// Returns the views of payments.
@@ -323,44 +274,28 @@ enum AccountAction {
     WrittenOff(AuditAction, Box<DocumentView>),
 }
 
-/// Decides on an account, saves the decision, and returns the affected document.
-fn decide(
-    services: &Services,
-    principal: &Principal,
-    use_case: UseCase,
-    decide: impl Fn(&mut dyn Tx, CommandContext<'_>) -> UseCaseResult<(ReceivablesAccount, DocumentRef, AccountAction)>,
+/// Saves the decision on an account, and returns the affected document.
+fn save(
+    cx: &mut Cx<'_>,
+    account: ReceivablesAccount,
+    document_ref: DocumentRef,
+    done: AccountAction,
 ) -> UseCaseResult<DocumentView> {
-    allow(principal, use_case)?;
-    let deciding = CommandContext::of(services, principal, services.now());
-    transact(&*services.store, Access::Write, |tx| {
-        let (account, answered, done) = decide(tx, deciding)?;
-        let customer_id = account.key().customer_id;
-        let entries = accounts::write(tx, deciding, &mut [account])?;
-        let view = shown_now(tx, deciding, customer_id, answered)?;
-        tell(tx, (services, principal), &entries, &done, &view)?;
-        Ok(view)
-    })
+    let customer_id = account.key().customer_id;
+    let entries = accounts::write(cx, &mut [account])?;
+    let view = shown_now(cx, customer_id, document_ref)?;
+    tell(cx, &entries, &done, &view)?;
+    Ok(view)
 }
 
 /// Returns a document as of this transaction.
-fn shown_now(
-    tx: &mut dyn Tx,
-    deciding: CommandContext<'_>,
-    customer_id: CustomerId,
-    document_ref: DocumentRef,
-) -> UseCaseResult<DocumentView> {
-    let document = tx.documents_by_refs(deciding.organization, &[customer_id], &[document_ref])?.pop();
-    document_view(tx, deciding.organization, document.ok_or(UseCaseError::Unknown(ResourceKind::Document))?, deciding.at)
+fn shown_now(cx: &mut Cx<'_>, customer_id: CustomerId, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
+    let document = cx.tx.documents_by_refs(cx.organization, &[customer_id], &[document_ref])?.pop();
+    document_view(cx.tx, cx.organization, document.ok_or(UseCaseError::Unknown(ResourceKind::Document))?, cx.now)
 }
 
 /// Records the saved change in the audit log.
-fn tell(
-    tx: &mut dyn Tx,
-    (services, principal): (&Services, &Principal),
-    entries: &[AccountEntry],
-    done: &AccountAction,
-    view: &DocumentView,
-) -> UseCaseResult<()> {
+fn tell(cx: &mut Cx<'_>, entries: &[AccountEntry], done: &AccountAction, view: &DocumentView) -> UseCaseResult<()> {
     let missing = UseCaseError::InvariantViolation("a decision about an account that wrote nothing of it");
     let reversed;
     let (action, change) = match done {
@@ -391,5 +326,5 @@ fn tell(
             (*action, AuditChange::From(AuditSubject::Document(before), AuditSubject::Document(view)))
         }
     };
-    record_audit_event(tx, services, AuditContext::of(principal), action, change)
+    cx.audit(action, change)
 }

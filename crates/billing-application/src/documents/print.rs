@@ -8,6 +8,7 @@ use billing_domain::ports::{Access, transact};
 use billing_domain::refs::DocumentRef;
 
 use super::unissued_content;
+use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -33,23 +34,17 @@ pub enum WantedPrint {
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the document does not exist.
-pub fn find_print(services: &Services, principal: &Principal, document_ref: DocumentRef) -> UseCaseResult<WantedPrint> {
-    let now = services.now();
-    let organization = allow(principal, UseCase::GetDocument)?;
-    transact(&*services.store, Access::Read, |tx| {
-        let document = tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Document))?;
-        if let Some(printout) = Printout::of_issued(&document) {
-            let kept = tx.document_file(document.head.key(organization), FileForm::Pdf)?;
-            return Ok(match kept {
-                Some(DocumentFile { made, .. }) => {
-                    WantedPrint::Kept(PrintedDocument { number: document.head.number, file: made })
-                }
-                None => WantedPrint::ToPrint(Box::new(printout)),
-            });
-        }
-        let said = unissued_content(tx, organization, &mut Vec::new(), &document, now)?;
-        Ok(WantedPrint::ToPrint(Box::new(Printout::of_draft(document.head, said))))
-    })
+pub fn find_print(cx: &mut Cx<'_>, document_ref: DocumentRef) -> UseCaseResult<WantedPrint> {
+    let document = cx.tx.document(cx.organization, document_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Document))?;
+    if let Some(printout) = Printout::of_issued(&document) {
+        let kept = cx.tx.document_file(document.head.key(cx.organization), FileForm::Pdf)?;
+        return Ok(match kept {
+            Some(DocumentFile { made, .. }) => WantedPrint::Kept(PrintedDocument { number: document.head.number, file: made }),
+            None => WantedPrint::ToPrint(Box::new(printout)),
+        });
+    }
+    let said = unissued_content(cx.tx, cx.organization, &mut Vec::new(), &document, cx.now)?;
+    Ok(WantedPrint::ToPrint(Box::new(Printout::of_draft(document.head, said))))
 }
 
 /// Prints a document. The first file of an issued document is stored. Concurrent callers all get the stored file.

@@ -2,9 +2,9 @@
 
 use billing_domain::access::Principal;
 use billing_domain::format::{FormatMapping, MappedEvent};
-use billing_domain::ports::{Access, transact};
 
 use super::{NamedFormat, check, find_format};
+use crate::carry_out::{Cx, read};
 use crate::error::{MappingOrigin, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -24,17 +24,18 @@ pub enum TestedFormat {
 /// - [`UseCaseError::FormatFailed`] with every invalid expression, or with the first field that cannot be mapped.
 /// - [`UseCaseError::Invalid`] if the format does not exist.
 pub fn test_format(services: &Services, principal: &Principal, tested: &TestedFormat, event: &str) -> UseCaseResult<MappedEvent> {
-    let organization = allow(principal, UseCase::TestFormat)?;
+    allow(principal, UseCase::TestFormat)?;
     let (origin, mapping) = match tested {
         TestedFormat::Mapping(mapping) => {
             check(services, mapping)?;
             (MappingOrigin::Submitted, mapping.clone())
         }
         TestedFormat::Named(named) => {
-            let found = transact(&*services.store, Access::Read, |tx| find_format(tx, organization, named))?;
-            (MappingOrigin::Stored, found.mapping)
+            let find = |cx: &mut Cx<'_>| find_format(cx.tx, cx.organization, named);
+            (MappingOrigin::Stored, read(services, principal, UseCase::TestFormat, find)?.mapping)
         }
     };
+    // The evaluation takes up to 50 ms, so it happens outside of the transaction.
     let mapped = services.mapper.map(&mapping, event);
     mapped.map_err(|error| UseCaseError::FormatFailed { mapping: origin, errors: vec![error] })
 }

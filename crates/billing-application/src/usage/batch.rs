@@ -1,15 +1,12 @@
-//! Batches of events: their results, and the stored responses that identify duplicate requests.
+//! Batches of events and their results.
 
-use billing_domain::access::Principal;
 use billing_domain::event_input::{NamedCustomer, NewUsageEvent, UsageBatch};
-use billing_domain::idempotency::{IdempotentResponse, StoredResponse};
 
 use super::ingest::IngestOutcome;
 use super::read::EventView;
 use super::record::record_usage;
-use crate::Services;
+use crate::carry_out::Cx;
 use crate::error::{UseCaseError, UseCaseResult};
-use crate::idempotency::{IdempotentRequest, prepare_and_execute_once};
 
 /// The maximum number of events in one transaction, except for atomic batches. Large enough for a low cost per event, small
 /// enough for short locks.
@@ -29,20 +26,9 @@ pub struct BatchOutcome {
 /// exactly the stored events. The [writer](super::UsageWriter) records all other batches.
 ///
 /// # Errors
-/// Returns all errors of [`record_usage`]. With a key, also all errors of [`execute_once`](crate::idempotency::execute_once).
-pub fn record_batch(
-    services: &Services<'_>,
-    principal: &Principal,
-    request: Option<&IdempotentRequest>,
-    batch: &UsageBatch,
-    answer: &dyn Fn(&EventView) -> String,
-    render: impl Fn(BatchOutcome) -> StoredResponse,
-) -> UseCaseResult<IdempotentResponse> {
-    let take = |services: &Services<'_>, principal: &Principal, (): &()| {
-        let results = record_usage(services, principal, &batch.events, batch.neighbours, answer)?;
-        Ok(BatchOutcome { results, stopped_by: None })
-    };
-    prepare_and_execute_once(services, principal, request, |_, _| Ok(()), take, |taken| Ok(render(taken)))
+/// Returns all errors of [`record_usage`].
+pub fn record_batch(cx: &mut Cx<'_>, batch: &UsageBatch, answer: &dyn Fn(&EventView) -> String) -> UseCaseResult<BatchOutcome> {
+    Ok(BatchOutcome { results: record_usage(cx, &batch.events, batch.neighbours, answer)?, stopped_by: None })
 }
 
 /// Returns whether the event's own key, which is stored forever, is enough to identify duplicates. An event that names its

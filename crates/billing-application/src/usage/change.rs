@@ -7,8 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::access::{Actor, Principal};
-use billing_domain::calendar::{Date, Period, Timestamp};
+use billing_domain::calendar::{Date, Period};
 use billing_domain::catalog::UsageProduct;
 use billing_domain::contract::{Contract, ProductPeriod};
 use billing_domain::document::totals::usage_key;
@@ -16,7 +15,7 @@ use billing_domain::event_input::{EventUpdate, NamedCustomer, NamedUsageProduct,
 use billing_domain::ledger::{ContractBook, Entry, issue, post};
 use billing_domain::matching::{EventFacts, check_validations, match_moved_event};
 use billing_domain::party::{Customer, Entity};
-use billing_domain::ports::{Access, StoreError, Tx, transact};
+use billing_domain::ports::{StoreError, Tx};
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, UsageProductRef};
 use billing_domain::text::OneLine;
 use billing_domain::usage::{CountedEvent, Placement, UsageEvent, UsageKey};
@@ -24,10 +23,9 @@ use billing_domain::violation::Violations;
 
 use super::ingest::MAX_HOLD_ATTEMPTS;
 use super::read::{EventView, view_events};
-use crate::accounts::CommandContext;
-use crate::book_repository::{self, corrupt, entities_of, supplies};
+use crate::book_repository::{self, corrupt, entities_of};
+use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
-use crate::{Services, UseCase, allow};
 
 /// A change of an event.
 #[derive(Clone, Debug)]
@@ -54,14 +52,8 @@ pub enum ChangeOutcome {
 /// - [`UseCaseError::Unknown`] if the event does not exist or is deleted.
 /// - [`UseCaseError::NoMatch`] if no contract covers the new timestamp, or the contract does not meet the event's
 ///   validations.
-pub fn update_event(
-    services: &Services,
-    principal: &Principal,
-    event_ref: EventRef,
-    update: &EventUpdate,
-) -> UseCaseResult<EventView> {
-    allow(principal, UseCase::UpdateEvent)?;
-    match change(services, principal, event_ref, &EventChange::Update(Box::new(update.clone())))? {
+pub fn update_event(cx: &mut Cx<'_>, event_ref: EventRef, update: &EventUpdate) -> UseCaseResult<EventView> {
+    match change(cx, event_ref, &EventChange::Update(Box::new(update.clone())))? {
         ChangeOutcome::Updated(view) => Ok(*view),
         ChangeOutcome::Deleted => Err(UseCaseError::InvariantViolation("an updated event without a view")),
     }
@@ -71,19 +63,15 @@ pub fn update_event(
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the event does not exist or is already deleted.
-pub fn delete_event(services: &Services, principal: &Principal, event_ref: EventRef) -> UseCaseResult<()> {
-    allow(principal, UseCase::DeleteEvent)?;
-    change(services, principal, event_ref, &EventChange::Delete).map(drop)
+pub fn delete_event(cx: &mut Cx<'_>, event_ref: EventRef) -> UseCaseResult<()> {
+    change(cx, event_ref, &EventChange::Delete).map(drop)
 }
 
-fn change(services: &Services, principal: &Principal, event_ref: EventRef, change: &EventChange) -> UseCaseResult<ChangeOutcome> {
-    let asked = [ChangeRequest { event_ref, change }];
-    let (organization, by, now) = (principal.organization(), principal.actor(), services.now());
-    let changing = ChangeBatch { services, organization, by, now, asked: &asked };
+fn change(cx: &mut Cx<'_>, event_ref: EventRef, change: &EventChange) -> UseCaseResult<ChangeOutcome> {
+    let changing = ChangeBatch { asked: &[ChangeRequest { event_ref, change }] };
     for _ in 0..MAX_HOLD_ATTEMPTS {
-        let changed = transact(&*services.store, Access::Write, |tx| changing.decide(tx)?.pop().flatten().transpose())?;
-        if let Some(changed) = changed {
-            return Ok(changed);
+        if let Some(changed) = changing.decide(cx)?.pop().flatten() {
+            return changed;
         }
     }
     Err(StoreError::Contended.into())
@@ -98,10 +86,6 @@ pub(super) struct ChangeRequest<'a> {
 
 /// Changes of an organization's events to be made in one transaction.
 pub(super) struct ChangeBatch<'a> {
-    pub(super) services: &'a Services<'a>,
-    pub(super) organization: OrganizationId,
-    pub(super) by: Actor,
-    pub(super) now: Timestamp,
     pub(super) asked: &'a [ChangeRequest<'a>],
 }
 
@@ -139,7 +123,7 @@ impl ChangeBatch<'_> {
     ///
     /// # Errors
     /// Returns [`UseCaseError::Store`] or [`UseCaseError::InvariantViolation`].
-    pub(super) fn decide(&self, tx: &mut dyn Tx) -> UseCaseResult<Vec<DeferrableResult<ChangeOutcome>>> {
+    pub(super) fn decide(&self, cx: &mut Cx<'_>) -> UseCaseResult<Vec<DeferrableResult<ChangeOutcome>>> {
         let mut outcomes: Vec<DeferrableResult<ChangeOutcome>> = self.asked.iter().map(|_| None).collect();
         // Only the first of several changes of one event is made.
         let mut first: BTreeMap<EventRef, usize> = BTreeMap::new();
@@ -149,10 +133,10 @@ impl ChangeBatch<'_> {
         let first: BTreeSet<usize> = first.into_values().collect();
         let mut contracts: BTreeSet<ContractKey> = BTreeSet::new();
         let mut found: Vec<usize> = Vec::with_capacity(first.len());
-        for (index, seen) in self.look(tx, first, None)? {
+        for (index, seen) in self.look(cx, first, None)? {
             match seen {
                 Ok(seen) => {
-                    contracts.extend(self.contracts(&seen));
+                    contracts.extend(contracts_of(cx.organization, &seen));
                     found.push(index);
                 }
                 Err(refusal) => refuse(&mut outcomes, index, refusal)?,
@@ -162,22 +146,22 @@ impl ChangeBatch<'_> {
             return Ok(outcomes);
         }
         let customers = BTreeSet::from_iter(contracts.iter().map(|contract| contract.customer));
-        let held = book_repository::lock_books(tx, self.organization, &Vec::from_iter(contracts), self.now)?;
+        let held = book_repository::lock_books(cx.tx, cx.organization, &Vec::from_iter(contracts), cx.now)?;
         let mut books = WorkingBooks::of(held);
         // Load the events again, because only now can nobody else change them.
-        let seen = self.look(tx, found, Some(&Vec::from_iter(customers)))?;
-        books.know(tx, self.organization, seen.iter().filter_map(|(_, seen)| seen.as_ref().ok()))?;
+        let seen = self.look(cx, found, Some(&Vec::from_iter(customers)))?;
+        books.know(cx.tx, cx.organization, seen.iter().filter_map(|(_, seen)| seen.as_ref().ok()))?;
         let (mut shown, mut indices, mut revisions) = (Vec::new(), Vec::new(), Vec::new());
         for (index, seen) in seen {
             let outcome = seen.and_then(|seen| {
-                if !self.contracts(&seen).iter().all(|contract| books.now.contains_key(&contract.contract)) {
+                if !contracts_of(cx.organization, &seen).iter().all(|contract| books.now.contains_key(&contract.contract)) {
                     return Ok(None);
                 }
                 if seen.revised == seen.event {
                     shown.push((index, seen.event));
                     return Ok(None);
                 }
-                let revised = self.revise(tx, &mut books, &seen)?;
+                let revised = self.revise(cx, &mut books, &seen)?;
                 Ok(revised.map(|revised| (seen.event, revised)))
             });
             match outcome {
@@ -189,7 +173,7 @@ impl ChangeBatch<'_> {
                 Err(refusal) => refuse(&mut outcomes, index, refusal)?,
             }
         }
-        self.write(tx, &mut books, &revisions)?;
+        self.write(cx, &mut books, &revisions)?;
         for (index, (_, revised)) in indices.into_iter().zip(revisions) {
             if revised.deleted {
                 outcomes[index] = Some(Ok(ChangeOutcome::Deleted));
@@ -199,7 +183,7 @@ impl ChangeBatch<'_> {
         }
         let (indices, events): (Vec<usize>, Vec<UsageEvent>) = shown.into_iter().unzip();
         if !events.is_empty() {
-            let views = view_events(tx, self.organization, &Vec::from_iter(books.now.values()), events)?;
+            let views = view_events(cx.tx, cx.organization, &Vec::from_iter(books.now.values()), events)?;
             for (index, view) in indices.into_iter().zip(views) {
                 outcomes[index] = Some(Ok(ChangeOutcome::Updated(Box::new(view))));
             }
@@ -207,32 +191,24 @@ impl ChangeBatch<'_> {
         Ok(outcomes)
     }
 
-    /// Returns the contracts that a change affects.
-    fn contracts(&self, seen: &ChangeCandidate) -> BTreeSet<ContractKey> {
-        let target = seen.target.as_ref().map(|target| target.key.contract_ref);
-        let contracts = std::iter::once(seen.event.placement.contract_ref).chain(target);
-        let key = |contract| ContractKey { organization: self.organization, customer: seen.event.customer_id, contract };
-        contracts.map(key).collect()
-    }
-
     /// Loads events, and finds the target periods of changed timestamps. `again_of` is set for the second load and names the
     /// customers, which are known by then. Invalid fields of an update are reported before contracts are searched.
     fn look(
         &self,
-        tx: &mut dyn Tx,
+        cx: &mut Cx<'_>,
         indices: impl IntoIterator<Item = usize>,
         again_of: Option<&[CustomerId]>,
     ) -> UseCaseResult<Vec<(usize, UseCaseResult<ChangeCandidate>)>> {
         let indices: Vec<usize> = indices.into_iter().collect();
         let refs: Vec<EventRef> = indices.iter().map(|index| self.asked[*index].event_ref).collect();
         let found = match again_of {
-            None => tx.events_by_refs(self.organization, &refs)?,
-            Some(customers) => tx.events_of_customers(self.organization, customers, &refs)?,
+            None => cx.tx.events_by_refs(cx.organization, &refs)?,
+            Some(customers) => cx.tx.events_of_customers(cx.organization, customers, &refs)?,
         };
         let live = found.into_iter().filter(|event| !event.deleted);
         let live: BTreeMap<EventRef, UsageEvent> = live.map(|event| (event.event_ref, event)).collect();
         // Names were compared at the first load, and customer and product of an event never change.
-        let names = if again_of.is_none() { Some(self.names(tx, &indices, &live)?) } else { None };
+        let names = if again_of.is_none() { Some(self.names(cx, &indices, &live)?) } else { None };
         let mut seen: Vec<(usize, UseCaseResult<ChangeCandidate>)> = Vec::with_capacity(indices.len());
         for index in indices {
             let ChangeRequest { event_ref, change } = self.asked[index];
@@ -247,18 +223,18 @@ impl ChangeBatch<'_> {
                     }
                 };
                 if revised.occurred_at != event.occurred_at {
-                    refuse_future(revised.occurred_at, self.now)?;
+                    refuse_future(revised.occurred_at, cx.now)?;
                 }
                 Ok(ChangeCandidate { event, revised, target: None })
             });
             seen.push((index, looked));
         }
-        self.find_targets(tx, &mut seen)?;
+        self.find_targets(cx, &mut seen)?;
         Ok(seen)
     }
 
     /// Finds the target periods of events whose timestamps change.
-    fn find_targets(&self, tx: &mut dyn Tx, seen: &mut [(usize, UseCaseResult<ChangeCandidate>)]) -> UseCaseResult<()> {
+    fn find_targets(&self, cx: &mut Cx<'_>, seen: &mut [(usize, UseCaseResult<ChangeCandidate>)]) -> UseCaseResult<()> {
         let moves = |seen: &ChangeCandidate| seen.revised.occurred_at != seen.event.occurred_at;
         let moving = seen.iter().filter_map(|(_, seen)| seen.as_ref().ok().filter(|seen| moves(seen)));
         let pairs: BTreeSet<(CustomerId, UsageProductRef)> =
@@ -267,10 +243,10 @@ impl ChangeBatch<'_> {
             return Ok(());
         }
         let mut candidates: BTreeMap<CustomerId, Vec<Contract>> = BTreeMap::new();
-        for contract in tx.contracts_metering(self.organization, &Vec::from_iter(pairs), None)? {
+        for contract in cx.tx.contracts_metering(cx.organization, &Vec::from_iter(pairs), None)? {
             candidates.entry(contract.customer_id).or_default().push(contract);
         }
-        let entities = entities_of(tx, self.organization, candidates.values().flatten())?;
+        let entities = entities_of(cx.tx, cx.organization, candidates.values().flatten())?;
         for (_, looked) in seen {
             if !looked.as_ref().is_ok_and(moves) {
                 continue;
@@ -286,7 +262,7 @@ impl ChangeBatch<'_> {
     }
 
     /// Loads the current customers and product names for the updates that name a customer or a usage product.
-    fn names(&self, tx: &mut dyn Tx, indices: &[usize], live: &BTreeMap<EventRef, UsageEvent>) -> UseCaseResult<ReferencedNames> {
+    fn names(&self, cx: &mut Cx<'_>, indices: &[usize], live: &BTreeMap<EventRef, UsageEvent>) -> UseCaseResult<ReferencedNames> {
         let (mut customers, mut products) = (BTreeSet::new(), BTreeSet::new());
         for index in indices {
             let ChangeRequest { event_ref, change: EventChange::Update(update) } = self.asked[*index] else { continue };
@@ -300,11 +276,11 @@ impl ChangeBatch<'_> {
         }
         let mut names = ReferencedNames::default();
         if !customers.is_empty() {
-            let found = tx.customers_by_ids(self.organization, &Vec::from_iter(customers))?;
+            let found = cx.tx.customers_by_ids(cx.organization, &Vec::from_iter(customers))?;
             names.customers = found.into_iter().map(|customer| (customer.id, customer)).collect();
         }
         if !products.is_empty() {
-            let found = tx.usage_products_by_refs(self.organization, &Vec::from_iter(products))?;
+            let found = cx.tx.usage_products_by_refs(cx.organization, &Vec::from_iter(products))?;
             let named = |product: UsageProduct| (product.usage_product_ref, product.profile.name);
             names.products = found.into_iter().map(named).collect();
         }
@@ -313,7 +289,7 @@ impl ChangeBatch<'_> {
 
     /// Moves an event from its old total to the new one and posts both changes. Returns the next revision, which the caller
     /// stores. Returns `None` if the change needs rows that earlier decisions have yet to write.
-    fn revise(&self, tx: &mut dyn Tx, books: &mut WorkingBooks, seen: &ChangeCandidate) -> UseCaseResult<Option<UsageEvent>> {
+    fn revise(&self, cx: &mut Cx<'_>, books: &mut WorkingBooks, seen: &ChangeCandidate) -> UseCaseResult<Option<UsageEvent>> {
         let ChangeCandidate { event: present, revised, target } = seen;
         let (from, old_key) = (present.placement.contract_ref, present.usage_key());
         // If the event stays in its period, the new date counts.
@@ -325,7 +301,7 @@ impl ChangeBatch<'_> {
         }
         let mut book = books.take(from)?;
         let mut other = to.map(|to| books.take(to)).transpose()?;
-        let decided = self.revise_in(tx, books, (&mut book, other.as_mut()), seen, (moved, service_date));
+        let decided = self.revise_in(cx, books, (&mut book, other.as_mut()), seen, (moved, service_date));
         books.put(book);
         if let Some(other) = other {
             books.put(other);
@@ -339,38 +315,38 @@ impl ChangeBatch<'_> {
             placement,
             service_date,
             revision: present.revision + 1,
-            revised_at: self.now,
-            revised_by: self.by,
+            revised_at: cx.now,
+            revised_by: cx.by,
             ..revised.clone()
         }))
     }
 
     fn revise_in(
         &self,
-        tx: &mut dyn Tx,
+        cx: &mut Cx<'_>,
         books: &WorkingBooks,
         (book, other): (&mut ContractBook, Option<&mut ContractBook>),
         ChangeCandidate { event: present, revised, .. }: &ChangeCandidate,
         (moved, service_date): (Option<&TargetPeriod>, Date),
     ) -> UseCaseResult<Option<Placement>> {
-        let (organization, now, old_key) = (self.organization, self.now, present.usage_key());
+        let (organization, now, old_key) = (cx.organization, cx.now, present.usage_key());
         let standing = present.placement.document_ref;
         let may_count = !books.changed.contains(&old_key);
         let kept = book.usage().get(&old_key);
         if !book.total_suffices(&old_key, &kept) && !may_count {
             return Ok(None);
         }
-        let total = book_repository::usage_total(tx, organization, book, &old_key)?;
+        let total = book_repository::usage_total(cx.tx, organization, book, &old_key)?;
         let mut without = total.minus(present.counted())?;
         // The reduced total may lack values that the line items need.
         if !book.total_suffices(&old_key, &without) {
             if !may_count {
                 return Ok(None);
             }
-            without = tx.recount_usage(organization, present.customer_id, &old_key, Some(present.event_ref))?;
+            without = cx.tx.recount_usage(organization, present.customer_id, &old_key, Some(present.event_ref))?;
         }
         let after = (!revised.deleted).then(|| CountedEvent { service_date, ..revised.counted() });
-        let ids = &mut supplies(self.services);
+        let ids = &mut cx.ids();
         let before = books.before(book)?;
         let Some(moved) = moved else {
             let period = period_of(book, &old_key);
@@ -388,10 +364,10 @@ impl ChangeBatch<'_> {
             return Ok(None);
         }
         // The total may not exist yet.
-        tx.lock_usage(organization, &[(present.customer_id, moved.key.clone())])?;
+        cx.tx.lock_usage(organization, &[(present.customer_id, moved.key.clone())])?;
         let document_ref = match other {
             Some(other) => {
-                book_repository::usage_total(tx, organization, other, &moved.key)?;
+                book_repository::usage_total(cx.tx, organization, other, &moved.key)?;
                 let before_other = books.before(other)?;
                 book.decide_or_restore(before, |book| {
                     post::post_usage_change(book, &old_key, without, None, standing, now, ids)?;
@@ -399,7 +375,7 @@ impl ChangeBatch<'_> {
                 })?
             }
             None => {
-                book_repository::usage_total(tx, organization, book, &moved.key)?;
+                book_repository::usage_total(cx.tx, organization, book, &moved.key)?;
                 book.decide_or_restore(before, |book| {
                     post::post_usage_change(book, &old_key, without, None, standing, now, ids)?;
                     post::post_usage(book, no, product, &[counted], now, ids)
@@ -411,15 +387,21 @@ impl ChangeBatch<'_> {
     }
 
     /// Writes the decisions and the new revisions of the events.
-    fn write(&self, tx: &mut dyn Tx, books: &mut WorkingBooks, revisions: &[(UsageEvent, UsageEvent)]) -> UseCaseResult<()> {
+    fn write(&self, cx: &mut Cx<'_>, books: &mut WorkingBooks, revisions: &[(UsageEvent, UsageEvent)]) -> UseCaseResult<()> {
         let mut decided: Vec<&mut ContractBook> = books.now.values_mut().filter(|book| !book.entries().is_empty()).collect();
         for book in &mut decided {
-            issue::schedule_next_run(book, self.now)?;
+            issue::schedule_next_run(book, cx.now)?;
         }
-        let Self { services, organization, by, now: at, .. } = *self;
-        book_repository::write_all(tx, CommandContext { services, organization, by, at }, decided)?;
-        if revisions.is_empty() { Ok(()) } else { Ok(tx.revise_events(organization, revisions)?) }
+        book_repository::write_all(cx, decided)?;
+        if revisions.is_empty() { Ok(()) } else { Ok(cx.tx.revise_events(cx.organization, revisions)?) }
     }
+}
+
+/// Returns the contracts that a change affects.
+fn contracts_of(organization: OrganizationId, seen: &ChangeCandidate) -> BTreeSet<ContractKey> {
+    let target = seen.target.as_ref().map(|target| target.key.contract_ref);
+    let contracts = std::iter::once(seen.event.placement.contract_ref).chain(target);
+    contracts.map(|contract| ContractKey { organization, customer: seen.event.customer_id, contract }).collect()
 }
 
 impl WorkingBooks {
@@ -530,8 +512,8 @@ fn target_of(event: &UsageEvent, contracts: &[Contract], entities: &[Entity]) ->
     })
 }
 
-pub(super) fn live_event(tx: &mut dyn Tx, principal: &Principal, event_ref: EventRef) -> UseCaseResult<UsageEvent> {
-    let event = tx.event(principal.organization(), event_ref)?;
+pub(super) fn live_event(tx: &mut dyn Tx, organization: OrganizationId, event_ref: EventRef) -> UseCaseResult<UsageEvent> {
+    let event = tx.event(organization, event_ref)?;
     event.filter(|event| !event.deleted).ok_or(UseCaseError::Unknown(ResourceKind::Event))
 }
 

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use billing_domain::event_input::refuse_future;
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::party::Customer;
-use billing_domain::ports::Tx;
 use billing_domain::refs::CustomerId;
 use billing_domain::usage::EventKeyRecord;
 
 use super::ingest::{IngestBatch, IngestItem, IngestProgress, ResolvedEvent};
 use super::names::NameLookup;
+use crate::carry_out::Cx;
 use crate::error::{UseCaseError, UseCaseResult};
 
 /// An event whose customer is known.
@@ -24,7 +24,7 @@ impl IngestBatch<'_> {
     /// first recording, such as the name of a product.
     pub(super) fn fresh<'n>(
         &self,
-        tx: &mut dyn Tx,
+        cx: &mut Cx<'_>,
         names: &'n NameLookup,
         progress: &mut IngestProgress<'_>,
     ) -> UseCaseResult<Vec<ResolvedEvent<'n>>> {
@@ -41,9 +41,9 @@ impl IngestBatch<'_> {
             }
         }
         let mut resolved = Vec::with_capacity(arrived.len());
-        for CustomerEvent { index, customer } in self.without_repeats(tx, arrived, progress)? {
+        for CustomerEvent { index, customer } in self.without_repeats(cx, arrived, progress)? {
             let event = self.events[index].event;
-            match names.product_of(event).and_then(|product| refuse_future(event.occurred_at, self.now).map(|()| product)) {
+            match names.product_of(event).and_then(|product| refuse_future(event.occurred_at, cx.now).map(|()| product)) {
                 Ok(product) => resolved.push(ResolvedEvent { index, customer, product }),
                 Err(violations) => progress.refuse(index, violations.into())?,
             }
@@ -55,7 +55,7 @@ impl IngestBatch<'_> {
     /// the batch are marked.
     fn without_repeats<'n>(
         &self,
-        tx: &mut dyn Tx,
+        cx: &mut Cx<'_>,
         arrived: Vec<CustomerEvent<'n>>,
         progress: &mut IngestProgress<'_>,
     ) -> UseCaseResult<Vec<CustomerEvent<'n>>> {
@@ -68,7 +68,7 @@ impl IngestBatch<'_> {
             return Ok(arrived);
         }
         let mut kept: BTreeMap<(CustomerId, IdempotencyKey), EventKeyRecord> = BTreeMap::new();
-        for (customer_id, event) in tx.event_key_records(self.organization, &Vec::from_iter(keys))? {
+        for (customer_id, event) in cx.tx.event_key_records(cx.organization, &Vec::from_iter(keys))? {
             kept.insert((customer_id, event.key.clone()), event);
         }
         let mut first: BTreeMap<(CustomerId, &IdempotencyKey), usize> = BTreeMap::new();

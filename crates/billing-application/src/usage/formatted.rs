@@ -5,16 +5,17 @@ use billing_domain::access::Principal;
 use billing_domain::event_input::{EventUpdate, NewUsageEvent};
 use billing_domain::format::{MappedEvent, UsageFormat};
 use billing_domain::patch::Patch;
-use billing_domain::ports::{Access, transact};
-use billing_domain::refs::EventRef;
+use billing_domain::ports::Tx;
+use billing_domain::refs::{EventRef, OrganizationId};
 use billing_domain::usage::{EventKey, FormattedSource, UsageEvent};
 use billing_domain::violation::Violations;
 
 use super::change::live_event;
 use crate::book_repository::corrupt;
+use crate::carry_out::{Transactions, read};
 use crate::error::{MappingOrigin, UseCaseError, UseCaseResult};
 use crate::formats::{NamedFormat, find_format, newest_of};
-use crate::{Services, UseCase, allow};
+use crate::{Services, UseCase};
 
 /// A free-form event to record.
 #[derive(Clone, Debug)]
@@ -45,8 +46,8 @@ pub struct FormattedUpdate {
 /// - [`UseCaseError::FormatFailed`] if the format cannot map the event.
 /// - [`UseCaseError::Invalid`] if the format does not exist.
 pub fn map_formatted(services: &Services, principal: &Principal, report: &FormattedEvent) -> UseCaseResult<NewUsageEvent> {
-    let organization = allow(principal, UseCase::RecordUsage)?;
-    let format = transact(&*services.store, Access::Read, |tx| find_format(tx, organization, &report.format))?;
+    // The evaluation takes up to 50 ms, so it happens outside of the transaction.
+    let format = read(services, principal, UseCase::RecordUsage, |cx| find_format(cx.tx, cx.organization, &report.format))?;
     Ok(NewUsageEvent { sent: report.sent.clone(), ..map_event(services, &format, &report.event)? })
 }
 
@@ -54,15 +55,14 @@ pub fn map_formatted(services: &Services, principal: &Principal, report: &Format
 ///
 /// # Errors
 /// Returns [`UseCaseError::Invalid`] if the format does not exist. A single event fails with [`UseCaseError::FormatFailed`].
-pub fn map_events(
-    services: &Services,
-    principal: &Principal,
+pub(super) fn map_events(
+    transactions: &mut Transactions<'_, '_>,
+    organization: OrganizationId,
     format: &NamedFormat,
     events: &[&str],
 ) -> UseCaseResult<Vec<UseCaseResult<NewUsageEvent>>> {
-    let organization = allow(principal, UseCase::RecordUsage)?;
-    let format = transact(&*services.store, Access::Read, |tx| find_format(tx, organization, format))?;
-    Ok(events.iter().map(|event| map_event(services, &format, event)).collect())
+    let format = transactions.read(|tx| find_format(tx, organization, format))?;
+    Ok(events.iter().map(|event| map_event(transactions.services(), &format, event)).collect())
 }
 
 fn map_event(services: &Services, format: &UsageFormat, event: &str) -> UseCaseResult<NewUsageEvent> {
@@ -89,20 +89,7 @@ fn map_event(services: &Services, format: &UsageFormat, event: &str) -> UseCaseR
 /// - [`UseCaseError::Unknown`] if the event does not exist.
 /// - [`UseCaseError::Invalid`] if no format is given and no format ever mapped the event.
 pub fn map_update(services: &Services, principal: &Principal, update: &FormattedUpdate) -> UseCaseResult<EventUpdate> {
-    let organization = allow(principal, UseCase::UpdateEvent)?;
-    let format = transact(&*services.store, Access::Read, |tx| {
-        let present = live_event(tx, principal, update.event_ref)?;
-        if let Some(named) = &update.format {
-            return find_format(tx, organization, named);
-        }
-        // An update without a format leaves this empty, but an earlier revision may have a format.
-        let before = match present.formatted {
-            Some(source) => source,
-            None => latest_source(tx.superseded_revisions(organization, &[present.customer_id], &[update.event_ref])?)?,
-        };
-        newest_of(tx, organization, &before.format_ref)?
-            .ok_or_else(|| corrupt("an event", &update.event_ref, "names a format that is not there"))
-    })?;
+    let format = read(services, principal, UseCase::UpdateEvent, |cx| format_of_update(cx.tx, cx.organization, update))?;
     let (mapped, formatted) = apply(services, &format, &update.event)?;
     Ok(EventUpdate {
         occurred_at: Some(mapped.timestamp),
@@ -113,6 +100,21 @@ pub fn map_update(services: &Services, principal: &Principal, update: &Formatted
         usage_product: Some(mapped.usage_product),
         formatted: Some(formatted),
     })
+}
+
+/// Returns the format for the new content of an event.
+fn format_of_update(tx: &mut dyn Tx, organization: OrganizationId, update: &FormattedUpdate) -> UseCaseResult<UsageFormat> {
+    let present = live_event(tx, organization, update.event_ref)?;
+    if let Some(named) = &update.format {
+        return find_format(tx, organization, named);
+    }
+    // An update without a format leaves this empty, but an earlier revision may have a format.
+    let before = match present.formatted {
+        Some(source) => source,
+        None => latest_source(tx.superseded_revisions(organization, &[present.customer_id], &[update.event_ref])?)?,
+    };
+    newest_of(tx, organization, &before.format_ref)?
+        .ok_or_else(|| corrupt("an event", &update.event_ref, "names a format that is not there"))
 }
 
 /// Returns the source of the latest revision that a format created.

@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
-use billing_domain::calendar::{Date, Timestamp};
+use billing_domain::calendar::Date;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::event_input::{FileEvent, FileEventKey, NewUsageEvent};
 use billing_domain::idempotency::{BodyHash, IdempotencyKey};
 use billing_domain::imports::{ImportRecord, ImportedDocument, ImportedFileFacts, MAX_IMPORT_DOCUMENTS};
 use billing_domain::money::{Currency, Money};
-use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::ports::Tx;
 use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EventRef, ImportRef, OrganizationId};
 use billing_domain::violation::Violations;
 
@@ -19,11 +18,11 @@ use super::formatted::{map_events, of_mapped};
 use super::ingest::IngestOutcome;
 use super::read::EventView;
 use super::record::dry_run_usage;
-use crate::audit::{AuditChange, AuditContext, AuditSubject, ImportFileSummary, record_audit_event};
+use crate::audit::{AuditChange, AuditContext, AuditSubject, ImportFileSummary};
+use crate::carry_out::{Cx, Transactions};
 use crate::documents::view_all;
 use crate::error::{UNKNOWN_REFERENCE, UseCaseError, UseCaseResult};
 use crate::formats::NamedFormat;
-use crate::{Services, UseCase, allow};
 
 /// The maximum number of documents for which a dry run reports totals.
 const MAX_TOTALS: usize = 100;
@@ -31,6 +30,7 @@ const MAX_TOTALS: usize = 100;
 /// An import of a file in progress, batch by batch.
 #[derive(Debug)]
 pub struct FileImport {
+    organization: OrganizationId,
     format: NamedFormat,
     /// `None` in a dry run.
     import_ref: Option<ImportRef>,
@@ -97,6 +97,9 @@ pub struct ImportChunkResult {
     pub stopped: Option<(u64, UseCaseError)>,
 }
 
+/// Records events of a file, as many as possible, in the given transactions.
+pub type RecordChunk<'r> = dyn FnMut(&mut Transactions<'_, '_>, Vec<NewUsageEvent>) -> UseCaseResult<BatchOutcome> + 'r;
+
 /// The identity of an affected document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum AffectedDocumentKey {
@@ -131,21 +134,25 @@ impl FileImport {
     /// # Errors
     /// Returns [`UseCaseError::Store`] if the record cannot be stored.
     pub fn begin(
-        services: &Services,
-        principal: &Principal,
+        transactions: &mut Transactions<'_, '_>,
         format: NamedFormat,
         file: ImportedFileFacts,
         dry_run: bool,
     ) -> UseCaseResult<Self> {
-        let organization = allow(principal, UseCase::RecordUsage)?;
+        let services = transactions.services();
         let import_ref = (!dry_run).then(|| ImportRef::from_uuid(services.ids.new_id()));
+        let AuditContext { organization, author, request_id } = transactions.author()?;
+        // An unknown format is an error of the request, not of a line.
+        let request_id = request_id.cloned();
+        map_events(transactions, organization, &format, &[])?;
         if let Some(import_ref) = import_ref {
-            let doer = AuditContext::of(principal);
-            let import = ImportRecord::begun(import_ref, file, doer.author, doer.request_id.cloned(), services.now());
-            transact(&*services.store, Access::Write, |tx| Ok::<_, UseCaseError>(tx.put_import(organization, &import)?))?;
+            transactions.write(organization, |cx| {
+                let import = ImportRecord::begun(import_ref, file.clone(), author, request_id.clone(), cx.now);
+                Ok::<_, UseCaseError>(cx.tx.put_import(organization, &import)?)
+            })?;
         }
         let summary = ImportSummary::default();
-        Ok(Self { format, import_ref, summary, places: HashMap::new(), tried: BTreeMap::new(), slices: 0 })
+        Ok(Self { organization, format, import_ref, summary, places: HashMap::new(), tried: BTreeMap::new(), slices: 0 })
     }
 
     /// Returns the import's reference, or `None` for a dry run.
@@ -165,12 +172,11 @@ impl FileImport {
     /// no event is recorded, and the caller may retry.
     pub fn take(
         &mut self,
-        services: &Services,
-        principal: &Principal,
+        transactions: &mut Transactions<'_, '_>,
         events: &[FileEvent],
-        record: &mut dyn FnMut(Vec<NewUsageEvent>) -> UseCaseResult<BatchOutcome>,
+        record: &mut RecordChunk<'_>,
     ) -> UseCaseResult<ImportChunkResult> {
-        let there = copies(services, principal, events)?;
+        let there = copies(transactions, self.organization, events)?;
         let is_copy = |event: &FileEvent| event_ref_of(event).is_some_and(|event_ref| there.contains(&event_ref));
         let mut outcomes: Vec<Option<UseCaseResult<EventOutcome>>> = Vec::with_capacity(events.len());
         for event in events {
@@ -184,7 +190,7 @@ impl FileImport {
         let fresh: Vec<usize> = (0..events.len()).filter(|index| outcomes[*index].is_none()).collect();
         let texts: Vec<&str> = fresh.iter().map(|index| events[*index].event.as_str()).collect();
         let (mut indices, mut new_events) = (Vec::with_capacity(fresh.len()), Vec::with_capacity(fresh.len()));
-        for (index, mapped) in fresh.into_iter().zip(map_events(services, principal, &self.format, &texts)?) {
+        for (index, mapped) in fresh.into_iter().zip(map_events(transactions, self.organization, &self.format, &texts)?) {
             match mapped {
                 Ok(mapped) => {
                     let sent = events[index].known_by.as_ref().map(|key| key.sent().clone());
@@ -195,10 +201,10 @@ impl FileImport {
             }
         }
         let (BatchOutcome { results, mut stopped_by }, before) = if self.is_dry_run() {
-            let (results, before) = self.rehearse(services, principal, &new_events)?;
+            let (results, before) = self.rehearse(transactions, &new_events)?;
             (BatchOutcome { results, stopped_by: None }, before)
         } else {
-            (record(new_events)?, DocumentSnapshot::default())
+            (record(transactions, new_events)?, DocumentSnapshot::default())
         };
         for (index, result) in indices.into_iter().zip(results) {
             outcomes[index] = Some(match result {
@@ -227,17 +233,16 @@ impl FileImport {
     ///
     /// # Errors
     /// Returns [`UseCaseError::Store`] if the result cannot be stored.
-    pub fn end(&self, services: &Services, principal: &Principal, refused: u64, stopped_at: Option<u64>) -> UseCaseResult<()> {
-        let organization = allow(principal, UseCase::RecordUsage)?;
+    pub fn end(&self, transactions: &mut Transactions<'_, '_>, refused: u64, stopped_at: Option<u64>) -> UseCaseResult<()> {
         let Some(import_ref) = self.import_ref else { return Ok(()) };
         let documents = self.summary.documents.iter().filter_map(AffectedDocument::kept);
         let documents: Vec<ImportedDocument> = documents.take(MAX_IMPORT_DOCUMENTS).collect();
         let more_documents = (self.summary.documents.len() - documents.len()) as u64;
-        transact(&*services.store, Access::Write, |tx| {
+        transactions.write(self.organization, |cx| {
             // The import may have been partly undone in between.
-            let Some(present) = tx.hold_import(organization, import_ref)? else { return Ok(()) };
+            let Some(present) = cx.tx.hold_import(cx.organization, import_ref)? else { return Ok(()) };
             let import = ImportRecord {
-                ended_at: Some(services.now()),
+                ended_at: Some(cx.now),
                 stopped_at,
                 recorded: self.summary.recorded,
                 already_there: self.summary.already_there,
@@ -246,18 +251,12 @@ impl FileImport {
                 more_documents,
                 ..present
             };
-            tx.put_import(organization, &import)?;
+            cx.tx.put_import(cx.organization, &import)?;
             if self.summary.recorded == 0 {
                 return Ok(());
             }
             let file = ImportFileSummary { name: import.file.name.clone(), import_ref, taken: self.summary.clone(), refused };
-            record_audit_event(
-                tx,
-                services,
-                AuditContext::of(principal),
-                AuditAction::Import,
-                AuditChange::Made(AuditSubject::UsageFile(&file)),
-            )
+            cx.audit(AuditAction::Import, AuditChange::Made(AuditSubject::UsageFile(&file)))
         })
     }
 
@@ -265,10 +264,9 @@ impl FileImport {
     ///
     /// # Errors
     /// Returns [`UseCaseError::Store`] if the record cannot be deleted.
-    pub fn discard(&self, services: &Services, principal: &Principal) -> UseCaseResult<()> {
-        let organization = allow(principal, UseCase::RecordUsage)?;
+    pub fn discard(&self, transactions: &mut Transactions<'_, '_>) -> UseCaseResult<()> {
         let Some(import_ref) = self.import_ref else { return Ok(()) };
-        transact(&*services.store, Access::Write, |tx| Ok(tx.forget_import(organization, import_ref)?))
+        transactions.write(self.organization, |cx| Ok(cx.tx.forget_import(cx.organization, import_ref)?))
     }
 
     /// Returns the results so far.
@@ -330,27 +328,27 @@ impl FileImport {
     /// Executes a dry run of events and compares the documents that would change.
     fn rehearse(
         &mut self,
-        services: &Services,
-        principal: &Principal,
+        transactions: &mut Transactions<'_, '_>,
         events: &[NewUsageEvent],
     ) -> UseCaseResult<(Vec<UseCaseResult<IngestOutcome>>, DocumentSnapshot)> {
-        let (organization, now) = (allow(principal, UseCase::RecordUsage)?, services.now());
+        let organization = self.organization;
         let is_whole = self.slices == 0;
         let (mut first, mut after) = (BTreeMap::new(), BTreeMap::new());
-        let results = dry_run_usage(services, principal, events, &mut |tx, results| {
-            if is_whole {
-                first = first_documents(results);
-                after = totals(tx, organization, &first, now)?;
-            }
-            Ok(())
-        })?;
-        // The dry run is rolled back by now, so documents that it opened no longer exist.
-        let before = transact(&*services.store, Access::Read, |tx| -> UseCaseResult<_> {
-            let there = self.there(tx, organization, &results)?;
+        // The inspector rolls the events back, so documents that they open don't exist afterwards.
+        let (results, before) = transactions.write(organization, |cx| {
+            let results = dry_run_usage(cx, events, &mut |cx, results| {
+                if is_whole {
+                    first = first_documents(results);
+                    after = totals(cx, &first)?;
+                }
+                Ok(())
+            })?;
+            let there = self.there(cx.tx, organization, &results)?;
             first.retain(|document_ref, _| there.contains(document_ref));
-            let mut before = totals(tx, organization, &first, now)?;
+            let mut before = totals(cx, &first)?;
             let changed = |(document_ref, after)| (document_ref, ChangedTotal { before: before.remove(&document_ref), after });
-            Ok(DocumentSnapshot { totals: std::mem::take(&mut after).into_iter().map(changed).collect(), there })
+            let totals = std::mem::take(&mut after).into_iter().map(changed).collect();
+            Ok::<_, UseCaseError>((results, DocumentSnapshot { totals, there }))
         })?;
         // Count a batch only after it succeeds, because a failed batch may be retried.
         self.slices += 1;
@@ -415,30 +413,28 @@ fn first_documents(results: &[UseCaseResult<IngestOutcome>]) -> BTreeMap<Documen
 }
 
 /// Returns the totals of documents.
-fn totals(
-    tx: &mut dyn Tx,
-    organization: OrganizationId,
-    documents: &BTreeMap<DocumentRef, CustomerId>,
-    now: Timestamp,
-) -> UseCaseResult<BTreeMap<DocumentRef, Money>> {
+fn totals(cx: &mut Cx<'_>, documents: &BTreeMap<DocumentRef, CustomerId>) -> UseCaseResult<BTreeMap<DocumentRef, Money>> {
     if documents.is_empty() {
         return Ok(BTreeMap::new());
     }
     let customers: BTreeSet<CustomerId> = documents.values().copied().collect();
     let refs: Vec<DocumentRef> = documents.keys().copied().collect();
-    let found = tx.documents_by_refs(organization, &Vec::from_iter(customers), &refs)?;
-    let views = view_all(tx, organization, found, now)?.into_iter();
+    let found = cx.tx.documents_by_refs(cx.organization, &Vec::from_iter(customers), &refs)?;
+    let views = view_all(cx.tx, cx.organization, found, cx.now)?.into_iter();
     Ok(views.filter_map(|view| Some((view.opened?.document_ref, view.content.total))).collect())
 }
 
 /// Returns the existing events to which file lines refer.
-fn copies(services: &Services, principal: &Principal, events: &[FileEvent]) -> UseCaseResult<BTreeSet<EventRef>> {
-    let organization = allow(principal, UseCase::RecordUsage)?;
+fn copies(
+    transactions: &mut Transactions<'_, '_>,
+    organization: OrganizationId,
+    events: &[FileEvent],
+) -> UseCaseResult<BTreeSet<EventRef>> {
     let said: BTreeSet<EventRef> = events.iter().filter_map(event_ref_of).collect();
     if said.is_empty() {
         return Ok(said);
     }
-    transact(&*services.store, Access::Read, |tx| Ok(tx.known_events(organization, &Vec::from_iter(said.clone()))?))
+    transactions.read(|tx| Ok(tx.known_events(organization, &Vec::from_iter(said.clone()))?))
 }
 
 fn event_ref_of(event: &FileEvent) -> Option<EventRef> {

@@ -17,18 +17,16 @@ use billing_domain::imports::ImportedEvent;
 use billing_domain::ledger::{ContractBook, ContractHeader, Extent, post};
 use billing_domain::matching::{EventFacts, match_event};
 use billing_domain::party::Customer;
-use billing_domain::ports::{Lock, StoreError, Tx};
+use billing_domain::ports::{Lock, StoreError};
 use billing_domain::refs::{
-    ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, ImportPartRef, ImportRef, OrganizationId, ProductNo,
-    UsageProductRef,
+    ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, ImportPartRef, ImportRef, ProductNo, UsageProductRef,
 };
 use billing_domain::usage::{CountedEvent, EventKeyRecord, NewEventKeyRecord, Placement, UsageEvent, UsageKey};
 
 use super::names::NameLookup;
 use super::read::{EventReferences, EventView};
-use crate::Services;
-use crate::accounts::CommandContext;
-use crate::book_repository::{self, corrupt, entities_of, supplies, usage_total};
+use crate::book_repository::{self, corrupt, entities_of, usage_total};
+use crate::carry_out::Cx;
 use crate::error::{UseCaseError, UseCaseResult};
 
 /// How often a contract or document may change between finding and locking it, before the operation fails with
@@ -37,12 +35,7 @@ pub(super) const MAX_HOLD_ATTEMPTS: u32 = 4;
 
 /// Events of an organization to be recorded in one transaction.
 pub(super) struct IngestBatch<'a> {
-    pub(super) services: &'a Services<'a>,
-    pub(super) organization: OrganizationId,
     pub(super) events: &'a [IngestItem<'a>],
-    /// The actor recorded for documents that have to be created, on [`IngestPath::General`].
-    pub(super) by: Actor,
-    pub(super) now: Timestamp,
 }
 
 /// An event, its actor, and the function that builds the response for duplicates of its idempotency key.
@@ -141,51 +134,50 @@ impl IngestBatch<'_> {
     ///
     /// # Errors
     /// Returns [`UseCaseError::Store`] or [`UseCaseError::InvariantViolation`].
-    pub(super) fn ingest(&self, tx: &mut dyn Tx, lane: IngestPath) -> UseCaseResult<Vec<Option<UseCaseResult<IngestOutcome>>>> {
-        let names = NameLookup::read(tx, self.organization, self.events.iter().map(|reported| reported.event))?;
+    pub(super) fn ingest(&self, cx: &mut Cx<'_>, lane: IngestPath) -> UseCaseResult<Vec<Option<UseCaseResult<IngestOutcome>>>> {
+        let names = NameLookup::read(cx.tx, cx.organization, self.events.iter().map(|reported| reported.event))?;
         let outcomes = self.events.iter().map(|_| None).collect();
         let mut progress = IngestProgress { outcomes, duplicates: Vec::new(), placed: Vec::new(), left: BTreeSet::new() };
-        let resolved = self.fresh(tx, &names, &mut progress)?;
+        let resolved = self.fresh(cx, &names, &mut progress)?;
         let (mut books, matched, refused) = match lane {
             // The statement that finds the contracts also locks them.
             IngestPath::DraftsOnly => {
-                let (contracts, matched, refused) = self.match_events(tx, &resolved, Some(Lock::Shared))?;
-                let (mut books, off_drafts) = self.on_drafts(tx, contracts.into_values(), &matched)?;
+                let (contracts, matched, refused) = self.match_events(cx, &resolved, Some(Lock::Shared))?;
+                let (mut books, off_drafts) = self.on_drafts(cx, contracts.into_values(), &matched)?;
                 books.retain(|contract_ref, _| !off_drafts.contains(contract_ref));
                 let (matched, left): (Vec<_>, Vec<_>) =
                     matched.into_iter().partition(|matched| books.contains_key(&matched.key.contract_ref));
                 progress.left = left.iter().map(|matched| matched.resolved.index).collect();
                 (books, matched, refused)
             }
-            IngestPath::General => self.hold(tx, &resolved)?,
+            IngestPath::General => self.hold(cx, &resolved)?,
         };
         for (index, refusal) in refused {
             progress.refuse(index, refusal)?;
         }
-        self.lock_totals(tx, &matched, &mut books)?;
+        self.lock_totals(cx, &matched, &mut books)?;
         for group in grouped(matched) {
             let contract_ref = group[0].key.contract_ref;
             let book = books.get_mut(&contract_ref).ok_or_else(|| corrupt("a contract", &contract_ref, "is not held"))?;
-            self.post_group(book, group, &mut progress)?;
+            Self::post_group(cx, book, group, &mut progress)?;
         }
         let mut decided: Vec<&mut ContractBook> = books.values_mut().filter(|book| !book.entries().is_empty()).collect();
         for book in decided.iter_mut().filter(|book| book.extent() == Extent::Whole) {
-            billing_domain::ledger::issue::schedule_next_run(book, self.now)?;
+            billing_domain::ledger::issue::schedule_next_run(book, cx.now)?;
         }
-        let Self { services, organization, by, now: at, .. } = *self;
-        book_repository::write_all(tx, CommandContext { services, organization, by, at }, decided)?;
-        self.store(tx, &books, progress)
+        book_repository::write_all(cx, decided)?;
+        self.store(cx, &books, progress)
     }
 
     /// Finds the contracts of the events and locks them. The lock is shared if all events go on existing drafts. It is
     /// exclusive if a document has to be opened or corrected. Then nothing changes until the commit.
-    fn hold<'n>(&self, tx: &mut dyn Tx, resolved: &[ResolvedEvent<'n>]) -> UseCaseResult<LockedBooks<'n>> {
-        let organization = self.organization;
+    fn hold<'n>(&self, cx: &mut Cx<'_>, resolved: &[ResolvedEvent<'n>]) -> UseCaseResult<LockedBooks<'n>> {
+        let organization = cx.organization;
         let mut exclusive: BTreeSet<ContractRef> = BTreeSet::new();
         for _ in 0..MAX_HOLD_ATTEMPTS {
-            let (contracts, matched, refused) = self.match_events(tx, resolved, None)?;
+            let (contracts, matched, refused) = self.match_events(cx, resolved, None)?;
             let unknown = contracts.iter().filter(|(contract_ref, _)| !exclusive.contains(contract_ref));
-            let (_, off_drafts) = self.on_drafts(tx, unknown.map(|(_, book)| book.clone()), &matched)?;
+            let (_, off_drafts) = self.on_drafts(cx, unknown.map(|(_, book)| book.clone()), &matched)?;
             exclusive.extend(off_drafts);
             if contracts.is_empty() {
                 return Ok((contracts, matched, refused));
@@ -195,9 +187,9 @@ impl IngestBatch<'_> {
                 (book.contract.key(organization), lock)
             };
             let locks: Vec<(ContractKey, Lock)> = contracts.iter().map(lock_of).collect();
-            tx.hold_contracts(&locks)?;
+            cx.tx.hold_contracts(&locks)?;
             // Load after locking: the contract may have been changed, or a document issued, in between.
-            let agreements = tx.agreements(&locks.into_iter().map(|(key, _)| key).collect::<Vec<_>>())?;
+            let agreements = cx.tx.agreements(&locks.into_iter().map(|(key, _)| key).collect::<Vec<_>>())?;
             let is_same = |agreement: &ContractHeader| {
                 let found = contracts.get(&agreement.contract.contract_ref);
                 found.is_some_and(|found| found.contract.version == agreement.contract.version)
@@ -211,9 +203,9 @@ impl IngestBatch<'_> {
             };
             let books = agreements.into_iter().map(with_entities);
             let (alone, shared): (Vec<_>, Vec<_>) = books.partition(|book| exclusive.contains(&book.contract.contract_ref));
-            let (mut books, off_drafts) = self.on_drafts(tx, shared, &matched)?;
+            let (mut books, off_drafts) = self.on_drafts(cx, shared, &matched)?;
             if off_drafts.is_empty() {
-                let whole = book_repository::load_books(tx, organization, alone, self.now)?;
+                let whole = book_repository::load_books(cx.tx, organization, alone, cx.now)?;
                 books.extend(whole.into_iter().map(|book| (book.contract.contract_ref, book)));
                 return Ok((books, matched, refused));
             }
@@ -224,18 +216,18 @@ impl IngestBatch<'_> {
     /// Matches the events to the current periods of contracts.
     fn match_events<'n>(
         &self,
-        tx: &mut dyn Tx,
+        cx: &mut Cx<'_>,
         resolved: &[ResolvedEvent<'n>],
         lock: Option<Lock>,
     ) -> UseCaseResult<LockedBooks<'n>> {
-        let organization = self.organization;
+        let organization = cx.organization;
         let pairs: BTreeSet<(CustomerId, UsageProductRef)> =
             resolved.iter().map(|resolved| (resolved.customer.id, resolved.product.usage_product_ref.clone())).collect();
         let mut candidates: BTreeMap<CustomerId, Vec<Contract>> = BTreeMap::new();
-        for contract in tx.contracts_metering(organization, &Vec::from_iter(pairs), lock)? {
+        for contract in cx.tx.contracts_metering(organization, &Vec::from_iter(pairs), lock)? {
             candidates.entry(contract.customer_id).or_default().push(contract);
         }
-        let entities = entities_of(tx, organization, candidates.values().flatten())?;
+        let entities = entities_of(cx.tx, organization, candidates.values().flatten())?;
         let (mut contracts, mut matched, mut refused) = (BooksByRef::new(), Vec::with_capacity(resolved.len()), Vec::new());
         for resolved in resolved {
             let ResolvedEvent { customer, product, .. } = *resolved;
@@ -252,7 +244,7 @@ impl IngestBatch<'_> {
                     // References are created in order of arrival, so that the later of two simultaneous events has the
                     // greater reference.
                     let counted = CountedEvent {
-                        event_ref: EventRef::from_uuid(self.services.ids.new_id()),
+                        event_ref: EventRef::from_uuid(cx.services.ids.new_id()),
                         occurred_at: event.occurred_at,
                         service_date: found.service_date,
                         quantity: event.quantity,
@@ -274,13 +266,13 @@ impl IngestBatch<'_> {
     /// not go on an existing draft.
     fn on_drafts(
         &self,
-        tx: &mut dyn Tx,
+        cx: &mut Cx<'_>,
         books: impl IntoIterator<Item = ContractBook>,
         matched: &[MatchedEvent<'_>],
     ) -> UseCaseResult<(BooksByRef, BTreeSet<ContractRef>)> {
         let periods: BTreeSet<(ContractRef, ProductNo, Date)> =
             matched.iter().map(|MatchedEvent { key, .. }| (key.contract_ref, key.product_no, key.period_start)).collect();
-        let books = book_repository::load_draft_books(tx, self.organization, books, &periods)?;
+        let books = book_repository::load_draft_books(cx.tx, cx.organization, books, &periods)?;
         let mut off_drafts = BTreeSet::new();
         for (contract_ref, product_no, start) in periods {
             let Some(book) = books.get(&contract_ref) else { continue };
@@ -294,13 +286,13 @@ impl IngestBatch<'_> {
     }
 
     /// Locks the running totals of the events, and completes the totals where the lines of their periods need it.
-    fn lock_totals(&self, tx: &mut dyn Tx, matched: &[MatchedEvent<'_>], books: &mut BooksByRef) -> UseCaseResult<()> {
+    fn lock_totals(&self, cx: &mut Cx<'_>, matched: &[MatchedEvent<'_>], books: &mut BooksByRef) -> UseCaseResult<()> {
         let keys: BTreeSet<(CustomerId, UsageKey)> =
             matched.iter().map(|matched| (matched.resolved.customer.id, matched.key.clone())).collect();
-        for (key, total) in tx.lock_usage(self.organization, &Vec::from_iter(keys))? {
+        for (key, total) in cx.tx.lock_usage(cx.organization, &Vec::from_iter(keys))? {
             if let Some(book) = books.get_mut(&key.contract_ref) {
                 book.put_usage(key.clone(), total);
-                usage_total(tx, self.organization, book, &key)?;
+                usage_total(cx.tx, cx.organization, book, &key)?;
             }
         }
         Ok(())
@@ -309,15 +301,15 @@ impl IngestBatch<'_> {
     /// Puts the events of one running total on documents. Events that only extend a draft are posted together, at the same
     /// cost for any number of events. Others are posted one by one.
     fn post_group<'n>(
-        &self,
+        cx: &Cx<'_>,
         book: &mut ContractBook,
         group: Vec<MatchedEvent<'n>>,
         progress: &mut IngestProgress<'n>,
     ) -> UseCaseResult<()> {
-        let (before, mut supplies) = (book.clone(), supplies(self.services));
+        let (before, now, mut ids) = (book.clone(), cx.now, cx.ids());
         let mut post = |book: &mut ContractBook, key: &UsageKey, events: &[CountedEvent]| {
             book.decide_or_restore(&before, |book| {
-                post::post_usage(book, key.product_no, &key.usage_product_ref, events, self.now, &mut supplies)
+                post::post_usage(book, key.product_no, &key.usage_product_ref, events, now, &mut ids)
             })
             .map_err(UseCaseError::from)
         };
@@ -354,15 +346,16 @@ impl IngestBatch<'_> {
     /// Stores the events and their idempotency keys.
     fn store(
         &self,
-        tx: &mut dyn Tx,
+        cx: &mut Cx<'_>,
         books: &BooksByRef,
         progress: IngestProgress<'_>,
     ) -> UseCaseResult<Vec<Option<UseCaseResult<IngestOutcome>>>> {
         let IngestProgress { mut outcomes, duplicates: twins, mut placed, mut left } = progress;
-        let organization = self.organization;
+        let (organization, now) = (cx.organization, cx.now);
         placed.sort_by_key(|(matched, _)| matched.resolved.index);
-        let events: Vec<UsageEvent> = placed.iter().map(|(matched, document_ref)| self.event(matched, *document_ref)).collect();
-        tx.insert_events(organization, &events)?;
+        let events: Vec<UsageEvent> =
+            placed.iter().map(|(matched, document_ref)| self.event(now, matched, *document_ref)).collect();
+        cx.tx.insert_events(organization, &events)?;
         let mut kept: Vec<(CustomerId, NewEventKeyRecord)> = Vec::new();
         let mut made: BTreeMap<ImportRef, Vec<ImportedEvent>> = BTreeMap::new();
         let around =
@@ -384,11 +377,11 @@ impl IngestBatch<'_> {
             outcomes[index] = Some(Ok(IngestOutcome::Recorded(Box::new(view))));
         }
         if !kept.is_empty() {
-            tx.save_event_keys(organization, &kept)?;
+            cx.tx.save_event_keys(organization, &kept)?;
         }
         for (import_ref, events) in made {
-            let part = ImportPartRef::from_uuid(self.services.ids.new_id());
-            tx.add_imported_events(organization, import_ref, part, &events)?;
+            let part = ImportPartRef::from_uuid(cx.services.ids.new_id());
+            cx.tx.add_imported_events(organization, import_ref, part, &events)?;
         }
         for (index, first) in twins {
             if left.contains(&first) {
@@ -411,7 +404,7 @@ impl IngestBatch<'_> {
         Ok(outcomes)
     }
 
-    fn event(&self, matched: &MatchedEvent<'_>, document_ref: DocumentRef) -> UsageEvent {
+    fn event(&self, now: Timestamp, matched: &MatchedEvent<'_>, document_ref: DocumentRef) -> UsageEvent {
         let IngestItem { event: new, by, .. } = self.events[matched.resolved.index];
         UsageEvent {
             event_ref: matched.counted.event_ref,
@@ -429,9 +422,9 @@ impl IngestBatch<'_> {
                 document_ref,
             },
             formatted: new.formatted.clone(),
-            recorded_at: self.now,
+            recorded_at: now,
             revision: 1,
-            revised_at: self.now,
+            revised_at: now,
             revised_by: by,
             deleted: false,
         }

@@ -1,14 +1,13 @@
 //! Lists events in pages, with filters.
 
-use billing_domain::access::Principal;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Access, EventFilter, EventSortKey, Tx, transact};
+use billing_domain::ports::{EventFilter, EventSortKey, Tx};
 use billing_domain::refs::{CustomerRef, OrganizationId};
 
 use super::read::{EventView, view_events};
+use crate::carry_out::Cx;
 use crate::catalog::narrow_to_customer;
 use crate::error::UseCaseResult;
-use crate::{Services, UseCase, allow};
 
 /// A filter of events with the references that a caller gives.
 #[derive(Clone, Debug, Default)]
@@ -50,19 +49,10 @@ impl EventQuery {
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`](crate::error::UseCaseError::Store) if the events cannot be read.
-pub fn list_events(
-    services: &Services,
-    principal: &Principal,
-    query: &EventQuery,
-    by: EventSortKey,
-    page: PageRequest,
-) -> UseCaseResult<Page<EventView>> {
-    let organization = allow(principal, UseCase::ListEvents)?;
-    transact(&*services.store, Access::Read, |tx| {
-        let Some(filter) = query.resolve(tx, organization)? else { return Ok(Page::empty()) };
-        let items = tx.events(organization, &filter, by, page)?;
-        Ok(Page { total: count(tx, organization, &filter)?, items: view_events(tx, organization, &[], items)? })
-    })
+pub fn list_events(cx: &mut Cx<'_>, query: &EventQuery, by: EventSortKey, page: PageRequest) -> UseCaseResult<Page<EventView>> {
+    let Some(filter) = query.resolve(cx.tx, cx.organization)? else { return Ok(Page::empty()) };
+    let items = cx.tx.events(cx.organization, &filter, by, page)?;
+    Ok(Page { total: count(cx.tx, cx.organization, &filter)?, items: view_events(cx.tx, cx.organization, &[], items)? })
 }
 
 /// Returns the number of events that match a filter. Uses the running totals where possible and counts events only if the

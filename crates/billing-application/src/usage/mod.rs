@@ -23,8 +23,8 @@ pub use billing_domain::event_input::{
 };
 pub use billing_domain::usage::EventAction;
 pub use change::{ChangeOutcome, EventChange, delete_event, update_event};
-pub use formatted::{FormattedEvent, FormattedUpdate, map_events, map_formatted, map_update, of_mapped};
-pub use import::{AffectedDocument, ChangedTotal, FileImport, ImportChunkResult, ImportSummary};
+pub use formatted::{FormattedEvent, FormattedUpdate, map_formatted, map_update, of_mapped};
+pub use import::{AffectedDocument, ChangedTotal, FileImport, ImportChunkResult, ImportSummary, RecordChunk};
 pub use ingest::IngestOutcome;
 pub use list::{EventQuery, list_events};
 pub use read::{EventRevision, EventView, event_history, get_event};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use billing_domain::access::{Actor, Principal};
+use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::UsageProduct;
 use billing_domain::document::numbering::{DocumentNumber, DocumentNumbers};
@@ -10,14 +10,14 @@ use billing_domain::document::{BookDocument, DocumentState, Purpose};
 use billing_domain::ledger::ContractBook;
 use billing_domain::money::Currency;
 use billing_domain::party::{Customer, NetTerms};
-use billing_domain::ports::{Access, Tx, transact};
+use billing_domain::ports::Tx;
 use billing_domain::refs::{CustomerId, CustomerRef, DocumentRef, EventRef, OrganizationId, UsageProductRef};
 use billing_domain::text::OneLine;
 use billing_domain::usage::{EventAction, UsageEvent};
 
 use crate::book_repository::{corrupt, distinct};
+use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
-use crate::{Services, UseCase, allow};
 
 /// An event with display names and its documents.
 #[derive(Clone, Debug)]
@@ -62,41 +62,35 @@ pub struct EventRevision {
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the event does not exist or is deleted.
-pub fn get_event(services: &Services, principal: &Principal, event_ref: EventRef) -> UseCaseResult<EventView> {
-    let organization = allow(principal, UseCase::GetEvent)?;
-    transact(&*services.store, Access::Read, |tx| {
-        let found = tx.event(organization, event_ref)?.filter(|event| !event.deleted);
-        only(view_events(tx, organization, &[], vec![found.ok_or(UseCaseError::Unknown(ResourceKind::Event))?])?)
-    })
+pub fn get_event(cx: &mut Cx<'_>, event_ref: EventRef) -> UseCaseResult<EventView> {
+    let found = cx.tx.event(cx.organization, event_ref)?.filter(|event| !event.deleted);
+    only(view_events(cx.tx, cx.organization, &[], vec![found.ok_or(UseCaseError::Unknown(ResourceKind::Event))?])?)
 }
 
 /// Returns every revision of an event, oldest first. Deleted events have a history too.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the event does not exist.
-pub fn event_history(services: &Services, principal: &Principal, event_ref: EventRef) -> UseCaseResult<Vec<EventRevision>> {
-    let organization = allow(principal, UseCase::GetEventHistory)?;
-    transact(&*services.store, Access::Read, |tx| {
-        let latest = tx.event(organization, event_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Event))?;
-        let customer = tx.customers_by_ids(organization, &[latest.customer_id])?.into_iter().next();
-        let customer = customer.ok_or_else(|| corrupt("an event", &event_ref, "has no customer"))?;
-        let mut revisions = tx.superseded_revisions(organization, &[latest.customer_id], &[event_ref])?;
-        revisions.push(latest);
-        let mut around = EventReferences::of_books([]);
-        around.read(tx, organization, &revisions)?;
-        let mut history = Vec::with_capacity(revisions.len());
-        for event in revisions {
-            history.push(EventRevision {
-                changed_at: event.revised_at,
-                changed_by: event.revised_by,
-                action: event.action(),
-                customer_ref: customer.customer_ref.clone(),
-                document_number: around.document(event.placement.document_ref)?.head.number.clone(),
-                event,
-            });
-        }
-        Ok(history)
-    })
+pub fn event_history(cx: &mut Cx<'_>, event_ref: EventRef) -> UseCaseResult<Vec<EventRevision>> {
+    let latest = cx.tx.event(cx.organization, event_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Event))?;
+    let customer = cx.tx.customers_by_ids(cx.organization, &[latest.customer_id])?.into_iter().next();
+    let customer = customer.ok_or_else(|| corrupt("an event", &event_ref, "has no customer"))?;
+    let mut revisions = cx.tx.superseded_revisions(cx.organization, &[latest.customer_id], &[event_ref])?;
+    revisions.push(latest);
+    let mut around = EventReferences::of_books([]);
+    around.read(cx.tx, cx.organization, &revisions)?;
+    let mut history = Vec::with_capacity(revisions.len());
+    for event in revisions {
+        history.push(EventRevision {
+            changed_at: event.revised_at,
+            changed_by: event.revised_by,
+            action: event.action(),
+            customer_ref: customer.customer_ref.clone(),
+            document_number: around.document(event.placement.document_ref)?.head.number.clone(),
+            event,
+        });
+    }
+    Ok(history)
 }
 
 /// Returns the views of events, in the same order. Takes related rows from the books where possible, and reads the others

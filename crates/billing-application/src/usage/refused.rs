@@ -7,16 +7,17 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use billing_domain::access::{Principal, RequestId};
+use billing_domain::access::RequestId;
 use billing_domain::calendar::TimeZone;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Access, RefusedFilter, transact};
 use billing_domain::refs::OrganizationId;
 use billing_domain::refused::{REFUSED_KEPT_DAYS, RefusedCount, RefusedExample, RefusedKey};
 
+use crate::Services;
 use crate::basics::DAY_SECONDS;
+use crate::carry_out::Cx;
 use crate::error::{UseCaseError, UseCaseResult};
-use crate::{Services, UseCase, allow};
 
 /// The maximum number of distinct counts between two saves. Beyond it, counts are combined by organization and day.
 const MAX_KEYS: usize = 10_000;
@@ -50,7 +51,7 @@ pub struct RefusedUsageCounts(Mutex<BTreeMap<RefusedKey, RefusedCount>>);
 
 impl RefusedUsageCounts {
     /// Counts an event that was just rejected.
-    pub fn count(&self, services: &Services<'_>, refused: RefusedEvent<'_>) {
+    pub fn count(&self, services: &Services, refused: RefusedEvent<'_>) {
         let RefusedEvent { organization, code, customer_ref, usage_product_ref, event, pointer, detail, request_id } = refused;
         let now = services.now();
         let key = RefusedKey::of(organization, now, code, customer_ref, usage_product_ref);
@@ -62,7 +63,7 @@ impl RefusedUsageCounts {
     ///
     /// # Errors
     /// Returns [`UseCaseError::Store`] if a transaction fails.
-    pub fn write(&self, services: &Services<'_>) -> UseCaseResult<()> {
+    pub fn write(&self, services: &Services) -> UseCaseResult<()> {
         // All servers save in the same order, so that saves of the same rows do not deadlock.
         let mut counts: Vec<(RefusedKey, RefusedCount)> = std::mem::take(&mut *self.kept()).into_iter().collect();
         while !counts.is_empty() {
@@ -95,7 +96,7 @@ fn add(kept: &mut BTreeMap<RefusedKey, RefusedCount>, key: RefusedKey, count: Re
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the counts cannot be deleted.
-pub fn forget_old_refused_usage(services: &Services<'_>) -> UseCaseResult<u64> {
+pub fn forget_old_refused_usage(services: &Services) -> UseCaseResult<u64> {
     let oldest = TimeZone::UTC.service_date(services.now().plus_seconds(-REFUSED_KEPT_DAYS * DAY_SECONDS));
     transact(&*services.store, Access::Write, |tx| Ok(tx.purge_refused_usage(oldest)?))
 }
@@ -105,11 +106,9 @@ pub fn forget_old_refused_usage(services: &Services<'_>) -> UseCaseResult<u64> {
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the counts cannot be read.
 pub fn list_refused_usage(
-    services: &Services,
-    principal: &Principal,
+    cx: &mut Cx<'_>,
     filter: &RefusedFilter,
     page: PageRequest,
 ) -> UseCaseResult<Page<(RefusedKey, RefusedCount)>> {
-    let organization = allow(principal, UseCase::ListRefusedUsage)?;
-    transact(&*services.store, Access::Read, |tx| Ok(tx.refused_usage(organization, filter, page)?))
+    Ok(cx.tx.refused_usage(cx.organization, filter, page)?)
 }

@@ -3,17 +3,15 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
-use billing_domain::access::Principal;
 use billing_domain::calendar::{TimeZone, Timestamp};
-use billing_domain::ports::{Access, transact};
 use billing_domain::quantity::QuantitySum;
 use billing_domain::refs::{CustomerId, CustomerRef, UsageProductRef};
 use billing_domain::summary::{Grouping, Interval, Summary, SummaryError, SummaryRow};
 
 use super::list::EventQuery;
 use crate::book_repository::corrupt;
+use crate::carry_out::Cx;
 use crate::error::{UseCaseError, UseCaseResult};
-use crate::{Services, UseCase, allow};
 
 /// The usage of one interval.
 #[derive(Clone, Debug)]
@@ -40,32 +38,28 @@ pub struct SummaryLine {
 /// - [`UseCaseError::TooMuch`] if there are more rows than a summary supports.
 /// - [`UseCaseError::AmountOutOfRange`] if a sum is too large.
 pub fn summarize_usage(
-    services: &Services,
-    principal: &Principal,
+    cx: &mut Cx<'_>,
     query: &EventQuery,
     interval: Interval,
     zone: TimeZone,
     grouping: Grouping,
 ) -> UseCaseResult<Vec<SummaryLine>> {
-    let organization = allow(principal, UseCase::SummarizeUsage)?;
-    transact(&*services.store, Access::Read, |tx| {
-        let Some(filter) = query.resolve(tx, organization)? else { return Ok(Vec::new()) };
-        let (mut summary, mut refused) = (Summary::new(interval, zone, grouping), None);
-        tx.visit_metered(organization, &filter, &mut |metered| match summary.add(metered) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                refused = Some(error);
-                ControlFlow::Break(())
-            }
-        })?;
-        if let Some(error) = refused {
-            return Err(refusal(error));
+    let Some(filter) = query.resolve(cx.tx, cx.organization)? else { return Ok(Vec::new()) };
+    let (mut summary, mut refused) = (Summary::new(interval, zone, grouping), None);
+    cx.tx.visit_metered(cx.organization, &filter, &mut |metered| match summary.add(metered) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            refused = Some(error);
+            ControlFlow::Break(())
         }
-        let rows = summary.into_rows();
-        let ids: BTreeSet<CustomerId> = rows.iter().filter_map(|row| row.customer_id).collect();
-        let customers = tx.customers_by_ids(organization, &Vec::from_iter(ids))?;
-        named(rows, &customers.into_iter().map(|customer| (customer.id, customer.customer_ref)).collect())
-    })
+    })?;
+    if let Some(error) = refused {
+        return Err(refusal(error));
+    }
+    let rows = summary.into_rows();
+    let ids: BTreeSet<CustomerId> = rows.iter().filter_map(|row| row.customer_id).collect();
+    let customers = cx.tx.customers_by_ids(cx.organization, &Vec::from_iter(ids))?;
+    named(rows, &customers.into_iter().map(|customer| (customer.id, customer.customer_ref)).collect())
 }
 
 fn refusal(error: SummaryError) -> UseCaseError {

@@ -6,19 +6,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
 use billing_domain::imports::{IMPORTS_KEPT_DAYS, ImportRecord, ImportUndo};
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Access, ImportFilter, StoreError, Tx, transact};
+use billing_domain::ports::{Access, ImportFilter, StoreError, transact};
 use billing_domain::refs::{CustomerId, EventRef, ImportPartRef, ImportRef, OrganizationId};
 
 use super::change::{ChangeBatch, ChangeOutcome, ChangeRequest, EventChange};
 use super::ingest::MAX_HOLD_ATTEMPTS;
-use crate::audit::{AuditChange, AuditContext, AuditSubject, ImportUndoSummary, record_audit_event};
+use crate::Services;
+use crate::audit::{AuditChange, AuditSubject, ImportUndoSummary};
 use crate::basics::DAY_SECONDS;
+use crate::carry_out::{Cx, Transactions};
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
-use crate::{Services, UseCase, allow};
 
 /// The maximum number of events deleted in one transaction. The limit keeps locks short.
 pub const UNDONE_PER_TRANSACTION: usize = 250;
@@ -31,14 +31,8 @@ const PURGED_PER_TRANSACTION: u32 = 100;
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the imports cannot be read.
-pub fn list_imports(
-    services: &Services,
-    principal: &Principal,
-    filter: &ImportFilter,
-    page: PageRequest,
-) -> UseCaseResult<Page<ImportRecord>> {
-    let organization = allow(principal, UseCase::ListImports)?;
-    transact(&*services.store, Access::Read, |tx| Ok(tx.imports(organization, filter, page)?))
+pub fn list_imports(cx: &mut Cx<'_>, filter: &ImportFilter, page: PageRequest) -> UseCaseResult<Page<ImportRecord>> {
+    Ok(cx.tx.imports(cx.organization, filter, page)?)
 }
 
 /// An import with the number of events that remain to be undone.
@@ -54,14 +48,9 @@ pub struct ImportView {
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the import does not exist, or was purged.
-pub fn get_import(services: &Services, principal: &Principal, import_ref: ImportRef) -> UseCaseResult<ImportView> {
-    let organization = allow(principal, UseCase::GetImport)?;
-    transact(&*services.store, Access::Read, |tx| view(tx, organization, import_ref))
-}
-
-fn view(tx: &mut dyn Tx, organization: OrganizationId, import_ref: ImportRef) -> UseCaseResult<ImportView> {
-    let import = tx.import(organization, import_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Import))?;
-    Ok(ImportView { import, left: tx.count_imported_events(organization, import_ref)? })
+pub fn get_import(cx: &mut Cx<'_>, import_ref: ImportRef) -> UseCaseResult<ImportView> {
+    let import = cx.tx.import(cx.organization, import_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Import))?;
+    Ok(ImportView { import, left: cx.tx.count_imported_events(cx.organization, import_ref)? })
 }
 
 /// The result of a request to undo an import.
@@ -80,7 +69,6 @@ pub struct UndoResult {
 /// The work of one transaction of an undo.
 #[derive(Clone, Debug)]
 pub struct UndoStep {
-    principal: Principal,
     organization: OrganizationId,
     import_ref: ImportRef,
     /// The last part of the import in which no event is left to delete.
@@ -107,21 +95,19 @@ pub struct UndoneStep {
 /// Returns [`UseCaseError::Unknown`] if the import does not exist, or any error of the first step. An error of a later step
 /// ends the undo early and is only logged, except within an outer transaction.
 pub fn undo_import(
-    services: &Services,
-    principal: &Principal,
+    transactions: &mut Transactions<'_, '_>,
     import_ref: ImportRef,
     may_go_on: &dyn Fn() -> bool,
-    take_turn: &mut dyn FnMut(UndoStep) -> UseCaseResult<UndoneStep>,
+    take_turn: &mut dyn FnMut(&mut Transactions<'_, '_>, UndoStep) -> UseCaseResult<UndoneStep>,
 ) -> UseCaseResult<UndoResult> {
-    let organization = allow(principal, UseCase::UndoImport)?;
-    let principal = principal.clone();
-    let mut step = UndoStep { principal, organization, import_ref, after: None, refused: BTreeSet::new() };
+    let organization = transactions.author()?.organization;
+    let mut step = UndoStep { organization, import_ref, after: None, refused: BTreeSet::new() };
     let mut all = UndoneStep::default();
     let (mut is_begun, mut in_vain) = (false, 0);
     loop {
-        let done = match take_turn(step.clone()) {
+        let done = match take_turn(transactions, step.clone()) {
             Ok(done) => done,
-            Err(error) if !is_begun || services.is_in_transaction() => return Err(error),
+            Err(error) if !is_begun || transactions.is_joined() => return Err(error),
             Err(error) => {
                 tracing::warn!(%error, %import_ref, "an import is undone in part");
                 break;
@@ -141,14 +127,13 @@ pub fn undo_import(
         }
     }
     let UndoneStep { deleted, already_deleted, refused, .. } = all;
-    let view = transact(&*services.store, Access::Write, |tx| {
-        let view = view(tx, organization, import_ref)?;
+    let view = transactions.write(organization, |cx| {
+        let view = get_import(cx, import_ref)?;
         if deleted > 0 {
             let (name, already_deleted, refused) =
                 (view.import.file.name.clone(), already_deleted.len() as u64, refused.len() as u64);
             let file = ImportUndoSummary { name, import_ref, deleted, already_deleted, refused };
-            let change = AuditChange::Made(AuditSubject::UndoneFile(&file));
-            record_audit_event(tx, services, AuditContext::of(&step.principal), AuditAction::UndoImport, change)?;
+            cx.audit(AuditAction::UndoImport, AuditChange::Made(AuditSubject::UndoneFile(&file)))?;
         }
         Ok::<_, UseCaseError>(view)
     })?;
@@ -160,23 +145,23 @@ impl UndoStep {
     ///
     /// # Errors
     /// Returns [`UseCaseError::Unknown`] if the import does not exist, or [`UseCaseError::Store`] if the transaction fails.
-    pub fn carry_out(&self, services: &Services) -> UseCaseResult<UndoneStep> {
-        transact(&*services.store, Access::Write, |tx| self.decide(services, tx))
+    pub fn carry_out(&self, transactions: &mut Transactions<'_, '_>) -> UseCaseResult<UndoneStep> {
+        transactions.write(self.organization, |cx| self.decide(cx))
     }
 
-    fn decide(&self, services: &Services, tx: &mut dyn Tx) -> UseCaseResult<UndoneStep> {
-        let Self { principal, organization, import_ref, after, refused } = self;
-        let (organization, import_ref, now) = (*organization, *import_ref, services.now());
+    fn decide(&self, cx: &mut Cx<'_>) -> UseCaseResult<UndoneStep> {
+        let Self { organization, import_ref, after, refused } = self;
+        let (organization, import_ref, now) = (*organization, *import_ref, cx.now);
         // A concurrent undo of the same import waits for this lock.
-        let import = tx.hold_import(organization, import_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Import))?;
-        let author = AuditContext::of(principal).author;
+        let import = cx.tx.hold_import(organization, import_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Import))?;
+        let author = cx.author().author;
         let begun = ImportUndo { author, begun_at: now, ended_at: None, deleted: 0, already_deleted: 0 };
         let mut undone = import.undone.clone().unwrap_or(begun);
-        let Some(part) = tx.imported_events(organization, import_ref, *after)? else {
-            if tx.count_imported_events(organization, import_ref)? == 0 && undone.ended_at.is_none() {
+        let Some(part) = cx.tx.imported_events(organization, import_ref, *after)? else {
+            if cx.tx.count_imported_events(organization, import_ref)? == 0 && undone.ended_at.is_none() {
                 undone.ended_at = Some(now);
             }
-            tx.put_import(organization, &ImportRecord { undone: Some(undone), ..import })?;
+            cx.tx.put_import(organization, &ImportRecord { undone: Some(undone), ..import })?;
             return Ok(UndoneStep { is_last: true, ..UndoneStep::default() });
         };
         let wanted = part.events.iter().filter(|event_ref| !refused.contains(event_ref)).copied();
@@ -185,12 +170,12 @@ impl UndoStep {
             return Ok(UndoneStep { passed: Some(part.part), ..UndoneStep::default() });
         }
         let owners: BTreeMap<EventRef, CustomerId> =
-            tx.events_by_refs(organization, &wanted)?.into_iter().map(|event| (event.event_ref, event.customer_id)).collect();
+            cx.tx.events_by_refs(organization, &wanted)?.into_iter().map(|event| (event.event_ref, event.customer_id)).collect();
         let asked: Vec<ChangeRequest<'_>> =
             wanted.iter().map(|event_ref| ChangeRequest { event_ref: *event_ref, change: &EventChange::Delete }).collect();
-        let changing = ChangeBatch { services, organization, by: principal.actor(), now, asked: &asked };
+        let changing = ChangeBatch { asked: &asked };
         let (mut step, mut gone) = (UndoneStep::default(), Vec::new());
-        for (event_ref, outcome) in wanted.iter().zip(changing.decide(tx)?) {
+        for (event_ref, outcome) in wanted.iter().zip(changing.decide(cx)?) {
             match outcome {
                 Some(Ok(ChangeOutcome::Deleted)) => step.deleted += 1,
                 Some(Err(UseCaseError::Unknown(_))) => step.already_deleted.push(*event_ref),
@@ -209,14 +194,14 @@ impl UndoStep {
             gone.push((*owner, *event_ref));
         }
         if !gone.is_empty() {
-            tx.forget_imported_events(organization, import_ref, part.part, &gone)?;
+            cx.tx.forget_imported_events(organization, import_ref, part.part, &gone)?;
             undone.author = author;
             undone.deleted += step.deleted;
             undone.already_deleted += step.already_deleted.len() as u64;
         }
         // The import may have recorded more events since an earlier undo ended.
         undone.ended_at = None;
-        tx.put_import(organization, &ImportRecord { undone: Some(undone), ..import })?;
+        cx.tx.put_import(organization, &ImportRecord { undone: Some(undone), ..import })?;
         Ok(step)
     }
 }

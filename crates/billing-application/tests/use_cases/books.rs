@@ -1,15 +1,17 @@
 //! The test fixture of all examples: one organization, entity `main` with prefix `UB` in UTC, and customer `acme`.
 
-use billing_application::billing_run::{BillingRunRequest, run_billing};
+use billing_application::UseCase;
+use billing_application::billing_run::BillingRunRequest;
 use billing_application::catalog::{
     TaxBasisPatch, WantedEntity, create_customer, create_entity, create_pricing, create_usage_product, edit_pricing,
 };
 use billing_application::charges::{ChargeRequest, ChargeView, record_charge};
 use billing_application::contracts::{
-    AmendmentOptions, AmendmentOutcome, ContractRequest, cancel_contract, change_quantity, create_contract, edit_contract,
-    get_contract, resume_contract,
+    ContractRequest, ContractView, cancel_contract, change_quantity, create_contract, edit_contract, get_contract,
+    resume_contract,
 };
 use billing_application::documents::{DocumentView, record_payment, void_document};
+use billing_application::dry_run::Effects;
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::usage::{
     Atomicity, EventUpdate, EventView, IngestOutcome, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, delete_event,
@@ -32,7 +34,7 @@ use billing_domain::refusal::MatchRefusal;
 use billing_domain::usage::Validations;
 use billing_testkit::fixtures;
 
-use crate::support::Bench;
+use crate::support::{Bench, read, run, run_billing};
 
 /// Tiers: up to 100 at 0.10, up to 1,000 at 0.05, above at 0.01.
 pub(crate) const THREE_TIERS: &[(Option<&str>, &str, &str)] =
@@ -57,12 +59,17 @@ impl Books {
         main.profile.net_terms = Some(NetTerms::Days(60));
         entity(&mut main);
         let wanted = WantedEntity { profile: main.profile, is_default: None, tax: TaxBasisPatch::default() };
-        create_entity(services, principal, Some(main.entity_ref), wanted).expect("an entity");
+        run(services, principal, UseCase::CreateEntity, |cx| create_entity(cx, Some(main.entity_ref), wanted))
+            .expect("an entity");
         let mut acme = fixtures::customer(&*books.bench.ids, "acme");
         customer(&mut acme);
-        create_customer(services, principal, Some(acme.customer_ref), acme.profile.into()).expect("a customer");
+        run(services, principal, UseCase::CreateCustomer, |cx| create_customer(cx, Some(acme.customer_ref), acme.profile.into()))
+            .expect("a customer");
         let calls = fixtures::usage_product("calls");
-        create_usage_product(services, principal, Some(calls.usage_product_ref), calls.profile).expect("a usage product");
+        run(services, principal, UseCase::CreateUsageProduct, |cx| {
+            create_usage_product(cx, Some(calls.usage_product_ref), calls.profile)
+        })
+        .expect("a usage product");
         books
     }
 
@@ -91,13 +98,19 @@ impl Books {
     ) -> Pricing {
         let mut made = fixtures::pricing(reference, line_items);
         change(&mut made.content);
-        create_pricing(&self.bench.services, &self.bench.principal, Some(made.pricing_ref), made.content).expect("a pricing")
+        run(&self.bench.services, &self.bench.principal, UseCase::CreatePricing, |cx| {
+            create_pricing(cx, Some(made.pricing_ref), made.content)
+        })
+        .expect("a pricing")
     }
 
     /// Replaces the line items of a pricing.
     pub(crate) fn reprice(&self, pricing: &Pricing, line_items: Vec<LineItem>) {
         let edit = Changes::of(move |content: &mut PricingContent| content.line_items.clone_from(&line_items));
-        edit_pricing(&self.bench.services, &self.bench.principal, &pricing.pricing_ref, &edit).expect("a pricing");
+        run(&self.bench.services, &self.bench.principal, UseCase::EditPricing, |cx| {
+            edit_pricing(cx, &pricing.pricing_ref, &edit)
+        })
+        .expect("a pricing");
     }
 
     pub(crate) fn contract(&self, products: Vec<RequestedProduct>) -> ContractRef {
@@ -107,12 +120,12 @@ impl Books {
     pub(crate) fn try_contract(&self, products: Vec<RequestedProduct>, allow_backdated: bool) -> UseCaseResult<ContractRef> {
         let customer_ref = fixtures::customer_ref("acme");
         let request = ContractRequest { customer_ref, po_number: None, products, allow_backdated };
-        let made = create_contract(&self.bench.services, &self.bench.principal, &request)?;
+        let made = run(&self.bench.services, &self.bench.principal, UseCase::CreateContract, |cx| create_contract(cx, &request))?;
         Ok(made.contract.contract_ref)
     }
 
     pub(crate) fn edit(&self, contract: ContractRef, products: Vec<ProductPatch>, since: EffectiveFrom) -> UseCaseResult<()> {
-        self.try_edit(contract, products, since, None, AmendmentOptions::default()).map(|_| ())
+        self.try_edit(contract, products, since, None, false).map(|_| ())
     }
 
     pub(crate) fn try_edit(
@@ -121,10 +134,25 @@ impl Books {
         products: Vec<ProductPatch>,
         since: EffectiveFrom,
         version: Option<u32>,
-        options: AmendmentOptions,
-    ) -> UseCaseResult<AmendmentOutcome> {
+        allow_backdated: bool,
+    ) -> UseCaseResult<ContractView> {
         let edit = ContractEdit { po_number: Patch::Keep, products: Some(products), since, version };
-        edit_contract(&self.bench.services, &self.bench.principal, contract, None, &edit, options)
+        run(&self.bench.services, &self.bench.principal, UseCase::EditContract, |cx| {
+            edit_contract(cx, contract, None, &edit, allow_backdated)
+        })
+    }
+
+    /// Returns the effects of an edit and stores nothing.
+    pub(crate) fn try_dry_edit(
+        &self,
+        contract: ContractRef,
+        products: Vec<ProductPatch>,
+        since: EffectiveFrom,
+    ) -> UseCaseResult<Effects> {
+        let edit = ContractEdit { po_number: Patch::Keep, products: Some(products), since, version: None };
+        run(&self.bench.services, &self.bench.principal, UseCase::EditContract, |cx| {
+            cx.dry_run(&mut |cx| edit_contract(cx, contract, None, &edit, false).map(drop))
+        })
     }
 
     /// Changes the quantity of a pricing's only line item from today on.
@@ -137,29 +165,35 @@ impl Books {
             from: None,
             prorate,
         };
-        let options = AmendmentOptions::default();
-        change_quantity(&self.bench.services, &self.bench.principal, contract, &change, options).expect("a changed quantity");
+        run(&self.bench.services, &self.bench.principal, UseCase::ChangeQuantity, |cx| {
+            change_quantity(cx, contract, &change, false)
+        })
+        .expect("a changed quantity");
     }
 
     pub(crate) fn cancel(&self, contract: ContractRef, last_day: CancelAt) -> String {
-        let options = AmendmentOptions::default();
-        let amended = cancel_contract(&self.bench.services, &self.bench.principal, contract, last_day, options);
+        let amended = run(&self.bench.services, &self.bench.principal, UseCase::CancelContract, |cx| {
+            cancel_contract(cx, contract, last_day, false)
+        });
         state_of(amended.expect("a cancellation"))
     }
 
     pub(crate) fn resume(&self, contract: ContractRef) -> UseCaseResult<String> {
-        let options = AmendmentOptions::default();
-        resume_contract(&self.bench.services, &self.bench.principal, contract, options).map(state_of)
+        run(&self.bench.services, &self.bench.principal, UseCase::ResumeContract, |cx| resume_contract(cx, contract, false))
+            .map(state_of)
     }
 
     /// Returns the number of the newest version.
     pub(crate) fn version(&self, contract: ContractRef) -> u32 {
-        get_contract(&self.bench.services, &self.bench.principal, contract).expect("a contract").contract.version
+        read(&self.bench.services, &self.bench.principal, UseCase::GetContract, |cx| get_contract(cx, contract))
+            .expect("a contract")
+            .contract
+            .version
     }
 
     pub(crate) fn state(&self, contract: ContractRef) -> String {
-        let view = get_contract(&self.bench.services, &self.bench.principal, contract).expect("a contract");
-        format!("{:?}", view.state).to_uppercase()
+        let view = read(&self.bench.services, &self.bench.principal, UseCase::GetContract, |cx| get_contract(cx, contract));
+        state_of(view.expect("a contract"))
     }
 
     /// Reports calls of the customer.
@@ -169,7 +203,8 @@ impl Books {
 
     pub(crate) fn report(&self, occurred_at: &str, quantity: &str, validations: Option<Validations>) -> UseCaseResult<EventRef> {
         let event = NewUsageEvent { validations, ..calls(occurred_at, quantity) };
-        let taken = record_event(&self.bench.services, &self.bench.principal, event, &NO_ANSWER)?;
+        let taken =
+            run(&self.bench.services, &self.bench.principal, UseCase::RecordUsage, |cx| record_event(cx, event, &NO_ANSWER))?;
         Ok(taken.now().expect("a newly recorded event").event.event_ref)
     }
 
@@ -184,7 +219,7 @@ impl Books {
         neighbours: Atomicity,
     ) -> UseCaseResult<Vec<UseCaseResult<IngestOutcome>>> {
         let answer = |view: &EventView| view.document_numbers.to_string();
-        record_usage(&self.bench.services, &self.bench.principal, events, neighbours, &answer)
+        run(&self.bench.services, &self.bench.principal, UseCase::RecordUsage, |cx| record_usage(cx, events, neighbours, &answer))
     }
 
     pub(crate) fn update(&self, event: EventRef, occurred_at: Option<&str>, quantity: Option<&str>) {
@@ -193,11 +228,12 @@ impl Books {
             quantity: quantity.map(fixtures::quantity),
             ..EventUpdate::default()
         };
-        update_event(&self.bench.services, &self.bench.principal, event, &update).expect("an update");
+        run(&self.bench.services, &self.bench.principal, UseCase::UpdateEvent, |cx| update_event(cx, event, &update))
+            .expect("an update");
     }
 
     pub(crate) fn delete(&self, event: EventRef) {
-        delete_event(&self.bench.services, &self.bench.principal, event).expect("a deletion");
+        run(&self.bench.services, &self.bench.principal, UseCase::DeleteEvent, |cx| delete_event(cx, event)).expect("a deletion");
     }
 
     /// Records a charge with quantity 1 on a day.
@@ -222,12 +258,13 @@ impl Books {
             reason: None,
         };
         let request = ChargeRequest { contract_ref, charge, issue: false };
-        record_charge(&self.bench.services, &self.bench.principal, &request)
+        run(&self.bench.services, &self.bench.principal, UseCase::RecordCharge, |cx| record_charge(cx, &request))
     }
 
     /// Returns the `related_document_numbers` of an event.
     pub(crate) fn numbers_of(&self, event: EventRef) -> String {
-        let view = get_event(&self.bench.services, &self.bench.principal, event).expect("an event");
+        let view =
+            read(&self.bench.services, &self.bench.principal, UseCase::GetEvent, |cx| get_event(cx, event)).expect("an event");
         view.document_numbers.to_string()
     }
 
@@ -238,12 +275,17 @@ impl Books {
     }
 
     pub(crate) fn void(&self, number: &str) -> UseCaseResult<()> {
-        void_document(&self.bench.services, &self.bench.principal, self.reference(number)).map(|_| ())
+        let document_ref = self.reference(number);
+        run(&self.bench.services, &self.bench.principal, UseCase::VoidDocument, |cx| void_document(cx, document_ref)).map(|_| ())
     }
 
     pub(crate) fn pay(&self, number: &str, amount: &str) -> UseCaseResult<()> {
         let facts = NewPayment { amount: amount.to_owned(), paid_date: None, reference: None, method: None };
-        record_payment(&self.bench.services, &self.bench.principal, self.reference(number), &facts, false).map(|_| ())
+        let document_ref = self.reference(number);
+        run(&self.bench.services, &self.bench.principal, UseCase::RecordPayment, |cx| {
+            record_payment(cx, document_ref, &facts, false)
+        })
+        .map(|_| ())
     }
 
     /// Returns all documents, oldest first, as the page shows them. Checks all invariants.
@@ -366,11 +408,8 @@ fn one(document: &DocumentView) -> String {
     lines.join("\n")
 }
 
-fn state_of(amended: AmendmentOutcome) -> String {
-    match amended {
-        AmendmentOutcome::Done(view) => format!("{:?}", view.state).to_uppercase(),
-        AmendmentOutcome::DryRun(_) => panic!("unexpected dry run"),
-    }
+fn state_of(amended: ContractView) -> String {
+    format!("{:?}", amended.state).to_uppercase()
 }
 
 /// Returns the API error code of a refusal.

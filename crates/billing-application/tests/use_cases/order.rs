@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use billing_application::UseCase;
 use billing_application::catalog::edit_usage_product;
 use billing_application::usage::Atomicity;
 use billing_domain::catalog::{Aggregation, LineItem, UsageProductProfile};
@@ -14,6 +15,7 @@ use billing_testkit::fixtures::{self, fixed, graduated, package, percentage, req
 use billing_testkit::random::Random;
 
 use crate::books::{Books, THREE_TIERS, calls};
+use crate::support::run;
 
 /// The number of arrival orders over all cases. `ORDERS=n` overrides it.
 const ORDERS: u64 = 108;
@@ -74,7 +76,10 @@ fn totals(case: &Case, order: &[usize], mut runs: impl FnMut() -> bool, mut toge
     let usage_product = fixtures::usage_product_ref("calls");
     let aggregation = case.aggregation;
     let aggregate = Changes::of(move |profile: &mut UsageProductProfile| profile.aggregation = aggregation);
-    edit_usage_product(&books.bench.services, &books.bench.principal, &usage_product, &aggregate).expect("a usage product");
+    run(&books.bench.services, &books.bench.principal, UseCase::EditUsageProduct, |cx| {
+        edit_usage_product(cx, &usage_product, &aggregate)
+    })
+    .expect("a usage product");
     let pricing = books.pricing_with("api", (case.items)(), |content| content.minimum_fee = Some(fixtures::price("55.55")));
     let mut product = requested(&pricing, "2026-01-01", "2026-02-28");
     (product.payment_time, product.net_terms) = (Some(case.payment_time), Some(case.net_terms));

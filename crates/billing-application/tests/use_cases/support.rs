@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use billing_application::Services;
 use billing_application::audit::{AuditDiff, AuditRenderer, AuditSubject};
+use billing_application::billing_run::{self, BillingReport, BillingRunRequest};
 use billing_application::documents::{DocumentQuery, DocumentView, list_documents};
-use billing_application::error::UseCaseError;
+use billing_application::error::{UseCaseError, UseCaseResult};
+use billing_application::{Cx, Services, Transactions, UseCase};
 use billing_domain::access::{CodeSecret, PasswordHash, Principal, SecretDigest, TokenClaims};
 use billing_domain::audit::AuditEntry;
 use billing_domain::calendar::Timestamp;
@@ -115,7 +116,7 @@ pub(crate) struct Bench {
     pub(crate) store: Arc<TestStore>,
     pub(crate) clock: Arc<FixedClock>,
     pub(crate) ids: Arc<CountingIds>,
-    pub(crate) services: Services<'static>,
+    pub(crate) services: Services,
     pub(crate) principal: Principal,
 }
 
@@ -151,8 +152,10 @@ impl Bench {
         let mut all = Vec::new();
         for number in 0.. {
             let page = PageRequest::new(MAX_PAGE_SIZE, number).expect("a page");
-            let page =
-                list_documents(&self.services, &self.principal, &DocumentQuery::default(), page.into()).expect("documents");
+            let page = read(&self.services, &self.principal, UseCase::ListDocuments, |cx| {
+                list_documents(cx, &DocumentQuery::default(), page.into())
+            })
+            .expect("documents");
             all.extend(page.items);
             if page.next.is_none() {
                 break;
@@ -173,9 +176,40 @@ impl Bench {
     }
 }
 
-fn services(store: &Arc<TestStore>, clock: &Arc<FixedClock>, ids: &Arc<CountingIds>) -> Services<'static> {
+/// Runs a use case that changes data. `work` can run only once, so nothing may conflict with it.
+pub(crate) fn run<T>(
+    services: &Services,
+    principal: &Principal,
+    use_case: UseCase,
+    work: impl FnOnce(&mut Cx<'_>) -> UseCaseResult<T>,
+) -> UseCaseResult<T> {
+    let mut work = Some(work);
+    billing_application::run(services, principal, use_case, |cx| work.take().expect("work that runs once")(cx))
+}
+
+/// Runs a use case that only reads. `work` can run only once, so nothing may conflict with it.
+pub(crate) fn read<T>(
+    services: &Services,
+    principal: &Principal,
+    use_case: UseCase,
+    work: impl FnOnce(&mut Cx<'_>) -> UseCaseResult<T>,
+) -> UseCaseResult<T> {
+    let mut work = Some(work);
+    billing_application::read(services, principal, use_case, |cx| work.take().expect("work that runs once")(cx))
+}
+
+/// Runs billing in transactions of its own.
+pub(crate) fn run_billing(
+    services: &Services,
+    principal: &Principal,
+    wanted: BillingRunRequest<'_>,
+) -> UseCaseResult<BillingReport> {
+    billing_run::run_billing(&mut Transactions::Separate(services, Some(principal)), wanted)
+}
+
+fn services(store: &Arc<TestStore>, clock: &Arc<FixedClock>, ids: &Arc<CountingIds>) -> Services {
     Services {
-        store: Arc::clone(store).into(),
+        store: Arc::clone(store) as _,
         clock: Arc::clone(clock) as _,
         ids: Arc::clone(ids) as _,
         passwords: Arc::new(NoSecrets),

@@ -6,7 +6,7 @@ use billing_application::{Services, UseCase, access, allow};
 use billing_domain::access::{Administrator, Principal, TokenClaims};
 
 use super::session;
-use crate::caller::blocking;
+use crate::call::blocking;
 use crate::operation::{AuthRequirement, Operation};
 use crate::problem::Problem;
 use crate::state::state_of;
@@ -83,7 +83,7 @@ pub(crate) async fn check(operation: &Operation, request: &HttpRequest) -> Resul
 }
 
 async fn by_token(request: &HttpRequest, token: String) -> Result<Principal, Problem> {
-    let by_token = move |services: &Services<'_>| access::authenticate(services, &access::read_token(services, &token)?);
+    let by_token = move |services: &Services| access::authenticate(services, &access::read_token(services, &token)?);
     blocking(&state_of(request), by_token).await
 }
 

@@ -15,7 +15,7 @@ use billing_domain::idempotency::{IdempotencyKey, ScopedIdempotencyKey};
 use self::credentials::CheckedCredential;
 use crate::ingest::DeferredTokenCheck;
 use crate::middleware::RequestContext;
-use crate::operation::{AuthRequirement, IDEMPOTENCY_KEY, Operation, VERSION};
+use crate::operation::{IDEMPOTENCY_KEY, Operation, VERSION};
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::state::state_of;
@@ -35,9 +35,6 @@ pub(crate) async fn admit(
         Ok(CheckedCredential::Known(principal)) => {
             facts.is_by(&principal);
             request.extensions_mut().insert(principal.by_request(facts.id()));
-            if let AuthRequirement::Permission(use_case) = operation.needs {
-                request.extensions_mut().insert(use_case);
-            }
         }
         Ok(CheckedCredential::Bearer(claims, use_case)) => {
             let (state, unchecked) = (state_of(request.request()), DeferredTokenCheck::new(claims, use_case));

@@ -28,10 +28,6 @@ pub(crate) const CSV: &str = "text/csv";
 
 type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
 
-/// A required JSON body.
-#[derive(Debug)]
-pub(crate) struct Body(pub(crate) Value);
-
 /// A required JSON body of an unauthenticated caller, with a small size limit.
 #[derive(Debug)]
 pub(crate) struct UnauthenticatedBody(pub(crate) Value);
@@ -56,16 +52,6 @@ pub(crate) fn read_value(bytes: &[u8]) -> Result<Value, Problem> {
     Ok(billing_json::read(bytes)?)
 }
 
-impl FromRequest for Body {
-    type Error = Problem;
-    type Future = Extraction<Self>;
-
-    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let body = OptionalBody::from_request(request, payload);
-        Box::pin(async move { body.await?.0.map(Body).ok_or_else(empty) })
-    }
-}
-
 impl FromRequest for UnauthenticatedBody {
     type Error = Problem;
     type Future = Extraction<Self>;
@@ -76,7 +62,8 @@ impl FromRequest for UnauthenticatedBody {
     }
 }
 
-fn empty() -> Problem {
+/// Returns the problem of a required body that was not sent.
+pub(crate) fn empty() -> Problem {
     Problem::malformed("malformed_json", "the body must be a JSON value, not empty")
 }
 

@@ -1,32 +1,17 @@
-//! Calls the API handlers in process to obtain the data of a page.
+//! Reads the responses of operations to obtain the data of a page.
 
-use std::future::Future;
-
-use actix_web::body::to_bytes_limited;
+use actix_web::body::MessageBody as _;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderMap, LINK};
-use actix_web::web::Json;
 use actix_web::{HttpResponse, ResponseError as _};
 use billing_console::PageLinks;
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::problem::Problem;
 use crate::query::TOTAL;
 use crate::query::documents::{TOTAL_AMOUNT, TOTAL_AMOUNT_DUE};
 
-/// Size limit of a response. No page needs more.
-const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
-
-/// Returns a response with a single object.
-pub(super) async fn one<T: Serialize>(answer: impl Future<Output = Result<Json<T>, Problem>>) -> Result<Value, Problem> {
-    let Json(answer) = answer.await?;
-    // Serialized to text first, because text preserves all digits of numbers.
-    let text = serde_json::to_string(&answer).map_err(|_| Problem::internal())?;
-    serde_json::from_str(&text).map_err(|_| Problem::internal())
-}
-
-/// Returns the same response, or null if the object does not exist.
+/// Returns the JSON of a response, or null if the object does not exist.
 pub(super) fn or_nothing(answer: Result<Value, Problem>) -> Result<Value, Problem> {
     match answer {
         Err(problem) if problem.status_code() == StatusCode::NOT_FOUND => Ok(Value::Null),
@@ -44,19 +29,19 @@ pub(super) struct Listed {
     pub(super) neighbours: PageLinks,
 }
 
-/// Returns a page of a list.
-pub(super) async fn list(answer: impl Future<Output = Result<HttpResponse, Problem>>) -> Result<Listed, Problem> {
-    let answer = answer.await?;
-    let header = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let (total, amount, amount_due) = (header(TOTAL), header(TOTAL_AMOUNT), header(TOTAL_AMOUNT_DUE));
-    let neighbours = neighbours(answer.headers());
-    Ok(Listed { elements: written(answer).await?, total, amount, amount_due, neighbours })
+impl Listed {
+    /// Reads the response with a page of a list.
+    pub(super) fn of(answer: HttpResponse) -> Result<Self, Problem> {
+        let header = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let (total, amount, amount_due) = (header(TOTAL), header(TOTAL_AMOUNT), header(TOTAL_AMOUNT_DUE));
+        let neighbours = neighbours(answer.headers());
+        Ok(Self { elements: written(answer)?, total, amount, amount_due, neighbours })
+    }
 }
 
-/// Returns the JSON of an already serialized response.
-pub(super) async fn written(answer: HttpResponse) -> Result<Value, Problem> {
-    let body = to_bytes_limited(answer.into_body(), MAX_ANSWER_BYTES).await;
-    let bytes = body.ok().and_then(Result::ok).ok_or_else(Problem::internal)?;
+/// Returns the JSON of a response, with all digits of numbers.
+pub(super) fn written(answer: HttpResponse) -> Result<Value, Problem> {
+    let bytes = answer.into_body().try_into_bytes().map_err(|_| Problem::internal())?;
     serde_json::from_slice(&bytes).map_err(|_| Problem::internal())
 }
 
@@ -81,14 +66,14 @@ fn neighbours(headers: &HeaderMap) -> PageLinks {
 mod tests {
     use super::*;
 
-    #[actix_web::test]
-    async fn a_part_of_a_list_knows_its_neighbours_and_all_digits() {
+    #[test]
+    fn a_part_of_a_list_knows_its_neighbours_and_all_digits() {
         let link = r#"</api/x?a=b,c&pageSize=2&pageNumber=0>; rel="first", </api/x?a=b,c&pageSize=2&pageNumber=2>; rel="next""#;
         let answer = HttpResponse::Ok()
             .insert_header((LINK, link))
             .insert_header(("x-total-count", "7"))
             .body("[{\"total\":12345678901234.000001}]");
-        let listed = list(async { Ok(answer) }).await.expect("a list");
+        let listed = Listed::of(answer).expect("a list");
         assert_eq!(listed.neighbours.next.as_deref(), Some("a=b,c&pageSize=2&pageNumber=2"));
         assert_eq!((listed.neighbours.previous, listed.total.as_deref()), (None, Some("7")));
         assert_eq!(listed.elements[0]["total"].to_string(), "12345678901234.000001");

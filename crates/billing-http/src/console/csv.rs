@@ -83,7 +83,7 @@ async fn rows(
             // Fails, because a truncated table could be taken for the whole list.
             return Err(Problem::timed_out());
         }
-        let page = listed(visitor, listing, &raw).await?;
+        let page = listed(&visitor.quietly(), listing, &raw).await?;
         for element in page.elements.as_array().into_iter().flatten() {
             let said = row(columns, element);
             let cells: Vec<Cell<'_>> = said.iter().map(|(text, is_number)| cell(text, *is_number)).collect();

@@ -11,7 +11,7 @@ use super::form_data::{FormData, pairs};
 use super::lists::listed;
 use super::page_builder::PageBuilder;
 use super::session_user::SessionUser;
-use super::sums::{address, calls, sums, with_page};
+use super::sums::{address, shows, sums, with_page};
 use crate::dto::declare::params;
 use crate::problem::Problem;
 use crate::query::{AnyText, Query};
@@ -195,7 +195,7 @@ pub(super) async fn page(visitor: &SessionUser, said: &FormData) -> Result<PageB
     let given: Vec<(&str, &str)> = pairs(&given);
     let address = address("usage", &given);
     let sums = with_page(visitor, "Usage", &address, explored(visitor, said)).await?;
-    let mut calls = calls(&shown.summary(&narrowed));
+    shows(visitor, &shown.summary(&narrowed));
 
     let (first, last) = (shown.days.start().to_string(), shown.days.last_day().to_string());
     let told = narrowed.iter().filter(|(name, _)| ["customer_ref", "usage_product_ref"].contains(&name.as_str()));
@@ -203,7 +203,6 @@ pub(super) async fn page(visitor: &SessionUser, said: &FormData) -> Result<PageB
     of_days.extend([("from", first.as_str()), ("to", last.as_str()), ("pageSize", MOST_REFUSED), ("pageNumber", "0")]);
     let raw = billing_console::query(&of_days);
     let refused = listed(visitor, &listings::REFUSED, &raw).await?.elements;
-    calls.push(format!("{}?{raw}", listings::REFUSED.path));
 
     let explored = Explored {
         filters: filters(&given, &shown),
@@ -216,7 +215,7 @@ pub(super) async fn page(visitor: &SessionUser, said: &FormData) -> Result<PageB
     };
     let span = Span { narrowed, slots: shown.slots() };
     let body = billing_console::usage(&sums, &span, &explored);
-    Ok(PageBuilder { title: "Usage".to_owned(), part: "usage", crumbs: Vec::new(), calls, body })
+    Ok(PageBuilder::of("Usage", "usage", body))
 }
 
 fn filters(given: &[(&str, &str)], shown: &ExplorerRange) -> Vec<Filter> {

@@ -2,7 +2,7 @@
 
 use actix_web::HttpRequest;
 use actix_web::web;
-use billing_domain::idempotency::{IdempotencyKey, ScopedIdempotencyKey};
+use billing_domain::idempotency::IdempotencyKey;
 
 /// Names and values of a submitted form.
 pub(super) type FormData = Vec<(String, String)>;
@@ -22,8 +22,7 @@ pub(super) fn pairs(said: &FormData) -> Vec<(&str, &str)> {
     said.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 
-/// Returns the form's idempotency key for an operation's path.
-pub(super) fn key(said: &FormData, path: &str) -> Option<ScopedIdempotencyKey> {
-    let key = IdempotencyKey::parse(field(said, "form_key")?).ok()?;
-    Some(ScopedIdempotencyKey { path: path.to_owned(), key })
+/// Returns the form's idempotency key.
+pub(super) fn key(said: &FormData) -> Option<IdempotencyKey> {
+    IdempotencyKey::parse(field(said, "form_key")?).ok()
 }

@@ -240,28 +240,27 @@ mod tests {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
-    fn edited(path: &str, pairs: &[(&str, &str)], present: &Value) -> Value {
-        Value::Object(body(shapes(path), "", &said(pairs), Some(present)))
+    fn edited(id: &str, pairs: &[(&str, &str)], present: &Value) -> Value {
+        Value::Object(body(shapes(id), "", &said(pairs), Some(present)))
     }
 
     #[test]
     fn an_edit_sends_what_is_said_otherwise_and_clears_what_is_empty() {
-        let path = "/api/customers/edit/{customer_ref}";
+        let id = "edit_customer";
         let present = json!({"name": "Acme", "email": "a@acme.example", "tax": 19, "apply_balance": true,
             "billing_address": {"city": "Dublin", "line1": "1 Main Street"}});
         let same = [("name", "Acme"), ("email", "a@acme.example"), ("tax", "19"), ("apply_balance", "true")];
         let address = [("billing_address/city", "Dublin"), ("billing_address/line1", "1 Main Street")];
-        assert_eq!(edited(path, &[same.as_slice(), &address].concat(), &present), json!({}));
+        assert_eq!(edited(id, &[same.as_slice(), &address].concat(), &present), json!({}));
         let other =
             [("name", "Acme Ltd"), ("email", ""), ("tax", "7"), ("apply_balance", "false"), ("billing_address/city", "Cork")];
         let expected =
             json!({"name": "Acme Ltd", "email": null, "tax": "7", "apply_balance": false, "billing_address": {"city": "Cork"}});
-        assert_eq!(edited(path, &other, &present), expected);
+        assert_eq!(edited(id, &other, &present), expected);
     }
 
     #[test]
     fn a_new_pricing_says_its_line_items_with_their_prices_and_tiers() {
-        let path = "/api/pricings/";
         let pairs = [
             ("name", "API"),
             ("currency", "EUR"),
@@ -273,7 +272,7 @@ mod tests {
             ("line_items/0/price/tiers/1/unit_price", "0.04"),
             ("line_items/1/", ""),
         ];
-        let made = Value::Object(body(shapes(path), "", &said(&pairs), None));
+        let made = Value::Object(body(shapes("create_pricing"), "", &said(&pairs), None));
         let tiers = json!([{"up_to": "1000", "unit_price": "0.05"}, {"unit_price": "0.04"}]);
         let calls = json!({"line_item_id": "calls", "kind": "USAGE", "price": {"model": "GRADUATED", "tiers": tiers}});
         assert_eq!(made, json!({"name": "API", "currency": "EUR", "line_items": [calls, {}]}));
@@ -281,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_price_offers_every_model_and_says_which_field_is_for_which() {
-        let all = items(shapes("/api/pricings/"), "", InitialValues::Nothing, &[]);
+        let all = items(shapes("create_pricing"), "", InitialValues::Nothing, &[]);
         let Some(Item::List(lines)) = all.iter().find(|item| matches!(item, Item::List(list) if list.name == "line_items"))
         else {
             panic!("no line items: {all:?}");
@@ -304,7 +303,7 @@ mod tests {
     #[test]
     fn what_is_for_another_model_than_the_chosen_one_waits() {
         let said = said(&[("line_items/0/price/model", "FLAT")]);
-        let all = format!("{:?}", items(shapes("/api/pricings/"), "", InitialValues::Said(&said), &[]));
+        let all = format!("{:?}", items(shapes("create_pricing"), "", InitialValues::Said(&said), &[]));
         let waits = |name: &str| {
             let (_, rest) = all.split_once(&format!("name: \"line_items/0/price/{name}\"")).expect(name);
             rest.split_once("waits: ").expect(name).1.starts_with("true")
@@ -314,7 +313,6 @@ mod tests {
 
     #[test]
     fn an_edit_of_a_contract_lists_its_products_and_says_what_is_otherwise() {
-        let path = "/api/contracts/edit/{contract_ref}";
         let product = |no: &str| {
             json!({"product_pricing_ref": no, "billing_start_date": "2026-01-01", "discount": 5, "contract_product": 1,
                 "line_items": [{"line_item_id": "fee", "kind": "FIXED", "name": "Fee"}]})
@@ -344,7 +342,7 @@ mod tests {
         let first = json!({"product_pricing_ref": "a", "billing_start_date": "2026-01-01", "discount": "7"});
         let second = json!({"product_pricing_ref": "b", "billing_start_date": "2026-01-01", "discount": null,
             "line_items": [{"line_item_id": "fee", "name": "Basic fee"}]});
-        assert_eq!(edited(path, &pairs, &present), json!({"effective_from": "2026-03-01", "products": [first, second]}));
+        assert_eq!(edited("edit_contract", &pairs, &present), json!({"effective_from": "2026-03-01", "products": [first, second]}));
     }
 
     #[test]
@@ -367,7 +365,7 @@ mod tests {
             actual: None,
         }];
         let pairs = said(&[("products/0/discount", "101")]);
-        let all = items(shapes("/api/contracts/"), "", InitialValues::Said(&pairs), &errors);
+        let all = items(shapes("create_contract"), "", InitialValues::Said(&pairs), &errors);
         assert!(has(&all, "products/0/discount"));
         let wrong = format!("{all:?}");
         assert!(wrong.contains("too much"), "{wrong}");

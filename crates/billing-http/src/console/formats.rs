@@ -1,21 +1,18 @@
 //! The usage format editor: trying a format on an event, creating formats and new versions.
 
 use actix_web::HttpResponse;
-use actix_web::web::Path;
 use billing_application::UseCase;
 use billing_console::{Crumb, FORMAT_FIELDS, FormatEditor, FormatField, format_fields, href, listings};
 use serde_json::{Map, Value};
 
-use super::api_client::{one, written};
+use super::api_client::written;
 use super::form_data::{FormData, field as said_of, key};
 use super::page_builder::PageBuilder;
 use super::reply::belongs_beside;
 use super::reply::{html, to, told};
 use super::session_user::SessionUser;
-use super::{refused, resources};
-use crate::body::Body;
+use super::refused;
 use crate::problem::Problem;
-use crate::routes::catalog;
 
 /// The initial sample event.
 const SAMPLE: &str = "{\n  \"at\": \"2026-01-20T10:15:30Z\",\n  \"customer\": \"acme\",\n  \"calls\": 12\n}";
@@ -24,7 +21,7 @@ const SAMPLE: &str = "{\n  \"at\": \"2026-01-20T10:15:30Z\",\n  \"customer\": \"
 pub(super) async fn page(visitor: &SessionUser, edited: Option<&str>) -> Result<PageBuilder, Problem> {
     visitor.allow(saving(edited))?;
     let format = match edited {
-        Some(reference) => resources::read(visitor, "formats", reference).await?,
+        Some(reference) => visitor.quietly().get("get_usage_format", reference).await?,
         None => Value::Null,
     };
     Ok(made(editor(visitor, edited, format_fields(&format), SAMPLE.to_owned()), edited))
@@ -41,6 +38,7 @@ fn editor(visitor: &SessionUser, edited: Option<&str>, fields: Vec<FormatField>,
         Some(reference) => (format!("Edit usage format {reference}"), href(&["edit", part, reference])),
         None => ("New usage format".to_owned(), href(&["new", part])),
     };
+    visitor.shows("test_usage_format", "", "");
     let (sample_wrong, others) = (Vec::new(), Vec::new());
     FormatEditor { title, action, key: visitor.unique(), fields, sample, sample_wrong, mapped: None, others }
 }
@@ -51,7 +49,7 @@ fn made(editor: FormatEditor, edited: Option<&str>) -> PageBuilder {
     let format = edited.map(|reference| Crumb { name: reference.to_owned(), href: href(&[part, reference]) });
     let crumbs = std::iter::once(all).chain(format).collect();
     let body = billing_console::format_editor(&editor);
-    PageBuilder { title: editor.title, part, crumbs, calls: vec!["POST /api/usage/formats/test".to_owned()], body }
+    PageBuilder { title: editor.title, part, crumbs, body }
 }
 
 /// Tries or saves the format in the editor.
@@ -100,25 +98,18 @@ async fn carry_out(visitor: &SessionUser, edited: Option<&str>, said: &FormData)
             let found = billing_domain::violation::Violations::one(&["event"], "malformed_json", error.to_string());
             Problem::from(found)
         })?;
-        let asked = Body(Value::from_iter([("mapping", body["mapping"].clone()), ("event", event)]));
-        let tried = one(catalog::test_usage_format(visitor.caller(UseCase::TestFormat), asked)).await?;
+        let asked = Value::from_iter([("mapping", body["mapping"].clone()), ("event", event)]);
+        let tried = written(visitor.post("test_usage_format", asked).await?)?;
         let mut editor = again(visitor, edited, said);
         editor.mapped = Some(tried["mapped"].clone());
         return Ok(html(made(editor, edited).page(visitor, None)));
     }
-    let answer = match edited {
-        None => {
-            let key = key(said, "/api/usage/formats");
-            catalog::create_usage_format(visitor.keyed(UseCase::CreateFormat, key), Body(body)).await?
-        }
-        Some(reference) => {
-            let key = key(said, &format!("/api/usage/formats/edit/{reference}"));
-            let path = Path::from(reference.to_owned());
-            catalog::edit_usage_format(visitor.keyed(UseCase::EditFormat, key), path, Body(body)).await?
-        }
+    let (key, body) = (key(said), Some(body));
+    let (saved, done) = match edited {
+        None => (visitor.change("create_usage_format", "", key, body).await, "make"),
+        Some(reference) => (visitor.change("edit_usage_format", reference, key, body).await, "edit"),
     };
-    let answer = written(answer).await?;
-    let done = if edited.is_some() { "edit" } else { "make" };
+    let answer = written(saved?)?;
     Ok(to(&format!("{}?done={done}", href(&[part, answer["format_ref"].as_str().unwrap_or_default()]))))
 }
 

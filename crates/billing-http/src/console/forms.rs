@@ -16,8 +16,8 @@ use super::page_builder::render_page;
 use super::reply::{belongs_beside, html, to, told};
 use super::resources;
 use super::session_user::SessionUser;
+use crate::operation::{AuthRequirement, Operation};
 use crate::problem::Problem;
-use crate::routes::dry_run::{is_rehearsed, use_case};
 
 /// Maximum number of suggestions for a reference field.
 const SUGGESTED: &str = "200";
@@ -26,8 +26,8 @@ const SUGGESTED: &str = "200";
 struct FormAction {
     /// Place of the form: `new` or `edit` and a part of the console, or `do` and an action.
     place: [&'static str; 2],
-    /// Path of the operation.
-    path: &'static str,
+    /// Id of the operation.
+    operation: &'static str,
     title: &'static str,
     description: &'static str,
     button: &'static str,
@@ -47,10 +47,10 @@ struct FormAction {
 }
 
 impl FormAction {
-    const fn new(place: [&'static str; 2], path: &'static str, title: &'static str) -> Self {
+    const fn new(place: [&'static str; 2], operation: &'static str, title: &'static str) -> Self {
         Self {
             place,
-            path,
+            operation,
             title,
             description: "",
             button: "Create",
@@ -63,30 +63,36 @@ impl FormAction {
         }
     }
 
-    const fn edit(part: &'static str, path: &'static str, title: &'static str, reference: &'static [&'static str; 1]) -> Self {
+    const fn edit(part: &'static str, operation: &'static str, title: &'static str, reference: &'static [&'static str; 1]) -> Self {
         let leads = (part, reference[0]);
         Self {
             of: Some(part),
             hidden_fields: reference,
             redirect: leads,
             button: "Save",
-            ..Self::new(["edit", part], path, title)
+            ..Self::new(["edit", part], operation, title)
         }
     }
 
-    const fn act(id: &'static str, part: &'static str, path: &'static str, title: &'static str, button: &'static str) -> Self {
-        Self { of: Some(part), button, ..Self::new(["do", id], path, title) }
+    const fn act(
+        id: &'static str,
+        part: &'static str,
+        operation: &'static str,
+        title: &'static str,
+        button: &'static str,
+    ) -> Self {
+        Self { of: Some(part), button, ..Self::new(["do", id], operation, title) }
     }
 
     /// Creates an action on a document that leads to a document.
-    const fn on_document(id: &'static str, path: &'static str, title: &'static str, button: &'static str) -> Self {
-        Self::act(id, "documents", path, title, button).leading("documents", "document_ref")
+    const fn on_document(id: &'static str, operation: &'static str, title: &'static str, button: &'static str) -> Self {
+        Self::act(id, "documents", operation, title, button).leading("documents", "document_ref")
     }
 
     /// Creates an action on a payment or application that leads to a document, because these objects have no page of
     /// their own.
-    const fn on_money(id: &'static str, path: &'static str, title: &'static str, button: &'static str) -> Self {
-        Self { of: None, ..Self::on_document(id, path, title, button) }
+    const fn on_money(id: &'static str, operation: &'static str, title: &'static str, button: &'static str) -> Self {
+        Self { of: None, ..Self::on_document(id, operation, title, button) }
     }
 
     const fn beginning(self, field: &'static str, from: &'static str) -> Self {
@@ -105,134 +111,112 @@ impl FormAction {
         Self { success_message, ..self }
     }
 
+    fn operation(&self) -> Result<&'static Operation, Problem> {
+        Operation::named(self.operation)
+    }
+
     fn use_case(&self) -> Result<UseCase, Problem> {
-        use_case(self.path).ok_or_else(Problem::unknown_route)
+        match self.operation()?.needs {
+            AuthRequirement::Permission(use_case) => Ok(use_case),
+            AuthRequirement::Nothing | AuthRequirement::Anything => Err(Problem::unknown_route()),
+        }
+    }
+
+    fn has_dry_run(&self) -> bool {
+        self.operation().is_ok_and(|operation| operation.has_dry_run)
     }
 }
 
 /// All forms of the console.
-const DEEDS: &[FormAction] = &[
-    FormAction::new(["new", "customers"], "/api/customers/", "New customer")
+const FORM_ACTIONS: &[FormAction] = &[
+    FormAction::new(["new", "customers"], "create_customer", "New customer")
         .leading("customers", "customer_ref")
         .confirming("Customer created."),
-    FormAction::edit("customers", "/api/customers/edit/{customer_ref}", "Edit customer", &["customer_ref"])
-        .confirming("Customer updated."),
-    FormAction::new(["new", "usage-products"], "/api/usage/products/", "New usage product")
+    FormAction::edit("customers", "edit_customer", "Edit customer", &["customer_ref"]).confirming("Customer updated."),
+    FormAction::new(["new", "usage-products"], "create_usage_product", "New usage product")
         .leading("usage-products", "usage_product_ref")
         .confirming("Usage product created."),
-    FormAction::edit(
-        "usage-products",
-        "/api/usage/products/edit/{usage_product_ref}",
-        "Edit usage product",
-        &["usage_product_ref"],
-    )
-    .confirming("Usage product updated."),
-    FormAction::new(["new", "entities"], "/api/entities/", "New entity")
+    FormAction::edit("usage-products", "edit_usage_product", "Edit usage product", &["usage_product_ref"])
+        .confirming("Usage product updated."),
+    FormAction::new(["new", "entities"], "create_entity", "New entity")
         .leading("entities", "entity_ref")
         .confirming("Entity created."),
-    FormAction::edit("entities", "/api/entities/edit/{entity_ref}", "Edit entity", &["entity_ref"]).confirming("Entity updated."),
-    FormAction::new(["new", "bank-accounts"], "/api/bank_accounts/", "New bank account")
+    FormAction::edit("entities", "edit_entity", "Edit entity", &["entity_ref"]).confirming("Entity updated."),
+    FormAction::new(["new", "bank-accounts"], "create_bank_account", "New bank account")
         .leading("bank-accounts", "billing_account_id")
         .confirming("Bank account created."),
-    FormAction::edit(
-        "bank-accounts",
-        "/api/bank_accounts/edit/{billing_account_id}",
-        "Edit bank account",
-        &["billing_account_id"],
-    )
-    .confirming("Bank account updated."),
-    FormAction::new(["new", "pricings"], "/api/pricings/", "New pricing")
+    FormAction::edit("bank-accounts", "edit_bank_account", "Edit bank account", &["billing_account_id"])
+        .confirming("Bank account updated."),
+    FormAction::new(["new", "pricings"], "create_pricing", "New pricing")
         .leading("pricings", "product_pricing_ref")
         .confirming("Pricing created."),
-    FormAction::edit("pricings", "/api/pricings/edit/{product_pricing_ref}", "Edit pricing", &["product_pricing_ref"])
+    FormAction::edit("pricings", "edit_pricing", "Edit pricing", &["product_pricing_ref"])
         .telling("Existing contracts keep their prices. To apply the new prices, edit the contract and set Reprice to yes.")
         .confirming("Pricing updated."),
-    FormAction::new(["new", "contracts"], "/api/contracts/", "New contract")
+    FormAction::new(["new", "contracts"], "create_contract", "New contract")
         .leading("contracts", "contract_ref")
         .confirming("Contract created."),
     FormAction {
         hidden_fields: &["customer_ref"],
-        ..FormAction::edit("contracts", "/api/contracts/edit/{contract_ref}", "Edit contract", &["contract_ref"])
+        ..FormAction::edit("contracts", "edit_contract", "Edit contract", &["contract_ref"])
     }
     .telling("List all products that the contract keeps. By default, changes apply from the next period of each product.")
     .confirming("Contract updated."),
-    FormAction::act("cancel", "contracts", "/api/contracts/cancel/{contract_ref}", "Cancel contract", "Cancel contract")
+    FormAction::act("cancel", "contracts", "cancel_contract", "Cancel contract", "Cancel contract")
         .leading("contracts", "contract_ref")
         .confirming("Cancellation recorded."),
-    FormAction::act("resume", "contracts", "/api/contracts/resume/{contract_ref}", "Resume contract", "Resume contract")
+    FormAction::act("resume", "contracts", "resume_contract", "Resume contract", "Resume contract")
         .leading("contracts", "contract_ref")
         .confirming("Contract resumed."),
-    FormAction::act("quantity", "contracts", "/api/contracts/quantities/{contract_ref}", "Change quantity", "Change quantity")
+    FormAction::act("quantity", "contracts", "change_quantity", "Change quantity", "Change quantity")
         .leading("contracts", "contract_ref")
         .confirming("Quantity changed."),
     FormAction {
         hidden_fields: &["contract_ref", "charge_ref"],
         reference_field: Some("contract_ref"),
-        ..FormAction::act("charge", "contracts", "/api/charges/", "Add charge or credit", "Add charge")
+        ..FormAction::act("charge", "contracts", "record_charge", "Add charge or credit", "Add charge")
     }
     .leading("charges", "charge_ref")
     .telling("A negative unit price creates a credit.")
     .confirming("Charge created."),
-    FormAction::edit("charges", "/api/charges/edit/{charge_ref}", "Edit charge", &["charge_ref"]).confirming("Charge updated."),
-    FormAction::act("delete-charge", "charges", "/api/charges/{charge_ref}", "Delete charge", "Delete charge")
+    FormAction::edit("charges", "edit_charge", "Edit charge", &["charge_ref"]).confirming("Charge updated."),
+    FormAction::act("delete-charge", "charges", "delete_charge", "Delete charge", "Delete charge")
         .leading("charges", "")
         .confirming("Charge deleted."),
-    FormAction::on_document("issue", "/api/documents/issue/{document_ref}", "Issue document", "Issue document")
+    FormAction::on_document("issue", "issue_document", "Issue document", "Issue document")
         .telling("The document becomes final. Usage reported for it later is billed by a debit or a credit.")
         .confirming("Document issued."),
-    FormAction::on_document("void", "/api/documents/void/{document_ref}", "Void document", "Void document")
+    FormAction::on_document("void", "void_document", "Void document", "Void document")
         .telling(
             "The document is no longer in force. Its usage and fees are billed again if the contract still includes them. \
              Voiding cannot be undone.",
         )
         .confirming("Document voided."),
-    FormAction::on_document("pay", "/api/documents/payments/{document_ref}", "Record payment", "Record payment")
+    FormAction::on_document("pay", "record_payment", "Record payment", "Record payment")
         .beginning("amount", "amount_due")
         .confirming("Payment recorded."),
-    FormAction::on_document(
-        "write-off",
-        "/api/documents/write-off/{document_ref}",
-        "Write off the amount due",
-        "Write off amount",
-    )
-    .telling("Set Undo to yes to reverse a write-off. The amount becomes due again.")
-    .confirming("Write-off saved."),
-    FormAction::on_document("refund", "/api/documents/refund/{source_ref}", "Refund the unapplied amount", "Refund amount")
+    FormAction::on_document("write-off", "write_off", "Write off the amount due", "Write off amount")
+        .telling("Set Undo to yes to reverse a write-off. The amount becomes due again.")
+        .confirming("Write-off saved."),
+    FormAction::on_document("refund", "refund", "Refund the unapplied amount", "Refund amount")
         .beginning("amount", "unapplied_amount")
         .confirming("Refund recorded."),
-    FormAction::on_document(
-        "apply",
-        "/api/documents/apply/{source_ref}",
-        "Apply the unapplied amount to a document",
-        "Apply amount",
-    )
-    .beginning("amount", "unapplied_amount")
-    .confirming("Amount applied."),
-    FormAction::on_money(
-        "refund-payment",
-        "/api/documents/refund/{source_ref}",
-        "Refund the unapplied amount of a payment",
-        "Refund amount",
-    )
-    .confirming("Refund recorded."),
-    FormAction::on_money(
-        "apply-payment",
-        "/api/documents/apply/{source_ref}",
-        "Apply the unapplied amount of a payment to a document",
-        "Apply amount",
-    )
-    .confirming("Payment applied."),
-    FormAction::on_money("unapply", "/api/documents/unapply/{application_ref}", "Reverse application", "Reverse application")
-        .confirming("Application reversed."),
-    FormAction::on_money("reverse", "/api/documents/payments/reverse/{payment_ref}", "Reverse payment", "Reverse payment")
-        .confirming("Payment reversed."),
+    FormAction::on_document("apply", "apply", "Apply the unapplied amount to a document", "Apply amount")
+        .beginning("amount", "unapplied_amount")
+        .confirming("Amount applied."),
+    FormAction::on_money("refund-payment", "refund", "Refund the unapplied amount of a payment", "Refund amount")
+        .confirming("Refund recorded."),
+    FormAction::on_money("apply-payment", "apply", "Apply the unapplied amount of a payment to a document", "Apply amount")
+        .confirming("Payment applied."),
+    FormAction::on_money("unapply", "unapply", "Reverse application", "Reverse application").confirming("Application reversed."),
+    FormAction::on_money("reverse", "reverse_payment", "Reverse payment", "Reverse payment").confirming("Payment reversed."),
     FormAction {
         hidden_fields: &["event_ref", "customer_ref", "usage_product_ref"],
         reference_field: Some("event_ref"),
-        ..FormAction::edit("events", "/api/usage/event/update", "Edit usage event", &["event_ref"])
+        ..FormAction::edit("events", "update_event", "Edit usage event", &["event_ref"])
     }
     .confirming("Usage event updated."),
-    FormAction::act("delete-event", "events", "/api/usage/event/{event_ref}", "Delete usage event", "Delete usage event")
+    FormAction::act("delete-event", "events", "delete_event", "Delete usage event", "Delete usage event")
         .leading("events", "")
         .confirming("Usage event deleted."),
 ];
@@ -248,19 +232,19 @@ pub(super) fn may(visitor: &SessionUser, kind: &str, what: &str) -> bool {
 }
 
 fn form_action(kind: &str, what: &str) -> Result<&'static FormAction, Problem> {
-    DEEDS.iter().find(|deed| deed.place == [kind, what]).ok_or_else(Problem::unknown_route)
+    FORM_ACTIONS.iter().find(|action| action.place == [kind, what]).ok_or_else(Problem::unknown_route)
 }
 
 /// Returns the notice after a successful action.
 pub(super) fn done(place: &str) -> Option<&'static str> {
     let (kind, what) = place.split_once('.')?;
-    form_action(kind, what).ok().map(|deed| deed.success_message)
+    form_action(kind, what).ok().map(|action| action.success_message)
 }
 
 /// A form and the object it concerns.
 pub(super) struct FormPage<'a> {
     visitor: &'a SessionUser,
-    deed: &'static FormAction,
+    action: &'static FormAction,
     reference: Option<&'a str>,
     /// The existing object.
     present: Value,
@@ -277,53 +261,46 @@ impl<'a> FormPage<'a> {
         what: &str,
         reference: Option<&'a str>,
     ) -> Result<Self, Problem> {
-        let deed = form_action(kind, what)?;
+        let action = form_action(kind, what)?;
         // New objects have no reference yet; all other forms require one.
         if reference.is_none() != (kind == "new") {
             return Err(Problem::unknown_route());
         }
-        visitor.allow(deed.use_case()?)?;
-        let present = match (deed.of, reference) {
+        visitor.allow(action.use_case()?)?;
+        let present = match (action.of, reference) {
             (Some(part), Some(reference)) => resources::read(visitor, part, reference).await?,
             _ => Value::Null,
         };
-        Ok(Self { visitor, deed, reference, present })
+        Ok(Self { visitor, action, reference, present })
     }
 
     fn place(&self) -> Vec<&'a str> {
-        self.deed.place.into_iter().chain(self.reference).collect()
-    }
-
-    fn path(&self) -> String {
-        match (self.deed.path.split_once('{'), self.reference) {
-            (Some((below, _)), Some(reference)) => format!("{below}{reference}"),
-            _ => self.deed.path.to_owned(),
-        }
+        self.action.place.into_iter().chain(self.reference).collect()
     }
 
     fn title(&self) -> String {
-        match (self.deed.place[0], self.reference) {
-            ("edit", Some(reference)) => format!("{} {reference}", self.deed.title),
-            _ => self.deed.title.to_owned(),
+        match (self.action.place[0], self.reference) {
+            ("edit", Some(reference)) => format!("{} {reference}", self.action.title),
+            _ => self.action.title.to_owned(),
         }
     }
 
     /// Returns the fields of the form.
     fn shapes(&self) -> Vec<BodyField> {
-        let kept = |shape: &&BodyField| !self.deed.hidden_fields.contains(&shape.name.as_str()) && shape.name != "dry_run";
-        shapes(self.deed.path).iter().filter(kept).cloned().collect()
+        let kept = |shape: &&BodyField| !self.action.hidden_fields.contains(&shape.name.as_str()) && shape.name != "dry_run";
+        shapes(self.action.operation).iter().filter(kept).cloned().collect()
     }
 
     /// Returns whether the form edits an existing object, so that unchanged fields keep their values.
     fn edits(&self) -> bool {
-        self.deed.place[0] == "edit"
+        self.action.place[0] == "edit"
     }
 
     /// Returns the page to return to.
     fn back(&self) -> String {
-        match (self.deed.of, self.reference) {
+        match (self.action.of, self.reference) {
             (Some(part), Some(reference)) => href(&[part, reference]),
-            _ => href(&[self.deed.redirect.0]),
+            _ => href(&[self.action.redirect.0]),
         }
     }
 
@@ -336,7 +313,7 @@ impl<'a> FormPage<'a> {
             let effects = self.rehearsed(&FormData::new()).await?;
             return Ok(self.preview(effects, &vec![("form_key".to_owned(), self.visitor.unique())]));
         }
-        let begins = self.deed.prefill.map(|(field, from)| {
+        let begins = self.action.prefill.map(|(field, from)| {
             let mut said = serde_json::Map::new();
             said.insert(field.to_owned(), self.present.get(from).cloned().unwrap_or_default());
             Value::Object(said)
@@ -372,8 +349,7 @@ impl<'a> FormPage<'a> {
     }
 
     async fn carry_out(&self, said: &FormData) -> Result<HttpResponse, Problem> {
-        let path = self.path();
-        if is_rehearsed(&path) && field(said, CONFIRMED).is_none() {
+        if self.action.has_dry_run() && field(said, CONFIRMED).is_none() {
             let effects = self.rehearsed(said).await?;
             if billing_console::is_seen(&effects) || self.shapes().is_empty() {
                 let page = self.preview(effects, said);
@@ -381,30 +357,32 @@ impl<'a> FormPage<'a> {
             }
         }
         // The key prevents a second execution when the form is sent twice.
-        let answer = self.visitor.carry_out(&path, key(said, path.trim_end_matches('/')), self.body(said)).await?;
-        let answer = if answer.status() == StatusCode::NO_CONTENT { Value::Null } else { written(answer).await? };
-        let (part, field) = self.deed.redirect;
+        let reference = self.reference.unwrap_or_default();
+        let answer = self.visitor.change(self.action.operation, reference, key(said), self.body(said)).await?;
+        let answer = if answer.status() == StatusCode::NO_CONTENT { Value::Null } else { written(answer)? };
+        let (part, field) = self.action.redirect;
         let reference = JsonView(&answer).at(field).text();
         let page = if reference.is_empty() { href(&[part]) } else { href(&[part, &reference]) };
-        Ok(to(&format!("{page}?done={}.{}", self.deed.place[0], self.deed.place[1])))
+        Ok(to(&format!("{page}?done={}.{}", self.action.place[0], self.action.place[1])))
     }
 
     async fn rehearsed(&self, said: &FormData) -> Result<Value, Problem> {
-        written(self.visitor.rehearse(&self.path(), self.body(said)).await?).await
+        let reference = self.reference.unwrap_or_default();
+        written(self.visitor.rehearse(self.action.operation, reference, self.body(said)).await?)
     }
 
     fn body(&self, said: &FormData) -> Option<Value> {
         let shapes = self.shapes();
         let present = if self.edits() { Some(&self.present) } else { None };
         let mut body = form_fields::body(&shapes, "", said, present);
-        if let (Some(field), Some(reference)) = (self.deed.reference_field, self.reference) {
+        if let (Some(field), Some(reference)) = (self.action.reference_field, self.reference) {
             body.insert(field.to_owned(), reference.into());
         }
         // The version makes the edit fail if the object changed after the form was shown.
         if let Some(version) = body.get("version").is_none().then(|| field(said, "version")).flatten() {
             body.insert("version".to_owned(), form_fields::whole_number(version));
         }
-        let takes_one = !shapes.is_empty() || self.deed.reference_field.is_some();
+        let takes_one = !shapes.is_empty() || self.action.reference_field.is_some();
         takes_one.then_some(Value::Object(body))
     }
 
@@ -414,9 +392,9 @@ impl<'a> FormPage<'a> {
         let others = problem.map(|problem| form_fields::others(problem, &items)).unwrap_or_default();
         let form = Form {
             title: self.title(),
-            tells: self.deed.description,
+            tells: self.action.description,
             action: href(&self.place()),
-            button: if is_rehearsed(&self.path()) { "Preview" } else { self.deed.button },
+            button: if self.action.has_dry_run() { "Preview" } else { self.action.button },
             key: source.said("form_key").unwrap_or_else(|| self.visitor.unique()),
             suggestions: self.suggestions(&shapes).await?,
             items,
@@ -429,10 +407,10 @@ impl<'a> FormPage<'a> {
         let said = said.iter().filter(|(name, _)| ![CONFIRMED, AGAIN, RESIZE].contains(&name.as_str())).cloned().collect();
         let preview = Preview {
             title: self.title(),
-            tells: self.deed.description,
+            tells: self.action.description,
             effects,
             action: href(&self.place()),
-            button: self.deed.button,
+            button: self.action.button,
             said,
             has_form: !self.shapes().is_empty(),
             back: self.back(),
@@ -441,8 +419,8 @@ impl<'a> FormPage<'a> {
     }
 
     fn page(&self, body: maud::Markup) -> String {
-        let part = self.deed.of.unwrap_or(self.deed.redirect.0);
-        render_page(self.visitor, self.title(), part, self.deed.of.and(self.reference), body)
+        let part = self.action.of.unwrap_or(self.action.redirect.0);
+        render_page(self.visitor, self.title(), part, self.action.of.and(self.reference), body)
     }
 
     /// Loads the suggestions for reference fields.
@@ -456,7 +434,7 @@ impl<'a> FormPage<'a> {
         ];
         let mut suggestions = Vec::new();
         for (field, part) in NAMED {
-            let is_new = self.deed.place == ["new", part];
+            let is_new = self.action.place == ["new", part];
             let Some(listing) = Listing::of(part).filter(|_| !is_new && names(shapes, field)) else { continue };
             let elements = some_of(self.visitor, listing, SUGGESTED).await?;
             let choices = JsonView(&elements).items().map(|one| (one.at(field).text(), listing.name_of(one))).collect();
@@ -479,14 +457,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_is_of_an_operation_and_leads_to_a_part() {
-        for deed in DEEDS {
-            let is_there = crate::operations::OPERATIONS.iter().any(|operation| operation.path == deed.path);
-            assert!(is_there, "{}", deed.path);
-            assert!(Listing::of(deed.redirect.0).is_some(), "{}", deed.redirect.0);
-            let all: Vec<&str> = shapes(deed.path).iter().map(|shape| shape.name.as_str()).collect();
-            for named in deed.hidden_fields.iter().chain(&deed.reference_field).filter(|named| **named != deed.redirect.1) {
-                assert!(all.contains(named), "{}: {named} in {all:?}", deed.path);
+    fn every_form_changes_state_by_an_operation_and_leads_to_a_part() {
+        for action in FORM_ACTIONS {
+            assert!(action.operation().is_ok_and(Operation::changes_state), "{}", action.operation);
+            assert!(Listing::of(action.redirect.0).is_some(), "{}", action.redirect.0);
+            let all: Vec<&str> = shapes(action.operation).iter().map(|shape| shape.name.as_str()).collect();
+            for named in action.hidden_fields.iter().chain(&action.reference_field).filter(|named| **named != action.redirect.1) {
+                assert!(all.contains(named), "{}: {named} in {all:?}", action.operation);
             }
         }
     }

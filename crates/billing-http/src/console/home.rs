@@ -2,20 +2,18 @@
 
 use actix_web::ResponseError as _;
 use actix_web::http::StatusCode;
-use billing_application::UseCase;
 use billing_console::{Counted, HomeAnswers, JsonView, Listing, UsageToday, listings};
 use billing_domain::calendar::{Date, TimeZone, Timestamp, day_after, minus_days, plus_months};
 use maud::Markup;
 use serde_json::Value;
 
-use super::api_client::{Listed, one};
+use super::api_client::Listed;
 use super::lists::{few, listed, wanted};
 use super::onboarding::{Progress, progress};
 use super::page_builder::PageBuilder;
 use super::session_user::SessionUser;
 use super::sums::{self, with_page};
 use crate::problem::Problem;
-use crate::routes::service;
 
 /// Number of rejected usage counts shown.
 const FEW_REFUSED: usize = 5;
@@ -55,19 +53,18 @@ pub(super) async fn page(visitor: &SessionUser) -> Result<Option<PageBuilder>, P
         ages.push(counted(visitor, name, &listings::DOCUMENTS, due(today, from, to)).await?);
     }
     let since = minus_days(TimeZone::UTC.service_date(now), 1).to_string();
-    let (refused, refused_call) = refused_since(visitor, &since).await?;
+    for raw in &DayComparison::now(now, zone).raw {
+        sums::shows(visitor, raw);
+    }
     let usage = with_page(visitor, "Usage today", &sums::address("today", &[]), self::today(visitor)).await?;
-    let [of_today, before] = DayComparison::now(now, zone).raw;
-    let mut calls = sums::calls(&of_today);
-    calls.extend(sums::calls(&before).into_iter().take(1));
-    let (documents, call) = few(visitor, &listings::DOCUMENTS, &[("order", "-created"), ("totals", "false")]).await?;
-    let (runs, runs_call) = few(visitor, &listings::BILLING_RUNS, &[("pageSize", "1")]).await?;
+    let refused = refused_since(visitor, &since).await?;
+    let runs = few(visitor, &listings::BILLING_RUNS, &[("pageSize", "1")]).await?;
     let last_run = runs.get(0).cloned().unwrap_or_default();
-    let verification = one(service::last_verification(visitor.caller(UseCase::GetVerification))).await?;
-    calls.extend([refused_call, runs_call, "/api/verification".to_owned(), call]);
+    let verification = visitor.get("last_verification", "").await?;
+    let documents = few(visitor, &listings::DOCUMENTS, &[("order", "-created"), ("totals", "false")]).await?;
     let answers = HomeAnswers { is_begun, cards, ages, usage, refused, refused_since: since, last_run, verification, documents };
     let body = billing_console::home(&answers);
-    Ok(Some(PageBuilder { title: "Home".to_owned(), part: "", crumbs: Vec::new(), calls, body }))
+    Ok(Some(PageBuilder::of("Home", "", body)))
 }
 
 /// Returns the filter for documents with an amount due that have been due for the given number of days.
@@ -79,7 +76,7 @@ fn due(today: Date, from: Option<u32>, to: Option<u32>) -> Vec<(&'static str, St
     narrowed
 }
 
-/// Returns the size of a list and the amount due of its documents.
+/// Returns the size of a list and the amount due of its documents. The page does not show the call.
 async fn counted(
     visitor: &SessionUser,
     name: &'static str,
@@ -88,7 +85,7 @@ async fn counted(
 ) -> Result<Counted, Problem> {
     let raw = wanted(listing, narrowed.iter().map(|(name, value)| (*name, value.as_str())), "1");
     // An internal error of one list, such as an unreadable contract, must not hide the rest of the page.
-    let Listed { total, amount_due, .. } = match listed(visitor, listing, &raw).await {
+    let Listed { total, amount_due, .. } = match listed(&visitor.quietly(), listing, &raw).await {
         Err(problem) if problem.status_code() == StatusCode::INTERNAL_SERVER_ERROR => {
             let count = "not available".to_owned();
             return Ok(Counted { name, count, amounts: String::new(), part: listing.part, narrowed });
@@ -101,8 +98,8 @@ async fn counted(
     Ok(Counted { name, count: total.unwrap_or_default(), amounts, part: listing.part, narrowed })
 }
 
-/// Returns the number of events rejected since a UTC day, the most frequent rejections and the API call.
-async fn refused_since(visitor: &SessionUser, since: &str) -> Result<((String, Value), String), Problem> {
+/// Returns the number of events rejected since a UTC day and the most frequent rejections.
+async fn refused_since(visitor: &SessionUser, since: &str) -> Result<(String, Value), Problem> {
     let raw = billing_console::query(&[("from", since), ("pageSize", "1000"), ("pageNumber", "0")]);
     let mut counts = listed(visitor, &listings::REFUSED, &raw).await?.elements;
     let count = |count: &Value| count["count"].as_u64().unwrap_or_default();
@@ -111,7 +108,7 @@ async fn refused_since(visitor: &SessionUser, since: &str) -> Result<((String, V
         counts.sort_by_key(|one| std::cmp::Reverse(count(one)));
         counts.truncate(FEW_REFUSED);
     }
-    Ok(((all, counts), format!("{}?{raw}", listings::REFUSED.path)))
+    Ok((all, counts))
 }
 
 /// Today, and the same day of the previous month up to the same time.

@@ -1,25 +1,25 @@
 //! Import pages. The forms carry the file from page to page, so that the server stores no pending file.
 
-use actix_web::web::{Bytes, Path};
+use actix_web::web::Bytes;
 use actix_web::{FromRequest as _, HttpRequest, HttpResponse, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use billing_application::UseCase;
 use billing_console::{Crumb, Frame, Notice, PendingFile, href, listings};
 use billing_import::FileKind;
+use maud::Markup;
 use serde_json::{Map, Value};
 
-use super::api_client::{list, one, written};
+use super::api_client::written;
+use super::lists::some_of;
 use super::page_builder::PageBuilder;
 use super::reply::{html, reasons, to, told};
 use super::session_user::SessionUser;
 use super::{refused, refused_to, stranger};
 use crate::auth::credentials::is_foreign;
 use crate::body::{MultipartForm, UploadedFile};
-use crate::middleware::RequestContext;
 use crate::problem::Problem;
-use crate::query::Query;
-use crate::routes::{catalog, imports};
+use crate::routes::imports;
 
 /// Maximum size of a file that the forms carry. Base64 adds a third.
 const MAX_FILE_BYTES: usize = 1024 * 1024;
@@ -28,9 +28,9 @@ const PASTED: &str = "pasted";
 
 /// Renders the page of an import.
 pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let body = billing_console::import(&read(visitor, reference).await?, visitor.may(UseCase::UndoImport));
-    let calls = vec![format!("/api/usage/imports/{reference}")];
-    Ok(PageBuilder { title: "Import".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), calls, body })
+    let import = visitor.get("get_import", reference).await?;
+    let body = billing_console::import(&import, visitor.may(UseCase::UndoImport));
+    Ok(PageBuilder { title: "Import".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), body })
 }
 
 /// Renders the confirmation page for undoing an import.
@@ -40,19 +40,10 @@ pub(super) async fn undo_page(visitor: &SessionUser, reference: &str) -> Result<
 }
 
 async fn undo_page_with(visitor: &SessionUser, reference: &str, rejects: &Value) -> Result<PageBuilder, Problem> {
-    let body = billing_console::import_undo(&read(visitor, reference).await?, rejects);
-    let calls = vec![format!("POST /api/usage/imports/undo/{reference}")];
-    Ok(PageBuilder {
-        title: "Undo import".to_owned(),
-        part: listings::IMPORTS.part,
-        crumbs: crumbs(Some(reference)),
-        calls,
-        body,
-    })
-}
-
-async fn read(visitor: &SessionUser, reference: &str) -> Result<Value, Problem> {
-    one(imports::get_import(visitor.caller(UseCase::GetImport), Path::from(reference.to_owned()))).await
+    let import = visitor.quietly().get("get_import", reference).await?;
+    visitor.shows("undo_import", reference, "");
+    let body = billing_console::import_undo(&import, rejects);
+    Ok(PageBuilder { title: "Undo import".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(Some(reference)), body })
 }
 
 fn crumbs(of: Option<&str>) -> Vec<Crumb> {
@@ -64,8 +55,7 @@ fn crumbs(of: Option<&str>) -> Vec<Crumb> {
 
 /// Undoes an import and shows the remaining events.
 pub(super) async fn undo(visitor: &SessionUser, reference: &str) -> Result<HttpResponse, Problem> {
-    let (caller, facts) = (visitor.caller(UseCase::UndoImport), RequestContext::of(&visitor.request));
-    let result = written(imports::undo_import(caller, facts, Path::from(reference.to_owned())).await?).await?;
+    let result = written(visitor.call("undo_import", reference, "")?.answer().await?)?;
     if result["refused"] == 0 {
         return Ok(to(&format!("{}?done=undo", href(&[listings::IMPORTS.part, reference]))));
     }
@@ -76,16 +66,17 @@ pub(super) async fn undo(visitor: &SessionUser, reference: &str) -> Result<HttpR
 /// Renders the upload page.
 pub(super) async fn form(visitor: &SessionUser) -> Result<PageBuilder, Problem> {
     visitor.allow(UseCase::RecordUsage)?;
-    let body = billing_console::import_form(&formats(visitor).await?, MAX_FILE_BYTES);
-    let calls = vec!["POST /api/usage/import?dry_run=true".to_owned()];
-    Ok(PageBuilder { title: "Import file".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), calls, body })
+    Ok(form_page(visitor, billing_console::import_form(&formats(visitor).await?, MAX_FILE_BYTES)))
+}
+
+fn form_page(visitor: &SessionUser, body: Markup) -> PageBuilder {
+    visitor.shows("import_usage", "", "dry_run=true");
+    PageBuilder { title: "Import file".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), body }
 }
 
 /// Loads the organization's usage formats.
 async fn formats(visitor: &SessionUser) -> Result<Value, Problem> {
-    let listing = &listings::FORMATS;
-    let query = Query::of(listing.path, "pageSize=1000&pageNumber=0")?;
-    Ok(list(catalog::list_usage_formats(visitor.caller(UseCase::ListFormats), query)).await?.elements)
+    some_of(visitor, &listings::FORMATS, "1000").await
 }
 
 /// Handles the submitted upload forms.
@@ -141,9 +132,7 @@ async fn carry_out(visitor: &SessionUser, form: &MultipartForm) -> Result<HttpRe
     };
     let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name };
     let body = billing_console::import_check(&file, &formats(visitor).await?, &result);
-    let calls = vec!["POST /api/usage/import?dry_run=true".to_owned()];
-    let made = PageBuilder { title: "Import file".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), calls, body };
-    Ok(html(made.page(visitor, None)))
+    Ok(html(form_page(visitor, body).page(visitor, None)))
 }
 
 /// Returns the uploaded, pasted or carried file.
@@ -223,8 +212,7 @@ async fn import(
     let mut said = vec![("name", name), ("dry_run", if dry_run { "true" } else { "false" })];
     said.extend((!format_name.is_empty()).then_some(("format_name", format_name)));
     said.extend(columns.as_deref().map(|columns| ("columns", columns)));
-    let query = Query::of("/api/usage/import", &billing_console::query(&said))?;
+    let call = visitor.call("import_usage", "", &billing_console::query(&said))?;
     let file = UploadedFile { media_type, kind, bytes: bytes.clone() };
-    let (caller, facts) = (visitor.caller(UseCase::RecordUsage), RequestContext::of(&visitor.request));
-    written(imports::import_usage(caller, facts, query, file).await?).await
+    written(imports::import_usage(call, file).await?)
 }

@@ -1,14 +1,11 @@
 //! Loads API lists for pages.
 
-use billing_application::UseCase;
 use billing_console::{Crumb, Listing, View, href, listings};
 use serde_json::Value;
 
-use super::api_client::{Listed, list};
+use super::api_client::Listed;
 use super::session_user::SessionUser;
 use crate::problem::Problem;
-use crate::query::Query;
-use crate::routes::{audit, billing, catalog, charges, contracts, documents, imports, money, usage};
 
 /// Number of elements of a list embedded in another page.
 const FEW: &str = "10";
@@ -48,40 +45,18 @@ pub(super) fn goes_on_by_cursor(listing: &Listing) -> bool {
 }
 
 pub(super) async fn listed(visitor: &SessionUser, listing: &Listing, raw: &str) -> Result<Listed, Problem> {
-    let query = || Query::of(listing.path, raw);
-    match listing.part {
-        "customers" => list(catalog::list_customers(visitor.caller(UseCase::ListCustomers), query()?)).await,
-        "contracts" => list(contracts::search_contracts(visitor.caller(UseCase::ListContracts), query()?)).await,
-        "documents" => {
-            let caller = visitor.caller(UseCase::ListDocuments);
-            list(documents::list_documents(caller, visitor.request.clone(), query()?)).await
-        }
-        "events" => list(usage::list_events(visitor.caller(UseCase::ListEvents), query()?)).await,
-        "payments" => list(money::list_payments(visitor.caller(UseCase::ListPayments), query()?)).await,
-        "charges" => list(charges::list_charges(visitor.caller(UseCase::ListCharges), query()?)).await,
-        "pricings" => list(catalog::list_pricings(visitor.caller(UseCase::ListPricings), query()?)).await,
-        "usage-products" => list(catalog::list_usage_products(visitor.caller(UseCase::ListUsageProducts), query()?)).await,
-        "entities" => list(catalog::list_entities(visitor.caller(UseCase::ListEntities), query()?)).await,
-        "bank-accounts" => list(catalog::list_bank_accounts(visitor.caller(UseCase::ListBankAccounts), query()?)).await,
-        "formats" => list(catalog::list_usage_formats(visitor.caller(UseCase::ListFormats), query()?)).await,
-        "billing-runs" => list(billing::list_billing_runs(visitor.caller(UseCase::ListBillingRuns), query()?)).await,
-        "imports" => list(imports::list_imports(visitor.caller(UseCase::ListImports), query()?)).await,
-        "refused" => list(usage::list_refused_usage(visitor.caller(UseCase::ListRefusedUsage), query()?)).await,
-        "audit" => list(audit::list_audit_entries(visitor.caller(UseCase::ListAuditEntries), query()?)).await,
-        _ => Err(Problem::unknown_route()),
-    }
+    visitor.list(listing.operation, raw).await
 }
 
 /// Loads the first elements of a filtered list, for the page of another object.
-pub(super) async fn few(visitor: &SessionUser, listing: &Listing, narrowed: &[(&str, &str)]) -> Result<(Value, String), Problem> {
-    let raw = wanted(listing, narrowed.iter().copied(), FEW);
-    Ok((listed(visitor, listing, &raw).await?.elements, format!("{}?{raw}", listing.path)))
+pub(super) async fn few(visitor: &SessionUser, listing: &Listing, narrowed: &[(&str, &str)]) -> Result<Value, Problem> {
+    Ok(listed(visitor, listing, &wanted(listing, narrowed.iter().copied(), FEW)).await?.elements)
 }
 
-/// Loads the first `size` elements of a list.
+/// Loads the first `size` elements of a list. The page does not show the call.
 ///
 /// # Errors
 /// Returns the problem of a failed API call.
 pub(super) async fn some_of(visitor: &SessionUser, listing: &Listing, size: &str) -> Result<Value, Problem> {
-    Ok(listed(visitor, listing, &wanted(listing, std::iter::empty(), size)).await?.elements)
+    Ok(listed(&visitor.quietly(), listing, &wanted(listing, std::iter::empty(), size)).await?.elements)
 }

@@ -3,24 +3,21 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::header::{HeaderName, HeaderValue};
-use actix_web::web::Path;
-use billing_application::UseCase;
 use billing_console::{
-    Call, Crumb, Field, FirstCall, FirstStep, Frame, InputKind, Item, Listing, Notice, Start, View, Waited, href, listings,
+    Crumb, Field, FirstCall, FirstStep, InputKind, Item, Listing, Notice, Start, View, Waited, href, listings,
 };
 use billing_domain::calendar::{TimeZone, plus_months};
 use serde_json::{Value, json};
 
-use super::api_client::{one, or_nothing, written};
+use super::api_client::{or_nothing, written};
 use super::form_data::{FormData, field as field_of, key, query};
 use super::form_fields;
 use super::lists::{few, listed};
 use super::openapi_index::shapes;
+use super::page_builder::PageBuilder;
 use super::reply::{belongs_beside, html, told};
 use super::session_user::{SessionUser, service};
-use crate::body::{Body, OptionalBody};
 use crate::problem::Problem;
-use crate::routes::{auth, catalog, documents};
 
 /// Path segment below the root.
 pub(super) const START: &str = "start";
@@ -37,8 +34,8 @@ struct SetupResource {
     name: &'static str,
     title: &'static str,
     why: &'static str,
-    /// Path of the operation.
-    path: &'static str,
+    /// Id of the operation.
+    operation: &'static str,
     listing: &'static Listing,
     reference: &'static str,
     fields: &'static [SetupField],
@@ -47,9 +44,9 @@ struct SetupResource {
 }
 
 impl SetupResource {
-    /// Returns the path that creates the object or edits the existing one.
-    fn path(&self, found: &Value) -> String {
-        self.path.replace(&format!("{{{}}}", self.reference), found[self.reference].as_str().unwrap_or_default())
+    /// Returns the reference of the existing object; empty if there is none.
+    fn reference_of<'f>(&self, found: &'f Value) -> &'f str {
+        found[self.reference].as_str().unwrap_or_default()
     }
 }
 
@@ -58,7 +55,7 @@ const STEPS: [SetupResource; 5] = [
         name: "entity",
         title: "Entity",
         why: "The company that issues invoices. Invoices show its name and address. Its time zone determines service periods.",
-        path: "/api/entities/edit/{entity_ref}",
+        operation: "edit_entity",
         listing: &listings::ENTITIES,
         reference: "entity_ref",
         fields: &[
@@ -75,7 +72,7 @@ const STEPS: [SetupResource; 5] = [
         name: "usage-product",
         title: "Usage product",
         why: "The product whose usage is counted. Events report a quantity of a usage product.",
-        path: "/api/usage/products/",
+        operation: "create_usage_product",
         listing: &listings::USAGE_PRODUCTS,
         reference: "usage_product_ref",
         fields: &[
@@ -89,7 +86,7 @@ const STEPS: [SetupResource; 5] = [
         name: "pricing",
         title: "Pricing",
         why: "A unit price and an optional monthly fee. The form with all fields also offers tiers, packages and minimum fees.",
-        path: "/api/pricings/",
+        operation: "create_pricing",
         listing: &listings::PRICINGS,
         reference: "product_pricing_ref",
         fields: &[
@@ -114,7 +111,7 @@ const STEPS: [SetupResource; 5] = [
         name: "customer",
         title: "Customer",
         why: "The recipient of invoices. Each event refers to a customer.",
-        path: "/api/customers/",
+        operation: "create_customer",
         listing: &listings::CUSTOMERS,
         reference: "customer_ref",
         fields: &[
@@ -129,7 +126,7 @@ const STEPS: [SetupResource; 5] = [
         name: "contract",
         title: "Contract",
         why: "Assigns a pricing to the customer for a period. The contract is billed monthly.",
-        path: "/api/contracts/",
+        operation: "create_contract",
         listing: &listings::CONTRACTS,
         reference: "contract_ref",
         fields: &[
@@ -142,11 +139,11 @@ const STEPS: [SetupResource; 5] = [
     },
 ];
 
-/// Loads the first existing object of a step.
+/// Loads the first existing object of a step. The page does not show the call.
 async fn there(visitor: &SessionUser, made: &SetupResource) -> Result<Value, Problem> {
     let oldest_first = made.listing.order.map(|order| (View::ORDER, order.trim_start_matches('-')));
     let asked: Vec<(&str, &str)> = [("pageSize", "1")].into_iter().chain(oldest_first).collect();
-    let (mut found, _) = few(visitor, made.listing, &asked).await?;
+    let mut found = few(&visitor.quietly(), made.listing, &asked).await?;
     let first = found.as_array_mut().filter(|found| !found.is_empty()).map(|found| found.swap_remove(0));
     Ok(first.unwrap_or(Value::Null))
 }
@@ -233,17 +230,17 @@ impl Defaults {
 pub(super) async fn page(visitor: &SessionUser, refused: Option<(&str, &FormData, &Problem)>) -> Result<String, Problem> {
     let usual = Defaults::of(visitor).await?;
     let steps = STEPS.iter().zip(&usual.found).map(|(made, found)| step(made, found, &usual, refused)).collect();
-    let (events, call) = few(visitor, &listings::EVENTS, &[("pageSize", "1")]).await?;
+    for (made, found) in STEPS.iter().zip(&usual.found) {
+        visitor.shows(made.operation, made.reference_of(found), "");
+    }
+    let events = few(visitor, &listings::EVENTS, &[("pageSize", "1")]).await?;
     let billed = events.pointer("/0/related_document_ref").and_then(Value::as_str).map(|document| {
         let number = events[0]["related_document_numbers"].as_str().unwrap_or(document);
         (number.to_owned(), href(&["documents", document]))
     });
     let body = billing_console::start(&Start { steps, billed, form_key: visitor.unique() });
-    let calls = STEPS.iter().zip(&usual.found).map(|(made, found)| Call { method: "POST", path: made.path(found) });
-    let calls = calls.chain([Call { method: "GET", path: call }]).collect();
     let done = field_of(&query(&visitor.request), "done").map(|_| Notice::Done("Step completed.".to_owned()));
-    let frame = Frame { part: START, calls, notice: done, ..visitor.frame("First steps".to_owned()) };
-    Ok(visitor.page(&frame, &body))
+    Ok(PageBuilder::of("First steps", START, body).page(visitor, done))
 }
 
 fn step(made: &SetupResource, found: &Value, usual: &Defaults, refused: Option<(&str, &FormData, &Problem)>) -> FirstStep {
@@ -264,7 +261,7 @@ fn step(made: &SetupResource, found: &Value, usual: &Defaults, refused: Option<(
     let fields: Vec<Field> = made.fields.iter().map(field).collect();
     let items: Vec<Item> = fields.iter().cloned().map(Item::Field).collect();
     let others = refused.map_or_else(Vec::new, |(_, _, problem)| form_fields::others(problem, &items));
-    let reference = found[made.reference].as_str().unwrap_or_default();
+    let reference = made.reference_of(found);
     let there = is_done(made, found).then(|| {
         let name = made.listing.name_of(billing_console::JsonView(found));
         (if name.is_empty() { reference.to_owned() } else { name }, href(&[made.listing.part, reference]))
@@ -297,7 +294,7 @@ pub(super) async fn act(visitor: &SessionUser, name: &str, said: &FormData) -> R
 
 async fn make(visitor: &SessionUser, made: &SetupResource, said: &FormData) -> Result<HttpResponse, Problem> {
     let found = there(visitor, made).await?;
-    visitor.carry_out(&made.path(&found), key(said, made.path), Some(body(made, said))).await
+    visitor.change(made.operation, made.reference_of(&found), key(said), Some(body(made, said))).await
 }
 
 /// Returns the API request body for a submitted form.
@@ -306,7 +303,7 @@ fn body(made: &SetupResource, said: &FormData) -> Value {
     let fields = said.iter().filter(|(name, _)| is_said(name)).cloned();
     let beside = made.beside.iter().filter(|(with, ..)| is_said(with));
     let beside = beside.map(|(_, name, value)| ((*name).to_owned(), (*value).to_owned()));
-    Value::Object(form_fields::body(shapes(made.path), "", &fields.chain(beside).collect(), None))
+    Value::Object(form_fields::body(shapes(made.operation), "", &fields.chain(beside).collect(), None))
 }
 
 /// Creates the API key and returns the first call, for the first contract and the usage product of its pricing.
@@ -320,16 +317,12 @@ async fn first_call(visitor: &SessionUser, said: &FormData) -> Result<HttpRespon
     }
     let pricing_ref = contract.pointer("/products/0/product_pricing_ref").map(text);
     let pricing = match pricing_ref {
-        Some(pricing_ref) => one(catalog::get_pricing(visitor.caller(UseCase::GetPricing), Path::from(pricing_ref))).await?,
+        Some(pricing_ref) => visitor.quietly().get("get_pricing", &pricing_ref).await?,
         None => first_pricing,
     };
     let metered = pricing["line_items"].as_array().into_iter().flatten().find_map(|item| item["usage_product_ref"].as_str());
     let usage_product_ref = metered.map_or_else(|| text(&usage_product["usage_product_ref"]), str::to_owned);
-    let name = Body(json!({"name": "First steps"})).0;
-    let request = visitor.request.clone();
-    let key = key(said, "/auth/keys/generate");
-    let made =
-        written(auth::generate_key(visitor.keyed(UseCase::GenerateKey, key), request, OptionalBody(Some(name))).await?).await?;
+    let made = written(visitor.change("generate_key", "", key(said), Some(json!({"name": "First steps"}))).await?)?;
     let call = FirstCall {
         made,
         service: service(&visitor.request),
@@ -337,7 +330,7 @@ async fn first_call(visitor: &SessionUser, said: &FormData) -> Result<HttpRespon
         usage_product_ref,
         contract_ref,
     };
-    Ok(html(framed(visitor, "First event", Vec::new(), &billing_console::first_call(&call))))
+    Ok(html(framed(visitor, "First event", billing_console::first_call(&call))))
 }
 
 /// Renders the page that waits for a contract's first event and then shows its invoice.
@@ -347,26 +340,20 @@ async fn first_call(visitor: &SessionUser, said: &FormData) -> Result<HttpRespon
 pub(super) async fn wait(visitor: &SessionUser) -> Result<HttpResponse, Problem> {
     let asked = query(&visitor.request);
     let contract_ref = field_of(&asked, "contract_ref").unwrap_or_default().to_owned();
-    let (events, call) = few(visitor, &listings::EVENTS, &[("contract_ref", &contract_ref), ("pageSize", "1")]).await?;
+    let events = few(visitor, &listings::EVENTS, &[("contract_ref", &contract_ref), ("pageSize", "1")]).await?;
     let document_ref = events.pointer("/0/related_document_ref").and_then(Value::as_str).map(str::to_owned);
-    let mut calls = vec![call];
     let document = match document_ref {
-        Some(reference) => {
-            calls.push(format!("/api/documents/{reference}"));
-            or_nothing(one(documents::get_document(visitor.caller(UseCase::GetDocument), Path::from(reference))).await)?
-        }
+        Some(reference) => or_nothing(visitor.get("get_document", &reference).await)?,
         None => Value::Null,
     };
     let today = TimeZone::UTC.service_date(visitor.state.services().now()).to_string();
     let raw = billing_console::query(&[("from", &today), ("pageSize", FEW_REFUSED), ("pageNumber", "0")]);
     let refused = listed(visitor, &listings::REFUSED, &raw).await?.elements;
-    calls.push(format!("{}?{raw}", listings::REFUSED.path));
     let has_document = !document.is_null();
     let is_looking = !has_document && field_of(&asked, "paused").is_none();
     let body = billing_console::wait(&Waited { document, refused, contract_ref, is_looking });
-    let calls = calls.into_iter().map(|path| Call { method: "GET", path }).collect();
     let title = if has_document { "First invoice" } else { "Waiting for the first event" };
-    let mut answer = html(framed(visitor, title, calls, &body));
+    let mut answer = html(framed(visitor, title, body));
     if is_looking {
         let (name, value) = REFRESH;
         answer.headers_mut().insert(name, value);
@@ -374,15 +361,16 @@ pub(super) async fn wait(visitor: &SessionUser) -> Result<HttpResponse, Problem>
     Ok(answer)
 }
 
-fn framed(visitor: &SessionUser, title: &str, calls: Vec<Call>, body: &maud::Markup) -> String {
+fn framed(visitor: &SessionUser, title: &str, body: maud::Markup) -> String {
     let crumbs = vec![Crumb { name: "First steps".to_owned(), href: href(&[START]) }];
-    visitor.page(&Frame { part: START, crumbs, calls, ..visitor.frame(title.to_owned()) }, body)
+    PageBuilder { crumbs, ..PageBuilder::of(title, START, body) }.page(visitor, None)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::openapi_index::{BodyField, BodyFieldKind};
     use super::*;
+    use crate::operation::Operation;
 
     fn said(pairs: &[(&str, &str)]) -> FormData {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
@@ -416,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_is_one_of_its_body() {
+    fn every_step_changes_state_and_has_fields_of_its_body() {
         fn has(shapes: &[BodyField], names: &[&str]) -> bool {
             let [name, rest @ ..] = names else { return true };
             shapes.iter().filter(|shape| shape.name == *name).any(|shape| match &shape.says {
@@ -426,8 +414,9 @@ mod tests {
             })
         }
         for made in &STEPS {
+            assert!(Operation::named(made.operation).is_ok_and(Operation::changes_state), "{}", made.operation);
             for (name, ..) in made.fields {
-                assert!(has(shapes(made.path), &name.split('/').collect::<Vec<_>>()), "{}: {name}", made.path);
+                assert!(has(shapes(made.operation), &name.split('/').collect::<Vec<_>>()), "{}: {name}", made.operation);
             }
         }
     }

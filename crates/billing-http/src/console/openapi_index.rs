@@ -40,9 +40,9 @@ const FIRST: &[&str] = &[
 
 /// The extracted data. The document itself is dropped, to save memory.
 struct OpenApiIndex {
-    /// Filters of lists by path.
+    /// Filters of lists by operation.
     filters: HashMap<String, Vec<Filter>>,
-    /// Body fields by path.
+    /// Body fields by operation.
     shapes: HashMap<String, Vec<BodyField>>,
 }
 
@@ -72,23 +72,26 @@ pub(super) enum BodyFieldKind {
 static DESCRIBED: LazyLock<OpenApiIndex> = LazyLock::new(|| {
     let document = openapi::described(NumbersAs::Number);
     let reader = Reader { document: &document };
-    let paths = || document["paths"].as_object().into_iter().flatten();
+    let operations = |method: &'static str| {
+        let items = document["paths"].as_object().into_iter().flatten();
+        items.filter_map(move |(_, item)| Some((item[method]["operationId"].as_str()?.to_owned(), &item[method])))
+    };
     OpenApiIndex {
-        filters: paths().map(|(path, item)| (path.clone(), reader.filters(&item["get"]))).collect(),
-        shapes: paths().map(|(path, item)| (path.clone(), reader.shapes_of_body(&item["post"]))).collect(),
+        filters: operations("get").map(|(id, operation)| (id, reader.filters(operation))).collect(),
+        shapes: operations("post").map(|(id, operation)| (id, reader.shapes_of_body(operation))).collect(),
     }
 });
 
-/// Returns the filters of a list with the submitted values.
-pub(super) fn filters(path: &str, said: &FormData) -> Vec<Filter> {
-    let filters = DESCRIBED.filters.get(path).map_or(&[][..], Vec::as_slice);
+/// Returns the filters of an operation's list with the submitted values.
+pub(super) fn filters(id: &str, said: &FormData) -> Vec<Filter> {
+    let filters = DESCRIBED.filters.get(id).map_or(&[][..], Vec::as_slice);
     let value = |name: &str| said.iter().find(|(said, _)| said == name).map(|(_, value)| value.clone());
     filters.iter().map(|filter| Filter { value: value(&filter.name).unwrap_or_default(), ..filter.clone() }).collect()
 }
 
-/// Returns the fields of a request body.
-pub(super) fn shapes(path: &str) -> &'static [BodyField] {
-    DESCRIBED.shapes.get(path).map_or(&[], Vec::as_slice)
+/// Returns the fields of an operation's request body.
+pub(super) fn shapes(id: &str) -> &'static [BodyField] {
+    DESCRIBED.shapes.get(id).map_or(&[], Vec::as_slice)
 }
 
 /// Reads the OpenAPI document.
@@ -212,11 +215,12 @@ mod tests {
     use billing_console::{CellFormat, listings};
 
     use super::*;
+    use crate::operation::Operation;
 
     #[test]
     fn every_list_of_the_console_is_one_of_the_interface() {
         for listing in listings::ALL {
-            assert!(DESCRIBED.filters.contains_key(listing.path), "{}", listing.path);
+            assert!(DESCRIBED.filters.contains_key(listing.operation), "{}", listing.operation);
         }
     }
 
@@ -224,7 +228,8 @@ mod tests {
     fn every_column_is_a_field_that_the_list_has() {
         let document = openapi::described(NumbersAs::Number);
         for listing in listings::ALL {
-            let answer = openapi::resolved(&document, &document["paths"][listing.path]["get"]["responses"]["200"]);
+            let path = Operation::named(listing.operation).expect(listing.operation).path;
+            let answer = openapi::resolved(&document, &document["paths"][path]["get"]["responses"]["200"]);
             let elements = openapi::resolved(&document, &answer["content"]["application/json"]["schema"]);
             for column in listing.columns {
                 let currency = match column.shown {
@@ -236,7 +241,7 @@ mod tests {
                     let mut schema = openapi::resolved(&document, &elements["items"]);
                     for name in field.split('.') {
                         schema = openapi::resolved(&document, &schema["properties"][name]);
-                        assert!(!schema.is_null(), "{}: {field}", listing.path);
+                        assert!(!schema.is_null(), "{}: {field}", listing.operation);
                     }
                 }
             }
@@ -245,7 +250,7 @@ mod tests {
 
     #[test]
     fn documents_are_narrowed_by_words_days_and_answers() {
-        let filters = filters(listings::DOCUMENTS.path, &vec![("state".to_owned(), "DRAFT".to_owned())]);
+        let filters = filters(listings::DOCUMENTS.operation, &vec![("state".to_owned(), "DRAFT".to_owned())]);
         let filter = |name: &str| filters.iter().find(|filter| filter.name == name).expect(name);
         assert!(matches!(&filter("state").kind, InputKind::Choice(words) if words.contains(&"DRAFT".to_owned())));
         assert_eq!(filter("state").value, "DRAFT");

@@ -1,13 +1,12 @@
 //! Loads the data of each page.
 
-use actix_web::web::Path;
 use billing_application::UseCase;
 use billing_console::{
     ContractAnswers, DocumentAnswers, JsonView, ListPage, Listing, Notice, PricingAnswers, View, href, listings,
 };
 use serde_json::Value;
 
-use super::api_client::{Listed, one, or_nothing};
+use super::api_client::{Listed, or_nothing};
 use super::customer;
 use super::explorer;
 use super::form_data::{FormData, field, query};
@@ -21,9 +20,8 @@ use super::resources;
 use super::runs;
 use super::session_user::SessionUser;
 use super::team;
+use crate::operation::Operation;
 use crate::problem::Problem;
-use crate::query::Query;
-use crate::routes::{catalog, contracts, documents, money, search, usage};
 
 /// Default page size of a list.
 const PAGE_SIZE: &str = "50";
@@ -92,7 +90,7 @@ fn may_make(visitor: &SessionUser, listing: &Listing) -> bool {
 
 async fn list_page(visitor: &SessionUser, listing: &Listing, said: &FormData) -> Result<PageBuilder, Problem> {
     let raw = wanted(listing, said.iter().map(|(name, value)| (name.as_str(), value.as_str())), PAGE_SIZE);
-    let filters = openapi_index::filters(listing.path, said);
+    let filters = openapi_index::filters(listing.operation, said);
     let Listed { elements, total, amount, amount_due, neighbours } = listed(visitor, listing, &raw).await?;
     let sums = [("Total", amount), ("Amount due", amount_due)];
     let sums = sums.into_iter().filter_map(|(name, sum)| Some((name.to_owned(), sum.filter(|sum| !sum.is_empty())?))).collect();
@@ -102,66 +100,55 @@ async fn list_page(visitor: &SessionUser, listing: &Listing, said: &FormData) ->
     let ordered = listing.order.map(|_| (View::ORDER, view.order.as_str()));
     let narrowed = billing_console::query(&narrowed.chain(ordered).chain([("format", "csv")]).collect::<Vec<_>>());
     let table = match listing.part {
-        "documents" => Some(format!("{}?{narrowed}", listing.path)),
-        "events" => Some(format!("/api/usage/report?{narrowed}")),
+        "documents" => Some(Operation::named("list_documents")?),
+        "events" => Some(Operation::named("report_usage")?),
         _ => None,
     };
+    let table = table.map(|report| format!("{}?{narrowed}", report.path));
     let part = ListPage { elements, total, sums, neighbours, table };
     let listing = &Listing { is_made_here: listing.is_made_here && may_make(visitor, listing), ..*listing };
     let body = billing_console::list(listing, &part, &filters, &view);
-    let calls = vec![format!("{}?{raw}", listing.path)];
-    Ok(PageBuilder { title: listing.title.to_owned(), part: listing.part, crumbs: Vec::new(), calls, body })
+    Ok(PageBuilder::of(listing.title, listing.part, body))
 }
 
 async fn search_page(visitor: &SessionUser, said: &FormData) -> Result<PageBuilder, Problem> {
     let sought = field(said, "q").unwrap_or_default();
     let raw = billing_console::query(&[("q", sought)]);
-    let found = one(search::search(visitor.caller(UseCase::Search), Query::of("/api/search", &raw)?)).await?;
-    let body = billing_console::found(sought, &found);
-    Ok(PageBuilder {
-        title: "Search".to_owned(),
-        part: "search",
-        crumbs: Vec::new(),
-        calls: vec![format!("/api/search?{raw}")],
-        body,
-    })
+    let found = visitor.get_with("search", "", &raw).await?;
+    Ok(PageBuilder::of("Search", "search", billing_console::found(sought, &found)))
 }
 
 async fn contract(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let path = || Path::from(reference.to_owned());
-    let contract = one(contracts::get_contract(visitor.caller(UseCase::GetContract), path())).await?;
-    let current = one(contracts::current_invoices(visitor.caller(UseCase::PreviewInvoices), path())).await?;
-    let next = one(contracts::next_invoices(visitor.caller(UseCase::PreviewInvoices), path())).await?;
+    let contract = visitor.get("get_contract", reference).await?;
+    let current = visitor.get("current_invoices", reference).await?;
+    let next = visitor.get("next_invoices", reference).await?;
     let latest = [("contract_ref", reference), ("order", "-created"), ("totals", "false")];
-    let (documents, documents_call) = few(visitor, &listings::DOCUMENTS, &latest).await?;
-    let invoices = |when: &str| format!("/api/contracts/invoices/{when}/{reference}");
-    let calls = vec![format!("/api/contracts/{reference}"), invoices("current"), invoices("next"), documents_call];
+    let documents = few(visitor, &listings::DOCUMENTS, &latest).await?;
     let title = JsonView(&contract).at("contract_number").text();
     let may_change = forms::may(visitor, "edit", "contracts");
     let may_charge = forms::may(visitor, "do", "charge");
     let body = billing_console::contract(&ContractAnswers { contract, current, next, documents, may_change, may_charge });
-    Ok(PageBuilder { title, part: "contracts", crumbs: crumbs(&listings::CONTRACTS), calls, body })
+    Ok(PageBuilder { title, part: "contracts", crumbs: crumbs(&listings::CONTRACTS), body })
 }
 
 async fn document(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let path = || Path::from(reference.to_owned());
-    let document = one(documents::get_document(visitor.caller(UseCase::GetDocument), path())).await?;
-    let payments = one(money::list_payments_of_document(visitor.caller(UseCase::ListPayments), path())).await?;
-    let calls = vec![format!("/api/documents/{reference}"), format!("/api/documents/payments/{reference}")];
+    let document = visitor.get("get_document", reference).await?;
+    let payments = visitor.get("list_payments_of_document", reference).await?;
     let title = JsonView(&document).at("document_number").text();
     let may_change = visitor.may(UseCase::VoidDocument);
-    let body = billing_console::document(&DocumentAnswers { document, payments, may_change });
-    Ok(PageBuilder { title, part: "documents", crumbs: crumbs(&listings::DOCUMENTS), calls, body })
+    let document_ref = JsonView(&document).at("document_ref").text();
+    let pdf = Operation::named("get_document_pdf")?.url(&document_ref);
+    let usage = Operation::named("report_document_usage")?.url(&document_ref);
+    let body = billing_console::document(&DocumentAnswers { document, payments, pdf, usage, may_change });
+    Ok(PageBuilder { title, part: "documents", crumbs: crumbs(&listings::DOCUMENTS), body })
 }
 
 async fn event(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let path = || Path::from(reference.to_owned());
-    let history = one(usage::get_event_history(visitor.caller(UseCase::GetEventHistory), path())).await?;
     // A deleted event has only its history.
-    let event = or_nothing(one(usage::get_event(visitor.caller(UseCase::GetEvent), path())).await)?;
-    let calls = vec![format!("/api/usage/event/{reference}"), format!("/api/usage/event/history/{reference}")];
+    let event = or_nothing(visitor.get("get_event", reference).await)?;
+    let history = visitor.get("get_event_history", reference).await?;
     let body = billing_console::event(&event, &history, forms::may(visitor, "edit", "events"));
-    Ok(PageBuilder { title: "Usage event".to_owned(), part: "events", crumbs: crumbs(&listings::EVENTS), calls, body })
+    Ok(PageBuilder { title: "Usage event".to_owned(), part: "events", crumbs: crumbs(&listings::EVENTS), body })
 }
 
 async fn thing(visitor: &SessionUser, part: &str, reference: &str) -> Result<PageBuilder, Problem> {
@@ -176,27 +163,20 @@ async fn thing(visitor: &SessionUser, part: &str, reference: &str) -> Result<Pag
     let may_delete = part == listings::CHARGES.part && forms::may(visitor, "do", "delete-charge");
     let delete = may_delete.then(|| href(&["do", "delete-charge", reference]));
     let body = billing_console::thing(&title, &answer, edit.as_deref(), delete.as_deref());
-    let calls = listing.below().map(|below| format!("{below}{reference}")).into_iter().collect();
-    Ok(PageBuilder { title, part: listing.part, crumbs: crumbs(listing), calls, body })
+    Ok(PageBuilder { title, part: listing.part, crumbs: crumbs(listing), body })
 }
 
 async fn pricing(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageBuilder, Problem> {
-    let path = || Path::from(reference.to_owned());
-    let pricing = one(catalog::get_pricing(visitor.caller(UseCase::GetPricing), path())).await?;
+    let pricing = visitor.get("get_pricing", reference).await?;
     let listing = &listings::PRICINGS;
-    let rates_path = format!("/api/pricings/rates/{reference}");
-    let rated = async |quantities: &str| {
-        let raw = billing_console::query(&[("quantity", quantities)]);
-        let query = Query::of(&rates_path, &raw)?;
-        one(catalog::rate_pricing(visitor.caller(UseCase::RatePricing), path(), query)).await
+    let rated = async |visitor: &SessionUser, quantities: &str| {
+        visitor.get_with("rate_pricing", reference, &billing_console::query(&[("quantity", quantities)])).await
     };
     let quantity = field(said, "quantity").unwrap_or_default().to_owned();
-    let mut calls = vec![format!("/api/pricings/{reference}")];
     let asked = if quantity.is_empty() {
         None
     } else {
-        calls.push(format!("{rates_path}?{}", billing_console::query(&[("quantity", &quantity)])));
-        Some(match rated(&quantity).await {
+        Some(match rated(visitor, &quantity).await {
             Ok(rates) => Ok(rates[0].clone()),
             Err(problem) => {
                 Err(problem.errors().first().map_or_else(|| problem.detail().to_owned(), |error| error.detail.clone()))
@@ -205,11 +185,10 @@ async fn pricing(visitor: &SessionUser, reference: &str, said: &FormData) -> Res
     };
     let drawn = billing_console::quantities(&pricing, &quantity);
     // The drawing's upper end may exceed the amount limit.
-    let rates = if drawn.is_empty() { Value::Null } else { rated(&drawn.join(",")).await.unwrap_or_default() };
-    let (contracts, contracts_call) = few(visitor, &listings::CONTRACTS, &[("product_pricing_ref", reference)]).await?;
-    calls.push(contracts_call);
+    let rates = if drawn.is_empty() { Value::Null } else { rated(&visitor.quietly(), &drawn.join(",")).await.unwrap_or_default() };
+    let contracts = few(visitor, &listings::CONTRACTS, &[("product_pricing_ref", reference)]).await?;
     let title = JsonView(&pricing).at("name").text();
     let edit = forms::may(visitor, "edit", listing.part).then(|| href(&["edit", listing.part, reference]));
     let body = billing_console::pricing(&PricingAnswers { pricing, rates, quantity, asked, contracts, edit });
-    Ok(PageBuilder { title, part: listing.part, crumbs: crumbs(listing), calls, body })
+    Ok(PageBuilder { title, part: listing.part, crumbs: crumbs(listing), body })
 }

@@ -1,35 +1,52 @@
 //! Resources whose page shows a single API response.
 
-use actix_web::web::Path;
-use billing_application::UseCase;
+use billing_console::Listing;
 use serde_json::Value;
 
-use super::api_client::one;
 use super::session_user::SessionUser;
 use crate::problem::Problem;
-use crate::query::Query;
-use crate::routes::{catalog, charges, contracts, documents, usage};
 
 /// Returns the API response for an object in a part of the console.
 ///
 /// # Errors
 /// Returns a problem if the part or the object does not exist.
 pub(super) async fn read(visitor: &SessionUser, part: &str, reference: &str) -> Result<Value, Problem> {
-    let path = Path::from(reference.to_owned());
-    match part {
-        "customers" => one(catalog::get_customer(visitor.caller(UseCase::GetCustomer), path)).await,
-        "pricings" => one(catalog::get_pricing(visitor.caller(UseCase::GetPricing), path)).await,
-        "usage-products" => one(catalog::get_usage_product(visitor.caller(UseCase::GetUsageProduct), path)).await,
-        "entities" => one(catalog::get_entity(visitor.caller(UseCase::GetEntity), path)).await,
-        "bank-accounts" => one(catalog::get_bank_account(visitor.caller(UseCase::GetBankAccount), path)).await,
-        "contracts" => one(contracts::get_contract(visitor.caller(UseCase::GetContract), path)).await,
-        "documents" => one(documents::get_document(visitor.caller(UseCase::GetDocument), path)).await,
-        "events" => one(usage::get_event(visitor.caller(UseCase::GetEvent), path)).await,
-        "charges" => one(charges::get_charge(visitor.caller(UseCase::GetCharge), path)).await,
-        "formats" => {
-            let newest = Query::of("/api/usage/formats/", "")?;
-            one(catalog::get_usage_format(visitor.caller(UseCase::GetFormat), path, newest)).await
+    let id = Listing::of(part).and_then(|listing| listing.read).ok_or_else(Problem::unknown_route)?;
+    visitor.get(id, reference).await
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::Method;
+    use billing_console::listings;
+
+    use crate::operation::Operation;
+
+    #[test]
+    fn every_part_has_the_operations_of_its_list_and_objects() {
+        for listing in listings::ALL {
+            for id in [Some(listing.operation), listing.read].into_iter().flatten() {
+                assert!(Operation::named(id).is_ok_and(|operation| operation.method == Method::GET), "{id}");
+            }
         }
-        _ => Err(Problem::unknown_route()),
+    }
+
+    #[test]
+    fn every_operation_that_the_console_names_exists() {
+        let calls = ["get", "get_with", "list", "post", "change", "rehearse", "call", "shows"];
+        let of = |caller: &str| calls.map(|call| format!("{caller}.{call}(\""));
+        let places = ["self", "visitor", "quietly()"].map(of).concat();
+        let mut named = 0;
+        for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/console")).expect("a folder") {
+            let text = std::fs::read_to_string(entry.expect("an entry").path()).expect("a source file");
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            for place in places.iter().map(String::as_str).chain(["Operation::named(\""]) {
+                for id in code.split(place).skip(1).filter_map(|rest| rest.split('"').next()) {
+                    assert!(Operation::named(id).is_ok(), "{id}");
+                    named += 1;
+                }
+            }
+        }
+        assert!(named > 30, "{named}");
     }
 }

@@ -1,27 +1,21 @@
 //! Billing run pages: results, and starting a run.
 
 use actix_web::HttpResponse;
-use actix_web::web::Path;
 use billing_application::UseCase;
 use billing_console::{Crumb, href, listings};
 use serde_json::{Value, json};
 
-use super::api_client::{one, written};
+use super::api_client::written;
 use super::page_builder::PageBuilder;
 use super::reply::to;
 use super::session_user::SessionUser;
-use crate::body::OptionalBody;
-use crate::middleware::RequestContext;
 use crate::problem::Problem;
-use crate::routes::billing;
 
 /// Renders the page of a run.
 pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let path = Path::from(reference.to_owned());
-    let run = one(billing::get_billing_run(visitor.caller(UseCase::GetBillingRun), path)).await?;
+    let run = visitor.get("get_billing_run", reference).await?;
     let body = billing_console::billing_run(&run);
-    let calls = vec![format!("/api/billing/runs/{reference}")];
-    Ok(PageBuilder { title: "Billing run".to_owned(), part: listings::BILLING_RUNS.part, crumbs: crumbs(), calls, body })
+    Ok(PageBuilder { title: "Billing run".to_owned(), part: listings::BILLING_RUNS.part, crumbs: crumbs(), body })
 }
 
 /// Renders the preview of a run.
@@ -29,8 +23,8 @@ pub(super) async fn preview(visitor: &SessionUser) -> Result<PageBuilder, Proble
     visitor.allow(UseCase::RunBilling)?;
     let report = run(visitor, true).await?;
     let body = billing_console::billing_preview(&report);
-    let calls = vec!["POST /api/billing/run".to_owned()];
-    Ok(PageBuilder { title: "Run billing".to_owned(), part: listings::BILLING_RUNS.part, crumbs: crumbs(), calls, body })
+    visitor.shows("run_billing", "", "");
+    Ok(PageBuilder { title: "Run billing".to_owned(), part: listings::BILLING_RUNS.part, crumbs: crumbs(), body })
 }
 
 /// Runs billing and shows the result.
@@ -41,9 +35,7 @@ pub(super) async fn carry_out(visitor: &SessionUser) -> Result<HttpResponse, Pro
 }
 
 async fn run(visitor: &SessionUser, dry_run: bool) -> Result<Value, Problem> {
-    let body = OptionalBody(Some(json!({"dry_run": dry_run})));
-    let facts = RequestContext::of(&visitor.request);
-    written(billing::run_billing(visitor.caller(UseCase::RunBilling), facts, body).await?).await
+    written(visitor.post("run_billing", json!({"dry_run": dry_run})).await?)
 }
 
 fn crumbs() -> Vec<Crumb> {

@@ -1,21 +1,24 @@
-//! The visitor of the console: an administrator with a session.
+//! The visitor of the console: an administrator with a session, who calls operations.
 
-use actix_web::{HttpRequest, HttpResponse};
-use billing_application::{UseCase, allow};
-use billing_console::{CurrentUser, Frame, listings};
+use std::cell::RefCell;
+
+use actix_web::HttpRequest;
+use billing_application::catalog::default_time_zone;
+use billing_application::{UseCase, allow, read};
+use billing_console::{CurrentUser, Frame};
 use billing_domain::access::{Administrator, Principal};
 use billing_domain::calendar::{TimeZone, Timestamp};
-use billing_domain::idempotency::ScopedIdempotencyKey;
+use billing_domain::idempotency::{IdempotencyKey, ScopedIdempotencyKey};
 use maud::Markup;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::api_client::list;
+use super::api_client::{Listed, written};
 use crate::auth::credentials::administrator_of_session;
-use crate::caller::Caller;
+use crate::call::{Call, Reply, blocking};
 use crate::middleware::RequestContext;
+use crate::operation::Operation;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::routes::{catalog, dry_run};
 use crate::state::{HttpState, state_of};
 
 /// The administrator who requested a page.
@@ -26,6 +29,8 @@ pub(super) struct SessionUser {
     /// Time zone of the default entity, in which pages show times.
     pub(super) zone: TimeZone,
     administrator: Administrator,
+    /// The API calls that the page shows.
+    calls: RefCell<Vec<billing_console::Call>>,
 }
 
 impl SessionUser {
@@ -36,28 +41,114 @@ impl SessionUser {
     pub(super) async fn of(request: &HttpRequest) -> Result<Self, Problem> {
         let administrator = administrator_of_session(request).await?;
         RequestContext::of(request).is_by(&Principal::of_administrator(&administrator));
-        let mut visitor = Self { request: request.clone(), state: state_of(request), zone: TimeZone::UTC, administrator };
+        let (request, state, calls) = (request.clone(), state_of(request), RefCell::default());
+        let mut visitor = Self { request, state, zone: TimeZone::UTC, administrator, calls };
         visitor.zone = visitor.usual_zone().await.unwrap_or(TimeZone::UTC);
         Ok(visitor)
     }
 
-    async fn usual_zone(&self) -> Option<TimeZone> {
-        let query = Query::of(listings::ENTITIES.path, "pageSize=1000").ok()?;
-        let entities = list(catalog::list_entities(self.caller(UseCase::ListEntities), query)).await.ok()?.elements;
-        let entities = entities.as_array()?;
-        let entity = entities.iter().find(|entity| entity["default"] == true).or(entities.first())?;
-        TimeZone::parse(entity["timezone"].as_str()?).ok()
+    async fn usual_zone(&self) -> Result<TimeZone, Problem> {
+        let principal = self.principal();
+        blocking(&self.state, move |services| read(services, &principal, UseCase::ListEntities, default_time_zone)).await
     }
 
-    /// Returns the visitor as an API caller.
-    pub(super) fn caller(&self, use_case: UseCase) -> Caller {
-        self.keyed(use_case, None)
+    /// Returns the visitor as the principal of a call.
+    fn principal(&self) -> Principal {
+        Principal::of_administrator(&self.administrator).by_request(RequestContext::of(&self.request).id())
     }
 
-    /// Returns the visitor as an API caller with an idempotency key.
-    pub(super) fn keyed(&self, use_case: UseCase, key: Option<ScopedIdempotencyKey>) -> Caller {
-        let principal = Principal::of_administrator(&self.administrator).by_request(RequestContext::of(&self.request).id());
-        Caller { state: self.state.clone(), principal, use_case, key, rehearses: false }
+    fn new_call(&self, operation: &'static Operation, query: &str) -> Result<Call, Problem> {
+        let path = operation.path.split('{').next().unwrap_or_default();
+        Ok(Call::new(&self.request, self.principal(), operation, Query::of(path, query)?))
+    }
+
+    /// Returns the call of an operation without a body. `reference` is empty if the path has none.
+    ///
+    /// # Errors
+    /// Returns a problem for a malformed query string.
+    pub(super) fn call(&self, id: &str, reference: &str, query: &str) -> Result<Call, Problem> {
+        let operation = Operation::named(id)?;
+        let call = self.new_call(operation, query)?;
+        // `with` would require the body of an import, whose handler takes the file separately.
+        if reference.is_empty() { Ok(call) } else { call.with(operation, reference.to_owned(), None) }
+    }
+
+    /// Returns the same visitor, whose calls the page does not show.
+    pub(super) fn quietly(&self) -> Self {
+        Self { calls: RefCell::default(), ..self.clone() }
+    }
+
+    /// Shows an API call on the page. `reference` and `query` are empty if the call has none.
+    pub(super) fn shows(&self, id: &str, reference: &str, query: &str) {
+        let Ok(operation) = Operation::named(id) else { return };
+        let path = [operation.url(reference).as_str(), if query.is_empty() { "" } else { "?" }, query].concat();
+        let call = billing_console::Call { method: operation.method.as_str(), path };
+        let mut calls = self.calls.borrow_mut();
+        if !calls.contains(&call) {
+            calls.push(call);
+        }
+    }
+
+    /// Returns the API calls that the page shows, in order.
+    pub(super) fn calls(&self) -> Vec<billing_console::Call> {
+        self.calls.borrow().clone()
+    }
+
+    /// Returns the JSON that an operation returns for a reference.
+    ///
+    /// # Errors
+    /// Returns the operation's refusal.
+    pub(super) async fn get(&self, id: &str, reference: &str) -> Result<Value, Problem> {
+        self.get_with(id, reference, "").await
+    }
+
+    /// Returns the JSON that an operation returns for a reference and a query string.
+    ///
+    /// # Errors
+    /// Returns the operation's refusal.
+    pub(super) async fn get_with(&self, id: &str, reference: &str, query: &str) -> Result<Value, Problem> {
+        self.shows(id, reference, query);
+        written(self.call(id, reference, query)?.answer().await?)
+    }
+
+    /// Returns a page of the list that an operation returns.
+    ///
+    /// # Errors
+    /// Returns the operation's refusal.
+    pub(super) async fn list(&self, id: &str, query: &str) -> Result<Listed, Problem> {
+        self.shows(id, "", query);
+        Listed::of(self.call(id, "", query)?.answer().await?)
+    }
+
+    /// Runs an operation with a body and without a reference.
+    ///
+    /// # Errors
+    /// Returns the operation's refusal.
+    pub(super) async fn post(&self, id: &str, body: Value) -> Reply {
+        self.change(id, "", None, Some(body)).await
+    }
+
+    /// Runs an operation with an optional idempotency key. `reference` has no effect if the path has none.
+    ///
+    /// # Errors
+    /// Returns the operation's refusal.
+    pub(super) async fn change(&self, id: &str, reference: &str, key: Option<IdempotencyKey>, body: Option<Value>) -> Reply {
+        let operation = Operation::named(id)?;
+        let mut call = self.new_call(operation, "")?.with(operation, reference.to_owned(), body)?;
+        let path = operation.url(reference);
+        call.key = key.map(|key| ScopedIdempotencyKey { path: path.trim_end_matches('/').to_owned(), key });
+        call.answer().await
+    }
+
+    /// Runs an operation as a dry run.
+    ///
+    /// # Errors
+    /// Returns the operation's refusal, or 422 `no_dry_run` if the operation does not support dry runs.
+    pub(super) async fn rehearse(&self, id: &str, reference: &str, body: Option<Value>) -> Reply {
+        let path = Operation::named(id)?.url(reference);
+        let mut said = Map::from_iter([("path".to_owned(), Value::from(path))]);
+        said.extend(body.map(|body| ("body".to_owned(), body)));
+        self.post("dry_run", Value::Object(said)).await
     }
 
     /// Returns the frame of a page.
@@ -98,35 +189,9 @@ impl SessionUser {
         Ok(())
     }
 
-    /// Runs the operation on a path, which determines the use case, with an optional idempotency key.
-    ///
-    /// # Errors
-    /// Returns the operation's refusal.
-    pub(super) async fn carry_out(
-        &self,
-        path: &str,
-        key: Option<ScopedIdempotencyKey>,
-        body: Option<Value>,
-    ) -> Result<HttpResponse, Problem> {
-        dry_run::carry_out(self.keyed(UseCase::RunDry, key), self.facts(), path, body).await
-    }
-
-    /// Runs the operation as a dry run.
-    ///
-    /// # Errors
-    /// Returns the operation's refusal.
-    pub(super) async fn rehearse(&self, path: &str, body: Option<Value>) -> Result<HttpResponse, Problem> {
-        dry_run::carry_out(self.caller(UseCase::RunDry).rehearsing(), self.facts(), path, body).await
-    }
-
     /// Returns a unique text for a form key: the request id.
     pub(super) fn unique(&self) -> String {
-        self.facts().request_id
-    }
-
-    /// Returns the facts of the request.
-    pub(super) fn facts(&self) -> RequestContext {
-        RequestContext::of(&self.request)
+        RequestContext::of(&self.request).request_id
     }
 }
 

@@ -3,19 +3,14 @@
 use std::future::Future;
 use std::iter;
 
-use billing_application::UseCase;
 use billing_console::{UsageAnswers, listings};
 use maud::Markup;
 
-use super::api_client::{Listed, one};
+use super::api_client::Listed;
 use super::lists::{listed, some_of, wanted};
 use super::session_user::SessionUser;
 use crate::problem::Problem;
-use crate::query::Query;
-use crate::routes::reports;
 
-/// Path of the usage summary.
-const SUMMARY: &str = "/api/usage/summary";
 /// Maximum number of usage products whose names are loaded.
 const MOST_PRODUCTS: &str = "1000";
 /// Path segment of the frames below the root.
@@ -23,19 +18,19 @@ pub(super) const PLACE: &str = "sums";
 /// Number of events that are summed within the page: about 50 ms.
 const FEW: u64 = 50_000;
 
-/// Returns the API calls of [`sums`].
-pub(super) fn calls(raw: &str) -> Vec<String> {
+/// Shows the API calls of [`sums`] on the page, which may load the sums in a frame.
+pub(super) fn shows(visitor: &SessionUser, raw: &str) {
+    visitor.shows("summarize_usage", "", raw);
     let products = wanted(&listings::USAGE_PRODUCTS, iter::empty(), MOST_PRODUCTS);
-    vec![format!("{SUMMARY}?{raw}"), format!("{}?{products}", listings::USAGE_PRODUCTS.path)]
+    visitor.shows(listings::USAGE_PRODUCTS.operation, "", &products);
 }
 
-/// Loads usage sums and the usage products.
+/// Loads usage sums and the usage products. The page does not show the calls.
 ///
 /// # Errors
 /// Returns the problem of a failed API call.
 pub(super) async fn sums(visitor: &SessionUser, raw: &str) -> Result<UsageAnswers, Problem> {
-    let caller = visitor.caller(UseCase::SummarizeUsage);
-    let summary = one(reports::summarize_usage(caller, Query::of(SUMMARY, raw)?)).await?;
+    let summary = visitor.quietly().get_with("summarize_usage", "", raw).await?;
     let usage_products = some_of(visitor, &listings::USAGE_PRODUCTS, MOST_PRODUCTS).await?;
     Ok(UsageAnswers { summary, usage_products })
 }
@@ -57,7 +52,7 @@ pub(super) async fn with_page(
 ) -> Result<Markup, Problem> {
     // Counts all events: counting those of one customer takes longer.
     let all = wanted(&listings::EVENTS, iter::empty(), "1");
-    let Listed { total, .. } = listed(visitor, &listings::EVENTS, &all).await?;
+    let Listed { total, .. } = listed(&visitor.quietly(), &listings::EVENTS, &all).await?;
     let is_few = total.and_then(|total| total.parse().ok()).is_none_or(|total: u64| total <= FEW);
     if is_few { sums.await } else { Ok(billing_console::apart(title, address)) }
 }

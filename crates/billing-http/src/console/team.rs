@@ -1,24 +1,17 @@
 //! Pages and forms for the team, the visitor's account and API keys.
 
-use actix_web::web::Path;
 use actix_web::{HttpResponse, ResponseError as _};
-use billing_application::UseCase;
 use billing_console::{AccountAnswers, Enrollment, Frame, GeneratedKey, Invitation, KeyForm, Notice, href};
 use billing_domain::access::Scope;
 use serde_json::{Map, Value, json};
 
-use super::api_client::{list, one, written};
+use super::api_client::written;
 use super::form_data::{FormData, field};
 use super::page_builder::PageBuilder;
 use super::reply::{html, reasons, to, told};
 use super::session_user::{SessionUser, service};
-use crate::body::{Body, OptionalBody};
+use crate::call::Reply;
 use crate::problem::Problem;
-use crate::query::Query;
-use crate::routes::{administrators, auth, own_account};
-
-/// Loads all elements; keys and administrators are few.
-const ALL: &str = "pageSize=1000&pageNumber=0";
 
 /// Handles a submitted form of these parts; returns `None` for other parts.
 pub(super) async fn act(visitor: &SessionUser, place: &[&str], said: &FormData) -> Option<Result<HttpResponse, Problem>> {
@@ -66,9 +59,8 @@ fn belongs_there(problem: &Problem) -> bool {
 }
 
 async fn keys(visitor: &SessionUser, form: KeyForm) -> Result<PageBuilder, Problem> {
-    let caller = visitor.caller(UseCase::ListKeys);
-    let keys = list(auth::list_keys(caller, Query::of("/auth/keys/list", ALL)?)).await?.elements;
-    Ok(PageBuilder::of("API keys", "keys", &["/auth/keys/list"], billing_console::keys(&keys, &form)))
+    let keys = visitor.get("list_keys", "").await?;
+    Ok(PageBuilder::of("API keys", "keys", billing_console::keys(&keys, &form)))
 }
 
 fn key_form(said: &FormData, problem: Option<&Problem>) -> KeyForm {
@@ -90,9 +82,8 @@ async fn make_key(visitor: &SessionUser, said: &FormData) -> Result<HttpResponse
     if let Some(day) = field(said, "ends") {
         body.insert("expires_at".to_owned(), format!("{day}T00:00:00Z").into());
     }
-    let caller = visitor.caller(UseCase::GenerateKey);
-    match auth::generate_key(caller, visitor.request.clone(), OptionalBody(Some(Value::Object(body)))).await {
-        Ok(made) => Ok(shown_key(visitor, written(made).await?)),
+    match visitor.post("generate_key", Value::Object(body)).await {
+        Ok(made) => Ok(shown_key(visitor, written(made)?)),
         Err(problem) if belongs_there(&problem) => {
             Ok(refused(visitor, keys(visitor, key_form(said, Some(&problem))).await?, problem))
         }
@@ -103,9 +94,8 @@ async fn make_key(visitor: &SessionUser, said: &FormData) -> Result<HttpResponse
 async fn rotate_key(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<HttpResponse, Problem> {
     let hours = field(said, "overlap_hours").and_then(|hours| hours.parse::<u16>().ok());
     let body = hours.map(|hours| json!({"overlap_hours": hours}));
-    let (caller, path) = (visitor.caller(UseCase::RotateKey), Path::from(reference.to_owned()));
-    let rotated = auth::rotate_key(caller, visitor.request.clone(), path, OptionalBody(body)).await?;
-    Ok(shown_key(visitor, written(rotated).await?))
+    let rotated = visitor.change("rotate_key", reference, None, body).await?;
+    Ok(shown_key(visitor, written(rotated)?))
 }
 
 /// Renders the page of a new key. The password is shown only once.
@@ -119,24 +109,21 @@ fn shown_once(visitor: &SessionUser, title: &str, part: &'static str, body: maud
 }
 
 async fn delete_key(visitor: &SessionUser, reference: &str) -> Result<HttpResponse, Problem> {
-    auth::delete_key(visitor.caller(UseCase::DeleteKey), Path::from(reference.to_owned())).await?;
+    visitor.call("delete_key", reference, "")?.answer().await?;
     Ok(to(&format!("{}?done=delete-key", href(&["keys"]))))
 }
 
 async fn team(visitor: &SessionUser, invitation: Invitation) -> Result<PageBuilder, Problem> {
-    let caller = visitor.caller(UseCase::ListAdministrators);
-    let all = list(administrators::list_administrators(caller, Query::of("/api/administrators/filter", ALL)?)).await?.elements;
+    let all = visitor.get("list_administrators", "").await?;
     let body = billing_console::team(&all, &visitor.who().email, &invitation);
-    Ok(PageBuilder::of("Team", "team", &["/api/administrators/filter"], body))
+    Ok(PageBuilder::of("Team", "team", body))
 }
 
 async fn invite(visitor: &SessionUser, said: &FormData) -> Result<HttpResponse, Problem> {
     let text = |name| field(said, name).unwrap_or_default().to_owned();
     let (email, role) = (text("email"), text("role"));
-    let body = Body(json!({"email": email, "role": role}));
-    match administrators::invite_administrator(visitor.caller(UseCase::InviteAdministrator), visitor.request.clone(), body).await
-    {
-        Ok(invited) => Ok(shown_invitation(visitor, &written(invited).await?)),
+    match visitor.post("invite_administrator", json!({"email": email, "role": role})).await {
+        Ok(invited) => Ok(shown_invitation(visitor, &written(invited)?)),
         Err(problem) if belongs_there(&problem) => {
             let invitation = Invitation { email, role, wrong: wrong(Some(&problem)) };
             Ok(refused(visitor, team(visitor, invitation).await?, problem))
@@ -152,10 +139,8 @@ fn shown_invitation(visitor: &SessionUser, answer: &Value) -> HttpResponse {
 
 async fn reset(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<HttpResponse, Problem> {
     let body = json!({"remove_second_factor": field(said, "remove_second_factor").is_some()});
-    let (caller, path) = (visitor.caller(UseCase::ResetAdministrator), Path::from(reference.to_owned()));
-    let reset = administrators::reset_administrator(caller, visitor.request.clone(), path, OptionalBody(Some(body))).await;
-    match reset {
-        Ok(reset) => Ok(shown_invitation(visitor, &written(reset).await?)),
+    match visitor.change("reset_administrator", reference, None, Some(body)).await {
+        Ok(reset) => Ok(shown_invitation(visitor, &written(reset)?)),
         Err(problem) => team_refused(visitor, problem).await,
     }
 }
@@ -167,8 +152,7 @@ async fn edit(visitor: &SessionUser, action: &str, reference: &str, said: &FormD
         "enable" => (json!({"disabled": false}), "enable"),
         _ => return Err(Problem::unknown_route()),
     };
-    let (caller, path) = (visitor.caller(UseCase::EditAdministrator), Path::from(reference.to_owned()));
-    match administrators::edit_administrator(caller, path, Body(body)).await {
+    match visitor.change("edit_administrator", reference, None, Some(body)).await {
         Ok(_) => Ok(to(&format!("{}?done={done}", href(&["team"])))),
         Err(problem) => team_refused(visitor, problem).await,
     }
@@ -182,19 +166,14 @@ async fn team_refused(visitor: &SessionUser, problem: Problem) -> Result<HttpRes
 }
 
 async fn account(visitor: &SessionUser, tried: &str, problem: Option<&Problem>) -> Result<PageBuilder, Problem> {
-    let request = || visitor.request.clone();
-    let own = one(own_account::get_session(visitor.caller(UseCase::GetOwnSession), request())).await?;
-    let sessions = one(own_account::list_sessions(visitor.caller(UseCase::ListSessions), request())).await?;
+    let own = visitor.get("get_session", "").await?;
+    let sessions = visitor.get("list_sessions", "").await?;
     let answers = AccountAnswers { account: own, sessions, tried: tried.to_owned(), wrong: wrong(problem) };
-    Ok(PageBuilder::of("Your account", "account", &["/auth/session", "/auth/sessions/list"], billing_console::account(&answers)))
+    Ok(PageBuilder::of("Your account", "account", billing_console::account(&answers)))
 }
 
 /// Renders the account page with the result or the problem of an action.
-async fn account_after(
-    visitor: &SessionUser,
-    form: &str,
-    outcome: Result<HttpResponse, Problem>,
-) -> Result<HttpResponse, Problem> {
+async fn account_after(visitor: &SessionUser, form: &str, outcome: Reply) -> Reply {
     match outcome {
         Ok(_) => Ok(to(&format!("{}?done={form}", href(&["account"])))),
         Err(problem) if belongs_there(&problem) => Ok(refused(visitor, account(visitor, form, Some(&problem)).await?, problem)),
@@ -203,8 +182,7 @@ async fn account_after(
 }
 
 async fn change_password(visitor: &SessionUser, said: &FormData) -> Result<HttpResponse, Problem> {
-    let body = Body(secrets(said, &["password", "new_password"]));
-    let changed = own_account::change_password(visitor.caller(UseCase::ChangePassword), visitor.request.clone(), body).await;
+    let changed = visitor.post("change_password", secrets(said, &["password", "new_password"])).await;
     account_after(visitor, "password", changed).await
 }
 
@@ -215,27 +193,22 @@ fn secrets(said: &FormData, names: &[&str]) -> Value {
 }
 
 async fn second_factor(visitor: &SessionUser, action: &str, said: &FormData) -> Result<HttpResponse, Problem> {
-    let request = || visitor.request.clone();
     match action {
         "enroll" => {
-            let answer = one(own_account::enroll_second_factor(visitor.caller(UseCase::EnrollSecondFactor))).await?;
+            let answer = written(visitor.call("enroll_second_factor", "", "")?.answer().await?)?;
             let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
             let enrollment = Enrollment { secret: text("secret"), uri: text("uri"), wrong: Vec::new() };
             Ok(shown_once(visitor, "Second factor setup", "account", billing_console::enrolled(&enrollment)))
         }
-        "confirm" => {
-            let body = Body(secrets(said, &["code"]));
-            match one(own_account::confirm_second_factor(visitor.caller(UseCase::ConfirmSecondFactor), request(), body)).await {
-                Ok(codes) => Ok(shown_once(visitor, "Recovery codes", "account", billing_console::recovery_codes(&codes))),
-                Err(problem) if problem.is_invalid_code() || problem.status_code().as_u16() == 429 => {
-                    Ok(wrong_code(visitor, said, problem))
-                }
-                Err(problem) => account_after(visitor, "enroll", Err(problem)).await,
+        "confirm" => match visitor.post("confirm_second_factor", secrets(said, &["code"])).await {
+            Ok(codes) => Ok(shown_once(visitor, "Recovery codes", "account", billing_console::recovery_codes(&written(codes)?))),
+            Err(problem) if problem.is_invalid_code() || problem.status_code().as_u16() == 429 => {
+                Ok(wrong_code(visitor, said, problem))
             }
-        }
+            Err(problem) => account_after(visitor, "enroll", Err(problem)).await,
+        },
         "remove" => {
-            let body = Body(secrets(said, &["password", "code"]));
-            let removed = own_account::remove_second_factor(visitor.caller(UseCase::RemoveSecondFactor), request(), body).await;
+            let removed = visitor.post("remove_second_factor", secrets(said, &["password", "code"])).await;
             account_after(visitor, "remove", removed).await
         }
         _ => Err(Problem::unknown_route()),
@@ -246,7 +219,7 @@ async fn second_factor(visitor: &SessionUser, action: &str, said: &FormData) -> 
 fn wrong_code(visitor: &SessionUser, said: &FormData, problem: Problem) -> HttpResponse {
     let text = |name| field(said, name).unwrap_or_default().to_owned();
     let enrollment = Enrollment { secret: text("secret"), uri: text("uri"), wrong: vec![reason(&problem)] };
-    let made = PageBuilder::of("Second factor setup", "account", &[], billing_console::enrolled(&enrollment));
+    let made = PageBuilder::of("Second factor setup", "account", billing_console::enrolled(&enrollment));
     let page = made.page(visitor, None);
     told(problem, page)
 }
@@ -256,11 +229,11 @@ fn reason(problem: &Problem) -> String {
 }
 
 async fn end_session(visitor: &SessionUser, reference: &str) -> Result<HttpResponse, Problem> {
-    own_account::end_session(visitor.caller(UseCase::EndSessions), Path::from(reference.to_owned())).await?;
+    visitor.call("end_session", reference, "")?.answer().await?;
     Ok(to(&format!("{}?done=end-session", href(&["account"]))))
 }
 
 async fn end_other_sessions(visitor: &SessionUser) -> Result<HttpResponse, Problem> {
-    own_account::end_other_sessions(visitor.caller(UseCase::EndSessions), visitor.request.clone()).await?;
+    visitor.call("end_other_sessions", "", "")?.answer().await?;
     Ok(to(&format!("{}?done=end-session", href(&["account"]))))
 }

@@ -1,6 +1,7 @@
 //! Changes to contracts other than edits (cancel, resume, change quantities), and the responses of their dry runs.
 
-use billing_application::contracts::{AmendmentOptions, AmendmentOutcome};
+use billing_application::contracts::ContractView;
+use billing_application::dry_run::Effects;
 use billing_domain::calendar::Date;
 use billing_domain::contract::amendment::{CancelAt, QuantityChange};
 use billing_domain::quantity::Quantity;
@@ -15,6 +16,13 @@ use super::input::Fields;
 
 /// Field that extends a change to the current period.
 const INCLUDE_CURRENT: &str = "include_current_invoice";
+
+/// Options of an amendment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AmendmentOptions {
+    pub(crate) dry_run: bool,
+    pub(crate) allow_backdated: bool,
+}
 
 fields! {
     AmendmentOptions {
@@ -92,6 +100,14 @@ pub(super) fn check_day(fields: Fields<'_>, day: &str) {
         let detail = format!("must be false or be omitted, because {day} is given");
         fields.refuse::<()>(INCLUDE_CURRENT, "conflicting_fields", detail);
     }
+}
+
+/// The result of an amendment.
+pub(crate) enum AmendmentOutcome {
+    /// The amended contract.
+    Done(Box<ContractView>),
+    /// With `dry_run`: the effects. Nothing is stored.
+    DryRun(Effects),
 }
 
 /// A changed contract, or a preview of the change.

@@ -1,6 +1,6 @@
 //! Contracts to create and edit. Fields that only responses contain are ignored.
 
-use billing_application::contracts::{AmendmentOptions, ContractRequest};
+use billing_application::contracts::ContractRequest;
 use billing_domain::calendar::Date;
 use billing_domain::contract::MAX_PRODUCTS;
 use billing_domain::contract::amendment::{ContractEdit, EffectiveFrom, ProductPatch, TaxTreatmentPatch};
@@ -16,7 +16,7 @@ use billing_domain::text::{OneLine, Prose};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 
-use super::contract_changes::check_day;
+use super::contract_changes::{AmendmentOptions, check_day};
 use super::contract_lines::NewLineItems;
 use super::contract_view::{ContractJson, ContractProductJson};
 use super::declare::{Field, Listed, NotClearable, Wire, body, fields, ignore_response_fields, object, wire};

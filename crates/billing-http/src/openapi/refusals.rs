@@ -8,7 +8,6 @@ use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, SchemaType, T
 use crate::operation::{AuthRequirement, Operation, TRIES};
 use crate::operations::OPERATIONS;
 use crate::problem::not_found_code;
-use crate::routes::dry_run::CARRIED;
 
 /// The refusals with one status.
 pub(super) struct Refusal {
@@ -60,8 +59,7 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
     let logs_in = operation.id == "log_in";
     let takes_a_file = operation.id == "import_usage";
     // A dry run has the refusals of the operation that it previews.
-    let is_rehearsed = |other: &&Operation| CARRIED.iter().any(|carried| carried.is_rehearsed && carried.id == other.id);
-    let others = OPERATIONS.iter().filter(|other| operation.id == "dry_run" && is_rehearsed(other));
+    let others = OPERATIONS.iter().filter(|other| operation.id == "dry_run" && other.has_dry_run);
     let answered_for: Vec<&Operation> = std::iter::once(operation).chain(others).collect();
     let mut all = Vec::new();
     let mut add = |status, means, codes: Vec<&'static str>| {

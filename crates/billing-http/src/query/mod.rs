@@ -44,7 +44,7 @@ const CURSOR: &str = "cursor";
 pub(crate) const TOTAL: &str = "x-total-count";
 
 /// The query string of a request and its path.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Query {
     path: String,
     raw: String,

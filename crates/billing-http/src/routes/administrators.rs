@@ -1,61 +1,45 @@
 //! Handlers for administrators, which owners create and edit.
 
-use actix_web::web::Path;
-use actix_web::{HttpRequest, HttpResponse};
 use billing_application::administrators::{self, OneTimePassword};
 use billing_application::error::ResourceKind;
 use billing_domain::page::MAX_PAGE_SIZE;
 use billing_domain::refs::AdminRef;
 
-use super::{OnceAnswer, in_path};
 use crate::auth::session;
-use crate::body::{Body, OptionalBody};
-use crate::caller::{Caller, blocking};
+use crate::call::{Call, Reply, blocking};
 use crate::dto::administrators::{
     AdministratorEditBody, AdministratorJson, AdministratorResetBody, InvitationBody, InvitationJson,
 };
-use crate::dto::declare::{read, read_optional};
 use crate::problem::Problem;
-use crate::query::{Paged, Query};
+use crate::query::Paged;
 use crate::state::HttpState;
 
-pub(crate) async fn list_administrators(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
-    let Paged(page) = query.read::<Paged<MAX_PAGE_SIZE>>()?;
-    let found = caller.run(move |services, principal| administrators::administrators_of(services, principal, page)).await?;
-    Ok(query.answer::<_, AdministratorJson>(page, &found))
+pub(crate) async fn list_administrators(call: Call) -> Reply {
+    let Paged(page) = call.query.read::<Paged<MAX_PAGE_SIZE>>()?;
+    call.list::<AdministratorJson, _>(page, move |cx| administrators::administrators_of(cx, page)).await
 }
 
-pub(crate) async fn invite_administrator(caller: Caller, request: HttpRequest, Body(body): Body) -> OnceAnswer {
-    let InvitationBody { email, role } = read(&body)?;
-    let session = session::shown(&request)?;
-    let one_time = one_time_password(&caller.state).await?;
-    let invited = caller.once(Some(&body)).sealed_for(session).answer::<InvitationJson, _>(move |services, principal| {
-        administrators::invite_administrator(services, principal, &email, role, &one_time)
-    });
-    invited.await
+pub(crate) async fn invite_administrator(call: Call) -> Reply {
+    let InvitationBody { email, role } = call.body()?;
+    let session = session::shown(&call.request)?;
+    let one_time = one_time_password(&call.state).await?;
+    let call = call.sealed_for(session);
+    call.write::<InvitationJson, _>(move |cx| administrators::invite_administrator(cx, &email, role, &one_time)).await
 }
 
-pub(crate) async fn edit_administrator(caller: Caller, path: Path<String>, Body(body): Body) -> OnceAnswer {
-    let admin_ref = in_path(AdminRef::parse, &path, ResourceKind::Administrator)?;
-    let AdministratorEditBody { edit } = read(&body)?;
-    let edited = caller.once(Some(&body)).answer::<AdministratorJson, _>(move |services, principal| {
-        administrators::edit_administrator(services, principal, admin_ref, edit)
-    });
-    edited.await
+pub(crate) async fn edit_administrator(call: Call) -> Reply {
+    let admin_ref = call.reference(AdminRef::parse, ResourceKind::Administrator)?;
+    let AdministratorEditBody { edit } = call.body()?;
+    call.write::<AdministratorJson, _>(move |cx| administrators::edit_administrator(cx, admin_ref, edit)).await
 }
 
-pub(crate) async fn reset_administrator(
-    caller: Caller,
-    request: HttpRequest,
-    path: Path<String>,
-    OptionalBody(body): OptionalBody,
-) -> OnceAnswer {
-    let admin_ref = in_path(AdminRef::parse, &path, ResourceKind::Administrator)?;
-    let AdministratorResetBody { remove_second_factor } = read_optional(body.as_ref())?;
-    let session = session::shown(&request)?;
-    let one_time = one_time_password(&caller.state).await?;
-    let reset = caller.once(body.as_ref()).sealed_for(session).answer::<InvitationJson, _>(move |services, principal| {
-        administrators::reset_administrator(services, principal, admin_ref, remove_second_factor, &one_time)
+pub(crate) async fn reset_administrator(call: Call) -> Reply {
+    let admin_ref = call.reference(AdminRef::parse, ResourceKind::Administrator)?;
+    let AdministratorResetBody { remove_second_factor } = call.body()?;
+    let session = session::shown(&call.request)?;
+    let one_time = one_time_password(&call.state).await?;
+    let reset = call.sealed_for(session).write::<InvitationJson, _>(move |cx| {
+        administrators::reset_administrator(cx, admin_ref, remove_second_factor, &one_time)
     });
     reset.await
 }

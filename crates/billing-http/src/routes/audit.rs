@@ -1,18 +1,15 @@
 //! Handlers for the audit log.
 
-use actix_web::HttpResponse;
 use billing_application::audit::{self, AuditList};
 
-use crate::caller::Caller;
-use crate::problem::Problem;
-use crate::query::Query;
+use crate::call::{Call, Reply};
 
-pub(crate) async fn list_audit_entries(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
-    let asked = query.audit()?;
+pub(crate) async fn list_audit_entries(call: Call) -> Reply {
+    let asked = call.query.audit()?;
     let (filter, wanted) = (asked.filter.clone(), asked.wanted);
-    let found = caller.run(move |services, principal| match &filter {
-        Some(filter) => audit::list_audit_entries(services, principal, filter, wanted),
+    let found = call.look_up(move |cx| match &filter {
+        Some(filter) => audit::list_audit_entries(cx, filter, wanted),
         None => Ok(AuditList { items: Vec::new(), next: None, total: wanted.with_total.then_some(0) }),
     });
-    Ok(query.answer_audit(&asked, &found.await?))
+    Ok(call.query.answer_audit(&asked, &found.await?))
 }

@@ -2,7 +2,6 @@
 
 use actix_session::Session;
 use actix_web::http::header::USER_AGENT;
-use actix_web::web::Path;
 use actix_web::{HttpRequest, HttpResponse};
 use billing_application::access::{self, AdministratorLogIn, LogInName, OpenedSession};
 use billing_application::error::ResourceKind;
@@ -12,31 +11,23 @@ use billing_domain::page::MAX_PAGE_SIZE;
 use billing_domain::refs::ApiKeyRef;
 use billing_domain::text::OneLine;
 
-use super::{OnceAnswer, in_path};
 use crate::auth::credentials::{PresentedCredential, shown};
 use crate::auth::{address, session};
-use crate::body::{OptionalBody, UnauthenticatedBody};
-use crate::caller::{Caller, blocking};
-use crate::dto::declare::read_optional;
+use crate::body::UnauthenticatedBody;
+use crate::call::{Call, Reply, blocking};
 use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody, KeyRotationBody, RotatedKeyJson};
 use crate::dto::log_in::{AdminSessionJson, LogIn, LogInBody};
 use crate::middleware::RequestContext;
-use crate::problem::Problem;
-use crate::query::{Paged, Query};
-use crate::state::HttpState;
-use crate::state::state_of;
+use crate::query::Paged;
+use crate::state::{HttpState, state_of};
 
-pub(crate) async fn log_in(
-    request: HttpRequest,
-    session: Session,
-    UnauthenticatedBody(body): UnauthenticatedBody,
-) -> Result<HttpResponse, Problem> {
+pub(crate) async fn log_in(request: HttpRequest, session: Session, UnauthenticatedBody(body): UnauthenticatedBody) -> Reply {
     let log_in = LogInBody::read_log_in(&body)?;
     carry_out(&request, &session, log_in).await
 }
 
 /// Attempts a log-in within the rate limits.
-pub(crate) async fn carry_out(request: &HttpRequest, session: &Session, log_in: LogIn) -> Result<HttpResponse, Problem> {
+pub(crate) async fn carry_out(request: &HttpRequest, session: &Session, log_in: LogIn) -> Reply {
     let (state, principal) = (state_of(request), counted_as(&log_in));
     state.log_ins().attempt(address::counted(request, &state.settings().trusted_proxies), &principal)?;
     let with_code = of_code(&log_in);
@@ -115,17 +106,12 @@ struct OwnedLogIn {
     request_id: Option<RequestId>,
 }
 
-async fn log_in_key(
-    state: &HttpState,
-    api_key: String,
-    password: String,
-    by: Option<RequestId>,
-) -> Result<HttpResponse, Problem> {
+async fn log_in_key(state: &HttpState, api_key: String, password: String, by: Option<RequestId>) -> Reply {
     let token = blocking(state, move |services| access::log_in_key(services, &api_key, &password, by.as_ref())).await?;
     Ok(HttpResponse::Ok().json(token))
 }
 
-async fn log_in_administrator(state: &HttpState, session: &Session, said: OwnedLogIn) -> Result<HttpResponse, Problem> {
+async fn log_in_administrator(state: &HttpState, session: &Session, said: OwnedLogIn) -> Reply {
     let turn = state.log_ins().hashing_turn().await?;
     let checked = blocking(state, move |services| {
         let log_in = AdministratorLogIn {
@@ -146,7 +132,7 @@ async fn log_in_administrator(state: &HttpState, session: &Session, said: OwnedL
     Ok(HttpResponse::Ok().json(AdminSessionJson::new(&administrator, expires_at)))
 }
 
-pub(crate) async fn log_out(request: HttpRequest, session: Session) -> Result<HttpResponse, Problem> {
+pub(crate) async fn log_out(request: HttpRequest, session: Session) -> Reply {
     match shown(&request) {
         PresentedCredential::Bearer(token) => {
             blocking(&state_of(&request), move |services| access::end_token(services, &token)).await?
@@ -157,41 +143,26 @@ pub(crate) async fn log_out(request: HttpRequest, session: Session) -> Result<Ht
     Ok(HttpResponse::NoContent().finish())
 }
 
-pub(crate) async fn generate_key(caller: Caller, request: HttpRequest, OptionalBody(body): OptionalBody) -> OnceAnswer {
-    let KeyBody { request: wanted } = read_optional(body.as_ref())?;
-    let session = session::shown(&request)?;
-    let generated = caller
-        .once(body.as_ref())
-        .sealed_for(session)
-        .answer::<GeneratedKeyJson, _>(move |services, principal| keys::generate_key(services, principal, wanted.clone()));
-    generated.await
+pub(crate) async fn generate_key(call: Call) -> Reply {
+    let KeyBody { request: wanted } = call.body()?;
+    let session = session::shown(&call.request)?;
+    call.sealed_for(session).write::<GeneratedKeyJson, _>(move |cx| keys::generate_key(cx, wanted.clone())).await
 }
 
-pub(crate) async fn list_keys(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
-    let Paged(page) = query.read::<Paged<MAX_PAGE_SIZE>>()?;
-    let found = caller.run(move |services, principal| keys::list_keys(services, principal, page)).await?;
-    Ok(query.answer::<_, ApiKeyJson>(page, &found))
+pub(crate) async fn list_keys(call: Call) -> Reply {
+    let Paged(page) = call.query.read::<Paged<MAX_PAGE_SIZE>>()?;
+    call.list::<ApiKeyJson, _>(page, move |cx| keys::list_keys(cx, page)).await
 }
 
-pub(crate) async fn rotate_key(
-    caller: Caller,
-    request: HttpRequest,
-    path: Path<String>,
-    OptionalBody(body): OptionalBody,
-) -> OnceAnswer {
-    let api_key_ref = in_path(ApiKeyRef::parse, &path, ResourceKind::ApiKey)?;
-    let KeyRotationBody { overlap_hours, expires_at } = read_optional(body.as_ref())?;
+pub(crate) async fn rotate_key(call: Call) -> Reply {
+    let api_key_ref = call.reference(ApiKeyRef::parse, ResourceKind::ApiKey)?;
+    let KeyRotationBody { overlap_hours, expires_at } = call.body()?;
     let rotation = Rotation { overlap_hours, expires_at };
-    let session = session::shown(&request)?;
-    let rotated = caller
-        .once(body.as_ref())
-        .sealed_for(session)
-        .answer::<RotatedKeyJson, _>(move |services, principal| keys::rotate_key(services, principal, api_key_ref, rotation));
-    rotated.await
+    let session = session::shown(&call.request)?;
+    call.sealed_for(session).write::<RotatedKeyJson, _>(move |cx| keys::rotate_key(cx, api_key_ref, rotation)).await
 }
 
-pub(crate) async fn delete_key(caller: Caller, path: Path<String>) -> Result<HttpResponse, Problem> {
-    let api_key_ref = in_path(ApiKeyRef::parse, &path, ResourceKind::ApiKey)?;
-    caller.run(move |services, principal| keys::delete_key(services, principal, api_key_ref)).await?;
-    Ok(HttpResponse::NoContent().finish())
+pub(crate) async fn delete_key(call: Call) -> Reply {
+    let api_key_ref = call.reference(ApiKeyRef::parse, ResourceKind::ApiKey)?;
+    call.delete(move |cx| keys::delete_key(cx, api_key_ref)).await
 }

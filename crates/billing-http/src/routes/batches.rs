@@ -1,10 +1,12 @@
 //! Handlers for batches of usage events, whole or line by line.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::{self, Bytes};
+use billing_application::carry_out;
 use billing_application::usage::{
     self, Atomicity, BatchOutcome, EVENTS_PER_TRANSACTION, IngestOutcome, MAX_BATCH_EVENTS, NewUsageEvent, UsageBatch,
 };
@@ -13,75 +15,66 @@ use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
 use crate::body::{BatchPayload, Lines, NDJSON, read_value};
-use crate::caller::Caller;
+use crate::call::{Call, Reply};
 use crate::channel::{ChannelBody, Part};
 use crate::dto::batch::BatchBody;
 use crate::dto::declare::read;
 use crate::dto::events::{EventBody, event_answer};
 use crate::dto::wire::written;
-use crate::idempotent_call::IdempotentCall;
-use crate::ingest::take_batch;
 use crate::middleware::RequestContext;
 use crate::problem::Problem;
-use crate::query::Query;
 use crate::query::usage::BatchParams;
 use crate::refused::{SentEvents, SentPayload};
 use crate::stored_response::{self, Success};
 
-pub(crate) async fn record_batch(
-    caller: Caller,
-    facts: RequestContext,
-    query: Query,
-    body: BatchPayload,
-) -> Result<HttpResponse, Problem> {
-    let BatchParams { atomic } = query.read()?;
+pub(crate) async fn record_batch(call: Call, body: BatchPayload) -> Reply {
+    let BatchParams { atomic } = call.query.read()?;
     match body {
         BatchPayload::Whole(bytes) => {
             let body = read_value(&bytes)?;
-            let sent = SentEvents::of(&caller, SentPayload::Whole(bytes));
+            let sent = SentEvents::of(&call, SentPayload::Whole(bytes))?;
             let read: BatchBody = read(&body)?;
             let events = read.events.into_iter().map(|event| event.map_err(Problem::from));
-            let batch = Batch::new(events, read.atomic || atomic, facts, sent)?;
-            let once = caller.once(Some(&body));
-            // Dropped before ingestion, because the parsed body takes many times the memory of the events.
-            drop(body);
+            let batch = Batch::new(events, read.atomic || atomic, call.context.clone(), sent)?;
             let render = |results: &[String]| Success::json(format!("{{\"results\":[{}]}}", results.join(",")));
-            once.batch(batch, render).await
+            call.record_events(body, batch, render).await
         }
-        BatchPayload::Lines(lines) if atomic || caller.is_keyed() => {
+        BatchPayload::Lines(lines) if atomic || call.key.is_some() => {
             let lines = all(lines).await?;
             let values: Vec<Result<Value, Problem>> = lines.iter().map(|line| read_value(line)).collect();
             let lines: Arc<[Bytes]> = lines.into();
-            let sent = SentEvents::of(&caller, SentPayload::Lines(Arc::clone(&lines)));
-            let batch = Batch::new(values.iter().map(read_event), atomic, facts, sent)?;
+            let sent = SentEvents::of(&call, SentPayload::Lines(Arc::clone(&lines)))?;
+            let batch = Batch::new(values.iter().map(read_event), atomic, call.context.clone(), sent)?;
             let said = values.into_iter().zip(lines.iter()).map(|(value, line)| value.unwrap_or_else(|_| text(line)));
             let body = Value::from_iter([("events", Value::from_iter(said)), ("atomic", Value::Bool(atomic))]);
-            caller.once(Some(&body)).batch(batch, |results| Success::of(NDJSON, lines_of(results))).await
+            call.record_events(body, batch, |results| Success::of(NDJSON, lines_of(results))).await
         }
         BatchPayload::Lines(lines) => {
             let (answers, body) = mpsc::unbounded_channel();
-            actix_web::rt::spawn(answer_lines(caller, facts, lines, answers).in_current_span());
+            actix_web::rt::spawn(answer_lines(call, lines, answers).in_current_span());
             Ok(HttpResponse::Ok().insert_header((CONTENT_TYPE, NDJSON)).body(ChannelBody(body)))
         }
     }
 }
 
-impl IdempotentCall {
+impl Call {
     /// Records a batch and renders the result of each event.
-    async fn batch(self, batch: Batch, render: fn(&[String]) -> Success) -> Result<HttpResponse, Problem> {
+    async fn record_events(self, body: Value, batch: Batch, render: fn(&[String]) -> Success) -> Reply {
+        let keyed = self.keyed(Some(&body))?;
+        // Dropped before ingestion, because the parsed body takes many times the memory of the events.
+        drop(body);
         let Batch { readable, places } = batch;
-        let facts = places.facts.clone();
-        if self.keyed.is_some() || readable.neighbours == Atomicity::Atomic {
+        if keyed.is_some() || readable.neighbours == Atomicity::Atomic {
             let size = (readable.events.len(), readable.events.iter().map(NewUsageEvent::bytes).sum());
             let sent = places.sent.clone();
-            let taken = self.in_turn(&facts, size, move |services, principal, request| {
-                usage::record_batch(services, principal, request, &readable, &event_answer, |taken| {
-                    render(&places.results(taken)).kept()
-                })
+            let taken = self.in_turn(keyed, size, move |services, request| {
+                // A cell, because the results consume the outcome.
+                let render = |taken: &Cell<BatchOutcome>| render(&places.results(taken.take())).kept();
+                carry_out(services, request, render, |cx| usage::record_batch(cx, &readable, &event_answer).map(Cell::new))
             });
             return taken.await.inspect_err(|problem| sent.count_whole(problem));
         }
-        let taken = take_batch((&self.state, self.principal), &facts, readable.events, false).await?;
+        let taken = self.submit_batch(readable.events, false).await?;
         // Rendering up to 10,000 results would block the async thread.
         let rendered = web::block(move || render(&places.results(taken)).kept());
         stored_response::respond(rendered.await.map_err(|_| Problem::internal())?, None)
@@ -185,8 +178,8 @@ async fn all(mut lines: Lines) -> Result<Vec<Bytes>, Problem> {
 }
 
 /// Records lines as they arrive, and sends the results of each transaction when it is committed.
-async fn answer_lines(caller: Caller, facts: RequestContext, mut lines: Lines, answers: mpsc::UnboundedSender<Part>) {
-    let mut taken = 0;
+async fn answer_lines(call: Call, mut lines: Lines, answers: mpsc::UnboundedSender<Part>) {
+    let (facts, mut taken) = (&call.context, 0);
     loop {
         let arrived = match lines.next(EVENTS_PER_TRANSACTION).await {
             Ok(arrived) => arrived,
@@ -200,7 +193,8 @@ async fn answer_lines(caller: Caller, facts: RequestContext, mut lines: Lines, a
         }
         let fits = arrived.len().min(MAX_BATCH_EVENTS - taken);
         taken += fits;
-        let mut results = take_lines(caller.clone(), facts.clone(), &arrived[..fits], taken > fits).await;
+        let recorded = record_lines(&call, &arrived[..fits], taken > fits).await;
+        let mut results = recorded.unwrap_or_else(|problem| vec![facts.problem(&problem); fits]);
         let is_too_many = arrived.len() > fits;
         if is_too_many {
             results.push(facts.problem(&Problem::too_many_events(MAX_BATCH_EVENTS)));
@@ -216,18 +210,15 @@ async fn answer_lines(caller: Caller, facts: RequestContext, mut lines: Lines, a
     answers.send(Part::End).ok();
 }
 
-/// Records lines. A problem of the whole group is reported for each line.
-async fn take_lines(caller: Caller, facts: RequestContext, lines: &[Bytes], goes_on: bool) -> Vec<String> {
+/// Records lines and returns the result of each.
+///
+/// # Errors
+/// Returns the problem of the whole group.
+async fn record_lines(call: &Call, lines: &[Bytes], goes_on: bool) -> Result<Vec<String>, Problem> {
     let events = lines.iter().map(|line| read_event(&read_value(line)));
-    let sent = SentEvents::of(&caller, SentPayload::Lines(lines.into()));
-    let taken = match Batch::new(events, false, facts.clone(), sent) {
-        Ok(Batch { readable, places }) => {
-            let taken = take_batch((&caller.state, caller.principal), &facts, readable.events, goes_on).await;
-            taken.map(|taken| places.results(taken))
-        }
-        Err(problem) => Err(problem),
-    };
-    taken.unwrap_or_else(|problem| vec![facts.problem(&problem); lines.len()])
+    let sent = SentEvents::of(call, SentPayload::Lines(lines.into()))?;
+    let Batch { readable, places } = Batch::new(events, false, call.context.clone(), sent)?;
+    Ok(places.results(call.submit_batch(readable.events, goes_on).await?))
 }
 
 /// Sends one line per result; returns `false` if the receiver is dropped.

@@ -1,8 +1,6 @@
 //! Handlers for customers, supplier entities, usage products, pricings, bank accounts, usage formats and exchange rates.
 //! Creating, editing, reading and listing work in the same way for each resource.
 
-use actix_web::HttpResponse;
-use actix_web::web::{Json, Path};
 use billing_application::catalog::CustomerView;
 use billing_application::error::ResourceKind;
 use billing_application::{catalog, formats};
@@ -10,12 +8,9 @@ use billing_domain::page::Order;
 use billing_domain::refs::{BankAccountRef, CustomerRef, EntityRef, FormatRef, PricingRef, UsageProductRef};
 use serde::Serialize;
 
-use super::{Answer, OnceAnswer, in_path};
-use crate::body::Body;
-use crate::caller::Caller;
+use crate::call::{Call, Reply};
 use crate::dto::bank_accounts::{BankAccountBody, BankAccountEditBody, BankAccountJson};
 use crate::dto::customers::{CustomerBody, CustomerEditBody, CustomerJson, CustomerNameJson};
-use crate::dto::declare::read;
 use crate::dto::entities::{EntityBody, EntityEditBody, EntityJson, EntityNameJson};
 use crate::dto::exchange_rates::{ExchangeRateBody, ExchangeRateJson};
 use crate::dto::formats::{FormatBody, FormatEditBody, FormatJson, FormatTestBody, FormatTestJson};
@@ -23,7 +18,8 @@ use crate::dto::pricings::{PricingBody, PricingEditBody, PricingJson, PricingRat
 use crate::dto::usage_products::{UsageProductBody, UsageProductEditBody, UsageProductJson};
 use crate::problem::Problem;
 use crate::query::lists::{CustomerParams, FormatParams, PricingRateParams};
-use crate::query::{DEFAULT_PAGE_SIZE, Paged, Query};
+use crate::query::{DEFAULT_PAGE_SIZE, Paged};
+use actix_web::HttpResponse;
 
 /// Declares the handlers of resources for their use cases: `makes handler: Body { reference, content } => use case`,
 /// `edits handler: EditBody => use case`, `reads handler => use case`, `lists handler: answer => use case`.
@@ -34,33 +30,25 @@ macro_rules! resource_handlers {
         $(reads $get:ident => $reads:path;)?
         $(lists $list:ident: $element:ty => $lists:path;)*
     })+) => {$(
-        pub(crate) async fn $make(caller: Caller, Body(body): Body) -> OnceAnswer {
-            let new: $body = read(&body)?;
-            let made = caller.once(Some(&body)).answer::<$answer, _>(move |services, principal| {
-                $makes(services, principal, new.$own.clone(), new.$content.clone())
-            });
-            made.await
+        pub(crate) async fn $make(call: Call) -> Reply {
+            let new: $body = call.body()?;
+            call.write::<$answer, _>(move |cx| $makes(cx, new.$own.clone(), new.$content.clone())).await
         }
 
-        pub(crate) async fn $edit(caller: Caller, path: Path<String>, Body(body): Body) -> OnceAnswer {
-            let reference = in_path($reference::parse, &path, ResourceKind::$thing)?;
-            let changes = <$edit_body>::read(&body, &reference)?;
-            let edited = caller
-                .once(Some(&body))
-                .answer::<$answer, _>(move |services, principal| $edits(services, principal, &reference, &changes));
-            edited.await
+        pub(crate) async fn $edit(call: Call) -> Reply {
+            let reference = call.reference($reference::parse, ResourceKind::$thing)?;
+            let changes = <$edit_body>::read(call.value(), &reference)?;
+            call.write::<$answer, _>(move |cx| $edits(cx, &reference, &changes)).await
         }
 
-        $(pub(crate) async fn $get(caller: Caller, path: Path<String>) -> Answer<$answer> {
-            let reference = in_path($reference::parse, &path, ResourceKind::$thing)?;
-            let found = caller.run(move |services, principal| $reads(services, principal, &reference)).await?;
-            Ok(Json(<$answer>::from(&found)))
+        $(pub(crate) async fn $get(call: Call) -> Reply {
+            let reference = call.reference($reference::parse, ResourceKind::$thing)?;
+            call.read::<$answer, _>(move |cx| $reads(cx, &reference)).await
         })?
 
-        $(pub(crate) async fn $list(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
-            let Paged(page) = query.read::<Paged<DEFAULT_PAGE_SIZE>>()?;
-            let found = caller.run(move |services, principal| $lists(services, principal, page)).await?;
-            Ok(query.answer::<_, $element>(page, &found))
+        $(pub(crate) async fn $list(call: Call) -> Reply {
+            let Paged(page) = call.query.read::<Paged<DEFAULT_PAGE_SIZE>>()?;
+            call.list::<$element, _>(page, move |cx| $lists(cx, page)).await
         })*
     )+};
 }
@@ -103,58 +91,50 @@ resource_handlers! {
     }
 }
 
-pub(crate) async fn rate_pricing(caller: Caller, path: Path<String>, query: Query) -> Answer<Vec<PricingRateJson>> {
-    let reference = in_path(PricingRef::parse, &path, ResourceKind::Pricing)?;
-    let PricingRateParams { quantity } = query.read()?;
-    let rates = caller.run(move |services, principal| catalog::rate_pricing(services, principal, &reference, &quantity)).await?;
-    Ok(Json(rates.iter().map(PricingRateJson::from).collect()))
+pub(crate) async fn rate_pricing(call: Call) -> Reply {
+    let reference = call.reference(PricingRef::parse, ResourceKind::Pricing)?;
+    let PricingRateParams { quantity } = call.query.read()?;
+    call.read_all::<PricingRateJson, _>(move |cx| catalog::rate_pricing(cx, &reference, &quantity)).await
 }
 
-pub(crate) async fn list_customers(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
-    customers::<CustomerJson>(caller, query).await
+pub(crate) async fn list_customers(call: Call) -> Reply {
+    customers::<CustomerJson>(call).await
 }
 
-pub(crate) async fn list_customer_names(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
-    customers::<CustomerNameJson>(caller, query).await
+pub(crate) async fn list_customer_names(call: Call) -> Reply {
+    customers::<CustomerNameJson>(call).await
 }
 
-async fn customers<J: for<'c> From<&'c CustomerView> + Serialize>(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
-    let params: CustomerParams = query.read()?;
+async fn customers<J: for<'c> From<&'c CustomerView> + Serialize>(call: Call) -> Reply {
+    let params: CustomerParams = call.query.read()?;
     let (filter, Order { by, .. }) = (params.filter(), params.order);
     let page = params.page.0.in_direction(params.order.direction());
-    let found = caller.run(move |services, principal| catalog::list_customers(services, principal, &filter, by, page));
-    Ok(query.answer::<_, J>(page, &found.await?))
+    call.list::<J, _>(page, move |cx| catalog::list_customers(cx, &filter, by, page)).await
 }
 
-pub(crate) async fn get_usage_format(caller: Caller, path: Path<String>, query: Query) -> Answer<FormatJson> {
-    let reference = in_path(FormatRef::parse, &path, ResourceKind::Format)?;
-    let FormatParams { version } = query.read()?;
-    let found = caller.run(move |services, principal| formats::get_format(services, principal, &reference, version)).await?;
-    Ok(Json(FormatJson::from(&found)))
+pub(crate) async fn get_usage_format(call: Call) -> Reply {
+    let reference = call.reference(FormatRef::parse, ResourceKind::Format)?;
+    let FormatParams { version } = call.query.read()?;
+    call.read::<FormatJson, _>(move |cx| formats::get_format(cx, &reference, version)).await
 }
 
-pub(crate) async fn test_usage_format(caller: Caller, Body(body): Body) -> Answer<FormatTestJson> {
-    let (tested, event) = read::<FormatTestBody>(&body)?.tested().ok_or_else(Problem::internal)?;
-    let permit = caller.state.permit_trial().await?;
-    let mapped = caller.run(move |services, principal| {
+pub(crate) async fn test_usage_format(call: Call) -> Reply {
+    let (tested, event) = call.body::<FormatTestBody>()?.tested().ok_or_else(Problem::internal)?;
+    let permit = call.state.permit_trial().await?;
+    let mapped = call.run(move |services, principal| {
         // The evaluating thread releases the permit, even if the request was abandoned.
         let _permit = permit;
         formats::test_format(services, principal, &tested, &event)
     });
-    let mapped = mapped.await?;
-    Ok(Json(FormatTestJson::from(&mapped)))
+    Ok(HttpResponse::Ok().json(FormatTestJson::from(&mapped.await?)))
 }
 
-pub(crate) async fn put_exchange_rate(caller: Caller, Body(body): Body) -> OnceAnswer {
-    let rate = ExchangeRateBody::read_rate(&body)?;
-    let kept = caller
-        .once(Some(&body))
-        .answer::<ExchangeRateJson, _>(move |services, principal| catalog::put_exchange_rate(services, principal, rate));
-    kept.await
+pub(crate) async fn put_exchange_rate(call: Call) -> Reply {
+    let rate = ExchangeRateBody::read_rate(call.value())?;
+    call.write::<ExchangeRateJson, _>(move |cx| catalog::put_exchange_rate(cx, rate)).await
 }
 
-pub(crate) async fn list_exchange_rates(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
-    let Paged(page) = query.read::<Paged<DEFAULT_PAGE_SIZE>>()?;
-    let found = caller.run(move |services, principal| catalog::list_exchange_rates(services, principal, page)).await?;
-    Ok(query.answer::<_, ExchangeRateJson>(page, &found))
+pub(crate) async fn list_exchange_rates(call: Call) -> Reply {
+    let Paged(page) = call.query.read::<Paged<DEFAULT_PAGE_SIZE>>()?;
+    call.list::<ExchangeRateJson, _>(page, move |cx| catalog::list_exchange_rates(cx, page)).await
 }

@@ -3,35 +3,29 @@
 use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, ETag, EntityTag, Header as _, IF_NONE_MATCH, IfNoneMatch,
 };
-use actix_web::web::{Json, Path};
 use actix_web::{HttpRequest, HttpResponse};
 use billing_application::documents::{self, DocumentList, PrintedDocument, WantedPrint};
 use billing_application::error::ResourceKind;
 use billing_domain::refs::DocumentRef;
 
-use super::{Answer, OnceAnswer, in_path};
-use crate::caller::Caller;
+use crate::call::{Call, Reply};
 use crate::dto::documents::DocumentJson;
 use crate::operation::PDF;
 use crate::preference;
-use crate::problem::Problem;
-use crate::query::Query;
 use crate::query::documents::DocumentListRequest;
 
-pub(crate) async fn get_document(caller: Caller, path: Path<String>) -> Answer<DocumentJson> {
-    let document_ref = in_path(DocumentRef::parse, &path, ResourceKind::Document)?;
-    let found = caller.run(move |services, principal| documents::get_document(services, principal, document_ref)).await?;
-    Ok(Json(DocumentJson::from(&found)))
+pub(crate) async fn get_document(call: Call) -> Reply {
+    let document_ref = call.reference(DocumentRef::parse, ResourceKind::Document)?;
+    call.read::<DocumentJson, _>(move |cx| documents::get_document(cx, document_ref)).await
 }
 
-pub(crate) async fn get_document_pdf(caller: Caller, request: HttpRequest, path: Path<String>) -> Result<HttpResponse, Problem> {
-    let document_ref = in_path(DocumentRef::parse, &path, ResourceKind::Document)?;
-    let found = caller.clone().run(move |services, principal| documents::find_print(services, principal, document_ref)).await?;
-    let printed = match found {
+pub(crate) async fn get_document_pdf(call: Call) -> Reply {
+    let document_ref = call.reference(DocumentRef::parse, ResourceKind::Document)?;
+    let printed = match call.look_up(move |cx| documents::find_print(cx, document_ref)).await? {
         WantedPrint::Kept(printed) => printed,
         WantedPrint::ToPrint(printout) => {
-            let permit = caller.state.permit_print().await?;
-            let printed = caller.run(move |services, principal| {
+            let permit = call.state.permit_print().await?;
+            let printed = call.run(move |services, principal| {
                 // The rendering thread releases the permit, even if the request was abandoned.
                 let _permit = permit;
                 documents::print_document(services, principal, &printout)
@@ -39,7 +33,7 @@ pub(crate) async fn get_document_pdf(caller: Caller, request: HttpRequest, path:
             printed.await?
         }
     };
-    Ok(answer_file(&request, printed))
+    Ok(answer_file(&call.request, printed))
 }
 
 /// Returns the file, or 304 if the caller has it.
@@ -63,33 +57,28 @@ fn answer_file(request: &HttpRequest, PrintedDocument { number, file }: PrintedD
     response.body(file.bytes)
 }
 
-pub(crate) async fn list_documents(caller: Caller, request: HttpRequest, query: Query) -> Result<HttpResponse, Problem> {
-    let (wanted, asked) = query.documents()?;
+pub(crate) async fn list_documents(call: Call) -> Reply {
+    let (wanted, asked) = call.query.documents()?;
     let (part, page) = match asked {
         DocumentListRequest::Table(format, order) => {
-            return caller.table_of_documents(wanted, order, format, preference::wanted(&request)).await;
+            let numbers = preference::wanted(&call.request);
+            return call.table_of_documents(wanted, order, format, numbers).await;
         }
         DocumentListRequest::Part(part, page) => (part, page),
     };
-    let found = caller.run(move |services, principal| match &wanted {
-        Some(wanted) => documents::list_documents(services, principal, wanted, part),
+    let found = call.look_up(move |cx| match &wanted {
+        Some(wanted) => documents::list_documents(cx, wanted, part),
         None => Ok(DocumentList::empty(part.with_sums)),
     });
-    Ok(query.answer_documents(part, page, &found.await?))
+    Ok(call.query.answer_documents(part, page, &found.await?))
 }
 
-pub(crate) async fn issue_document(caller: Caller, path: Path<String>) -> OnceAnswer {
-    let document_ref = in_path(DocumentRef::parse, &path, ResourceKind::Document)?;
-    let issued = caller
-        .once(None)
-        .answer::<DocumentJson, _>(move |services, principal| documents::issue_document(services, principal, document_ref));
-    issued.await
+pub(crate) async fn issue_document(call: Call) -> Reply {
+    let document_ref = call.reference(DocumentRef::parse, ResourceKind::Document)?;
+    call.write::<DocumentJson, _>(move |cx| documents::issue_document(cx, document_ref)).await
 }
 
-pub(crate) async fn void_document(caller: Caller, path: Path<String>) -> OnceAnswer {
-    let document_ref = in_path(DocumentRef::parse, &path, ResourceKind::Document)?;
-    let voided = caller
-        .once(None)
-        .answer::<DocumentJson, _>(move |services, principal| documents::void_document(services, principal, document_ref));
-    voided.await
+pub(crate) async fn void_document(call: Call) -> Reply {
+    let document_ref = call.reference(DocumentRef::parse, ResourceKind::Document)?;
+    call.write::<DocumentJson, _>(move |cx| documents::void_document(cx, document_ref)).await
 }

@@ -2,15 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use actix_web::HttpResponse;
-use actix_web::web::{Json, Path};
-use billing_application::Services;
 use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
-use billing_application::idempotency::prepare_and_execute_once;
 use billing_application::usage::{
-    self, Atomicity, BatchOutcome, EVENTS_PER_TRANSACTION, FileImport, MAX_BATCH_EVENTS, NewUsageEvent, UNDONE_PER_TRANSACTION,
-    UndoStep, map_events, record_usage,
+    self, Atomicity, BatchOutcome, EVENTS_PER_TRANSACTION, FileImport, MAX_BATCH_EVENTS, NewUsageEvent, RecordChunk,
+    UNDONE_PER_TRANSACTION, UndoResult, UndoStep, record_usage,
 };
+use billing_application::{Transactions, carry_out_in_parts};
 use billing_domain::access::Principal;
 use billing_domain::event_input::FileEvent;
 use billing_domain::idempotency::StoredResponse;
@@ -21,14 +18,11 @@ use billing_domain::violation::Violations;
 use billing_import::{FileError, FileKind, FileLine, FileName, ReadOptions, UsageFile, fingerprint};
 use serde_json::{Value, json};
 
-use super::{Answer, OnceAnswer, in_path};
 use crate::body::UploadedFile;
-use crate::caller::Caller;
+use crate::call::{Call, Reply};
 use crate::dto::imports::{ImportJson, ImportRejects, ImportResultJson, UndoResultJson, import_answer};
 use crate::dto::wire::written;
-use crate::middleware::RequestContext;
 use crate::problem::Problem;
-use crate::query::Query;
 use crate::query::imports::{ImportListParams, ImportOptions, ImportParams};
 use crate::refused;
 use crate::state::HttpState;
@@ -37,67 +31,69 @@ use crate::stored_response::Success;
 /// Time reserved for the response at the end of a request.
 const TIME_TO_ANSWER: Duration = Duration::from_secs(5);
 
-pub(crate) async fn import_usage(caller: Caller, facts: RequestContext, query: Query, file: UploadedFile) -> OnceAnswer {
-    let asked = query.read::<ImportParams>()?.asked();
-    let (is_keyed, writing, deadline) = (caller.is_keyed(), caller.state.clone(), facts.deadline.into_std());
-    let counting = caller.state.clone();
-    let until = if is_keyed { None } else { facts.deadline.into_std().checked_sub(TIME_TO_ANSWER) };
+pub(crate) async fn import_usage(call: Call, file: UploadedFile) -> Reply {
+    let asked = call.query.read::<ImportParams>()?.asked();
+    let (is_keyed, state, deadline) = (call.key.is_some(), call.state.clone(), call.context.deadline.into_std());
+    let until = if is_keyed { None } else { deadline.checked_sub(TIME_TO_ANSWER) };
     let read = actix_web::web::block(move || {
         check(&file, &asked)?;
         let said = is_keyed.then(|| said(&asked, &file));
         Ok::<_, Problem>((file, asked, said))
     });
     let (file, asked, said) = read.await.map_err(|_| Problem::internal())??;
-    let taken = caller.once(said.as_ref()).carried_out(move |services, principal, request| {
-        let prepare = |services: &Services<'_>, principal: &Principal| {
-            // An unknown format is an error of the request, not of a line.
-            map_events(services, principal, &asked.format, &[]).map(|_| ())
-        };
-        let take = |services: &Services<'_>, principal: &Principal, (): &()| {
+    let taken = call.once_for(said.as_ref(), move |services, request| {
+        carry_out_in_parts(services, request, answer, |transactions| {
             let mut is_begun = false;
-            // With a key, the whole file is one transaction, so the writer cannot interleave other requests.
-            let mut record = |events: Vec<NewUsageEvent>| {
-                if is_keyed {
-                    let results = record_usage(services, principal, &events, Atomicity::PerEvent, &import_answer)?;
-                    return Ok(BatchOutcome { results, stopped_by: None });
+            let mut record = |transactions: &mut Transactions<'_, '_>, events: Vec<NewUsageEvent>| match transactions {
+                // With a key, the whole file is one transaction, so the writer cannot interleave other requests.
+                Transactions::Joined(cx) => {
+                    let results = record_usage(cx, &events, Atomicity::PerEvent, &import_answer)?;
+                    Ok(BatchOutcome { results, stopped_by: None })
                 }
-                writing.writer().record(principal, events, import_answer, (deadline, std::mem::replace(&mut is_begun, true)))
+                Transactions::Separate(..) => {
+                    let goes_on = std::mem::replace(&mut is_begun, true);
+                    state.writer().record(request.principal, events, import_answer, (deadline, goes_on))
+                }
             };
-            take((services, principal), &counting, (&file, &asked), until, &mut record)
-        };
-        prepare_and_execute_once(services, principal, request, prepare, take, |result| Ok(answer(&result)))
+            take(transactions, (&state, request.principal), (&file, &asked), until, &mut record)
+        })
     });
     taken.await
 }
 
-pub(crate) async fn list_imports(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
-    let params: ImportListParams = query.read()?;
+pub(crate) async fn list_imports(call: Call) -> Reply {
+    let params: ImportListParams = call.query.read()?;
     let (filter, page) = (params.filter(), params.page.0);
-    let found = caller.run(move |services, principal| usage::list_imports(services, principal, &filter, page)).await?;
+    let found = call.look_up(move |cx| usage::list_imports(cx, &filter, page)).await?;
     let told = Page { total: found.total, items: found.items.into_iter().map(|import| (import, None)).collect() };
-    Ok(query.answer::<_, ImportJson>(page, &told))
+    Ok(call.query.answer::<_, ImportJson>(page, &told))
 }
 
-pub(crate) async fn get_import(caller: Caller, path: Path<String>) -> Answer<ImportJson> {
-    let import_ref = in_path(ImportRef::parse, &path, ResourceKind::Import)?;
-    let found = caller.run(move |services, principal| usage::get_import(services, principal, import_ref)).await?;
-    Ok(Json(ImportJson::from(&(found.import, Some(found.left)))))
+pub(crate) async fn get_import(call: Call) -> Reply {
+    let import_ref = call.reference(ImportRef::parse, ResourceKind::Import)?;
+    call.read::<ImportJson, _>(move |cx| usage::get_import(cx, import_ref).map(|found| (found.import, Some(found.left)))).await
 }
 
-pub(crate) async fn undo_import(caller: Caller, facts: RequestContext, path: Path<String>) -> OnceAnswer {
-    let import_ref = in_path(ImportRef::parse, &path, ResourceKind::Import)?;
-    let (is_keyed, writing, deadline) = (caller.is_keyed(), caller.state.clone(), facts.deadline.into_std());
+pub(crate) async fn undo_import(call: Call) -> Reply {
+    let import_ref = call.reference(ImportRef::parse, ResourceKind::Import)?;
+    let (is_keyed, state, deadline) = (call.key.is_some(), call.state.clone(), call.context.deadline.into_std());
     let until = deadline.checked_sub(TIME_TO_ANSWER);
-    let undone = caller.once(None).answer::<UndoResultJson, _>(move |services, principal| {
-        // With a key, the undo is one transaction, so the writer cannot interleave other requests.
-        let may_go_on = || is_keyed || until.is_some_and(|until| Instant::now() < until);
-        let mut take_turn = |step: UndoStep| {
-            if is_keyed {
-                return step.carry_out(services);
-            }
-            writing.writer().run_queued(principal, UNDONE_PER_TRANSACTION, deadline, move |services| step.carry_out(services))
-        };
-        usage::undo_import(services, principal, import_ref, &may_go_on, &mut take_turn)
+    let undone = call.once(move |services, request| {
+        let render = |undone: &UndoResult| Success::json(written(&UndoResultJson::from(undone))).kept();
+        carry_out_in_parts(services, request, render, |transactions| {
+            // With a key, the undo is one transaction, so the writer cannot interleave other requests.
+            let may_go_on = || is_keyed || until.is_some_and(|until| Instant::now() < until);
+            let mut take_turn = |transactions: &mut Transactions<'_, '_>, step: UndoStep| match transactions {
+                Transactions::Joined(_) => step.carry_out(transactions),
+                Transactions::Separate(..) => {
+                    let principal = request.principal.clone();
+                    state.writer().run_queued(request.principal, UNDONE_PER_TRANSACTION, deadline, move |services| {
+                        step.carry_out(&mut Transactions::Separate(services, Some(&principal)))
+                    })
+                }
+            };
+            usage::undo_import(transactions, import_ref, &may_go_on, &mut take_turn)
+        })
     });
     undone.await
 }
@@ -153,17 +149,17 @@ fn open<'f>(file: &'f UploadedFile, asked: &ImportOptions) -> Result<UsageFile<&
 
 /// Records lines. Once something is stored, a timeout or a store failure stops the import instead of failing the request.
 fn take(
-    (services, principal): (&Services<'_>, &Principal),
-    state: &HttpState,
+    transactions: &mut Transactions<'_, '_>,
+    (state, principal): (&HttpState, &Principal),
     (sent, asked): (&UploadedFile, &ImportOptions),
     until: Option<Instant>,
-    record: &mut dyn FnMut(Vec<NewUsageEvent>) -> UseCaseResult<BatchOutcome>,
+    record: &mut RecordChunk<'_>,
 ) -> UseCaseResult<ImportResultJson> {
     let unreadable = |()| UseCaseError::InvariantViolation("a file that was read can't be read again");
     let mut file = open(sent, asked).map_err(|_| unreadable(()))?;
     let (bytes, sha256) = fingerprint(&*sent.bytes).map_err(|_| unreadable(()))?;
     let facts = ImportedFileFacts { name: asked.reading.name.as_ref().map(|name| name.as_str().to_owned()), bytes, sha256 };
-    let mut import = FileImport::begin(services, principal, asked.format.clone(), facts, asked.dry_run)?;
+    let mut import = FileImport::begin(transactions, asked.format.clone(), facts, asked.dry_run)?;
     let (mut rejects, mut stopped, mut is_first) = (ImportRejects::default(), None, true);
     // A dry run computes document totals only within one transaction.
     let step = if asked.dry_run { MAX_BATCH_EVENTS } else { EVENTS_PER_TRANSACTION };
@@ -182,7 +178,7 @@ fn take(
             stopped = Some((first, Problem::import_out_of_time()));
             break;
         }
-        match take_lines((services, principal), &mut import, lines, record) {
+        match take_lines(transactions, &mut import, lines, record) {
             Ok(ImportChunk { refused, stopped: stopped_at }) => {
                 for (line, problem, event) in refused {
                     rejects.add(line, &problem);
@@ -200,7 +196,7 @@ fn take(
                 break;
             }
             Err(error) => {
-                if let Err(error) = import.discard(services, principal) {
+                if let Err(error) = import.discard(transactions) {
                     tracing::warn!(%error, "an import of nothing could not be forgotten");
                 }
                 return Err(error);
@@ -208,7 +204,7 @@ fn take(
         }
     }
     let stopped_at = stopped.as_ref().map(|(line, _)| *line);
-    match import.end(services, principal, rejects.count(), stopped_at) {
+    match import.end(transactions, rejects.count(), stopped_at) {
         // The events are stored, so the response must report them.
         Err(error) if until.is_some() => tracing::error!(%error, "the end of an import could not be kept"),
         ended => ended?,
@@ -226,10 +222,10 @@ struct ImportChunk {
 }
 
 fn take_lines(
-    (services, principal): (&Services<'_>, &Principal),
+    transactions: &mut Transactions<'_, '_>,
     import: &mut FileImport,
     lines: Vec<FileLine>,
-    record: &mut dyn FnMut(Vec<NewUsageEvent>) -> UseCaseResult<BatchOutcome>,
+    record: &mut RecordChunk<'_>,
 ) -> UseCaseResult<ImportChunk> {
     let (mut events, mut refused) = (Vec::with_capacity(lines.len()), Vec::new());
     for FileLine { number, text, event } in lines {
@@ -238,7 +234,7 @@ fn take_lines(
             Err(violations) => refused.push((number, Problem::from(violations), refused::read(text.as_bytes()))),
         }
     }
-    let usage::ImportChunkResult { refused: taken, stopped } = import.take(services, principal, &events, record)?;
+    let usage::ImportChunkResult { refused: taken, stopped } = import.take(transactions, &events, record)?;
     let event = |line: u64| events.iter().find(|event: &&FileEvent| event.line == line);
     let said = |line| event(line).map_or(Value::Null, |event| refused::read(event.event.as_bytes()));
     refused.extend(taken.into_iter().map(|(line, error)| (line, Problem::from(error), said(line))));

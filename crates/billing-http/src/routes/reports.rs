@@ -3,9 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use actix_web::HttpResponse;
 use actix_web::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
-use actix_web::web::{Json, Path};
-use actix_web::{HttpRequest, HttpResponse};
 use billing_application::Services;
 use billing_application::documents::{self, DocumentQuery};
 use billing_application::error::ResourceKind;
@@ -16,14 +15,12 @@ use billing_domain::refs::DocumentRef;
 use billing_domain::report::{ReportColumns, ReportedEvent};
 use billing_report::{NumbersAs, ReportFormat, ReportWriter, TableWriter};
 
-use super::{Answer, in_path};
-use crate::caller::Caller;
+use crate::call::{Call, Reply};
 use crate::dto::document_table;
 use crate::dto::summary::SummaryLineJson;
 use crate::pipe::{PipeReader, PipeTimeouts, PipeWatch, PipeWriter, pipe};
 use crate::preference;
 use crate::problem::Problem;
-use crate::query::Query;
 use crate::query::usage::{ReportParams, SummaryParams};
 
 /// Maximum wait for a client that does not read, and maximum total time of a report.
@@ -32,31 +29,31 @@ pub(crate) const PATIENCE: PipeTimeouts = PipeTimeouts { stalled: Duration::from
 /// request timeout.
 pub(crate) const FIRST_BYTES: Duration = Duration::from_secs(20);
 
-pub(crate) async fn summarize_usage(caller: Caller, query: Query) -> Answer<Vec<SummaryLineJson>> {
-    let SummaryParams { interval, timezone, group_by, events } = query.read()?;
+pub(crate) async fn summarize_usage(call: Call) -> Reply {
+    let SummaryParams { interval, timezone, group_by, events } = call.query.read()?;
     let wanted = events.query();
-    let lines = caller.scan(move |services, principal| match &wanted {
-        Some(wanted) => usage::summarize_usage(services, principal, wanted, interval, timezone, group_by),
+    let lines = call.scan(move |cx| match &wanted {
+        Some(wanted) => usage::summarize_usage(cx, wanted, interval, timezone, group_by),
         None => Ok(Vec::new()),
     });
-    Ok(Json(lines.await?.iter().map(SummaryLineJson::from).collect()))
+    Ok(HttpResponse::Ok().json(lines.await?.iter().map(SummaryLineJson::from).collect::<Vec<_>>()))
 }
 
-pub(crate) async fn report_usage(caller: Caller, request: HttpRequest, query: Query) -> Result<HttpResponse, Problem> {
-    let params: ReportParams = query.read()?;
-    let (format, numbers) = (params.format, preference::wanted(&request));
-    caller.report(params.of(), format, numbers, "usage-report").await
+pub(crate) async fn report_usage(call: Call) -> Reply {
+    let params: ReportParams = call.query.read()?;
+    let (format, numbers) = (params.format, preference::wanted(&call.request));
+    call.report(params.of(), format, numbers, "usage-report").await
 }
 
-pub(crate) async fn report_document_usage(caller: Caller, path: Path<String>) -> Result<HttpResponse, Problem> {
-    let document_ref = in_path(DocumentRef::parse, &path, ResourceKind::Document)?;
-    caller.report(ReportOf::Document(document_ref), ReportFormat::Csv, NumbersAs::Number, &format!("usage-{document_ref}")).await
+pub(crate) async fn report_document_usage(call: Call) -> Reply {
+    let document_ref = call.reference(DocumentRef::parse, ResourceKind::Document)?;
+    call.report(ReportOf::Document(document_ref), ReportFormat::Csv, NumbersAs::Number, &format!("usage-{document_ref}")).await
 }
 
-impl Caller {
+impl Call {
     /// Returns a report that is written while it is sent.
-    async fn report(self, of: ReportOf, format: ReportFormat, numbers: NumbersAs, name: &str) -> Result<HttpResponse, Problem> {
-        let made = move |services: &Services<'_>, principal: &Principal, writer: &mut PipeWriter| {
+    async fn report(&self, of: ReportOf, format: ReportFormat, numbers: NumbersAs, name: &str) -> Reply {
+        let made = move |services: &Services, principal: &Principal, writer: &mut PipeWriter| {
             let (watch, writer) = (writer.watch(), ReportWriter::new(format, writer).with_numbers(numbers));
             let mut sink = Sink { watch, writer };
             usage::report_usage(services, principal, &of, &mut sink)?;
@@ -68,13 +65,13 @@ impl Caller {
 
     /// Returns documents as a table that is written while it is sent.
     pub(crate) async fn table_of_documents(
-        self,
+        &self,
         query: Option<DocumentQuery>,
         order: DocumentOrder,
         format: ReportFormat,
         numbers: NumbersAs,
-    ) -> Result<HttpResponse, Problem> {
-        let made = move |services: &Services<'_>, principal: &Principal, writer: &mut PipeWriter| {
+    ) -> Reply {
+        let made = move |services: &Services, principal: &Principal, writer: &mut PipeWriter| {
             let (mut watch, mut writer) = (writer.watch(), TableWriter::new(format, "Documents", writer).with_numbers(numbers));
             writer.start(document_table::HEADINGS.map(str::to_owned).to_vec())?;
             documents::tabulate_documents(services, principal, query.as_ref(), order, &mut |row| {
@@ -89,12 +86,12 @@ impl Caller {
 
     /// Returns a body that is written while it is sent.
     async fn stream(
-        self,
+        &self,
         format: ReportFormat,
         name: &str,
-        made: impl FnOnce(&Services<'_>, &Principal, &mut PipeWriter) -> Result<(), ReportError> + Send + 'static,
-    ) -> Result<HttpResponse, Problem> {
-        let Self { state, principal, .. } = self;
+        made: impl FnOnce(&Services, &Principal, &mut PipeWriter) -> Result<(), ReportError> + Send + 'static,
+    ) -> Reply {
+        let (state, principal) = (self.state.clone(), self.principal()?.clone());
         let permit = state.permit_report()?;
         let (writer, mut reader) = pipe(PATIENCE);
         let span = tracing::Span::current();

@@ -8,8 +8,7 @@ use billing_report::NumbersAs;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Answer;
-use crate::caller::{Caller, blocking};
+use crate::call::{Call, Reply, blocking};
 use crate::dto::verification::VerificationJson;
 use crate::metrics::OPEN_METRICS;
 use crate::problem::Problem;
@@ -31,7 +30,7 @@ pub(crate) async fn live() -> Json<HealthJson> {
     Json(OK)
 }
 
-pub(crate) async fn ready(state: Data<HttpState>) -> Answer<HealthJson> {
+pub(crate) async fn ready(state: Data<HttpState>) -> Result<Json<HealthJson>, Problem> {
     state.check_not_stopping()?;
     let reached = blocking(&state, |services| Ok(services.store.ready()?)).await;
     reached.map(|()| Json(OK)).map_err(|_| Problem::not_ready("the service cannot use its database"))
@@ -43,23 +42,22 @@ pub(crate) struct Description {
     pub(crate) json: fn(NumbersAs) -> &'static str,
 }
 
-pub(crate) async fn openapi(description: Data<Description>, query: Query) -> Result<HttpResponse, Problem> {
+pub(crate) async fn openapi(description: Data<Description>, query: Query) -> Reply {
     let OpenApiParams { numbers } = query.read()?;
     Ok(HttpResponse::Ok().content_type(ContentType::json()).body((description.json)(numbers)))
 }
 
-pub(crate) async fn last_verification(caller: Caller) -> Answer<VerificationJson> {
-    let recorded = caller.run(verify::last_verification).await?;
-    Ok(Json(VerificationJson::from(&recorded)))
+pub(crate) async fn last_verification(call: Call) -> Reply {
+    call.read::<VerificationJson, _>(verify::last_verification).await
 }
 
 /// Returns the metrics, unless they have an address of their own.
-pub(crate) async fn metrics(state: Data<HttpState>) -> Result<HttpResponse, Problem> {
+pub(crate) async fn metrics(state: Data<HttpState>) -> Reply {
     if state.settings().metrics_apart { Err(Problem::unknown_route()) } else { told_metrics(state).await }
 }
 
 /// Returns the metrics.
-pub(crate) async fn told_metrics(state: Data<HttpState>) -> Result<HttpResponse, Problem> {
+pub(crate) async fn told_metrics(state: Data<HttpState>) -> Reply {
     let text = state.metrics().text().map_err(|_| Problem::internal())?;
     Ok(HttpResponse::Ok().content_type(OPEN_METRICS).body(text))
 }

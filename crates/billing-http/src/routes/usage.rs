@@ -1,44 +1,43 @@
 //! Handlers for usage events.
 
 use actix_web::HttpResponse;
-use actix_web::web::{Json, Path};
-use billing_application::Services;
-use billing_application::error::ResourceKind;
-use billing_application::idempotency;
-use billing_application::usage::{self, ChangeOutcome, EventChange, EventView, FormattedEvent, FormattedUpdate, NewUsageEvent};
-use billing_domain::access::Principal;
+use billing_application::error::{ResourceKind, UseCaseError};
+use billing_application::usage::{
+    self, ChangeOutcome, EventChange, EventView, FormattedEvent, FormattedUpdate, NO_ANSWER, NewUsageEvent,
+};
+use billing_application::{Cx, idempotency};
 use billing_domain::idempotency::StoredResponse;
 use billing_domain::page::Page;
 use billing_domain::refs::EventRef;
 use billing_domain::usage::EventKey;
 use billing_domain::violation::Violations;
 use billing_json::{hash, hash_of_event};
-use serde_json::Value;
 
-use super::{Answer, OnceAnswer, in_path};
-use crate::body::Body;
-use crate::caller::Caller;
-use crate::dto::declare::read;
+use crate::call::{Call, REPLAYED, Reply};
 use crate::dto::events::{EventBody, EventJson, EventRevisionJson, EventUpdateBody, event_answer, formatted_answer};
 use crate::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
 use crate::dto::refused::RefusedUsageJson;
 use crate::dto::wire::written;
-use crate::idempotent_call::{REPLAYED, answer_of};
-use crate::ingest::IngestRequest;
-use crate::middleware::RequestContext;
+use crate::ingest::answer_of;
 use crate::problem::Problem;
+use crate::query::Paged;
 use crate::query::usage::{EventListParams, RefusedParams};
-use crate::query::{Paged, Query};
 use crate::stored_response::{self, Success};
 
-pub(crate) async fn record_event(reporting: IngestRequest, Body(body): Body) -> OnceAnswer {
-    record(&reporting, &body).await.inspect_err(|problem| reporting.refused(&body, problem))
+/// Maps an error before it is reported. Errors of a mapped event do not refer to fields of the request.
+type ErrorMapping = fn(UseCaseError) -> UseCaseError;
+
+pub(crate) async fn record_event(call: Call) -> Reply {
+    if call.is_dry_run {
+        return preview(&call, EventBody::read_event(call.value())?, |refused| refused).await;
+    }
+    record(&call).await.inspect_err(|problem| call.refused(call.value(), problem))
 }
 
-async fn record(reporting: &IngestRequest, body: &Value) -> OnceAnswer {
-    let event = EventBody::read_event(body)?;
+async fn record(call: &Call) -> Reply {
+    let event = EventBody::read_event(call.value())?;
     // The key identifies the event, independent of its JSON formatting.
-    let sent = reporting.key.as_ref().map(|named| EventKey { key: named.key.clone(), body: hash_of_event(body) });
+    let sent = call.key.as_ref().map(|named| EventKey { key: named.key.clone(), body: hash_of_event(call.value()) });
     if let (Some(sent), Some(named)) = (&sent, &event.sent)
         && sent.key != named.key
     {
@@ -46,93 +45,114 @@ async fn record(reporting: &IngestRequest, body: &Value) -> OnceAnswer {
         return Err(Violations::one(&["idempotency_key"], "conflicting_fields", detail).into());
     }
     let event = NewUsageEvent { sent: sent.or(event.sent), ..event };
-    if reporting.key.is_none() || usage::is_known_by_its_key(&event) {
-        let taken = reporting.report(event, event_answer, |refused| refused).await?;
+    if call.key.is_none() || usage::is_known_by_its_key(&event) {
+        let taken = call.submit_event(event, event_answer, |refused| refused).await?;
         return stored_response::respond(answer_of(&taken, event_answer), None);
     }
     let answers = (event_answer as fn(&EventView) -> String, (|taken| answer_of(taken, event_answer)) as fn(&_) -> _);
-    reporting.report_once(event, answers, body, |refused| refused).await
+    call.submit_event_once(event, answers, |refused| refused).await
 }
 
-pub(crate) async fn list_events(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
-    let EventListParams { events, order, page: Paged(page) } = query.read()?;
+/// Returns the effects of an event on documents.
+async fn preview(call: &Call, event: NewUsageEvent, told: ErrorMapping) -> Reply {
+    call.effects(Box::new(move |cx| usage::record_event(cx, event.clone(), &NO_ANSWER).map(drop).map_err(told))).await
+}
+
+pub(crate) async fn list_events(call: Call) -> Reply {
+    let EventListParams { events, order, page: Paged(page) } = call.query.read()?;
     let page = page.in_direction(order.direction());
     let wanted = events.query();
-    let found = caller.scan(move |services, principal| match &wanted {
-        Some(wanted) => usage::list_events(services, principal, wanted, order.by, page),
+    let found = call.scan(move |cx| match &wanted {
+        Some(wanted) => usage::list_events(cx, wanted, order.by, page),
         None => Ok(Page::empty()),
     });
-    Ok(query.answer::<_, EventJson>(page, &found.await?))
+    Ok(call.query.answer::<_, EventJson>(page, &found.await?))
 }
 
-pub(crate) async fn list_refused_usage(caller: Caller, query: Query) -> Result<HttpResponse, Problem> {
-    let params: RefusedParams = query.read()?;
+pub(crate) async fn list_refused_usage(call: Call) -> Reply {
+    let params: RefusedParams = call.query.read()?;
     let (filter, page) = (params.filter(), params.page.0);
-    let found = caller.run(move |services, principal| usage::list_refused_usage(services, principal, &filter, page)).await?;
-    Ok(query.answer::<_, RefusedUsageJson>(page, &found))
+    call.list::<RefusedUsageJson, _>(page, move |cx| usage::list_refused_usage(cx, &filter, page)).await
 }
 
-pub(crate) async fn record_formatted_event(caller: Caller, facts: RequestContext, Body(body): Body) -> OnceAnswer {
-    let (state, principal) = (caller.state.clone(), caller.principal.clone());
-    record_formatted(caller, facts, &body).await.inspect_err(|problem| {
-        state.count_refused(principal.organization(), &body["event"], problem, principal.request_id().cloned());
+pub(crate) async fn record_formatted_event(call: Call) -> Reply {
+    record_formatted(&call).await.inspect_err(|problem| {
+        if !call.is_dry_run {
+            call.refused(&call.value()["event"], problem);
+        }
     })
 }
 
-async fn record_formatted(caller: Caller, facts: RequestContext, body: &Value) -> OnceAnswer {
-    let FormattedEventBody { format, event } = read(body)?;
+async fn record_formatted(call: &Call) -> Reply {
+    let FormattedEventBody { format, event } = call.body()?;
     let format = format.named().ok_or_else(Problem::internal)?;
-    let (repeat, reporting) = repeated(caller.clone(), facts, body).await?;
-    if let Some(repeat) = repeat {
+    if let Some(repeat) = repeated(call).await? {
         return Ok(repeat);
     }
-    let sent = reporting.key.as_ref().map(|named| EventKey { key: named.key.clone(), body: hash(Some(body)) });
+    let sent = call.key.as_ref().map(|named| EventKey { key: named.key.clone(), body: hash(Some(call.value())) });
     let report = FormattedEvent { format, event, sent };
     // Mapping precedes queueing, because the evaluation takes up to 50 ms.
-    let map = move |services: &Services<'_>, principal: &Principal| usage::map_formatted(services, principal, &report);
-    let mapped = caller.run(map).await?;
+    let mapped = call.run(move |services, principal| usage::map_formatted(services, principal, &report)).await?;
+    if call.is_dry_run {
+        return preview(call, mapped, usage::of_mapped).await;
+    }
     let answers = (formatted_answer as fn(&EventView) -> String, (|taken| answer_of(taken, formatted_answer)) as fn(&_) -> _);
-    reporting.report_once(mapped, answers, body, usage::of_mapped).await
+    call.submit_event_once(mapped, answers, usage::of_mapped).await
 }
 
 /// Returns the stored response if the request's key was used already. The format must not be evaluated again, because an
 /// edited format may map the event to another customer.
-async fn repeated(caller: Caller, facts: RequestContext, body: &Value) -> Result<(Option<HttpResponse>, IngestRequest), Problem> {
-    let reporting = IngestRequest::of(caller.clone(), facts);
-    let Some(request) = reporting.keyed(body) else { return Ok((None, reporting)) };
-    let kept = caller.run(move |services, principal| idempotency::find_stored_response(services, principal, &request)).await?;
-    Ok((kept.map(|answer| stored_response::respond(answer, Some(REPLAYED))).transpose()?, reporting))
+async fn repeated(call: &Call) -> Result<Option<HttpResponse>, Problem> {
+    let Some(request) = call.keyed(Some(call.value()))? else { return Ok(None) };
+    let kept = call.run(move |services, principal| idempotency::find_stored_response(services, principal, &request)).await?;
+    kept.map(|answer| stored_response::respond(answer, Some(REPLAYED))).transpose()
 }
 
-pub(crate) async fn get_event(caller: Caller, path: Path<String>) -> Answer<EventJson> {
-    let event_ref = in_path(EventRef::parse, &path, ResourceKind::Event)?;
-    let found = caller.run(move |services, principal| usage::get_event(services, principal, event_ref)).await?;
-    Ok(Json(EventJson::from(&found)))
+pub(crate) async fn get_event(call: Call) -> Reply {
+    let event_ref = call.reference(EventRef::parse, ResourceKind::Event)?;
+    call.read::<EventJson, _>(move |cx| usage::get_event(cx, event_ref)).await
 }
 
-pub(crate) async fn update_event(reporting: IngestRequest, Body(body): Body) -> OnceAnswer {
-    let wanted: EventUpdateBody = read(&body)?;
-    let event_ref = in_path(EventRef::parse, &wanted.event_ref, ResourceKind::Event)?;
-    let change = EventChange::Update(Box::new(wanted.update()));
-    reporting.change((event_ref, change), changed_answer, &body, |refused| refused).await
+pub(crate) async fn update_event(call: Call) -> Reply {
+    let wanted: EventUpdateBody = call.body()?;
+    let event_ref = event_in_body(&wanted.event_ref)?;
+    change(call, event_ref, EventChange::Update(Box::new(wanted.update())), |refused| refused).await
 }
 
-pub(crate) async fn update_formatted_event(caller: Caller, facts: RequestContext, Body(body): Body) -> OnceAnswer {
-    let FormattedUpdateBody { event_ref, format, event } = read(&body)?;
-    let event_ref = in_path(EventRef::parse, &event_ref, ResourceKind::Event)?;
-    let (repeat, reporting) = repeated(caller.clone(), facts, &body).await?;
-    if let Some(repeat) = repeat {
+pub(crate) async fn update_formatted_event(call: Call) -> Reply {
+    let FormattedUpdateBody { event_ref, format, event } = call.body()?;
+    let event_ref = event_in_body(&event_ref)?;
+    if let Some(repeat) = repeated(&call).await? {
         return Ok(repeat);
     }
     let update = FormattedUpdate { event_ref, format: format.named(), event };
-    let map = move |services: &Services<'_>, principal: &Principal| usage::map_update(services, principal, &update);
-    let change = EventChange::Update(Box::new(caller.run(map).await?));
-    reporting.change((event_ref, change), changed_answer, &body, usage::of_mapped).await
+    let update = call.run(move |services, principal| usage::map_update(services, principal, &update)).await?;
+    change(call, event_ref, EventChange::Update(Box::new(update)), usage::of_mapped).await
 }
 
-pub(crate) async fn delete_event(reporting: IngestRequest, path: Path<String>) -> Result<HttpResponse, Problem> {
-    let event_ref = in_path(EventRef::parse, &path, ResourceKind::Event)?;
-    reporting.change((event_ref, EventChange::Delete), changed_answer, &Value::Null, |refused| refused).await
+pub(crate) async fn delete_event(call: Call) -> Reply {
+    let event_ref = call.reference(EventRef::parse, ResourceKind::Event)?;
+    change(call, event_ref, EventChange::Delete, |refused| refused).await
+}
+
+/// Parses the reference of an event in a body. A malformed reference is reported as not found, as in a path.
+fn event_in_body(text: &str) -> Result<EventRef, Problem> {
+    EventRef::parse(text).map_err(|_| Problem::unknown(ResourceKind::Event))
+}
+
+/// Changes an event. In a dry run, returns the effects.
+async fn change(call: Call, event_ref: EventRef, change: EventChange, told: ErrorMapping) -> Reply {
+    if !call.is_dry_run {
+        return call.submit_change((event_ref, change), changed_answer, told).await;
+    }
+    let work = move |cx: &mut Cx<'_>| {
+        let changed = match &change {
+            EventChange::Update(update) => usage::update_event(cx, event_ref, update).map(drop),
+            EventChange::Delete => usage::delete_event(cx, event_ref),
+        };
+        changed.map_err(told)
+    };
+    call.effects(Box::new(work)).await
 }
 
 /// Returns the response to an event change.
@@ -143,8 +163,7 @@ fn changed_answer(changed: &ChangeOutcome) -> StoredResponse {
     }
 }
 
-pub(crate) async fn get_event_history(caller: Caller, path: Path<String>) -> Answer<Vec<EventRevisionJson>> {
-    let event_ref = in_path(EventRef::parse, &path, ResourceKind::Event)?;
-    let history = caller.run(move |services, principal| usage::event_history(services, principal, event_ref)).await?;
-    Ok(Json(history.iter().map(EventRevisionJson::from).collect()))
+pub(crate) async fn get_event_history(call: Call) -> Reply {
+    let event_ref = call.reference(EventRef::parse, ResourceKind::Event)?;
+    call.read_all::<EventRevisionJson, _>(move |cx| usage::event_history(cx, event_ref)).await
 }

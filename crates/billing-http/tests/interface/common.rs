@@ -8,7 +8,7 @@ use actix_web::dev::{Service, ServiceResponse};
 use actix_web::http::header::HeaderMap;
 use actix_web::http::{Method, StatusCode};
 use actix_web::test::{TestRequest, init_service, try_call_service};
-use billing_application::{Services, StoreHandle, organizations};
+use billing_application::{Services, organizations};
 use billing_auth::{AesSealer, BcryptPasswords, JwtSigner, RandomKeys, TimedCodes};
 use billing_domain::ports::Store;
 use billing_formats::RhaiMapper;
@@ -23,7 +23,7 @@ pub(crate) const UNKNOWN: &str = "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b";
 
 pub(crate) struct Server {
     pub(crate) state: HttpState,
-    pub(crate) services: Services<'static>,
+    pub(crate) services: Services,
     pub(crate) store: Arc<TestStore>,
     pub(crate) clock: Arc<FixedClock>,
 }
@@ -89,7 +89,7 @@ impl Server {
         let clock = Arc::new(FixedClock::at("2026-01-20T12:00:00Z"));
         let signer = JwtSigner::new(&[fixtures::signing_secret(&*ids)], "billing", "billing").expect("a signer");
         let services = Services {
-            store: StoreHandle::Own(used),
+            store: used,
             clock: Arc::clone(&clock) as _,
             ids,
             passwords: Arc::new(BcryptPasswords::with_cost(4).expect("the smallest cost")),

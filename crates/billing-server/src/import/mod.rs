@@ -14,14 +14,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use billing_application::Services;
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::formats::NamedFormat;
 use billing_application::organizations::organization_named;
 use billing_application::usage::{
     AffectedDocument, Atomicity, BatchOutcome, ChangedTotal, EVENTS_PER_TRANSACTION, FileImport, ImportChunkResult,
-    ImportSummary, MAX_BATCH_EVENTS, NewUsageEvent, map_events, record_usage,
+    ImportSummary, MAX_BATCH_EVENTS, NewUsageEvent, record_usage,
 };
+use billing_application::{Services, Transactions, UseCase, run};
 use billing_domain::access::Principal;
 use billing_domain::imports::ImportedFileFacts;
 use billing_domain::ports::StoreError;
@@ -62,19 +62,24 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
     let services = composition::offline(composition::open_as_it_is(&settings.store)?, Arc::new(SystemClock))?;
     let organization = organization_named(&services, &organization)?.id;
     let principal = Principal::of_command_line(organization);
-    // This check comes before any file changes, because a missing format is not an error of any line.
-    map_events(&services, &principal, &format, &[])?;
+    let mut whole = File::open(&settings.file).map_err(|error| unreadable(&settings.file, &error.into()))?;
+    let (bytes, sha256) = fingerprint(&mut whole).map_err(|error| unreadable(&settings.file, &error.into()))?;
+    let facts = ImportedFileFacts { name: Some(name.as_str().to_owned()), bytes, sha256 };
+    let begun = |dry_run: bool| {
+        patiently(|| {
+            let transactions = &mut Transactions::Separate(&services, Some(&principal));
+            FileImport::begin(transactions, format.clone(), facts.clone(), dry_run)
+        })
+    };
+    // This check stores nothing. It comes before any file changes, because a missing format is not an error of any line.
+    begun(true)?;
 
     let rejects_path = settings.rejects.clone().unwrap_or_else(|| with_suffix(&settings.file, ".rejects.ndjson"));
     if is_same_file(&settings.file, &rejects_path) {
         return Err(CommandError::Setting("--rejects must not name the imported file".to_owned()));
     }
     let rejects = Rejects::at(rejects_path.clone())?;
-    let mut whole = File::open(&settings.file).map_err(|error| unreadable(&settings.file, &error.into()))?;
-    let (bytes, sha256) = fingerprint(&mut whole).map_err(|error| unreadable(&settings.file, &error.into()))?;
-    let facts = ImportedFileFacts { name: Some(name.as_str().to_owned()), bytes, sha256 };
-    let begun = || FileImport::begin(&services, &principal, format.clone(), facts.clone(), settings.dry_run);
-    let taken = patiently(begun)?;
+    let taken = begun(settings.dry_run)?;
     let mut import = Import { services, principal, taken, rejects };
     let progress = progress_bar(&settings.file);
     let usual_step = if settings.dry_run { MAX_BATCH_EVENTS } else { EVENTS_PER_TRANSACTION };
@@ -97,7 +102,8 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
     progress.finish_and_clear();
     let Import { services, principal, taken, rejects } = import;
     let rejected = rejects.finish()?;
-    patiently(|| taken.end(&services, &principal, rejected, None))?;
+    let transactions = &mut Transactions::Separate(&services, Some(&principal));
+    patiently(|| taken.end(transactions, rejected, None))?;
     if let Some(error @ FileError::Malformed(_)) = &stopped {
         return Err(unreadable(&settings.file, error));
     }
@@ -115,7 +121,7 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
 
 /// A running import.
 struct Import {
-    services: Services<'static>,
+    services: Services,
     principal: Principal,
     taken: FileImport,
     rejects: Rejects,
@@ -132,12 +138,15 @@ impl Import {
             }
             texts.insert(number, text);
         }
-        let Self { services, principal, taken, .. } = &mut *self;
-        let mut record = |events: Vec<NewUsageEvent>| {
-            let results = record_usage(services, principal, &events, Atomicity::PerEvent, &import_answer)?;
+        let (services, principal, taken) = (&self.services, &self.principal, &mut self.taken);
+        let mut record = |_: &mut Transactions<'_, '_>, events: Vec<NewUsageEvent>| {
+            let results = run(services, principal, UseCase::RecordUsage, |cx| {
+                record_usage(cx, &events, Atomicity::PerEvent, &import_answer)
+            })?;
             Ok(BatchOutcome { results, stopped_by: None })
         };
-        let ImportChunkResult { refused, stopped } = patiently(|| taken.take(services, principal, &events, &mut record))?;
+        let transactions = &mut Transactions::Separate(services, Some(principal));
+        let ImportChunkResult { refused, stopped } = patiently(|| taken.take(transactions, &events, &mut record))?;
         if let Some((_, error)) = stopped {
             return Err(error.into());
         }

@@ -17,6 +17,7 @@ use super::queued::{
     Batch, ChangeRow, EventRow, Execution, IdempotentWork, QueuedTransaction, ReplyCallback, ReplyTarget, Requester, WorkKind,
 };
 use crate::access::principals_of;
+use crate::carry_out::Cx;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::idempotency::{self, IdempotencyKeyLocks};
 use crate::usage::batch::EVENTS_PER_TRANSACTION;
@@ -30,7 +31,7 @@ const MAX_OFF_DRAFTS: usize = 32;
 
 /// The work of a writer thread.
 pub(super) struct WriterThread<'q> {
-    pub(super) services: &'q Services<'static>,
+    pub(super) services: &'q Services,
     pub(super) queue: &'q Queue,
 }
 
@@ -246,8 +247,9 @@ impl WriterThread<'_> {
         self.attempt(events, &|tx, organization, events| {
             let reported: Vec<IngestItem<'_>> = events.iter().map(|event| event.row.by(event.by)).collect();
             let Some(by) = reported.first().map(|first| first.by) else { return Ok(Vec::new()) };
-            let slice = IngestBatch { services: self.services, organization, events: &reported, by, now: self.services.now() };
-            Ok(events.iter().map(|event| event.index).zip(slice.ingest(tx, lane)?).collect())
+            let cx = &mut Cx::of_actor(tx, self.services, organization, by, self.services.now());
+            let results = IngestBatch { events: &reported }.ingest(cx, lane)?;
+            Ok(events.iter().map(|event| event.index).zip(results).collect())
         })
     }
 
@@ -258,8 +260,8 @@ impl WriterThread<'_> {
             let Some(by) = changes.first().map(|first| first.by) else { return Ok(Vec::new()) };
             let now: Vec<&AuthorizedItem<'_, ChangeRow>> = changes.iter().filter(|change| change.by == by).collect();
             let asked: Vec<ChangeRequest<'_>> = now.iter().map(|change| change.row.asked()).collect();
-            let changing = ChangeBatch { services: self.services, organization, by, now: self.services.now(), asked: &asked };
-            Ok(now.iter().map(|change| change.index).zip(changing.decide(tx)?).collect())
+            let cx = &mut Cx::of_actor(tx, self.services, organization, by, self.services.now());
+            Ok(now.iter().map(|change| change.index).zip(ChangeBatch { asked: &asked }.decide(cx)?).collect())
         })
     }
 

@@ -79,7 +79,7 @@ impl fmt::Debug for UsageWriter {
 
 impl UsageWriter {
     /// Starts a writer.
-    pub fn start(services: Services<'static>, limits: WriterLimits) -> Self {
+    pub fn start(services: Services, limits: WriterLimits) -> Self {
         let (state, arrived, figures) = (Mutex::default(), Condvar::new(), Mutex::default());
         let queue = Arc::new(Queue { limits, state, arrived, figures });
         let mut threads = Vec::new();
@@ -148,11 +148,11 @@ impl UsageWriter {
         principal: &Principal,
         events: usize,
         until: Instant,
-        work: impl FnOnce(&Services<'_>) -> UseCaseResult<T> + Send + 'static,
+        work: impl FnOnce(&Services) -> UseCaseResult<T> + Send + 'static,
     ) -> UseCaseResult<T> {
         let (reply, replied) = sync_channel(1);
         // The receiver is dropped when the request was abandoned.
-        let work = Box::new(move |services: &Services<'_>| drop(reply.send(work(services))));
+        let work = Box::new(move |services: &Services| drop(reply.send(work(services))));
         let bytes = size_of::<EventRef>().saturating_mul(events);
         let work = Work::Whole(QueuedTransaction { events, bytes, work });
         self.submit(QueuedRequest { reporter: Requester::Known(principal.clone()), until, work })?;

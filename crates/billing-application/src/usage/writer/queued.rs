@@ -116,7 +116,7 @@ pub struct QueuedTransaction {
     /// The approximate memory of the work, in bytes.
     pub bytes: usize,
     /// Does the work and sends the reply. The principal is known.
-    pub work: Box<dyn FnOnce(&Services<'_>) + Send>,
+    pub work: Box<dyn FnOnce(&Services) + Send>,
 }
 
 /// Work that an idempotency key executes at most once, and its stored response.

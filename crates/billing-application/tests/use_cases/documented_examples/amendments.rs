@@ -1,6 +1,7 @@
 //! Section 7: changes from any day on, and reversals.
 
-use billing_application::contracts::{AmendmentOptions, AmendmentOutcome, current_invoices};
+use billing_application::UseCase;
+use billing_application::contracts::current_invoices;
 use billing_domain::catalog::{PriceModel, Pricing};
 use billing_domain::contract::amendment::{CancelAt, EffectiveFrom, ProductPatch};
 use billing_domain::contract::terms::{PaymentTime, RequestedLineItem};
@@ -10,6 +11,7 @@ use billing_testkit::fixtures::{self, date, fixed, line_item_id, per_unit, reque
 
 use crate::books::{Books, code, same, shown};
 use crate::documented_examples::page::Page;
+use crate::support::read;
 
 /// Returns a product patch with another fee.
 fn with_fee(pricing: &Pricing, amount: &str) -> ProductPatch {
@@ -39,15 +41,10 @@ pub(crate) fn example_7_13_a_wrong_fee_is_put_right_from_the_past(page: &mut Pag
 pub(crate) fn example_7_14_a_dry_run_shows_what_an_edit_would_do(page: &mut Page) {
     let (books, api, contract) = too_dear();
     let before = books.bench.store.contents();
-    let options = AmendmentOptions { dry_run: true, ..AmendmentOptions::default() };
     let since = EffectiveFrom::Day(date("2026-02-01"));
-    match books.try_edit(contract, vec![with_fee(&api, "100.00")], since, None, options).expect("a dry run") {
-        AmendmentOutcome::DryRun(effects) => {
-            assert!(effects.opened.is_empty() && effects.recomputed.is_empty() && effects.voided.is_empty());
-            page.shows(&format!("issued:\n{}", shown(&effects.issued)));
-        }
-        AmendmentOutcome::Done(_) => panic!("the dry run stored the edit"),
-    }
+    let effects = books.try_dry_edit(contract, vec![with_fee(&api, "100.00")], since).expect("a dry run");
+    assert!(effects.opened.is_empty() && effects.recomputed.is_empty() && effects.voided.is_empty());
+    page.shows(&format!("issued:\n{}", shown(&effects.issued)));
     assert_eq!(books.bench.store.contents(), before);
 }
 
@@ -144,7 +141,9 @@ pub(crate) fn example_7_21_a_preview_of_before_use_shows_the_debit(page: &mut Pa
     product.payment_time = Some(PaymentTime::BeforeUse);
     let contract = books.contract(vec![product]);
     books.bill("2026-01-01T02:00:00Z");
-    let current = current_invoices(&books.bench.services, &books.bench.principal, contract).expect("current invoices");
+    let current =
+        read(&books.bench.services, &books.bench.principal, UseCase::PreviewInvoices, |cx| current_invoices(cx, contract))
+            .expect("current invoices");
     page.shows(&shown(&current));
 }
 
@@ -169,8 +168,7 @@ pub(crate) fn example_7_22_what_an_edit_cant_do(page: &mut Page) {
         format!("the same pricing again from June: {}", refused(vec![original, twice], EffectiveFrom::NextPeriod)),
     ];
     books.edit(contract, vec![discounted()], EffectiveFrom::NextPeriod).expect("version 2");
-    let options = AmendmentOptions::default();
-    let stale = books.try_edit(contract, vec![same(&api)], EffectiveFrom::NextPeriod, Some(1), options);
+    let stale = books.try_edit(contract, vec![same(&api)], EffectiveFrom::NextPeriod, Some(1), false);
     rows.push(format!("an edit of version 1, when there is version 2: {}", code(stale)));
     books.cancel(contract, CancelAt::PeriodEnd);
     rows.push(format!("an edit after a cancel: {}", refused(vec![same(&api)], EffectiveFrom::NextPeriod)));

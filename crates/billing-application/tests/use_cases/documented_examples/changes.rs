@@ -1,5 +1,6 @@
 //! Section 7.
 
+use billing_application::UseCase;
 use billing_application::contracts::{current_invoices, next_invoices};
 use billing_domain::catalog::Pricing;
 use billing_domain::contract::amendment::{CancelAt, EffectiveFrom};
@@ -11,6 +12,7 @@ use billing_testkit::fixtures::{self, fixed, line_item_id, per_unit, requested};
 
 use crate::books::{Books, code, repriced, same, shown};
 use crate::documented_examples::page::Page;
+use crate::support::read;
 
 /// Returns a contract with a fee of 49.00 a month in 2026, billed on 1 January and 1 February. The date is 10 February.
 fn monthly(payment_time: PaymentTime, tax: Option<&str>) -> (Books, Pricing, ContractRef) {
@@ -136,8 +138,9 @@ pub(crate) fn example_7_9_days_paid_in_advance_are_given_back(page: &mut Page) {
 pub(crate) fn example_7_10_a_preview_is_what_is_issued(page: &mut Page) {
     let (books, _, contract) = monthly(PaymentTime::AfterUse, Some("19"));
     let (services, principal) = (&books.bench.services, &books.bench.principal);
-    let current = current_invoices(services, principal, contract).expect("a current invoice");
-    let next = next_invoices(services, principal, contract).expect("a next invoice");
+    let current =
+        read(services, principal, UseCase::PreviewInvoices, |cx| current_invoices(cx, contract)).expect("a current invoice");
+    let next = read(services, principal, UseCase::PreviewInvoices, |cx| next_invoices(cx, contract)).expect("a next invoice");
     page.shows(&format!("current:\n{}\n\nnext:\n{}", shown(&current), shown(&next)));
     books.bill("2026-03-01T02:00:00Z");
     page.shows(&books.only(&["UB-INV-2"]));

@@ -1,10 +1,12 @@
 //! Section 5.
 
+use billing_application::UseCase;
 use billing_application::usage::{EventAction, event_history};
 use billing_testkit::fixtures::{self, fixed, graduated, per_unit, requested, volume};
 
 use crate::books::{Books, THREE_TIERS, code};
 use crate::documented_examples::page::Page;
+use crate::support::read;
 
 /// Returns books with one event of 1,000 calls at 0.01 in January, issued on 1 February.
 fn january() -> (Books, billing_domain::refs::EventRef) {
@@ -101,7 +103,8 @@ pub(crate) fn example_5_7_a_deleted_event_keeps_its_history(page: &mut Page) {
     books.clock("2026-02-05T12:00:00Z");
     books.delete(event);
     page.shows(&books.documents());
-    let history = event_history(&books.bench.services, &books.bench.principal, event).expect("a history");
+    let history = read(&books.bench.services, &books.bench.principal, UseCase::GetEventHistory, |cx| event_history(cx, event))
+        .expect("a history");
     let rows = history.iter().map(|revision| {
         let action = match revision.action {
             EventAction::Created => "CREATED",

@@ -1,5 +1,6 @@
 //! Section 5: discount, tax and sign of a document and its corrections.
 
+use billing_application::UseCase;
 use billing_application::catalog::{TaxPatch, WantedCustomer, edit_customer};
 use billing_application::usage::Atomicity;
 use billing_domain::contract::amendment::{EffectiveFrom, ProductPatch};
@@ -11,6 +12,7 @@ use billing_testkit::fixtures::{self, fixed, per_unit, requested};
 
 use crate::books::{Books, calls, repriced, same};
 use crate::documented_examples::page::Page;
+use crate::support::run;
 
 pub(crate) fn example_5_9_tax_is_rounded_over_a_family(page: &mut Page) {
     let books = Books::at("2026-01-05T12:00:00Z");
@@ -59,7 +61,10 @@ pub(crate) fn example_5_11_a_family_keeps_its_default_tax(page: &mut Page) {
     books.clock("2026-02-05T12:00:00Z");
     let seven = TaxPatch { rate: Patch::Set(fixtures::percent("7")), ..TaxPatch::default() };
     let edit = Changes::of(move |customer: &mut WantedCustomer| customer.tax = seven.clone());
-    edit_customer(&books.bench.services, &books.bench.principal, &fixtures::customer_ref("acme"), &edit).expect("a customer");
+    run(&books.bench.services, &books.bench.principal, UseCase::EditCustomer, |cx| {
+        edit_customer(cx, &fixtures::customer_ref("acme"), &edit)
+    })
+    .expect("a customer");
     books.calls("2026-01-25T12:00:00Z", "100");
     books.calls("2026-02-05T12:00:00Z", "100");
     page.shows(&books.only(&["UB-DBT-1", "UB-INV-2"]));

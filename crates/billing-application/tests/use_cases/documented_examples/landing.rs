@@ -1,5 +1,6 @@
 //! Sections 4 and 8.
 
+use billing_application::UseCase;
 use billing_application::catalog::{TaxBasisPatch, WantedEntity, create_entity, edit_entity};
 use billing_domain::catalog::UsagePrice;
 use billing_domain::party::{NetTerms, NumberPrefix};
@@ -9,6 +10,7 @@ use billing_testkit::fixtures::{self, fixed, per_unit, requested, usage_item};
 
 use crate::books::{Books, code};
 use crate::documented_examples::page::Page;
+use crate::support::run;
 
 pub(crate) fn example_4_1_the_contract_that_began_last_takes_the_event(page: &mut Page) {
     let books = Books::at("2026-02-10T12:00:00Z");
@@ -56,7 +58,10 @@ pub(crate) fn example_8_1_numbers_have_no_gaps(page: &mut Page) {
     let mut us = fixtures::entity("US");
     us.profile.net_terms = Some(NetTerms::Days(60));
     let wanted = WantedEntity { profile: us.profile, is_default: None, tax: TaxBasisPatch::default() };
-    create_entity(&books.bench.services, &books.bench.principal, Some(us.entity_ref.clone()), wanted).expect("an entity");
+    run(&books.bench.services, &books.bench.principal, UseCase::CreateEntity, |cx| {
+        create_entity(cx, Some(us.entity_ref.clone()), wanted)
+    })
+    .expect("an entity");
     let api = books.pricing("api", vec![per_unit("calls", "0.01")]);
     let support = books.pricing("support", vec![fixed("fee", "20.00")]);
     let mut by_us = requested(&support, "2026-01-01", "2026-12-31");
@@ -77,7 +82,9 @@ pub(crate) fn example_8_2_a_prefix_changes_before_its_first_number(page: &mut Pa
     let prefixed = |prefix: &str| {
         let prefix = NumberPrefix::parse(prefix).expect("a prefix");
         let edit = Changes::of(move |wanted: &mut WantedEntity| wanted.profile.number_prefix = prefix.clone());
-        edit_entity(&books.bench.services, &books.bench.principal, &fixtures::entity_ref("main"), &edit)
+        run(&books.bench.services, &books.bench.principal, UseCase::EditEntity, |cx| {
+            edit_entity(cx, &fixtures::entity_ref("main"), &edit)
+        })
     };
     prefixed("ACME").expect("an entity without numbers");
     let api = books.pricing("api", vec![per_unit("calls", "0.01")]);

@@ -1,5 +1,6 @@
 //! Section 9.
 
+use billing_application::UseCase;
 use billing_application::balances::{balance, customer_statement};
 use billing_application::documents::{SourceRef, payments_of_document, refund, reverse_payment, write_off};
 use billing_domain::contract::amendment::CancelAt;
@@ -11,6 +12,7 @@ use billing_testkit::fixtures::{self, fixed, per_unit, requested};
 
 use crate::books::Books;
 use crate::documented_examples::page::Page;
+use crate::support::{read, run};
 
 fn facts(amount: &str) -> NewPayment {
     NewPayment { amount: amount.to_owned(), paid_date: None, reference: None, method: None }
@@ -19,7 +21,10 @@ fn facts(amount: &str) -> NewPayment {
 /// Returns the entries of the only account: day, kind, document, amount and balance.
 fn statement(books: &Books) -> String {
     let acme = fixtures::customer_ref("acme");
-    let statements = customer_statement(&books.bench.services, &books.bench.principal, &acme, None, None).expect("a statement");
+    let statements = read(&books.bench.services, &books.bench.principal, UseCase::GetStatement, |cx| {
+        customer_statement(cx, &acme, None, None)
+    })
+    .expect("a statement");
     let lines = statements.iter().flat_map(|statement| &statement.lines).map(|line| {
         let entry = &line.entry;
         let kind = format!("{:?}", entry.kind).to_uppercase();
@@ -35,7 +40,9 @@ fn statement(books: &Books) -> String {
 }
 
 fn payment(books: &Books, document: DocumentRef) -> PaymentRef {
-    let payments = payments_of_document(&books.bench.services, &books.bench.principal, document).expect("payments");
+    let payments =
+        read(&books.bench.services, &books.bench.principal, UseCase::ListPayments, |cx| payments_of_document(cx, document))
+            .expect("payments");
     payments.first().expect("a payment").payment.payment_ref
 }
 
@@ -51,7 +58,8 @@ pub(crate) fn example_9_1_a_credit_settles_the_debit_it_takes_back(page: &mut Pa
     books.bill("2026-02-07T12:00:00Z");
     page.shows(&books.documents());
     let acme = fixtures::customer_ref("acme");
-    let owed = balance(&books.bench.services, &books.bench.principal, &acme).expect("a balance");
+    let owed =
+        read(&books.bench.services, &books.bench.principal, UseCase::GetBalance, |cx| balance(cx, &acme)).expect("a balance");
     page.says(&format!("**{}** is due", owed[0].due.to_decimal()));
 }
 
@@ -72,7 +80,8 @@ pub(crate) fn example_9_2_what_is_given_back_pays_what_comes_next(page: &mut Pag
     page.shows(&books.documents());
     let credit = books.reference("UB-CRD-1");
     let source = SourceRef { document_ref: credit, payment_ref: PaymentRef::from_uuid(credit.as_uuid()) };
-    refund(&books.bench.services, &books.bench.principal, source, &facts("454.93")).expect("a refund");
+    run(&books.bench.services, &books.bench.principal, UseCase::Refund, |cx| refund(cx, source, &facts("454.93")))
+        .expect("a refund");
     page.shows(&statement(&books));
 }
 
@@ -84,7 +93,8 @@ pub(crate) fn example_9_3_a_payment_that_bounces_is_owed_again(page: &mut Page) 
     books.pay("UB-INV-1", "49.00").expect("a payment");
     books.clock("2026-05-01T12:00:00Z");
     let paid = payment(&books, books.reference("UB-INV-1"));
-    reverse_payment(&books.bench.services, &books.bench.principal, paid, None, None).expect("a reversal");
+    run(&books.bench.services, &books.bench.principal, UseCase::ReversePayment, |cx| reverse_payment(cx, paid, None, None))
+        .expect("a reversal");
     page.shows(&books.documents());
     page.shows(&statement(&books));
 }
@@ -95,7 +105,8 @@ pub(crate) fn example_9_4_what_was_given_up_on_is_paid_in_part(page: &mut Page) 
     books.contract(vec![requested(&api, "2026-01-01", "2026-01-31")]);
     books.bill("2026-02-01T02:00:00Z");
     let (services, principal) = (&books.bench.services, &books.bench.principal);
-    write_off(services, principal, books.reference("UB-INV-1"), None, false).expect("a write-off");
+    let invoice = books.reference("UB-INV-1");
+    run(services, principal, UseCase::WriteOff, |cx| write_off(cx, invoice, None, false)).expect("a write-off");
     books.pay("UB-INV-1", "40.00").expect("a payment");
     page.shows(&books.documents());
     page.shows(&statement(&books));

@@ -31,28 +31,28 @@ mod world;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use billing_application::Services;
-use billing_application::billing_run::{BillingRunRequest, run_billing};
+use billing_application::billing_run::BillingRunRequest;
 use billing_application::catalog::{
     TaxBasisPatch, WantedEntity, create_customer, create_entity, create_pricing, create_usage_product, edit_customer,
     edit_entity, edit_pricing,
 };
 use billing_application::charges::{ChargeRequest, delete_charge, edit_charge, record_charge};
 use billing_application::contracts::{
-    AmendmentOptions, ContractRequest, cancel_contract, change_quantity, create_contract, edit_contract, resume_contract,
+    ContractRequest, cancel_contract, change_quantity, create_contract, edit_contract, resume_contract,
 };
 use billing_application::documents::{
     DocumentQuery, DocumentView, PaymentQuery, SourceRef, apply, issue_document, list_documents, list_payments, record_payment,
     refund, reverse_payment, unapply, void_document, write_off,
 };
-use billing_application::dry_run::{Effects, dry_run};
+use billing_application::dry_run::Effects;
 use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
 use billing_application::formats::NamedFormat;
 use billing_application::usage::{
-    EventUpdate, FileImport, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, UndoStep, delete_event, record_event,
-    undo_import, update_event,
+    EventUpdate, FileImport, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, delete_event, record_event, undo_import,
+    update_event,
 };
 use billing_application::verify::verify;
+use billing_application::{Cx, Transactions, UseCase};
 use billing_domain::access::Actor;
 use billing_domain::audit::AuditActor;
 use billing_domain::charge::Charge;
@@ -71,7 +71,7 @@ use billing_domain::refs::{ApplicationRef, ContractRef, DocumentRef, EventRef, I
 use billing_domain::usage::MAX_AHEAD_SECONDS;
 use billing_domain::verification::Finding;
 
-use crate::support::Bench;
+use crate::support::{Bench, read, run, run_billing};
 use billing_testkit::Singly as _;
 use follow::{Deed, Follower, MoneyDeed, SourceDeed};
 use generate::Kind;
@@ -185,9 +185,9 @@ impl UseCases {
         let mut all = Vec::new();
         let mut page = PageRequest::LARGEST;
         loop {
-            let read = self.bench.read(|tx| tx.documents(self.bench.principal.organization(), &DocumentFilter::default(), page));
-            all.extend(read.items);
-            if all.len() as u64 >= read.total {
+            let found = self.bench.read(|tx| tx.documents(self.bench.principal.organization(), &DocumentFilter::default(), page));
+            all.extend(found.items);
+            if all.len() as u64 >= found.total {
                 all.sort_by_key(|document| document.head.number_in_contract);
                 return all;
             }
@@ -204,7 +204,7 @@ impl UseCases {
         self.asked += 1;
         let rehearsed = if self.asked.is_multiple_of(3) { self.rehearse(deed, world)? } else { None };
         let before = rehearsed.as_ref().map(|_| self.views());
-        let done = self.carry_out(&self.bench.services, deed, world);
+        let done = self.carry_out(deed, world);
         if let (Some(rehearsed), Some(before)) = (rehearsed, before) {
             let after = if done.is_ok() { self.views() } else { before.clone() };
             check_rehearsal(&rehearsed, done.is_ok(), &before, &after).map_err(|why| format!("{deed:?}: {why}"))?;
@@ -220,8 +220,12 @@ impl UseCases {
         }
         let stored = || (self.views(), self.bench.audit_log().len(), self.rows());
         let before = stored();
-        let mut carry_out = |services: &Services<'_>| self.carry_out(services, deed, world).map(drop);
-        let effects = dry_run(&self.bench.services, &self.bench.principal, &mut carry_out);
+        let effects = run(&self.bench.services, &self.bench.principal, use_case_of(deed), |cx| {
+            cx.dry_run(&mut |cx| {
+                let import = self.begin_import(&mut Transactions::Joined(cx), deed)?;
+                self.perform(cx, deed, import, world).map(drop)
+            })
+        });
         same("what is stored, after a rehearsal", &before, &stored())?;
         Ok(Some(effects))
     }
@@ -232,7 +236,10 @@ impl UseCases {
         let mut page = PageRequest::LARGEST;
         loop {
             let query = DocumentQuery::default();
-            let listed = list_documents(&self.bench.services, &self.bench.principal, &query, page.into()).expect("documents");
+            let listed = read(&self.bench.services, &self.bench.principal, UseCase::ListDocuments, |cx| {
+                list_documents(cx, &query, page.into())
+            })
+            .expect("documents");
             let is_last = listed.items.len() < usize::try_from(page.size()).expect("a size");
             all.extend(listed.items.iter().map(DocumentFigures::of));
             if is_last {
@@ -249,26 +256,45 @@ impl UseCases {
             self.imports.push(import);
         }
         let (services, principal) = (&self.bench.services, &self.bench.principal);
-        let listed = list_payments(services, principal, &PaymentQuery::default(), PageRequest::LARGEST)?;
+        let listed = read(services, principal, UseCase::ListPayments, |cx| {
+            list_payments(cx, &PaymentQuery::default(), PageRequest::LARGEST)
+        })?;
         let new = listed.items.into_iter().map(|view| view.payment.payment_ref).find(|new| !self.payments.contains(new));
         self.payments.extend(new);
         Ok(())
     }
 
     /// Executes an operation and returns the created event.
-    fn carry_out(
+    fn carry_out(&self, deed: &Deed, world: &World) -> UseCaseResult<Option<(EventRef, Option<ImportRef>)>> {
+        let (services, principal) = (&self.bench.services, &self.bench.principal);
+        if matches!(deed, Deed::Run) {
+            let report = run_billing(services, principal, BillingRunRequest::whole(false))?;
+            // Only documents can fail, for missing legal particulars. Whole contracts must not fail.
+            assert!(report.failed.iter().all(|failed| failed.document.is_some()), "{report:?}");
+            return Ok(None);
+        }
+        if let Deed::Delete(event) = deed
+            && let Some(import_ref) = self.imports[*event]
+        {
+            return self.undo(import_ref).map(|()| None);
+        }
+        let import = self.begin_import(&mut Transactions::Separate(services, Some(principal)), deed)?;
+        run(services, principal, use_case_of(deed), |cx| self.perform(cx, deed, import, world))
+    }
+
+    /// Executes an operation that needs one transaction and returns the created event.
+    fn perform(
         &self,
-        services: &Services<'_>,
+        cx: &mut Cx<'_>,
         deed: &Deed,
+        import: Option<ImportRef>,
         world: &World,
     ) -> UseCaseResult<Option<(EventRef, Option<ImportRef>)>> {
-        let principal = &self.bench.principal;
-        let options = AmendmentOptions { dry_run: false, allow_backdated: true };
         let catalog = || convert::catalog(&world.model.catalog);
         match deed {
             Deed::Pricing(pricing) => {
                 let pricing = &catalog().pricings[*pricing];
-                edit_pricing(services, principal, &pricing.pricing_ref, &Changes::to(pricing.content.clone())).map(drop)
+                edit_pricing(cx, &pricing.pricing_ref, &Changes::to(pricing.content.clone())).map(drop)
             }
             Deed::Entity(entity, wanted, is_default) => {
                 let mut catalog = world.model.catalog.clone();
@@ -279,18 +305,17 @@ impl UseCases {
                     is_default: is_default.then_some(true),
                     tax: TaxBasisPatch::default(),
                 };
-                edit_entity(services, principal, &entity.entity_ref, &Changes::to(wanted)).map(drop)
+                edit_entity(cx, &entity.entity_ref, &Changes::to(wanted)).map(drop)
             }
             Deed::Customer => {
                 let customer = convert::customer(&world.model.catalog);
-                edit_customer(services, principal, &customer.customer_ref, &Changes::to(customer.profile.into())).map(drop)
+                edit_customer(cx, &customer.customer_ref, &Changes::to(customer.profile.into())).map(drop)
             }
-            Deed::Edit(edit) => edit_contract(services, principal, self.contract(), None, edit, options).map(drop),
-            Deed::Quantity(change) => change_quantity(services, principal, self.contract(), change, options).map(drop),
-            Deed::Cancel(last_day) => cancel_contract(services, principal, self.contract(), *last_day, options).map(drop),
-            Deed::Resume => resume_contract(services, principal, self.contract(), options).map(drop),
+            Deed::Edit(edit) => edit_contract(cx, self.contract(), None, edit, true).map(drop),
+            Deed::Quantity(change) => change_quantity(cx, self.contract(), change, true).map(drop),
+            Deed::Cancel(last_day) => cancel_contract(cx, self.contract(), *last_day, true).map(drop),
+            Deed::Resume => resume_contract(cx, self.contract(), true).map(drop),
             Deed::Event { usage_product_ref, at, quantity } => {
-                let import = self.events.len().is_multiple_of(2).then(|| self.begin_import(services)).transpose()?.flatten();
                 let event = NewUsageEvent {
                     customer: NamedCustomer::Ref(convert::customer(&world.model.catalog).customer_ref),
                     usage_product: NamedUsageProduct::Ref(usage_product_ref.clone()),
@@ -302,46 +327,43 @@ impl UseCases {
                     sent: None,
                     import,
                 };
-                let taken = record_event(services, principal, event, &NO_ANSWER);
-                return taken.map(|taken| Some((taken.now().expect("a newly recorded event").event.event_ref, import)));
+                let taken = record_event(cx, event, &NO_ANSWER)?;
+                return Ok(Some((taken.now().expect("a newly recorded event").event.event_ref, import)));
             }
             Deed::Update { event, at, quantity } => {
                 let update = EventUpdate { occurred_at: *at, quantity: *quantity, ..EventUpdate::default() };
-                update_event(services, principal, self.events[*event], &update).map(drop)
+                update_event(cx, self.events[*event], &update).map(drop)
             }
-            Deed::Delete(event) => match self.imports[*event] {
-                None => delete_event(services, principal, self.events[*event]),
-                Some(import_ref) => self.undo(import_ref),
-            },
+            Deed::Delete(event) => delete_event(cx, self.events[*event]),
             Deed::Charge(charge, issue) => {
                 let request = ChargeRequest { contract_ref: self.contract(), charge: charge.clone(), issue: *issue };
-                record_charge(services, principal, &request).map(drop)
+                record_charge(cx, &request).map(drop)
             }
-            Deed::EditCharge(charge_ref, edit, issue) => edit_charge(services, principal, charge_ref, edit, *issue).map(drop),
-            Deed::DeleteCharge(charge_ref) => delete_charge(services, principal, charge_ref),
-            Deed::Issue(place) => issue_document(services, principal, self.document(*place)).map(drop),
-            Deed::Void(place) => void_document(services, principal, self.document(*place)).map(drop),
-            Deed::Money(deed) => self.move_money(services, deed),
-            Deed::Run => run_billing(services, principal, BillingRunRequest::whole(false)).map(|report| {
-                // Only documents can fail, for missing legal particulars. Whole contracts must not fail.
-                assert!(report.failed.iter().all(|failed| failed.document.is_some()), "{report:?}");
-            }),
+            Deed::EditCharge(charge_ref, edit, issue) => edit_charge(cx, charge_ref, edit, *issue).map(drop),
+            Deed::DeleteCharge(charge_ref) => delete_charge(cx, charge_ref),
+            Deed::Issue(place) => issue_document(cx, self.document(*place)).map(drop),
+            Deed::Void(place) => void_document(cx, self.document(*place)).map(drop),
+            Deed::Money(deed) => self.move_money(cx, deed),
+            Deed::Run => panic!("a billing run has transactions of its own"),
         }
         .map(|()| None)
     }
 
-    fn begin_import(&self, services: &Services<'_>) -> UseCaseResult<Option<ImportRef>> {
+    /// Begins an import for every second event.
+    fn begin_import(&self, transactions: &mut Transactions<'_, '_>, deed: &Deed) -> UseCaseResult<Option<ImportRef>> {
+        if !matches!(deed, Deed::Event { .. }) || !self.events.len().is_multiple_of(2) {
+            return Ok(None);
+        }
         let file = ImportedFileFacts { name: None, bytes: 0, sha256: [0; 32] };
         let format = NamedFormat::Name(UsageFormat::built_in().name);
-        let import = FileImport::begin(services, &self.bench.principal, format, file, false)?;
+        let import = FileImport::begin(transactions, format, file, false)?;
         Ok(import.import_ref())
     }
 
     /// Undoes the import of one event.
     fn undo(&self, import_ref: ImportRef) -> UseCaseResult<()> {
-        let (services, principal) = (&self.bench.services, &self.bench.principal);
-        let mut take_turn = |step: UndoStep| step.carry_out(services);
-        let mut undone = undo_import(services, principal, import_ref, &|| true, &mut take_turn)?;
+        let transactions = &mut Transactions::Separate(&self.bench.services, Some(&self.bench.principal));
+        let mut undone = undo_import(transactions, import_ref, &|| true, &mut |transactions, step| step.carry_out(transactions))?;
         match (undone.refused.pop(), undone.deleted) {
             (Some((_, refusal)), _) => Err(refusal),
             (None, 1) => Ok(()),
@@ -368,19 +390,14 @@ impl UseCases {
         all.into_iter().map(|application| application.application_ref).collect()
     }
 
-    fn move_money(&self, services: &Services<'_>, deed: &MoneyDeed) -> UseCaseResult<()> {
-        let principal = &self.bench.principal;
+    fn move_money(&self, cx: &mut Cx<'_>, deed: &MoneyDeed) -> UseCaseResult<()> {
         let done = match deed {
-            MoneyDeed::Pay { place, facts, takes_more } => {
-                record_payment(services, principal, self.document(*place), facts, *takes_more)
-            }
-            MoneyDeed::Reverse { payment, date } => reverse_payment(services, principal, self.payments[*payment], *date, None),
-            MoneyDeed::Refund { source, facts } => refund(services, principal, self.source(*source), facts),
-            MoneyDeed::Apply { source, place, amount } => {
-                apply(services, principal, self.source(*source), self.document(*place), amount)
-            }
-            MoneyDeed::Unapply(index) => unapply(services, principal, self.applications()[*index]),
-            MoneyDeed::WriteOff { place, undo } => write_off(services, principal, self.document(*place), None, *undo),
+            MoneyDeed::Pay { place, facts, takes_more } => record_payment(cx, self.document(*place), facts, *takes_more),
+            MoneyDeed::Reverse { payment, date } => reverse_payment(cx, self.payments[*payment], *date, None),
+            MoneyDeed::Refund { source, facts } => refund(cx, self.source(*source), facts),
+            MoneyDeed::Apply { source, place, amount } => apply(cx, self.source(*source), self.document(*place), amount),
+            MoneyDeed::Unapply(index) => unapply(cx, self.applications()[*index]),
+            MoneyDeed::WriteOff { place, undo } => write_off(cx, self.document(*place), None, *undo),
         };
         done.map(drop)
     }
@@ -498,6 +515,34 @@ impl UseCases {
     }
 }
 
+/// Returns the use case that an operation requests.
+fn use_case_of(deed: &Deed) -> UseCase {
+    match deed {
+        Deed::Pricing(_) => UseCase::EditPricing,
+        Deed::Entity(..) => UseCase::EditEntity,
+        Deed::Customer => UseCase::EditCustomer,
+        Deed::Edit(_) => UseCase::EditContract,
+        Deed::Quantity(_) => UseCase::ChangeQuantity,
+        Deed::Cancel(_) => UseCase::CancelContract,
+        Deed::Resume => UseCase::ResumeContract,
+        Deed::Event { .. } => UseCase::RecordUsage,
+        Deed::Update { .. } => UseCase::UpdateEvent,
+        Deed::Delete(_) => UseCase::DeleteEvent,
+        Deed::Charge(..) => UseCase::RecordCharge,
+        Deed::EditCharge(..) => UseCase::EditCharge,
+        Deed::DeleteCharge(_) => UseCase::DeleteCharge,
+        Deed::Issue(_) => UseCase::IssueDocument,
+        Deed::Void(_) => UseCase::VoidDocument,
+        Deed::Money(MoneyDeed::Pay { .. }) => UseCase::RecordPayment,
+        Deed::Money(MoneyDeed::Reverse { .. }) => UseCase::ReversePayment,
+        Deed::Money(MoneyDeed::Refund { .. }) => UseCase::Refund,
+        Deed::Money(MoneyDeed::Apply { .. }) => UseCase::Apply,
+        Deed::Money(MoneyDeed::Unapply(_)) => UseCase::Unapply,
+        Deed::Money(MoneyDeed::WriteOff { .. }) => UseCase::WriteOff,
+        Deed::Run => UseCase::RunBilling,
+    }
+}
+
 /// Checks that each entity's numbers of a kind count from 1 in the order of opening, after the entity's permanent prefix.
 fn check_numbers(documents: &[Document], world: &World) -> Checked {
     let entities = convert::entities(&world.model.catalog);
@@ -537,21 +582,27 @@ impl Follower for UseCases {
         for entity in convert::entities(catalog) {
             let is_default = Some(convert::entity_ref(catalog.default_entity) == entity.entity_ref);
             let wanted = WantedEntity { profile: entity.profile, is_default, tax: TaxBasisPatch::default() };
-            create_entity(services, principal, Some(entity.entity_ref), wanted).map_err(|error| failed(&error))?;
-        }
-        let customer = convert::customer(catalog);
-        create_customer(services, principal, Some(customer.customer_ref.clone()), customer.profile.into())
-            .map_err(|error| failed(&error))?;
-        for product in agreed.usage_products {
-            create_usage_product(services, principal, Some(product.usage_product_ref), product.profile)
+            run(services, principal, UseCase::CreateEntity, |cx| create_entity(cx, Some(entity.entity_ref), wanted))
                 .map_err(|error| failed(&error))?;
         }
+        let customer = convert::customer(catalog);
+        run(services, principal, UseCase::CreateCustomer, |cx| {
+            create_customer(cx, Some(customer.customer_ref.clone()), customer.profile.into())
+        })
+        .map_err(|error| failed(&error))?;
+        for product in agreed.usage_products {
+            run(services, principal, UseCase::CreateUsageProduct, |cx| {
+                create_usage_product(cx, Some(product.usage_product_ref), product.profile)
+            })
+            .map_err(|error| failed(&error))?;
+        }
         for pricing in agreed.pricings {
-            create_pricing(services, principal, Some(pricing.pricing_ref), pricing.content).map_err(|error| failed(&error))?;
+            run(services, principal, UseCase::CreatePricing, |cx| create_pricing(cx, Some(pricing.pricing_ref), pricing.content))
+                .map_err(|error| failed(&error))?;
         }
         let request = ContractRequest { customer_ref: customer.customer_ref, po_number: None, products, allow_backdated: true };
-        let made =
-            create_contract(services, principal, &request).map_err(|error| format!("the contract isn't taken: {error:?}"))?;
+        let made = run(services, principal, UseCase::CreateContract, |cx| create_contract(cx, &request))
+            .map_err(|error| format!("the contract isn't taken: {error:?}"))?;
         self.contract = Some(made.contract.contract_ref);
         self.compare(world)
     }

@@ -1,6 +1,7 @@
 //! Section 7: changes from any day, their differences, and reversals.
 
-use billing_application::contracts::{AmendmentOptions, AmendmentOutcome, cancel_contract};
+use billing_application::UseCase;
+use billing_application::contracts::cancel_contract;
 use billing_domain::catalog::{PriceModel, Pricing};
 use billing_domain::contract::amendment::{CancelAt, EffectiveFrom, ProductPatch};
 use billing_domain::contract::terms::{PaymentTime, Quantities, QuantityStep, RequestedLineItem};
@@ -10,6 +11,7 @@ use billing_testkit::fixtures::{self, date, fixed, line_item_id, once, per_unit,
 
 use crate::books::{Books, code, same};
 use crate::rules::{assert_documents, billed};
+use crate::support::run;
 
 /// Returns a product patch with another price for one fixed line item. Other line items keep their prices.
 fn with_price(pricing: &Pricing, id: &str, amount: &str) -> ProductPatch {
@@ -133,8 +135,7 @@ fn an_edit_that_makes_more_than_24_documents_due_has_to_be_meant() {
     let refused = books.edit(contract, vec![same(&api), added.clone()], EffectiveFrom::NextPeriod);
     assert_eq!(code(refused), "too_many_documents");
     assert_eq!(books.bench.store.contents(), before);
-    let options = AmendmentOptions { allow_backdated: true, ..AmendmentOptions::default() };
-    books.try_edit(contract, vec![same(&api), added], EffectiveFrom::NextPeriod, None, options).expect("an edit");
+    books.try_edit(contract, vec![same(&api), added], EffectiveFrom::NextPeriod, None, true).expect("an edit");
     books.bill("2026-03-10T12:01:00Z");
     assert_eq!(books.bench.documents().len(), 38);
 }
@@ -236,7 +237,7 @@ fn a_cancel_from_a_past_day_gives_back_the_days_after_it_but_no_usage() {
     books.clock("2026-02-10T12:00:00Z");
     let cancel = |day: &str| {
         let (services, principal) = (&books.bench.services, &books.bench.principal);
-        cancel_contract(services, principal, contract, CancelAt::Day(date(day)), AmendmentOptions::default())
+        run(services, principal, UseCase::CancelContract, |cx| cancel_contract(cx, contract, CancelAt::Day(date(day)), false))
     };
     assert_eq!(code(cancel("2026-01-19")), "usage_already_reported");
     assert_eq!(code(cancel("2025-12-30")), "out_of_range");
@@ -323,11 +324,9 @@ fn products_of_one_pricing_are_told_apart_by_their_start_in_any_order() {
 fn a_dry_run_takes_no_number() {
     let (books, api, contract) = begun(PaymentTime::BeforeUse, None);
     books.bill("2026-01-01T02:00:00Z");
-    let options = AmendmentOptions { dry_run: true, ..AmendmentOptions::default() };
     for _ in 0..2 {
-        let amended =
-            books.try_edit(contract, vec![with_price(&api, "fee", "30.00")], EffectiveFrom::CurrentPeriod, None, options);
-        let AmendmentOutcome::DryRun(effects) = amended.expect("a dry run") else { panic!("the dry run stored the edit") };
+        let edited = books.try_dry_edit(contract, vec![with_price(&api, "fee", "30.00")], EffectiveFrom::CurrentPeriod);
+        let effects = edited.expect("a dry run");
         assert_eq!(effects.issued[0].opened.as_ref().map(|opened| opened.number.to_string()).as_deref(), Some("UB-DBT-1"));
     }
     assert_documents(
@@ -348,7 +347,7 @@ fn what_was_read_and_is_posted_back_with_its_version_changes_nothing() {
         ..with_price(&api, "fee", "40.00")
     };
     for since in [EffectiveFrom::NextPeriod, EffectiveFrom::CurrentPeriod, EffectiveFrom::Day(date("2026-01-01"))] {
-        books.try_edit(contract, vec![whole.clone()], since, Some(version), AmendmentOptions::default()).expect("no change");
+        books.try_edit(contract, vec![whole.clone()], since, Some(version), false).expect("no change");
         assert_eq!(books.version(contract), version, "{since:?}");
     }
     // Without a version, an edit with a date is a change from that date on.
@@ -371,10 +370,8 @@ fn a_dry_run_names_the_drafts_that_would_say_something_else_and_no_others() {
     let (books, api, contract) = begun(PaymentTime::AfterUse, None);
     books.clock("2026-01-10T12:00:00Z");
     books.calls("2026-01-10T12:00:00Z", "100");
-    let options = AmendmentOptions { dry_run: true, ..AmendmentOptions::default() };
     for (since, recomputed) in [(EffectiveFrom::NextPeriod, 0), (EffectiveFrom::CurrentPeriod, 1)] {
-        let amended = books.try_edit(contract, vec![with_price(&api, "fee", "30.00")], since, None, options);
-        let AmendmentOutcome::DryRun(effects) = amended.expect("a dry run") else { panic!("the dry run stored the edit") };
+        let effects = books.try_dry_edit(contract, vec![with_price(&api, "fee", "30.00")], since).expect("a dry run");
         assert_eq!(effects.recomputed.len(), recomputed, "{since:?}");
     }
 }

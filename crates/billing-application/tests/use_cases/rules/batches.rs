@@ -3,11 +3,11 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use billing_application::UseCase;
 use billing_application::idempotency::IdempotentRequest;
 use billing_application::usage::{
     Atomicity, BatchOutcome, EVENTS_PER_TRANSACTION, EventView, NewUsageEvent, UsageBatch, record_batch,
 };
+use billing_application::{Request, UseCase, carry_out};
 use billing_domain::idempotency::{BodyHash, IdempotencyKey, IdempotentResponse, ScopedIdempotencyKey, StoredResponse};
 use billing_domain::usage::EventKey;
 use billing_testkit::fixtures::{per_unit, requested};
@@ -31,25 +31,21 @@ fn keyed() -> IdempotentRequest {
     IdempotentRequest { use_case: UseCase::RecordUsage, key, body: BodyHash([2; 32]), wait: Duration::ZERO, sealed_for: None }
 }
 
-/// Records a batch. If `fails` is set, the store fails after the transaction that records the first event.
-fn take(
-    books: &Books,
-    request: Option<&IdempotentRequest>,
-    batch: &UsageBatch,
-    fails: bool,
-) -> (IdempotentResponse, Option<BatchOutcome>) {
+/// Records a batch. Returns the response, and the number of results if the batch was recorded now. If `fails` is set, the store
+/// fails after the transaction that records the first event.
+fn take(books: &Books, key: Option<&IdempotentRequest>, batch: &UsageBatch, fails: bool) -> (IdempotentResponse, Option<usize>) {
     let (services, principal) = (&books.bench.services, &books.bench.principal);
     let answer = |view: &EventView| {
         books.bench.store.set_unavailable(fails);
         view.document_numbers.to_string()
     };
     let shown = RefCell::new(None);
-    let render = |taken: BatchOutcome| {
-        let said = format!("{} {}", taken.results.len(), taken.stopped_by.is_some());
-        shown.replace(Some(taken));
-        StoredResponse(said.into_bytes())
+    let render = |taken: &BatchOutcome| {
+        shown.replace(Some(taken.results.len()));
+        StoredResponse(format!("{} {}", taken.results.len(), taken.stopped_by.is_some()).into_bytes())
     };
-    let reply = record_batch(services, principal, request, batch, &answer, render).expect("a started batch");
+    let request = Request { principal, use_case: UseCase::RecordUsage, key };
+    let reply = carry_out(services, request, render, |cx| record_batch(cx, batch, &answer)).expect("a started batch");
     books.bench.store.set_unavailable(false);
     (reply, shown.into_inner())
 }
@@ -60,7 +56,7 @@ fn what_is_all_or_none_and_what_comes_under_a_key_is_one_transaction() {
         let (books, batch) = one_too_many(neighbours);
         let (reply, taken) = take(&books, request.as_ref(), &batch, true);
         assert_eq!((reply.answer, reply.is_repeat), (StoredResponse(b"1001 false".to_vec()), false));
-        assert_eq!(taken.map(|taken| taken.results.len()), Some(batch.events.len()));
+        assert_eq!(taken, Some(batch.events.len()));
     }
 }
 

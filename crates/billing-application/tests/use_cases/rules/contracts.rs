@@ -1,6 +1,8 @@
 //! Section 7: edits and cancellations.
 
-use billing_application::contracts::AmendmentOptions;
+use billing_application::UseCase;
+use billing_application::contracts::cancel_contract;
+use billing_application::documents::issue_document;
 use billing_domain::catalog::Pricing;
 use billing_domain::contract::amendment::{CancelAt, EffectiveFrom};
 use billing_domain::contract::terms::{PaymentTime, RequestedLineItem};
@@ -11,6 +13,7 @@ use billing_testkit::fixtures::{date, fixed, line_item_id, per_unit, percent, re
 
 use crate::books::{Books, code, repriced, same};
 use crate::rules::assert_documents;
+use crate::support::run;
 
 /// Returns a contract for February to December 2026 at 28.00 a month and 0.10 per call. January is over. The date is
 /// 10 February.
@@ -96,7 +99,8 @@ fn an_invoice_issued_before_its_period_is_corrected_by_a_cancel() {
     let (books, _, contract) = february(PaymentTime::DuringUse);
     books.calls("2026-02-10T00:00:00Z", "10");
     let early = books.reference("UB-INV-2");
-    billing_application::documents::issue_document(&books.bench.services, &books.bench.principal, early).expect("an invoice");
+    run(&books.bench.services, &books.bench.principal, UseCase::IssueDocument, |cx| issue_document(cx, early))
+        .expect("an invoice");
     books.cancel(contract, CancelAt::PeriodEnd);
     // The fee of March is credited. The usage of February stays on its invoice.
     assert_eq!(
@@ -206,13 +210,7 @@ fn usage_dated_ahead_of_the_clock_holds_a_cancel_up() {
     books.calls("2026-02-11T00:02:00Z", "10");
     let before = books.bench.store.contents();
     let (services, principal) = (&books.bench.services, &books.bench.principal);
-    let refused = billing_application::contracts::cancel_contract(
-        services,
-        principal,
-        contract,
-        CancelAt::Today,
-        AmendmentOptions::default(),
-    );
+    let refused = run(services, principal, UseCase::CancelContract, |cx| cancel_contract(cx, contract, CancelAt::Today, false));
     assert_eq!(code(refused), "usage_already_reported");
     assert_eq!(books.bench.store.contents(), before);
     books.clock("2026-02-11T00:00:00Z");
@@ -239,7 +237,7 @@ fn a_cancelling_contract_may_still_be_cancelled_at_once_and_then_never_again() {
     let (books, _, contract) = february(PaymentTime::AfterUse);
     let cancel = |last_day| {
         let (services, principal) = (&books.bench.services, &books.bench.principal);
-        billing_application::contracts::cancel_contract(services, principal, contract, last_day, AmendmentOptions::default())
+        run(services, principal, UseCase::CancelContract, |cx| cancel_contract(cx, contract, last_day, false))
     };
     assert!(cancel(CancelAt::PeriodEnd).is_ok());
     assert_eq!(code(cancel(CancelAt::PeriodEnd)), "contract_over");

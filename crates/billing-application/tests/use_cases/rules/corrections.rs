@@ -1,7 +1,8 @@
 //! Section 5: other documents correct issued documents.
 
+use billing_application::UseCase;
 use billing_application::error::UseCaseError;
-use billing_application::usage::{EventAction, event_history, get_event};
+use billing_application::usage::{EventAction, event_history, get_event, update_event};
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::DocumentState;
 use billing_domain::refs::EventRef;
@@ -9,6 +10,7 @@ use billing_testkit::fixtures::{fixed, per_unit, percent, requested, volume};
 
 use crate::books::{Books, code};
 use crate::rules::assert_documents;
+use crate::support::{read, run};
 
 /// Returns a contract for 2026 at 0.10 per call, with 100 calls in January, issued on 1 February. The date is 5 February.
 fn january_issued() -> (Books, EventRef) {
@@ -166,7 +168,7 @@ fn an_event_that_no_contract_covers_any_more_stays_as_it_is() {
         occurred_at: Some(billing_testkit::fixtures::at("2025-12-31T23:59:59Z")),
         ..billing_application::usage::EventUpdate::default()
     };
-    let refused = billing_application::usage::update_event(&books.bench.services, &books.bench.principal, event, &update);
+    let refused = run(&books.bench.services, &books.bench.principal, UseCase::UpdateEvent, |cx| update_event(cx, event, &update));
     assert_eq!(code(refused), "no_matching_contract");
     assert_eq!(books.bench.store.contents(), before);
 }
@@ -178,8 +180,8 @@ fn a_deleted_event_stops_counting_and_keeps_its_history() {
     let credit = "UB-CRD-1 DRAFT, of UB-INV-1 | 2026-01-01…2026-01-31 calls × 100: 10.00 | total 10.00 EUR";
     assert_documents(&books, &[JANUARY, credit]);
     let (services, principal) = (&books.bench.services, &books.bench.principal);
-    assert!(matches!(get_event(services, principal, event), Err(UseCaseError::Unknown(_))));
-    let history = event_history(services, principal, event).expect("a history");
+    assert!(matches!(read(services, principal, UseCase::GetEvent, |cx| get_event(cx, event)), Err(UseCaseError::Unknown(_))));
+    let history = read(services, principal, UseCase::GetEventHistory, |cx| event_history(cx, event)).expect("a history");
     let told: Vec<_> = history.iter().map(|revision| (revision.action, revision.document_number.to_string())).collect();
     assert_eq!(told, [(EventAction::Created, "UB-INV-1".to_owned()), (EventAction::Deleted, "UB-CRD-1".to_owned())]);
 }

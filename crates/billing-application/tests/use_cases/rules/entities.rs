@@ -1,5 +1,6 @@
 //! Sections 7 and 8: the default entity, number prefixes, and edits that change due times.
 
+use billing_application::UseCase;
 use billing_application::catalog::{
     EntityView, TaxBasisPatch, WantedEntity, create_entity, edit_entity, get_entity, list_entities,
 };
@@ -11,13 +12,16 @@ use billing_domain::refs::{ContractRef, EntityRef};
 use billing_testkit::fixtures::{self, fixed, per_unit, requested};
 
 use crate::books::{Books, code};
+use crate::support::{read, run};
 
 fn create(books: &Books, name: &str, prefix: &str, is_default: Option<bool>) -> UseCaseResult<EntityView> {
     let entity = fixtures::entity(name);
     let number_prefix = NumberPrefix::parse(prefix).expect("a prefix");
     let wanted =
         WantedEntity { profile: EntityProfile { number_prefix, ..entity.profile }, is_default, tax: TaxBasisPatch::default() };
-    create_entity(&books.bench.services, &books.bench.principal, Some(entity.entity_ref), wanted)
+    run(&books.bench.services, &books.bench.principal, UseCase::CreateEntity, |cx| {
+        create_entity(cx, Some(entity.entity_ref), wanted)
+    })
 }
 
 fn edit(
@@ -30,7 +34,9 @@ fn edit(
         change(&mut wanted.profile);
         wanted.is_default = is_default;
     });
-    edit_entity(&books.bench.services, &books.bench.principal, &fixtures::entity_ref(name), &edit)
+    run(&books.bench.services, &books.bench.principal, UseCase::EditEntity, |cx| {
+        edit_entity(cx, &fixtures::entity_ref(name), &edit)
+    })
 }
 
 fn named(books: &Books, name: &str, prefix: &str) -> UseCaseResult<EntityView> {
@@ -45,9 +51,13 @@ fn is_taken<T>(outcome: UseCaseResult<T>) -> bool {
 /// Returns the default entities. Checks that `list` and `get` return the same.
 fn default_of(books: &Books) -> Vec<EntityRef> {
     let (services, principal) = (&books.bench.services, &books.bench.principal);
-    let listed = list_entities(services, principal, PageRequest::new(100, 0).expect("a page")).expect("entities").items;
+    let listed =
+        read(services, principal, UseCase::ListEntities, |cx| list_entities(cx, PageRequest::new(100, 0).expect("a page")))
+            .expect("entities")
+            .items;
     for view in &listed {
-        assert_eq!(&get_entity(services, principal, &view.entity.entity_ref).expect("an entity"), view);
+        let found = read(services, principal, UseCase::GetEntity, |cx| get_entity(cx, &view.entity.entity_ref));
+        assert_eq!(&found.expect("an entity"), view);
     }
     listed.into_iter().filter(|view| view.is_default).map(|view| view.entity.entity_ref).collect()
 }

@@ -1,10 +1,11 @@
 //! Formatted mode: events that a format maps are recorded, changed and replayed like other events.
 
+use billing_application::UseCase;
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::formats::{FormatContent, NamedFormat, create_format};
 use billing_application::usage::{
-    EventUpdate, EventView, FormattedEvent, FormattedUpdate, IngestOutcome, event_history, map_events, map_formatted, map_update,
-    of_mapped, record_event, update_event,
+    EventUpdate, EventView, FormattedEvent, FormattedUpdate, IngestOutcome, event_history, map_formatted, map_update, of_mapped,
+    record_event, update_event,
 };
 use billing_domain::format::FormatMapping;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey};
@@ -14,6 +15,7 @@ use billing_testkit::fixtures::{self, currency, expression, per_unit, requested}
 
 use crate::books::{Books, code};
 use crate::rules::assert_documents;
+use crate::support::{read, run};
 
 /// Returns a contract for calls at 0.10 EUR in 2026, a contract for calls at 0.20 USD from February on, and a format that
 /// reads the currency from the event.
@@ -26,7 +28,8 @@ fn two_contracts() -> Books {
     let mapping = FormatMapping { currency: Some(expression(r#"get(event, "currency")"#)), ..fixtures::mapping() };
     let reference = Some(fixtures::format_ref("log"));
     let content = FormatContent { name: fixtures::line("Log"), mapping };
-    create_format(&books.bench.services, &books.bench.principal, reference, content).expect("a format");
+    run(&books.bench.services, &books.bench.principal, UseCase::CreateFormat, |cx| create_format(cx, reference, content))
+        .expect("a format");
     books
 }
 
@@ -42,7 +45,8 @@ fn report(books: &Books, event: &str, sent: Option<EventKey>) -> UseCaseResult<I
     let report = FormattedEvent { format: log(), event: event.to_owned(), sent };
     let answer = |view: &EventView| view.document_numbers.to_string();
     let (services, principal) = (&books.bench.services, &books.bench.principal);
-    record_event(services, principal, map_formatted(services, principal, &report)?, &answer).map_err(of_mapped)
+    let event = map_formatted(services, principal, &report)?;
+    run(services, principal, UseCase::RecordUsage, |cx| record_event(cx, event, &answer).map_err(of_mapped))
 }
 
 fn taken(books: &Books, event: &str) -> EventRef {
@@ -53,7 +57,7 @@ fn update(books: &Books, event_ref: EventRef, event: &str) -> UseCaseResult<Even
     let update = FormattedUpdate { event_ref, format: None, event: event.to_owned() };
     let (services, principal) = (&books.bench.services, &books.bench.principal);
     let update = map_update(services, principal, &update)?;
-    update_event(services, principal, event_ref, &update).map_err(of_mapped)
+    run(services, principal, UseCase::UpdateEvent, |cx| update_event(cx, event_ref, &update).map_err(of_mapped))
 }
 
 /// Returns the error code of a rejected mapped event.
@@ -111,12 +115,12 @@ fn every_revision_says_how_it_came_in() {
     let first = event("2026-01-15T00:00:00Z", 100, "EUR");
     let event_ref = taken(&books, &first);
     let quantity = |quantity: &str| EventUpdate { quantity: Some(fixtures::quantity(quantity)), ..EventUpdate::default() };
-    update_event(services, principal, event_ref, &quantity("100")).expect("no change");
-    update_event(services, principal, event_ref, &quantity("90")).expect("a change");
+    run(services, principal, UseCase::UpdateEvent, |cx| update_event(cx, event_ref, &quantity("100"))).expect("no change");
+    run(services, principal, UseCase::UpdateEvent, |cx| update_event(cx, event_ref, &quantity("90"))).expect("a change");
     let third = event("2026-01-15T00:00:00Z", 80, "EUR");
     update(&books, event_ref, &third).expect("a change");
     update(&books, event_ref, &third).expect("no change");
-    let revisions = event_history(services, principal, event_ref).expect("a history");
+    let revisions = read(services, principal, UseCase::GetEventHistory, |cx| event_history(cx, event_ref)).expect("a history");
     let came_in: Vec<Option<String>> =
         revisions.into_iter().map(|revision| revision.event.formatted.map(|source| source.raw_event)).collect();
     assert_eq!(came_in, [Some(first), None, Some(third)]);
@@ -127,7 +131,4 @@ fn an_event_that_no_format_processed_needs_one_to_be_formatted() {
     let books = two_contracts();
     let event_ref = books.calls("2026-01-15T00:00:00Z", "10");
     assert_eq!(code(update(&books, event_ref, &event("2026-01-15T00:00:00Z", 1, "EUR"))), "required");
-    let unknown = NamedFormat::Name(fixtures::line("log"));
-    let refused = map_events(&books.bench.services, &books.bench.principal, &unknown, &["{}"]);
-    assert_eq!(code(refused), "unknown_format");
 }

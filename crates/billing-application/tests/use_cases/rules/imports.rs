@@ -4,8 +4,9 @@ use billing_application::error::{ResourceKind, UseCaseError};
 use billing_application::formats::NamedFormat;
 use billing_application::usage::{
     Atomicity, BatchOutcome, ChangedTotal, FileImport, ImportView, NO_ANSWER, NewUsageEvent, UNDONE_PER_TRANSACTION, UndoResult,
-    UndoStep, delete_event, forget_old_imports, get_import, list_imports, record_usage, undo_import,
+    delete_event, forget_old_imports, get_import, list_imports, record_usage, undo_import,
 };
+use billing_application::{Transactions, UseCase};
 use billing_domain::audit::AuditAction;
 use billing_domain::event_input::{FileEvent, FileEventKey};
 use billing_domain::format::UsageFormat;
@@ -16,11 +17,12 @@ use billing_domain::party::NetTerms;
 use billing_domain::ports::{EventFilter, EventSortKey, ImportFilter};
 use billing_domain::refs::{EventRef, ImportRef};
 use billing_domain::usage::EventKey;
-use billing_testkit::fixtures::{per_unit, requested};
+use billing_testkit::fixtures::{self, per_unit, requested};
 use uuid::Uuid;
 
-use crate::books::Books;
+use crate::books::{Books, code};
 use crate::rules::{assert_documents, billed};
+use crate::support::{read, run};
 
 fn january() -> Books {
     let books = Books::at("2026-01-20T12:00:00Z");
@@ -52,28 +54,31 @@ fn imported(books: &Books, lines: std::ops::Range<u64>, dry_run: bool) -> FileIm
     let (services, principal) = (&books.bench.services, &books.bench.principal);
     let file = ImportedFileFacts { name: Some("a.csv".to_owned()), bytes: 9, sha256: [7; 32] };
     let format = NamedFormat::Name(UsageFormat::built_in().name);
-    let mut import = FileImport::begin(services, principal, format, file, dry_run).expect("an import");
-    let mut record = |events: Vec<NewUsageEvent>| {
-        let results = record_usage(services, principal, &events, Atomicity::PerEvent, &NO_ANSWER)?;
+    let transactions = &mut Transactions::Separate(services, Some(principal));
+    let mut import = FileImport::begin(transactions, format, file, dry_run).expect("an import");
+    let mut record = |_: &mut Transactions<'_, '_>, events: Vec<NewUsageEvent>| {
+        let results =
+            run(services, principal, UseCase::RecordUsage, |cx| record_usage(cx, &events, Atomicity::PerEvent, &NO_ANSWER))?;
         Ok(BatchOutcome { results, stopped_by: None })
     };
     let lines: Vec<FileEvent> = lines.map(line).collect();
     for lines in lines.chunks(200) {
-        let taken = import.take(services, principal, lines, &mut record).expect("lines");
+        let taken = import.take(transactions, lines, &mut record).expect("lines");
         assert!(taken.refused.is_empty() && taken.stopped.is_none(), "{taken:?}");
     }
-    import.end(services, principal, 0, None).expect("a finished import");
+    import.end(transactions, 0, None).expect("a finished import");
     import
 }
 
 fn undo(books: &Books, import_ref: ImportRef, may_go_on: &dyn Fn() -> bool) -> UndoResult {
     let (services, principal) = (&books.bench.services, &books.bench.principal);
-    let mut take_turn = |step: UndoStep| step.carry_out(services);
-    undo_import(services, principal, import_ref, may_go_on, &mut take_turn).expect("an undone import")
+    let transactions = &mut Transactions::Separate(services, Some(principal));
+    undo_import(transactions, import_ref, may_go_on, &mut |transactions, step| step.carry_out(transactions))
+        .expect("an undone import")
 }
 
 fn view(books: &Books, import_ref: ImportRef) -> ImportView {
-    get_import(&books.bench.services, &books.bench.principal, import_ref).expect("an import")
+    read(&books.bench.services, &books.bench.principal, UseCase::GetImport, |cx| get_import(cx, import_ref)).expect("an import")
 }
 
 /// Returns the events that are not deleted, ordered by timestamp.
@@ -140,7 +145,8 @@ fn what_is_billed_gets_its_credit_and_what_was_deleted_before_is_told() {
     let books = january();
     let (import_ref, ..) = import(&books, 2..12, false);
     let deleted = events(&books)[3];
-    delete_event(&books.bench.services, &books.bench.principal, deleted).expect("a deleted event");
+    run(&books.bench.services, &books.bench.principal, UseCase::DeleteEvent, |cx| delete_event(cx, deleted))
+        .expect("a deleted event");
     books.bill("2026-02-02T00:00:00Z");
     assert_eq!(billed(&books, "2026-01-01", "calls"), "0.90");
     let undone = undo(&books, import_ref.expect("an import record"), &|| true);
@@ -174,12 +180,14 @@ fn an_import_that_is_broken_off_is_unfinished_and_can_be_undone() {
     let (services, principal) = (&books.bench.services, &books.bench.principal);
     let file = ImportedFileFacts { name: None, bytes: 0, sha256: [0; 32] };
     let format = NamedFormat::Name(UsageFormat::built_in().name);
-    let mut broken = FileImport::begin(services, principal, format, file, false).expect("an import");
-    let mut record = |events: Vec<NewUsageEvent>| {
-        let results = record_usage(services, principal, &events, Atomicity::PerEvent, &NO_ANSWER)?;
+    let transactions = &mut Transactions::Separate(services, Some(principal));
+    let mut broken = FileImport::begin(transactions, format, file, false).expect("an import");
+    let mut record = |_: &mut Transactions<'_, '_>, events: Vec<NewUsageEvent>| {
+        let results =
+            run(services, principal, UseCase::RecordUsage, |cx| record_usage(cx, &events, Atomicity::PerEvent, &NO_ANSWER))?;
         Ok(BatchOutcome { results, stopped_by: None })
     };
-    broken.take(services, principal, &[line(2), line(3)], &mut record).expect("lines");
+    broken.take(transactions, &[line(2), line(3)], &mut record).expect("lines");
     let import_ref = broken.import_ref().expect("an import record");
     let told = view(&books, import_ref);
     assert_eq!((told.import.state(), told.left), (ImportState::Unfinished, 2));
@@ -191,11 +199,25 @@ fn a_dry_run_leaves_no_import_and_an_unknown_one_can_not_be_undone() {
     let books = january();
     assert_eq!(import(&books, 2..12, true), (None, 10, 0));
     let (services, principal) = (&books.bench.services, &books.bench.principal);
-    let all = list_imports(services, principal, &ImportFilter::default(), PageRequest::LARGEST).expect("imports");
+    let all =
+        read(services, principal, UseCase::ListImports, |cx| list_imports(cx, &ImportFilter::default(), PageRequest::LARGEST))
+            .expect("imports");
     assert_eq!(all.total, 0);
-    let mut take_turn = |step: UndoStep| step.carry_out(services);
-    let unknown = undo_import(services, principal, ImportRef::from_uuid(Uuid::nil()), &|| true, &mut take_turn);
+    let transactions = &mut Transactions::Separate(services, Some(principal));
+    let import_ref = ImportRef::from_uuid(Uuid::nil());
+    let unknown = undo_import(transactions, import_ref, &|| true, &mut |transactions, step| step.carry_out(transactions));
     assert!(matches!(unknown, Err(UseCaseError::Unknown(ResourceKind::Import))));
+}
+
+#[test]
+fn an_import_in_an_unknown_format_is_refused_as_a_whole() {
+    let books = january();
+    let before = books.bench.store.contents();
+    let file = ImportedFileFacts { name: None, bytes: 0, sha256: [0; 32] };
+    let transactions = &mut Transactions::Separate(&books.bench.services, Some(&books.bench.principal));
+    let refused = FileImport::begin(transactions, NamedFormat::Name(fixtures::line("log")), file, false);
+    assert_eq!(code(refused), "unknown_format");
+    assert_eq!(books.bench.store.contents(), before);
 }
 
 #[test]
@@ -218,7 +240,9 @@ fn imports_are_forgotten_after_400_days() {
     assert_eq!(forget_old_imports(&books.bench.services).expect("deleted imports"), 0);
     books.clock("2027-02-24T12:00:01Z");
     assert_eq!(forget_old_imports(&books.bench.services).expect("deleted imports"), 1);
-    let gone = get_import(&books.bench.services, &books.bench.principal, import_ref.expect("an import record"));
+    let gone = read(&books.bench.services, &books.bench.principal, UseCase::GetImport, |cx| {
+        get_import(cx, import_ref.expect("an import record"))
+    });
     assert!(matches!(gone, Err(UseCaseError::Unknown(ResourceKind::Import))));
     assert_eq!(events(&books).len(), 1, "the events remain");
 }

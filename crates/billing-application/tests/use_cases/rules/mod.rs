@@ -7,7 +7,6 @@ mod corrections;
 mod entities;
 mod formatted;
 mod imports;
-mod joined;
 mod log_in;
 mod once;
 mod permissions;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use billing_application::billing_run::{BillingRunRequest, RunCursor, run_billing};
+use billing_application::billing_run::{self, BillingRunRequest, RunCursor};
 use billing_application::catalog::{create_usage_product, get_usage_product};
 use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
-use billing_application::idempotency::{IdempotentRequest, execute_once};
-use billing_application::{Services, UseCase};
+use billing_application::idempotency::IdempotentRequest;
+use billing_application::{Request, Services, UseCase, carry_out, carry_out_in_parts};
 use billing_domain::catalog::UsageProduct;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey, IdempotentResponse, ScopedIdempotencyKey, StoredResponse};
 use billing_domain::ports::{Access, RollBack, Store, StoreError, StoreResult, Tx};
@@ -17,7 +17,7 @@ use billing_testkit::fixtures::{self, fixed, per_unit, requested};
 use billing_teststore::TestStore;
 
 use crate::books::{Books, code};
-use crate::support::Bench;
+use crate::support::{Bench, read, run, run_billing};
 
 const NOON: &str = "2026-01-20T12:00:00Z";
 
@@ -36,21 +36,26 @@ fn answer(text: &str) -> StoredResponse {
     StoredResponse(text.as_bytes().to_vec())
 }
 
-fn named(product: UsageProduct) -> UseCaseResult<StoredResponse> {
-    Ok(answer(product.profile.name.as_str()))
+fn named(product: &UsageProduct) -> StoredResponse {
+    answer(product.profile.name.as_str())
+}
+
+fn request<'r>(bench: &'r Bench, key: &'r IdempotentRequest) -> Request<'r> {
+    Request { principal: &bench.principal, use_case: key.use_case, key: Some(key) }
 }
 
 /// Creates a usage product under a key and counts the calls of the work.
-fn make(bench: &Bench, request: &IdempotentRequest, reference: &str, calls: &Cell<u32>) -> UseCaseResult<IdempotentResponse> {
+fn make(bench: &Bench, key: &IdempotentRequest, reference: &str, calls: &Cell<u32>) -> UseCaseResult<IdempotentResponse> {
     let product = fixtures::usage_product(reference);
-    execute_once(&bench.services, &bench.principal, request, named, |services, principal| {
+    carry_out(&bench.services, request(bench, key), named, |cx| {
         calls.set(calls.get() + 1);
-        create_usage_product(services, principal, Some(product.usage_product_ref.clone()), product.profile.clone())
+        create_usage_product(cx, Some(product.usage_product_ref.clone()), product.profile.clone())
     })
 }
 
 fn is_there(bench: &Bench, reference: &str) -> bool {
-    get_usage_product(&bench.services, &bench.principal, &fixtures::usage_product_ref(reference)).is_ok()
+    let reference = fixtures::usage_product_ref(reference);
+    read(&bench.services, &bench.principal, UseCase::GetUsageProduct, |cx| get_usage_product(cx, &reference)).is_ok()
 }
 
 #[test]
@@ -85,15 +90,34 @@ fn what_is_refused_leaves_nothing_behind_and_its_key_free() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_given_undoes_the_work() {
+fn work_that_fails_after_a_change_undoes_it() {
     let bench = Bench::at(NOON);
     let before = bench.store.contents();
-    let unwritable = |_: UsageProduct| Err(UseCaseError::InvariantViolation("not to be written"));
     let product = fixtures::usage_product("first");
-    let failed = execute_once(&bench.services, &bench.principal, &keyed("k"), unwritable, |services, principal| {
-        create_usage_product(services, principal, Some(product.usage_product_ref.clone()), product.profile.clone())
+    let failed = carry_out(&bench.services, request(&bench, &keyed("k")), named, |cx| {
+        create_usage_product(cx, Some(product.usage_product_ref.clone()), product.profile.clone())?;
+        Err(UseCaseError::InvariantViolation("not to be stored"))
     });
     assert!(matches!(failed, Err(UseCaseError::InvariantViolation(_))));
+    assert_eq!(bench.store.contents(), before);
+}
+
+#[test]
+fn use_cases_in_one_transaction_are_committed_together_or_not_at_all() {
+    let bench = Bench::at(NOON);
+    let create = |names: [&str; 2]| {
+        run(&bench.services, &bench.principal, UseCase::CreateUsageProduct, |cx| {
+            for product in names.map(fixtures::usage_product) {
+                create_usage_product(cx, Some(product.usage_product_ref), product.profile)?;
+            }
+            Ok(())
+        })
+    };
+    create(["first", "second"]).expect("two usage products");
+    assert!(is_there(&bench, "first") && is_there(&bench, "second"));
+    let before = bench.store.contents();
+    assert!(matches!(create(["third", "first"]), Err(UseCaseError::AlreadyExists { .. })));
+    assert!(!is_there(&bench, "third"));
     assert_eq!(bench.store.contents(), before);
 }
 
@@ -120,23 +144,22 @@ fn a_billing_run_under_a_key_bills_what_it_bills_without_one() {
     }
     books.clock("2026-04-02T00:00:00Z");
     let unkeyed = Books { bench: books.bench.fork() };
-    let run = |books: &Books, request: &IdempotentRequest| {
-        execute_once(
+    let bill = |books: &Books, key: &IdempotentRequest| {
+        carry_out_in_parts(
             &books.bench.services,
-            &books.bench.principal,
-            request,
-            |_| Ok(answer("done")),
-            |services, principal| {
-                let report = run_billing(services, principal, BillingRunRequest::whole(false))?;
+            request(&books.bench, key),
+            |_| answer("done"),
+            |transactions| {
+                let report = billing_run::run_billing(transactions, BillingRunRequest::whole(false))?;
                 assert!(report.failed.is_empty(), "{report:?}");
                 assert_eq!(report.issued.len(), 9);
                 Ok(report)
             },
         )
     };
-    let request = IdempotentRequest { use_case: UseCase::RunBilling, ..keyed("k") };
-    assert!(!run(&books, &request).expect("a run").is_repeat);
-    assert!(run(&books, &request).expect("a replayed response").is_repeat);
+    let key = IdempotentRequest { use_case: UseCase::RunBilling, ..keyed("k") };
+    assert!(!bill(&books, &key).expect("a run").is_repeat);
+    assert!(bill(&books, &key).expect("a replayed response").is_repeat);
     let report = run_billing(&unkeyed.bench.services, &unkeyed.bench.principal, BillingRunRequest::whole(false)).expect("a run");
     assert_eq!(report.issued.len(), 9);
     assert_eq!(books.documents(), unkeyed.documents());
@@ -168,13 +191,13 @@ fn a_store_that_is_away_is_not_waited_for_contract_by_contract() {
     books.clock("2026-02-02T00:00:00Z");
     let writes = Arc::new(AtomicU32::new(0));
     let store = Arc::new(Counting(Arc::clone(&books.bench.store), Arc::clone(&writes)));
-    let services = Services { store: store.into(), ..books.bench.services.clone() };
+    let services = Services { store, ..books.bench.services.clone() };
     let goes_away = || {
         books.bench.store.set_unavailable(true);
         true
     };
-    let run = BillingRunRequest { dry_run: false, after: None, may_go_on: &goes_away };
-    let stopped = run_billing(&services, &books.bench.principal, run);
+    let wanted = BillingRunRequest { dry_run: false, after: None, may_go_on: &goes_away };
+    let stopped = run_billing(&services, &books.bench.principal, wanted);
     assert!(matches!(stopped, Err(UseCaseError::Store(StoreError::Unavailable(_)))), "{stopped:?}");
     // The record of the run, and the only attempt to bill.
     assert_eq!(writes.load(Ordering::Relaxed), 2);
@@ -195,8 +218,8 @@ fn a_run_that_stops_says_where_to_go_on_and_all_together_they_bill_what_one_does
         loop {
             let left = Cell::new(1);
             let may_go_on = || left.replace(left.get() - 1) > 0;
-            let run = BillingRunRequest { dry_run, after, may_go_on: &may_go_on };
-            let report = run_billing(&books.bench.services, &books.bench.principal, run).expect("a run");
+            let wanted = BillingRunRequest { dry_run, after, may_go_on: &may_go_on };
+            let report = run_billing(&books.bench.services, &books.bench.principal, wanted).expect("a run");
             assert!(report.failed.is_empty() && report.issued.len() <= 50, "{report:?}");
             issued.push(report.issued.len());
             after = report.next;
@@ -219,16 +242,16 @@ fn a_run_in_one_transaction_ends_after_500_contracts_and_goes_on_under_another_k
         books.contract(vec![requested(&api, "2026-01-01", "2026-01-31")]);
     }
     books.clock("2026-02-02T00:00:00Z");
-    let run = |key: &str, after: Option<RunCursor>, issued: usize| {
-        let request = IdempotentRequest { use_case: UseCase::RunBilling, ..keyed(key) };
+    let bill = |key: &str, after: Option<RunCursor>, issued: usize| {
+        let key = IdempotentRequest { use_case: UseCase::RunBilling, ..keyed(key) };
         let next = Cell::new(None);
-        execute_once(
+        carry_out_in_parts(
             &books.bench.services,
-            &books.bench.principal,
-            &request,
-            |_| Ok(answer("done")),
-            |services, principal| {
-                let report = run_billing(services, principal, BillingRunRequest { after, ..BillingRunRequest::whole(false) })?;
+            request(&books.bench, &key),
+            |_| answer("done"),
+            |transactions| {
+                let wanted = BillingRunRequest { after, ..BillingRunRequest::whole(false) };
+                let report = billing_run::run_billing(transactions, wanted)?;
                 assert_eq!(report.issued.len(), issued);
                 next.set(report.next);
                 Ok(report)
@@ -237,7 +260,7 @@ fn a_run_in_one_transaction_ends_after_500_contracts_and_goes_on_under_another_k
         .expect("a run");
         next.get()
     };
-    let next = run("a", None, 500);
+    let next = bill("a", None, 500);
     assert!(next.is_some());
-    assert_eq!(run("b", next, 1), None);
+    assert_eq!(bill("b", next, 1), None);
 }

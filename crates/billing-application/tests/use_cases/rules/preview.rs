@@ -1,5 +1,6 @@
 //! Section 7: current and next invoices.
 
+use billing_application::UseCase;
 use billing_application::catalog::{WantedCustomer, edit_customer};
 use billing_application::contracts::{current_invoices, next_invoices};
 use billing_application::documents::DocumentView;
@@ -11,13 +12,16 @@ use billing_domain::refs::ContractRef;
 use billing_testkit::fixtures::{self, fixed, per_unit, requested};
 
 use crate::books::{Books, shown};
+use crate::support::{read, run};
 
 fn current(books: &Books, contract: ContractRef) -> Vec<DocumentView> {
-    current_invoices(&books.bench.services, &books.bench.principal, contract).expect("current invoices")
+    read(&books.bench.services, &books.bench.principal, UseCase::PreviewInvoices, |cx| current_invoices(cx, contract))
+        .expect("current invoices")
 }
 
 fn next(books: &Books, contract: ContractRef) -> Vec<DocumentView> {
-    next_invoices(&books.bench.services, &books.bench.principal, contract).expect("next invoices")
+    read(&books.bench.services, &books.bench.principal, UseCase::PreviewInvoices, |cx| next_invoices(cx, contract))
+        .expect("next invoices")
 }
 
 /// Returns a contract from January to March.
@@ -114,7 +118,10 @@ fn a_draft_takes_in_a_product_that_came_to_fit_it_when_it_is_issued_as_the_previ
     // The desk uses the entity's net terms of 60 days until the customer gets 30 days.
     assert_eq!(current(&books, contract).len(), 2);
     let edit = Changes::of(|customer: &mut WantedCustomer| customer.profile.net_terms = Some(NetTerms::Days(30)));
-    edit_customer(&books.bench.services, &books.bench.principal, &fixtures::customer_ref("acme"), &edit).expect("a customer");
+    run(&books.bench.services, &books.bench.principal, UseCase::EditCustomer, |cx| {
+        edit_customer(cx, &fixtures::customer_ref("acme"), &edit)
+    })
+    .expect("a customer");
     let foreseen: Vec<String> = current(&books, contract).iter().map(|document| document.content.total.to_string()).collect();
     books.bill("2026-02-01T02:00:00Z");
     let issued: Vec<String> = books.bench.documents().iter().map(|document| document.content.total.to_string()).collect();
@@ -143,7 +150,10 @@ fn a_closing_invoice_takes_in_a_product_that_came_to_fit_it_as_the_preview_shows
     };
     assert_eq!(closing(&current(&books, contract)), ["5.00 EUR"]);
     let edit = Changes::of(|customer: &mut WantedCustomer| customer.profile.net_terms = Some(NetTerms::Days(30)));
-    edit_customer(&books.bench.services, &books.bench.principal, &fixtures::customer_ref("acme"), &edit).expect("a customer");
+    run(&books.bench.services, &books.bench.principal, UseCase::EditCustomer, |cx| {
+        edit_customer(cx, &fixtures::customer_ref("acme"), &edit)
+    })
+    .expect("a customer");
     let foreseen = (closing(&current(&books, contract)), closing(&next(&books, contract)));
     books.bill("2026-02-01T02:00:00Z");
     assert_eq!(closing(&books.bench.documents()), ["15.00 EUR"]);

@@ -1,11 +1,12 @@
 //! Counts of rejected usage are bounded in memory and written when the store is available.
 
+use billing_application::UseCase;
 use billing_application::usage::{RefusedEvent, RefusedUsageCounts, list_refused_usage};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::RefusedFilter;
 use billing_domain::refused::{RefusedCount, RefusedKey};
 
-use crate::support::Bench;
+use crate::support::{Bench, read};
 
 fn refused<'a>(bench: &Bench, customer_ref: &'a str) -> RefusedEvent<'a> {
     RefusedEvent {
@@ -22,7 +23,8 @@ fn refused<'a>(bench: &Bench, customer_ref: &'a str) -> RefusedEvent<'a> {
 
 fn listed(bench: &Bench, code: &str) -> Page<(RefusedKey, RefusedCount)> {
     let filter = RefusedFilter { code: Some(code.to_owned()), ..RefusedFilter::default() };
-    list_refused_usage(&bench.services, &bench.principal, &filter, PageRequest::LARGEST).expect("a list")
+    read(&bench.services, &bench.principal, UseCase::ListRefusedUsage, |cx| list_refused_usage(cx, &filter, PageRequest::LARGEST))
+        .expect("a list")
 }
 
 #[test]

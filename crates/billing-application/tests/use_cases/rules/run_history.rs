@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 
-use billing_application::billing_run::{BillingRunRequest, run_billing, run_billing_everywhere};
+use billing_application::UseCase;
+use billing_application::billing_run::{BillingRunRequest, run_billing_everywhere};
 use billing_application::catalog::{WantedEntity, edit_entity};
 use billing_application::error::{ResourceKind, UseCaseError};
 use billing_application::run_history::{forget_old_billing_runs, get_billing_run, list_billing_runs};
@@ -18,6 +19,7 @@ use billing_testkit::fixtures::{self, fixed, requested};
 use uuid::Uuid;
 
 use crate::books::Books;
+use crate::support::{read, run, run_billing};
 
 fn fees(contracts: usize) -> Books {
     let books = Books::at("2025-12-20T00:00:00Z");
@@ -30,11 +32,13 @@ fn fees(contracts: usize) -> Books {
 
 fn runs(books: &Books) -> Vec<RunHead> {
     let (services, principal) = (&books.bench.services, &books.bench.principal);
-    list_billing_runs(services, principal, &RunFilter::default(), PageRequest::LARGEST).expect("runs").items
+    read(services, principal, UseCase::ListBillingRuns, |cx| list_billing_runs(cx, &RunFilter::default(), PageRequest::LARGEST))
+        .expect("runs")
+        .items
 }
 
 fn whole(books: &Books, run_ref: BillingRunRef) -> BillingRunRecord {
-    get_billing_run(&books.bench.services, &books.bench.principal, run_ref).expect("a run")
+    read(&books.bench.services, &books.bench.principal, UseCase::GetBillingRun, |cx| get_billing_run(cx, run_ref)).expect("a run")
 }
 
 #[test]
@@ -55,7 +59,8 @@ fn a_run_tells_what_it_issued_and_a_dry_run_leaves_nothing() {
         report.issued.iter().filter_map(|document| document.opened.as_ref()).map(|(_, number)| number.to_string()).collect();
     assert_eq!(told, issued);
     assert_eq!(runs(&books), [head]);
-    let unknown = get_billing_run(services, principal, BillingRunRef::from_uuid(Uuid::nil()));
+    let unknown =
+        read(services, principal, UseCase::GetBillingRun, |cx| get_billing_run(cx, BillingRunRef::from_uuid(Uuid::nil())));
     assert!(matches!(unknown, Err(UseCaseError::Unknown(ResourceKind::BillingRun))));
 }
 
@@ -69,9 +74,9 @@ fn a_run_that_is_broken_off_shows_as_unfinished_with_what_it_issued() {
         assert!(left.get() > 0, "the process ends here");
         true
     };
-    let run = BillingRunRequest { dry_run: false, after: None, may_go_on: &breaks_off };
+    let wanted = BillingRunRequest { dry_run: false, after: None, may_go_on: &breaks_off };
     let broken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        run_billing(&books.bench.services, &books.bench.principal, run).map(drop)
+        run_billing(&books.bench.services, &books.bench.principal, wanted).map(drop)
     }));
     assert!(broken.is_err());
     let unfinished = runs(&books).pop().expect("a run");
@@ -85,24 +90,24 @@ fn a_run_without_time_is_cut_short() {
     books.clock("2026-02-02T00:00:00Z");
     let left = Cell::new(1);
     let may_go_on = || left.replace(left.get() - 1) > 0;
-    let run = BillingRunRequest { dry_run: false, after: None, may_go_on: &may_go_on };
-    run_billing(&books.bench.services, &books.bench.principal, run).expect("a run");
+    let wanted = BillingRunRequest { dry_run: false, after: None, may_go_on: &may_go_on };
+    run_billing(&books.bench.services, &books.bench.principal, wanted).expect("a run");
     assert_eq!(runs(&books).pop().map(|run| (run.state(), run.issued, run.contracts)), Some((RunState::CutShort, 50, 50)));
 }
 
 #[test]
 fn runs_of_the_clock_that_do_nothing_do_not_add_up() {
     let books = fees(1);
-    let run = || run_billing_everywhere(&books.bench.services).expect("a run");
+    let run_everywhere = || run_billing_everywhere(&books.bench.services).expect("a run");
     for _ in 0..3 {
-        run();
+        run_everywhere();
     }
     assert_eq!(runs(&books), [], "nothing is due");
     books.clock("2026-02-02T00:00:00Z");
-    run();
+    run_everywhere();
     let issued = runs(&books);
     assert_eq!((issued.len(), issued[0].issued, issued[0].author), (1, 1, AuditActor::Scheduler));
-    run();
+    run_everywhere();
     assert_eq!(runs(&books), issued);
     // A requested run is always listed. Of several runs without effect, only the last is listed.
     for minute in 1..4 {
@@ -119,25 +124,28 @@ fn a_failure_is_recorded_when_it_changes() {
     let books = Books::with("2025-12-20T00:00:00Z", |entity| entity.profile.paper.strictness = Strictness::Strict, |_| {});
     let api = books.pricing("api", vec![fixed("fee", "10.00")]);
     let contract = books.contract(vec![requested(&api, "2026-01-01", "2026-02-28")]);
-    let run = |now: &str| {
+    let failed = |now: &str| {
         books.clock(now);
         run_billing_everywhere(&books.bench.services).expect("a run").failed.len()
     };
-    assert_eq!(run("2026-01-10T00:00:00Z"), 0);
+    assert_eq!(failed("2026-01-10T00:00:00Z"), 0);
     assert_eq!(runs(&books), []);
-    assert_eq!(run("2026-02-01T03:00:00Z"), 1);
+    assert_eq!(failed("2026-02-01T03:00:00Z"), 1);
     let first = runs(&books);
     assert_eq!((first.len(), first[0].failed, first[0].issued), (1, 1, 0));
     assert_eq!(whole(&books, first[0].run_ref).failures[0].contract_ref, contract);
     for minute in 1..5 {
-        assert_eq!(run(&format!("2026-02-01T03:0{minute}:00Z")), 1);
+        assert_eq!(failed(&format!("2026-02-01T03:0{minute}:00Z")), 1);
         assert_eq!(runs(&books), first, "the failure is unchanged");
     }
     let dry = run_billing(&books.bench.services, &books.bench.principal, BillingRunRequest::whole(true)).expect("a run");
     assert_eq!((dry.failed.len(), runs(&books)), (1, first));
     let edit = Changes::of(|wanted: &mut WantedEntity| wanted.profile.paper.strictness = Strictness::Lenient);
-    edit_entity(&books.bench.services, &books.bench.principal, &fixtures::entity_ref("main"), &edit).expect("an entity");
-    assert_eq!(run("2026-02-01T03:06:00Z"), 0);
+    run(&books.bench.services, &books.bench.principal, UseCase::EditEntity, |cx| {
+        edit_entity(cx, &fixtures::entity_ref("main"), &edit)
+    })
+    .expect("an entity");
+    assert_eq!(failed("2026-02-01T03:06:00Z"), 0);
     let last = runs(&books);
     assert_eq!((last[0].failed, last[0].issued), (0, 1));
 }

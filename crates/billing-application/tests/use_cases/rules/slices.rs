@@ -1,5 +1,6 @@
 //! Several events in one transaction, and events under a key.
 
+use billing_application::UseCase;
 use billing_application::catalog::{create_usage_product, edit_usage_product};
 use billing_application::error::UseCaseError;
 use billing_application::usage::{Atomicity, IngestOutcome, NamedCustomer, NamedUsageProduct, NewUsageEvent, delete_event};
@@ -14,6 +15,7 @@ use billing_domain::usage::EventKey;
 use billing_testkit::fixtures::{self, graduated, per_unit, requested};
 
 use crate::books::{Books, THREE_TIERS, calls};
+use crate::support::run;
 
 fn january(net_terms: NetTerms) -> Books {
     let books = Books::at("2026-01-20T12:00:00Z");
@@ -82,9 +84,10 @@ fn an_event_too_large_for_its_document_is_refused_alone_and_takes_no_number() {
     for net_terms in [NetTerms::Days(14), NetTerms::DueUponUsage] {
         let books = january(net_terms);
         let gold = fixtures::usage_product("gold");
-        let services = (&books.bench.services, &books.bench.principal);
-        create_usage_product(services.0, services.1, Some(gold.usage_product_ref.clone()), gold.profile)
-            .expect("a usage product");
+        run(&books.bench.services, &books.bench.principal, UseCase::CreateUsageProduct, |cx| {
+            create_usage_product(cx, Some(gold.usage_product_ref.clone()), gold.profile)
+        })
+        .expect("a usage product");
         let dear = books.pricing("dear", vec![per_unit("gold", "99999999")]);
         let mut product = requested(&dear, "2026-01-01", "2026-02-28");
         product.net_terms = Some(net_terms);
@@ -130,7 +133,8 @@ fn an_event_is_taken_once_under_its_key_whatever_happens_to_it_later() {
     };
     assert_eq!(words(&books, &[event(), calls(DAY, "1")], Atomicity::PerEvent), ["=UB-INV-1", "UB-INV-1"]);
     assert_eq!(words(&books, &[under("k", 2, calls(DAY, "60"))], Atomicity::PerEvent), ["reuse"]);
-    delete_event(&books.bench.services, &books.bench.principal, view.event.event_ref).expect("a deleted event");
+    run(&books.bench.services, &books.bench.principal, UseCase::DeleteEvent, |cx| delete_event(cx, view.event.event_ref))
+        .expect("a deleted event");
     books.bill("2026-02-01T02:00:00Z");
     assert_eq!(words(&books, &[event()], Atomicity::Atomic), ["=UB-INV-1"]);
     assert_eq!(
@@ -149,7 +153,8 @@ fn a_repeat_is_known_though_its_usage_product_has_another_name_now() {
     assert_eq!(words(&books, &[by_name()], Atomicity::PerEvent), ["UB-INV-1"]);
     let rename = Changes::of(|profile: &mut UsageProductProfile| profile.name = fixtures::line("Renamed"));
     let product = fixtures::usage_product_ref("calls");
-    edit_usage_product(&books.bench.services, &books.bench.principal, &product, &rename).expect("a usage product");
+    run(&books.bench.services, &books.bench.principal, UseCase::EditUsageProduct, |cx| edit_usage_product(cx, &product, &rename))
+        .expect("a usage product");
     assert_eq!(words(&books, &[by_name()], Atomicity::PerEvent), ["=UB-INV-1"]);
 }
 

@@ -1,7 +1,8 @@
 //! Section 7: changes of document structure, prices and end dates.
 
+use billing_application::UseCase;
 use billing_application::catalog::{TaxBasisPatch, WantedEntity, create_entity};
-use billing_application::contracts::{AmendmentOptions, cancel_contract, current_invoices, next_invoices};
+use billing_application::contracts::{cancel_contract, current_invoices, next_invoices};
 use billing_domain::contract::amendment::{CancelAt, EffectiveFrom, ProductPatch};
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::{PaymentTime, RequestedLineItem};
@@ -10,6 +11,7 @@ use billing_testkit::fixtures::{self, date, fixed, graduated, line_item_id, once
 
 use crate::books::{Books, THREE_TIERS, code, repriced, same, shown};
 use crate::rules::{assert_documents, billed};
+use crate::support::{read, run};
 
 #[test]
 fn a_payment_time_that_changes_with_the_next_period_bills_everything_once() {
@@ -79,8 +81,10 @@ fn after_a_gap_the_next_invoice_is_that_of_the_day_it_goes_on() {
         ProductPatch { billing_start_date: Some(date("2026-01-01")), billing_end_date: Some(date("2026-12-31")), ..same(&api) };
     books.edit(contract, vec![longer], EffectiveFrom::Day(date("2026-04-01"))).expect("an edit");
     let s = &books.bench;
-    let current = current_invoices(&s.services, &s.principal, contract).expect("current invoices");
-    let next = next_invoices(&s.services, &s.principal, contract).expect("next invoices");
+    let current =
+        read(&s.services, &s.principal, UseCase::PreviewInvoices, |cx| current_invoices(cx, contract)).expect("current invoices");
+    let next =
+        read(&s.services, &s.principal, UseCase::PreviewInvoices, |cx| next_invoices(cx, contract)).expect("next invoices");
     assert_eq!(books.state(contract), "ACTIVE");
     assert!(current.is_empty());
     assert_eq!(
@@ -142,7 +146,9 @@ fn a_cancelling_contract_may_end_earlier_and_not_later() {
         ],
     );
     let (services, principal) = (&books.bench.services, &books.bench.principal);
-    let later = cancel_contract(services, principal, contract, CancelAt::Day(date("2026-03-12")), AmendmentOptions::default());
+    let later = run(services, principal, UseCase::CancelContract, |cx| {
+        cancel_contract(cx, contract, CancelAt::Day(date("2026-03-12")), false)
+    });
     assert_eq!(code(later), "contract_over");
 }
 
@@ -174,7 +180,10 @@ fn usage_stays_with_the_entity_of_its_own_period() {
     let mut us = fixtures::entity("US");
     us.profile.time_zone = fixtures::zone("America/New_York");
     let wanted = WantedEntity { profile: us.profile, is_default: None, tax: TaxBasisPatch::default() };
-    create_entity(&books.bench.services, &books.bench.principal, Some(us.entity_ref.clone()), wanted).expect("an entity");
+    run(&books.bench.services, &books.bench.principal, UseCase::CreateEntity, |cx| {
+        create_entity(cx, Some(us.entity_ref.clone()), wanted)
+    })
+    .expect("an entity");
     let mut product = requested(&api, "2026-01-01", "2026-12-31");
     product.payment_time = Some(PaymentTime::DuringUse);
     let contract = books.contract(vec![product]);

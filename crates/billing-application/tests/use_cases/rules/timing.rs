@@ -1,7 +1,9 @@
 //! Section 2: the document that bills an amount, and the time of billing.
 
+use billing_application::UseCase;
 use billing_application::billing_run::run_billing_everywhere;
 use billing_application::contracts::{ContractRequest, create_contract};
+use billing_application::documents::issue_document;
 use billing_application::error::UseCaseError;
 use billing_domain::catalog::LineItem;
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
@@ -13,6 +15,7 @@ use billing_testkit::fixtures::{self, fixed, once, per_unit, requested, volume, 
 
 use crate::books::{Books, code};
 use crate::rules::assert_documents;
+use crate::support::run;
 
 /// Returns a contract for January and February at 10.00 a month and 0.10 per call.
 fn two_months(payment_time: PaymentTime) -> Books {
@@ -121,7 +124,7 @@ fn refusal(books: &Books, product: RequestedProduct) -> String {
         products: vec![product],
         allow_backdated: false,
     };
-    code(create_contract(&books.bench.services, &books.bench.principal, &request))
+    code(run(&books.bench.services, &books.bench.principal, UseCase::CreateContract, |cx| create_contract(cx, &request)))
 }
 
 #[test]
@@ -340,7 +343,7 @@ fn a_draft_that_is_issued_early_leaves_the_rest_of_its_period_to_debits() -> Res
     books.clock("2026-01-15T00:00:00Z");
     books.calls("2026-01-15T00:00:00Z", "20");
     let invoice = books.reference("UB-INV-1");
-    billing_application::documents::issue_document(&books.bench.services, &books.bench.principal, invoice)?;
+    run(&books.bench.services, &books.bench.principal, UseCase::IssueDocument, |cx| issue_document(cx, invoice))?;
     books.clock("2026-01-20T00:00:00Z");
     books.calls("2026-01-20T00:00:00Z", "5");
     books.bill("2026-02-01T02:00:00Z");

@@ -1,5 +1,6 @@
 //! Section 3: `DUE_UPON_USAGE`.
 
+use billing_application::UseCase;
 use billing_application::usage::get_event;
 use billing_domain::catalog::{LineItem, Pricing};
 use billing_domain::contract::amendment::EffectiveFrom;
@@ -11,6 +12,7 @@ use billing_testkit::fixtures::{self, fixed, graduated, per_unit, requested, vol
 
 use crate::books::{Books, THREE_TIERS, repriced};
 use crate::rules::assert_documents;
+use crate::support::read;
 
 fn january(items: Vec<LineItem>, payment_time: PaymentTime) -> Books {
     january_with_contract(items, payment_time).0
@@ -54,7 +56,8 @@ fn a_child_is_issued_at_once_and_due_the_same_day_and_names_its_parent() {
             "UB-INV-2 ISSUED, of UB-INV-1, issued 2026-01-05, due 2026-01-05 | 2026-01-01…2026-01-31 calls × 150: 12.50 | total 12.50 EUR",
         ],
     );
-    let view = get_event(&books.bench.services, &books.bench.principal, event).expect("an event");
+    let view =
+        read(&books.bench.services, &books.bench.principal, UseCase::GetEvent, |cx| get_event(cx, event)).expect("an event");
     let (parent, number) = view.parent.expect("a parent");
     assert_eq!((parent, number.to_string()), (books.reference("UB-INV-1"), "UB-INV-1".to_owned()));
     assert_eq!(books.numbers_of(event), "UB-INV-2");

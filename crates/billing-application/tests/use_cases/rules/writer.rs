@@ -30,6 +30,7 @@ use billing_teststore::TestStore;
 use uuid::Uuid;
 
 use crate::books::{Books, THREE_TIERS, calls};
+use crate::support::run;
 
 const DAY: &str = "2026-01-10T00:00:00Z";
 /// A timeout longer than any operation of these tests.
@@ -138,7 +139,7 @@ impl Office {
         books.contract(vec![product]);
         let store = Arc::clone(&books.bench.store);
         let store = Arc::new(Doored { store, door: Mutex::default(), changed: Condvar::new() });
-        let services = Services { store: Arc::clone(&store).into(), ..books.bench.services.clone() };
+        let services = Services { store: Arc::clone(&store) as _, ..books.bench.services.clone() };
         Self { books, store, writer: UsageWriter::start(services, limits) }
     }
 
@@ -610,7 +611,7 @@ fn what_is_one_transaction_has_its_turn() {
     let office = Office::with_a_draft();
     let (done, did) = channel();
     office.together(|| {
-        let work = Box::new(move |services: &Services<'_>| done.send(services.now()).expect("a waiting receiver"));
+        let work = Box::new(move |services: &Services| done.send(services.now()).expect("a waiting receiver"));
         let work = Work::Whole(QueuedTransaction { events: 10_000, bytes: 1, work });
         office.writer.submit(QueuedRequest { reporter: office.known(), until: Instant::now() + SOON, work }).expect("room");
     });
@@ -651,7 +652,10 @@ fn history(random: &mut Random, aggregation: Aggregation, is_issued: bool) -> (O
     let office = Office::new(NetTerms::Days(14), WriterLimits::default());
     let aggregate = Changes::of(move |profile: &mut UsageProductProfile| profile.aggregation = aggregation);
     let (services, principal) = (&office.books.bench.services, &office.books.bench.principal);
-    edit_usage_product(services, principal, &fixtures::usage_product_ref("calls"), &aggregate).expect("an edit");
+    run(services, principal, UseCase::EditUsageProduct, |cx| {
+        edit_usage_product(cx, &fixtures::usage_product_ref("calls"), &aggregate)
+    })
+    .expect("an edit");
     let api = office.books.pricing("again", vec![graduated("calls", THREE_TIERS)]);
     let mut product = requested(&api, "2026-01-01", "2026-02-28");
     product.payment_time = Some(PaymentTime::AfterUse);
@@ -703,8 +707,12 @@ fn changes_that_wait_together_come_to_what_they_come_to_one_after_the_other() {
         let also_taken: Vec<bool> = changes
             .iter()
             .map(|(event, change)| match change {
-                EventChange::Delete => delete_event(services, principal, same_events[*event]).is_ok(),
-                EventChange::Update(update) => update_event(services, principal, same_events[*event], update).is_ok(),
+                EventChange::Delete => {
+                    run(services, principal, UseCase::DeleteEvent, |cx| delete_event(cx, same_events[*event])).is_ok()
+                }
+                EventChange::Update(update) => {
+                    run(services, principal, UseCase::UpdateEvent, |cx| update_event(cx, same_events[*event], update)).is_ok()
+                }
             })
             .collect();
         assert_eq!(taken, also_taken, "seed {seed}: {changes:?}");

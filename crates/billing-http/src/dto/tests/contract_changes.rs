@@ -1,12 +1,11 @@
 //! Cancel, resume, quantities, and dry runs.
 
-use billing_application::contracts::{AmendmentOptions, AmendmentOutcome};
 use billing_application::dry_run::Effects;
 use billing_domain::contract::amendment::{CancelAt, QuantityChange};
 use billing_testkit::fixtures;
 use serde_json::Value;
 
-use super::super::contract_changes::AmendedContractJson;
+use super::super::contract_changes::{AmendedContractJson, AmendmentOptions, AmendmentOutcome};
 use super::documents::preview;
 use super::schemas::assert_fits;
 use super::{check, check_field, json, posted_back};

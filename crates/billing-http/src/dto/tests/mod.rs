@@ -15,7 +15,7 @@ mod pricings;
 mod schemas;
 
 use billing_application::catalog::{CustomerView, EntityView, TaxBasisPatch, TaxPatch, WantedCustomer, WantedEntity};
-use billing_application::contracts::{AmendmentOptions, ContractRequest};
+use billing_application::contracts::ContractRequest;
 use billing_application::formats::{FormatContent, NamedFormat, TestedFormat};
 use billing_application::keys::KeyRequest;
 use billing_application::usage::EventUpdate;
@@ -35,7 +35,7 @@ use utoipa::ToSchema;
 
 use super::bank_accounts::{BankAccountBody, BankAccountEditBody};
 use super::billing::BillingRunBody;
-use super::contract_changes::{ContractCancelBody, ContractQuantityBody, ContractResumeBody};
+use super::contract_changes::{AmendmentOptions, ContractCancelBody, ContractQuantityBody, ContractResumeBody};
 use super::contracts::{ContractBody, ContractEditBody};
 use super::customers::{CustomerBody, CustomerEditBody};
 use super::declare::{read, read_optional};

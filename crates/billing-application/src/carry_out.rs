@@ -1,0 +1,303 @@
+//! Runs use cases: checks the permission, replays a stored response, opens the transaction, and stores the response or rolls
+//! everything back. This is the same for every operation, so use cases only get a [`Cx`].
+
+use std::convert::Infallible;
+
+use billing_domain::access::{Actor, Principal};
+use billing_domain::audit::{AuditAction, AuditActor};
+use billing_domain::calendar::Timestamp;
+use billing_domain::idempotency::{IdempotentResponse, StoredResponse};
+use billing_domain::ledger::IdGenerator;
+use billing_domain::ports::{Access, StoreError, Tx, attempt, transact};
+use billing_domain::refs::OrganizationId;
+
+use crate::audit::{self, AuditChange, AuditContext};
+use crate::dry_run::{DryRunRecorder, Effects};
+use crate::error::{UseCaseError, UseCaseResult};
+use crate::idempotency::{self, IdempotentRequest};
+use crate::{Services, UseCase, allow};
+
+/// A request to run a use case.
+#[derive(Clone, Copy)]
+pub struct Request<'r> {
+    /// The principal who requests it.
+    pub principal: &'r Principal,
+    /// The use case, which determines the required permission.
+    pub use_case: UseCase,
+    /// The idempotency key with the hash of the request's body.
+    pub key: Option<&'r IdempotentRequest>,
+}
+
+/// The context of a use case: its open transaction, the services, and who requested it when.
+pub struct Cx<'c> {
+    pub(crate) tx: &'c mut dyn Tx,
+    pub(crate) services: &'c Services,
+    pub(crate) organization: OrganizationId,
+    pub(crate) by: Actor,
+    pub(crate) now: Timestamp,
+    principal: Option<&'c Principal>,
+    author: AuditContext<'c>,
+    recorder: Option<&'c DryRunRecorder>,
+}
+
+impl<'c> Cx<'c> {
+    /// Creates the context of a principal's request.
+    pub(crate) fn new(tx: &'c mut dyn Tx, services: &'c Services, principal: &'c Principal, now: Timestamp) -> Self {
+        Self {
+            tx,
+            services,
+            organization: principal.organization(),
+            by: principal.actor(),
+            now,
+            principal: Some(principal),
+            author: AuditContext::of(principal),
+            recorder: None,
+        }
+    }
+
+    /// Creates the context of the service's own scheduled work.
+    pub(crate) fn of_scheduler(tx: &'c mut dyn Tx, services: &'c Services, organization: OrganizationId, now: Timestamp) -> Self {
+        let author = AuditContext::scheduler(organization);
+        Self { tx, services, organization, by: Actor::Service, now, principal: None, author, recorder: None }
+    }
+
+    /// Creates the context of an actor whose permission was checked before. Usage events record no audit events.
+    pub(crate) fn of_actor(
+        tx: &'c mut dyn Tx,
+        services: &'c Services,
+        organization: OrganizationId,
+        by: Actor,
+        now: Timestamp,
+    ) -> Self {
+        let author = AuditContext { organization, author: AuditActor::of(by), request_id: None };
+        Self { tx, services, organization, by, now, principal: None, author, recorder: None }
+    }
+
+    /// Returns the principal who requested the use case.
+    ///
+    /// # Errors
+    /// Returns [`UseCaseError::InvariantViolation`] for the service's own work.
+    pub(crate) fn principal(&self) -> UseCaseResult<&'c Principal> {
+        self.principal.ok_or(UseCaseError::InvariantViolation("a use case without a principal"))
+    }
+
+    /// Returns organization, actor and request for the audit log and for records.
+    pub(crate) const fn author(&self) -> AuditContext<'c> {
+        self.author
+    }
+
+    /// Returns the recorder of affected resources in a dry run.
+    pub(crate) const fn recorder(&self) -> Option<&'c DryRunRecorder> {
+        self.recorder
+    }
+
+    /// Returns the source of identifiers for domain decisions.
+    pub(crate) fn ids(&self) -> impl IdGenerator + use<'c> {
+        let services = self.services;
+        move || services.ids.new_id()
+    }
+
+    /// Records an audit event of the change.
+    pub(crate) fn audit(&mut self, action: AuditAction, change: AuditChange<'_>) -> UseCaseResult<()> {
+        audit::record_audit_event(self.tx, self.services, self.author, action, change)
+    }
+
+    /// Runs a part of the use case. An error rolls back the writes of this part only.
+    pub(crate) fn attempt<T, E: From<StoreError>>(&mut self, mut part: impl FnMut(&mut Cx<'_>) -> Result<T, E>) -> Result<T, E> {
+        let recorder = self.recorder;
+        self.attempt_with(recorder, &mut part)
+    }
+
+    fn attempt_with<T, E: From<StoreError>>(
+        &mut self,
+        recorder: Option<&DryRunRecorder>,
+        part: &mut dyn FnMut(&mut Cx<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let Self { services, organization, by, now, principal, author, .. } = *self;
+        attempt(self.tx, |tx| part(&mut Cx { tx, services, organization, by, now, principal, author, recorder }))
+    }
+
+    /// Executes a use case, returns its effects on documents, and rolls it back.
+    ///
+    /// # Errors
+    /// Returns any error of the use case.
+    pub fn dry_run(&mut self, work: &mut dyn FnMut(&mut Cx<'_>) -> UseCaseResult<()>) -> UseCaseResult<Effects> {
+        // An outer dry run rolls everything back and reports the effects.
+        if self.recorder.is_some() {
+            work(self)?;
+            return Ok(Effects::default());
+        }
+        let recorder = DryRunRecorder::default();
+        let outcome = self.attempt_with(Some(&recorder), &mut |cx| {
+            work(cx)?;
+            Err::<Infallible, _>(DryRunAbort::Finished(Box::new(recorder.take_effects(cx)?)))
+        });
+        match outcome {
+            Ok(never) => match never {},
+            Err(DryRunAbort::Finished(effects)) => Ok(*effects),
+            Err(DryRunAbort::Failed(error)) => Err(error),
+        }
+    }
+}
+
+/// The reason why a dry run is rolled back.
+enum DryRunAbort {
+    Finished(Box<Effects>),
+    Failed(UseCaseError),
+}
+
+impl From<StoreError> for DryRunAbort {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<UseCaseError> for DryRunAbort {
+    fn from(error: UseCaseError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Runs a use case that changes data, and stores its response under the request's key. A repeated request gets the stored
+/// response. `work` is called again after a conflict with other transactions.
+///
+/// # Errors
+/// Returns one of these errors:
+/// - [`UseCaseError::Forbidden`] or [`UseCaseError::InsufficientRole`] if the principal lacks the permission.
+/// - Any error of the work. No response is stored then.
+/// - [`UseCaseError::IdempotencyKeyReuse`] if the key belongs to another request.
+/// - [`UseCaseError::RequestInProgress`] if a duplicate is in flight for too long.
+/// - [`UseCaseError::Conflict`] `secret_shown_once` if the caller cannot decrypt the stored response.
+pub fn carry_out<T>(
+    services: &Services,
+    request: Request<'_>,
+    render: impl Fn(&T) -> StoredResponse,
+    mut work: impl FnMut(&mut Cx<'_>) -> UseCaseResult<T>,
+) -> UseCaseResult<IdempotentResponse> {
+    let Request { principal, use_case, key } = request;
+    let Some(key) = key else {
+        let done = run(services, principal, use_case, work)?;
+        return Ok(IdempotentResponse { answer: render(&done), is_repeat: false });
+    };
+    let organization = allow(principal, use_case)?;
+    let now = services.now();
+    transact(&*services.store, Access::Write, |tx| {
+        if let Some(answer) = idempotency::lock_key(tx, services, organization, key)? {
+            return Ok(IdempotentResponse { answer, is_repeat: true });
+        }
+        let answer = render(&work(&mut Cx::new(tx, services, principal, now))?);
+        idempotency::save_response(tx, services, organization, key, answer.clone())?;
+        Ok(IdempotentResponse { answer, is_repeat: false })
+    })
+}
+
+/// Runs a use case that changes data, for a request without a key.
+///
+/// # Errors
+/// Returns the errors of [`carry_out`].
+pub fn run<T>(
+    services: &Services,
+    principal: &Principal,
+    use_case: UseCase,
+    mut work: impl FnMut(&mut Cx<'_>) -> UseCaseResult<T>,
+) -> UseCaseResult<T> {
+    allow(principal, use_case)?;
+    let now = services.now();
+    transact(&*services.store, Access::Write, |tx| work(&mut Cx::new(tx, services, principal, now)))
+}
+
+/// Runs a use case that only reads.
+///
+/// # Errors
+/// Returns an error of the permission, of the store or of the work.
+pub fn read<T>(
+    services: &Services,
+    principal: &Principal,
+    use_case: UseCase,
+    mut work: impl FnMut(&mut Cx<'_>) -> UseCaseResult<T>,
+) -> UseCaseResult<T> {
+    allow(principal, use_case)?;
+    let now = services.now();
+    transact(&*services.store, Access::Read, |tx| work(&mut Cx::new(tx, services, principal, now)))
+}
+
+/// The transactions of a use case that needs several.
+pub enum Transactions<'t, 'c> {
+    /// Each part is committed on its own. Without a principal, the scheduler does the work.
+    Separate(&'t Services, Option<&'t Principal>),
+    /// All parts belong to one open transaction, for a request with an idempotency key.
+    Joined(&'t mut Cx<'c>),
+}
+
+impl Transactions<'_, '_> {
+    /// Runs a part that changes data of an organization.
+    pub(crate) fn write<T, E: From<StoreError>>(
+        &mut self,
+        organization: OrganizationId,
+        mut part: impl FnMut(&mut Cx<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        match self {
+            Self::Joined(cx) => cx.attempt(part),
+            Self::Separate(services, principal) => {
+                let now = services.now();
+                transact(&*services.store, Access::Write, |tx| match principal {
+                    Some(principal) => part(&mut Cx::new(tx, services, principal, now)),
+                    None => part(&mut Cx::of_scheduler(tx, services, organization, now)),
+                })
+            }
+        }
+    }
+
+    /// Runs a part that only reads.
+    pub(crate) fn read<T>(&mut self, mut part: impl FnMut(&mut dyn Tx) -> UseCaseResult<T>) -> UseCaseResult<T> {
+        match self {
+            Self::Joined(cx) => part(cx.tx),
+            Self::Separate(services, _) => transact(&*services.store, Access::Read, part),
+        }
+    }
+
+    /// Returns organization, actor and request of the principal.
+    ///
+    /// # Errors
+    /// Returns [`UseCaseError::InvariantViolation`] for the service's own work.
+    pub(crate) fn author(&self) -> UseCaseResult<AuditContext<'_>> {
+        match self {
+            Self::Separate(_, principal) => {
+                principal.map(AuditContext::of).ok_or(UseCaseError::InvariantViolation("a use case without a principal"))
+            }
+            Self::Joined(cx) => Ok(cx.author()),
+        }
+    }
+
+    /// Returns whether all parts belong to one transaction.
+    pub(crate) const fn is_joined(&self) -> bool {
+        matches!(self, Self::Joined(_))
+    }
+
+    /// Returns the services.
+    pub(crate) const fn services(&self) -> &Services {
+        match self {
+            Self::Separate(services, _) => services,
+            Self::Joined(cx) => cx.services,
+        }
+    }
+}
+
+/// Runs a use case with several transactions. A request with a key is carried out in one transaction, so that its stored
+/// response describes exactly what was done.
+///
+/// # Errors
+/// Returns the errors of [`carry_out`].
+pub fn carry_out_in_parts<T>(
+    services: &Services,
+    request: Request<'_>,
+    render: impl Fn(&T) -> StoredResponse,
+    mut work: impl FnMut(&mut Transactions<'_, '_>) -> UseCaseResult<T>,
+) -> UseCaseResult<IdempotentResponse> {
+    if request.key.is_some() {
+        return carry_out(services, request, render, |cx| work(&mut Transactions::Joined(cx)));
+    }
+    allow(request.principal, request.use_case)?;
+    let done = work(&mut Transactions::Separate(services, Some(request.principal)))?;
+    Ok(IdempotentResponse { answer: render(&done), is_repeat: false })
+}
