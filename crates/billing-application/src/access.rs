@@ -11,9 +11,8 @@ use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 
 use crate::Services;
-use crate::audit::{
-    AuditChange, AuditContext, AuditSubject, record_audit_event, record_audit_event_throttled, was_recorded_recently,
-};
+use crate::audit::{AuditChange, AuditSubject, record_audit_event, record_audit_event_throttled, was_recorded_recently};
+use crate::carry_out::AuditContext;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::second_factor::{CodeKind, take_code};
 use crate::secrets::hash_new;

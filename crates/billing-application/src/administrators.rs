@@ -10,8 +10,8 @@ use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 
 use crate::Services;
-use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
-use crate::carry_out::Cx;
+use crate::audit::{AuditChange, AuditSubject, record_audit_event};
+use crate::carry_out::{AuditContext, Cx};
 use crate::catalog::inserted;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 

@@ -2,8 +2,8 @@
 //!
 //! Changes of usage events add no entries, because the events' revisions record them.
 
-use billing_domain::access::{Administrator, ApiKey, Permission, Principal, RequestId};
-use billing_domain::audit::{AuditAction, AuditActor, AuditEntry, AuditPosition, AuditedKind};
+use billing_domain::access::{Administrator, ApiKey, Permission};
+use billing_domain::audit::{AuditAction, AuditEntry, AuditPosition, AuditedKind};
 use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::charge::Charge;
 use billing_domain::document::numbering::DocumentNumber;
@@ -15,7 +15,7 @@ use billing_domain::refs::{AuditRef, BillingRunRef, ImportRef, OrganizationId};
 use billing_domain::tax::ExchangeRate;
 
 use crate::Services;
-use crate::carry_out::Cx;
+use crate::carry_out::{AuditContext, Cx};
 use crate::catalog::{CustomerView, EntityView};
 use crate::contracts::ContractView;
 use crate::documents::DocumentView;
@@ -175,34 +175,6 @@ pub trait AuditRenderer: Send + Sync {
     fn reason(&self, error: &UseCaseError) -> (&'static str, String);
 }
 
-/// The organization, actor and request of an audited action.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AuditContext<'a> {
-    pub(crate) organization: OrganizationId,
-    pub(crate) author: AuditActor,
-    pub(crate) request_id: Option<&'a RequestId>,
-}
-
-impl<'a> AuditContext<'a> {
-    pub(crate) fn of(principal: &'a Principal) -> Self {
-        Self {
-            organization: principal.organization(),
-            author: AuditActor::of(principal.actor()),
-            request_id: principal.request_id(),
-        }
-    }
-
-    /// Returns the context of the service's own scheduled work.
-    pub(crate) const fn scheduler(organization: OrganizationId) -> Self {
-        Self { organization, author: AuditActor::Scheduler, request_id: None }
-    }
-
-    /// Returns the context of command-line commands, which require no login.
-    pub(crate) const fn command_line(organization: OrganizationId) -> Self {
-        Self { organization, author: AuditActor::CommandLine, request_id: None }
-    }
-}
-
 /// A change of a resource.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum AuditChange<'a> {
@@ -214,6 +186,14 @@ pub(crate) enum AuditChange<'a> {
     Gone(AuditSubject<'a>),
     /// No visible field changed, but an entry is recorded.
     Unshown(AuditSubject<'a>),
+}
+
+impl Cx<'_> {
+    /// Records an audit event of the change.
+    pub(crate) fn audit(&mut self, action: AuditAction, change: AuditChange<'_>) -> UseCaseResult<()> {
+        let author = self.author();
+        record_audit_event(self.tx, self.services, author, action, change)
+    }
 }
 
 /// Records an audit event in the transaction of the change.

@@ -335,8 +335,8 @@ pub(crate) fn write_all<'b>(
         decided.push((book, entries));
     }
     if let Some(recorder) = cx.recorder() {
-        let decided = decided.iter().map(|(book, entries)| (&**book, entries.as_slice()));
-        recorder.capture_books(cx.tx, organization, decided, cx.now)?;
+        let decided: Vec<_> = decided.iter().map(|(book, entries)| (&**book, entries.as_slice())).collect();
+        recorder.capture_books(cx.tx, organization, &decided, cx.now)?;
     }
     let mut accounts = accounts::settle_accounts(cx, decided.iter().map(|(book, entries)| (&**book, entries.as_slice())))?;
     let mut numbers = give_numbers(cx.tx, organization, &decided)?;

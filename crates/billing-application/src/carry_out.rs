@@ -1,18 +1,15 @@
 //! Runs use cases: checks the permission, replays a stored response, opens the transaction, and stores the response or rolls
 //! everything back. This is the same for every operation, so use cases only get a [`Cx`].
 
-use std::convert::Infallible;
-
-use billing_domain::access::{Actor, Principal};
-use billing_domain::audit::{AuditAction, AuditActor};
+use billing_domain::access::{Actor, Principal, RequestId};
+use billing_domain::audit::AuditActor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::idempotency::{IdempotentResponse, StoredResponse};
-use billing_domain::ledger::IdGenerator;
-use billing_domain::ports::{Access, StoreError, Tx, attempt, transact};
-use billing_domain::refs::OrganizationId;
+use billing_domain::ledger::receivables::{AccountEntry, ReceivablesAccount};
+use billing_domain::ledger::{ContractBook, Entry, IdGenerator};
+use billing_domain::ports::{Access, DocumentFilter, StoreError, Tx, attempt, transact};
+use billing_domain::refs::{ContractKey, OrganizationId};
 
-use crate::audit::{self, AuditChange, AuditContext};
-use crate::dry_run::{DryRunRecorder, Effects};
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::idempotency::{self, IdempotentRequest};
 use crate::{Services, UseCase, allow};
@@ -28,6 +25,68 @@ pub struct Request<'r> {
     pub key: Option<&'r IdempotentRequest>,
 }
 
+/// The organization, actor and request of an action, for the audit log and for records.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AuditContext<'a> {
+    pub(crate) organization: OrganizationId,
+    pub(crate) author: AuditActor,
+    pub(crate) request_id: Option<&'a RequestId>,
+}
+
+impl<'a> AuditContext<'a> {
+    pub(crate) fn of(principal: &'a Principal) -> Self {
+        Self {
+            organization: principal.organization(),
+            author: AuditActor::of(principal.actor()),
+            request_id: principal.request_id(),
+        }
+    }
+
+    /// Returns the context of the service's own scheduled work.
+    pub(crate) const fn scheduler(organization: OrganizationId) -> Self {
+        Self { organization, author: AuditActor::Scheduler, request_id: None }
+    }
+
+    /// Returns the context of command-line commands, which require no login.
+    pub(crate) const fn command_line(organization: OrganizationId) -> Self {
+        Self { organization, author: AuditActor::CommandLine, request_id: None }
+    }
+}
+
+/// Records what a use case is about to change, before the change is saved. Only dry runs have a recorder.
+pub(crate) trait ChangeRecorder {
+    /// Captures the documents that entries of books affect.
+    fn capture_books(
+        &self,
+        tx: &mut dyn Tx,
+        organization: OrganizationId,
+        decided: &[(&ContractBook, &[Entry])],
+        now: Timestamp,
+    ) -> UseCaseResult<()>;
+
+    /// Captures the documents that entries of an account affect.
+    fn capture_account(
+        &self,
+        tx: &mut dyn Tx,
+        organization: OrganizationId,
+        account: &ReceivablesAccount,
+        entries: &[AccountEntry],
+        now: Timestamp,
+    ) -> UseCaseResult<()>;
+
+    /// Captures the first drafts that match a filter and may change.
+    fn capture_drafts(
+        &self,
+        tx: &mut dyn Tx,
+        organization: OrganizationId,
+        filter: &DocumentFilter,
+        now: Timestamp,
+    ) -> UseCaseResult<()>;
+
+    /// Captures that a contract is created.
+    fn capture_contract(&self, contract: ContractKey);
+}
+
 /// The context of a use case: its open transaction, the services, and who requested it when.
 pub struct Cx<'c> {
     pub(crate) tx: &'c mut dyn Tx,
@@ -37,7 +96,7 @@ pub struct Cx<'c> {
     pub(crate) now: Timestamp,
     principal: Option<&'c Principal>,
     author: AuditContext<'c>,
-    recorder: Option<&'c DryRunRecorder>,
+    recorder: Option<&'c dyn ChangeRecorder>,
 }
 
 impl<'c> Cx<'c> {
@@ -87,7 +146,7 @@ impl<'c> Cx<'c> {
     }
 
     /// Returns the recorder of affected resources in a dry run.
-    pub(crate) const fn recorder(&self) -> Option<&'c DryRunRecorder> {
+    pub(crate) const fn recorder(&self) -> Option<&'c dyn ChangeRecorder> {
         self.recorder
     }
 
@@ -97,64 +156,20 @@ impl<'c> Cx<'c> {
         move || services.ids.new_id()
     }
 
-    /// Records an audit event of the change.
-    pub(crate) fn audit(&mut self, action: AuditAction, change: AuditChange<'_>) -> UseCaseResult<()> {
-        audit::record_audit_event(self.tx, self.services, self.author, action, change)
-    }
-
     /// Runs a part of the use case. An error rolls back the writes of this part only.
     pub(crate) fn attempt<T, E: From<StoreError>>(&mut self, mut part: impl FnMut(&mut Cx<'_>) -> Result<T, E>) -> Result<T, E> {
         let recorder = self.recorder;
         self.attempt_with(recorder, &mut part)
     }
 
-    fn attempt_with<T, E: From<StoreError>>(
+    /// Runs a part like [`attempt`](Self::attempt), and tells `recorder` what the part affects.
+    pub(crate) fn attempt_with<T, E: From<StoreError>>(
         &mut self,
-        recorder: Option<&DryRunRecorder>,
+        recorder: Option<&dyn ChangeRecorder>,
         part: &mut dyn FnMut(&mut Cx<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         let Self { services, organization, by, now, principal, author, .. } = *self;
         attempt(self.tx, |tx| part(&mut Cx { tx, services, organization, by, now, principal, author, recorder }))
-    }
-
-    /// Executes a use case, returns its effects on documents, and rolls it back.
-    ///
-    /// # Errors
-    /// Returns any error of the use case.
-    pub fn dry_run(&mut self, work: &mut dyn FnMut(&mut Cx<'_>) -> UseCaseResult<()>) -> UseCaseResult<Effects> {
-        // An outer dry run rolls everything back and reports the effects.
-        if self.recorder.is_some() {
-            work(self)?;
-            return Ok(Effects::default());
-        }
-        let recorder = DryRunRecorder::default();
-        let outcome = self.attempt_with(Some(&recorder), &mut |cx| {
-            work(cx)?;
-            Err::<Infallible, _>(DryRunAbort::Finished(Box::new(recorder.take_effects(cx)?)))
-        });
-        match outcome {
-            Ok(never) => match never {},
-            Err(DryRunAbort::Finished(effects)) => Ok(*effects),
-            Err(DryRunAbort::Failed(error)) => Err(error),
-        }
-    }
-}
-
-/// The reason why a dry run is rolled back.
-enum DryRunAbort {
-    Finished(Box<Effects>),
-    Failed(UseCaseError),
-}
-
-impl From<StoreError> for DryRunAbort {
-    fn from(error: StoreError) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
-impl From<UseCaseError> for DryRunAbort {
-    fn from(error: UseCaseError) -> Self {
-        Self::Failed(error)
     }
 }
 

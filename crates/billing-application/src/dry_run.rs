@@ -3,19 +3,20 @@
 
 use std::cell::{RefCell, RefMut};
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::{Document, DocumentState};
 use billing_domain::ledger::receivables::{AccountEntry, ReceivablesAccount};
 use billing_domain::ledger::{ContractBook, Entry};
 use billing_domain::page::PageRequest;
-use billing_domain::ports::{DocumentFilter, Tx};
+use billing_domain::ports::{DocumentFilter, StoreError, Tx};
 use billing_domain::refs::{ContractKey, CustomerId, DocumentRef, OrganizationId};
 
-use crate::carry_out::Cx;
+use crate::carry_out::{ChangeRecorder, Cx};
 use crate::contracts::planned_invoices;
 use crate::documents::{DocumentView, view_all};
-use crate::error::UseCaseResult;
+use crate::error::{UseCaseError, UseCaseResult};
 
 /// The effects of a change on documents, ordered by creation.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +39,7 @@ pub struct Effects {
 
 /// Records the resources that a use case affects during a dry run.
 #[derive(Debug, Default)]
-pub(crate) struct DryRunRecorder(RefCell<AffectedResources>);
+struct DryRunRecorder(RefCell<AffectedResources>);
 
 #[derive(Debug, Default)]
 struct AffectedResources {
@@ -50,17 +51,114 @@ struct AffectedResources {
     before: BTreeMap<DocumentRef, (CustomerId, Option<DocumentView>)>,
 }
 
+impl Cx<'_> {
+    /// Executes a use case, returns its effects on documents, and rolls it back.
+    ///
+    /// # Errors
+    /// Returns any error of the use case.
+    pub fn dry_run(&mut self, work: &mut dyn FnMut(&mut Cx<'_>) -> UseCaseResult<()>) -> UseCaseResult<Effects> {
+        // An outer dry run rolls everything back and reports the effects.
+        if self.recorder().is_some() {
+            work(self)?;
+            return Ok(Effects::default());
+        }
+        let recorder = DryRunRecorder::default();
+        let outcome = self.attempt_with(Some(&recorder), &mut |cx| {
+            work(cx)?;
+            Err::<Infallible, _>(DryRunAbort::Finished(Box::new(recorder.take_effects(cx)?)))
+        });
+        match outcome {
+            Ok(never) => match never {},
+            Err(DryRunAbort::Finished(effects)) => Ok(*effects),
+            Err(DryRunAbort::Failed(error)) => Err(error),
+        }
+    }
+}
+
+/// The reason why a dry run is rolled back.
+enum DryRunAbort {
+    Finished(Box<Effects>),
+    Failed(UseCaseError),
+}
+
+impl From<StoreError> for DryRunAbort {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<UseCaseError> for DryRunAbort {
+    fn from(error: UseCaseError) -> Self {
+        Self::Failed(error)
+    }
+}
+
 impl DryRunRecorder {
     fn touched(&self) -> RefMut<'_, AffectedResources> {
         self.0.borrow_mut()
     }
 
-    /// Captures the documents that entries of books affect, before the entries are saved.
-    pub(crate) fn capture_books<'b>(
+    fn look_at(
         &self,
         tx: &mut dyn Tx,
         organization: OrganizationId,
-        decided: impl IntoIterator<Item = (&'b ContractBook, &'b [Entry])>,
+        customer: CustomerId,
+        named: &[DocumentRef],
+        now: Timestamp,
+    ) -> UseCaseResult<()> {
+        let mut unknown = named.to_vec();
+        unknown.retain(|document_ref| !self.touched().before.contains_key(document_ref));
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let there = tx.documents_by_refs(organization, &[customer], &unknown)?;
+        let views = view_all(tx, organization, there, now)?;
+        let mut touched = self.touched();
+        let there = views.into_iter().filter_map(|view| Some((view.opened.as_ref()?.document_ref, view)));
+        touched.before.extend(there.map(|(document_ref, view)| (document_ref, (customer, Some(view)))));
+        for document_ref in unknown {
+            touched.before.entry(document_ref).or_insert((customer, None));
+        }
+        Ok(())
+    }
+
+    /// Returns the effects on all captured resources.
+    fn take_effects(&self, cx: &mut Cx<'_>) -> UseCaseResult<Effects> {
+        let (organization, now) = (cx.organization, cx.now);
+        let tx = &mut *cx.tx;
+        let AffectedResources { contracts, agreed, before } = self.0.take();
+        let mut effects = Effects::default();
+        let (mut refs, mut customers): (BTreeSet<DocumentRef>, BTreeSet<CustomerId>) =
+            before.iter().map(|(document_ref, (customer, _))| (*document_ref, *customer)).unzip();
+        for contract in contracts {
+            let drafts = drafts(tx, organization, &all_of(contract))?;
+            refs.extend(drafts.iter().map(|document| document.head.document_ref));
+            customers.insert(contract.customer);
+        }
+        let mut after = if refs.is_empty() {
+            Vec::new()
+        } else {
+            tx.documents_by_refs(organization, &Vec::from_iter(customers), &Vec::from_iter(refs))?
+        };
+        after.sort_by_key(|document| (document.head.created_at, document.head.document_ref));
+        let refs: Vec<DocumentRef> = after.iter().map(|document| document.head.document_ref).collect();
+        for (document_ref, view) in refs.into_iter().zip(view_all(tx, organization, after, now)?) {
+            let was = before.get(&document_ref).and_then(|(_, was)| was.clone());
+            effects.add(was, view);
+        }
+        for contract in agreed {
+            effects.planned.extend(planned_invoices(tx, contract, now)?);
+        }
+        Ok(effects)
+    }
+}
+
+impl ChangeRecorder for DryRunRecorder {
+    fn capture_books(
+        &self,
+        tx: &mut dyn Tx,
+        organization: OrganizationId,
+        decided: &[(&ContractBook, &[Entry])],
         now: Timestamp,
     ) -> UseCaseResult<()> {
         for (book, entries) in decided {
@@ -89,8 +187,7 @@ impl DryRunRecorder {
         Ok(())
     }
 
-    /// Captures the documents that entries of an account affect, before the entries are saved.
-    pub(crate) fn capture_account(
+    fn capture_account(
         &self,
         tx: &mut dyn Tx,
         organization: OrganizationId,
@@ -108,8 +205,7 @@ impl DryRunRecorder {
         self.look_at(tx, organization, account.key().customer_id, &named.collect::<Vec<_>>(), now)
     }
 
-    /// Captures the first drafts that match a filter and may change.
-    pub(crate) fn capture_drafts(
+    fn capture_drafts(
         &self,
         tx: &mut dyn Tx,
         organization: OrganizationId,
@@ -128,63 +224,8 @@ impl DryRunRecorder {
         Ok(())
     }
 
-    /// Records that a contract is created.
-    pub(crate) fn agree(&self, contract: ContractKey) {
+    fn capture_contract(&self, contract: ContractKey) {
         self.touched().agreed.insert(contract);
-    }
-
-    fn look_at(
-        &self,
-        tx: &mut dyn Tx,
-        organization: OrganizationId,
-        customer: CustomerId,
-        named: &[DocumentRef],
-        now: Timestamp,
-    ) -> UseCaseResult<()> {
-        let mut unknown = named.to_vec();
-        unknown.retain(|document_ref| !self.touched().before.contains_key(document_ref));
-        if unknown.is_empty() {
-            return Ok(());
-        }
-        let there = tx.documents_by_refs(organization, &[customer], &unknown)?;
-        let views = view_all(tx, organization, there, now)?;
-        let mut touched = self.touched();
-        let there = views.into_iter().filter_map(|view| Some((view.opened.as_ref()?.document_ref, view)));
-        touched.before.extend(there.map(|(document_ref, view)| (document_ref, (customer, Some(view)))));
-        for document_ref in unknown {
-            touched.before.entry(document_ref).or_insert((customer, None));
-        }
-        Ok(())
-    }
-
-    /// Returns the effects on all captured resources.
-    pub(crate) fn take_effects(&self, cx: &mut Cx<'_>) -> UseCaseResult<Effects> {
-        let (organization, now) = (cx.organization, cx.now);
-        let tx = &mut *cx.tx;
-        let AffectedResources { contracts, agreed, before } = self.0.take();
-        let mut effects = Effects::default();
-        let (mut refs, mut customers): (BTreeSet<DocumentRef>, BTreeSet<CustomerId>) =
-            before.iter().map(|(document_ref, (customer, _))| (*document_ref, *customer)).unzip();
-        for contract in contracts {
-            let drafts = drafts(tx, organization, &all_of(contract))?;
-            refs.extend(drafts.iter().map(|document| document.head.document_ref));
-            customers.insert(contract.customer);
-        }
-        let mut after = if refs.is_empty() {
-            Vec::new()
-        } else {
-            tx.documents_by_refs(organization, &Vec::from_iter(customers), &Vec::from_iter(refs))?
-        };
-        after.sort_by_key(|document| (document.head.created_at, document.head.document_ref));
-        let refs: Vec<DocumentRef> = after.iter().map(|document| document.head.document_ref).collect();
-        for (document_ref, view) in refs.into_iter().zip(view_all(tx, organization, after, now)?) {
-            let was = before.get(&document_ref).and_then(|(_, was)| was.clone());
-            effects.add(was, view);
-        }
-        for contract in agreed {
-            effects.planned.extend(planned_invoices(tx, contract, now)?);
-        }
-        Ok(effects)
     }
 }
 

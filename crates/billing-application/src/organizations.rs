@@ -10,7 +10,8 @@ use billing_domain::violation::Violations;
 
 use crate::Services;
 use crate::administrators::{NewAdministrator, insert_administrator};
-use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
+use crate::audit::{AuditChange, AuditSubject, record_audit_event};
+use crate::carry_out::AuditContext;
 use crate::catalog::inserted;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 

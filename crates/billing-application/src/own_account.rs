@@ -9,8 +9,8 @@ use billing_domain::ports::{Access, PasswordCheck, SecretError, Tx, transact};
 use billing_domain::refs::{AdminRef, SessionRef};
 use billing_domain::violation::Violations;
 
-use crate::audit::{AuditChange, AuditContext, AuditSubject, record_audit_event};
-use crate::carry_out::Cx;
+use crate::audit::{AuditChange, AuditSubject, record_audit_event};
+use crate::carry_out::{AuditContext, Cx};
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::second_factor::{CodeKind, bare, seal, take_code, unseal};
 use crate::secrets::hash_new;

@@ -10,6 +10,8 @@ use billing_report::NumbersAs;
 
 use crate::middleware::answer;
 use crate::openapi;
+use crate::operations;
+use crate::routes::dry_run::OperationTable;
 use crate::routes::service::Description;
 use crate::state::HttpState;
 use crate::{auth, console, pages, router, routes};
@@ -24,6 +26,7 @@ pub fn app(
         .wrap(from_fn(answer))
         .app_data(web::Data::new(state))
         .app_data(web::Data::new(Description { json: description }))
+        .app_data(web::Data::new(OperationTable { changing: operations::changing }))
         .configure(router::register)
         .configure(pages::register)
         .configure(console::register)

@@ -1,7 +1,6 @@
 //! A request to an operation, from HTTP or from the console, and the ways to run its use case.
 
-use std::future::Future;
-use std::pin::Pin;
+use std::future::{Ready, ready};
 use std::time::Instant;
 
 use actix_web::dev::Payload;
@@ -13,18 +12,17 @@ use billing_application::{Cx, Request, Services, UseCase, carry_out, read, run};
 use billing_domain::access::Principal;
 use billing_domain::idempotency::{IdempotentResponse, ScopedIdempotencyKey};
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::violation::Violations;
 use billing_json::hash;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::blocking::blocking;
 use crate::body::{self, OptionalBody};
+use crate::context::RequestContext;
 use crate::dto::declare::{self, Fieldset};
 use crate::dto::effects::EffectsJson;
 use crate::dto::wire::written;
-use crate::ingest::DeferredTokenCheck;
-use crate::middleware::RequestContext;
-use crate::operation::{AuthRequirement, Operation};
+use crate::identity::{DeferredTokenCheck, Identity};
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::state::{HttpState, state_of};
@@ -35,35 +33,6 @@ pub(crate) const REPLAYED: (HeaderName, &str) = (HeaderName::from_static("idempo
 
 /// The response of an operation.
 pub(crate) type Reply = Result<HttpResponse, Problem>;
-
-/// Runs work on a blocking thread. Its log lines belong to the request's span.
-pub(crate) async fn blocking<T: Send + 'static>(
-    state: &HttpState,
-    work: impl FnOnce(&Services) -> UseCaseResult<T> + Send + 'static,
-) -> Result<T, Problem> {
-    on_a_thread(state.clone(), Box::new(work)).await
-}
-
-/// Work for a blocking thread. Boxed, because a separate future type per operation makes compilation slow.
-type Work<T> = Box<dyn FnOnce(&Services) -> UseCaseResult<T> + Send>;
-
-async fn on_a_thread<T: Send + 'static>(state: HttpState, work: Work<T>) -> Result<T, Problem> {
-    let span = tracing::Span::current();
-    // The outer error is a panic, which the panic hook has already logged.
-    match web::block(move || span.in_scope(|| work(state.services()).map_err(Problem::from))).await {
-        Ok(outcome) => outcome,
-        Err(_) => Err(Problem::internal()),
-    }
-}
-
-/// Who sent a request.
-#[derive(Clone)]
-pub(crate) enum Identity {
-    /// An authenticated principal.
-    Known(Principal),
-    /// The sender of a usage event. The usage writer looks up the token's key.
-    Unchecked(DeferredTokenCheck),
-}
 
 /// A request to an operation.
 #[derive(Clone)]
@@ -76,7 +45,7 @@ pub(crate) struct Call {
     pub(crate) key: Option<ScopedIdempotencyKey>,
     /// Whether nothing is stored and the response lists the effects on documents.
     pub(crate) is_dry_run: bool,
-    operation: &'static Operation,
+    pub(crate) use_case: UseCase,
     /// The reference in the path; empty if the path has none.
     reference: String,
     body: Option<Value>,
@@ -84,8 +53,8 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Creates a principal's call of an operation, without a key and a body.
-    pub(crate) fn new(request: &HttpRequest, principal: Principal, operation: &'static Operation, query: Query) -> Self {
+    /// Creates a principal's call without a key and a body.
+    pub(crate) fn new(request: &HttpRequest, principal: Principal, use_case: UseCase, query: Query) -> Self {
         Self {
             state: state_of(request),
             request: request.clone(),
@@ -94,32 +63,21 @@ impl Call {
             query,
             key: None,
             is_dry_run: false,
-            operation,
+            use_case,
             reference: String::new(),
             body: None,
             sealed_for: None,
         }
     }
 
-    /// Returns the call of an operation on a reference with a body.
-    ///
-    /// # Errors
-    /// Returns a violation if the operation requires a body.
-    pub(crate) fn with(self, operation: &'static Operation, reference: String, body: Option<Value>) -> Result<Self, Problem> {
-        if body.is_none() && operation.takes.as_ref().is_some_and(|takes| takes.required) {
-            return Err(Violations::one(&["body"], "required", "must be the body of the request").into());
-        }
-        Ok(Self { operation, reference, body, ..self })
+    /// Returns the call of another use case on a reference, with a body.
+    pub(crate) fn with(self, use_case: UseCase, reference: String, body: Option<Value>) -> Self {
+        Self { use_case, reference, body, ..self }
     }
 
     /// Returns the same call as a dry run.
     pub(crate) fn as_dry_run(self) -> Self {
         Self { key: None, is_dry_run: true, ..self }
-    }
-
-    /// Runs the operation.
-    pub(crate) async fn answer(self) -> Reply {
-        self.operation.answer(self).await
     }
 
     /// Returns the principal.
@@ -130,17 +88,6 @@ impl Call {
         match &self.identity {
             Identity::Known(principal) => Ok(principal),
             Identity::Unchecked(_) => Err(Problem::internal()),
-        }
-    }
-
-    /// Returns the use case, which determines the permission.
-    ///
-    /// # Errors
-    /// Returns an internal error for an operation without a credential, which never creates a call.
-    pub(crate) fn use_case(&self) -> Result<UseCase, Problem> {
-        match self.operation.needs {
-            AuthRequirement::Permission(use_case) => Ok(use_case),
-            AuthRequirement::Nothing | AuthRequirement::Anything => Err(Problem::internal()),
         }
     }
 
@@ -188,7 +135,7 @@ impl Call {
         if self.is_dry_run {
             return self.effects(Box::new(work)).await;
         }
-        let (principal, use_case) = (self.principal()?.clone(), self.use_case()?);
+        let (principal, use_case) = (self.principal()?.clone(), self.use_case);
         blocking(&self.state, move |services| run(services, &principal, use_case, &mut work)).await?;
         Ok(HttpResponse::NoContent().finish())
     }
@@ -229,7 +176,7 @@ impl Call {
         &self,
         work: impl FnMut(&mut Cx<'_>) -> UseCaseResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
-        let use_case = self.use_case()?;
+        let use_case = self.use_case;
         self.run(move |services, principal| read(services, principal, use_case, work)).await
     }
 
@@ -239,7 +186,7 @@ impl Call {
         &self,
         work: impl FnMut(&mut Cx<'_>) -> UseCaseResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
-        let (permit, use_case) = (self.state.permit_scan().await?, self.use_case()?);
+        let (permit, use_case) = (self.state.permit_scan().await?, self.use_case);
         self.run(move |services, principal| {
             // The reading thread releases the permit, even if the request was abandoned.
             let _permit = permit;
@@ -259,7 +206,7 @@ impl Call {
 
     /// Runs a use case as a dry run and returns its effects on documents.
     pub(crate) async fn effects(&self, mut work: DryRunWork) -> Reply {
-        let use_case = self.use_case()?;
+        let use_case = self.use_case;
         let effects = self.run(move |services, principal| {
             let rehearse = |cx: &mut Cx<'_>| cx.dry_run(&mut work);
             run(services, principal, use_case, rehearse)
@@ -282,14 +229,14 @@ impl Call {
         said: Option<&Value>,
         work: impl FnOnce(&Services, Request<'_>) -> UseCaseResult<IdempotentResponse> + Send + 'static,
     ) -> Reply {
-        let (principal, use_case, keyed) = (self.principal()?.clone(), self.use_case()?, self.keyed(said)?);
+        let (principal, use_case, keyed) = (self.principal()?.clone(), self.use_case, self.keyed(said)?);
         respond_once(self.state, (principal, use_case, keyed), Box::new(work)).await
     }
 
     /// Returns the idempotent request with its body's hash, or `None` without a key.
     pub(crate) fn keyed(&self, said: Option<&Value>) -> Result<Option<IdempotentRequest>, Problem> {
         let Some(key) = self.key.clone() else { return Ok(None) };
-        let (use_case, sealed_for) = (self.use_case()?, self.sealed_for.clone());
+        let (use_case, sealed_for) = (self.use_case, self.sealed_for.clone());
         Ok(Some(IdempotentRequest { use_case, key, body: hash(said), wait: TWIN_WAIT, sealed_for }))
     }
 }
@@ -322,52 +269,52 @@ async fn respond_once(
     stored_response::respond(answer, is_repeat.then_some(REPLAYED))
 }
 
+impl Call {
+    /// Reads a JSON body that the operation takes.
+    ///
+    /// # Errors
+    /// Returns the problem of the body, also if it is required and was not sent.
+    pub(crate) async fn read_body(self, payload: web::Payload, is_required: bool) -> Result<Self, Problem> {
+        let OptionalBody(body) = OptionalBody::from_request(&self.request, &mut payload.into_inner()).await?;
+        if is_required && body.is_none() {
+            return Err(body::empty());
+        }
+        Ok(Self { body, ..self })
+    }
+}
+
+/// Reads everything but the body.
 impl FromRequest for Call {
     type Error = Problem;
-    type Future = Pin<Box<dyn Future<Output = Result<Self, Problem>>>>;
+    type Future = Ready<Result<Self, Problem>>;
 
-    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let context = RequestContext::of(request);
-        let query = Query::of(request.path(), request.query_string());
-        let (operation, identity, key) = {
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let read = || {
             let extensions = request.extensions();
-            let known = extensions.get::<Principal>().cloned().map(Identity::Known);
-            let identity = known.or_else(|| extensions.get::<DeferredTokenCheck>().cloned().map(Identity::Unchecked));
-            (context.operation(), identity, extensions.get::<ScopedIdempotencyKey>().cloned())
-        };
-        // Bodies of other types are read by their own extractors.
-        let takes = operation.and_then(|operation| operation.takes.as_ref()).filter(|takes| takes.or.is_empty());
-        let body = takes.map(|takes| (takes.required, OptionalBody::from_request(request, payload)));
-        let request = request.clone();
-        Box::pin(async move {
-            // Only operations that require a credential extract a call, so these are always present.
-            let (operation, identity) = operation.zip(identity).ok_or_else(Problem::internal)?;
-            let query = query?;
-            let body = match body {
-                Some((required, body)) => {
-                    let OptionalBody(body) = body.await?;
-                    if required && body.is_none() {
-                        return Err(body::empty());
-                    }
-                    body
-                }
-                None => None,
+            let known = extensions.get::<Principal>().cloned().zip(extensions.get::<UseCase>().copied());
+            let known = known.map(|(principal, use_case)| (Identity::Known(principal), use_case));
+            let unchecked = || {
+                let unchecked = extensions.get::<DeferredTokenCheck>().cloned()?;
+                let use_case = unchecked.use_case;
+                Some((Identity::Unchecked(unchecked), use_case))
             };
+            // Only operations that require a credential extract a call, so one of them is always present.
+            let (identity, use_case) = known.or_else(unchecked).ok_or_else(Problem::internal)?;
             let reference = request.match_info().iter().next().map_or_else(String::new, |(_, reference)| reference.to_owned());
-            let state = state_of(&request);
             Ok(Self {
-                state,
-                request,
-                context,
+                state: state_of(request),
+                request: request.clone(),
+                context: RequestContext::of(request),
                 identity,
-                query,
-                key,
+                query: Query::of(request.path(), request.query_string())?,
+                key: extensions.get::<ScopedIdempotencyKey>().cloned(),
                 is_dry_run: false,
-                operation,
+                use_case,
                 reference,
-                body,
+                body: None,
                 sealed_for: None,
             })
-        })
+        };
+        ready(read())
     }
 }

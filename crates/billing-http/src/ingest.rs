@@ -1,28 +1,27 @@
 //! Requests that the usage writer executes in groups. For a request with a single event, the writer also looks up the
 //! bearer token's key.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use billing_application::access::authenticate;
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::idempotency::{IdempotentRequest, TWIN_WAIT};
 use billing_application::usage::{
     BatchOutcome, ChangeOutcome, EventChange, EventView, Execution, IdempotentWork, IngestOutcome, NewUsageEvent, QueuedBatch,
     QueuedChange, QueuedEvent, QueuedRequest, QueuedTransaction, ReplyCallback, Requester, Work,
 };
-use billing_application::{Request, Services, UseCase, allow};
-use billing_domain::access::{Principal, RequestId, TokenClaims};
+use billing_application::{Request, Services};
 use billing_domain::idempotency::{IdempotentResponse, ScopedIdempotencyKey, StoredResponse};
 use billing_domain::refs::{EventRef, OrganizationId};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::call::{Call, Identity, REPLAYED, Reply, blocking};
+use crate::call::{Call, REPLAYED, Reply};
+use crate::context::RequestContext;
 use crate::dto::events::event_answer;
+use crate::identity::Identity;
 use crate::in_flight::InFlightGuard;
-use crate::middleware::RequestContext;
 use crate::problem::Problem;
 use crate::refused::is_refusal;
 use crate::state::HttpState;
@@ -30,50 +29,6 @@ use crate::stored_response::{self, Success};
 
 /// Time between two checks whether a duplicate on another server is done.
 const TWIN_PAUSE: Duration = Duration::from_millis(50);
-
-/// A bearer token whose key is not looked up yet, and whether the lookup has happened since.
-#[derive(Clone)]
-pub(crate) struct DeferredTokenCheck {
-    claims: TokenClaims,
-    use_case: UseCase,
-    seen: Arc<TokenCheckState>,
-}
-
-/// State of a request whose token is not looked up yet.
-#[derive(Default)]
-struct TokenCheckState {
-    is_checked: AtomicBool,
-    /// The request's event, if it was rejected before the lookup.
-    refused: Mutex<Option<Box<(Value, Problem)>>>,
-}
-
-impl DeferredTokenCheck {
-    pub(crate) fn new(claims: TokenClaims, use_case: UseCase) -> Self {
-        Self { claims, use_case, seen: Arc::default() }
-    }
-
-    /// Returns whether the key was looked up.
-    pub(crate) fn is_checked(&self) -> bool {
-        self.seen.is_checked.load(Ordering::Relaxed)
-    }
-
-    /// Looks up the key and checks its permission. Counts an event that was rejected before the lookup.
-    pub(crate) async fn check(&self, state: &HttpState, request_id: Option<RequestId>) -> Result<Principal, Problem> {
-        let Self { claims, use_case, .. } = self.clone();
-        let checked = blocking(state, move |services| {
-            let principal = authenticate(services, &claims)?;
-            allow(&principal, use_case)?;
-            Ok(principal)
-        });
-        let principal = checked.await?;
-        self.seen.is_checked.store(true, Ordering::Relaxed);
-        let refused = self.seen.refused.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((event, problem)) = refused.map(|refused| *refused) {
-            state.count_refused(principal.organization(), &event, &problem, request_id);
-        }
-        Ok(principal)
-    }
-}
 
 /// Two renderers: the stored response of an event with a key, and the response to its request.
 type Answers = (fn(&EventView) -> String, fn(&IngestOutcome) -> StoredResponse);
@@ -255,7 +210,7 @@ impl Call {
         work: impl Fn(&Services, Request<'_>) -> UseCaseResult<IdempotentResponse> + Send + Sync + 'static,
     ) -> Reply {
         let keyed = keyed.map(|keyed| IdempotentRequest { wait: Duration::ZERO, ..keyed });
-        let (principal, use_case, state) = (self.principal()?.clone(), self.use_case()?, &self.state);
+        let (principal, use_case, state) = (self.principal()?.clone(), self.use_case, &self.state);
         let twins = match &keyed {
             Some(keyed) => Some(DuplicateWait::wait(state, principal.organization(), &keyed.key).await?),
             None => None,

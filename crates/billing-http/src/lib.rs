@@ -17,12 +17,15 @@
 
 mod app;
 mod auth;
+mod blocking;
 mod body;
 mod call;
 mod channel;
 mod console;
+mod context;
 mod decimals;
 mod dto;
+mod identity;
 mod in_flight;
 mod ingest;
 mod metrics;

@@ -1,126 +1,40 @@
 //! The middleware around every request: assigns a request id and a deadline, converts panics and errors to problem
 //! documents, and writes one log line.
 
-use std::convert::Infallible;
-use std::future::{Future, Ready, poll_fn, ready};
-use std::net::IpAddr;
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::{Arc, OnceLock};
 use std::task::Poll;
-use std::time::{Duration, Instant};
 
 use actix_session::storage::{LoadError, SaveError, UpdateError};
 use actix_web::body::BoxBody;
-use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::error::InternalError;
 use actix_web::http::header::{
     AUTHORIZATION, CACHE_CONTROL, COOKIE, HeaderMap, HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
 };
 use actix_web::middleware::Next;
-use actix_web::{Error, FromRequest, HttpMessage as _, HttpRequest, HttpResponse};
-use billing_domain::access::{Actor, Principal, RequestId};
-use billing_domain::refs::OrganizationId;
+use actix_web::{Error, HttpMessage as _, HttpResponse};
+use billing_domain::access::Actor;
 use tracing::Instrument as _;
 
-use crate::auth::address;
-use crate::operation::{Operation, VERSION, VERSIONED_BELOW};
+use crate::context::{REQUEST_ID, RequestContext};
+use crate::operation::{VERSION, VERSIONED_BELOW};
 use crate::problem::Problem;
 use crate::state::{HttpState, state_of};
 use crate::trace;
 use crate::undrained_body::UndrainedBody;
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const VERSION_HEADER: HeaderName = HeaderName::from_static("version");
 /// Responses below this path contain secrets.
 const SECRETS_BELOW: &str = "/auth/";
 /// One year.
 const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// Time before the deadline at which a request without a complete body is rejected.
-const TOLD_BEFORE: Duration = Duration::from_millis(20);
-
 /// Maximum number of error pointers in the log line of a rejected request.
 const MAX_LOGGED_POINTERS: usize = 10;
 /// Maximum length of a logged pointer in characters.
 const MAX_LOGGED_CHARS: usize = 100;
-
-/// Facts about a request: those known on arrival, and those that the guard adds.
-#[derive(Clone, Debug)]
-pub(crate) struct RequestContext {
-    method: String,
-    pub(crate) path: String,
-    /// Identifies the request in the log.
-    pub(crate) request_id: String,
-    address: IpAddr,
-    admitted: Arc<AuthOutcome>,
-    started: Instant,
-    /// Time by which the response must be ready.
-    pub(crate) deadline: tokio::time::Instant,
-}
-
-/// The operation and caller that the guard found, for the log line of the request.
-#[derive(Debug, Default)]
-struct AuthOutcome {
-    operation: OnceLock<&'static Operation>,
-    who: OnceLock<(OrganizationId, Actor)>,
-}
-
-impl RequestContext {
-    /// Returns the time by which the body must arrive. It precedes the deadline, so that the sender still receives a
-    /// response.
-    pub(crate) fn body_deadline(&self) -> tokio::time::Instant {
-        self.deadline.checked_sub(TOLD_BEFORE).unwrap_or(self.deadline)
-    }
-
-    /// Returns the request id for the audit log.
-    pub(crate) fn id(&self) -> Option<RequestId> {
-        RequestId::parse(&self.request_id)
-    }
-
-    /// Records the operation of the request.
-    pub(crate) fn is_for(&self, operation: &'static Operation) {
-        self.admitted.operation.get_or_init(|| operation);
-    }
-
-    /// Returns the operation of the request, if the path has one.
-    pub(crate) fn operation(&self) -> Option<&'static Operation> {
-        self.admitted.operation.get().copied()
-    }
-
-    /// Records the caller of the request.
-    pub(crate) fn is_by(&self, principal: &Principal) {
-        self.admitted.who.get_or_init(|| (principal.organization(), principal.actor()));
-    }
-
-    /// Returns the facts that [`answer`] recorded for the request.
-    pub(crate) fn of(request: &HttpRequest) -> Self {
-        let noted = request.extensions().get::<Self>().cloned();
-        noted.unwrap_or_else(|| Self::note(request))
-    }
-
-    fn note(request: &HttpRequest) -> Self {
-        let state = state_of(request);
-        Self {
-            method: request.method().to_string(),
-            path: request.path().to_owned(),
-            request_id: request_id(request, &state),
-            address: address::of(request, &state.settings().trusted_proxies),
-            admitted: Arc::default(),
-            started: Instant::now(),
-            deadline: tokio::time::Instant::now() + state.settings().request_timeout,
-        }
-    }
-}
-
-impl FromRequest for RequestContext {
-    type Error = Infallible;
-    type Future = Ready<Result<Self, Infallible>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(Ok(Self::of(request)))
-    }
-}
 
 /// Runs the request and always returns a response.
 pub(crate) async fn answer(mut request: ServiceRequest, next: Next<BoxBody>) -> Result<ServiceResponse<BoxBody>, Error> {
@@ -228,14 +142,13 @@ fn add_headers(headers: &mut HeaderMap, facts: &RequestContext, state: &HttpStat
 /// Counts the request and writes one log line. For a rejected request, the line includes the reason, the invalid fields
 /// and the address. Of the request's content, only field names are logged.
 fn log(facts: &RequestContext, state: &HttpState, status: u16, matched: Option<String>, problem: Option<&Problem>) {
-    let AuthOutcome { operation, who } = &*facts.admitted;
-    let operation = operation.get();
-    state.metrics().answered(operation.map(|operation| operation.id), status, facts.started.elapsed());
-    let route = operation.map(|operation| operation.path).or(matched.as_deref()).unwrap_or("-");
-    if let Some((organization, Actor::ApiKey(key))) = who.get() {
-        state.key_uses().note(state.services(), *organization, *key);
+    let (operation, who) = (facts.operation(), facts.who());
+    state.metrics().answered(operation.map(|(id, _)| id), status, facts.started.elapsed());
+    let route = operation.map(|(_, path)| path).or(matched.as_deref()).unwrap_or("-");
+    if let Some((organization, Actor::ApiKey(key))) = who {
+        state.key_uses().note(state.services(), organization, key);
     }
-    let actor = who.get().map_or_else(|| "-".to_owned(), |(_, actor)| actor.to_string());
+    let actor = who.map_or_else(|| "-".to_owned(), |(_, actor)| actor.to_string());
     tracing::info!(
         method = %facts.method,
         route,
@@ -257,12 +170,6 @@ fn logged_pointers(problem: &Problem) -> String {
         shown.push("...".to_owned());
     }
     shown.join(" ")
-}
-
-/// Returns the caller's request id if it is safe in logs and headers, else a generated one.
-fn request_id(request: &HttpRequest, state: &HttpState) -> String {
-    let theirs = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(|id| RequestId::parse(id).is_some());
-    theirs.map_or_else(|| state.services().ids.new_id().to_string(), str::to_owned)
 }
 
 #[cfg(test)]

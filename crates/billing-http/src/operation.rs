@@ -8,6 +8,8 @@ use actix_web::http::Method;
 use actix_web::{Route, web};
 use billing_application::UseCase;
 use billing_domain::access::{Permission, Scope};
+use billing_domain::violation::Violations;
+use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
@@ -15,7 +17,6 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 use crate::call::{Call, Reply};
 use crate::dto::declare::{Body, Fieldset};
 use crate::dto::schemas::{FieldSchema, Schemas};
-use crate::operations::OPERATIONS;
 use crate::problem::Problem;
 
 /// The only version of the interface.
@@ -176,30 +177,6 @@ impl fmt::Debug for Operation {
 }
 
 impl Operation {
-    /// Returns the operation with an id.
-    ///
-    /// # Errors
-    /// Returns an internal error if there is none, which a test rules out.
-    pub(crate) fn named(id: &str) -> Result<&'static Self, Problem> {
-        OPERATIONS.iter().find(|operation| operation.id == id).ok_or_else(Problem::internal)
-    }
-
-    /// Returns the state-changing operation on a path, and the reference in the path.
-    pub(crate) fn changing(path: &str) -> Option<(&'static Self, String)> {
-        let asked: Vec<&str> = parts(path).collect();
-        let fitting = OPERATIONS.iter().filter(|operation| operation.changes_state()).filter_map(|operation| {
-            let template: Vec<&str> = parts(operation.path).collect();
-            let is_reference = |wanted: &str| wanted.starts_with('{');
-            let mut pairs = template.iter().zip(&asked);
-            let fits =
-                template.len() == asked.len() && pairs.clone().all(|(wanted, part)| is_reference(wanted) || wanted == part);
-            let reference = pairs.find(|(wanted, _)| is_reference(wanted)).map_or("", |(_, part)| part);
-            fits.then(|| (operation, reference.to_owned()))
-        });
-        // A fixed path segment takes precedence over a reference.
-        fitting.min_by_key(|(_, reference)| !reference.is_empty())
-    }
-
     /// Returns the path with a reference in place of its parameter, if it has one.
     pub(crate) fn url(&self, reference: &str) -> String {
         // References may contain colons, which a path need not encode.
@@ -208,18 +185,42 @@ impl Operation {
         parts.map(|(index, part)| if index == 1 { encoded.as_str() } else { part }).collect()
     }
 
-    /// Answers a call.
-    pub(crate) async fn answer(&self, call: Call) -> Reply {
+    /// Returns the use case of an operation that requires a permission.
+    ///
+    /// # Errors
+    /// Returns an internal error for other operations, which are never called in this way.
+    pub(crate) fn use_case(&self) -> Result<UseCase, Problem> {
+        match self.needs {
+            AuthRequirement::Permission(use_case) => Ok(use_case),
+            AuthRequirement::Nothing | AuthRequirement::Anything => Err(Problem::internal()),
+        }
+    }
+
+    /// Answers a call on a reference with a body. The reference is empty if the path has none.
+    ///
+    /// # Errors
+    /// Returns the operation's refusal, or a violation if a required body is missing.
+    pub(crate) async fn answer(&self, call: Call, reference: String, body: Option<Value>) -> Reply {
+        if body.is_none() && self.takes.as_ref().is_some_and(|takes| takes.required) {
+            return Err(Violations::one(&["body"], "required", "must be the body of the request").into());
+        }
         match self.handler {
-            Handler::Call(handler) => handler(call).await,
+            Handler::Call(handler) => handler(call.with(self.use_case()?, reference, body)).await,
             Handler::Route(_) => Err(Problem::internal()),
         }
     }
 
     /// Returns the route that answers HTTP requests.
     pub(crate) fn route(&self) -> Route {
+        let takes = self.takes.as_ref().map(|takes| takes.required);
         match self.handler {
-            Handler::Call(handler) => web::to(handler),
+            Handler::Call(handler) => web::to(move |call: Call, payload: web::Payload| async move {
+                let call = match takes {
+                    Some(is_required) => call.read_body(payload, is_required).await?,
+                    None => call,
+                };
+                handler(call).await
+            }),
             Handler::Route(route) => route(),
         }
     }
@@ -263,8 +264,4 @@ impl Operation {
         }
         Some(self.asks.as_ref().map_or(&[], |asks| (asks.names)()))
     }
-}
-
-fn parts(path: &str) -> impl Iterator<Item = &str> {
-    path.split('/').filter(|part| !part.is_empty())
 }

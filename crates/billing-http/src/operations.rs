@@ -43,6 +43,7 @@ use crate::dto::usage_products::{UsageProductBody, UsageProductEditBody, UsagePr
 use crate::dto::verification::VerificationJson;
 pub use crate::operation::{AuthRequirement, Operation, VERSION, VERSIONED_BELOW};
 use crate::operation::{Free, Handler, List, QuerySpec, RequestBodySpec, ResponseSpec};
+use crate::problem::Problem;
 use crate::query::audit::AuditParams;
 use crate::query::billing::RunParams;
 use crate::query::documents::DocumentListParams;
@@ -839,15 +840,44 @@ operations! {
     }
 }
 
+/// Returns the operation with an id.
+///
+/// # Errors
+/// Returns an internal error if there is none, which tests rule out.
+pub(crate) fn named(id: &str) -> Result<&'static Operation, Problem> {
+    OPERATIONS.iter().find(|operation| operation.id == id).ok_or_else(Problem::internal)
+}
+
+/// Returns the state-changing operation on a path, and the reference in the path.
+pub(crate) fn changing(path: &str) -> Option<(&'static Operation, String)> {
+    let asked: Vec<&str> = parts(path).collect();
+    let fitting = OPERATIONS.iter().filter(|operation| operation.changes_state()).filter_map(|operation| {
+        let template: Vec<&str> = parts(operation.path).collect();
+        let is_reference = |wanted: &str| wanted.starts_with('{');
+        let mut pairs = template.iter().zip(&asked);
+        let fits = template.len() == asked.len() && pairs.clone().all(|(wanted, part)| is_reference(wanted) || wanted == part);
+        let reference = pairs.find(|(wanted, _)| is_reference(wanted)).map_or("", |(_, part)| part);
+        fits.then(|| (operation, reference.to_owned()))
+    });
+    // A fixed path segment takes precedence over a reference.
+    fitting.min_by_key(|(_, reference)| !reference.is_empty())
+}
+
+fn parts(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|part| !part.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+    use std::fs;
     use std::path::PathBuf;
-    use std::{fs, iter};
 
     use billing_domain::access::{Permission, Scope};
+    use billing_domain::ports::{SearchHit, SearchHitKind};
 
     use super::*;
+    use crate::dto::search::SearchResultJson;
     use crate::operation::QUESTIONS;
 
     #[test]
@@ -858,8 +888,10 @@ mod tests {
         assert_eq!((ids.len(), places.len()), (OPERATIONS.len(), OPERATIONS.len()));
     }
 
-    /// Files and their lines with literals that are no paths of operations: prefixes, and an example for a shell.
-    const OTHER_LITERALS: [(&str, &str); 4] = [
+    /// Files and lines with literals that are no paths of operations: prefixes, and an example for a shell. The urls of search
+    /// results can't come from the table, because it contains their type; the test below compares them.
+    const OTHER_LITERALS: [(&str, &str); 5] = [
+        ("search.rs", ""),
         ("operation.rs", "const VERSIONED_BELOW"),
         ("middleware.rs", "const SECRETS_BELOW"),
         ("frame.rs", "let is_of_people"),
@@ -868,16 +900,52 @@ mod tests {
 
     #[test]
     fn no_other_file_names_an_operation_by_its_path() {
-        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-        let mut ahead = ["billing-http/src", "billing-console/src"].map(|source| PathBuf::from(format!("{root}/{source}"))).to_vec();
+        let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+        let mut ahead = ["http", "console"].map(|name| PathBuf::from(format!("{crates}/billing-{name}/src"))).to_vec();
         let mut named = Vec::new();
         while let Some(path) = ahead.pop() {
             let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
             if path.is_dir() {
-                let entries = iter::once(&path).filter(|_| name != "tests").flat_map(|path| fs::read_dir(path).expect("a folder"));
-                ahead.extend(entries.map(|entry| entry.expect("an entry").path()));
-                continue;
+                let entries = fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("an entry").path());
+                ahead.extend(entries.filter(|entry| !entry.ends_with("tests")));
+            } else if name.ends_with(".rs") && !name.ends_with("tests.rs") && name != "operations.rs" {
+                let text = fs::read_to_string(&path).expect("a source file");
+                let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+                let is_exempt = |line: &str| {
+                    let is_other = OTHER_LITERALS.iter().any(|(file, said)| *file == name && line.contains(said));
+                    is_other || line.starts_with("//") || line.starts_with("#[")
+                };
+                let has_path = |line: &str| line.contains("\"/api/") || line.contains("\"/auth/");
+                let lines = code.lines().map(str::trim_start).filter(|line| has_path(line) && !is_exempt(line));
+                named.extend(lines.map(|line| format!("{name}: {line}")));
             }
+        }
+        assert!(named.is_empty(), "{named:#?}");
+    }
+
+    #[test]
+    fn a_reference_takes_the_place_of_the_parameter_in_a_path() {
+        for (id, reference, url) in [
+            ("get_customer", "Acme:eu-1_x.9", "/api/customers/Acme:eu-1_x.9"),
+            ("get_document_pdf", "a b/c", "/api/documents/a%20b%2Fc/pdf"),
+            ("create_customer", "acme", "/api/customers/"),
+        ] {
+            assert_eq!(named(id).expect(id).url(reference), url);
+        }
+    }
+
+    #[test]
+    fn the_urls_of_search_results_are_paths_of_operations() {
+        use SearchHitKind::*;
+        let kinds = [
+            ApiKey, BankAccount, Charge, Contract, Customer, Document, Entity, Format, Payment, Pricing, UsageEvent, UsageProduct,
+        ];
+        for kind in kinds {
+            let hit = SearchHit { kind, reference: "x".to_owned(), number: None, name: None, customer_ref: None, document_ref: None };
+            let found = serde_json::to_value(SearchResultJson::from(&hit)).expect("JSON");
+            let url = found["url"].as_str().expect("a url");
+            let is_read = |operation: &&Operation| operation.method == Method::GET && operation.url("x") == url;
+            assert!(OPERATIONS.iter().any(|operation| is_read(&operation)), "{url}");
         }
     }
 
@@ -893,7 +961,7 @@ mod tests {
     fn each_operation_with_a_dry_run_is_found_by_its_path() {
         for operation in OPERATIONS.iter().filter(|operation| operation.has_dry_run) {
             assert!(matches!(operation.handler, Handler::Call(_)), "{}", operation.id);
-            let found = Operation::changing(operation.path).map(|(found, _)| found.id);
+            let found = changing(operation.path).map(|(found, _)| found.id);
             assert_eq!(found, Some(operation.id));
         }
     }

@@ -80,7 +80,7 @@ pub fn create_contract(cx: &mut Cx<'_>, request: &ContractRequest) -> UseCaseRes
     });
     cx.tx.insert_contract(organization, &book.contract, due)?;
     if let Some(recorder) = cx.recorder() {
-        recorder.agree(book.contract.key(organization));
+        recorder.capture_contract(book.contract.key(organization));
     }
     let made = view((*book.contract).clone(), &book.entities, now)?;
     cx.audit(AuditAction::Create, AuditChange::Made(AuditSubject::Contract(&made)))?;

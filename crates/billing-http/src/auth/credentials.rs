@@ -6,7 +6,7 @@ use billing_application::{Services, UseCase, access, allow};
 use billing_domain::access::{Administrator, Principal, TokenClaims};
 
 use super::session;
-use crate::call::blocking;
+use crate::blocking::blocking;
 use crate::operation::{AuthRequirement, Operation};
 use crate::problem::Problem;
 use crate::state::state_of;

@@ -13,9 +13,9 @@ use actix_web::{Error, HttpMessage as _, HttpRequest};
 use billing_domain::idempotency::{IdempotencyKey, ScopedIdempotencyKey};
 
 use self::credentials::CheckedCredential;
-use crate::ingest::DeferredTokenCheck;
-use crate::middleware::RequestContext;
-use crate::operation::{IDEMPOTENCY_KEY, Operation, VERSION};
+use crate::context::RequestContext;
+use crate::identity::DeferredTokenCheck;
+use crate::operation::{AuthRequirement, IDEMPOTENCY_KEY, Operation, VERSION};
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::state::state_of;
@@ -29,12 +29,15 @@ pub(crate) async fn admit(
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let facts = RequestContext::of(request.request());
-    facts.is_for(operation);
+    facts.is_for(operation.id, operation.path);
     match credentials::check(operation, request.request()).await {
         Ok(CheckedCredential::Nobody) => {}
         Ok(CheckedCredential::Known(principal)) => {
             facts.is_by(&principal);
             request.extensions_mut().insert(principal.by_request(facts.id()));
+            if let AuthRequirement::Permission(use_case) = operation.needs {
+                request.extensions_mut().insert(use_case);
+            }
         }
         Ok(CheckedCredential::Bearer(claims, use_case)) => {
             let (state, unchecked) = (state_of(request.request()), DeferredTokenCheck::new(claims, use_case));

@@ -14,7 +14,7 @@ use actix_web::cookie::{Key, SameSite};
 use billing_application::access::{self, SessionSecret};
 use billing_domain::access::SESSION_ABSOLUTE_SECONDS;
 
-use crate::call::blocking;
+use crate::blocking::blocking;
 use crate::problem::Problem;
 use crate::state::HttpState;
 

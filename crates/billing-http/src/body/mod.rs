@@ -18,7 +18,7 @@ pub(crate) use file::UploadedFile;
 pub(crate) use lines::Lines;
 pub(crate) use multipart::MultipartForm;
 
-use crate::middleware::RequestContext;
+use crate::context::RequestContext;
 use crate::problem::Problem;
 use crate::state::state_of;
 

@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use super::api_client::written;
 use super::form_data::{FormData, field as said_of, key};
 use super::page_builder::PageBuilder;
+use super::refused;
 use super::reply::belongs_beside;
 use super::reply::{html, to, told};
 use super::session_user::SessionUser;
-use super::refused;
 use crate::problem::Problem;
 
 /// The initial sample event.

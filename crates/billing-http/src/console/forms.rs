@@ -17,6 +17,7 @@ use super::reply::{belongs_beside, html, to, told};
 use super::resources;
 use super::session_user::SessionUser;
 use crate::operation::{AuthRequirement, Operation};
+use crate::operations;
 use crate::problem::Problem;
 
 /// Maximum number of suggestions for a reference field.
@@ -47,10 +48,10 @@ struct FormAction {
 }
 
 impl FormAction {
-    const fn new(place: [&'static str; 2], operation: &'static str, title: &'static str) -> Self {
+    const fn new(place: [&'static str; 2], id: &'static str, title: &'static str) -> Self {
         Self {
             place,
-            operation,
+            operation: id,
             title,
             description: "",
             button: "Create",
@@ -63,36 +64,24 @@ impl FormAction {
         }
     }
 
-    const fn edit(part: &'static str, operation: &'static str, title: &'static str, reference: &'static [&'static str; 1]) -> Self {
+    const fn edit(part: &'static str, id: &'static str, title: &'static str, reference: &'static [&'static str; 1]) -> Self {
         let leads = (part, reference[0]);
-        Self {
-            of: Some(part),
-            hidden_fields: reference,
-            redirect: leads,
-            button: "Save",
-            ..Self::new(["edit", part], operation, title)
-        }
+        Self { of: Some(part), hidden_fields: reference, redirect: leads, button: "Save", ..Self::new(["edit", part], id, title) }
     }
 
-    const fn act(
-        id: &'static str,
-        part: &'static str,
-        operation: &'static str,
-        title: &'static str,
-        button: &'static str,
-    ) -> Self {
-        Self { of: Some(part), button, ..Self::new(["do", id], operation, title) }
+    const fn act(what: &'static str, part: &'static str, id: &'static str, title: &'static str, button: &'static str) -> Self {
+        Self { of: Some(part), button, ..Self::new(["do", what], id, title) }
     }
 
     /// Creates an action on a document that leads to a document.
-    const fn on_document(id: &'static str, operation: &'static str, title: &'static str, button: &'static str) -> Self {
-        Self::act(id, "documents", operation, title, button).leading("documents", "document_ref")
+    const fn on_document(what: &'static str, id: &'static str, title: &'static str, button: &'static str) -> Self {
+        Self::act(what, "documents", id, title, button).leading("documents", "document_ref")
     }
 
     /// Creates an action on a payment or application that leads to a document, because these objects have no page of
     /// their own.
-    const fn on_money(id: &'static str, operation: &'static str, title: &'static str, button: &'static str) -> Self {
-        Self { of: None, ..Self::on_document(id, operation, title, button) }
+    const fn on_money(what: &'static str, id: &'static str, title: &'static str, button: &'static str) -> Self {
+        Self { of: None, ..Self::on_document(what, id, title, button) }
     }
 
     const fn beginning(self, field: &'static str, from: &'static str) -> Self {
@@ -112,7 +101,7 @@ impl FormAction {
     }
 
     fn operation(&self) -> Result<&'static Operation, Problem> {
-        Operation::named(self.operation)
+        operations::named(self.operation)
     }
 
     fn use_case(&self) -> Result<UseCase, Problem> {

@@ -55,7 +55,7 @@ fn crumbs(of: Option<&str>) -> Vec<Crumb> {
 
 /// Undoes an import and shows the remaining events.
 pub(super) async fn undo(visitor: &SessionUser, reference: &str) -> Result<HttpResponse, Problem> {
-    let result = written(visitor.call("undo_import", reference, "")?.answer().await?)?;
+    let result = written(visitor.answer("undo_import", reference, "").await?)?;
     if result["refused"] == 0 {
         return Ok(to(&format!("{}?done=undo", href(&[listings::IMPORTS.part, reference]))));
     }
@@ -212,7 +212,7 @@ async fn import(
     let mut said = vec![("name", name), ("dry_run", if dry_run { "true" } else { "false" })];
     said.extend((!format_name.is_empty()).then_some(("format_name", format_name)));
     said.extend(columns.as_deref().map(|columns| ("columns", columns)));
-    let call = visitor.call("import_usage", "", &billing_console::query(&said))?;
+    let call = visitor.call("import_usage", &billing_console::query(&said))?;
     let file = UploadedFile { media_type, kind, bytes: bytes.clone() };
     written(imports::import_usage(call, file).await?)
 }

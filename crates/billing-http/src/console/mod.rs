@@ -40,7 +40,7 @@ use self::reply::{html, reasons, to, told};
 use self::session_user::SessionUser;
 use crate::auth::credentials::is_foreign;
 use crate::body::STRANGERS_BYTES;
-use crate::middleware::RequestContext;
+use crate::context::RequestContext;
 use crate::problem::Problem;
 
 /// Maximum size of a form without a file. A contract with all optional terms has many fields.

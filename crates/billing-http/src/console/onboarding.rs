@@ -371,6 +371,7 @@ mod tests {
     use super::super::openapi_index::{BodyField, BodyFieldKind};
     use super::*;
     use crate::operation::Operation;
+    use crate::operations;
 
     fn said(pairs: &[(&str, &str)]) -> FormData {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
@@ -414,7 +415,7 @@ mod tests {
             })
         }
         for made in &STEPS {
-            assert!(Operation::named(made.operation).is_ok_and(Operation::changes_state), "{}", made.operation);
+            assert!(operations::named(made.operation).is_ok_and(Operation::changes_state), "{}", made.operation);
             for (name, ..) in made.fields {
                 assert!(has(shapes(made.operation), &name.split('/').collect::<Vec<_>>()), "{}: {name}", made.operation);
             }

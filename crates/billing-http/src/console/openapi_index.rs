@@ -215,7 +215,7 @@ mod tests {
     use billing_console::{CellFormat, listings};
 
     use super::*;
-    use crate::operation::Operation;
+    use crate::operations;
 
     #[test]
     fn every_list_of_the_console_is_one_of_the_interface() {
@@ -228,7 +228,7 @@ mod tests {
     fn every_column_is_a_field_that_the_list_has() {
         let document = openapi::described(NumbersAs::Number);
         for listing in listings::ALL {
-            let path = Operation::named(listing.operation).expect(listing.operation).path;
+            let path = operations::named(listing.operation).expect(listing.operation).path;
             let answer = openapi::resolved(&document, &document["paths"][path]["get"]["responses"]["200"]);
             let elements = openapi::resolved(&document, &answer["content"]["application/json"]["schema"]);
             for column in listing.columns {

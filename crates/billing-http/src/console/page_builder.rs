@@ -15,7 +15,7 @@ pub(super) struct PageBuilder {
 }
 
 impl PageBuilder {
-    /// Creates the only page of a part of the console.
+    /// Creates a page without breadcrumbs.
     pub(super) fn of(title: &str, part: &'static str, body: Markup) -> Self {
         Self { title: title.to_owned(), part, crumbs: Vec::new(), body }
     }

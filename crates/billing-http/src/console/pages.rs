@@ -20,7 +20,7 @@ use super::resources;
 use super::runs;
 use super::session_user::SessionUser;
 use super::team;
-use crate::operation::Operation;
+use crate::operations;
 use crate::problem::Problem;
 
 /// Default page size of a list.
@@ -100,8 +100,8 @@ async fn list_page(visitor: &SessionUser, listing: &Listing, said: &FormData) ->
     let ordered = listing.order.map(|_| (View::ORDER, view.order.as_str()));
     let narrowed = billing_console::query(&narrowed.chain(ordered).chain([("format", "csv")]).collect::<Vec<_>>());
     let table = match listing.part {
-        "documents" => Some(Operation::named("list_documents")?),
-        "events" => Some(Operation::named("report_usage")?),
+        "documents" => Some(operations::named("list_documents")?),
+        "events" => Some(operations::named("report_usage")?),
         _ => None,
     };
     let table = table.map(|report| format!("{}?{narrowed}", report.path));
@@ -137,8 +137,8 @@ async fn document(visitor: &SessionUser, reference: &str) -> Result<PageBuilder,
     let title = JsonView(&document).at("document_number").text();
     let may_change = visitor.may(UseCase::VoidDocument);
     let document_ref = JsonView(&document).at("document_ref").text();
-    let pdf = Operation::named("get_document_pdf")?.url(&document_ref);
-    let usage = Operation::named("report_document_usage")?.url(&document_ref);
+    let pdf = operations::named("get_document_pdf")?.url(&document_ref);
+    let usage = operations::named("report_document_usage")?.url(&document_ref);
     let body = billing_console::document(&DocumentAnswers { document, payments, pdf, usage, may_change });
     Ok(PageBuilder { title, part: "documents", crumbs: crumbs(&listings::DOCUMENTS), body })
 }
@@ -183,9 +183,9 @@ async fn pricing(visitor: &SessionUser, reference: &str, said: &FormData) -> Res
             }
         })
     };
-    let drawn = billing_console::quantities(&pricing, &quantity);
+    let drawn = billing_console::quantities(&pricing, &quantity).join(",");
     // The drawing's upper end may exceed the amount limit.
-    let rates = if drawn.is_empty() { Value::Null } else { rated(&visitor.quietly(), &drawn.join(",")).await.unwrap_or_default() };
+    let rates = if drawn.is_empty() { Value::Null } else { rated(&visitor.quietly(), &drawn).await.unwrap_or_default() };
     let contracts = few(visitor, &listings::CONTRACTS, &[("product_pricing_ref", reference)]).await?;
     let title = JsonView(&pricing).at("name").text();
     let edit = forms::may(visitor, "edit", listing.part).then(|| href(&["edit", listing.part, reference]));

@@ -20,13 +20,13 @@ mod tests {
     use actix_web::http::Method;
     use billing_console::listings;
 
-    use crate::operation::Operation;
+    use crate::operations;
 
     #[test]
     fn every_part_has_the_operations_of_its_list_and_objects() {
         for listing in listings::ALL {
             for id in [Some(listing.operation), listing.read].into_iter().flatten() {
-                assert!(Operation::named(id).is_ok_and(|operation| operation.method == Method::GET), "{id}");
+                assert!(operations::named(id).is_ok_and(|operation| operation.method == Method::GET), "{id}");
             }
         }
     }
@@ -40,9 +40,9 @@ mod tests {
         for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/console")).expect("a folder") {
             let text = std::fs::read_to_string(entry.expect("an entry").path()).expect("a source file");
             let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-            for place in places.iter().map(String::as_str).chain(["Operation::named(\""]) {
+            for place in places.iter().map(String::as_str).chain(["operations::named(\""]) {
                 for id in code.split(place).skip(1).filter_map(|rest| rest.split('"').next()) {
-                    assert!(Operation::named(id).is_ok(), "{id}");
+                    assert!(operations::named(id).is_ok(), "{id}");
                     named += 1;
                 }
             }

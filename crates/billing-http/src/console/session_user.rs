@@ -14,9 +14,10 @@ use serde_json::{Map, Value};
 
 use super::api_client::{Listed, written};
 use crate::auth::credentials::administrator_of_session;
-use crate::call::{Call, Reply, blocking};
-use crate::middleware::RequestContext;
-use crate::operation::Operation;
+use crate::blocking::blocking;
+use crate::call::{Call, Reply};
+use crate::context::RequestContext;
+use crate::operations;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::state::{HttpState, state_of};
@@ -29,7 +30,7 @@ pub(super) struct SessionUser {
     /// Time zone of the default entity, in which pages show times.
     pub(super) zone: TimeZone,
     administrator: Administrator,
-    /// The API calls that the page shows.
+    /// The API calls that the page shows: those that read its data, and those that [`shows`](Self::shows) adds.
     calls: RefCell<Vec<billing_console::Call>>,
 }
 
@@ -57,30 +58,32 @@ impl SessionUser {
         Principal::of_administrator(&self.administrator).by_request(RequestContext::of(&self.request).id())
     }
 
-    fn new_call(&self, operation: &'static Operation, query: &str) -> Result<Call, Problem> {
-        let path = operation.path.split('{').next().unwrap_or_default();
-        Ok(Call::new(&self.request, self.principal(), operation, Query::of(path, query)?))
-    }
-
-    /// Returns the call of an operation without a body. `reference` is empty if the path has none.
+    /// Returns the visitor's call of an operation, without a reference and a body.
     ///
     /// # Errors
     /// Returns a problem for a malformed query string.
-    pub(super) fn call(&self, id: &str, reference: &str, query: &str) -> Result<Call, Problem> {
-        let operation = Operation::named(id)?;
-        let call = self.new_call(operation, query)?;
-        // `with` would require the body of an import, whose handler takes the file separately.
-        if reference.is_empty() { Ok(call) } else { call.with(operation, reference.to_owned(), None) }
+    pub(super) fn call(&self, id: &str, query: &str) -> Result<Call, Problem> {
+        let operation = operations::named(id)?;
+        let path = operation.path.split('{').next().unwrap_or_default();
+        Ok(Call::new(&self.request, self.principal(), operation.use_case()?, Query::of(path, query)?))
     }
 
-    /// Returns the same visitor, whose calls the page does not show.
+    /// Answers a call of an operation. `reference` and `query` are empty if the operation has none.
+    ///
+    /// # Errors
+    /// Returns the operation's refusal.
+    pub(super) async fn answer(&self, id: &str, reference: &str, query: &str) -> Reply {
+        operations::named(id)?.answer(self.call(id, query)?, reference.to_owned(), None).await
+    }
+
+    /// Returns the visitor for calls that the page does not show.
     pub(super) fn quietly(&self) -> Self {
         Self { calls: RefCell::default(), ..self.clone() }
     }
 
     /// Shows an API call on the page. `reference` and `query` are empty if the call has none.
     pub(super) fn shows(&self, id: &str, reference: &str, query: &str) {
-        let Ok(operation) = Operation::named(id) else { return };
+        let Ok(operation) = operations::named(id) else { return };
         let path = [operation.url(reference).as_str(), if query.is_empty() { "" } else { "?" }, query].concat();
         let call = billing_console::Call { method: operation.method.as_str(), path };
         let mut calls = self.calls.borrow_mut();
@@ -108,7 +111,7 @@ impl SessionUser {
     /// Returns the operation's refusal.
     pub(super) async fn get_with(&self, id: &str, reference: &str, query: &str) -> Result<Value, Problem> {
         self.shows(id, reference, query);
-        written(self.call(id, reference, query)?.answer().await?)
+        written(self.answer(id, reference, query).await?)
     }
 
     /// Returns a page of the list that an operation returns.
@@ -117,7 +120,7 @@ impl SessionUser {
     /// Returns the operation's refusal.
     pub(super) async fn list(&self, id: &str, query: &str) -> Result<Listed, Problem> {
         self.shows(id, "", query);
-        Listed::of(self.call(id, "", query)?.answer().await?)
+        Listed::of(self.answer(id, "", query).await?)
     }
 
     /// Runs an operation with a body and without a reference.
@@ -133,11 +136,12 @@ impl SessionUser {
     /// # Errors
     /// Returns the operation's refusal.
     pub(super) async fn change(&self, id: &str, reference: &str, key: Option<IdempotencyKey>, body: Option<Value>) -> Reply {
-        let operation = Operation::named(id)?;
-        let mut call = self.new_call(operation, "")?.with(operation, reference.to_owned(), body)?;
+        let operation = operations::named(id)?;
         let path = operation.url(reference);
-        call.key = key.map(|key| ScopedIdempotencyKey { path: path.trim_end_matches('/').to_owned(), key });
-        call.answer().await
+        let key = key.map(|key| ScopedIdempotencyKey { path: path.trim_end_matches('/').to_owned(), key });
+        let mut call = self.call(id, "")?;
+        call.key = key;
+        operation.answer(call, reference.to_owned(), body).await
     }
 
     /// Runs an operation as a dry run.
@@ -145,7 +149,7 @@ impl SessionUser {
     /// # Errors
     /// Returns the operation's refusal, or 422 `no_dry_run` if the operation does not support dry runs.
     pub(super) async fn rehearse(&self, id: &str, reference: &str, body: Option<Value>) -> Reply {
-        let path = Operation::named(id)?.url(reference);
+        let path = operations::named(id)?.url(reference);
         let mut said = Map::from_iter([("path".to_owned(), Value::from(path))]);
         said.extend(body.map(|body| ("body".to_owned(), body)));
         self.post("dry_run", Value::Object(said)).await

@@ -109,7 +109,7 @@ fn shown_once(visitor: &SessionUser, title: &str, part: &'static str, body: maud
 }
 
 async fn delete_key(visitor: &SessionUser, reference: &str) -> Result<HttpResponse, Problem> {
-    visitor.call("delete_key", reference, "")?.answer().await?;
+    visitor.answer("delete_key", reference, "").await?;
     Ok(to(&format!("{}?done=delete-key", href(&["keys"]))))
 }
 
@@ -195,7 +195,7 @@ fn secrets(said: &FormData, names: &[&str]) -> Value {
 async fn second_factor(visitor: &SessionUser, action: &str, said: &FormData) -> Result<HttpResponse, Problem> {
     match action {
         "enroll" => {
-            let answer = written(visitor.call("enroll_second_factor", "", "")?.answer().await?)?;
+            let answer = written(visitor.answer("enroll_second_factor", "", "").await?)?;
             let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
             let enrollment = Enrollment { secret: text("secret"), uri: text("uri"), wrong: Vec::new() };
             Ok(shown_once(visitor, "Second factor setup", "account", billing_console::enrolled(&enrollment)))
@@ -229,11 +229,11 @@ fn reason(problem: &Problem) -> String {
 }
 
 async fn end_session(visitor: &SessionUser, reference: &str) -> Result<HttpResponse, Problem> {
-    visitor.call("end_session", reference, "")?.answer().await?;
+    visitor.answer("end_session", reference, "").await?;
     Ok(to(&format!("{}?done=end-session", href(&["account"]))))
 }
 
 async fn end_other_sessions(visitor: &SessionUser) -> Result<HttpResponse, Problem> {
-    visitor.call("end_other_sessions", "", "")?.answer().await?;
+    visitor.answer("end_other_sessions", "", "").await?;
     Ok(to(&format!("{}?done=end-session", href(&["account"]))))
 }

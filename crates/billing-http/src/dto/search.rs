@@ -5,30 +5,26 @@ use billing_domain::ports::{SearchHit, SearchHitKind};
 use super::declare::answer;
 use super::enums::FoundKindWord;
 use super::wire::NamedRef;
-use crate::operation::Operation;
 
 answer! {
     /// A search result.
     SearchResultJson of found: SearchHit {
         let reference = &found.reference;
-        let operation = match found.kind {
-            SearchHitKind::Document | SearchHitKind::Payment => "get_document",
-            SearchHitKind::Contract => "get_contract",
-            SearchHitKind::Customer => "get_customer",
-            SearchHitKind::Entity => "get_entity",
-            SearchHitKind::Pricing => "get_pricing",
-            SearchHitKind::UsageProduct => "get_usage_product",
-            SearchHitKind::Format => "get_usage_format",
-            SearchHitKind::UsageEvent => "get_event",
-            SearchHitKind::Charge => "get_charge",
-            SearchHitKind::BankAccount => "get_bank_account",
-            SearchHitKind::ApiKey => "list_keys",
+        let below = |path: &str| format!("{path}{reference}");
+        let url = match (found.kind, found.document_ref) {
+            (SearchHitKind::Payment, Some(document_ref)) => format!("/api/documents/{document_ref}"),
+            (SearchHitKind::Document | SearchHitKind::Payment, _) => below("/api/documents/"),
+            (SearchHitKind::Contract, _) => below("/api/contracts/"),
+            (SearchHitKind::Customer, _) => below("/api/customers/"),
+            (SearchHitKind::Entity, _) => below("/api/entities/"),
+            (SearchHitKind::Pricing, _) => below("/api/pricings/"),
+            (SearchHitKind::UsageProduct, _) => below("/api/usage/products/"),
+            (SearchHitKind::Format, _) => below("/api/usage/formats/"),
+            (SearchHitKind::UsageEvent, _) => below("/api/usage/event/"),
+            (SearchHitKind::Charge, _) => below("/api/charges/"),
+            (SearchHitKind::BankAccount, _) => below("/api/bank_accounts/"),
+            (SearchHitKind::ApiKey, _) => "/auth/keys/list".to_owned(),
         };
-        let place = match (found.kind, found.document_ref) {
-            (SearchHitKind::Payment, Some(document_ref)) => document_ref.to_string(),
-            _ => reference.clone(),
-        };
-        let url = Operation::named(operation).map(|operation| operation.url(&place));
         /// Kind of the object.
         kind: FoundKindWord = found.kind,
         /// Reference of the object.
@@ -43,6 +39,6 @@ answer! {
         customer_ref: Option<NamedRef> = found.customer_ref.as_ref(),
         /// Path of the object; for a payment, of its document; for an API key, of the list of keys.
         #[schema(example = "/api/customers/acme")]
-        url: String = url.unwrap_or_default(),
+        url: String = url,
     }
 }

@@ -6,7 +6,8 @@ use billing_domain::page::MAX_PAGE_SIZE;
 use billing_domain::refs::AdminRef;
 
 use crate::auth::session;
-use crate::call::{Call, Reply, blocking};
+use crate::blocking::blocking;
+use crate::call::{Call, Reply};
 use crate::dto::administrators::{
     AdministratorEditBody, AdministratorJson, AdministratorResetBody, InvitationBody, InvitationJson,
 };

@@ -13,11 +13,12 @@ use billing_domain::text::OneLine;
 
 use crate::auth::credentials::{PresentedCredential, shown};
 use crate::auth::{address, session};
+use crate::blocking::blocking;
 use crate::body::UnauthenticatedBody;
-use crate::call::{Call, Reply, blocking};
+use crate::call::{Call, Reply};
+use crate::context::RequestContext;
 use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody, KeyRotationBody, RotatedKeyJson};
 use crate::dto::log_in::{AdminSessionJson, LogIn, LogInBody};
-use crate::middleware::RequestContext;
 use crate::query::Paged;
 use crate::state::{HttpState, state_of};
 

@@ -1,5 +1,6 @@
 //! Dry runs of operations by their path.
 
+use actix_web::web::Data;
 use billing_domain::violation::Violations;
 
 use crate::call::{Call, Reply};
@@ -7,14 +8,21 @@ use crate::dto::effects::DryRunBody;
 use crate::operation::Operation;
 use crate::problem::Problem;
 
+/// The table of operations, which contains this handler too.
+pub(crate) struct OperationTable {
+    /// Returns the state-changing operation on a path, and the reference in the path.
+    pub(crate) changing: fn(&str) -> Option<(&'static Operation, String)>,
+}
+
 pub(crate) async fn dry_run(call: Call) -> Reply {
     let DryRunBody { path, body } = call.body()?;
     // The body as it was sent, with all digits.
     let body = body.and_then(|_| call.value().get("body").cloned());
-    let changing = Operation::changing(path.as_str()).filter(|(operation, _)| operation.has_dry_run);
+    let table = call.request.app_data::<Data<OperationTable>>().ok_or_else(Problem::internal)?;
+    let changing = (table.changing)(path.as_str()).filter(|(operation, _)| operation.has_dry_run);
     let (operation, reference) = changing.ok_or_else(|| {
         let detail = "must be the path of an operation that supports a dry run";
         Problem::from(Violations::one(&["path"], "no_dry_run", detail))
     })?;
-    call.with(operation, reference, body)?.as_dry_run().answer().await
+    operation.answer(call.as_dry_run(), reference, body).await
 }

@@ -8,7 +8,8 @@ use billing_report::NumbersAs;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::call::{Call, Reply, blocking};
+use crate::blocking::blocking;
+use crate::call::{Call, Reply};
 use crate::dto::verification::VerificationJson;
 use crate::metrics::OPEN_METRICS;
 use crate::problem::Problem;
