@@ -45,6 +45,17 @@ impl NewUsageEvent {
     }
 }
 
+/// A line of a file.
+#[derive(Debug)]
+pub struct FileLine {
+    /// The number from 1: the first line of a record with several lines, or the position of an array element.
+    pub number: u64,
+    /// The source text.
+    pub text: String,
+    /// The event, or the reason why it cannot be parsed.
+    pub event: Result<FileEvent, Violations>,
+}
+
 /// An event in a file, before a usage format maps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileEvent {

@@ -76,7 +76,7 @@ impl Call {
     }
 
     /// Returns the same call as a dry run.
-    pub(crate) fn as_dry_run(self) -> Self {
+    pub(crate) fn into_dry_run(self) -> Self {
         Self { key: None, is_dry_run: true, ..self }
     }
 

@@ -938,10 +938,22 @@ mod tests {
     fn the_urls_of_search_results_are_paths_of_operations() {
         use SearchHitKind::*;
         let kinds = [
-            ApiKey, BankAccount, Charge, Contract, Customer, Document, Entity, Format, Payment, Pricing, UsageEvent, UsageProduct,
+            ApiKey,
+            BankAccount,
+            Charge,
+            Contract,
+            Customer,
+            Document,
+            Entity,
+            Format,
+            Payment,
+            Pricing,
+            UsageEvent,
+            UsageProduct,
         ];
         for kind in kinds {
-            let hit = SearchHit { kind, reference: "x".to_owned(), number: None, name: None, customer_ref: None, document_ref: None };
+            let hit =
+                SearchHit { kind, reference: "x".to_owned(), number: None, name: None, customer_ref: None, document_ref: None };
             let found = serde_json::to_value(SearchResultJson::from(&hit)).expect("JSON");
             let url = found["url"].as_str().expect("a url");
             let is_read = |operation: &&Operation| operation.method == Method::GET && operation.url("x") == url;

@@ -2,8 +2,10 @@
 
 use std::io::{self, BufRead, Read as _};
 
+use billing_domain::event_input::FileLine;
+
 use crate::event;
-use crate::{FileError, FileLine, MAX_LINE_BYTES, ReadOptions};
+use crate::{FileError, MAX_LINE_BYTES, ReadOptions};
 
 #[derive(Debug)]
 pub(crate) struct Elements<R> {

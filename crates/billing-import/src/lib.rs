@@ -23,9 +23,8 @@ mod records;
 
 use std::io::{self, BufReader, Read};
 
-use billing_domain::event_input::FileEvent;
+use billing_domain::event_input::FileLine;
 use billing_domain::idempotency::{IdempotencyKey, IdempotencyKeyError};
-use billing_domain::violation::Violations;
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
@@ -171,17 +170,6 @@ pub enum FileError {
     /// The input cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-}
-
-/// A line of a file.
-#[derive(Debug)]
-pub struct FileLine {
-    /// The number from 1: the first line of a record with several lines, or the position of an array element.
-    pub number: u64,
-    /// The source text.
-    pub text: String,
-    /// The event, or the reason why it cannot be parsed.
-    pub event: Result<FileEvent, Violations>,
 }
 
 /// A file of usage events that is being read.

@@ -2,11 +2,11 @@
 
 use std::io::{self, BufRead, Read as _};
 
-use billing_domain::event_input::FileEvent;
+use billing_domain::event_input::{FileEvent, FileLine};
 use billing_domain::violation::Violations;
 
 use crate::event::{self, refused};
-use crate::{FileLine, MAX_LINE_BYTES, ReadOptions};
+use crate::{MAX_LINE_BYTES, ReadOptions};
 
 #[derive(Debug)]
 pub(crate) struct Lines<R> {

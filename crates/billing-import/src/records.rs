@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::io::{self, BufReader, Chain, Cursor, Read};
 
+use billing_domain::event_input::FileLine;
 use csv::{ByteRecord, Position, ReaderBuilder, Terminator, WriterBuilder};
 
 use crate::event::{self, Columns, refused};
-use crate::{ColumnSample, FileError, FileLine, MAX_LINE_BYTES, ReadOptions, head};
+use crate::{ColumnSample, FileError, MAX_LINE_BYTES, ReadOptions, head};
 
 /// The maximum number of columns, equal to the maximum number of an event's values.
 const MAX_COLUMNS: usize = 2_000;

@@ -1,6 +1,6 @@
 //! Files in all formats, and the errors of invalid ones.
 
-use billing_domain::event_input::FileEventKey;
+use billing_domain::event_input::{FileEventKey, FileLine};
 use billing_domain::idempotency::MAX_KEY_CHARS;
 use serde_json::{Value, json};
 

@@ -1,19 +1,21 @@
 //! Imports files of usage events. Each event is recorded once. The import is stored with a summary.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::thread::sleep;
+use std::time::Duration;
 
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Date;
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::event_input::{FileEvent, FileEventKey, NewUsageEvent};
+use billing_domain::event_input::{FileEvent, FileEventKey, FileLine, MAX_BATCH_EVENTS, NewUsageEvent};
 use billing_domain::idempotency::{BodyHash, IdempotencyKey};
 use billing_domain::imports::{ImportRecord, ImportedDocument, ImportedFileFacts, MAX_IMPORT_DOCUMENTS};
 use billing_domain::money::{Currency, Money};
-use billing_domain::ports::Tx;
+use billing_domain::ports::{StoreError, Tx};
 use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EventRef, ImportRef, OrganizationId};
 use billing_domain::violation::Violations;
 
-use super::batch::BatchOutcome;
+use super::batch::{BatchOutcome, EVENTS_PER_TRANSACTION};
 use super::formatted::{map_events, of_mapped};
 use super::ingest::IngestOutcome;
 use super::read::EventView;
@@ -26,6 +28,182 @@ use crate::formats::NamedFormat;
 
 /// The maximum number of documents for which a dry run reports totals.
 const MAX_TOTALS: usize = 100;
+/// The maximum number of attempts of a transaction that conflicts with others.
+const MAX_ATTEMPTS: u32 = 10;
+
+/// How a file is imported.
+pub struct FileImportOptions<'o> {
+    /// The usage format of the events.
+    pub format: NamedFormat,
+    /// The facts about the file to store with the import.
+    pub file: ImportedFileFacts,
+    /// Whether nothing is stored.
+    pub dry_run: bool,
+    /// The number of lines in a transaction. `None` means [`EVENTS_PER_TRANSACTION`], or [`MAX_BATCH_EVENTS`] in a dry run,
+    /// which computes document totals only within one transaction.
+    pub lines_per_transaction: Option<usize>,
+    /// Returns whether the import may continue. Called before each transaction except the first.
+    pub may_go_on: &'o dyn Fn() -> bool,
+    /// The pause before a transaction that conflicts with others is repeated. `None` means that it is not repeated.
+    pub retry_pause: Option<Duration>,
+}
+
+/// A line that was not imported.
+#[derive(Debug)]
+pub struct RejectedLine {
+    /// The number of the line.
+    pub number: u64,
+    /// The source text.
+    pub text: String,
+    /// The event as a JSON object. `None` if it cannot be parsed.
+    pub event: Option<String>,
+    /// The reason.
+    pub error: UseCaseError,
+}
+
+/// The reason why an import stopped before the end of its file.
+#[derive(Debug)]
+pub enum ImportStop<E> {
+    /// The import was not allowed to continue.
+    OutOfTime,
+    /// A transaction failed.
+    Failed(UseCaseError),
+    /// The caller could not read a line or report a rejected one.
+    Caller(E),
+}
+
+/// The result of the import of a file.
+#[derive(Debug)]
+pub struct ImportedFile<E> {
+    /// The import's reference. `None` in a dry run.
+    pub import_ref: Option<ImportRef>,
+    /// The accepted events.
+    pub summary: ImportSummary,
+    /// The number of rejected lines.
+    pub refused: u64,
+    /// The first line that was not processed, if the import stopped.
+    pub stopped: Option<(u64, ImportStop<E>)>,
+}
+
+/// Reports the rejected lines of a transaction, with the results so far.
+pub type ImportSink<'s, E> = dyn FnMut(Vec<RejectedLine>, &ImportSummary) -> Result<(), E> + 's;
+
+/// Imports a file in several transactions. `record` records the events of a transaction. If something is already stored, an
+/// error stops the import. The result then names the first line that was not processed.
+///
+/// # Errors
+/// Returns the error of the first transaction, or any error if all transactions are joined. Nothing is stored then.
+pub fn import_file<E>(
+    transactions: &mut Transactions<'_, '_>,
+    options: FileImportOptions<'_>,
+    lines: &mut dyn Iterator<Item = Result<FileLine, E>>,
+    record: &mut RecordChunk<'_>,
+    sink: &mut ImportSink<'_, E>,
+) -> UseCaseResult<ImportedFile<E>> {
+    let FileImportOptions { format, file, dry_run, lines_per_transaction, may_go_on, retry_pause } = options;
+    let mut import = retry(retry_pause, || FileImport::begin(transactions, format.clone(), file.clone(), dry_run))?;
+    let step = lines_per_transaction.unwrap_or(if dry_run { MAX_BATCH_EVENTS } else { EVENTS_PER_TRANSACTION });
+    let (mut refused, mut stopped, mut is_first, mut next) = (0, None, true, 1);
+    while stopped.is_none() {
+        let mut chunk = FileChunk::default();
+        let unreadable = chunk.read(&mut (&mut *lines).take(step)).err();
+        let Some((first, last)) = chunk.lines else {
+            stopped = unreadable.map(|error| (next, ImportStop::Caller(error)));
+            break;
+        };
+        // Earlier lines are stored, so the result must report them.
+        let may_stop = !std::mem::take(&mut is_first) && !transactions.is_joined();
+        if may_stop && !may_go_on() {
+            stopped = Some((first, ImportStop::OutOfTime));
+            break;
+        }
+        match retry(retry_pause, || import.take(transactions, &chunk.events, record)) {
+            Ok(result) => {
+                let (rejected, stopped_at) = chunk.rejected(result);
+                refused += rejected.len() as u64;
+                next = last + 1;
+                let unreported = sink(rejected, import.summary()).err();
+                stopped = stopped_at
+                    .map(|(line, error)| (line, ImportStop::Failed(error)))
+                    .or_else(|| Some((next, ImportStop::Caller(unreported.or(unreadable)?))));
+            }
+            Err(error) if may_stop => stopped = Some((first, ImportStop::Failed(error))),
+            Err(error) => {
+                if let Err(error) = import.discard(transactions) {
+                    tracing::warn!(%error, "the record of an import that recorded nothing cannot be deleted");
+                }
+                return Err(error);
+            }
+        }
+    }
+    let stopped_at = stopped.as_ref().map(|(line, _)| *line);
+    match retry(retry_pause, || import.end(transactions, refused, stopped_at)) {
+        // The events are stored, so the result must report them.
+        Err(error) if !transactions.is_joined() => tracing::error!(%error, "the result of an import cannot be stored"),
+        ended => ended?,
+    }
+    Ok(ImportedFile { import_ref: import.import_ref, summary: import.summary, refused, stopped })
+}
+
+/// Repeats work that conflicts with other transactions, if a pause is given.
+fn retry<T>(pause: Option<Duration>, mut work: impl FnMut() -> UseCaseResult<T>) -> UseCaseResult<T> {
+    let mut attempts = 1;
+    loop {
+        match (work(), pause) {
+            (Err(UseCaseError::Store(StoreError::Contended)), Some(pause)) if attempts < MAX_ATTEMPTS => {
+                attempts += 1;
+                sleep(pause);
+            }
+            (outcome, _) => return outcome,
+        }
+    }
+}
+
+/// The lines of a transaction.
+#[derive(Default)]
+struct FileChunk {
+    /// The numbers of the first and the last line.
+    lines: Option<(u64, u64)>,
+    events: Vec<FileEvent>,
+    /// The source text of each event.
+    texts: Vec<String>,
+    /// The lines that cannot be parsed.
+    unparsed: Vec<RejectedLine>,
+}
+
+impl FileChunk {
+    /// Adds lines until an error.
+    fn read<E>(&mut self, lines: &mut dyn Iterator<Item = Result<FileLine, E>>) -> Result<(), E> {
+        for line in lines {
+            let FileLine { number, text, event } = line?;
+            self.lines = Some((self.lines.map_or(number, |(first, _)| first), number));
+            match event {
+                Ok(event) => {
+                    self.events.push(event);
+                    self.texts.push(text);
+                }
+                Err(violations) => self.unparsed.push(RejectedLine { number, text, event: None, error: violations.into() }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the rejected lines in order, and the first line that was not processed. Later lines are not rejected, because
+    /// they are reported when the file is sent again.
+    fn rejected(mut self, result: ImportChunkResult) -> (Vec<RejectedLine>, Option<(u64, UseCaseError)>) {
+        let ImportChunkResult { refused, stopped } = result;
+        let mut rejected = self.unparsed;
+        for (number, error) in refused {
+            let index = self.events.partition_point(|event| event.line < number);
+            let event = self.events.get_mut(index).map(|event| std::mem::take(&mut event.event));
+            let text = self.texts.get_mut(index).map(std::mem::take).unwrap_or_default();
+            rejected.push(RejectedLine { number, text, event, error });
+        }
+        rejected.retain(|line| stopped.as_ref().is_none_or(|(stopped, _)| line.number < *stopped));
+        rejected.sort_by_key(|line| line.number);
+        (rejected, stopped)
+    }
+}
 
 /// An import of a file in progress, batch by batch.
 #[derive(Debug)]

@@ -18,13 +18,16 @@ mod writer;
 
 pub use batch::{BatchOutcome, EVENTS_PER_TRANSACTION, is_known_by_its_key, record_batch};
 pub use billing_domain::event_input::{
-    Atomicity, EventUpdate, FileEvent, FileEventKey, MAX_BATCH_EVENTS, NamedCustomer, NamedUsageProduct, NewUsageEvent,
+    Atomicity, EventUpdate, FileEvent, FileEventKey, FileLine, MAX_BATCH_EVENTS, NamedCustomer, NamedUsageProduct, NewUsageEvent,
     UsageBatch,
 };
 pub use billing_domain::usage::EventAction;
 pub use change::{ChangeOutcome, EventChange, delete_event, update_event};
 pub use formatted::{FormattedEvent, FormattedUpdate, map_formatted, map_update, of_mapped};
-pub use import::{AffectedDocument, ChangedTotal, FileImport, ImportChunkResult, ImportSummary, RecordChunk};
+pub use import::{
+    AffectedDocument, ChangedTotal, FileImport, FileImportOptions, ImportChunkResult, ImportSink, ImportStop, ImportSummary,
+    ImportedFile, RecordChunk, RejectedLine, import_file,
+};
 pub use ingest::IngestOutcome;
 pub use list::{EventQuery, list_events};
 pub use read::{EventRevision, EventView, event_history, get_event};

@@ -1,11 +1,11 @@
 //! Files of usage events: import requests, results and records.
 
 use billing_application::error::UseCaseError;
-use billing_application::usage::{AffectedDocument, EventView, FileImport, UndoResult};
+use billing_application::usage::{AffectedDocument, EventView, ImportStop, ImportedFile, UndoResult};
 use billing_domain::format::DEFAULT_FORMAT_REF;
 use billing_domain::imports::{ImportRecord, ImportUndo, ImportedDocument};
 use billing_domain::refs::EventRef;
-use billing_import::ColumnSample;
+use billing_import::{ColumnSample, FileError};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
@@ -127,20 +127,14 @@ pub(crate) struct ImportStopJson {
     detail: String,
 }
 
-/// Collects rejected lines.
+/// Collects the first rejected lines.
 #[derive(Debug, Default)]
 pub(crate) struct ImportRejects {
-    count: u64,
     listed: Vec<ImportRejectJson>,
 }
 
 impl ImportRejects {
-    pub(crate) const fn count(&self) -> u64 {
-        self.count
-    }
-
     pub(crate) fn add(&mut self, line: u64, problem: &Problem) {
-        self.count += 1;
         if self.listed.len() < MAX_LISTED {
             let detail = match problem.errors() {
                 [only] => only.detail.as_str(),
@@ -153,30 +147,29 @@ impl ImportRejects {
 }
 
 impl ImportResultJson {
-    pub(crate) fn new(
-        import: &FileImport,
-        rejects: ImportRejects,
-        stopped: Option<(u64, Problem)>,
-        columns: &[ColumnSample],
-    ) -> Self {
-        let (import_ref, summary) = (import.import_ref(), import.summary());
+    pub(crate) fn new(imported: ImportedFile<FileError>, rejects: ImportRejects, columns: &[ColumnSample]) -> Self {
+        let ImportedFile { import_ref, summary, refused, stopped } = imported;
         let more = summary.documents.len().saturating_sub(MAX_LISTED);
+        let stopped = stopped.map(|(line, reason)| {
+            let problem = match reason {
+                ImportStop::OutOfTime => Problem::import_out_of_time(),
+                ImportStop::Failed(error) => Problem::from(error),
+                ImportStop::Caller(error) => Problem::malformed("malformed_file", error.to_string()),
+            };
+            ImportStopJson { line, code: problem.code(), detail: problem.detail().to_owned() }
+        });
         Self {
             import_ref: import_ref.map(AssignedRef::from),
             dry_run: import_ref.is_none(),
             recorded: summary.recorded,
             already_there: summary.already_there,
-            refused: rejects.count,
+            refused,
             known_by_line: summary.known_by_line,
             rejects: rejects.listed,
             documents: summary.documents.iter().take(MAX_LISTED).map(ImportedDocumentJson::from).collect(),
             more_documents: more as u64,
             columns: columns.iter().map(ImportColumnJson::from).collect(),
-            stopped: stopped.map(|(line, problem)| ImportStopJson {
-                line,
-                code: problem.code(),
-                detail: problem.detail().to_owned(),
-            }),
+            stopped,
         }
     }
 }

@@ -24,5 +24,5 @@ pub(crate) async fn dry_run(call: Call) -> Reply {
         let detail = "must be the path of an operation that supports a dry run";
         Problem::from(Violations::one(&["path"], "no_dry_run", detail))
     })?;
-    operation.answer(call.as_dry_run(), reference, body).await
+    operation.answer(call.into_dry_run(), reference, body).await
 }

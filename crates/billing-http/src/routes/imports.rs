@@ -4,18 +4,17 @@ use std::time::{Duration, Instant};
 
 use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
 use billing_application::usage::{
-    self, Atomicity, BatchOutcome, EVENTS_PER_TRANSACTION, FileImport, MAX_BATCH_EVENTS, NewUsageEvent, RecordChunk,
-    UNDONE_PER_TRANSACTION, UndoResult, UndoStep, record_usage,
+    self, Atomicity, BatchOutcome, FileEvent, FileImportOptions, FileLine, ImportSummary, NewUsageEvent, RecordChunk,
+    RejectedLine, UNDONE_PER_TRANSACTION, UndoResult, UndoStep, import_file, record_usage,
 };
 use billing_application::{Transactions, carry_out_in_parts};
 use billing_domain::access::Principal;
-use billing_domain::event_input::FileEvent;
 use billing_domain::idempotency::StoredResponse;
 use billing_domain::imports::ImportedFileFacts;
 use billing_domain::page::Page;
 use billing_domain::refs::ImportRef;
 use billing_domain::violation::Violations;
-use billing_import::{FileError, FileKind, FileLine, FileName, ReadOptions, UsageFile, fingerprint};
+use billing_import::{FileError, FileKind, FileName, ReadOptions, UsageFile, fingerprint};
 use serde_json::{Value, json};
 
 use crate::body::UploadedFile;
@@ -55,7 +54,8 @@ pub(crate) async fn import_usage(call: Call, file: UploadedFile) -> Reply {
                     state.writer().record(request.principal, events, import_answer, (deadline, goes_on))
                 }
             };
-            take(transactions, (&state, request.principal), (&file, &asked), until, &mut record)
+            let may_go_on = || until.is_none_or(|until| Instant::now() < until);
+            take(transactions, (&state, request.principal), (&file, &asked), &may_go_on, &mut record)
         })
     });
     taken.await
@@ -147,99 +147,40 @@ fn open<'f>(file: &'f UploadedFile, asked: &ImportOptions) -> Result<UsageFile<&
     UsageFile::open(file.bytes.as_ref(), file.kind, asked.reading.clone())
 }
 
-/// Records lines. Once something is stored, a timeout or a store failure stops the import instead of failing the request.
+/// Imports a file that [`check`] has read. Counts the rejected events.
 fn take(
     transactions: &mut Transactions<'_, '_>,
     (state, principal): (&HttpState, &Principal),
     (sent, asked): (&UploadedFile, &ImportOptions),
-    until: Option<Instant>,
+    may_go_on: &dyn Fn() -> bool,
     record: &mut RecordChunk<'_>,
 ) -> UseCaseResult<ImportResultJson> {
-    let unreadable = |()| UseCaseError::InvariantViolation("a file that was read can't be read again");
-    let mut file = open(sent, asked).map_err(|_| unreadable(()))?;
-    let (bytes, sha256) = fingerprint(&*sent.bytes).map_err(|_| unreadable(()))?;
-    let facts = ImportedFileFacts { name: asked.reading.name.as_ref().map(|name| name.as_str().to_owned()), bytes, sha256 };
-    let mut import = FileImport::begin(transactions, asked.format.clone(), facts, asked.dry_run)?;
-    let (mut rejects, mut stopped, mut is_first) = (ImportRejects::default(), None, true);
-    // A dry run computes document totals only within one transaction.
-    let step = if asked.dry_run { MAX_BATCH_EVENTS } else { EVENTS_PER_TRANSACTION };
-    loop {
-        let mut lines = Vec::new();
-        while lines.len() < step
-            && let Some(line) = file.next_line().map_err(|_| unreadable(()))?
-        {
-            lines.push(line);
-        }
-        let Some(FileLine { number: first, .. }) = lines.first() else { break };
-        let first = *first;
-        // Earlier lines are stored, so the response must report them.
-        let may_stop = !std::mem::take(&mut is_first) && until.is_some();
-        if may_stop && until.is_some_and(|until| Instant::now() >= until) {
-            stopped = Some((first, Problem::import_out_of_time()));
-            break;
-        }
-        match take_lines(transactions, &mut import, lines, record) {
-            Ok(ImportChunk { refused, stopped: stopped_at }) => {
-                for (line, problem, event) in refused {
-                    rejects.add(line, &problem);
-                    if !asked.dry_run {
-                        state.count_refused(principal.organization(), &event, &problem, principal.request_id().cloned());
-                    }
-                }
-                if let Some((line, error)) = stopped_at {
-                    stopped = Some((line, Problem::from(error)));
-                    break;
-                }
-            }
-            Err(error) if may_stop => {
-                stopped = Some((first, Problem::from(error)));
-                break;
-            }
-            Err(error) => {
-                if let Err(error) = import.discard(transactions) {
-                    tracing::warn!(%error, "an import of nothing could not be forgotten");
-                }
-                return Err(error);
+    let unreadable = || UseCaseError::InvariantViolation("a file that was read can't be read again");
+    let mut file = open(sent, asked).map_err(|_| unreadable())?;
+    let (bytes, sha256) = fingerprint(&*sent.bytes).map_err(|_| unreadable())?;
+    let name = asked.reading.name.as_ref().map(|name| name.as_str().to_owned());
+    let options = FileImportOptions {
+        format: asked.format.clone(),
+        file: ImportedFileFacts { name, bytes, sha256 },
+        dry_run: asked.dry_run,
+        lines_per_transaction: None,
+        may_go_on,
+        retry_pause: None,
+    };
+    let mut rejects = ImportRejects::default();
+    let mut report = |rejected: Vec<RejectedLine>, _: &ImportSummary| {
+        for RejectedLine { number, text, event, error } in rejected {
+            let problem = Problem::from(error);
+            rejects.add(number, &problem);
+            if !asked.dry_run {
+                let event = refused::read(event.unwrap_or(text).as_bytes());
+                state.count_refused(principal.organization(), &event, &problem, principal.request_id().cloned());
             }
         }
-    }
-    let stopped_at = stopped.as_ref().map(|(line, _)| *line);
-    match import.end(transactions, rejects.count(), stopped_at) {
-        // The events are stored, so the response must report them.
-        Err(error) if until.is_some() => tracing::error!(%error, "the end of an import could not be kept"),
-        ended => ended?,
-    }
+        Ok(())
+    };
+    let mut lines = std::iter::from_fn(|| file.next_line().transpose());
+    let imported = import_file(transactions, options, &mut lines, record, &mut report)?;
     let columns = if asked.dry_run { file.columns() } else { Vec::new() };
-    Ok(ImportResultJson::new(&import, rejects, stopped, &columns))
-}
-
-/// The outcome of a group of lines.
-struct ImportChunk {
-    /// Rejected lines in order, with their events.
-    refused: Vec<(u64, Problem, Value)>,
-    /// The first line that was not processed, if the import stopped.
-    stopped: Option<(u64, UseCaseError)>,
-}
-
-fn take_lines(
-    transactions: &mut Transactions<'_, '_>,
-    import: &mut FileImport,
-    lines: Vec<FileLine>,
-    record: &mut RecordChunk<'_>,
-) -> UseCaseResult<ImportChunk> {
-    let (mut events, mut refused) = (Vec::with_capacity(lines.len()), Vec::new());
-    for FileLine { number, text, event } in lines {
-        match event {
-            Ok(event) => events.push(event),
-            Err(violations) => refused.push((number, Problem::from(violations), refused::read(text.as_bytes()))),
-        }
-    }
-    let usage::ImportChunkResult { refused: taken, stopped } = import.take(transactions, &events, record)?;
-    let event = |line: u64| events.iter().find(|event: &&FileEvent| event.line == line);
-    let said = |line| event(line).map_or(Value::Null, |event| refused::read(event.event.as_bytes()));
-    refused.extend(taken.into_iter().map(|(line, error)| (line, Problem::from(error), said(line))));
-    // Later lines are reported when the file is sent again.
-    refused.retain(|(line, ..)| stopped.as_ref().is_none_or(|(stopped, _)| line < stopped));
-    refused.sort_by_key(|(line, ..)| *line);
-    Ok(ImportChunk { refused, stopped })
+    Ok(ImportResultJson::new(imported, rejects, &columns))
 }

@@ -5,7 +5,6 @@
 
 mod rejects;
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,19 +13,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::formats::NamedFormat;
 use billing_application::organizations::organization_named;
 use billing_application::usage::{
-    AffectedDocument, Atomicity, BatchOutcome, ChangedTotal, EVENTS_PER_TRANSACTION, FileImport, ImportChunkResult,
-    ImportSummary, MAX_BATCH_EVENTS, NewUsageEvent, record_usage,
+    AffectedDocument, Atomicity, BatchOutcome, ChangedTotal, FileImportOptions, ImportStop, ImportSummary, ImportedFile,
+    NewUsageEvent, RejectedLine, import_file, record_usage,
 };
-use billing_application::{Services, Transactions, UseCase, run};
+use billing_application::{Transactions, UseCase, run};
 use billing_domain::access::Principal;
 use billing_domain::imports::ImportedFileFacts;
-use billing_domain::ports::StoreError;
 use billing_http::import_answer;
-use billing_import::{ColumnMap, FileError, FileKind, FileLine, FileName, ReadOptions, UsageFile, fingerprint};
+use billing_import::{ColumnMap, FileError, FileKind, FileName, ReadOptions, UsageFile, fingerprint};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use self::rejects::Rejects;
@@ -36,10 +33,8 @@ use crate::failure::{CommandError, CommandResult};
 use crate::settings::ImportSettings;
 use crate::{say, text};
 
-/// The maximum number of attempts of a transaction that conflicts with others.
-const MAX_ATTEMPTS: u32 = 10;
-/// The pause between two attempts.
-const PAUSE: Duration = Duration::from_secs(1);
+/// The pause before a transaction that conflicts with others is repeated.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// The maximum number of documents that are listed individually.
 const MAX_NAMED_DOCUMENTS: usize = 100;
 
@@ -64,97 +59,59 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
     let principal = Principal::of_command_line(organization);
     let mut whole = File::open(&settings.file).map_err(|error| unreadable(&settings.file, &error.into()))?;
     let (bytes, sha256) = fingerprint(&mut whole).map_err(|error| unreadable(&settings.file, &error.into()))?;
-    let facts = ImportedFileFacts { name: Some(name.as_str().to_owned()), bytes, sha256 };
-    let begun = |dry_run: bool| {
-        patiently(|| {
-            let transactions = &mut Transactions::Separate(&services, Some(&principal));
-            FileImport::begin(transactions, format.clone(), facts.clone(), dry_run)
-        })
-    };
-    // This check stores nothing. It comes before any file changes, because a missing format is not an error of any line.
-    begun(true)?;
-
     let rejects_path = settings.rejects.clone().unwrap_or_else(|| with_suffix(&settings.file, ".rejects.ndjson"));
     if is_same_file(&settings.file, &rejects_path) {
         return Err(CommandError::Setting("--rejects must not name the imported file".to_owned()));
     }
-    let rejects = Rejects::at(rejects_path.clone())?;
-    let taken = begun(settings.dry_run)?;
-    let mut import = Import { services, principal, taken, rejects };
-    let progress = progress_bar(&settings.file);
-    let usual_step = if settings.dry_run { MAX_BATCH_EVENTS } else { EVENTS_PER_TRANSACTION };
-    let step = settings.lines_per_transaction.map_or(usual_step, usize::from);
-    let mut slice = Vec::new();
-    let stopped = loop {
-        let line = file.next_line();
-        let is_end = !matches!(line, Ok(Some(_)));
-        let stopped = line.map(|line| slice.extend(line)).err();
-        if is_end || slice.len() >= step {
-            import.take(std::mem::take(&mut slice))?;
-            progress.set_position(read_bytes.load(Ordering::Relaxed));
-            let summary = import.taken.summary();
-            progress.set_message(format!("{} events", summary.recorded + summary.already_there));
-        }
-        if is_end {
-            break stopped;
-        }
+    let options = FileImportOptions {
+        format,
+        file: ImportedFileFacts { name: Some(name.as_str().to_owned()), bytes, sha256 },
+        dry_run: settings.dry_run,
+        lines_per_transaction: settings.lines_per_transaction.map(usize::from),
+        may_go_on: &|| true,
+        retry_pause: Some(RETRY_PAUSE),
     };
-    progress.finish_and_clear();
-    let Import { services, principal, taken, rejects } = import;
-    let rejected = rejects.finish()?;
-    let transactions = &mut Transactions::Separate(&services, Some(&principal));
-    patiently(|| taken.end(transactions, rejected, None))?;
-    if let Some(error @ FileError::Malformed(_)) = &stopped {
-        return Err(unreadable(&settings.file, error));
-    }
-    tell(taken.summary(), rejected, settings.dry_run)?;
-    if let Some(error) = stopped {
-        return Err(unreadable(&settings.file, &error));
-    }
-    match rejected {
-        0 => Ok(()),
-        rejected => {
-            Err(CommandError::Failed(format!("rejected lines: {rejected}; see {} for the reasons", rejects_path.display())))
-        }
-    }
-}
-
-/// A running import.
-struct Import {
-    services: Services,
-    principal: Principal,
-    taken: FileImport,
-    rejects: Rejects,
-}
-
-impl Import {
-    /// Imports lines in one transaction.
-    fn take(&mut self, lines: Vec<FileLine>) -> CommandResult<()> {
-        let (mut events, mut texts, mut reasons) = (Vec::with_capacity(lines.len()), BTreeMap::new(), BTreeMap::new());
-        for FileLine { number, text, event } in lines {
-            match event {
-                Ok(event) => events.push(event),
-                Err(violations) => drop(reasons.insert(number, UseCaseError::from(violations).to_string())),
-            }
-            texts.insert(number, text);
-        }
-        let (services, principal, taken) = (&self.services, &self.principal, &mut self.taken);
-        let mut record = |_: &mut Transactions<'_, '_>, events: Vec<NewUsageEvent>| {
-            let results = run(services, principal, UseCase::RecordUsage, |cx| {
-                record_usage(cx, &events, Atomicity::PerEvent, &import_answer)
-            })?;
-            Ok(BatchOutcome { results, stopped_by: None })
+    let mut lines = std::iter::from_fn(|| file.next_line().map_err(|error| unreadable(&settings.file, &error)).transpose());
+    let mut record = |_: &mut Transactions<'_, '_>, events: Vec<NewUsageEvent>| {
+        let results = run(&services, &principal, UseCase::RecordUsage, |cx| {
+            record_usage(cx, &events, Atomicity::PerEvent, &import_answer)
+        })?;
+        Ok(BatchOutcome { results, stopped_by: None })
+    };
+    // An import that is rejected as a whole keeps the file of an earlier import.
+    let mut rejects = None;
+    let progress = progress_bar(&settings.file);
+    let mut report = |rejected: Vec<RejectedLine>, summary: &ImportSummary| {
+        let rejects = match &mut rejects {
+            Some(rejects) => rejects,
+            none => none.insert(Rejects::at(rejects_path.clone())?),
         };
-        let transactions = &mut Transactions::Separate(services, Some(principal));
-        let ImportChunkResult { refused, stopped } = patiently(|| taken.take(transactions, &events, &mut record))?;
-        if let Some((_, error)) = stopped {
-            return Err(error.into());
+        for RejectedLine { number, text, error, .. } in rejected {
+            rejects.add(number, error.to_string().trim_start(), &text)?;
         }
-        reasons.extend(refused.into_iter().map(|(line, refusal)| (line, refusal.to_string())));
-        for (line, reason) in reasons {
-            self.rejects.add(line, reason.trim_start(), texts.get(&line).map_or("", String::as_str))?;
-        }
+        progress.set_position(read_bytes.load(Ordering::Relaxed));
+        progress.set_message(format!("{} events", summary.recorded + summary.already_there));
         Ok(())
+    };
+    let transactions = &mut Transactions::Separate(&services, Some(&principal));
+    let imported = import_file(transactions, options, &mut lines, &mut record, &mut report)?;
+    progress.finish_and_clear();
+    match rejects {
+        Some(rejects) => rejects.finish()?,
+        None => Rejects::at(rejects_path.clone())?.finish()?,
+    }
+    let ImportedFile { summary, refused, stopped, .. } = imported;
+    if let Some((_, ImportStop::Caller(error @ CommandError::Setting(_)))) = stopped {
+        return Err(error);
+    }
+    tell(&summary, refused, settings.dry_run)?;
+    match (stopped, refused) {
+        (Some((_, ImportStop::Caller(error))), _) => Err(error),
+        (Some((_, ImportStop::Failed(error))), _) => Err(error.into()),
+        (Some((_, ImportStop::OutOfTime)) | None, 0) => Ok(()),
+        (Some((_, ImportStop::OutOfTime)) | None, _) => {
+            Err(CommandError::Failed(format!("rejected lines: {refused}; see {} for the reasons", rejects_path.display())))
+        }
     }
 }
 
@@ -206,20 +163,6 @@ fn unreadable(file: &Path, error: &FileError) -> CommandError {
         FileError::Malformed(reason) => CommandError::Setting(format!("{}: {reason}", file.display())),
         FileError::Broken { .. } => CommandError::Failed(format!("{}: {error}", file.display())),
         FileError::Io(error) => CommandError::Failed(format!("cannot read {}: {error}", file.display())),
-    }
-}
-
-/// Retries while other transactions cause conflicts.
-fn patiently<T>(mut work: impl FnMut() -> UseCaseResult<T>) -> UseCaseResult<T> {
-    let mut attempts = 1;
-    loop {
-        match work() {
-            Err(UseCaseError::Store(StoreError::Contended)) if attempts < MAX_ATTEMPTS => {
-                attempts += 1;
-                std::thread::sleep(PAUSE);
-            }
-            outcome => return outcome,
-        }
     }
 }
 

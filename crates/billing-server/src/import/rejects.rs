@@ -13,7 +13,6 @@ use crate::failure::{CommandError, CommandResult};
 pub(super) struct Rejects {
     path: PathBuf,
     file: Option<BufWriter<File>>,
-    count: u64,
 }
 
 impl Rejects {
@@ -21,24 +20,23 @@ impl Rejects {
     pub(super) fn at(path: PathBuf) -> CommandResult<Self> {
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&path, &error)),
-            Ok(()) | Err(_) => Ok(Self { path, file: None, count: 0 }),
+            Ok(()) | Err(_) => Ok(Self { path, file: None }),
         }
     }
 
     /// Adds a line.
     pub(super) fn add(&mut self, number: u64, reason: &str, text: &str) -> CommandResult<()> {
-        self.count += 1;
         let line = json!({"line": number, "reason": reason, "input": text});
         let written = self.open().and_then(|file| writeln!(file, "{line}"));
         written.map_err(|error| failed(&self.path, &error))
     }
 
-    /// Flushes the file to disk and returns the number of lines.
-    pub(super) fn finish(mut self) -> CommandResult<u64> {
+    /// Flushes the file to disk.
+    pub(super) fn finish(mut self) -> CommandResult<()> {
         if let Some(file) = &mut self.file {
             file.flush().and_then(|()| file.get_ref().sync_all()).map_err(|error| failed(&self.path, &error))?;
         }
-        Ok(self.count)
+        Ok(())
     }
 
     fn open(&mut self) -> io::Result<&mut BufWriter<File>> {
