@@ -4,14 +4,24 @@ use serde_json::Value;
 
 static NOTHING: Value = Value::Null;
 
-/// A response or a part of one. A missing value is treated as null.
+/// A response or a part of one.
 #[derive(Clone, Copy, Debug)]
 pub struct JsonView<'v>(pub &'v Value);
 
 impl<'v> JsonView<'v> {
-    /// Returns the value at a path with dots between the names.
+    /// Returns the value at a path with dots between the names. A field of null is null.
+    ///
+    /// Debug builds panic if an object has no such field, because a misspelt field would show nothing.
     pub fn at(self, path: &str) -> Self {
-        Self(path.split('.').try_fold(self.0, |value, name| value.get(name)).unwrap_or(&NOTHING))
+        path.split('.').fold(self, |view, name| {
+            debug_assert!(view.0.as_object().is_none_or(|fields| fields.contains_key(name)), "no field {name:?} in {}", view.0);
+            view.at_any(name)
+        })
+    }
+
+    /// Returns the value of a field that only some answers have, or null.
+    pub fn at_any(self, name: &str) -> Self {
+        Self(self.0.get(name).unwrap_or(&NOTHING))
     }
 
     /// Returns whether the value is not null.
@@ -65,9 +75,15 @@ mod tests {
         let answer = json!({"a": {"b": 1}, "c": null, "d": "x"});
         let at = JsonView(&answer);
         assert_eq!(at.at("a.b").text(), "1");
-        assert!(!at.at("a.z").is_there() && !at.at("c").is_there() && !at.at("d.e").is_there());
-        assert_eq!(at.at("a.z").text(), "");
+        assert!(!at.at_any("z").is_there() && !at.at("c.z").is_there() && !at.at("d.e").is_there());
+        assert_eq!(at.at("c.z").text(), "");
         assert_eq!(at.at("d").items().count(), 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "no field \"z\"")]
+    fn a_misspelt_field_fails_the_tests() {
+        JsonView(&json!({"a": {"b": 1}})).at("a.z");
     }
 
     #[test]

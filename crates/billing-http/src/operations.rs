@@ -875,9 +875,11 @@ mod tests {
 
     use billing_domain::access::{Permission, Scope};
     use billing_domain::ports::{SearchHit, SearchHitKind};
+    use billing_report::NumbersAs;
+    use serde_json::{Map, Value};
 
     use super::*;
-    use crate::dto::search::SearchResultJson;
+    use crate::openapi;
     use crate::operation::QUESTIONS;
 
     #[test]
@@ -898,29 +900,61 @@ mod tests {
         ("keys.rs", "TOKEN=$(curl"),
     ];
 
-    #[test]
-    fn no_other_file_names_an_operation_by_its_path() {
-        let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-        let mut ahead = ["http", "console"].map(|name| PathBuf::from(format!("{crates}/billing-{name}/src"))).to_vec();
-        let mut named = Vec::new();
+    /// Returns the names and the code before the unit tests of a crate's source files.
+    fn sources(of: &str) -> Vec<(String, String)> {
+        let (mut ahead, mut all) =
+            (vec![PathBuf::from(format!("{}/../billing-{of}/src", env!("CARGO_MANIFEST_DIR")))], Vec::new());
         while let Some(path) = ahead.pop() {
             let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
             if path.is_dir() {
                 let entries = fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("an entry").path());
                 ahead.extend(entries.filter(|entry| !entry.ends_with("tests")));
-            } else if name.ends_with(".rs") && !name.ends_with("tests.rs") && name != "operations.rs" {
+            } else if name.ends_with(".rs") && !name.ends_with("tests.rs") {
                 let text = fs::read_to_string(&path).expect("a source file");
-                let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-                let is_exempt = |line: &str| {
-                    let is_other = OTHER_LITERALS.iter().any(|(file, said)| *file == name && line.contains(said));
-                    is_other || line.starts_with("//") || line.starts_with("#[")
-                };
-                let has_path = |line: &str| line.contains("\"/api/") || line.contains("\"/auth/");
-                let lines = code.lines().map(str::trim_start).filter(|line| has_path(line) && !is_exempt(line));
-                named.extend(lines.map(|line| format!("{name}: {line}")));
+                all.push((name.to_owned(), text.split("#[cfg(test)]").next().unwrap_or_default().to_owned()));
             }
         }
+        all
+    }
+
+    #[test]
+    fn no_other_file_names_an_operation_by_its_path() {
+        let mut named = Vec::new();
+        for (name, code) in ["http", "console"].into_iter().flat_map(sources).filter(|(name, _)| name != "operations.rs") {
+            let is_exempt = |line: &str| {
+                let is_other = OTHER_LITERALS.iter().any(|(file, said)| *file == name && line.contains(said));
+                is_other || line.starts_with("//") || line.starts_with("#[")
+            };
+            let has_path = |line: &str| line.contains("\"/api/") || line.contains("\"/auth/");
+            let lines = code.lines().map(str::trim_start).filter(|line| has_path(line) && !is_exempt(line));
+            named.extend(lines.map(|line| format!("{name}: {line}")));
+        }
         assert!(named.is_empty(), "{named:#?}");
+    }
+
+    /// Adds the names of all properties below a schema.
+    fn add_properties(schema: &Value, names: &mut HashSet<String>) {
+        match schema {
+            Value::Object(fields) => {
+                names.extend(fields.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys).cloned());
+                fields.values().for_each(|field| add_properties(field, names));
+            }
+            Value::Array(elements) => elements.iter().for_each(|element| add_properties(element, names)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn no_page_of_the_console_reads_a_field_that_no_answer_has() {
+        let mut names = HashSet::new();
+        add_properties(&openapi::described(NumbersAs::Number), &mut names);
+        let mut unknown = Vec::new();
+        for (name, code) in sources("console") {
+            let read = code.split(".at(\"").skip(1).filter_map(|rest| rest.split('"').next());
+            let fields = read.flat_map(|path| path.split('.'));
+            unknown.extend(fields.filter(|field| !names.contains(*field)).map(|field| format!("{name}: {field}")));
+        }
+        assert!(unknown.is_empty(), "{unknown:#?}");
     }
 
     #[test]

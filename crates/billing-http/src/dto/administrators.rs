@@ -7,8 +7,8 @@ use utoipa::ToSchema;
 
 use super::declare::{answer, body, fields};
 use super::enums::RoleWord;
-use super::values::Email;
-use super::wire::{AssignedRef, EmailText, TimestampText};
+use super::values::{Email, TimestampText};
+use super::wire::{AssignedRef, EmailText};
 
 body! {
     /// An administrator to create.

@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use billing_application::audit::{AuditDiff, AuditRenderer, AuditSubject, ImportFileSummary, ImportUndoSummary, RunSummary};
 use billing_application::documents::DocumentView;
 use billing_application::error::UseCaseError;
-use billing_domain::access::Administrator;
 use billing_domain::audit::AuditEntry;
 use billing_domain::charge::Charge;
 use billing_domain::party::Organization;
@@ -16,20 +15,20 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::administrators::AdministratorJson;
 use super::bank_accounts::BankAccountJson;
 use super::contract_view::ContractJson;
 use super::customers::CustomerJson;
 use super::declare::answer;
 use super::entities::EntityJson;
-use super::enums::{
-    AuditActionWord, AuditedKindWord, BillWithWord, DocumentKindWord, DocumentStateWord, PaymentKindWord, RoleWord,
-};
+use super::enums::{AuditActionWord, AuditedKindWord, BillWithWord, DocumentKindWord, DocumentStateWord, PaymentKindWord};
 use super::exchange_rates::ExchangeRateJson;
 use super::formats::FormatJson;
 use super::keys::ApiKeyJson;
 use super::pricings::PricingJson;
 use super::usage_products::UsageProductJson;
-use super::wire::{AssignedRef, CurrencyCode, DateText, EmailText, ExactNumber, LineText, NamedRef, ProseText, TimestampText};
+use super::values::{CurrencyCode, DateText, LineText, ProseText, TimestampText};
+use super::wire::{AssignedRef, ExactNumber, NamedRef};
 use crate::problem::Problem;
 
 /// Maximum bytes of an entry's `before` and `after` values.
@@ -97,20 +96,6 @@ answer! {
         name: LineText = &organization.name,
         /// Entity that bills by default.
         default_entity_ref: Option<NamedRef> = organization.default_entity.as_ref(),
-    }
-}
-
-answer! {
-    /// An administrator in the audit log, without secrets.
-    AuditedAdministratorJson of administrator: Administrator {
-        /// E-mail address.
-        email: EmailText = &administrator.email,
-        /// Role.
-        role: RoleWord = administrator.role,
-        /// Time since which log-ins require a second factor.
-        second_factor_since: Option<TimestampText> = administrator.second_factor.since(),
-        /// Time since which the administrator cannot log in.
-        disabled_at: Option<TimestampText> = administrator.disabled_at,
     }
 }
 
@@ -272,7 +257,7 @@ fn shown(thing: AuditSubject<'_>) -> Value {
     }
     match thing {
         AuditSubject::Organization(organization) => of(AuditedOrganizationJson::from(organization)),
-        AuditSubject::Administrator(administrator) => of(AuditedAdministratorJson::from(administrator)),
+        AuditSubject::Administrator(administrator) => of(AdministratorJson::from(administrator)),
         AuditSubject::ApiKey(key) => of(ApiKeyJson::from(key)),
         AuditSubject::Customer(customer) => of(CustomerJson::from(customer)),
         AuditSubject::Entity(view) => of(EntityJson::from(view)),

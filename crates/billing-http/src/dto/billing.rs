@@ -11,7 +11,8 @@ use super::declare::{answer, body, wire};
 use super::enums::{DocumentKindWord, RunStateWord};
 use super::input::Node;
 use super::schemas::text;
-use super::wire::{AssignedRef, CurrencyCode, DateText, ExactNumber, TimestampText};
+use super::values::{CurrencyCode, DateText, TimestampText};
+use super::wire::{AssignedRef, ExactNumber};
 use crate::problem::Problem;
 
 body! {

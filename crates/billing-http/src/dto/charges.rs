@@ -13,7 +13,8 @@ use billing_domain::text::{OneLine, Prose};
 use super::declare::{NotClearable, answer, body, edit, fields};
 use super::enums::{BillWithWord, DocumentStateWord, EventActionWord};
 use super::schemas::names_in;
-use super::wire::{AssignedRef, CurrencyCode, DateText, ExactNumber, LineText, NamedRef, ProseText, TimestampText};
+use super::values::{CurrencyCode, DateText, LineText, ProseText, TimestampText};
+use super::wire::{AssignedRef, ExactNumber, NamedRef};
 
 fields! {
     NewCharge {

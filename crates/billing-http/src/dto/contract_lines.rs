@@ -17,7 +17,8 @@ use super::declare::{Field, Listed, Wire, answer, object, wire};
 use super::input::{Fields, Node};
 use super::prices::PriceJson;
 use super::schemas::{Presence, Schemas};
-use super::wire::{DateText, ExactNumber, LineText, NamedRef};
+use super::values::{DateText, LineText};
+use super::wire::{ExactNumber, NamedRef};
 
 object! {
     /// A selected line item with its agreed terms. Omitted fields retain the agreed terms, or else use the pricing's.

@@ -10,10 +10,8 @@ use super::contract_lines::ContractLineItemJson;
 use super::declare::answer;
 use super::enums::{ContractStateWord, CycleUnitWord, PaymentTimeWord, TaxCategoryWord};
 use super::party::{BankTransferJson, CryptoJson, OnlinePaymentJson};
-use super::wire::{
-    AssignedRef, BuyerReferenceText, DateText, ExactNumber, ExemptionCodeText, LineText, NamedRef, NetTermsValue, ProseText,
-    TimestampText,
-};
+use super::values::{BuyerReferenceText, DateText, ExemptionCodeText, LineText, ProseText, TimestampText};
+use super::wire::{AssignedRef, ExactNumber, NamedRef, NetTermsValue};
 
 answer! {
     /// The reference of a created contract.

@@ -10,8 +10,8 @@ use billing_domain::tax::{DefaultTaxes, StatedTax};
 use billing_domain::text::OneLine;
 
 use super::declare::{answer, body, edit, fields, ignore_response_fields};
-use super::values::Email;
-use super::wire::{LineText, NamedRef};
+use super::values::{Email, LineText};
+use super::wire::NamedRef;
 
 fields! {
     edit answer CustomerProfile {

@@ -17,10 +17,10 @@ use super::legal::{
 };
 use super::money::{ApplicationJson, WriteOffJson};
 use super::party::{AddressJson, BankTransferJson, CryptoJson, OnlinePaymentJson};
-use super::wire::{
-    AssignedRef, BuyerReferenceText, CurrencyCode, DateText, EmailText, ExactNumber, ExemptionCodeText, LineItemRef, LineText,
-    NamedRef, NetTermsValue, TimestampText, UnitCodeText, VatIdText,
+use super::values::{
+    BuyerReferenceText, CurrencyCode, DateText, ExemptionCodeText, LineText, TimestampText, UnitCodeText, VatIdText,
 };
+use super::wire::{AssignedRef, EmailText, ExactNumber, LineItemRef, NamedRef, NetTermsValue};
 
 answer! {
     /// A document. Fields without a value yet are null.

@@ -14,8 +14,8 @@ use utoipa::openapi::schema::Schema;
 use super::declare::{Field, Wire, answer, body, edit, fields, ignore_response_fields};
 use super::input::Fields;
 use super::schemas::{Presence, Schemas};
-use super::values::GraceHours;
-use super::wire::{LineText, NamedRef};
+use super::values::{GraceHours, LineText};
+use super::wire::NamedRef;
 
 fields! {
     edit answer EntityProfile {

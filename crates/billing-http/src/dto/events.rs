@@ -16,8 +16,8 @@ use serde_json::Value;
 use super::declare::{Fieldset as _, JsonString, NotClearable, answer, body, ignore_response_fields, object};
 use super::enums::{DocumentStateWord, EventActionWord};
 use super::input::{self, Fields};
-use super::values::AnyEventRef;
-use super::wire::{AssignedRef, ExactNumber, FreeFormEvent, LineText, NamedRef, ReportDataJson, TimestampText, written};
+use super::values::{AnyEventRef, LineText, TimestampText};
+use super::wire::{AssignedRef, ExactNumber, FreeFormEvent, NamedRef, ReportDataJson, written};
 
 /// Maximum number of reported violations per event of a batch.
 const MAX_VIOLATIONS_IN_BATCH: usize = 20;

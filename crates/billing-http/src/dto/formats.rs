@@ -13,10 +13,8 @@ use super::declare::{
 use super::events::check_naming;
 use super::formatted::FormatFields;
 use super::input::Node;
-use super::values::{FreeForm, report_entries};
-use super::wire::{
-    CurrencyCode, ExactNumber, LineText, NamedRef, REST, ReportDataJson, ReportMappingJson, TimestampText, field_of_event,
-};
+use super::values::{CurrencyCode, FreeForm, LineText, TimestampText, report_entries};
+use super::wire::{ExactNumber, NamedRef, REST, ReportDataJson, ReportMappingJson, field_of_event};
 
 fields! {
     edit FormatContent {

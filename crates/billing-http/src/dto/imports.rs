@@ -15,7 +15,8 @@ use super::declare::{Body, answer};
 use super::enums::ImportStateWord;
 use super::events::{event_answer, formatted_answer};
 use super::schemas::Schemas;
-use super::wire::{AssignedRef, CurrencyCode, ExactNumber, NamedRef, TimestampText};
+use super::values::{CurrencyCode, TimestampText};
+use super::wire::{AssignedRef, ExactNumber, NamedRef};
 use crate::problem::{FieldProblem, Problem};
 
 /// Maximum number of rejected lines, and of documents, in a response.

@@ -12,7 +12,8 @@ use super::declare::{answer, body, fields, wire};
 use super::enums::ScopeWord;
 use super::input::Node;
 use super::schemas::integer;
-use super::wire::{AssignedRef, LineText, TimestampText};
+use super::values::{LineText, TimestampText};
+use super::wire::AssignedRef;
 
 fields! {
     KeyRequest {

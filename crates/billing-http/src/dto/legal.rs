@@ -18,8 +18,8 @@ use serde::ser::SerializeMap;
 use super::declare::{AnsweredFields, AnsweredPart, Editable, Fieldset, Listed, SharedObjectResponse, answer, fields, object};
 use super::input::Fields;
 use super::schemas::{FieldSchema, Schemas};
-use super::values::Email;
-use super::wire::{CurrencyCode, DateText, ExactNumber};
+use super::values::{CurrencyCode, DateText, Email};
+use super::wire::ExactNumber;
 
 object! {
     /// A company registration number.

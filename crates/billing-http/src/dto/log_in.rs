@@ -12,8 +12,8 @@ use utoipa::ToSchema;
 
 use super::declare::{Fieldset as _, body};
 use super::input;
-use super::values::Password;
-use super::wire::{AssignedRef, EmailText, TimestampText};
+use super::values::{Password, TimestampText};
+use super::wire::{AssignedRef, EmailText};
 
 body! {
     /// Log-in credentials: `api_key` and `password` of an API client, or `email` and `password` of an administrator.

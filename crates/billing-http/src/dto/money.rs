@@ -9,8 +9,8 @@ use billing_domain::text::OneLine;
 
 use super::declare::{answer, body, fields};
 use super::enums::{PaymentKindWord, StatementKindWord};
-use super::values::AmountText;
-use super::wire::{AssignedRef, CurrencyCode, DateText, ExactNumber, LineText, NamedRef, TimestampText};
+use super::values::{AmountText, CurrencyCode, DateText, LineText, TimestampText};
+use super::wire::{AssignedRef, ExactNumber, NamedRef};
 
 fields! {
     NewPayment {

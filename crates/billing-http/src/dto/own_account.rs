@@ -8,8 +8,8 @@ use utoipa::ToSchema;
 
 use super::declare::{answer, body};
 use super::enums::RoleWord;
-use super::values::Password;
-use super::wire::{AssignedRef, EmailText, LineText, TimestampText};
+use super::values::{LineText, Password, TimestampText};
+use super::wire::{AssignedRef, EmailText};
 
 /// Issuer name that authenticator apps show.
 const ISSUER: &str = "Usage Billing";

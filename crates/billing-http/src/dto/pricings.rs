@@ -15,7 +15,8 @@ use super::documents::DocumentTierJson;
 use super::enums::{ChargeKind, ChargeKindWord, RecurrenceWord};
 use super::input::Fields;
 use super::prices::PriceJson;
-use super::wire::{CurrencyCode, ExactNumber, LineText, NamedRef};
+use super::values::{CurrencyCode, LineText};
+use super::wire::{ExactNumber, NamedRef};
 
 fields! {
     edit PricingContent {

@@ -3,7 +3,7 @@
 use billing_domain::refused::{RefusedCount, RefusedKey};
 
 use super::declare::answer;
-use super::wire::{DateText, TimestampText};
+use super::values::{DateText, TimestampText};
 
 /// A count and its key.
 pub(crate) type Refused = (RefusedKey, RefusedCount);

@@ -3,7 +3,8 @@
 use billing_application::usage::SummaryLine;
 
 use super::declare::answer;
-use super::wire::{ExactNumber, NamedRef, TimestampText};
+use super::values::TimestampText;
+use super::wire::{ExactNumber, NamedRef};
 
 answer! {
     /// The usage in an interval.

@@ -4,33 +4,31 @@ use billing_domain::calendar::{Date, TimeZone, Timestamp, parse_date};
 use billing_domain::codes::{AddressScheme, CountryCode, ExemptionCode, IdentifierScheme, NoteSubject, UnitCode};
 use billing_domain::contract::schedule::MAX_CYCLE;
 use billing_domain::decimal::DecimalError;
-use billing_domain::format::Expression;
-use billing_domain::idempotency::IdempotencyKey;
+use billing_domain::format::{Expression, MAX_EXPRESSION_BYTES};
+use billing_domain::idempotency::{IdempotencyKey, MAX_KEY_CHARS};
 use billing_domain::money::{Currency, Percentage, Price, SignedPrice};
 use billing_domain::party::bank::{Bic, Iban, RoutingNumber};
-use billing_domain::party::legal::{BuyerReference, VatId};
-use billing_domain::party::{MAX_GRACE_HOURS, MAX_NET_TERMS_DAYS, NetTerms, NetTermsError, NumberPrefix};
+use billing_domain::party::legal::{BuyerReference, MAX_BUYER_REFERENCE_CHARS, VatId};
+use billing_domain::party::{MAX_GRACE_HOURS, MAX_NET_TERMS_DAYS, MAX_PREFIX_CHARS, NetTerms, NetTermsError, NumberPrefix};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{
     BankAccountRef, ChargeRef, ContractRef, CustomerRef, DocumentRef, EntityRef, FormatRef, LineItemId, PricingRef, ProductNo,
     UsageProductRef,
 };
-use billing_domain::text::{OneLine, Prose};
+use billing_domain::text::{MAX_TEXT_BYTES, OneLine, Prose};
 use billing_domain::usage::{MAX_REPORT_KEYS, ReportData, ReportDataError, ReportValue};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, Type};
 
 use super::declare::{Listed, ResponseValue, wire};
 use super::input::Node;
 use super::schemas::{Schemas, integer, schemas};
 use super::wire::{
-    self, AddressSchemeCode, AssignedRef, BicText, BuyerReferenceText, CountryCodeText, CurrencyCode, DUE_UPON_RECEIPT,
-    DUE_UPON_USAGE, DateText, EmailText, ExactNumber, ExemptionCodeText, ExpressionText, FreeFormEvent, IbanText,
-    IdentifierSchemeCode, KeyText, LineText, MAX_VERSION, NamedRef, NetTermsInput, NetTermsValue, NoteSubjectCode,
-    NumberPrefixText, PercentageInput, PriceInput, ProseText, QuantityInput, ReportDataJson, RoutingNumberText, SignedPriceInput,
-    TimeZoneName, TimestampText, UnitCodeText, VatIdText,
+    self, AssignedRef, DUE_UPON_RECEIPT, DUE_UPON_USAGE, EmailText, ExactNumber, FreeFormEvent, MAX_VERSION, NamedRef,
+    NetTermsInput, NetTermsValue, ONE_LINE, PercentageInput, PriceInput, QuantityInput, ReportDataJson, SEVERAL_LINES,
+    SignedPriceInput, known, limited, texts,
 };
 
 /// Implements values: `Type as Schema: reader, writer as ItsSchema;`. The writer is omitted for values that do not occur
@@ -54,6 +52,22 @@ macro_rules! values {
     )+};
 }
 
+/// Implements values with a string form of their own: `/// Meaning. Type as Text: schema, example "text", reader;`. The string is
+/// the type's `Display`, or the result of a method that follows the reader.
+macro_rules! text_values {
+    ($($(#[doc = $doc:literal])+ $wire:ident as $text:ident: $schema:expr, example $example:literal, $read:expr $(, $said:ident)?;)+) => {
+        texts! { $($(#[doc = $doc])+ $text: $schema, example $example;)+ }
+
+        values! { $($wire as $text: $read, $text: text_values!(@writer $text [$($said)?]);)+ }
+    };
+    (@writer $text:ident []) => {
+        |it| $text::from(it)
+    };
+    (@writer $text:ident [$said:ident]) => {
+        |it| $text::from(it.$said())
+    };
+}
+
 /// E-mail address.
 pub(crate) struct Email;
 /// An amount whose currency, and therefore number of digits, is not known yet.
@@ -73,29 +87,61 @@ pub(crate) struct AnyEventRef;
 /// A password.
 pub(crate) struct Password;
 
+text_values! {
+    /// One line of text without control characters, at most 4096 bytes.
+    OneLine as LineText: limited(1, MAX_TEXT_BYTES, ONE_LINE), example "Acme", |node| node.line();
+    /// Text that may have line breaks and tabs, at most 4096 bytes.
+    Prose as ProseText: limited(1, MAX_TEXT_BYTES, SEVERAL_LINES), example "Thank you", |node| node.prose();
+    /// An ISO 4217 currency code.
+    Currency as CurrencyCode: limited(3, 3, "^[A-Z]{3}$"), example "EUR", |node| node.currency();
+    /// A calendar date, `yyyy-mm-dd`.
+    Date as DateText: known(KnownFormat::Date), example "2026-01-31", |node| node.parsed(parse_date);
+    /// A timestamp, RFC 3339 with an offset; UTC in responses.
+    Timestamp as TimestampText: known(KnownFormat::DateTime), example "2026-01-31T12:00:00Z", |node| node.timestamp();
+    /// A time zone name of the IANA database.
+    TimeZone as TimeZoneName: limited(1, 64, "^[A-Za-z0-9_+/-]+$"), example "Europe/Berlin",
+        |node| node.parsed(TimeZone::parse), name;
+    /// Prefix of an entity's document numbers.
+    NumberPrefix as NumberPrefixText: limited(1, MAX_PREFIX_CHARS, "^[A-Z0-9]+$"), example "UB",
+        |node| node.parsed(NumberPrefix::parse), as_str;
+    /// A country code, ISO 3166-1 alpha-2.
+    CountryCode as CountryCodeText: limited(2, 2, "^[A-Z]{2}$"), example "DE", |node| node.parsed(CountryCode::parse);
+    /// A VAT identification number with its country prefix (EL for Greece).
+    VatId as VatIdText: limited(4, 15, "^[A-Z]{2}[A-Z0-9+*]+$"), example "DE123456789",
+        |node| node.parsed(VatId::parse), as_str;
+    /// An identifier scheme of ISO/IEC 6523.
+    IdentifierScheme as IdentifierSchemeCode: limited(4, 4, "^[0-9]{4}$"), example "0002",
+        |node| node.parsed(IdentifierScheme::parse);
+    /// A scheme of electronic addresses.
+    AddressScheme as AddressSchemeCode: limited(2, 4, "^[A-Z0-9]+$"), example "0204", |node| node.parsed(AddressScheme::parse);
+    /// A text subject code of UNTDID 4451.
+    NoteSubject as NoteSubjectCode: limited(3, 3, "^[A-Z]{3}$"), example "PMD", |node| node.parsed(NoteSubject::parse);
+    /// A VATEX code: the reason for a tax exemption.
+    ExemptionCode as ExemptionCodeText: limited(1, 64, "^VATEX-[A-Z0-9-]+$"), example "VATEX-EU-AE",
+        |node| node.parsed(ExemptionCode::parse);
+    /// A unit code of UN/ECE Recommendation 20 or 21.
+    UnitCode as UnitCodeText: limited(2, 3, "^[A-Z0-9]+$"), example "C62", |node| node.parsed(UnitCode::parse);
+    /// Buyer reference printed on documents.
+    BuyerReference as BuyerReferenceText: limited(1, MAX_BUYER_REFERENCE_CHARS, ONE_LINE), example "04011000-12345-35",
+        |node| node.parsed(BuyerReference::parse), as_str;
+    /// An international bank account number.
+    Iban as IbanText: limited(15, 64, "^[A-Z]{2}[0-9]{2}[A-Z0-9 ]+$"), example "DE89370400440532013000",
+        |node| node.parsed(Iban::parse), as_str;
+    /// A bank identifier code (ISO 9362).
+    Bic as BicText: limited(8, 11, "^[A-Z0-9]+$"), example "COBADEFFXXX", |node| node.parsed(Bic::parse), as_str;
+    /// A routing number of a United States bank: nine digits including a check digit.
+    RoutingNumber as RoutingNumberText: limited(9, 9, "^[0-9]{9}$"), example "021000021",
+        |node| node.parsed(RoutingNumber::parse), as_str;
+    /// An idempotency key of a request or an event.
+    IdempotencyKey as KeyText: limited(1, MAX_KEY_CHARS, ONE_LINE), example "host-7/2026-01-20/81",
+        |node| node.parsed(IdempotencyKey::parse), as_str;
+    /// An expression over `event`, at most 2048 bytes.
+    Expression as ExpressionText: limited(1, MAX_EXPRESSION_BYTES, SEVERAL_LINES), example "event.quantity",
+        |node| node.parsed(Expression::parse);
+}
+
 values! {
-    OneLine as LineText: |node| node.line(), LineText: |it| LineText::from(it);
-    Prose as ProseText: |node| node.prose(), ProseText: |it| ProseText::from(it);
     Email of OneLine as EmailText: |node| node.email(), EmailText: |it| EmailText::from(it);
-    Currency as CurrencyCode: |node| node.currency(), CurrencyCode: |it| CurrencyCode::from(*it);
-    Date as DateText: |node| node.parsed(parse_date), DateText: |it| DateText::from(*it);
-    Timestamp as TimestampText: |node| node.timestamp(), TimestampText: |it| TimestampText::from(*it);
-    TimeZone as TimeZoneName: |node| node.parsed(TimeZone::parse), TimeZoneName: |it| TimeZoneName::from(it.name());
-    NumberPrefix as NumberPrefixText: |node| node.parsed(NumberPrefix::parse), NumberPrefixText: |it| NumberPrefixText::from(it.as_str());
-    CountryCode as CountryCodeText: |node| node.parsed(CountryCode::parse), CountryCodeText: |it| CountryCodeText::from(*it);
-    VatId as VatIdText: |node| node.parsed(VatId::parse), VatIdText: |it| VatIdText::from(it.as_str());
-    IdentifierScheme as IdentifierSchemeCode: |node| node.parsed(IdentifierScheme::parse),
-        IdentifierSchemeCode: |it| IdentifierSchemeCode::from(*it);
-    AddressScheme as AddressSchemeCode: |node| node.parsed(AddressScheme::parse), AddressSchemeCode: |it| AddressSchemeCode::from(*it);
-    NoteSubject as NoteSubjectCode: |node| node.parsed(NoteSubject::parse), NoteSubjectCode: |it| NoteSubjectCode::from(*it);
-    ExemptionCode as ExemptionCodeText: |node| node.parsed(ExemptionCode::parse), ExemptionCodeText: |it| ExemptionCodeText::from(*it);
-    UnitCode as UnitCodeText: |node| node.parsed(UnitCode::parse), UnitCodeText: |it| UnitCodeText::from(*it);
-    BuyerReference as BuyerReferenceText: |node| node.parsed(BuyerReference::parse),
-        BuyerReferenceText: |it| BuyerReferenceText::from(it.as_str());
-    Iban as IbanText: |node| node.parsed(Iban::parse), IbanText: |it| IbanText::from(it.as_str());
-    Bic as BicText: |node| node.parsed(Bic::parse), BicText: |it| BicText::from(it.as_str());
-    RoutingNumber as RoutingNumberText: |node| node.parsed(RoutingNumber::parse),
-        RoutingNumberText: |it| RoutingNumberText::from(it.as_str());
     NetTerms as NetTermsInput: net_terms, NetTermsValue: |it| NetTermsValue::from(*it);
     GraceHours of u16 as GraceHoursInput: |node| node.whole(0..=MAX_GRACE_HOURS), GraceHoursValue: |it| GraceHoursValue(*it);
     CycleCount of u16 as CycleInput: |node| node.whole(1..=MAX_CYCLE);
@@ -122,8 +168,6 @@ values! {
     ContractRef as AssignedRef: |node| node.parsed(ContractRef::parse), AssignedRef: |it| AssignedRef::from(*it);
     DocumentRef as AssignedRef: |node| node.parsed(DocumentRef::parse), AssignedRef: |it| AssignedRef::from(*it);
     AnyEventRef of String as AssignedRef: |node| node.line().map(|line| line.as_str().to_owned());
-    IdempotencyKey as KeyText: |node| node.parsed(IdempotencyKey::parse);
-    Expression as ExpressionText: |node| node.parsed(Expression::parse), ExpressionText: |it| ExpressionText::from(it);
     FreeForm of String as FreeFormEvent: |node| node.object(|_| Some(node.json().to_string()));
     ReportData as ReportDataJson: report_data, ReportDataJson: |it| ReportDataJson::from(it);
     Password of String as PasswordInput: |node| node.line().map(|line| line.as_str().to_owned());

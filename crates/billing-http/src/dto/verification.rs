@@ -3,7 +3,7 @@
 use billing_domain::verification::{Finding, RecordedVerification};
 
 use super::declare::answer;
-use super::wire::TimestampText;
+use super::values::TimestampText;
 
 /// The recorded verification, if any.
 pub(crate) type Recorded = Option<RecordedVerification>;

@@ -1,12 +1,8 @@
 //! Wire formats of values: strings with patterns, exact numbers, report data, each with its OpenAPI schema.
 
-use std::fmt::Display;
-
 use billing_domain::format::{MAX_EXPRESSION_BYTES, ReportMapping};
-use billing_domain::idempotency::MAX_KEY_CHARS;
 use billing_domain::money::{Money, MoneySum, Percentage, Price, SignedPrice};
-use billing_domain::party::legal::MAX_BUYER_REFERENCE_CHARS;
-use billing_domain::party::{MAX_NET_TERMS_DAYS, MAX_PREFIX_CHARS, NetTerms};
+use billing_domain::party::{MAX_NET_TERMS_DAYS, NetTerms};
 use billing_domain::quantity::{Quantity, QuantitySum};
 use billing_domain::refs::{CHARGE_PREFIX, MAX_REF_CHARS};
 use billing_domain::text::MAX_TEXT_BYTES;
@@ -32,14 +28,14 @@ pub(super) const MAX_VERSION: u32 = 999_999_999;
 /// Maximum length of a numeric string.
 const MAX_NUMERIC_CHARS: usize = 64;
 /// Any characters except the control characters of C0, DEL and C1.
-const ONE_LINE: &str = r"^[^\u0000-\u001F\u007F-\u009F]*$";
+pub(super) const ONE_LINE: &str = r"^[^\u0000-\u001F\u007F-\u009F]*$";
 /// Like [`ONE_LINE`], with tabs and line breaks.
-const SEVERAL_LINES: &str = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$";
+pub(super) const SEVERAL_LINES: &str = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$";
 /// Net terms that are not a number of days.
 pub(super) const DUE_UPON_RECEIPT: &str = "DUE_UPON_RECEIPT";
 pub(super) const DUE_UPON_USAGE: &str = "DUE_UPON_USAGE";
 
-fn limited(min: usize, max: usize, pattern: &str) -> ObjectBuilder {
+pub(super) fn limited(min: usize, max: usize, pattern: &str) -> ObjectBuilder {
     text().min_length(Some(min)).max_length(Some(max)).pattern(Some(pattern))
 }
 
@@ -48,7 +44,7 @@ fn decimal() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::Number).format(Some(SchemaFormat::Custom("decimal".to_owned())))
 }
 
-fn known(format: KnownFormat) -> ObjectBuilder {
+pub(super) fn known(format: KnownFormat) -> ObjectBuilder {
     text().format(Some(SchemaFormat::KnownFormat(format)))
 }
 
@@ -60,15 +56,16 @@ macro_rules! texts {
         #[serde(transparent)]
         pub(crate) struct $name(String);
 
-        impl<T: Display> From<T> for $name {
+        impl<T: std::fmt::Display> From<T> for $name {
             fn from(value: T) -> Self {
                 Self(value.to_string())
             }
         }
 
-        schemas! { $name: $schema.description(Some(concat!($($doc),+).trim())).examples([json!($example)]); }
+        schemas! { $name: $schema.description(Some(concat!($($doc),+).trim())).examples([serde_json::json!($example)]); }
     )+};
 }
+pub(super) use texts;
 
 texts! {
     /// A reference that callers can choose.
@@ -77,48 +74,8 @@ texts! {
     LineItemRef: limited(1, CHARGE_PREFIX.len() + MAX_REF_CHARS, "^[A-Za-z0-9._:-]+$"), example "charge:setup-1";
     /// A reference assigned by the service.
     AssignedRef: text().format(Some(SchemaFormat::Custom("uuid".to_owned()))), example "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b";
-    /// One line of text without control characters, at most 4096 bytes.
-    LineText: limited(1, MAX_TEXT_BYTES, ONE_LINE), example "Acme";
-    /// Text that may have line breaks and tabs, at most 4096 bytes.
-    ProseText: limited(1, MAX_TEXT_BYTES, SEVERAL_LINES), example "Thank you";
     /// An e-mail address.
     EmailText: known(KnownFormat::Email).max_length(Some(320)), example "billing@example.com";
-    /// A calendar date, `yyyy-mm-dd`.
-    DateText: known(KnownFormat::Date), example "2026-01-31";
-    /// A timestamp, RFC 3339 with an offset; UTC in responses.
-    TimestampText: known(KnownFormat::DateTime), example "2026-01-31T12:00:00Z";
-    /// An ISO 4217 currency code.
-    CurrencyCode: limited(3, 3, "^[A-Z]{3}$"), example "EUR";
-    /// A time zone name of the IANA database.
-    TimeZoneName: limited(1, 64, "^[A-Za-z0-9_+/-]+$"), example "Europe/Berlin";
-    /// An idempotency key of a request or an event.
-    KeyText: limited(1, MAX_KEY_CHARS, ONE_LINE), example "host-7/2026-01-20/81";
-    /// An expression over `event`, at most 2048 bytes.
-    ExpressionText: limited(1, MAX_EXPRESSION_BYTES, SEVERAL_LINES), example "event.quantity";
-    /// A country code, ISO 3166-1 alpha-2.
-    CountryCodeText: limited(2, 2, "^[A-Z]{2}$"), example "DE";
-    /// A VAT identification number with its country prefix (EL for Greece).
-    VatIdText: limited(4, 15, "^[A-Z]{2}[A-Z0-9+*]+$"), example "DE123456789";
-    /// An identifier scheme of ISO/IEC 6523.
-    IdentifierSchemeCode: limited(4, 4, "^[0-9]{4}$"), example "0002";
-    /// A scheme of electronic addresses.
-    AddressSchemeCode: limited(2, 4, "^[A-Z0-9]+$"), example "0204";
-    /// A text subject code of UNTDID 4451.
-    NoteSubjectCode: limited(3, 3, "^[A-Z]{3}$"), example "PMD";
-    /// A unit code of UN/ECE Recommendation 20 or 21.
-    UnitCodeText: limited(2, 3, "^[A-Z0-9]+$"), example "C62";
-    /// A VATEX code: the reason for a tax exemption.
-    ExemptionCodeText: limited(1, 64, "^VATEX-[A-Z0-9-]+$"), example "VATEX-EU-AE";
-    /// Buyer reference printed on documents.
-    BuyerReferenceText: limited(1, MAX_BUYER_REFERENCE_CHARS, ONE_LINE), example "04011000-12345-35";
-    /// An international bank account number.
-    IbanText: limited(15, 64, "^[A-Z]{2}[0-9]{2}[A-Z0-9 ]+$"), example "DE89370400440532013000";
-    /// A bank identifier code (ISO 9362).
-    BicText: limited(8, 11, "^[A-Z0-9]+$"), example "COBADEFFXXX";
-    /// A routing number of a United States bank: nine digits including a check digit.
-    RoutingNumberText: limited(9, 9, "^[0-9]{9}$"), example "021000021";
-    /// Prefix of an entity's document numbers.
-    NumberPrefixText: limited(1, MAX_PREFIX_CHARS, "^[A-Z0-9]+$"), example "UB";
 }
 
 /// A number of a response with its exact digits: money with the digits of its currency, other numbers with their own.
