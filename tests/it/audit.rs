@@ -346,7 +346,9 @@ fn the_command_line_and_the_clock_are_told_apart(database: &Database) {
     let of_administrators = entries(&admin, "actor=command_line&object_kind=ADMINISTRATOR");
     let actions: Vec<&str> = of_administrators.iter().map(|entry| text(&entry["action"])).collect();
     assert_eq!(actions, ["RESET_PASSWORD", "ENABLE", "DISABLE", "CREATE", "CREATE"]);
-    assert_eq!(of_administrators[3]["after"], json!({"email": other, "role": "owner"}));
+    let created = &of_administrators[3];
+    let (admin_ref, at) = (&created["object_ref"], &created["after"]["created_at"]);
+    assert_eq!(created["after"], json!({"admin_ref": admin_ref, "email": other, "role": "owner", "created_at": at}));
     assert!(of_administrators[2]["after"]["disabled_at"].is_string());
     assert!(of_administrators.iter().all(|entry| entry["request_id"].is_null()));
 

@@ -204,7 +204,7 @@ fn rejected(at: JsonView<'_>) -> Markup {
 
 /// Returns whether a dry run computed the document's total.
 fn is_summed(document: JsonView<'_>) -> bool {
-    document.at("total").is_there()
+    document.at_any("total").is_there()
 }
 
 fn documents(at: JsonView<'_>, title: &str) -> Markup {
@@ -212,7 +212,7 @@ fn documents(at: JsonView<'_>, title: &str) -> Markup {
         @if at.at("documents").items().next().is_some() {
             (section(title, &html! {
                 (table(title, if at.at("documents").items().any(is_summed) { TRIED_DOCUMENTS } else { DOCUMENTS }, at.at("documents")))
-                @if at.at("dry_run").is_true() && !at.at("documents").items().all(is_summed) {
+                @if at.at_any("dry_run").is_true() && !at.at("documents").items().all(is_summed) {
                     p.muted { "Totals are shown for the first 100 documents, and only for files of up to 10,000 lines." }
                 }
                 @if at.at("documents").items().any(|document| !document.at("document_number").is_there()) {

@@ -160,8 +160,8 @@ pub fn generated_key(made: &GeneratedKey) -> Markup {
         dl.facts {
             div { dt { "Key" } dd { code { (key) } } }
             div { dt { "Password" } dd { code { (password) } } }
-            @if answer.at("rotated_expires_at").is_there() {
-                div { dt { "Old key expires" } dd { (instant(answer.at("rotated_expires_at"))) } }
+            @if answer.at_any("rotated_expires_at").is_there() {
+                div { dt { "Old key expires" } dd { (instant(answer.at_any("rotated_expires_at"))) } }
             }
         }
         h2 { "Log-in command" }

@@ -52,8 +52,9 @@ fn exactly(at: JsonView<'_>) -> Option<i128> {
 /// Returns the quantities where the price bends or jumps, and the end of the chart.
 fn shape(item: JsonView<'_>, asked: Option<i128>) -> (Vec<i128>, i128) {
     let included = exactly(item.at("included_quantity")).unwrap_or_default();
-    let tiers = item.at("price.tiers").items().filter_map(|tier| exactly(tier.at("up_to"))).map(|bound| bound + included);
-    let packages = exactly(item.at("price.package_size")).into_iter();
+    let tiers =
+        item.at("price").at_any("tiers").items().filter_map(|tier| exactly(tier.at("up_to"))).map(|bound| bound + included);
+    let packages = exactly(item.at("price").at_any("package_size")).into_iter();
     let packages = packages.flat_map(|size| (1..=PACKAGES).map(move |count| size.saturating_mul(count).saturating_add(included)));
     let mut bends: Vec<i128> = tiers.chain(packages).chain(exactly(item.at("prepaid_quantity"))).collect();
     bends.extend((included > 0).then_some(included));
@@ -154,25 +155,25 @@ fn line_item(item: JsonView<'_>, currency: &str, answers: &PricingAnswers) -> Ma
             ("Price model", html! { (words(&item.at("price.model").text())) }),
             ("Usage product", link(to_product, &usage_product.text())),
             ("Recurrence", html! { (words(&item.at("recurrence").text())) }),
-            ("Amount", money(item.at("price.amount"), currency)),
-            ("Unit price", money(item.at("price.unit_price"), currency)),
-            ("Package size", number(item.at("price.package_size"))),
-            ("Package price", money(item.at("price.package_price"), currency)),
-            ("Percentage", number(item.at("price.rate"))),
-            ("Fee per event", money(item.at("price.fixed_amount"), currency)),
+            ("Amount", money(item.at("price").at_any("amount"), currency)),
+            ("Unit price", money(item.at("price").at_any("unit_price"), currency)),
+            ("Package size", number(item.at("price").at_any("package_size"))),
+            ("Package price", money(item.at("price").at_any("package_price"), currency)),
+            ("Percentage", number(item.at("price").at_any("rate"))),
+            ("Fee per event", money(item.at("price").at_any("fixed_amount"), currency)),
             ("Included quantity", number(item.at("included_quantity"))),
             ("Prepaid quantity", number(item.at("prepaid_quantity"))),
             ("Minimum amount", money(item.at("minimum_amount"), currency)),
             ("Maximum amount", money(item.at("maximum_amount"), currency)),
         ]))
-        @if item.at("price.tiers").items().next().is_some() { (tiers(item, currency)) }
+        @if item.at("price").at_any("tiers").items().next().is_some() { (tiers(item, currency)) }
         @if item.at("kind").is("USAGE") { (over_quantity(item, answers)) }
     }
 }
 
 fn tiers(item: JsonView<'_>, currency: &str) -> Markup {
     let mut from = "0".to_owned();
-    let rows = item.at("price.tiers").items().map(|tier| {
+    let rows = item.at("price").at_any("tiers").items().map(|tier| {
         let to = tier.at("up_to").text();
         (std::mem::replace(&mut from, to), tier)
     });

@@ -950,7 +950,10 @@ mod tests {
         add_properties(&openapi::described(NumbersAs::Number), &mut names);
         let mut unknown = Vec::new();
         for (name, code) in sources("console") {
-            let read = code.split(".at(\"").skip(1).filter_map(|rest| rest.split('"').next());
+            let read = [".at(\"", ".at_any(\""]
+                .into_iter()
+                .flat_map(|call| code.split(call).skip(1))
+                .filter_map(|rest| rest.split('"').next());
             let fields = read.flat_map(|path| path.split('.'));
             unknown.extend(fields.filter(|field| !names.contains(*field)).map(|field| format!("{name}: {field}")));
         }
