@@ -1,25 +1,34 @@
 //! A disk that is full or fails, or a database file that disappears: the server returns 503, loses nothing that was acknowledged,
 //! and recovers by itself. `strace` injects the failures.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::time::{Duration, Instant};
 
 use acceptance::client::Request;
 use acceptance::cluster::wait_until;
-use acceptance::{Client, Database, Server, catalog};
+use acceptance::{Client, Database, Server, binary, catalog};
 use serde_json::{Value, json};
 
-/// System calls of a server that fail on its database log, until the fault is dropped.
+/// System calls of a server that fail or wait on a file of its database, until the fault is dropped.
 struct Fault(Child);
 
 impl Fault {
     /// Makes a system call fail with this error.
     fn of(server: &Server, log: &str, call: &str, error: &str) -> Self {
-        let fails = format!("inject={call}:error={error}");
+        Self::inject(server, log, call, &format!("error={error}"))
+    }
+
+    /// Makes a system call on a file wait before it begins.
+    fn delayed(server: &Server, file: &str, call: &str, delay: Duration) -> Self {
+        Self::inject(server, file, call, &format!("delay_enter={}", delay.as_micros()))
+    }
+
+    fn inject(server: &Server, file: &str, call: &str, what: &str) -> Self {
         let mut strace = Command::new("strace");
-        strace.args(["-qq", "-f", "-o", "/dev/null", "-p", &server.id().to_string(), "-P", log]);
-        let child = strace.args(["-e", &format!("trace={call}"), "-e", &fails]).spawn().expect("strace starts");
-        Self(child)
+        strace.args(["-qq", "-f", "-o", "/dev/null", "-p", &server.id().to_string(), "-P", file]);
+        let inject = format!("inject={call}:{what}");
+        Self(strace.args(["-e", &format!("trace={call}"), "-e", &inject]).spawn().expect("strace starts"))
     }
 }
 
@@ -108,4 +117,63 @@ fn a_file_that_was_deleted_or_replaced_is_not_written_and_is_gone_on_with_once_i
     assert!(reports(&client, &event, "gone") && reports(&client, &event, "before"));
     let quantity = &catalog::current_invoice(&client, &contract)["products"][0]["line_items"][1]["quantity"];
     assert_eq!(quantity, &json!(2));
+}
+
+#[test]
+fn a_readiness_probe_is_answered_at_once_although_the_disk_hangs() {
+    let database = Database::sqlite();
+    let (server, _, _) = catalog::stage_with(&database, &catalog::contract(catalog::ACME));
+    let file = file(&database);
+    let mut longest = Duration::ZERO;
+    let mut probe = || {
+        let asked = Instant::now();
+        let is_ready = is_ready(&server);
+        longest = longest.max(asked.elapsed());
+        is_ready
+    };
+    assert!(probe());
+    let fault = Fault::delayed(&server, file.to_str().expect("UTF-8"), "pread64", Duration::from_secs(20));
+    wait_until("the readiness probe reports that no check ends", || !probe());
+    drop(fault);
+    wait_until("the server is ready again", probe);
+    eprintln!("the longest readiness probe took {longest:?}");
+    // The promise is 500 ms. The limit leaves room for a busy machine.
+    assert!(longest < Duration::from_secs(2), "{longest:?}");
+}
+
+/// Checks that a server acknowledges nothing after something happened to the content of its database file.
+fn acknowledges_nothing_after(case: &str, harm: impl FnOnce(&Path, &Path)) {
+    let database = Database::sqlite();
+    let (server, client, _) = catalog::stage_with(&database, &catalog::contract(catalog::ACME));
+    // The file is lost.
+    let server = server.without_verification();
+    let event = catalog::event(catalog::ACME, 1);
+    let (file, backup) = (file(&database), file(&database).with_extension("backup"));
+    assert!(reports(&client, &event, "before the backup"), "{case}");
+    binary::succeed(&database, &["backup", backup.to_str().expect("UTF-8")]);
+    assert!(reports(&client, &event, "after the backup") && is_ready(&server), "{case}");
+    harm(&file, &backup);
+    let acknowledged = (0..100).filter(|n| reports(&client, &event, &n.to_string())).count();
+    eprintln!("{case}: {acknowledged} of 100 events were acknowledged");
+    assert_eq!(acknowledged, 0, "{case}");
+    let answer = Client::anonymous(&server).get("/health/ready");
+    assert_eq!((answer.status, answer.text_of("code").as_str()), (503, "not_ready"), "{case}");
+    let detail = answer.text_of("detail");
+    assert!(detail.starts_with("the database file was replaced or truncated while the server runs"), "{case}: {detail}");
+    let log = server.stderr();
+    assert_eq!(log.matches("nothing is read or written any more").count(), 1, "{case}: {log}");
+}
+
+#[test]
+fn after_a_backup_was_copied_over_the_file_nothing_is_acknowledged() {
+    acknowledges_nothing_after("overwritten", |file, backup| {
+        std::fs::copy(backup, file).expect("a copy");
+    });
+}
+
+#[test]
+fn after_the_file_was_truncated_nothing_is_acknowledged() {
+    acknowledges_nothing_after("truncated", |file, _| {
+        std::fs::OpenOptions::new().write(true).truncate(true).open(file).expect("an empty file");
+    });
 }

@@ -1,11 +1,12 @@
-//! Release artifacts: the container image, compose file, chart, systemd unit, dashboard and workflows refer only to existing
-//! names, and the linters of each find no problem. Building the image needs Docker and installing the chart needs a cluster, so
+//! Release artifacts: the container image, compose file, chart, systemd unit, dashboard, alert rules and workflows refer only to
+//! existing names, and the linters of each find no problem. Building the image needs Docker and installing the chart needs a cluster, so
 //! neither is tested.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use acceptance::{Client, Database, Server, binary, catalog, tools};
 use serde_json::Value;
@@ -78,21 +79,98 @@ fn what_a_chart_is_told_is_among_its_values() {
 }
 
 #[test]
-fn the_dashboard_draws_metrics_that_are_told() {
+fn the_dashboard_and_the_alert_rules_use_exported_metrics() {
     let database = Database::sqlite();
     let (server, client) = catalog::stage(&database);
     catalog::make_contract(&client, &catalog::contract(catalog::ACME));
     client.post("/api/usage/event", &catalog::event(catalog::ACME, 1)).ok();
-    let told = Client::anonymous(&server).get("/metrics").text;
+    // A refused event, because its metric does not exist before.
+    assert_eq!(client.post("/api/usage/event", &catalog::event("nobody", 1)).status, 422);
+    // On a busy machine, the first answers may lack the count of contracts, for which a request waits only two seconds.
+    let mut answers = (0..100).map(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        Client::anonymous(&server).get("/metrics").text
+    });
+    let told = answers.find(|told| told.contains("\nusage_billing_contracts_awaiting_issue ")).expect("all metrics");
     let told: BTreeSet<&str> = told.lines().filter_map(|line| line.split(['{', ' ']).next()).collect();
-    let dashboard = read("packaging/grafana-dashboard.json");
+    let (dashboard, alerts) = (read("packaging/grafana-dashboard.json"), read("packaging/alerts.yaml"));
     let parsed: Value = serde_json::from_str(&dashboard).expect("JSON");
-    assert!(parsed["panels"].as_array().is_some_and(|panels| panels.len() > 10));
-    let drawn = words(&dashboard, "usage_billing_");
-    assert!(drawn.len() >= 8, "{drawn:?}");
-    for metric in drawn {
+    assert!(parsed["panels"].as_array().is_some_and(|panels| panels.len() > 20));
+    let (drawn, watched) = (words(&dashboard, "usage_billing_"), words(&alerts, "usage_billing_"));
+    assert!(drawn.len() >= 17 && watched.len() >= 8, "{drawn:?} {watched:?}");
+    for metric in drawn.union(&watched) {
         assert!(told.contains(metric), "{metric} isn't exported: {told:?}");
     }
+}
+
+#[test]
+fn each_alert_rule_says_what_to_do() {
+    let alerts = read("packaging/alerts.yaml");
+    let rules: Vec<&str> = alerts.split("- alert: ").skip(1).collect();
+    assert!(rules.len() >= 7, "{alerts}");
+    for rule in rules {
+        for part in ["expr:", "for:", "severity:", "summary:", "description:"] {
+            let lines = rule.lines().filter(|line| line.trim_start().starts_with(part));
+            assert_eq!(lines.count(), 1, "{part} of {rule}");
+        }
+    }
+}
+
+#[test]
+fn the_version_is_the_same_in_each_artifact() {
+    let version = env!("CARGO_PKG_VERSION");
+    let chart = read("packaging/helm/usage-billing/Chart.yaml");
+    for line in [format!("version: {version}"), format!("appVersion: {version}")] {
+        assert!(chart.lines().any(|of_chart| of_chart == line), "{line} isn't in {chart}");
+    }
+    let compose = read("packaging/compose.yaml");
+    assert!(compose.contains(&format!("image: usage-billing:{version}\n")), "{compose}");
+}
+
+#[test]
+fn the_chart_takes_secrets_volumes_and_a_digest_and_its_pods_have_no_token() {
+    let template = |name: &str| read(&format!("packaging/helm/usage-billing/templates/{name}"));
+    let deployment = template("deployment.yaml");
+    for part in [
+        "automountServiceAccountToken: false",
+        "serviceAccountName: {{ include \"usage-billing.serviceAccount\" . }}",
+        "image: {{ include \"usage-billing.image\" . | quote }}",
+        "toYaml . | nindent 12",
+        "with .Values.extraEnv }}",
+        "with .Values.extraEnvFrom }}",
+        "with .Values.extraVolumes }}",
+        "with .Values.extraVolumeMounts }}",
+        "name: {{ .Values.database.existingSecret }}",
+        "with .Values.jwtSecrets.existingSecret }}",
+    ] {
+        assert!(deployment.contains(part), "{part} isn't in {deployment}");
+    }
+    assert!(template("_helpers.tpl").contains(r#"printf "%s@%s" .Values.image.repository .Values.image.digest"#));
+    assert!(template("serviceaccount.yaml").contains("\nautomountServiceAccountToken: false\n"));
+    let policy = template("networkpolicy.yaml");
+    assert!(policy.starts_with("{{- if .Values.networkPolicy.enabled }}\n"), "{policy}");
+    assert!(policy.contains("\nkind: NetworkPolicy\n"), "{policy}");
+    let values = read("packaging/helm/usage-billing/values.yaml");
+    let (_, of_policy) = values.split_once("\nnetworkPolicy:\n").expect("the values of the policy");
+    assert!(of_policy.starts_with("  enabled: false\n"), "the policy is off by default: {of_policy}");
+    // Every block that a template opens is closed, so that `helm` can at least parse it.
+    for path in files(&root().join("packaging/helm/usage-billing/templates")) {
+        let text = fs::read_to_string(&path).expect("a string");
+        let actions: Vec<&str> = text.split("{{").skip(1).map(|rest| rest.trim_start_matches('-').trim_start()).collect();
+        let count = |names: &[&str]| actions.iter().filter(|action| names.iter().any(|name| action.starts_with(name))).count();
+        assert_eq!(count(&["if ", "with ", "range ", "define "]), count(&["end "]), "{}", path.display());
+    }
+}
+
+#[test]
+fn the_database_of_the_compose_file_is_on_an_internal_network_only() {
+    let compose = read("packaging/compose.yaml");
+    let (_, postgres) = compose.split_once("\n  postgres:\n").expect("the service postgres");
+    let (postgres, networks) = postgres.split_once("\nnetworks:\n").expect("the networks");
+    let (_, of_postgres) = postgres.split_once("    networks:\n").expect("the networks of postgres");
+    assert!(of_postgres.starts_with("      - database\n") && !of_postgres.contains("- default"), "{postgres}");
+    assert!(!postgres.contains("ports:"), "{postgres}");
+    assert!(networks.starts_with("  database:\n    internal: true\n"), "{networks}");
 }
 
 #[test]

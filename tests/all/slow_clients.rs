@@ -1,14 +1,18 @@
 //! Clients that send or read too slowly, or not at all: other clients are served in the meantime, and each slow client is
 //! disconnected after its limit. The limit is 10 seconds for a head, 30 seconds for a request, and about a minute for a client
 //! that reads nothing. `SLOW_CLIENTS=n` sets the number of clients.
+//!
+//! A connection without a request in progress is closed after the keep-alive time and the time for a head, whatever its client
+//! sends. `STALLED_CLIENTS=n` sets the number of such connections.
 
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::collections::BTreeMap;
+use std::io::{Error, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use acceptance::random::setting;
-use acceptance::{Database, books, catalog};
+use acceptance::{Database, Server, books, catalog};
 use serde_json::json;
 
 /// The bytes that a client sends at first, and then repeatedly.
@@ -64,13 +68,17 @@ fn kinds(bearer: &str) -> Vec<Slow> {
     ]
 }
 
+/// Returns whether an operation on a connection only had to wait.
+fn waits(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
 /// Sends and reads until the server closes the connection. Returns whether the server did.
 fn is_gone(address: &str, slow: &Slow) -> bool {
     let until = Instant::now() + PATIENCE;
     let mut stream = TcpStream::connect(address).expect("a connection");
     stream.set_read_timeout(Some(PAUSE)).expect("a timeout");
     stream.set_write_timeout(Some(PAUSE)).expect("a timeout");
-    let waits = |error: &std::io::Error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
     let send = |stream: &mut TcpStream, bytes: &str| match stream.write(bytes.as_bytes()) {
         Err(error) => waits(&error),
         Ok(_) => true,
@@ -126,4 +134,125 @@ fn who_is_slow_goes_and_others_are_answered_meanwhile() {
     assert!(stayed.is_empty(), "{stayed:?}");
     let quantity = &catalog::current_invoice(&client, &contract)["products"][0]["line_items"][1]["quantity"];
     assert_eq!(quantity, &json!(reported));
+}
+
+/// A client that opens a connection and then completes no further request.
+struct StalledKind {
+    name: &'static str,
+    /// Whether the client first sends a complete request and reads the response.
+    is_answered: bool,
+    /// The bytes that the client then sends at once.
+    then: &'static str,
+    /// The bytes that the client sends every second.
+    drip: &'static str,
+}
+
+static STALLED: [StalledKind; 6] = [
+    StalledKind { name: "silence after the connection", is_answered: false, then: "", drip: "" },
+    StalledKind { name: "silence after a response", is_answered: true, then: "", drip: "" },
+    StalledKind { name: "a second head that stops", is_answered: true, then: "GET /health/live HTTP/1.1\r\nHost: x", drip: "" },
+    StalledKind { name: "a second head that drips", is_answered: true, then: "GET /health/live HTTP/1.1\r\nX: ", drip: "x" },
+    StalledKind { name: "a request line that drips", is_answered: true, then: "GET /", drip: "x" },
+    StalledKind { name: "empty lines before a request", is_answered: true, then: "", drip: "\r\n" },
+];
+
+const LIVE: &str = "GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n";
+/// The time limit of one response, which is far more than the server needs.
+const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+/// The time limit for the end of all stalled connections. The limit of the server is 16 seconds with the settings of the test.
+const STALLED_LIMIT: Duration = Duration::from_secs(60);
+
+fn connect(address: &str) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("a connection");
+    stream.set_read_timeout(Some(ANSWER_LIMIT)).expect("a timeout");
+    stream.set_write_timeout(Some(ANSWER_LIMIT)).expect("a timeout");
+    stream
+}
+
+/// Returns the start of the response to a request.
+fn response_to(stream: &mut TcpStream, request: &str) -> String {
+    let mut buffer = [0; 4096];
+    let read = stream.write_all(request.as_bytes()).and_then(|()| stream.read(&mut buffer));
+    read.map_or_else(|error| error.to_string(), |length| String::from_utf8_lossy(&buffer[..length]).into_owned())
+}
+
+#[track_caller]
+fn assert_live(stream: &mut TcpStream) {
+    let response = response_to(stream, LIVE);
+    assert!(response.starts_with("HTTP/1.1 200"), "{response:?}");
+}
+
+fn stall(address: &str, kind: &StalledKind) -> TcpStream {
+    let mut stream = connect(address);
+    if kind.is_answered {
+        assert_live(&mut stream);
+    }
+    stream.write_all(kind.then.as_bytes()).expect("the server still reads");
+    stream.set_nonblocking(true).expect("an option");
+    stream
+}
+
+/// Sends the bytes and reads what arrived. Returns whether the connection is open.
+fn is_open(stream: &mut TcpStream, drip: &str) -> bool {
+    if !drip.is_empty() && stream.write(drip.as_bytes()).is_err_and(|error| !waits(&error)) {
+        return false;
+    }
+    let mut buffer = [0; 4096];
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => return false,
+            Ok(_) => {}
+            Err(error) => return waits(&error),
+        }
+    }
+}
+
+#[test]
+fn a_connection_without_a_complete_request_is_closed_whatever_was_sent_on_it() {
+    let database = Database::sqlite();
+    // The connections need more file descriptors than this soft limit, so the server must raise it.
+    let limited = ["sh", "-c", "ulimit -Sn 1024 && exec \"$@\"", "sh"];
+    let server = Server::start_under(&limited, &database, &["--keep-alive-seconds", "5"], &[]);
+    let clients = usize::try_from(setting("STALLED_CLIENTS", 600)).expect("a number of connections");
+    let started = Instant::now();
+    let mut open: Vec<(&StalledKind, TcpStream)> =
+        STALLED.iter().cycle().take(clients).map(|kind| (kind, stall(server.address(), kind))).collect();
+    let mut last_closed: BTreeMap<&str, Duration> = BTreeMap::new();
+    while !open.is_empty() && started.elapsed() < STALLED_LIMIT {
+        assert_live(&mut connect(server.address()));
+        open.retain_mut(|(kind, stream)| {
+            let is_open = is_open(stream, kind.drip);
+            if !is_open {
+                last_closed.insert(kind.name, started.elapsed());
+            }
+            is_open
+        });
+        thread::sleep(Duration::from_secs(1));
+    }
+    eprintln!("the last of {clients} stalled connections were closed after: {last_closed:?}");
+    let stayed: Vec<&str> = open.iter().map(|(kind, _)| kind.name).collect();
+    assert!(stayed.is_empty(), "{} connections are still open after {STALLED_LIMIT:?}: {stayed:?}", stayed.len());
+}
+
+#[test]
+fn a_request_in_progress_is_not_a_stalled_connection() {
+    let database = Database::sqlite();
+    let server = Server::start_with(&database, &["--keep-alive-seconds", "1"]);
+    let mut stream = connect(server.address());
+    assert_live(&mut stream);
+    let head = "POST /auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n";
+    stream.write_all(head.as_bytes()).expect("the server reads");
+    // Without a request in progress, the server would close the connection after 12 seconds.
+    thread::sleep(Duration::from_secs(16));
+    let response = response_to(&mut stream, "{}");
+    assert!(response.contains("\"code\""), "the response is a problem document: {response:?}");
+    assert_live(&mut stream);
+}
+
+#[test]
+fn a_low_limit_of_open_files_is_reported_at_the_start() {
+    let database = Database::sqlite();
+    let server = Server::start_under(&["sh", "-c", "ulimit -n 1024 && exec \"$@\"", "sh"], &database, &[], &[]);
+    let log = server.stderr();
+    assert!(log.contains("the limit of open files is 1024") && log.contains("LimitNOFILE="), "{log}");
 }

@@ -1,6 +1,7 @@
 //! Credentials: where each kind is accepted, which permissions it has, and when it expires.
 
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use acceptance::clock::Clock;
 use acceptance::cluster::wait_until;
@@ -389,6 +390,113 @@ fn no_secret_is_in_the_log_at_its_most_talkative_nor_in_the_database_file() {
         let found = files.iter().any(|file| file.windows(secret.len()).any(|window| window == secret.as_bytes()));
         assert!(!found, "secret {index} is in the database file");
     }
+}
+
+/// Returns a client behind a trusted proxy that sends requests of an address.
+fn behind_proxy(server: &Server, address: &str) -> Client {
+    Client::anonymous(server).with_header("X-Forwarded-For", &format!("{address}:4711"))
+}
+
+#[test]
+fn failures_from_elsewhere_do_not_slow_down_an_address_that_logged_in_before() {
+    let database = Database::sqlite();
+    let server = Server::start_with(&database, &["--login-failures", "3", "--trusted-proxies", "127.0.0.1"]);
+    let right = json!({"email": acceptance::server::ADMIN_EMAIL, "password": acceptance::server::ADMIN_PASSWORD});
+    let wrong = json!({"email": acceptance::server::ADMIN_EMAIL, "password": "not the password"});
+    let home = behind_proxy(&server, "192.0.2.1");
+    assert_eq!(home.post("/auth/login", &right).status, 200);
+    for last in 1..=3 {
+        assert_eq!(behind_proxy(&server, &format!("198.51.100.{last}")).post("/auth/login", &wrong).status, 401);
+    }
+    let elsewhere = behind_proxy(&server, "198.51.100.9");
+    let statuses: Vec<u16> = (0..4).map(|_| elsewhere.post("/auth/login", &wrong).status).collect();
+    assert!(statuses[0] == 401 && statuses.contains(&429), "an unknown address is slowed down: {statuses:?}");
+    for _ in 0..5 {
+        assert_eq!(home.post("/auth/login", &right).status, 200);
+    }
+    // The standard header names the same address.
+    let standard = Client::anonymous(&server).with_header("Forwarded", "for=\"192.0.2.1:99\";proto=https");
+    assert_eq!(standard.post("/auth/login", &right).status, 200);
+}
+
+#[test]
+fn the_owner_gets_in_from_a_known_address_during_a_flood_of_wrong_log_ins() {
+    let database = Database::sqlite();
+    let server = Server::start_with(&database, &["--trusted-proxies", "127.0.0.1"]);
+    let right = json!({"email": acceptance::server::ADMIN_EMAIL, "password": acceptance::server::ADMIN_PASSWORD});
+    let wrong = json!({"email": acceptance::server::ADMIN_EMAIL, "password": "not the password"});
+    let home = behind_proxy(&server, "192.0.2.1");
+    assert_eq!(home.post("/auth/login", &right).status, 200);
+    let (is_over, full) = (AtomicBool::new(false), AtomicU32::new(0));
+    // More than the queue for strangers holds: one running hash for two cores, and 32 waiting ones.
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) / 2 + 48;
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let (server, wrong, is_over, full) = (&server, &wrong, &is_over, &full);
+            scope.spawn(move || {
+                let stranger = Client::anonymous(server);
+                for n in 0_u32.. {
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let address = format!("10.{}.{}.{}", thread % 256, n / 256 % 256, n % 256);
+                    if stranger.with_header("X-Forwarded-For", &address).post("/auth/login", wrong).status == 503 {
+                        full.fetch_add(1, Ordering::Relaxed);
+                        std::thread::sleep(Duration::from_millis(500));
+                    }
+                }
+            });
+        }
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            wait_until("the queue for strangers is full", || full.load(Ordering::Relaxed) > 10);
+            for _ in 0..3 {
+                let began = Instant::now();
+                assert_eq!(home.post("/auth/login", &right).status, 200);
+                assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+            }
+        }));
+        // The threads end also if the owner did not get in.
+        is_over.store(true, Ordering::Relaxed);
+        if let Err(panic) = outcome {
+            std::panic::resume_unwind(panic);
+        }
+    });
+}
+
+#[test]
+fn the_log_line_of_a_failed_log_in_names_the_account_if_it_exists() {
+    let database = Database::sqlite();
+    let server = Server::start(&database);
+    let key = Client::admin(&server).generate_key(&json!({}));
+    let anonymous = Client::anonymous(&server);
+    for failing in [
+        json!({"email": acceptance::server::ADMIN_EMAIL, "password": "not the password"}),
+        json!({"api_key": key.api_key, "password": "not the password"}),
+        json!({"email": "somebody.private@example.com", "password": "not the password"}),
+    ] {
+        assert_eq!(anonymous.post("/auth/login", &failing).status, 401);
+    }
+    let lines = || server.stderr().lines().filter(|line| line.contains("a log-in failed")).map(str::to_owned).collect::<Vec<_>>();
+    wait_until("each failed log-in has a line", || lines().len() == 3);
+    let lines = lines();
+    for account in ["admin:", &format!("api_key:{}", key.api_key_ref), "unknown"] {
+        assert_eq!(lines.iter().filter(|line| line.contains(account)).count(), 1, "{account}: {lines:?}");
+    }
+    assert!(lines.iter().all(|line| line.contains("127.0.0.1") && line.contains("invalid_credentials")), "{lines:?}");
+    assert!(!server.stderr().contains("somebody.private"));
+}
+
+#[test]
+fn a_proxy_that_is_not_listed_is_reported_once() {
+    let database = Database::sqlite();
+    let server = Server::start_with(&database, &["--logins-per-minute", "2"]);
+    let forwarded = behind_proxy(&server, "192.0.2.1");
+    let unknown = |i: usize| json!({"api_key": format!("NOBODY{i}"), "password": "wrong"});
+    let statuses: Vec<u16> = (0..6).map(|i| forwarded.post("/auth/login", &unknown(i)).status).collect();
+    assert!(statuses[2..].iter().filter(|status| **status == 429).count() >= 2, "{statuses:?}");
+    let reports = || server.stderr().matches("--trusted-proxies").count();
+    wait_until("the proxy is reported", || reports() > 0);
+    assert_eq!(reports(), 1, "{}", server.stderr());
 }
 
 #[test]

@@ -19,7 +19,7 @@ on_both_databases!(
 
 /// The action and object kind that each writing operation records, or the reason why it records nothing.
 #[allow(clippy::type_complexity, reason = "the constant is a table")]
-const LEFT: [(&str, Result<(&str, &str), &str>); 54] = [
+const LEFT: [(&str, Result<(&str, &str), &str>); 55] = [
     ("log_in", Ok(("LOG_IN", "API_KEY"))),
     ("log_out", Err("ends what was begun, and changes nothing")),
     ("generate_key", Ok(("CREATE", "API_KEY"))),
@@ -28,6 +28,7 @@ const LEFT: [(&str, Result<(&str, &str), &str>); 54] = [
     ("end_session", Ok(("END_SESSIONS", "ADMINISTRATOR"))),
     ("end_other_sessions", Ok(("END_SESSIONS", "ADMINISTRATOR"))),
     ("change_password", Ok(("CHANGE_PASSWORD", "ADMINISTRATOR"))),
+    ("confirm_identity", Err("changes nothing but what the session may do")),
     ("enroll_second_factor", Err("not in effect before it is confirmed")),
     ("confirm_second_factor", Ok(("ADD_SECOND_FACTOR", "ADMINISTRATOR"))),
     ("remove_second_factor", Ok(("REMOVE_SECOND_FACTOR", "ADMINISTRATOR"))),

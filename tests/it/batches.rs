@@ -16,6 +16,8 @@ on_both_databases!(
     lines_are_taken_like_events_and_answered_line_by_line,
     lines_are_answered_before_the_last_has_arrived,
     batches_that_meet_on_the_same_contracts_lose_nothing,
+    a_response_to_very_many_bad_events_lists_a_thousand_errors,
+    large_bodies_are_taken_like_small_ones,
 );
 
 const BATCH: &str = "/api/usage/event/batch";
@@ -105,6 +107,73 @@ fn of_ten_thousand_events_the_hundred_bad_ones_are_refused_in_their_places(datab
     let refused = client.post(BATCH, &json!({"events": too_many}));
     assert_eq!((refused.status, refused.body["errors"][0]["pointer"].as_str()), (422, Some("/events")));
     drop(server);
+}
+
+fn a_response_to_very_many_bad_events_lists_a_thousand_errors(database: &Database) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    let events = vec![json!({"x": 1}); MANY];
+    let whole = json!({"events": events}).to_string();
+    let lines = lines(&events);
+    let whole_answers = [
+        client.send(&Request::post(BATCH, whole.clone())),
+        client.send(&Request::post(BATCH, whole.clone()).with("Idempotency-Key", "whole")),
+    ];
+    let line_answers = [
+        post_lines(&client, BATCH, lines.clone()),
+        client.send(&Request::post(BATCH, lines.clone()).with("Content-Type", NDJSON).with("Idempotency-Key", "lines")),
+    ];
+    let sizes = whole_answers.iter().chain(&line_answers).map(|answer| answer.bytes.len()).collect::<Vec<_>>();
+    assert!(sizes.iter().all(|bytes| *bytes < 4_000_000), "{sizes:?}");
+
+    let all = whole_answers.map(results).into_iter().chain(line_answers.iter().map(results_of_lines));
+    for (way, results) in all.enumerate() {
+        assert_eq!(results.len(), MANY, "{way}");
+        assert!(results.iter().all(|result| result["code"] == "validation_failed" && result["status"] == 422), "{way}");
+        let listed: Vec<usize> = results.iter().map(|result| result["errors"].as_array().expect("errors").len()).collect();
+        assert_eq!((&listed[..200], &listed[200..]), (&[5; 200][..], &[0; MANY - 200][..]), "{way}");
+        assert_eq!(results[0]["detail"], "invalid request fields: 5; see `errors`");
+        assert_eq!(results[MANY - 1]["detail"], "invalid request fields: 5; to see them, send the event alone");
+    }
+
+    let atomic = [
+        client.send(&Request::post(&format!("{BATCH}?atomic=true"), whole)),
+        post_lines(&client, &format!("{BATCH}?atomic=true"), lines),
+    ];
+    for refused in atomic {
+        assert_eq!((refused.status, refused.body["code"].as_str()), (422, Some("batch_refused")), "{}", refused.text);
+        assert_eq!(refused.body["errors"].as_array().map(Vec::len), Some(100));
+        let detail = refused.text_of("detail");
+        assert!(detail.starts_with("invalid events in the batch: 10,000; no event is stored"), "{detail}");
+        assert!(detail.contains("and 49,900 more problems"), "{detail}");
+    }
+}
+
+fn large_bodies_are_taken_like_small_ones(database: &Database) {
+    let (_server, client) = catalog::stage(database);
+    let contract = catalog::make_contract(&client, &catalog::contract(catalog::ACME));
+    let data: serde_json::Map<String, Value> = (0..100).map(|key| (format!("key {key}"), json!("x".repeat(500)))).collect();
+    let large = catalog::with(catalog::event(catalog::ACME, 1), &json!({"additional_report_data": data}));
+    let effects = client.post("/api/dry_run", &json!({"path": "/api/usage/event", "body": large})).ok();
+    assert!(effects["opened"].as_array().is_some_and(|opened| !opened.is_empty()), "{effects}");
+
+    let keyed = Request::post("/api/usage/event", large.to_string()).with("Idempotency-Key", "large");
+    let (first, again) = (client.send(&keyed), client.send(&keyed));
+    assert_eq!((first.status, first.header("Idempotency-Replayed")), (200, ""), "{}", first.text);
+    assert_eq!((again.bytes == first.bytes, again.header("Idempotency-Replayed")), (true, "true"), "{}", again.text);
+    let stored = client.get(&format!("/api/usage/event/{}", first.text_of("event_ref"))).ok();
+    assert_eq!(stored["additional_report_data"], large["additional_report_data"]);
+    let other = Request::post("/api/usage/event", catalog::with(large.clone(), &json!({"quantity": 2})).to_string());
+    let reused = client.send(&other.with("Idempotency-Key", "large"));
+    assert_eq!((reused.status, reused.body["code"].as_str()), (422, Some("idempotency_key_reuse")), "{}", reused.text);
+
+    let batch = json!({"events": vec![large; 20]}).to_string();
+    let keyed = Request::post(BATCH, batch).with("Idempotency-Key", "large batch");
+    let (first, again) = (client.send(&keyed), client.send(&keyed));
+    assert!(words(&results(first.clone())).iter().all(|word| word == "UB-INV-1"), "{}", first.text);
+    assert_eq!((again.bytes == first.bytes, again.header("Idempotency-Replayed")), (true, "true"));
+    let line = catalog::current_invoice(&client, &contract)["products"][0]["line_items"][1].clone();
+    assert_eq!(line["quantity"], json!(21));
 }
 
 fn an_atomic_batch_with_bad_events_stores_nothing_and_names_them(database: &Database) {

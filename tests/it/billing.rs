@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use acceptance::when::Day;
-use acceptance::{Client, Database, Server, books, catalog, on_both_databases};
+use acceptance::when::{self, Day};
+use acceptance::{Client, Clock, Database, Server, books, catalog, on_both_databases};
 use serde_json::{Value, json};
 
 on_both_databases!(
@@ -13,6 +13,7 @@ on_both_databases!(
     every_period_of_the_past_is_issued_in_its_order,
     a_contract_whose_books_are_wrong_fails_alone,
     the_server_issues_what_is_due_by_itself,
+    a_server_that_starts_with_a_wrong_clock_issues_nothing_until_the_clock_is_right,
     runs_are_told_afterwards_with_what_they_issued_and_what_failed,
 );
 
@@ -234,6 +235,31 @@ fn the_server_issues_what_is_due_by_itself(database: &Database) {
         std::thread::sleep(Duration::from_millis(50));
     }
 
+    let document = catalog::only(Value::Array(catalog::documents(&client)));
+    assert_eq!((document["document_number"].as_str(), document["state"].as_str()), (Some("UB-INV-1"), Some("ISSUED")));
+}
+
+fn a_server_that_starts_with_a_wrong_clock_issues_nothing_until_the_clock_is_right(database: &Database) {
+    let (server, client, _) = over(database);
+    drop(server);
+    let clock = Clock::at(&Day::today().plus_days(45).noon());
+    let server = Server::start_on_with(database, &clock, &["--run-every-seconds", "1"]);
+    let started = Instant::now();
+    while !server.stderr().contains("more than a day ahead of the latest instant in the database") {
+        assert!(started.elapsed() < Duration::from_secs(30), "no warning: {}", server.stderr());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // Several runs would have begun meanwhile.
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(database.ask("SELECT count(*) FROM issued_documents"), ["0"]);
+
+    clock.set(&when::now());
+    let client = client.at(&server);
+    let corrected = Instant::now();
+    while catalog::documents(&client).is_empty() {
+        assert!(corrected.elapsed() < Duration::from_secs(30), "nothing is issued: {}", server.stderr());
+        std::thread::sleep(Duration::from_millis(50));
+    }
     let document = catalog::only(Value::Array(catalog::documents(&client)));
     assert_eq!((document["document_number"].as_str(), document["state"].as_str()), (Some("UB-INV-1"), Some("ISSUED")));
 }

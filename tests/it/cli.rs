@@ -3,6 +3,8 @@
 use std::net::TcpListener;
 use std::process::Command;
 
+use acceptance::documentation::sample_calls;
+use acceptance::server::ADMIN_PASSWORD;
 use acceptance::when::Day;
 use acceptance::{Client, Database, Server, binary, catalog, on_both_databases};
 use serde_json::{Value, json};
@@ -98,6 +100,7 @@ fn a_number_out_of_range_is_told_the_range_and_the_help_says_it_too() {
         ("--database-connections", "2", "500"),
         ("--token-lifetime-seconds", "300", "86400"),
         ("--workers", "1", "256"),
+        ("--keep-alive-seconds", "1", "3600"),
         ("--run-every-seconds", "0", "86400"),
         ("--login-failures", "1", "10000"),
         ("--logins-per-minute", "1", "1000000"),
@@ -345,11 +348,13 @@ fn an_organization_or_an_administrator_is_made_once(database: &Database) {
 #[test]
 fn the_calls_that_a_first_start_with_a_sample_prints_report_a_first_event() {
     let database = Database::sqlite();
-    let server = Server::start_in(&database, &["--sample"], &[]);
+    let server = Server::start_with(&database, &["--sample"]);
     let printed = server.stdout();
-    let script: Vec<&str> = printed.lines().filter(|line| line.starts_with("  ")).collect();
-    assert!(script.iter().any(|line| line.contains("curl")), "{printed}");
-    let output = Command::new("bash").args(["-euc", &script.join("\n")]).output().expect("bash starts");
+    // Standard output is no terminal, so the sample has no API key, and the first calls create one.
+    assert!(Client::admin(&server).get("/auth/keys/list").ok().as_array().is_some_and(Vec::is_empty), "{printed}");
+    assert!(printed.contains("/auth/keys/generate"), "{printed}");
+    let script = sample_calls(&server);
+    let output = Command::new("bash").args(["-euc", &script]).output().expect("bash starts");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     let answers: Vec<Value> = serde_json::Deserializer::from_str(&said).into_iter().map(|value| value.expect("JSON")).collect();
@@ -358,6 +363,54 @@ fn the_calls_that_a_first_start_with_a_sample_prints_report_a_first_event() {
     let invoice = catalog::only(invoices.clone());
     // 49.00 + 60.00, plus 19 % tax.
     assert_eq!(invoice["total"].to_string(), "129.71");
+}
+
+#[test]
+fn a_later_start_makes_a_missing_sample_as_long_as_there_is_no_catalog() {
+    let database = Database::sqlite();
+    let names = |server: &Server| Client::admin(server).get("/api/customers/names").ok();
+    let server = Server::start(&database);
+    assert_eq!(names(&server), json!([]));
+    drop(server);
+    // As after a first start that was killed before it made the sample.
+    let server = Server::start_with(&database, &["--sample"]);
+    assert!(server.stdout().contains("A sample customer with a contract exists."), "{}", server.stdout());
+    assert_eq!(catalog::only(names(&server))["customer_ref"], "acme");
+    drop(server);
+    let server = Server::start_with(&database, &["--sample"]);
+    let printed = server.stdout();
+    assert!(!printed.contains("A sample customer") && printed.contains("forgotten or was never printed"), "{printed}");
+    assert_eq!(catalog::only(names(&server))["customer_ref"], "acme");
+}
+
+#[test]
+fn a_secret_can_be_in_a_file_that_an_environment_variable_names() {
+    let database = Database::sqlite();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = |name: &str, content: &str| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, content).expect("a file");
+        path.display().to_string()
+    };
+    let (url, password) = (file("url", &format!("{}\n", database.url())), file("password", &format!("{ADMIN_PASSWORD}\n")));
+    let secrets = file("secrets", &format!("{}\n", "x".repeat(32)));
+    let environment = [("USAGE_BILLING_ADMIN_PASSWORD_FILE", &*password), ("USAGE_BILLING_JWT_SECRETS_FILE", &*secrets)];
+    let server = Server::start_in(&database, &[], &environment);
+    // The password of the file works, and tokens are signed with the secret of the file.
+    assert_eq!(Client::new_key(&server).get("/api/customers/filter").status, 200);
+    drop(server);
+    let listed = binary::run(&["admin", "list"], &[("USAGE_BILLING_DATABASE_URL_FILE", &*url)]);
+    assert!(listed.code == Some(0) && listed.stdout.contains("admin@example.com"), "{listed:?}");
+
+    let twice = [("USAGE_BILLING_DATABASE_URL", database.url()), ("USAGE_BILLING_DATABASE_URL_FILE", &*url)];
+    let missing = [("USAGE_BILLING_DATABASE_URL_FILE", "/nowhere/url")];
+    for (environment, told) in [
+        (&twice[..], "--database-url and --database-url-file are both set"),
+        (&missing[..], "--database-url-file <FILE>: cannot read \"/nowhere/url\""),
+    ] {
+        let refused = binary::run(&["admin", "list"], environment);
+        assert!(refused.code == Some(2) && is_one_sentence(&refused.stderr) && refused.stderr.contains(told), "{refused:?}");
+    }
 }
 
 #[test]

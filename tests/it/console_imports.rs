@@ -1,6 +1,6 @@
 //! Imports, billing runs and usage formats in the console, for a browser without scripts.
 
-use acceptance::console::{Part, hidden, page, submit, upload};
+use acceptance::console::{Part, forms, hidden, page, submit, upload};
 use acceptance::{Client, Database, Server, catalog, when};
 use serde_json::{Value, json};
 
@@ -126,6 +126,34 @@ fn lines_that_are_refused_are_shown_with_what_was_imported() {
     );
     assert!(imported.text.contains("href=\"/console/imports/"), "{}", imported.text);
     assert_eq!(count(&software), "1");
+}
+
+#[test]
+fn an_import_that_stops_is_continued_with_one_click() {
+    let database = Database::sqlite();
+    let (_server, admin, software) = start(&database);
+    catalog::make_customer(&software, "unreadable");
+    catalog::make_contract(&software, &catalog::contract("unreadable"));
+    let now = when::now();
+    // The second transaction begins with the other customer.
+    let rows: String = (0..1_000).map(|_| format!("{now},acme,api-calls,1\n")).collect();
+    let file = format!("Zeit,customer_ref,usage_product_ref,quantity\n{rows}{now},unreadable,api-calls,1\n");
+    database.execute("UPDATE customers SET net_terms = 'NONSENSE' WHERE customer_ref = 'unreadable'");
+    let columns = [("column", None, "Zeit"), ("called", None, "timestamp")];
+    let mut fields: Vec<Part<'_>> = vec![("file", Some("a.csv"), &file)];
+    fields.extend(columns);
+    fields.push(("do", None, "import"));
+    let stopped = upload(&admin, &fields);
+    assert!(stopped.status == 503 && stopped.text.contains("The import stopped at line 1002"), "{}", stopped.text);
+    assert_eq!(count(&software), "1000");
+    let import = software.get("/api/usage/imports/filter").ok()[0]["import_ref"].as_str().expect("a reference").to_owned();
+    assert!(page(&admin, &format!("/console/imports/{import}")).contains("stopped at line 1002"));
+
+    database.execute("UPDATE customers SET net_terms = NULL WHERE customer_ref = 'unreadable'");
+    let form = forms(&stopped.text).into_iter().find(|form| form.action == "/console/import").expect("a form");
+    let continued = form.send(&admin, &[("do", "import")]);
+    assert_eq!(continued.status, 303, "{}", continued.text);
+    assert_eq!(count(&software), "1001");
 }
 
 #[test]

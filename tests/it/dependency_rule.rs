@@ -77,7 +77,7 @@ const CRATES: [CrateRule; 17] = [
         name: "billing-server",
         may_use: "actix-web async-trait billing-application billing-auth billing-domain billing-formats billing-http billing-import \
                   billing-pdf billing-report billing-storage chrono clap indicatif opentelemetry opentelemetry-http opentelemetry-otlp \
-                  opentelemetry_sdk secrecy serde_json socket2 tempfile thiserror tokio tracing tracing-opentelemetry tracing-subscriber ureq uuid \
+                  opentelemetry_sdk rustix secrecy serde_json socket2 tempfile thiserror tokio tracing tracing-opentelemetry tracing-subscriber ureq uuid \
                   validator",
         never: "acceptance billing-testkit",
     },
@@ -112,6 +112,33 @@ const CRATES: [CrateRule; 17] = [
         never: "billing-application billing-http billing-server billing-storage",
     },
 ];
+
+#[test]
+fn each_ignored_advisory_names_a_crate_in_use_and_has_a_date_of_review() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let (deny, lock, ci) = (read("deny.toml"), read("Cargo.lock"), read(".github/workflows/ci.yml"));
+    assert!(deny.contains("\nunmaintained = \"all\"\n"), "crates without a maintainer are reported, also those of dependencies");
+    let ignored: Vec<&str> = deny.lines().filter(|line| line.trim_start().starts_with("{ id = \"RUSTSEC-")).collect();
+    assert_eq!(ignored.len(), deny.matches("id = \"RUSTSEC-").count());
+    assert!(!ignored.is_empty());
+    for advisory in ignored {
+        let (_, reason) = advisory.split_once("reason = \"").unwrap_or_else(|| panic!("{advisory} has no reason"));
+        let name = reason.split([':', ' ']).next().expect("a name");
+        assert!(lock.contains(&format!("\nname = \"{name}\"\n")), "{name} isn't a dependency: {advisory}");
+        let date = reason.split_once("Review by ").and_then(|(_, date)| date.get(..10)).unwrap_or_default();
+        assert!(date.len() == 10 && date.chars().all(|c| c.is_ascii_digit() || c == '-'), "{advisory} has no date of review");
+    }
+    assert!(ci.contains("ADVISORIES: required"), "the workflow must fail if it cannot read the advisories");
+}
+
+#[test]
+fn the_release_checks_sums_for_overflow() {
+    let manifest = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml")).expect("the manifest");
+    let (_, release) = manifest.split_once("\n[profile.release]\n").expect("the profile of a release");
+    let release = release.split("\n[").next().expect("its settings");
+    assert!(release.lines().any(|line| line == "overflow-checks = true"), "{release}");
+}
 
 #[test]
 fn every_crate_of_the_workspace_has_a_rule() {

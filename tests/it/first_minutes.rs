@@ -43,7 +43,7 @@ fn at_a_terminal_the_first_password_is_printed_and_works() {
         "--quiet",
         "--flush",
         "--command",
-        &format!("trap '' HUP; exec {} serve --listen 127.0.0.1:0", binary::path().display()),
+        &format!("trap '' HUP; exec {} serve --sample --listen 127.0.0.1:0", binary::path().display()),
     ]);
     at_terminal.arg(&transcript).env("USAGE_BILLING_DATABASE_URL", database.url());
     let mut running = at_terminal.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("script starts");
@@ -58,6 +58,9 @@ fn at_a_terminal_the_first_password_is_printed_and_works() {
     running.kill().expect("SIGKILL");
     running.wait().expect("our own child process");
     let password = password.expect("a password");
+    let printed = std::fs::read_to_string(&transcript).expect("the transcript");
+    assert!(printed.contains("A sample customer with a contract and an API key exist."), "{printed}");
+    assert!(printed.contains(r#""api_key":""#) && !printed.contains(r#""password":"...""#), "{printed}");
     Command::new("kill").arg(&process).stderr(Stdio::null()).status().expect("kill runs");
     let stopped = (0..300).any(|_| {
         std::thread::sleep(Duration::from_millis(100));

@@ -13,6 +13,8 @@ on_both_databases!(
     a_usage_report_is_nothing_new,
     a_file_may_be_written_in_many_ways,
     a_request_that_is_wrong_stores_nothing,
+    an_import_that_stops_is_no_success_and_the_file_sent_again_finishes_it,
+    lines_before_the_first_requested_line_are_skipped,
 );
 
 const IMPORT: &str = "/api/usage/import";
@@ -229,6 +231,82 @@ fn a_file_may_be_written_in_many_ways(database: &Database) {
         .collect();
     assert_eq!(notes, [json!({"note": "a, b"}), json!({"note": "a; b"}), json!({"note": "a, b"}), json!({"note": "a, b"})]);
     assert_eq!(usage(&client, &contract), json!(4));
+}
+
+/// Returns a CSV file of events without keys, one per customer.
+fn rows_of(customers: impl Iterator<Item = &'static str>) -> String {
+    let now = when::now();
+    let rows: Vec<String> = customers.map(|customer| format!(",{now},{customer},api-calls,1,")).collect();
+    csv(&rows.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Returns the number of recorded events.
+fn stored(client: &Client) -> String {
+    client.get("/api/usage/event/filter?pageSize=1").header("X-Total-Count").to_owned()
+}
+
+fn an_import_that_stops_is_no_success_and_the_file_sent_again_finishes_it(database: &Database) {
+    let (_server, client, contract) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
+    catalog::make_customer(&client, "unreadable");
+    catalog::make_contract(&client, &catalog::contract("unreadable"));
+    // The first transaction has the first 1,000 lines. The second one fails, because it reads the other customer.
+    let customers = (0..1_500).map(|index| if index < 1_000 { catalog::ACME } else { "unreadable" });
+    let file = rows_of(customers);
+    database.execute("UPDATE customers SET net_terms = 'NONSENSE' WHERE customer_ref = 'unreadable'");
+
+    let stopped = send(&client, "?name=a.csv", CSV, file.clone());
+
+    assert_eq!((stopped.status, stopped.text_of("code").as_str()), (503, "import_stopped"), "{}", stopped.text);
+    assert_eq!(stopped.header("Content-Type"), "application/problem+json");
+    assert!(stopped.header("Retry-After").parse::<u64>().is_ok(), "{:?}", stopped.headers);
+    let detail = stopped.text_of("detail");
+    assert!(detail.contains("line 1002") && detail.contains("from_line=1002"), "{detail}");
+    let result = &stopped.body["import"];
+    assert_eq!((counts(result), &result["from_line"]), ([1_000, 0, 0, 1_000], &json!(1)));
+    assert_eq!((&result["stopped"]["line"], &result["stopped"]["code"]), (&json!(1_002), &json!("internal_error")));
+    let import = client.get(&format!("/api/usage/imports/{}", result["import_ref"].as_str().expect("a reference"))).ok();
+    assert_eq!(
+        (&import["state"], &import["stopped_at_line"], &import["recorded"]),
+        (&json!("CUT_SHORT"), &json!(1_002), &json!(1_000))
+    );
+    let dry = send(&client, "?name=a.csv&dry_run=true", CSV, file.clone());
+    assert_ne!(dry.status, 200, "{}", dry.text);
+
+    database.execute("UPDATE customers SET net_terms = NULL WHERE customer_ref = 'unreadable'");
+    let rest = send(&client, "?name=a.csv", CSV, file.clone()).ok();
+    assert_eq!((counts(&rest), &rest["stopped"]), ([500, 1_000, 0, 1_500], &Value::Null));
+    assert_eq!(counts(&send(&client, "?name=a.csv", CSV, file).ok()), [0, 1_500, 0, 1_500]);
+    assert_eq!((stored(&client).as_str(), usage(&client, &contract)), ("1500", json!(1_000)));
+}
+
+fn lines_before_the_first_requested_line_are_skipped(database: &Database) {
+    let (_server, client, contract) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
+    let file = rows_of([catalog::ACME, "nobody", catalog::ACME, catalog::ACME].into_iter());
+    let path = |line: &str| format!("?name=a.csv&from_line={line}");
+
+    let from_4 = send(&client, &path("4"), CSV, file.clone()).ok();
+    assert_eq!((counts(&from_4), &from_4["from_line"]), ([2, 0, 0, 2], &json!(4)));
+    // The lines keep their numbers, so the whole file records only the line that is missing.
+    let whole = send(&client, "?name=a.csv", CSV, file.clone()).ok();
+    assert_eq!((counts(&whole), &whole["from_line"]), ([1, 2, 1, 3], &json!(1)));
+    assert_eq!(&whole["rejects"][0]["line"], &json!(3));
+    assert_eq!(counts(&send(&client, &path("6"), CSV, file.clone()).ok()), [0, 0, 0, 0]);
+    assert_eq!(usage(&client, &contract), json!(3));
+    for line in ["0", "-1", "1.5", "x", "99999999999"] {
+        let refused = send(&client, &path(line), CSV, file.clone());
+        assert_eq!((refused.status, refused.body["errors"][0]["pointer"].as_str()), (422, Some("/from_line")), "{line}");
+    }
+    // Under an idempotency key, another first line is another request.
+    let keyed = client.with_header("Idempotency-Key", "import-1");
+    assert_eq!(counts(&send(&keyed, &path("5"), CSV, file.clone()).ok()), [0, 1, 0, 1]);
+    let other = send(&keyed, &path("4"), CSV, file.clone());
+    assert_eq!((other.status, other.text_of("code").as_str()), (422, "idempotency_key_reuse"));
+
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let local = directory.path().join("b.csv");
+    fs::write(&local, &file).expect("a file");
+    let imported = binary::succeed(database, &["import", local.to_str().expect("a path"), "--from-line", "5"]);
+    assert!(imported.starts_with("Events recorded: 1; duplicates: 0; rejected: 0.\n"), "{imported}");
 }
 
 /// The query, content type and body; then the status, the code and a part of the message.

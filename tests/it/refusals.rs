@@ -15,6 +15,7 @@ on_sqlite!(
     a_page_out_of_range_is_refused,
     a_bad_log_in_or_key_is_refused,
     a_reference_in_the_path_that_names_nothing_is_not_found,
+    a_body_with_very_many_errors_has_a_short_answer,
 );
 
 /// A server with the API plan and a contract for acme. Its content must be the same before and after the invalid requests.
@@ -191,6 +192,42 @@ fn a_bad_log_in_or_key_is_refused(database: &Database) {
     table.post(&Client::key(&server, &key), "/api/billing/run", &json!({"dry_run": "yes"}), invalid("/dry_run wrong_type"));
     assert_eq!(catalog::only(admin.get("/auth/keys/list").ok())["api_key"], *api_key, "no other key was created");
     table.finish();
+}
+
+fn a_body_with_very_many_errors_has_a_short_answer(database: &Database) {
+    const MEMBERS: usize = 90_000;
+    let (_server, client) = catalog::stage(database);
+    let members: Vec<String> = (0..MEMBERS).map(|index| format!("\"m{index}\":1")).collect();
+    let members = format!("{{{}}}", members.join(","));
+    let customer = format!("{{\"path\":\"/api/customers/edit/acme\",\"body\":{members}}}");
+    let ones = format!("{{\"events\":[{}]}}", vec!["1"; 490_000].join(","));
+    let lines = vec!["1"; 490_000].join("\n");
+
+    for (path, body, more) in [
+        ("/api/dry_run", &members, "89,901"),
+        ("/api/dry_run", &customer, "89,900"),
+        ("/api/customers/edit/acme", &members, "89,900"),
+    ] {
+        let answer = client.send(&Request::post(path, body.as_bytes()));
+        assert_eq!((answer.status, answer.body["code"].as_str()), (422, Some("validation_failed")), "{path}");
+        assert_eq!(answer.body["errors"].as_array().map(Vec::len), Some(100), "{path}");
+        let detail = answer.text_of("detail");
+        assert!(detail.contains(&format!("and {more} more problems")), "{path}: {detail}");
+        assert!(detail.ends_with("correct the request and send it again"), "{path}: {detail}");
+        assert!(answer.bytes.len() < 128 * 1024, "{path}: {} bytes", answer.bytes.len());
+        acceptance::problem::form(&answer).expect("a problem document");
+    }
+
+    let batch = "/api/usage/event/batch";
+    let answer = client.send(&Request::post(batch, ones));
+    assert_eq!((answer.status, answer.body["errors"][0]["code"].as_str()), (422, Some("too_many")), "{}", answer.text);
+    let detail = "must have at most 10000 elements: send the other events in another batch";
+    assert_eq!(answer.body["errors"][0]["detail"], detail);
+    assert!(answer.bytes.len() < 1024, "{}", answer.text);
+    let atomic = Request::post("/api/usage/event/batch?atomic=true", lines).with("Content-Type", "application/x-ndjson");
+    let answer = client.send(&atomic);
+    assert_eq!((answer.status, answer.body["code"].as_str()), (422, Some("too_many_events")), "{}", answer.text);
+    assert!(answer.text_of("detail").contains("send the other events in another batch"), "{}", answer.text);
 }
 
 fn a_reference_in_the_path_that_names_nothing_is_not_found(database: &Database) {

@@ -9,6 +9,7 @@ on_both_databases!(
     refused_usage_is_counted_whichever_way_it_comes,
     what_is_counted_is_written_when_a_server_stops_and_added_to_what_is_there,
     what_cannot_be_told_apart_is_counted_together,
+    events_of_a_batch_whose_errors_are_not_listed_are_counted,
     only_callers_who_may_send_usage_are_counted,
 );
 
@@ -153,6 +154,18 @@ fn what_cannot_be_told_apart_is_counted_together(database: &Database) {
     assert_eq!(of, [("long", 1), (kept.as_str(), 2)], "{rows:?}");
     let longest = rows.iter().map(|row| row["example"].as_str().map_or(0, str::len)).max();
     assert!(longest.is_some_and(|bytes| (2046..=2048).contains(&bytes)), "{longest:?}");
+}
+
+fn events_of_a_batch_whose_errors_are_not_listed_are_counted(database: &Database) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    let events = vec![json!({"x": 1}); 2_000];
+    let batch = client.post("/api/usage/event/batch", &json!({"events": events})).ok();
+    assert_eq!(batch["results"][1_999]["errors"], json!([]), "the errors of the last event are not listed");
+    assert_eq!(client.post("/api/usage/event/batch", &json!({"events": events, "atomic": true})).status, 422);
+    let rows = counted(&client, "", 4_000);
+    assert_eq!(told(&rows), [("unknown_field", "", "", 4_000)], "{rows:?}");
+    assert_eq!(rows[0]["pointer"], "/x");
 }
 
 fn only_callers_who_may_send_usage_are_counted(database: &Database) {

@@ -24,7 +24,7 @@ const BY_ANOTHER_COLUMN: [(&str, &str); 7] = [
 ];
 
 /// Statements that query all nodes on purpose: a part of their text, with the reason.
-const EVERYWHERE: [(&str, &str); 40] = [
+const EVERYWHERE: [(&str, &str); 41] = [
     (r#"FROM "contracts" WHERE (("contracts"."contract_id" = $1) AND ("contracts"."organization_id" = $2))"#, A_REFERENCE),
     (r#"FROM "documents" WHERE (("documents"."document_id" = $1) AND ("documents"."organization_id" = $2))"#, A_REFERENCE),
     (r#"FROM "charges" WHERE (("charges"."organization_id" = $1) AND ("charges"."charge_ref" = $2))"#, A_REFERENCE),
@@ -48,6 +48,10 @@ const EVERYWHERE: [(&str, &str); 40] = [
     ("FROM contracts t WHERE t.organization_id = $1", A_SEARCH),
     ("FROM documents t WHERE t.organization_id = $1", A_SEARCH),
     ("FROM payments t WHERE t.organization_id = $1", A_SEARCH),
+    (
+        r#"COUNT(*) FROM "contracts" WHERE (("contracts"."next_due_at" IS NOT NULL)"#,
+        "a metric counts late contracts of all customers",
+    ),
     (r#"WHERE ((("contracts"."next_due_at" IS NOT NULL)"#, "the billing run looks for contracts of all customers"),
     (r#"WHERE (((("contracts"."next_due_at" IS NOT NULL)"#, "the billing run looks for contracts of all customers"),
     ("FROM audit_log WHERE organization_id = $1", THE_LOG),

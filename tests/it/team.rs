@@ -18,7 +18,10 @@ on_sqlite!(
     a_second_factor_is_confirmed_asked_for_and_removed,
     a_code_is_taken_once_and_guessing_is_slowed_down,
     a_recovery_code_lets_in_once_in_the_place_of_a_code,
+    a_hundred_wrong_codes_lock_the_device_until_a_recovery_code_or_an_owner_unlocks_it,
+    a_removal_of_the_second_factor_counts_codes_as_well,
     a_password_is_changed_by_who_knows_it,
+    a_session_needs_the_password_again_to_change_who_has_access,
     sessions_are_listed_and_ended,
     a_key_gives_way_to_its_successor,
     a_keys_last_use_is_that_of_its_tokens,
@@ -404,6 +407,71 @@ fn a_recovery_code_lets_in_once_in_the_place_of_a_code(database: &Database) {
     }
 }
 
+/// Flags that allow any number of attempts.
+const UNLIMITED: [&str; 4] = ["--login-failures", "10000", "--logins-per-minute", "1000000"];
+/// The number of wrong codes after which codes of the device are no longer accepted.
+const MAX_FAILED_CODES: usize = 100;
+
+fn a_hundred_wrong_codes_lock_the_device_until_a_recovery_code_or_an_owner_unlocks_it(database: &Database) {
+    let clock = Clock::at("2026-11-10T12:00:00Z");
+    let server = Server::start_on_with(database, &clock, &UNLIMITED);
+    let member = member(database, &server, "finance");
+    let secret = enroll(&member);
+    let codes = member.post("/auth/second-factor/confirm", &json!({"code": code_at(&secret, "2026-11-10T12:00:00Z")})).ok();
+    let recovery = codes["recovery_codes"][0].as_str().expect("a code").to_owned();
+    let credential = |password: &str, code: &str| json!({"email": "finance@example.com", "password": password, "code": code});
+    let with = |password: &str, code: &str| log_in(&server, &credential(password, code));
+    let fail = |times: usize| (0..times).for_each(|_| check(&with(PASSWORD, "000000"), 401, "invalid_code"));
+
+    fail(MAX_FAILED_CODES - 1);
+    // Without the password, codes are not checked and not counted. Wrong recovery codes are not counted either.
+    for _ in 0..3 {
+        check(&with("not the password", "000000"), 401, "invalid_credentials");
+        check(&with(PASSWORD, "AAAA-BBBB-CCCC-DDDD"), 401, "invalid_code");
+    }
+    fail(1);
+    clock.set("2026-11-10T12:10:00Z");
+    let valid = code_at(&secret, "2026-11-10T12:10:00Z");
+    let locked = with(PASSWORD, &valid);
+    check(&locked, 401, "second_factor_locked");
+    assert!(locked.text.contains("recovery code") && locked.text.contains("owner"), "{}", locked.text);
+    check(&with("not the password", &valid), 401, "invalid_credentials");
+    client_of(&server, &with(PASSWORD, &recovery));
+    assert_eq!(with(PASSWORD, &valid).status, 200, "a recovery code unlocks the device");
+
+    fail(MAX_FAILED_CODES);
+    clock.set("2026-11-10T12:20:00Z");
+    let valid = code_at(&secret, "2026-11-10T12:20:00Z");
+    check(&with(PASSWORD, &valid), 401, "second_factor_locked");
+    let owner = Client::admin(&server);
+    let reset = format!("/api/administrators/reset/{}", reference_of(&owner, "finance@example.com"));
+    let one_time = owner.post_nothing(&reset).text_of("password");
+    let mut chosen = credential(&one_time, &valid);
+    chosen["new_password"] = json!(PASSWORD);
+    assert_eq!(log_in(&server, &chosen).status, 200, "an owner's reset unlocks the device");
+
+    let log = owner.get("/api/audit/filter?action=LOCK_SECOND_FACTOR").ok();
+    let actors: Vec<&Value> = log.as_array().expect("a list").iter().map(|entry| &entry["actor"]).collect();
+    assert_eq!(actors, ["nobody", "nobody"], "each lock is recorded once");
+}
+
+fn a_removal_of_the_second_factor_counts_codes_as_well(database: &Database) {
+    let clock = Clock::at("2026-11-10T12:00:00Z");
+    let server = Server::start_on_with(database, &clock, &UNLIMITED);
+    let (secret, codes) = with_second_factor(&server, "2026-11-10T12:00:00Z");
+    let session = client_of(&server, &log_in(&server, &with_code(&codes[0])));
+    let remove =
+        |password: &str, code: &str| session.post("/auth/second-factor/remove", &json!({"password": password, "code": code}));
+    for _ in 0..MAX_FAILED_CODES {
+        check_rule(&remove(ADMIN_PASSWORD, "000000"), "invalid_code", "/code invalid_code");
+    }
+    clock.set("2026-11-10T12:04:00Z");
+    let valid = code_at(&secret, "2026-11-10T12:04:00Z");
+    check(&remove(ADMIN_PASSWORD, &valid), 409, "second_factor_locked");
+    check(&log_in(&server, &with_code(&valid)), 401, "second_factor_locked");
+    assert_eq!(remove(ADMIN_PASSWORD, &codes[1]).status, 204);
+}
+
 fn a_password_is_changed_by_who_knows_it(database: &Database) {
     let server = Server::start(database);
     let member = member(database, &server, "read");
@@ -420,6 +488,46 @@ fn a_password_is_changed_by_who_knows_it(database: &Database) {
     assert_eq!(log_in(&server, &by_password("read@example.com", "another pass phrase")).status, 200);
     let statuses: Vec<u16> = (0..14).map(|_| change("not the password", "yet another phrase").status).collect();
     assert!(statuses.contains(&429), "guesses in an open session are limited: {statuses:?}");
+}
+
+fn a_session_needs_the_password_again_to_change_who_has_access(database: &Database) {
+    let clock = Clock::at("2026-11-10T12:00:00Z");
+    let server = Server::start_on(database, &clock);
+    let (owner, other) = (Client::admin(&server), Client::admin(&server));
+    make(database, "read@example.com", "read");
+    let member = reference_of(&owner, "read@example.com");
+    let key = owner.post("/auth/keys/generate", &json!({})).ok()["api_key_ref"].as_str().expect("a reference").to_owned();
+    let attempts = || {
+        [
+            owner.post("/auth/keys/generate", &json!({})),
+            owner.post(&format!("/auth/keys/rotate/{key}"), &json!({})),
+            owner.delete(&format!("/auth/user/{key}")),
+            owner.post("/api/administrators/", &json!({"email": "new@example.com", "role": "owner"})),
+            owner.post(&format!("/api/administrators/edit/{member}"), &json!({"role": "owner"})),
+            owner.post(&format!("/api/administrators/reset/{member}"), &json!({})),
+            owner.post("/auth/second-factor/enroll", &json!({})),
+        ]
+    };
+    clock.set("2026-11-10T12:06:00Z");
+    for refused in attempts() {
+        check(&refused, 403, "confirmation_required");
+    }
+    let page = acceptance::console::submit(&owner, "/console/keys", "scopes=read");
+    assert_eq!((page.status, page.header("Location")), (303, "/console/confirm?next=%2Fconsole%2Fkeys"));
+    let confirm = |password: &str| owner.post("/auth/session/confirm", &json!({"password": password}));
+    check_rule(&confirm("not the password"), "wrong_password", "/password wrong_password");
+    check(&owner.post("/auth/keys/generate", &json!({})), 403, "confirmation_required");
+    assert_eq!(confirm(ADMIN_PASSWORD).status, 204);
+    owner.post("/auth/keys/generate", &json!({})).ok();
+    check(&other.post("/auth/keys/generate", &json!({})), 403, "confirmation_required");
+    clock.set("2026-11-10T12:11:00Z");
+    check(&owner.post("/auth/keys/generate", &json!({})), 403, "confirmation_required");
+    assert_eq!(owner.get("/auth/keys/list").status, 200, "reading needs no password");
+    let form = format!("password={}&next=%2Fconsole%2Fkeys", ADMIN_PASSWORD.replace(' ', "+"));
+    let confirmed = acceptance::console::submit(&owner, "/console/confirm", &form);
+    assert_eq!((confirmed.status, confirmed.header("Location")), (303, "/console/keys"));
+    let made = acceptance::console::submit(&owner, "/console/keys", "scopes=read");
+    assert_eq!(made.status, 200, "{}", made.text);
 }
 
 fn sessions_are_listed_and_ended(database: &Database) {
@@ -492,7 +600,8 @@ fn a_key_gives_way_to_its_successor(database: &Database) {
     assert_eq!(log[0]["object_ref"], *key.api_key_ref, "{log}");
     let expired = admin.generate_key(&json!({"expires_at": "2026-11-10T14:05:00Z"}));
     clock.set("2026-11-10T14:06:00Z");
-    check(&Client::admin(&server).post_nothing(&format!("/auth/keys/rotate/{}", expired.api_key_ref)), 409, "key_expired");
+    let admin = Client::admin(&server);
+    check(&admin.post_nothing(&format!("/auth/keys/rotate/{}", expired.api_key_ref)), 409, "key_expired");
 
     // The command line rotates keys, too, according to its own clock.
     let other = admin.generate_key(&json!({"name": "meter"}));

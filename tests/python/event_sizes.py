@@ -4,7 +4,6 @@ import datetime
 import http.client
 import json
 import os
-import re
 import secrets
 import socket
 import sqlite3
@@ -17,16 +16,25 @@ import uuid
 BATCH = 1000
 
 
-def send(port, path, body, token=None):
+def exchange(port, path, body, headers):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
-    headers = {"Content-Type": "application/json", "Version": "V0"}
-    if token:
-        headers["Authorization"] = f"Bearer {token}"
-    connection.request("POST", path, json.dumps(body), headers)
+    connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json", "Version": "V0", **headers})
     answer = connection.getresponse()
     text = answer.read().decode()
     assert answer.status == 200, f"{path}: {answer.status} {text[:300]}"
-    return text
+    return text, answer.getheader("Set-Cookie")
+
+
+def send(port, path, body, token=None):
+    return exchange(port, path, body, {"Authorization": f"Bearer {token}"} if token else {})[0]
+
+
+def new_token(port, password):
+    """Creates an API key as the first administrator, and returns a bearer token of the key."""
+    _, cookie = exchange(port, "/auth/login", {"email": "admin@example.com", "password": password}, {})
+    key, _ = exchange(port, "/auth/keys/generate", {}, {"Cookie": cookie.split(";")[0]})
+    credentials = {name: value for name, value in json.loads(key).items() if name in ("api_key", "password")}
+    return json.loads(send(port, "/auth/login", credentials))
 
 
 def load(url, events, with_keys, directory):
@@ -36,22 +44,22 @@ def load(url, events, with_keys, directory):
         port = free.getsockname()[1]
     out = os.path.join(directory, "out")
     command = [os.environ["BINARY"], "serve", "--sample", "--listen", f"127.0.0.1:{port}", "--database-url", url]
-    environment = {**os.environ, "USAGE_BILLING_ADMIN_PASSWORD": secrets.token_urlsafe(24)}
+    password = secrets.token_urlsafe(24)
+    environment = {**os.environ, "USAGE_BILLING_ADMIN_PASSWORD": password}
     with open(out, "w") as log:
         server = subprocess.Popen(command, stdout=log, stderr=subprocess.DEVNULL, env=environment)
     try:
         for _ in range(300):
             with open(out) as log:
                 said = log.read()
-            if '"password":"' in said:
+            if "is ready at" in said:
                 try:
                     socket.create_connection(("127.0.0.1", port)).close()
                     break
                 except OSError:
                     pass
             time.sleep(0.1)
-        credentials = {name: re.search(f'"{name}":"([^"]*)"', said).group(1) for name in ("api_key", "password")}
-        token = json.loads(send(port, "/auth/login", credentials))
+        token = new_token(port, password)
         now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         event = {"timestamp": now, "customer_ref": "acme", "usage_product_ref": "api-calls", "quantity": 1}
         for _ in range(0, events, BATCH):

@@ -142,6 +142,9 @@ impl Tour {
         let answer = colleague.delete("/auth/sessions/others");
         self.keep("end_other_sessions", "/auth/sessions/others", None, answer);
 
+        let (body, path) = (json!({"password": own}), "/auth/session/confirm");
+        let answer = colleague.post(path, &body);
+        self.keep("confirm_identity", path, Some(body), answer);
         let path = "/auth/second-factor/enroll";
         let answer = colleague.post_nothing(path);
         let secret = text(&self.keep("enroll_second_factor", path, None, answer)["secret"]);

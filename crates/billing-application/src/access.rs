@@ -1,7 +1,7 @@
 //! Log-ins, sessions and bearer tokens.
 
 use billing_domain::access::{
-    AdminSession, Administrator, Principal, RequestId, SESSION_ABSOLUTE_SECONDS, SecondFactor, TokenClaims,
+    Actor, AdminSession, Administrator, Principal, RequestId, SESSION_ABSOLUTE_SECONDS, SecondFactor, TokenClaims,
 };
 use billing_domain::audit::{AuditAction, AuditActor};
 use billing_domain::calendar::Timestamp;
@@ -14,7 +14,7 @@ use crate::Services;
 use crate::audit::{AuditChange, AuditSubject, record_audit_event, record_audit_event_throttled, was_recorded_recently};
 use crate::carry_out::AuditContext;
 use crate::error::{UseCaseError, UseCaseResult};
-use crate::second_factor::{CodeKind, take_code};
+use crate::second_factor::{CodeCheck, CodeKind, count_failed_code, take_code};
 use crate::secrets::hash_new;
 
 /// The minimum interval between saves of a session's last use, in seconds, so that not every request writes.
@@ -97,8 +97,8 @@ impl std::fmt::Debug for AdministratorLogIn<'_> {
 /// # Errors
 /// Returns one of these errors:
 /// - [`UseCaseError::InvalidCredentials`] if the e-mail or password is wrong, or the administrator is disabled.
-/// - With valid credentials: [`UseCaseError::NewPasswordRequired`], [`UseCaseError::SecondFactorRequired`] or
-///   [`UseCaseError::InvalidCode`].
+/// - With valid credentials: [`UseCaseError::NewPasswordRequired`], [`UseCaseError::SecondFactorRequired`],
+///   [`UseCaseError::InvalidCode`] or [`UseCaseError::SecondFactorLocked`].
 pub fn log_in_administrator(services: &Services, log_in: AdministratorLogIn<'_>) -> UseCaseResult<OpenedSession> {
     let email = log_in.email.to_lowercase();
     for _ in 0..LOOKS {
@@ -138,9 +138,16 @@ fn admit(services: &Services, present: &Administrator, log_in: AdministratorLogI
     let code = match (&present.second_factor, log_in.code) {
         (SecondFactor::Off | SecondFactor::Enrolled(_), _) => None,
         (SecondFactor::On(_), None) => return Err(UseCaseError::SecondFactorRequired),
-        (SecondFactor::On(_), Some(code)) => {
-            Some(take_code(services, &mut administrator, code)?.ok_or(UseCaseError::InvalidCode)?)
-        }
+        (SecondFactor::On(_), Some(code)) => match take_code(services, &mut administrator, code)? {
+            CodeCheck::Accepted(kind) => Some(kind),
+            CodeCheck::Refused => {
+                let (organization, request_id) = (present.organization, log_in.request_id);
+                let doer = AuditContext { organization, author: AuditActor::Nobody, request_id };
+                count_failed_code(services, present, code, doer)?;
+                return Err(UseCaseError::InvalidCode);
+            }
+            CodeCheck::Locked => return Err(UseCaseError::SecondFactorLocked),
+        },
     };
     if let Some(new_password) = new_password {
         administrator.password_hash = hash_new(services, log_in.password, new_password)?;
@@ -173,12 +180,16 @@ fn open_session(
         organization,
         created_at: now,
         last_seen_at: now,
+        confirmed_at: now,
         user_agent: log_in.user_agent.cloned(),
     };
     let doer = AuditContext { organization, author: AuditActor::Admin(admin_ref), request_id: log_in.request_id };
     let is_open = transact(&*services.store, Access::Write, |tx| {
-        if tx.hold_administrator(present.email.as_str())?.as_ref() != Some(present) {
-            return Ok(false);
+        let held = tx.hold_administrator(present.email.as_str())?;
+        let Some(held) = held.filter(|held| held.equals_except_failed_codes(present)) else { return Ok(false) };
+        // Concurrent log-ins may have tried codes since the code of this one was checked.
+        if code == Some(CodeKind::Timed) && matches!(&held.second_factor, SecondFactor::On(source) if source.is_locked()) {
+            return Err(UseCaseError::SecondFactorLocked);
         }
         let thing = AuditSubject::Administrator(&administrator);
         if administrator != *present {
@@ -209,40 +220,44 @@ pub enum LogInName {
     Email(String),
 }
 
-/// Records an audit event for a failed log-in of an existing key or administrator, at most once a minute. Callers must
-/// not wait for it before they respond, so that response times do not reveal which names exist.
+/// Records an audit event for a failed log-in of an existing key or administrator, at most once a minute. Returns the key or
+/// administrator, or `None` if the name does not exist. Callers must not wait for it before they respond, so that response
+/// times do not reveal which names exist.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the event cannot be recorded.
-pub fn note_failed_log_in(services: &Services, name: &LogInName, request_id: Option<&RequestId>) -> UseCaseResult<()> {
-    let noted = |tx: &mut dyn Tx, only_look: bool| -> UseCaseResult<bool> {
+pub fn note_failed_log_in(services: &Services, name: &LogInName, request_id: Option<&RequestId>) -> UseCaseResult<Option<Actor>> {
+    // Returns the account and whether its failure is recorded already.
+    let noted = |tx: &mut dyn Tx, only_look: bool| -> UseCaseResult<(Option<Actor>, bool)> {
         let (key, administrator);
-        let (organization, thing) = match name {
+        let (organization, account, thing) = match name {
             LogInName::ApiKey(name) => {
                 key = tx.api_key_by_name(name)?;
-                let Some(key) = &key else { return Ok(true) };
-                (key.organization, AuditSubject::ApiKey(key))
+                let Some(key) = &key else { return Ok((None, true)) };
+                (key.organization, Actor::ApiKey(key.api_key_ref), AuditSubject::ApiKey(key))
             }
             LogInName::Email(email) => {
                 administrator = tx.administrator_by_email(&email.to_lowercase())?;
-                let Some(administrator) = &administrator else { return Ok(true) };
-                (administrator.organization, AuditSubject::Administrator(administrator))
+                let Some(administrator) = &administrator else { return Ok((None, true)) };
+                let account = Actor::Admin(administrator.admin_ref);
+                (administrator.organization, account, AuditSubject::Administrator(administrator))
             }
         };
         if was_recorded_recently(tx, services, organization, AuditAction::FailLogIn, thing)? {
-            return Ok(true);
+            return Ok((Some(account), true));
         }
         if !only_look {
             let doer = AuditContext { organization, author: AuditActor::Nobody, request_id };
             record_audit_event(tx, services, doer, AuditAction::FailLogIn, AuditChange::Unshown(thing))?;
         }
-        Ok(false)
+        Ok((Some(account), false))
     };
     // Check in a read transaction first, so that repeated attempts do not block writers.
-    if transact(&*services.store, Access::Read, |tx| noted(tx, true))? {
-        return Ok(());
+    let (account, is_recorded) = transact(&*services.store, Access::Read, |tx| noted(tx, true))?;
+    if !is_recorded {
+        transact(&*services.store, Access::Write, |tx| noted(tx, false))?;
     }
-    transact(&*services.store, Access::Write, |tx| noted(tx, false)).map(drop)
+    Ok(account)
 }
 
 /// A valid session with its administrator.
@@ -252,6 +267,13 @@ pub struct LiveSession {
     pub session: AdminSession,
     /// The administrator's current state, so that changed permissions apply from the next request on.
     pub administrator: Administrator,
+}
+
+impl LiveSession {
+    /// Returns the principal of a request with the session.
+    pub fn principal(&self, now: Timestamp) -> Principal {
+        Principal::of_administrator(&self.administrator).confirmed(self.session.is_confirmed(now))
+    }
 }
 
 /// Returns the valid session of a cookie. Saves the session's last use at most once a minute.

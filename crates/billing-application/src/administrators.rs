@@ -1,6 +1,8 @@
 //! Management of administrators, by owners and by the command line.
 
-use billing_domain::access::{Actor, Administrator, MAX_ADMINISTRATORS, ONE_TIME_SECONDS, PasswordHash, Role, SecondFactor};
+use billing_domain::access::{
+    Actor, Administrator, MAX_ADMINISTRATORS, ONE_TIME_SECONDS, PasswordHash, Role, SecondFactor, check_log_in_name,
+};
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
@@ -157,7 +159,8 @@ pub fn edit_administrator(cx: &mut Cx<'_>, admin_ref: AdminRef, edit: Administra
     Ok(changed)
 }
 
-/// Gives another administrator a one-time password and ends their sessions. A disabled administrator stays disabled.
+/// Gives another administrator a one-time password and ends their sessions. Codes of a device that were locked after too many
+/// failures are accepted again. A disabled administrator stays disabled.
 ///
 /// # Errors
 /// Returns one of these errors:
@@ -284,6 +287,7 @@ impl PasswordReset {
         if self.removes_second_factor {
             changed.second_factor = SecondFactor::Off;
         }
+        changed.second_factor.forget_failed_codes();
         tx.update_administrator(&changed)?;
         tx.delete_sessions(changed.admin_ref, None)?;
         let thing = AuditSubject::Administrator(&changed);
@@ -311,6 +315,8 @@ pub(crate) fn insert_administrator(
     doer: AuditContext<'_>,
     new: NewAdministrator<'_>,
 ) -> UseCaseResult<Administrator> {
+    // This precedes the conversion to lower case, which turns some other characters to ASCII, such as the sign of Kelvin.
+    check_log_in_name(new.email).map_err(|reason| Violations::one(&["email"], "invalid_format", reason.to_string()))?;
     let email = OneLine::parse(&new.email.as_str().to_lowercase())
         .map_err(|reason| Violations::one(&["email"], "invalid", reason.to_string()))?;
     if tx.administrators(doer.organization)?.len() >= MAX_ADMINISTRATORS {

@@ -15,7 +15,7 @@ use billing_domain::document::DocumentKind;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::ledger::{ContractBook, issue};
 use billing_domain::money::Money;
-use billing_domain::ports::{DueContract, Lock, StoreError};
+use billing_domain::ports::{Access, DueContract, Lock, StoreError, transact};
 use billing_domain::refs::{BillingRunRef, ContractKey, ContractRef, DocumentRef, OrganizationId};
 use billing_domain::runs::{BillingRunRecord, FailedDocument, RunDocument};
 use billing_domain::violation::Violations;
@@ -38,6 +38,9 @@ const MAX_DOCUMENTS_PER_TRANSACTION: usize = 50;
 
 /// The maximum number of contracts billed by a run within an outer transaction, because other requests wait for its locks.
 const MAX_CONTRACTS_TOGETHER: usize = 500;
+
+/// The time after which a document that is due and not issued counts as late, in seconds. By default, runs are a minute apart.
+const LATE_SECONDS: i64 = 3600;
 
 /// The parameters of a billing run.
 #[derive(Clone, Copy)]
@@ -83,6 +86,13 @@ pub struct BillingReport {
     pub next: Option<RunCursor>,
 }
 
+impl BillingReport {
+    /// Returns the number of contracts that could not be billed, or not completely.
+    pub fn failed_contracts(&self) -> usize {
+        self.failed.iter().map(|failed| failed.contract_ref).collect::<BTreeSet<_>>().len()
+    }
+}
+
 /// A document of a billing run.
 #[derive(Clone, Debug)]
 pub struct BilledDocument {
@@ -109,6 +119,15 @@ pub fn run_billing(transactions: &mut Transactions<'_, '_>, wanted: BillingRunRe
 /// Returns [`UseCaseError::Store`] if the due contracts cannot be read.
 pub fn run_billing_everywhere(services: &Services) -> UseCaseResult<BillingReport> {
     run_of(&mut Transactions::Separate(services, None), None, BillingRunRequest::whole(false))
+}
+
+/// Returns the number of contracts of all organizations with a document that is due for an hour or longer and not issued.
+///
+/// # Errors
+/// Returns [`UseCaseError::Store`] if the contracts cannot be counted.
+pub fn count_late_contracts(services: &Services) -> UseCaseResult<u64> {
+    let late = services.now().plus_seconds(-LATE_SECONDS);
+    transact(&*services.store, Access::Glance, |tx| Ok(tx.count_contracts_due(late)?))
 }
 
 fn run_of(

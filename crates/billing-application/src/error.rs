@@ -1,6 +1,6 @@
 //! The common error type of all use cases, for callers and operators.
 
-use billing_domain::access::{Permission, Role};
+use billing_domain::access::{MAX_FAILED_CODES, Permission, Role};
 use billing_domain::format::FormatError;
 use billing_domain::money::{AmountOutOfRange, MoneyError};
 use billing_domain::ports::{PrintError, SecretError, StoreError};
@@ -39,6 +39,11 @@ pub enum UseCaseError {
         /// The administrator's role.
         role: Role,
     },
+    /// The administrator must enter the password again.
+    #[error(
+        "this operation requires your password again: send it to POST /auth/session/confirm, and repeat the request within 5 minutes"
+    )]
+    ConfirmationRequired,
     /// The password is a valid one-time password. The log-in also needs a new password.
     #[error("this password works once: log in with it and set new_password to a password of 12 to 72 bytes")]
     NewPasswordRequired,
@@ -48,6 +53,9 @@ pub enum UseCaseError {
     /// The password is right, but the code is wrong or was already used.
     #[error("the code must be a valid code that was not used before: wait for the next one, and check the clock of your device")]
     InvalidCode,
+    /// The password is right, but too many codes of the device were wrong.
+    #[error("{}", second_factor_locked())]
+    SecondFactorLocked,
     /// The reference in the path does not exist.
     #[error("the {} does not exist", .0.word())]
     Unknown(ResourceKind),
@@ -160,6 +168,14 @@ impl From<Violations> for UseCaseError {
 
 fn told(errors: &[FormatError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// Returns the cause and the remedy of a second factor that accepts only recovery codes.
+pub(crate) fn second_factor_locked() -> String {
+    format!(
+        "{MAX_FAILED_CODES} wrong codes were sent with your password, so codes of your device are no longer accepted: use a \
+         recovery code, or ask an owner to reset your account; then change your password, because somebody may know it"
+    )
 }
 
 /// The result of a use case.

@@ -19,6 +19,7 @@ pub mod error;
 pub mod formats;
 pub mod idempotency;
 pub mod keys;
+pub mod latest_instant;
 pub mod organizations;
 pub mod own_account;
 pub mod run_history;

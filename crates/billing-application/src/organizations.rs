@@ -75,6 +75,15 @@ pub fn first_start(services: &Services, email: &OneLine, password: &str) -> UseC
     })
 }
 
+/// Returns the organization of the first start, unless the database has none of this name.
+///
+/// # Errors
+/// Returns [`UseCaseError::Store`] if it cannot be read.
+pub fn first_organization(services: &Services) -> UseCaseResult<Option<Organization>> {
+    let name = own_text(FIRST_ORGANIZATION)?;
+    transact(&*services.store, Access::Read, |tx| Ok(tx.organization_by_name(&name)?))
+}
+
 fn insert_organization(services: &Services, tx: &mut dyn Tx, name: &OneLine) -> UseCaseResult<Organization> {
     let mut organization = Organization {
         id: OrganizationId::from_uuid(services.ids.new_id()),

@@ -11,8 +11,8 @@ use billing_domain::violation::Violations;
 
 use crate::audit::{AuditChange, AuditSubject, record_audit_event};
 use crate::carry_out::{AuditContext, Cx};
-use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
-use crate::second_factor::{CodeKind, bare, seal, take_code, unseal};
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult, second_factor_locked};
+use crate::second_factor::{CodeCheck, CodeKind, bare, count_failed_code, seal, take_code, unseal};
 use crate::secrets::hash_new;
 use crate::{Services, UseCase, allow};
 
@@ -63,6 +63,18 @@ pub fn change_password(
         let change = AuditChange::Unshown(AuditSubject::Administrator(&changed));
         record_audit_event(tx, services, AuditContext::of(principal), AuditAction::ChangePassword, change)
     })
+}
+
+/// Checks the administrator's own password again. For 5 minutes, the session may then do what could take over an
+/// organization.
+///
+/// # Errors
+/// Returns [`UseCaseError::Invalid`] if the password is wrong.
+pub fn confirm_identity(services: &Services, principal: &Principal, session: &str, password: &str) -> UseCaseResult<()> {
+    allow(principal, UseCase::ConfirmIdentity)?;
+    with_password(services, oneself(principal.actor())?, password)?;
+    let (digest, now) = (services.keys.digest(session), services.now());
+    transact(&*services.store, Access::Write, |tx| Ok(tx.confirm_session(digest, now)?))
 }
 
 /// A second factor that is not confirmed by a code yet.
@@ -139,7 +151,7 @@ pub fn confirm_second_factor(services: &Services, principal: &Principal, code: &
     let last_step = services.codes.step_of(&secret, code, now, None).ok_or_else(wrong_code)?;
     transact(&*services.store, Access::Write, |tx| {
         let present = held(tx, &waiting)?;
-        let source = CodeSource { secret: sealed.clone(), since: now, last_step, recovery: recovery.clone() };
+        let source = CodeSource { secret: sealed.clone(), since: now, last_step, recovery: recovery.clone(), failed_codes: 0 };
         let changed = Administrator { second_factor: SecondFactor::On(source), ..present.clone() };
         tx.update_administrator(&changed)?;
         let change = AuditChange::From(AuditSubject::Administrator(&present), AuditSubject::Administrator(&changed));
@@ -153,7 +165,7 @@ pub fn confirm_second_factor(services: &Services, principal: &Principal, code: &
 /// # Errors
 /// Returns one of these errors:
 /// - [`UseCaseError::Invalid`] if the password or code is wrong.
-/// - [`UseCaseError::Conflict`] if no second factor is active.
+/// - [`UseCaseError::Conflict`] if no second factor is active, or if it accepts only recovery codes.
 pub fn remove_second_factor(services: &Services, principal: &Principal, password: &str, code: &str) -> UseCaseResult<()> {
     allow(principal, UseCase::RemoveSecondFactor)?;
     let admin_ref = oneself(principal.actor())?;
@@ -162,7 +174,16 @@ pub fn remove_second_factor(services: &Services, principal: &Principal, password
         let detail = "the account has no second factor".to_owned();
         return Err(UseCaseError::Conflict { code: "second_factor_off", detail });
     }
-    let kind = take_code(services, &mut present.clone(), code)?.ok_or_else(wrong_code)?;
+    let kind = match take_code(services, &mut present.clone(), code)? {
+        CodeCheck::Accepted(kind) => kind,
+        CodeCheck::Refused => {
+            count_failed_code(services, &present, code, AuditContext::of(principal))?;
+            return Err(wrong_code());
+        }
+        CodeCheck::Locked => {
+            return Err(UseCaseError::Conflict { code: "second_factor_locked", detail: second_factor_locked() });
+        }
+    };
     transact(&*services.store, Access::Write, |tx| {
         let present = held(tx, &present)?;
         let changed = Administrator { second_factor: SecondFactor::Off, ..present.clone() };
@@ -247,7 +268,7 @@ fn with_password(services: &Services, admin_ref: AdminRef, password: &str) -> Us
 /// Locks an administrator, who must not have changed since they were loaded.
 fn held(tx: &mut dyn Tx, looked_at: &Administrator) -> UseCaseResult<Administrator> {
     let present = tx.hold_administrator(looked_at.email.as_str())?;
-    present.filter(|present| present == looked_at).ok_or_else(|| {
+    present.filter(|present| present.equals_except_failed_codes(looked_at)).ok_or_else(|| {
         let detail = "your account was changed at the same time: retry".to_owned();
         UseCaseError::Conflict { code: "account_changed", detail }
     })

@@ -26,7 +26,7 @@ macro_rules! use_cases {
 }
 
 use_cases! {
-    Permission::Administrator => GetOwnSession, ChangePassword, EnrollSecondFactor, ConfirmSecondFactor, RemoveSecondFactor, ListSessions,
+    Permission::Administrator => GetOwnSession, ConfirmIdentity, ChangePassword, EnrollSecondFactor, ConfirmSecondFactor, RemoveSecondFactor, ListSessions,
         EndSessions;
     Permission::Owner => GenerateKey, ListKeys, RotateKey, DeleteKey, InviteAdministrator, ListAdministrators, EditAdministrator,
         ResetAdministrator;
@@ -44,13 +44,34 @@ use_cases! {
         ListRefusedUsage, ListBillingRuns, GetBillingRun, ListImports, GetImport, GetVerification;
 }
 
+impl UseCase {
+    /// Returns whether an administrator must have entered the password recently. With these use cases, a stolen session could
+    /// lock its owner out or give lasting access to the organization.
+    pub const fn needs_confirmation(self) -> bool {
+        matches!(
+            self,
+            Self::EnrollSecondFactor
+                | Self::GenerateKey
+                | Self::RotateKey
+                | Self::DeleteKey
+                | Self::InviteAdministrator
+                | Self::EditAdministrator
+                | Self::ResetAdministrator
+        )
+    }
+}
+
 /// Returns the principal's organization if the principal may execute the use case.
 ///
 /// # Errors
-/// Returns [`UseCaseError::Forbidden`] or [`UseCaseError::InsufficientRole`] if the principal lacks the permission.
+/// Returns [`UseCaseError::Forbidden`] or [`UseCaseError::InsufficientRole`] if the principal lacks the permission, or
+/// [`UseCaseError::ConfirmationRequired`] if the administrator must enter the password again.
 pub fn allow(principal: &Principal, use_case: UseCase) -> UseCaseResult<OrganizationId> {
     let need = use_case.need();
     match principal.role() {
+        _ if principal.has(need) && use_case.needs_confirmation() && !principal.is_confirmed() => {
+            Err(UseCaseError::ConfirmationRequired)
+        }
         _ if principal.has(need) => Ok(principal.organization()),
         Some(role) => Err(UseCaseError::InsufficientRole { needed: need.role(), role }),
         None => Err(UseCaseError::Forbidden(need)),

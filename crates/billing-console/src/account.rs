@@ -71,6 +71,24 @@ fn password(answers: &AccountAnswers) -> Markup {
     }
 }
 
+/// Renders the form with which administrators enter their password again before a page may change who has access. `next` is the
+/// page to return to.
+pub fn confirmation(next: &str, wrong: Option<&str>) -> Markup {
+    html! {
+        h1 { "Confirm your password" }
+        p { "This action changes who has access, so it requires your password again. Then repeat the action within 5 minutes." }
+        form.stack.narrow method="post" action=(href(&["confirm"])) {
+            input type="hidden" name="next" value=(next);
+            div.field {
+                label for="confirm-password" { "Password" }
+                (secret("confirm", "password", "current-password"))
+                @if let Some(reason) = wrong { p.wrong { (reason) } }
+            }
+            div { button { "Confirm" } }
+        }
+    }
+}
+
 fn second_factor(answers: &AccountAnswers, at: JsonView<'_>) -> Markup {
     html! {
         @if at.at("second_factor_since").is_there() {

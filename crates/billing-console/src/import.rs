@@ -108,6 +108,8 @@ pub struct PendingFile {
     pub content: String,
     /// Name of the usage format; empty without a format.
     pub format_name: String,
+    /// Chosen meanings of columns: the name of each column and the value of its choice.
+    pub columns: Vec<(String, String)>,
 }
 
 /// Renders the preview of an import.
@@ -225,13 +227,26 @@ fn documents(at: JsonView<'_>, title: &str) -> Markup {
 }
 
 /// Renders the result of an import that was not complete.
-pub fn import_result(file: &str, result: &Value) -> Markup {
+pub fn import_result(file: &PendingFile, result: &Value) -> Markup {
     let at = JsonView(result);
     html! {
-        h1 { "Import result: " (file) }
+        h1 { "Import result: " (file.name) }
         (counted(at, false))
         @if at.at("stopped").is_there() {
-            p { "The import stopped at line " (at.at("stopped.line").text()) ": " (at.at("stopped.detail").text()) ". Import the same file again to continue." }
+            p {
+                "The import stopped at line " (at.at("stopped.line").text()) ": " (at.at("stopped.detail").text()) ". "
+                "Earlier lines are saved. Import the same file again to continue: recorded lines are skipped and counted as duplicates."
+            }
+            form method="post" enctype="multipart/form-data" action=(IMPORT_PATH) {
+                input type="hidden" name="name" value=(file.name);
+                input type="hidden" name="content" value=(file.content);
+                input type="hidden" name="format_name" value=(file.format_name);
+                @for (column, called) in &file.columns {
+                    input type="hidden" name="column" value=(column);
+                    input type="hidden" name="called" value=(called);
+                }
+                button name="do" value="import" { "Continue import" }
+            }
         }
         p { a.button href=(href(&[IMPORTS.part, &at.at("import_ref").text()])) { "Show import" } }
         (rejected(at))
@@ -265,6 +280,12 @@ pub fn import(import: &Value, may_undo: bool) -> Markup {
         ]))
         @if at.at("state").is("UNFINISHED") {
             p { "The import is running, or the server stopped during it. Import the same file again to continue, or undo the recorded events." }
+        }
+        @if at.at("state").is("CUT_SHORT") {
+            p {
+                "The import stopped at line " (at.at("stopped_at_line").text()) ". Earlier lines are saved. "
+                "Import the same file again under the same name to continue: recorded lines are skipped and counted as duplicates."
+            }
         }
         @if undone.is_there() {
             (section("Undo", &facts(&[
@@ -327,9 +348,29 @@ mod tests {
 
     use super::*;
 
+    fn pending(name: &str, columns: Vec<(String, String)>) -> PendingFile {
+        PendingFile { name: name.to_owned(), content: "eA==".to_owned(), format_name: String::new(), columns }
+    }
+
+    #[test]
+    fn a_stopped_import_can_be_continued_with_the_same_file_and_columns() {
+        let file = pending("a<.csv", vec![("Menge".to_owned(), "quantity".to_owned())]);
+        let mut result = json!({"import_ref": "i", "recorded": 999, "already_there": 1, "refused": 0, "known_by_line": 0,
+            "dry_run": false, "rejects": [], "documents": [], "more_documents": 0,
+            "stopped": {"line": 1002, "code": "timed_out", "detail": "the request reached its time limit"}});
+        let shown = import_result(&file, &result).into_string();
+        assert!(shown.contains("stopped at line 1002: the request reached its time limit."), "{shown}");
+        for field in [r#"name="content" value="eA==""#, r#"name="column" value="Menge""#, r#"name="called" value="quantity""#] {
+            assert!(shown.contains(field), "{field}: {shown}");
+        }
+        assert!(shown.contains("Continue import") && !shown.contains("a<.csv"), "{shown}");
+        result["stopped"] = Value::Null;
+        assert!(!import_result(&file, &result).into_string().contains("Continue import"));
+    }
+
     #[test]
     fn columns_are_shown_as_what_they_are_and_may_be_anything_else() {
-        let file = PendingFile { name: "a<.csv".to_owned(), content: "eA==".to_owned(), format_name: String::new() };
+        let file = pending("a<.csv", Vec::new());
         let columns = json!([
             {"name": "Zeit", "called": "timestamp", "report_data": false, "samples": ["2026-01-01T00:00:00Z", "<b>"]},
             {"name": "region", "called": "region", "report_data": true, "samples": []},

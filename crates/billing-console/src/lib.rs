@@ -29,7 +29,7 @@ mod team;
 mod thing;
 mod usage;
 
-pub use account::{AccountAnswers, Enrollment, account, enrolled, recovery_codes};
+pub use account::{AccountAnswers, Enrollment, account, confirmation, enrolled, recovery_codes};
 pub use contract::{ContractAnswers, contract};
 pub use customer::{CustomerAnswers, customer};
 pub use document::{DocumentAnswers, document};

@@ -17,6 +17,8 @@ pub const MAX_PASSWORD_BYTES: usize = 72;
 pub const SESSION_ABSOLUTE_SECONDS: i64 = 8 * 3600;
 /// The time in seconds after which a session without requests ends.
 pub const SESSION_IDLE_SECONDS: i64 = 30 * 60;
+/// The time in seconds for which a checked password is enough for operations that could take over an organization.
+pub const CONFIRMED_SECONDS: i64 = 5 * 60;
 
 /// An authenticated actor and its organization.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +28,7 @@ pub struct Principal {
     role: Option<Role>,
     scopes: Scopes,
     request_id: Option<RequestId>,
+    is_confirmed: bool,
 }
 
 impl Principal {
@@ -37,6 +40,7 @@ impl Principal {
             role: None,
             scopes: key.scopes.clone(),
             request_id: None,
+            is_confirmed: true,
         }
     }
 
@@ -48,12 +52,24 @@ impl Principal {
             role: Some(administrator.role),
             scopes: administrator.role.scopes(),
             request_id: None,
+            is_confirmed: true,
         }
     }
 
     /// Creates the principal of the command line. It may do everything in any organization, because its user has database access.
     pub fn of_command_line(organization: OrganizationId) -> Self {
-        Self { organization, actor: Actor::Service, role: None, scopes: Scopes::all(), request_id: None }
+        Self { organization, actor: Actor::Service, role: None, scopes: Scopes::all(), request_id: None, is_confirmed: true }
+    }
+
+    /// Returns this principal, of a session whose administrator entered the password recently or not.
+    #[must_use]
+    pub fn confirmed(self, is_confirmed: bool) -> Self {
+        Self { is_confirmed, ..self }
+    }
+
+    /// Returns whether the administrator of a session entered the password recently. Other principals need no confirmation.
+    pub const fn is_confirmed(&self) -> bool {
+        self.is_confirmed
     }
 
     /// Returns this principal with the id of its request.
@@ -404,10 +420,38 @@ impl Administrator {
         self.disabled_at.is_none() && self.one_time_until.is_none_or(|until| now < until)
     }
 
+    /// Returns whether two states of an administrator differ at most in the number of failed codes. Somebody else who tries
+    /// codes changes this number, and must not make the administrator's own request fail.
+    pub fn equals_except_failed_codes(&self, other: &Self) -> bool {
+        let without_count = |state: &Self| {
+            let mut state = state.clone();
+            state.second_factor.forget_failed_codes();
+            state
+        };
+        without_count(self) == without_count(other)
+    }
+
     /// Returns whether the administrator is an enabled owner. An organization must have at least one enabled owner.
     pub fn is_enabled_owner(&self) -> bool {
         self.role == Role::Owner && self.disabled_at.is_none()
     }
+}
+
+/// The reason why an e-mail address can't be the log-in name of a new administrator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "must have only ASCII characters, because letters of other alphabets can look the same: write an international domain in its \
+     punycode form, such as xn--bcher-kva.example"
+)]
+pub struct NonAsciiLogInName;
+
+/// Checks the e-mail address of a new administrator. Otherwise somebody could create an account whose name looks like another
+/// one's. Existing administrators with other names can still log in.
+///
+/// # Errors
+/// Returns [`NonAsciiLogInName`] if a character isn't in ASCII.
+pub fn check_log_in_name(email: &OneLine) -> Result<(), NonAsciiLogInName> {
+    if email.as_str().is_ascii() { Ok(()) } else { Err(NonAsciiLogInName) }
 }
 
 /// The validity of a one-time password in seconds.
@@ -434,6 +478,13 @@ impl SecondFactor {
             Self::On(source) => Some(source.since),
         }
     }
+
+    /// Resets the number of failed codes, so that codes of the device are accepted again.
+    pub fn forget_failed_codes(&mut self) {
+        if let Self::On(source) = self {
+            source.failed_codes = 0;
+        }
+    }
 }
 
 /// The data that verifies codes.
@@ -447,7 +498,20 @@ pub struct CodeSource {
     pub last_step: i64,
     /// The digests of the unused recovery codes.
     pub recovery: Vec<SecretDigest>,
+    /// The number of rejected codes of the device since the last accepted code of any kind.
+    pub failed_codes: u32,
 }
+
+impl CodeSource {
+    /// Returns whether codes of the device are rejected because too many failed. Recovery codes are still accepted.
+    pub const fn is_locked(&self) -> bool {
+        self.failed_codes >= MAX_FAILED_CODES
+    }
+}
+
+/// The number of rejected codes of a device after which only a recovery code is accepted. Three codes of a million are valid
+/// at any time, so a caller who knows the password finds one with a probability of 0.03 %.
+pub const MAX_FAILED_CODES: u32 = 100;
 
 /// The number of recovery codes that replace a lost device.
 pub const RECOVERY_CODES: usize = 10;
@@ -487,6 +551,8 @@ pub struct AdminSession {
     pub created_at: Timestamp,
     /// The time of the last request.
     pub last_seen_at: Timestamp,
+    /// The time at which the administrator last entered the password in this session, at the log-in or later.
+    pub confirmed_at: Timestamp,
     /// The user agent of the browser.
     pub user_agent: Option<OneLine>,
 }
@@ -495,6 +561,12 @@ impl AdminSession {
     /// Returns whether the session is valid at an instant. It lasts at most 8 hours, or 30 minutes without a request.
     pub fn is_live(&self, now: Timestamp) -> bool {
         now < self.expires_at() && now < self.last_seen_at.plus_seconds(SESSION_IDLE_SECONDS)
+    }
+
+    /// Returns whether the administrator entered the password within the last 5 minutes. A stolen session is therefore not
+    /// enough to take over an organization.
+    pub fn is_confirmed(&self, now: Timestamp) -> bool {
+        now < self.confirmed_at.plus_seconds(CONFIRMED_SECONDS)
     }
 
     /// Returns the latest time at which the session ends.
@@ -576,6 +648,16 @@ from_str!(Actor: ActorError);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_log_in_name_has_no_letters_that_look_like_others() {
+        let checked = |text: &str| check_log_in_name(&OneLine::parse(text).expect("a line"));
+        assert_eq!(checked("a+b@xn--bcher-kva.example"), Ok(()));
+        // A Cyrillic letter, an umlaut, and the sign of Kelvin, whose lower case is a letter of ASCII.
+        for address in ["a@\u{430}cme.example", "a@b\u{fc}cher.example", "\u{212a}@acme.example"] {
+            assert_eq!(checked(address), Err(NonAsciiLogInName), "{address}");
+        }
+    }
 
     #[test]
     fn a_secret_signs_once_all_know_it_and_is_accepted_as_long_as_it_may_be_shown() {

@@ -134,6 +134,8 @@ words! {
         RemoveSecondFactor = "REMOVE_SECOND_FACTOR",
         /// An administrator used a recovery code.
         UseRecoveryCode = "USE_RECOVERY_CODE",
+        /// Too many codes failed, so the second factor accepts only recovery codes.
+        LockSecondFactor = "LOCK_SECOND_FACTOR",
         /// An administrator ended one or more of their own sessions.
         EndSessions = "END_SESSIONS",
         /// An API key was replaced by a successor.

@@ -65,6 +65,9 @@ pub struct FileEvent {
     pub event: String,
     /// The reference of the recorded event that this event claims to be a copy of, or `None`.
     pub event_ref: Option<String>,
+    /// The customer's reference, if the event has it in the default shape. `None` if only a usage format or a look-up of a
+    /// name finds the customer.
+    pub customer_ref: Option<CustomerRef>,
     /// The key that identifies repeated events, or `None`.
     pub known_by: Option<FileEventKey>,
 }

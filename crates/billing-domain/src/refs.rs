@@ -202,6 +202,12 @@ fn is_line_item(text: &str) -> bool {
     is_name(text) || text.strip_prefix(CHARGE_PREFIX).is_some_and(is_name)
 }
 
+/// Returns whether the text is `.` or `..`. Clients and proxies remove such segments from paths, so a resource with such a
+/// reference could not be read over HTTP. New references must not be dot segments. Existing ones are still parsed.
+pub fn is_dot_segment(text: &str) -> bool {
+    matches!(text, "." | "..")
+}
+
 fn is_name(text: &str) -> bool {
     (1..=MAX_REF_CHARS).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-'))
@@ -298,6 +304,12 @@ mod tests {
         for bad in ["", " ", "a b", "ä", "a/b", "a\n", &"x".repeat(65)] {
             assert_eq!(CustomerRef::parse(bad), Err(RefError::NotAName), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn only_one_or_two_dots_are_a_dot_segment() {
+        assert!([".", ".."].into_iter().all(|dots| is_dot_segment(dots) && CustomerRef::parse(dots).is_ok()));
+        assert!(["", "...", ".a", "a.", "a"].into_iter().all(|text| !is_dot_segment(text)));
     }
 
     #[test]

@@ -41,6 +41,7 @@ pub fn metrics_app(
         .wrap(from_fn(answer))
         .app_data(web::Data::new(state))
         .route("/metrics", web::get().to(routes::service::told_metrics))
+        .route("/metrics", web::head().to(routes::service::told_metrics))
         .default_service(web::to(routes::unknown_route))
 }
 

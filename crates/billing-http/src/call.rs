@@ -1,7 +1,7 @@
 //! A request to an operation, from HTTP or from the console, and the ways to run its use case.
 
 use std::future::{Ready, ready};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderName;
@@ -10,14 +10,16 @@ use billing_application::error::{ResourceKind, UseCaseResult};
 use billing_application::idempotency::{IdempotentRequest, TWIN_WAIT};
 use billing_application::{Cx, Request, Services, UseCase, carry_out, read, run};
 use billing_domain::access::Principal;
-use billing_domain::idempotency::{IdempotentResponse, ScopedIdempotencyKey};
+use billing_domain::idempotency::{BodyHash, IdempotentResponse, ScopedIdempotencyKey};
 use billing_domain::page::{Page, PageRequest};
+use billing_domain::refs::OrganizationId;
+use billing_domain::violation::Violations;
 use billing_json::hash;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::blocking::blocking;
-use crate::body::{self, OptionalBody};
+use crate::body::{self, OptionalBody, ParsedBody};
 use crate::context::RequestContext;
 use crate::dto::declare::{self, Fieldset};
 use crate::dto::effects::EffectsJson;
@@ -27,6 +29,7 @@ use crate::problem::Problem;
 use crate::query::Query;
 use crate::state::{HttpState, state_of};
 use crate::stored_response::{self, Success};
+use crate::writer_turn::{TransactionSize, run_in_turn};
 
 /// Marks a replayed response.
 pub(crate) const REPLAYED: (HeaderName, &str) = (HeaderName::from_static("idempotency-replayed"), "true");
@@ -48,7 +51,7 @@ pub(crate) struct Call {
     pub(crate) use_case: UseCase,
     /// The reference in the path; empty if the path has none.
     reference: String,
-    body: Option<Value>,
+    body: Option<ParsedBody>,
     sealed_for: Option<String>,
 }
 
@@ -71,7 +74,7 @@ impl Call {
     }
 
     /// Returns the call of another use case on a reference, with a body.
-    pub(crate) fn with(self, use_case: UseCase, reference: String, body: Option<Value>) -> Self {
+    pub(crate) fn with(self, use_case: UseCase, reference: String, body: Option<ParsedBody>) -> Self {
         Self { use_case, reference, body, ..self }
     }
 
@@ -91,6 +94,14 @@ impl Call {
         }
     }
 
+    /// Returns the organization of the sender.
+    pub(crate) const fn organization(&self) -> OrganizationId {
+        match &self.identity {
+            Identity::Known(principal) => principal.organization(),
+            Identity::Unchecked(unchecked) => unchecked.claims.organization,
+        }
+    }
+
     /// Parses the reference in the path. A malformed reference is reported as not found.
     pub(crate) fn reference<R, E>(&self, parse: impl FnOnce(&str) -> Result<R, E>, thing: ResourceKind) -> Result<R, Problem> {
         parse(&self.reference).map_err(|_| Problem::unknown(thing))
@@ -98,15 +109,43 @@ impl Call {
 
     /// Returns the JSON body. An operation that requires a body always has one.
     pub(crate) fn value(&self) -> &Value {
-        self.body.as_ref().unwrap_or(&Value::Null)
+        self.body.as_ref().map_or(&Value::Null, ParsedBody::value)
     }
 
     /// Reads the body. An omitted optional body is an empty object.
     ///
     /// # Errors
-    /// Returns all violations.
-    pub(crate) fn body<B: Fieldset>(&self) -> Result<B, Problem> {
-        Ok(declare::read_optional(self.body.as_ref())?)
+    /// Returns the violations.
+    pub(crate) async fn body<B: Fieldset + Send + 'static>(&self) -> Result<B, Problem> {
+        match &self.body {
+            Some(_) => self.read_value(declare::read::<B>).await,
+            None => Ok(declare::read_optional(None)?),
+        }
+    }
+
+    /// Reads the JSON body with a reader of its fields. A large body is read on a blocking thread.
+    ///
+    /// # Errors
+    /// Returns the violations.
+    pub(crate) async fn read_value<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Value) -> Result<T, Violations> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let Some(body) = self.body.clone() else { return Ok(read(&Value::Null)?) };
+        self.parse(body.bytes(), move || Ok(read(body.value())?)).await
+    }
+
+    /// Runs work that parses or reads a body of this size. A large body waits for the organization's turn and is parsed on a
+    /// blocking thread.
+    ///
+    /// # Errors
+    /// Returns the problem of the work, or `overloaded` if the turn did not come in time.
+    pub(crate) async fn parse<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        body::parse(&self.state, self.organization(), bytes, work).await
     }
 
     /// Encrypts the stored response with a secret, so that only a caller with the same secret can replay it.
@@ -124,7 +163,7 @@ impl Call {
         if self.is_dry_run {
             return self.effects(Box::new(move |cx| work(cx).map(drop))).await;
         }
-        self.once(move |services, request| {
+        self.once_in_turn(move |services, request| {
             carry_out(services, request, |done| Success::json(written(&J::from(done))).kept(), work)
         })
         .await
@@ -135,8 +174,8 @@ impl Call {
         if self.is_dry_run {
             return self.effects(Box::new(work)).await;
         }
-        let (principal, use_case) = (self.principal()?.clone(), self.use_case);
-        blocking(&self.state, move |services| run(services, &principal, use_case, &mut work)).await?;
+        let use_case = self.use_case;
+        self.run_in_turn(move |services, principal| run(services, principal, use_case, &mut work)).await?;
         Ok(HttpResponse::NoContent().finish())
     }
 
@@ -186,7 +225,8 @@ impl Call {
         &self,
         work: impl FnMut(&mut Cx<'_>) -> UseCaseResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
-        let (permit, use_case) = (self.state.permit_scan().await?, self.use_case);
+        let (organization, use_case) = (self.principal()?.organization(), self.use_case);
+        let permit = self.state.permit_scan(organization).await?;
         self.run(move |services, principal| {
             // The reading thread releases the permit, even if the request was abandoned.
             let _permit = permit;
@@ -204,10 +244,30 @@ impl Call {
         blocking(&self.state, move |services| work(services, &principal)).await
     }
 
-    /// Runs a use case as a dry run and returns its effects on documents.
+    /// Runs work that is one transaction and may change data. On a database with one writer, the work waits for its turn in the
+    /// queue of the usage writer, so that organizations share the database's writer.
+    async fn run_in_turn<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Services, &Principal) -> UseCaseResult<T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        if !self.state.has_one_writer() {
+            return self.run(work).await;
+        }
+        let principal = self.principal()?.clone();
+        let by = principal.clone();
+        let work = Box::new(move |services: &Services| work(services, &by));
+        Ok(run_in_turn(&self.state, &self.context, &principal, self.transaction_size(), work).await??)
+    }
+
+    /// Returns the size of the call's transaction for the queue of the usage writer.
+    fn transaction_size(&self) -> TransactionSize {
+        (1, self.body.as_ref().map_or(0, ParsedBody::bytes))
+    }
+
+    /// Runs a use case as a dry run and returns its effects on documents. A dry run needs a transaction that may write.
     pub(crate) async fn effects(&self, mut work: DryRunWork) -> Reply {
         let use_case = self.use_case;
-        let effects = self.run(move |services, principal| {
+        let effects = self.run_in_turn(move |services, principal| {
             let rehearse = |cx: &mut Cx<'_>| cx.dry_run(&mut work);
             run(services, principal, use_case, rehearse)
         });
@@ -219,25 +279,41 @@ impl Call {
         self,
         work: impl FnOnce(&Services, Request<'_>) -> UseCaseResult<IdempotentResponse> + Send + 'static,
     ) -> Reply {
-        let body = self.body.clone();
-        self.once_for(body.as_ref(), work).await
+        let keyed = self.keyed_by_body();
+        respond_once(self, keyed, false, Box::new(work)).await
     }
 
-    /// Does the same as [`once`](Self::once) for a body that is not JSON, of which `said` is the content.
+    /// Does the same as [`once`](Self::once) for a body that is not JSON. `content` is the hash of its content; a request without
+    /// a key needs none.
     pub(crate) async fn once_for(
         self,
-        said: Option<&Value>,
+        content: Option<BodyHash>,
         work: impl FnOnce(&Services, Request<'_>) -> UseCaseResult<IdempotentResponse> + Send + 'static,
     ) -> Reply {
-        let (principal, use_case, keyed) = (self.principal()?.clone(), self.use_case, self.keyed(said)?);
-        respond_once(self.state, (principal, use_case, keyed), Box::new(work)).await
+        let keyed = content.and_then(|content| self.keyed(content));
+        respond_once(self, keyed, false, Box::new(work)).await
     }
 
-    /// Returns the idempotent request with its body's hash, or `None` without a key.
-    pub(crate) fn keyed(&self, said: Option<&Value>) -> Result<Option<IdempotentRequest>, Problem> {
-        let Some(key) = self.key.clone() else { return Ok(None) };
-        let (use_case, sealed_for) = (self.use_case, self.sealed_for.clone());
-        Ok(Some(IdempotentRequest { use_case, key, body: hash(said), wait: TWIN_WAIT, sealed_for }))
+    /// Does the same as [`once`](Self::once) for work that is one transaction. On a database with one writer, the work waits for
+    /// its turn in the queue of the usage writer.
+    async fn once_in_turn(
+        self,
+        work: impl FnOnce(&Services, Request<'_>) -> UseCaseResult<IdempotentResponse> + Send + 'static,
+    ) -> Reply {
+        let (keyed, takes_turn) = (self.keyed_by_body(), self.state.has_one_writer());
+        respond_once(self, keyed, takes_turn, Box::new(work)).await
+    }
+
+    /// Returns the idempotent request with the hash of its body, or `None` without a key.
+    pub(crate) fn keyed(&self, body: BodyHash) -> Option<IdempotentRequest> {
+        let (key, use_case, sealed_for) = (self.key.clone()?, self.use_case, self.sealed_for.clone());
+        Some(IdempotentRequest { use_case, key, body, wait: TWIN_WAIT, sealed_for })
+    }
+
+    /// Returns the idempotent request with the hash of the JSON body, or `None` without a key.
+    pub(crate) fn keyed_by_body(&self) -> Option<IdempotentRequest> {
+        self.key.as_ref()?;
+        self.keyed(self.body.as_ref().map_or_else(|| hash(None), ParsedBody::hash))
     }
 }
 
@@ -247,25 +323,28 @@ pub(crate) type DryRunWork = Box<dyn FnMut(&mut Cx<'_>) -> UseCaseResult<()> + S
 /// A function that runs a request. Boxed for the same reason.
 type OnceWork = Box<dyn FnOnce(&Services, Request<'_>) -> UseCaseResult<IdempotentResponse> + Send>;
 
-async fn respond_once(
-    state: HttpState,
-    (principal, use_case, mut keyed): (Principal, UseCase, Option<IdempotentRequest>),
-    work: OnceWork,
-) -> Reply {
+async fn respond_once(call: Call, mut keyed: Option<IdempotentRequest>, takes_turn: bool, work: OnceWork) -> Reply {
     let began = Instant::now();
+    let (state, principal, use_case) = (&call.state, call.principal()?.clone(), call.use_case);
     let turn = match &keyed {
         Some(keyed) => Some(state.twins().turn(principal.organization(), &keyed.key, TWIN_WAIT).await?),
         None => None,
     };
     if let Some(keyed) = &mut keyed {
-        keyed.wait = TWIN_WAIT.saturating_sub(began.elapsed());
+        // The writer must not wait. A database with one writer has no duplicates in flight on other servers.
+        keyed.wait = if takes_turn { Duration::ZERO } else { TWIN_WAIT.saturating_sub(began.elapsed()) };
     }
-    let carried_out = blocking(&state, move |services| {
+    let by = principal.clone();
+    let work = Box::new(move |services: &Services| {
         // The working thread releases the guard, because the request may have been abandoned.
         let _turn = turn;
-        work(services, Request { principal: &principal, use_case, key: keyed.as_ref() })
+        work(services, Request { principal: &by, use_case, key: keyed.as_ref() })
     });
-    let IdempotentResponse { answer, is_repeat } = carried_out.await?;
+    let IdempotentResponse { answer, is_repeat } = if takes_turn {
+        run_in_turn(state, &call.context, &principal, call.transaction_size(), work).await??
+    } else {
+        blocking(state, work).await?
+    };
     stored_response::respond(answer, is_repeat.then_some(REPLAYED))
 }
 
@@ -275,11 +354,26 @@ impl Call {
     /// # Errors
     /// Returns the problem of the body, also if it is required and was not sent.
     pub(crate) async fn read_body(self, payload: web::Payload, is_required: bool) -> Result<Self, Problem> {
-        let OptionalBody(body) = OptionalBody::from_request(&self.request, &mut payload.into_inner()).await?;
-        if is_required && body.is_none() {
-            return Err(body::empty());
-        }
+        let OptionalBody(sent) = OptionalBody::from_request(&self.request, &mut payload.into_inner()).await?;
+        let body = match sent {
+            Some(bytes) => Some(self.parse_body(bytes).await?),
+            None if is_required => return Err(body::empty()),
+            None => None,
+        };
         Ok(Self { body, ..self })
+    }
+
+    /// Parses the body. With a key, also computes the hash that identifies repeats.
+    async fn parse_body(&self, bytes: web::Bytes) -> Result<ParsedBody, Problem> {
+        let is_keyed = self.key.is_some();
+        let parsed = self.parse(bytes.len(), move || {
+            let body = ParsedBody::read(&bytes)?;
+            if is_keyed {
+                body.hash();
+            }
+            Ok(body)
+        });
+        parsed.await
     }
 }
 

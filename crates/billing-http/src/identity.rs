@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use billing_application::access::authenticate;
 use billing_application::{UseCase, allow};
 use billing_domain::access::{Principal, RequestId, TokenClaims};
-use serde_json::Value;
 
 use crate::blocking::blocking;
+use crate::event_excerpt::EventExcerpt;
 use crate::problem::Problem;
 use crate::state::HttpState;
 
@@ -35,7 +35,7 @@ pub(crate) struct DeferredTokenCheck {
 pub(crate) struct TokenCheckState {
     pub(crate) is_checked: AtomicBool,
     /// The request's event, if it was rejected before the lookup.
-    pub(crate) refused: Mutex<Option<Box<(Value, Problem)>>>,
+    pub(crate) refused: Mutex<Option<Box<(EventExcerpt, Problem)>>>,
 }
 
 impl DeferredTokenCheck {
@@ -60,7 +60,7 @@ impl DeferredTokenCheck {
         self.seen.is_checked.store(true, Ordering::Relaxed);
         let refused = self.seen.refused.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((event, problem)) = refused.map(|refused| *refused) {
-            state.count_refused(principal.organization(), &event, &problem, request_id);
+            state.count_refused_excerpt(principal.organization(), &event, &problem, request_id);
         }
         Ok(principal)
     }

@@ -9,7 +9,7 @@ use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::idempotency::{IdempotentRequest, TWIN_WAIT};
 use billing_application::usage::{
     BatchOutcome, ChangeOutcome, EventChange, EventView, Execution, IdempotentWork, IngestOutcome, NewUsageEvent, QueuedBatch,
-    QueuedChange, QueuedEvent, QueuedRequest, QueuedTransaction, ReplyCallback, Requester, Work,
+    QueuedChange, QueuedEvent, ReplyCallback, Requester, Work,
 };
 use billing_application::{Request, Services};
 use billing_domain::idempotency::{IdempotentResponse, ScopedIdempotencyKey, StoredResponse};
@@ -18,14 +18,15 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::call::{Call, REPLAYED, Reply};
-use crate::context::RequestContext;
 use crate::dto::events::event_answer;
+use crate::event_excerpt::EventExcerpt;
 use crate::identity::Identity;
 use crate::in_flight::InFlightGuard;
 use crate::problem::Problem;
 use crate::refused::is_refusal;
 use crate::state::HttpState;
 use crate::stored_response::{self, Success};
+use crate::writer_turn::{TransactionSize, run_in_turn, submit};
 
 /// Time between two checks whether a duplicate on another server is done.
 const TWIN_PAUSE: Duration = Duration::from_millis(50);
@@ -85,7 +86,7 @@ impl Call {
         match &self.identity {
             Identity::Unchecked(unchecked) if !unchecked.is_checked() => {
                 if is_refusal(problem) {
-                    let refused = Some(Box::new((event.clone(), problem.clone())));
+                    let refused = Some(Box::new((EventExcerpt::of(event), problem.clone())));
                     *unchecked.seen.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
                 }
             }
@@ -102,7 +103,7 @@ impl Call {
         told: fn(UseCaseError) -> UseCaseError,
     ) -> Reply {
         // Waiting for duplicates happens in this module, because the writer must not block.
-        let keyed = self.keyed(Some(self.value()))?.map(|request| IdempotentRequest { wait: Duration::ZERO, ..request });
+        let keyed = self.keyed_by_body().map(|request| IdempotentRequest { wait: Duration::ZERO, ..request });
         let carried = match keyed {
             None => self.hand_over(|reply| work(None, reply), None).await?,
             Some(request) => {
@@ -119,13 +120,6 @@ impl Call {
         match carried.map_err(told)? {
             Execution::Executed(done) => stored_response::respond(render(&done), None),
             Execution::Replayed(answer) => stored_response::respond(answer, Some(REPLAYED)),
-        }
-    }
-
-    const fn organization(&self) -> OrganizationId {
-        match &self.identity {
-            Identity::Known(principal) => principal.organization(),
-            Identity::Unchecked(unchecked) => unchecked.claims.organization,
         }
     }
 
@@ -146,7 +140,7 @@ impl Call {
             // The receiver is dropped when the request was abandoned.
             drop(reply.send((principal, outcome)));
         });
-        let (principal, outcome) = wait(state, context, reporter, work(reply), replied).await?;
+        let (principal, outcome) = submit(state, context, reporter, work(reply), replied).await?;
         if let Identity::Unchecked(unchecked) = identity {
             unchecked.seen.is_checked.store(true, Ordering::Relaxed);
         }
@@ -155,21 +149,6 @@ impl Call {
         }
         Ok(outcome)
     }
-}
-
-/// Submits work to the writer and waits for its reply.
-async fn wait<T>(
-    state: &HttpState,
-    facts: &RequestContext,
-    reporter: Requester,
-    work: Work,
-    replied: oneshot::Receiver<T>,
-) -> Result<T, Problem> {
-    let waiting = QueuedRequest { reporter, until: facts.deadline.into_std(), work };
-    state.writer().submit(waiting).map_err(|_| Problem::overloaded())?;
-    // The writer dropped the work: either its deadline passed, or the work panicked and the panic hook logged the cause.
-    let is_late = || tokio::time::Instant::now() >= facts.deadline;
-    replied.await.map_err(|_| if is_late() { Problem::timed_out() } else { Problem::internal() })
 }
 
 /// Waits for duplicates of a request, on this and on other servers.
@@ -206,7 +185,7 @@ impl Call {
     pub(crate) async fn in_turn(
         self,
         keyed: Option<IdempotentRequest>,
-        (events, bytes): (usize, usize),
+        size: TransactionSize,
         work: impl Fn(&Services, Request<'_>) -> UseCaseResult<IdempotentResponse> + Send + Sync + 'static,
     ) -> Reply {
         let keyed = keyed.map(|keyed| IdempotentRequest { wait: Duration::ZERO, ..keyed });
@@ -217,17 +196,13 @@ impl Call {
         };
         let work = Arc::new(work);
         loop {
-            let (reply, replied) = oneshot::channel();
-            let (work, turn, span) = (Arc::clone(&work), twins.as_ref().map(DuplicateWait::turn), tracing::Span::current());
-            let (by, keyed, reporter) = (principal.clone(), keyed.clone(), Requester::Known(principal.clone()));
+            let (work, turn) = (Arc::clone(&work), twins.as_ref().map(DuplicateWait::turn));
+            let (by, keyed) = (principal.clone(), keyed.clone());
             let work = Box::new(move |services: &Services| {
                 let _turn = turn;
-                let request = Request { principal: &by, use_case, key: keyed.as_ref() };
-                // The receiver is dropped when the request was abandoned.
-                drop(reply.send(span.in_scope(|| work(services, request))));
+                work(services, Request { principal: &by, use_case, key: keyed.as_ref() })
             });
-            let work = Work::Whole(QueuedTransaction { events, bytes, work });
-            let outcome = wait(state, &self.context, reporter, work, replied).await?;
+            let outcome = run_in_turn(state, &self.context, &principal, size, work).await?;
             if let Some(twins) = &twins
                 && twins.is_to_wait(&outcome).await
             {
@@ -249,7 +224,7 @@ impl Call {
         let reply = Box::new(move |_, outcome| drop(reply.send(outcome)));
         let work = Work::Batch(QueuedBatch { events, answer: event_answer, goes_on, reply });
         let reporter = Requester::Known(self.principal()?.clone());
-        Ok(wait(&self.state, &self.context, reporter, work, replied).await??)
+        Ok(submit(&self.state, &self.context, reporter, work, replied).await??)
     }
 }
 

@@ -1,24 +1,29 @@
 //! The middleware around every request: assigns a request id and a deadline, converts panics and errors to problem
 //! documents, and writes one log line.
 
+use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
-use std::task::Poll;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
 
 use actix_session::storage::{LoadError, SaveError, UpdateError};
-use actix_web::body::BoxBody;
+use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::error::InternalError;
+use actix_web::http::Method;
 use actix_web::http::header::{
     AUTHORIZATION, CACHE_CONTROL, COOKIE, HeaderMap, HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
 };
 use actix_web::middleware::Next;
+use actix_web::web::Bytes;
 use actix_web::{Error, HttpMessage as _, HttpResponse};
 use billing_domain::access::Actor;
 use tracing::Instrument as _;
 
+use crate::connection_activity::RequestInProgress;
 use crate::context::{REQUEST_ID, RequestContext};
+use crate::held_value::hold_until_sent;
 use crate::operation::{VERSION, VERSIONED_BELOW};
 use crate::problem::Problem;
 use crate::state::{HttpState, state_of};
@@ -44,12 +49,15 @@ pub(crate) async fn answer(mut request: ServiceRequest, next: Next<BoxBody>) -> 
         request.headers_mut().remove(COOKIE);
     }
     let facts = RequestContext::note(request.request());
+    let path_headers = PathHeaders::of(request.match_info().as_str());
+    let is_head = request.method() == Method::HEAD;
     let state = state_of(request.request());
     request.extensions_mut().insert(facts.clone());
+    let in_progress = RequestInProgress::of(request.request());
     let unread = UndrainedBody::of(&mut request);
-    let holding = |response| match unread {
-        Some(unread) => unread.behind(response),
-        None => response,
+    let holding = |response| {
+        let response = if is_head { without_content(response) } else { response };
+        hold_until_sent((unread, in_progress), response)
     };
     let span = trace::begin(&facts.request_id, request.headers());
     let outcome = bounded(facts.deadline, next.call(request)).instrument(span.clone()).await;
@@ -61,7 +69,7 @@ pub(crate) async fn answer(mut request: ServiceRequest, next: Next<BoxBody>) -> 
                 Some(problem) if !is_page(&response) => problem.answer(&facts.path, &facts.request_id),
                 Some(_) | None => response,
             };
-            add_headers(response.headers_mut(), &facts, &state);
+            add_headers(response.headers_mut(), &facts, path_headers, &state);
             trace::end(&span, &facts.method, response.status().as_u16(), request.match_pattern().as_deref());
             log(&facts, &state, response.status().as_u16(), request.match_pattern(), problem.as_ref());
             Ok(ServiceResponse::new(request, holding(response)))
@@ -69,7 +77,7 @@ pub(crate) async fn answer(mut request: ServiceRequest, next: Next<BoxBody>) -> 
         // The error consumed the request, so the server sends the error's own response.
         Err(problem) => {
             let mut response = problem.answer(&facts.path, &facts.request_id);
-            add_headers(response.headers_mut(), &facts, &state);
+            add_headers(response.headers_mut(), &facts, path_headers, &state);
             trace::end(&span, &facts.method, response.status().as_u16(), None);
             log(&facts, &state, response.status().as_u16(), None, Some(&problem));
             Err(InternalError::from_response(problem, holding(response)).into())
@@ -123,7 +131,42 @@ fn is_page(response: &HttpResponse<BoxBody>) -> bool {
     response.extensions().contains::<RenderedByPage>()
 }
 
-fn add_headers(headers: &mut HeaderMap, facts: &RequestContext, state: &HttpState) {
+/// The headers that depend on the path. The path is decoded as the router decodes it, so that another spelling of a path, such as
+/// `/%61uth/login`, has the same headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PathHeaders {
+    is_versioned: bool,
+    has_secrets: bool,
+}
+
+impl PathHeaders {
+    fn of(decoded_path: &str) -> Self {
+        Self { is_versioned: decoded_path.starts_with(VERSIONED_BELOW), has_secrets: decoded_path.starts_with(SECRETS_BELOW) }
+    }
+}
+
+/// The body of a response to `HEAD`. It has the size of the body that `GET` returns, for the header `Content-Length`, and no
+/// content.
+struct SizeOnly(BodySize);
+
+impl MessageBody for SizeOnly {
+    type Error = Infallible;
+
+    fn size(&self) -> BodySize {
+        self.0
+    }
+
+    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, Infallible>>> {
+        Poll::Ready(None)
+    }
+}
+
+/// Removes the content of a response. A report that is still being written stops when its body is dropped.
+fn without_content(response: HttpResponse<BoxBody>) -> HttpResponse<BoxBody> {
+    response.map_body(|_, body| BoxBody::new(SizeOnly(body.size())))
+}
+
+fn add_headers(headers: &mut HeaderMap, facts: &RequestContext, path_headers: PathHeaders, state: &HttpState) {
     if let Ok(request_id) = HeaderValue::from_str(&facts.request_id) {
         headers.insert(REQUEST_ID, request_id);
     }
@@ -131,10 +174,10 @@ fn add_headers(headers: &mut HeaderMap, facts: &RequestContext, state: &HttpStat
     if state.settings().public_url.is_https() {
         headers.insert(STRICT_TRANSPORT_SECURITY, HSTS);
     }
-    if facts.path.starts_with(VERSIONED_BELOW) {
+    if path_headers.is_versioned {
         headers.insert(VERSION_HEADER, HeaderValue::from_static(VERSION));
     }
-    if facts.path.starts_with(SECRETS_BELOW) {
+    if path_headers.has_secrets {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
 }
@@ -189,6 +232,26 @@ mod tests {
             panic!("as the test wants it")
         });
         assert_eq!(later.await.map(|()| "").map_err(|problem| problem.code()), Err("internal_error"));
+    }
+
+    #[test]
+    fn the_headers_of_a_path_follow_its_decoded_form() {
+        let rows = [
+            ("/auth/login", false, true),
+            ("/api/customers/acme", true, false),
+            ("/authority", false, false),
+            ("/docs", false, false),
+        ];
+        for (path, is_versioned, has_secrets) in rows {
+            assert_eq!(PathHeaders::of(path), PathHeaders { is_versioned, has_secrets }, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_response_without_content_has_the_size_of_the_content() {
+        let response = without_content(HttpResponse::Ok().body("seven b"));
+        assert_eq!(response.body().size(), BodySize::Sized(7));
+        assert_eq!(without_content(HttpResponse::NoContent().finish()).body().size(), BodySize::Sized(0));
     }
 
     #[actix_web::test]

@@ -9,11 +9,11 @@ use actix_web::{Route, web};
 use billing_application::UseCase;
 use billing_domain::access::{Permission, Scope};
 use billing_domain::violation::Violations;
-use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 
+use crate::body::ParsedBody;
 use crate::call::{Call, Reply};
 use crate::dto::declare::{Body, Fieldset};
 use crate::dto::schemas::{FieldSchema, Schemas};
@@ -200,7 +200,7 @@ impl Operation {
     ///
     /// # Errors
     /// Returns the operation's refusal, or a violation if a required body is missing.
-    pub(crate) async fn answer(&self, call: Call, reference: String, body: Option<Value>) -> Reply {
+    pub(crate) async fn answer(&self, call: Call, reference: String, body: Option<ParsedBody>) -> Reply {
         if body.is_none() && self.takes.as_ref().is_some_and(|takes| takes.required) {
             return Err(Violations::one(&["body"], "required", "must be the body of the request").into());
         }

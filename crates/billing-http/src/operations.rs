@@ -32,8 +32,8 @@ use crate::dto::money::{
     ApplyBody, BalanceJson, PaymentBody, PaymentJson, RefundBody, ReversalBody, StatementJson, WriteOffBody,
 };
 use crate::dto::own_account::{
-    OwnAccountJson, OwnSessionJson, PasswordChangeBody, RecoveryCodesJson, SecondFactorCodeBody, SecondFactorEnrollmentJson,
-    SecondFactorRemovalBody,
+    ConfirmationBody, OwnAccountJson, OwnSessionJson, PasswordChangeBody, RecoveryCodesJson, SecondFactorCodeBody,
+    SecondFactorEnrollmentJson, SecondFactorRemovalBody,
 };
 use crate::dto::pricings::{PricingBody, PricingEditBody, PricingJson, PricingRateJson};
 use crate::dto::refused::RefusedUsageJson;
@@ -122,7 +122,7 @@ macro_rules! operations {
         $(, takes $body:ty $(| $body_or:literal)*)?
         $(, asks $params:ty)?
         $(, answers $answer:ty $(| $answer_or:literal)* : $means:literal)?
-        $(, writes $text:literal : $text_means:literal)?
+        $(, writes $text:literal $(| $text_or:literal)* : $text_means:literal)?
         $(, gone : $gone:literal)?
         $(, conflicts $($conflict:ident)+)?
         $(, refuses $($refusal:ident)+)?
@@ -144,7 +144,7 @@ macro_rules! operations {
             asks: first!($(QuerySpec::of::<$params>())?),
             answers: {
                 $(answered!(json $answer, [$($answer_or),*], $means))?
-                $(answered!(text [$text], $text_means))?
+                $(answered!(text [$text $(, $text_or)*], $text_means))?
                 $(answered!(text [], $gone))?
             },
             conflicts: &[$($(stringify!($conflict)),+)?],
@@ -203,6 +203,15 @@ operations! {
         GET "/auth/session" Permission(GetOwnSession) => own_account::get_session,
             answers OwnAccountJson: "The current administrator and session";
 
+        /// Confirms the caller's identity by the password.
+        ///
+        /// For 5 minutes, the session may then manage API keys and administrators and set up a second factor. A log-in confirms,
+        /// too.
+        POST "/auth/session/confirm" Permission(ConfirmIdentity) => own_account::confirm_identity,
+            takes ConfirmationBody,
+            gone: "The identity is confirmed",
+            refuses wrong_password;
+
         /// Lists the caller's own sessions, newest first.
         GET "/auth/sessions/list" Permission(ListSessions) => own_account::list_sessions,
             answers List<OwnSessionJson>: "The active sessions";
@@ -243,7 +252,7 @@ operations! {
         POST "/auth/second-factor/remove" Permission(RemoveSecondFactor) => own_account::remove_second_factor,
             takes SecondFactorRemovalBody,
             gone: "The second factor is removed",
-            conflicts account_changed second_factor_off,
+            conflicts account_changed second_factor_locked second_factor_off,
             refuses invalid_code wrong_password;
 
         /// Creates an administrator with a one-time password.
@@ -354,7 +363,8 @@ operations! {
         ///
         /// The file is CSV with a header line, NDJSON, or a JSON array of events as in a usage report. Invalid lines are
         /// rejected and do not stop the import. Transactions hold 1,000 events each. With an Idempotency-Key the whole
-        /// file is one transaction.
+        /// file is one transaction. If the import stops before the end of the file, the response is 503 `import_stopped`,
+        /// with the result in `import`. To continue, send the file again: recorded lines are skipped.
         POST "/api/usage/import" Permission(RecordUsage) => imports::import_usage,
             takes FileBody | "text/csv" | "application/x-ndjson",
             asks ImportParams,
@@ -792,11 +802,12 @@ operations! {
             answers HealthJson: "The server is ready",
             by route;
 
-        /// Returns the server's metrics for Prometheus: requests and recorded usage, not broken down by organization.
+        /// Returns the server's metrics for Prometheus: requests, usage and billing runs, not broken down by organization.
         ///
-        /// If metrics have their own address, they are available only there.
+        /// The header `Accept: application/openmetrics-text; version=1.0.0` requests the OpenMetrics format. If metrics have
+        /// their own address, they are available only there.
         GET "/metrics" Nothing => service::metrics,
-            writes "application/openmetrics-text": "The metrics in OpenMetrics text format",
+            writes "text/plain" | "application/openmetrics-text": "The metrics, in Prometheus' text format or in OpenMetrics",
             by route;
 
         /// Returns this OpenAPI document.
@@ -879,6 +890,9 @@ mod tests {
     use serde_json::{Map, Value};
 
     use super::*;
+    use crate::dto::values::{
+        NewBankAccountRef, NewChargeRef, NewCustomerRef, NewEntityRef, NewFormatRef, NewPricingRef, NewUsageProductRef,
+    };
     use crate::openapi;
     use crate::operation::QUESTIONS;
 
@@ -1012,6 +1026,33 @@ mod tests {
             assert!(matches!(operation.handler, Handler::Call(_)), "{}", operation.id);
             let found = changing(operation.path).map(|(found, _)| found.id);
             assert_eq!(found, Some(operation.id));
+        }
+    }
+
+    #[test]
+    fn the_words_below_a_collection_are_reserved_among_its_references() {
+        let reserved: [(&str, &[&str]); 7] = [
+            ("/api/customers/", NewCustomerRef::RESERVED),
+            ("/api/entities/", NewEntityRef::RESERVED),
+            ("/api/usage/products/", NewUsageProductRef::RESERVED),
+            ("/api/pricings/", NewPricingRef::RESERVED),
+            ("/api/usage/formats/", NewFormatRef::RESERVED),
+            ("/api/bank_accounts/", NewBankAccountRef::RESERVED),
+            ("/api/charges/", NewChargeRef::RESERVED),
+        ];
+        // References of contracts are UUIDs, which no word is.
+        let is_named = |path: &&str| path.ends_with('/') && *path != "/api/contracts/";
+        let has_reference = |path: &&str| {
+            let below = |operation: &Operation| operation.path.strip_prefix(*path).is_some_and(|rest| rest.starts_with('{'));
+            OPERATIONS.iter().any(below)
+        };
+        let paths = OPERATIONS.iter().map(|operation| operation.path);
+        let collections: HashSet<&str> = paths.filter(is_named).filter(has_reference).collect();
+        assert_eq!(collections, reserved.iter().map(|(path, _)| *path).collect::<HashSet<&str>>());
+        for (collection, reserved) in reserved {
+            let below = OPERATIONS.iter().filter_map(|operation| operation.path.strip_prefix(collection)?.split('/').next());
+            let words: HashSet<&str> = below.filter(|word| !word.is_empty() && !word.starts_with('{')).collect();
+            assert_eq!(words, reserved.iter().copied().collect::<HashSet<&str>>(), "{collection}");
         }
     }
 

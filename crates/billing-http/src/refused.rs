@@ -5,30 +5,26 @@ use std::sync::Arc;
 
 use actix_web::ResponseError as _;
 use actix_web::http::StatusCode;
-use actix_web::web::Bytes;
+use actix_web::web::{self, Bytes};
 use billing_application::usage::RefusedEvent;
 use billing_domain::access::RequestId;
 use billing_domain::refs::OrganizationId;
 use serde_json::Value;
 
 use crate::call::Call;
+use crate::event_excerpt::EventExcerpt;
 use crate::problem::Problem;
 use crate::state::HttpState;
 
 /// The parts of a problem that are counted.
 struct RefusalReason<'p> {
-    code: &'p str,
+    code: &'static str,
     pointer: Option<&'p str>,
     detail: &'p str,
 }
 
-/// Fields that identify a customer and a usage product, in order of precedence.
-const CUSTOMER: [&str; 2] = ["customer_ref", "customer_name"];
-const USAGE_PRODUCT: [&str; 2] = ["usage_product_ref", "usage_product_name"];
-
 /// Generic code; the first entry of `errors` has the specific one.
 const INVALID: &str = "validation_failed";
-const BATCH_REFUSED: &str = "batch_refused";
 /// Not a refusal: the same request can succeed later.
 const IN_PROGRESS: &str = "request_in_progress";
 
@@ -57,24 +53,35 @@ impl HttpState {
         request_id: Option<RequestId>,
     ) {
         if is_refusal(problem) {
+            self.count(organization, &EventExcerpt::of(event), &why(problem), request_id);
+        }
+    }
+
+    /// Counts a rejected event of which an excerpt was made.
+    pub(crate) fn count_refused_excerpt(
+        &self,
+        organization: OrganizationId,
+        event: &EventExcerpt,
+        problem: &Problem,
+        request_id: Option<RequestId>,
+    ) {
+        if is_refusal(problem) {
             self.count(organization, event, &why(problem), request_id);
         }
     }
 
-    fn count(&self, organization: OrganizationId, event: &Value, why: &RefusalReason<'_>, request_id: Option<RequestId>) {
-        let told = |names: [&str; 2]| names.into_iter().find_map(|name| event[name].as_str()).unwrap_or_default();
-        // Events that are not JSON are recorded as sent.
-        let text = event.as_str().map_or_else(|| event.to_string(), str::to_owned);
+    fn count(&self, organization: OrganizationId, event: &EventExcerpt, why: &RefusalReason<'_>, request_id: Option<RequestId>) {
         let refused = RefusedEvent {
             organization,
             code: why.code,
-            customer_ref: told(CUSTOMER),
-            usage_product_ref: told(USAGE_PRODUCT),
-            event: &text,
+            customer_ref: &event.customer_ref,
+            usage_product_ref: &event.usage_product_ref,
+            event: &event.text,
             pointer: why.pointer,
             detail: why.detail,
             request_id,
         };
+        self.metrics().event_refused(why.code);
         self.refused_usage().count(self.services(), refused);
     }
 }
@@ -107,44 +114,51 @@ impl SentEvents {
         Ok(Self { state, organization: principal.organization(), request_id: principal.request_id().cloned(), sent })
     }
 
-    /// Counts the rejected events by index.
-    pub(crate) fn count<'p>(&self, refused: impl IntoIterator<Item = (usize, &'p Problem)>) {
-        let refused: Vec<_> = refused.into_iter().filter(|(_, problem)| is_refusal(problem)).collect();
-        self.count_all(refused.into_iter().map(|(index, problem)| (index, why(problem))));
-    }
-
-    /// Counts the events for which a batch was rejected as a whole, each by its first error.
-    pub(crate) fn count_whole(&self, problem: &Problem) {
-        if problem.code() != BATCH_REFUSED {
+    /// Counts rejected events. Parses the batch again, so a large batch is counted on a blocking thread.
+    pub(crate) fn count(&self, rejected: &[RejectedEvent]) {
+        if rejected.is_empty() {
             return;
         }
-        let mut last = None;
-        let of_event = problem.errors().iter().filter_map(|error| {
-            let below = error.pointer.strip_prefix("/events/")?;
-            let (index, pointer) = below.find('/').map_or((below, ""), |slash| below.split_at(slash));
-            let index = index.parse::<usize>().ok().filter(|index| last.replace(*index) != Some(*index))?;
-            let pointer = Some(pointer).filter(|pointer| !pointer.is_empty());
-            Some((index, RefusalReason { code: error.code, pointer, detail: &error.detail }))
-        });
-        self.count_all(of_event);
+        match &self.sent {
+            SentPayload::Whole(bytes) => {
+                let whole = billing_json::read(bytes).unwrap_or_default();
+                rejected.iter().for_each(|event| self.count_event(event, &whole["events"][event.index]));
+            }
+            SentPayload::Lines(lines) => {
+                let sent = |index: usize| lines.get(index).map_or(Value::Null, |line| read(line));
+                rejected.iter().for_each(|event| self.count_event(event, &sent(event.index)));
+            }
+        }
     }
 
-    fn count_all<'p>(&self, refused: impl Iterator<Item = (usize, RefusalReason<'p>)>) {
-        let mut refused = refused.peekable();
-        if refused.peek().is_none() {
-            return;
+    /// Counts rejected events on a blocking thread.
+    pub(crate) async fn count_on_a_thread(self, rejected: Vec<RejectedEvent>) {
+        if !rejected.is_empty() {
+            // An error is a panic, which the panic hook has already logged.
+            web::block(move || self.count(&rejected)).await.ok();
         }
-        let whole = match &self.sent {
-            SentPayload::Whole(bytes) => billing_json::read(bytes).unwrap_or_default(),
-            SentPayload::Lines(_) => Value::Null,
-        };
-        for (index, why) in refused {
-            let event = match &self.sent {
-                SentPayload::Whole(_) => whole["events"][index].clone(),
-                SentPayload::Lines(lines) => lines.get(index).map_or(Value::Null, |line| read(line)),
-            };
-            self.state.count(self.organization, &event, &why, self.request_id.clone());
-        }
+    }
+
+    fn count_event(&self, rejected: &RejectedEvent, sent: &Value) {
+        let why = RefusalReason { code: rejected.code, pointer: rejected.pointer.as_deref(), detail: &rejected.detail };
+        self.state.count(self.organization, &EventExcerpt::of(sent), &why, self.request_id.clone());
+    }
+}
+
+/// An event of a batch that was rejected, with the parts of its problem that are counted. Its problem itself may have a hundred
+/// errors.
+pub(crate) struct RejectedEvent {
+    /// Position in the batch.
+    index: usize,
+    code: &'static str,
+    pointer: Option<String>,
+    detail: String,
+}
+
+impl RejectedEvent {
+    pub(crate) fn of(index: usize, problem: &Problem) -> Self {
+        let RefusalReason { code, pointer, detail } = why(problem);
+        Self { index, code, pointer: pointer.map(str::to_owned), detail: detail.to_owned() }
     }
 }
 

@@ -18,8 +18,8 @@ pub const DEFAULT_BATCH_LIMIT_BYTES: usize = 8 * 1024 * 1024;
 /// Default time limit of a request, from its head to its response.
 pub const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Default number of concurrent usage reports.
-pub const DEFAULT_REPORTS_AT_ONCE: usize = 2;
+/// Default number of concurrent usage reports. One organization has at most one less.
+pub const DEFAULT_REPORTS_AT_ONCE: usize = 3;
 /// Number of concurrent PDF renderings.
 const PRINTS_AT_ONCE: usize = 2;
 /// Number of concurrent usage format trials. The most expensive trial occupies a processor for 50 ms.
@@ -46,7 +46,7 @@ pub enum SettingError {
 pub struct HttpSettings {
     /// Public URL of the service.
     pub public_url: PublicUrl,
-    /// Networks whose `X-Forwarded-For` header is trusted. Empty by default.
+    /// Networks whose `X-Forwarded-For` and `Forwarded` headers are trusted. Empty by default.
     pub trusted_proxies: Vec<Network>,
     /// Rate limits of log-in attempts.
     pub log_in: LogInLimits,
@@ -58,15 +58,17 @@ pub struct HttpSettings {
     pub body_limit_bytes: usize,
     /// Limit of a batch body in bytes.
     pub batch_limit_bytes: usize,
-    /// Number of concurrent usage reports. Each report occupies a database connection; further requests are rejected.
+    /// Number of concurrent usage reports. Each report occupies a database connection. One organization has at most one report
+    /// less, so that its slow clients do not block the reports of other organizations.
     pub reports_at_once: usize,
     /// Number of concurrent PDF renderings. Each rendering occupies a processor and some memory.
     pub prints_at_once: usize,
     /// Number of concurrent usage format trials.
     pub trials_at_once: usize,
-    /// Maximum wait for a permit to render a document, try a usage format or scan events.
+    /// Maximum wait for a permit to create a report, render a document, try a usage format, scan events or parse a large body.
     pub turn_wait: Duration,
-    /// Number of event groups written concurrently.
+    /// Number of event groups written concurrently. With one, the database has a single writer, and each change that is one
+    /// transaction waits for its turn in the queue of the usage writer.
     pub groups_at_once: usize,
     /// Whether metrics have an address of their own. The `/metrics` operation is then unavailable here.
     pub metrics_apart: bool,
@@ -97,15 +99,16 @@ impl HttpSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogInLimits {
     /// Failures of one principal within [`failure_window`](LogInLimits::failure_window) after which its attempts are slowed
-    /// down.
+    /// down. At an address from which the principal logged in before, only the failures from that address count.
     pub failures: u32,
     /// Time within which failures of a principal are counted.
     pub failure_window: Duration,
     /// Time between two attempts of a slowed-down principal.
     pub slow_interval: Duration,
-    /// Attempts per minute from one address.
+    /// Attempts per minute from one address, and of each principal from an address from which it logged in before.
     pub attempts_per_address_per_minute: u32,
-    /// Number of concurrent password hashes.
+    /// Number of concurrent password hashes. One more is reserved for principals at addresses from which they logged in
+    /// before, and for those with a session.
     pub concurrent_hashes: usize,
     /// Number of log-ins that may wait for a password hash. Further log-ins are rejected.
     pub waiting_hashes: usize,

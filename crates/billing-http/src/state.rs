@@ -1,20 +1,28 @@
 //! The state that all workers of one server share.
 
+use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use actix_web::{HttpRequest, web};
 use billing_application::Services;
+use billing_application::billing_run::BillingReport;
 use billing_application::error::UseCaseResult;
 use billing_application::keys::KeyUses;
 use billing_application::usage::{RefusedUsageCounts, UsageWriter, WriterLimits};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use billing_domain::refs::OrganizationId;
 
 use crate::auth::gate::LogInGate;
+use crate::fair_permits::{FairPermit, FairPermits};
 use crate::in_flight::InFlightRequests;
 use crate::metrics::Metrics;
 use crate::problem::Problem;
+use crate::readiness::Readiness;
 use crate::settings::HttpSettings;
+
+/// The maximum number of concurrent scans of events. Each scan uses a database connection.
+const MAX_SCANS: usize = 2;
 
 /// The state shared by all workers. Clones are cheap and share the same state; create one value per server.
 #[derive(Clone)]
@@ -25,14 +33,16 @@ struct Shared {
     settings: HttpSettings,
     log_ins: LogInGate,
     twins: InFlightRequests,
-    reports: Arc<Semaphore>,
-    scans: Arc<Semaphore>,
-    prints: Arc<Semaphore>,
-    trials: Arc<Semaphore>,
+    reports: FairPermits,
+    scans: FairPermits,
+    prints: FairPermits,
+    trials: FairPermits,
+    parses: FairPermits,
     writer: Arc<UsageWriter>,
     refused: RefusedUsageCounts,
     key_uses: KeyUses,
     metrics: Metrics,
+    readiness: Readiness,
     stopping: AtomicBool,
 }
 
@@ -40,14 +50,17 @@ impl HttpState {
     /// Creates the state of one server and starts its usage writer.
     pub fn new(services: Services, settings: HttpSettings) -> Self {
         let log_ins = LogInGate::new(&settings.log_in);
-        let reports = Arc::new(Semaphore::new(settings.reports_at_once));
-        let scans = Arc::new(Semaphore::new(settings.reports_at_once.max(1)));
-        let prints = Arc::new(Semaphore::new(settings.prints_at_once));
-        let trials = Arc::new(Semaphore::new(settings.trials_at_once));
+        // A slow client prolongs its report, so one organization never has all permits. Other work ends by itself soon.
+        let reports = FairPermits::with_reserve(settings.reports_at_once);
+        let scans = FairPermits::new(settings.reports_at_once.clamp(1, MAX_SCANS));
+        let prints = FairPermits::new(settings.prints_at_once);
+        let trials = FairPermits::new(settings.trials_at_once);
+        let parses = FairPermits::new(std::thread::available_parallelism().map_or(1, NonZero::get));
         let (twins, stopping) = (InFlightRequests::default(), AtomicBool::new(false));
         let limits = WriterLimits { groups: settings.groups_at_once, ..WriterLimits::default() };
         let writer = Arc::new(UsageWriter::start(services.clone(), limits));
         let metrics = Metrics::new(Arc::clone(&writer), Arc::clone(&services.store));
+        let readiness = Readiness::start(Arc::clone(&services.store));
         let (refused, key_uses) = (RefusedUsageCounts::default(), KeyUses::default());
         Self(Arc::new(Shared {
             services,
@@ -58,10 +71,12 @@ impl HttpState {
             scans,
             prints,
             trials,
+            parses,
             writer,
             refused,
             key_uses,
             metrics,
+            readiness,
             stopping,
         }))
     }
@@ -69,6 +84,7 @@ impl HttpState {
     /// Stops the usage writer and saves the counts of rejected usage and the last uses of API keys. Call it at process
     /// exit, when no request is in progress.
     pub fn finish(&self) {
+        self.0.readiness.stop();
         self.0.writer.stop();
         if let Err(error) = self.write_refused_usage() {
             tracing::error!(%error, "cannot store the counts of rejected usage");
@@ -94,6 +110,21 @@ impl HttpState {
         self.0.key_uses.write(&self.0.services, false)
     }
 
+    /// Records the interval of this server's periodic billing runs for the metrics.
+    pub fn billing_runs_every(&self, interval: Duration) {
+        self.0.metrics.billing_runs_every(interval);
+    }
+
+    /// Records the result of a periodic billing run for the metrics. Call it at the end of the run.
+    pub fn record_billing_run(&self, run: &UseCaseResult<BillingReport>) {
+        self.0.metrics.billing_ran(run, self.0.services.now());
+    }
+
+    /// Records for the metrics that a periodic billing run was skipped.
+    pub fn record_skipped_billing_run(&self) {
+        self.0.metrics.billing_skipped();
+    }
+
     pub(crate) fn key_uses(&self) -> &KeyUses {
         &self.0.key_uses
     }
@@ -108,8 +139,12 @@ impl HttpState {
         self.0.stopping.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn check_not_stopping(&self) -> Result<(), Problem> {
-        if self.0.stopping.load(Ordering::Relaxed) { Err(Problem::not_ready("the service is stopping")) } else { Ok(()) }
+    /// Checks that the server is not stopping and can use its database. It never waits for the database.
+    pub(crate) async fn check_ready(&self) -> Result<(), Problem> {
+        if self.0.stopping.load(Ordering::Relaxed) {
+            return Err(Problem::not_ready("the service is stopping"));
+        }
+        self.0.readiness.check().await.map_err(|reason| Problem::not_ready(&reason.to_string()))
     }
 
     pub(crate) fn services(&self) -> &Services {
@@ -120,29 +155,40 @@ impl HttpState {
         &self.0.settings
     }
 
-    /// Returns a permit to create a report, or an error if all permits are taken.
-    pub(crate) fn permit_report(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        Arc::clone(&self.0.reports).try_acquire_owned().map_err(|_| Problem::too_many_reports())
+    /// Returns whether the database has one writer. A change that is one transaction then waits for its turn in the queue of the
+    /// usage writer, so that organizations share the database's writer.
+    pub(crate) fn has_one_writer(&self) -> bool {
+        self.0.settings.groups_at_once <= 1
     }
 
-    /// Waits for a permit to scan events, at most for the setting [`turn_wait`](HttpSettings::turn_wait).
-    pub(crate) async fn permit_scan(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        self.turn(&self.0.scans).await
+    /// Waits for a permit to create a report, at most for the setting [`turn_wait`](HttpSettings::turn_wait).
+    pub(crate) async fn permit_report(&self, organization: OrganizationId) -> Result<FairPermit, Problem> {
+        let permit = self.0.reports.acquire(organization, self.0.settings.turn_wait);
+        permit.await.ok_or_else(Problem::too_many_reports)
     }
 
-    /// Waits for a permit to render a document, at most for the setting [`turn_wait`](HttpSettings::turn_wait).
-    pub(crate) async fn permit_print(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        self.turn(&self.0.prints).await
+    /// Waits for a permit to scan events, like [`permit_report`](Self::permit_report).
+    pub(crate) async fn permit_scan(&self, organization: OrganizationId) -> Result<FairPermit, Problem> {
+        self.permit(&self.0.scans, organization).await
     }
 
-    /// Waits for a permit to try a usage format, at most for the setting [`turn_wait`](HttpSettings::turn_wait).
-    pub(crate) async fn permit_trial(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        self.turn(&self.0.trials).await
+    /// Waits for a permit to render a document, like [`permit_report`](Self::permit_report).
+    pub(crate) async fn permit_print(&self, organization: OrganizationId) -> Result<FairPermit, Problem> {
+        self.permit(&self.0.prints, organization).await
     }
 
-    async fn turn(&self, of: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Problem> {
-        let permit = tokio::time::timeout(self.0.settings.turn_wait, Arc::clone(of).acquire_owned()).await;
-        permit.ok().and_then(Result::ok).ok_or_else(Problem::overloaded)
+    /// Waits for a permit to try a usage format, like [`permit_report`](Self::permit_report).
+    pub(crate) async fn permit_trial(&self, organization: OrganizationId) -> Result<FairPermit, Problem> {
+        self.permit(&self.0.trials, organization).await
+    }
+
+    /// Waits for a permit to parse a large body on a blocking thread, like [`permit_report`](Self::permit_report).
+    pub(crate) async fn permit_parse(&self, organization: OrganizationId) -> Result<FairPermit, Problem> {
+        self.permit(&self.0.parses, organization).await
+    }
+
+    async fn permit(&self, permits: &FairPermits, organization: OrganizationId) -> Result<FairPermit, Problem> {
+        permits.acquire(organization, self.0.settings.turn_wait).await.ok_or_else(Problem::overloaded)
     }
 
     pub(crate) fn log_ins(&self) -> &LogInGate {

@@ -9,14 +9,13 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::HttpMessage as _;
 use actix_web::dev::{Payload, ServiceRequest};
 use actix_web::error::PayloadError;
 use actix_web::web::Bytes;
-use actix_web::{HttpMessage as _, HttpResponse};
 use futures_util::Stream;
 
-/// A request's body, shared by its reader and the response.
+/// A request's body, shared by its reader and the response. The response must hold it until it is sent.
 #[derive(Clone)]
 pub(crate) struct UndrainedBody(Rc<RefCell<Payload>>);
 
@@ -31,11 +30,6 @@ impl UndrainedBody {
         request.set_payload(Payload::Stream { payload: Box::pin(unread.clone()) });
         Some(unread)
     }
-
-    /// Attaches the body to the response, which holds it until it is sent.
-    pub(crate) fn behind(self, response: HttpResponse<BoxBody>) -> HttpResponse<BoxBody> {
-        response.map_body(|_, body| BoxBody::new(Answer { body, _request: self }))
-    }
 }
 
 impl Stream for UndrainedBody {
@@ -43,22 +37,5 @@ impl Stream for UndrainedBody {
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         Pin::new(&mut *self.0.borrow_mut()).poll_next(context)
-    }
-}
-
-struct Answer {
-    body: BoxBody,
-    _request: UndrainedBody,
-}
-
-impl MessageBody for Answer {
-    type Error = Box<dyn std::error::Error>;
-
-    fn size(&self) -> BodySize {
-        self.body.size()
-    }
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
-        Pin::new(&mut self.body).poll_next(context)
     }
 }

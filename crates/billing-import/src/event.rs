@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use billing_domain::event_input::{FileEvent, FileEventKey};
 use billing_domain::format::DEFAULT_FORMAT_NAME;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey};
+use billing_domain::refs::CustomerRef;
 use billing_domain::report::key_of;
 use billing_domain::usage::EventKey;
 use billing_domain::violation::Violations;
@@ -17,19 +18,12 @@ use crate::ReadOptions;
 
 /// The field of a usage report that contains the event's reference.
 const EVENT_REF: &str = "event_ref";
+const CUSTOMER_REF: &str = "customer_ref";
 const QUANTITY: &str = "quantity";
 const REPORT_DATA: &str = "additional_report_data";
 /// The fields of the default shape. The last two cannot be texts, so the default format rejects them in CSV.
-const FIELDS: [&str; 8] = [
-    "timestamp",
-    "customer_ref",
-    "customer_name",
-    "usage_product_ref",
-    "usage_product_name",
-    QUANTITY,
-    REPORT_DATA,
-    "validations",
-];
+const FIELDS: [&str; 8] =
+    ["timestamp", CUSTOMER_REF, "customer_name", "usage_product_ref", "usage_product_name", QUANTITY, REPORT_DATA, "validations"];
 
 /// Returns an error that concerns the whole line.
 pub(crate) fn refused(code: &'static str, detail: impl Into<String>) -> Violations {
@@ -143,6 +137,10 @@ fn of_parts(event: &Value, text: String, said: &str, line: u64, reading: &ReadOp
         (Err(_), Some(_)) => None,
         (Err(name), None) => return Err(Violations::one(&[name], "wrong_type", "must be a string")),
     };
+    let customer_ref = match (members.get(CUSTOMER_REF), &reading.format_name) {
+        (Some(Value::String(text)), None) => CustomerRef::parse(text).ok(),
+        _ => None,
+    };
     let key = member(KEY_MEMBER).map_err(|name| Violations::one(&[name], "wrong_type", "must be a string"))?;
     let known_by = match (key, &reading.name) {
         (Some(key), _) => {
@@ -159,7 +157,7 @@ fn of_parts(event: &Value, text: String, said: &str, line: u64, reading: &ReadOp
         }
         (None, None) => None,
     };
-    Ok(FileEvent { line, event: text, event_ref, known_by })
+    Ok(FileEvent { line, event: text, event_ref, customer_ref, known_by })
 }
 
 /// Returns the hash of an event with a key. It equals the hash of the event in a batch or, with a format, of the body

@@ -2,6 +2,7 @@
 
 use billing_domain::event_input::{FileEventKey, FileLine};
 use billing_domain::idempotency::MAX_KEY_CHARS;
+use billing_domain::refs::CustomerRef;
 use serde_json::{Value, json};
 
 use super::*;
@@ -96,6 +97,9 @@ fn an_event_without_a_key_is_known_by_file_and_line_and_what_it_says() {
     let by_format = ReadOptions { format_name: Some("Gateway".to_owned()), ..named() };
     let by_format = open(FileKind::Csv, &text, by_format).expect("a file");
     assert_ne!(known_by(&read[0]).sent().body, known_by(&by_format[0]).sent().body);
+    // The customer is part of the default shape. Only a format knows it in other lines.
+    let customer_of = |line: &FileLine| line.event.as_ref().expect("an event").customer_ref.clone();
+    assert_eq!([&read[0], &by_format[0]].map(customer_of), [CustomerRef::parse("acme").ok(), None]);
     let nameless = open(FileKind::Csv, &text, ReadOptions::default()).expect("a file");
     assert_eq!(nameless[0].event.as_ref().expect("an event").known_by, None);
 }

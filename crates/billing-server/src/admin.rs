@@ -13,12 +13,13 @@ use crate::composition;
 use crate::environment::SystemClock;
 use crate::failure::{CommandError, CommandResult};
 use crate::say;
-use crate::settings::{AdminCommand, AdminSelector, StoreSettings};
+use crate::settings::{AdminCommand, AdminSelector, StoreSettings, chosen_secret};
 
 /// Runs an `admin` command. Only `create` creates a missing database.
 pub(crate) fn admin(command: AdminCommand) -> CommandResult<()> {
     match command {
-        AdminCommand::Create { email, organization, password, role, store } => {
+        AdminCommand::Create { email, organization, password, password_file, role, store } => {
+            let password = chosen_secret("--password", password.as_ref(), password_file.as_ref())?;
             let services = &composition::offline(composition::open_migrated(&store)?, Arc::new(SystemClock))?;
             with_password(services, password, |password| {
                 let made = create_administrator(services, &organization, &email, role, password)?;
@@ -41,7 +42,8 @@ pub(crate) fn admin(command: AdminCommand) -> CommandResult<()> {
             let changed = give_role(&present(&store)?, &email, role)?;
             say(&format!("Administrator {} has the role {}; all sessions are ended.", changed.email, changed.role))
         }
-        AdminCommand::ResetPassword { of: AdminSelector { email, store }, password, remove_second_factor } => {
+        AdminCommand::ResetPassword { of: AdminSelector { email, store }, password, password_file, remove_second_factor } => {
+            let password = chosen_secret("--password", password.as_ref(), password_file.as_ref())?;
             let services = &present(&store)?;
             with_password(services, password, |password| {
                 let reset = reset_password(services, &email, password, remove_second_factor)?;

@@ -16,7 +16,7 @@ use crate::settings::BackupSettings;
 /// looks like a backup.
 pub(crate) fn back_up(settings: &BackupSettings) -> CommandResult<()> {
     let file = &settings.file;
-    if DatabaseUrl::parse(settings.store.database_url.expose_secret())?.file().is_none() {
+    if DatabaseUrl::parse(settings.store.database_url()?.expose_secret())?.file().is_none() {
         return Err(CommandError::Setting("backup copies only SQLite files: use pg_dump for a PostgreSQL database".to_owned()));
     }
     if file.symlink_metadata().is_ok() {

@@ -47,14 +47,14 @@ pub(crate) fn open(store: &StoreSettings) -> CommandResult<Database> {
 }
 
 fn open_with(store: &StoreSettings, to_serve: bool) -> CommandResult<Database> {
-    let url = DatabaseUrl::parse(store.database_url.expose_secret())?;
+    let url = DatabaseUrl::parse(store.database_url()?.expose_secret())?;
     let options = DatabaseOptions { connections: store.database_connections, to_serve, ..DatabaseOptions::default() };
     Ok(Database::open(&url, options)?)
 }
 
 /// Opens an existing database with any schema version.
 pub(crate) fn open_existing(store: &StoreSettings) -> CommandResult<Database> {
-    let url = DatabaseUrl::parse(store.database_url.expose_secret())?;
+    let url = DatabaseUrl::parse(store.database_url()?.expose_secret())?;
     if let Some(file) = url.file().filter(|file| !file.exists()) {
         return Err(CommandError::Setting(format!("no database exists at {}", file.display())));
     }

@@ -4,6 +4,7 @@
 mod admin;
 mod backup;
 mod composition;
+mod connections;
 mod demo;
 mod drift_checked_clock;
 mod environment;

@@ -1,9 +1,10 @@
-//! Sample data: a small catalog for the first start, and the components of the demo's catalog.
+//! Sample data: a small catalog for a new database, and the components of the demo's catalog.
 
-use billing_application::catalog::{create_customer, create_pricing, create_usage_product};
+use billing_application::catalog::{create_customer, create_pricing, create_usage_product, list_pricings, list_usage_products};
 use billing_application::contracts::{ContractRequest, create_contract};
-use billing_application::keys::{KeyRequest, generate_key};
-use billing_application::{Services, UseCase, run};
+use billing_application::error::UseCaseError;
+use billing_application::keys::{GeneratedKey, KeyRequest, generate_key};
+use billing_application::{Services, UseCase, read, run};
 use billing_domain::access::{Principal, Scopes};
 use billing_domain::calendar::{Date, TimeZone, plus_months};
 use billing_domain::catalog::{
@@ -13,6 +14,7 @@ use billing_domain::catalog::{
 use billing_domain::codes::UnitCode;
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::money::{Currency, Percentage, Price};
+use billing_domain::page::PageRequest;
 use billing_domain::party::CustomerProfile;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, LineItemId, OrganizationId, PricingRef, UsageProductRef};
@@ -24,32 +26,49 @@ use crate::failure::{CommandError, CommandResult};
 
 /// The credentials and references for using the sample.
 pub(crate) struct SampleAccess {
-    pub(crate) api_key: String,
-    pub(crate) password: String,
+    /// The API key, if one was requested.
+    pub(crate) key: Option<GeneratedKey>,
     pub(crate) contract_ref: String,
     pub(crate) customer_ref: String,
     pub(crate) usage_product_ref: String,
 }
 
-/// Creates a customer with a contract over one year from the current month, and an API key.
-pub(crate) fn make(services: &Services, organization: OrganizationId) -> CommandResult<SampleAccess> {
+/// Creates a customer with a contract over one year from the current month, and an API key if `with_key`. Everything is one
+/// transaction, so that a start that is killed leaves no part of the sample and the next start can create it.
+///
+/// Returns `None` and changes nothing if the organization already has a usage product or a pricing, or one of the references.
+pub(crate) fn make(services: &Services, organization: OrganizationId, with_key: bool) -> CommandResult<Option<SampleAccess>> {
     let principal = Principal::of_command_line(organization);
-    let start = month_of(services);
-    usage_product(services, &principal, "api-calls", "API calls", "calls")?;
+    let page = PageRequest::LARGEST;
+    let products = read(services, &principal, UseCase::ListUsageProducts, |cx| list_usage_products(cx, page))?.total;
+    let pricings = read(services, &principal, UseCase::ListPricings, |cx| list_pricings(cx, page))?.total;
+    if products + pricings > 0 {
+        return Ok(None);
+    }
+    let (product_ref, product) =
+        (UsageProductRef::parse("api-calls").map_err(broken)?, usage_product_profile("API calls", "calls")?);
     let line_items =
         vec![fixed("platform-fee", "Platform fee", "49.00")?, usage("calls", "API calls", "api-calls", call_tiers()?)?];
-    pricing(services, &principal, "api-plan", "API plan", "EUR", None, line_items)?;
-    customer(services, &principal, "acme", "Acme Ltd", Some("19"))?;
-    let contract_ref = contract(services, &principal, "acme", "api-plan", start, None)?;
-    let request = KeyRequest { name: Some(line("sample")?), scopes: Scopes::all(), expires_at: None };
-    let key = run(services, &principal, UseCase::GenerateKey, |cx| generate_key(cx, request.clone()))?;
-    Ok(SampleAccess {
-        api_key: key.key.api_key,
-        password: key.password,
-        contract_ref,
-        customer_ref: "acme".to_owned(),
-        usage_product_ref: "api-calls".to_owned(),
-    })
+    let (pricing_ref, plan) =
+        (PricingRef::parse("api-plan").map_err(broken)?, pricing_content("API plan", "EUR", None, line_items)?);
+    let (customer_ref, payer) = (CustomerRef::parse("acme").map_err(broken)?, customer_profile("Acme Ltd", Some("19"))?);
+    let contract = contract_request("acme", "api-plan", month_of(services), None)?;
+    let key = KeyRequest { name: Some(line("sample")?), scopes: Scopes::all(), expires_at: None };
+    let made = run(services, &principal, UseCase::CreateContract, |cx| {
+        create_usage_product(cx, Some(product_ref.clone()), product.clone())?;
+        create_pricing(cx, Some(pricing_ref.clone()), plan.clone())?;
+        create_customer(cx, Some(customer_ref.clone()), payer.clone().into())?;
+        let contract_ref = create_contract(cx, &contract)?.contract.contract_ref.to_string();
+        let key = if with_key { Some(generate_key(cx, key.clone())?) } else { None };
+        Ok((contract_ref, key))
+    });
+    let (contract_ref, key) = match made {
+        // Another server created the sample at the same time, or the organization has a customer with this reference.
+        Err(UseCaseError::AlreadyExists { .. }) => return Ok(None),
+        made => made?,
+    };
+    let (customer_ref, usage_product_ref) = (customer_ref.to_string(), product_ref.to_string());
+    Ok(Some(SampleAccess { key, contract_ref, customer_ref, usage_product_ref }))
 }
 
 /// Returns the first day of the current month, in UTC.
@@ -79,16 +98,20 @@ pub(crate) fn usage_product(
     unit: &str,
 ) -> CommandResult<()> {
     let reference = UsageProductRef::parse(reference).map_err(broken)?;
-    let profile = UsageProductProfile {
-        name: line(name)?,
-        unit: Some(line(unit)?),
-        unit_code: UnitCode::ONE,
-        aggregation: Aggregation::Sum,
-    };
+    let profile = usage_product_profile(name, unit)?;
     run(services, principal, UseCase::CreateUsageProduct, |cx| {
         create_usage_product(cx, Some(reference.clone()), profile.clone())
     })?;
     Ok(())
+}
+
+fn usage_product_profile(name: &str, unit: &str) -> CommandResult<UsageProductProfile> {
+    Ok(UsageProductProfile {
+        name: line(name)?,
+        unit: Some(line(unit)?),
+        unit_code: UnitCode::ONE,
+        aggregation: Aggregation::Sum,
+    })
 }
 
 pub(crate) fn fixed(id: &str, name: &str, amount: &str) -> CommandResult<LineItem> {
@@ -128,14 +151,23 @@ pub(crate) fn pricing(
     line_items: Vec<LineItem>,
 ) -> CommandResult<()> {
     let reference = PricingRef::parse(reference).map_err(broken)?;
-    let content = PricingContent {
+    let content = pricing_content(name, currency, minimum_fee, line_items)?;
+    run(services, principal, UseCase::CreatePricing, |cx| create_pricing(cx, Some(reference.clone()), content.clone()))?;
+    Ok(())
+}
+
+fn pricing_content(
+    name: &str,
+    currency: &str,
+    minimum_fee: Option<&str>,
+    line_items: Vec<LineItem>,
+) -> CommandResult<PricingContent> {
+    Ok(PricingContent {
         name: line(name)?,
         currency: Currency::from_code(currency).map_err(broken)?,
         minimum_fee: minimum_fee.map(price).transpose()?,
         line_items,
-    };
-    run(services, principal, UseCase::CreatePricing, |cx| create_pricing(cx, Some(reference.clone()), content.clone()))?;
-    Ok(())
+    })
 }
 
 pub(crate) fn customer(
@@ -145,9 +177,7 @@ pub(crate) fn customer(
     name: &str,
     tax: Option<&str>,
 ) -> CommandResult<()> {
-    let rate = tax.map(Percentage::parse).transpose().map_err(broken)?;
-    let taxes = DefaultTaxes::always(StatedTax { rate, ..StatedTax::default() });
-    let profile = CustomerProfile { taxes, ..CustomerProfile::plain(line(name)?) };
+    let profile = customer_profile(name, tax)?;
     let customer_ref = CustomerRef::parse(reference).map_err(broken)?;
     run(services, principal, UseCase::CreateCustomer, |cx| {
         create_customer(cx, Some(customer_ref.clone()), profile.clone().into())
@@ -155,7 +185,13 @@ pub(crate) fn customer(
     Ok(())
 }
 
-/// Creates a contract with one pricing over twelve months, billed monthly, and returns its reference.
+fn customer_profile(name: &str, tax: Option<&str>) -> CommandResult<CustomerProfile> {
+    let rate = tax.map(Percentage::parse).transpose().map_err(broken)?;
+    let taxes = DefaultTaxes::always(StatedTax { rate, ..StatedTax::default() });
+    Ok(CustomerProfile { taxes, ..CustomerProfile::plain(line(name)?) })
+}
+
+/// Creates a contract with one pricing over twelve months, billed monthly.
 pub(crate) fn contract(
     services: &Services,
     principal: &Principal,
@@ -163,7 +199,18 @@ pub(crate) fn contract(
     pricing_ref: &str,
     start: Date,
     discount: Option<&str>,
-) -> CommandResult<String> {
+) -> CommandResult<()> {
+    let request = contract_request(customer_ref, pricing_ref, start, discount)?;
+    run(services, principal, UseCase::CreateContract, |cx| create_contract(cx, &request))?;
+    Ok(())
+}
+
+fn contract_request(
+    customer_ref: &str,
+    pricing_ref: &str,
+    start: Date,
+    discount: Option<&str>,
+) -> CommandResult<ContractRequest> {
     let pricing_ref = PricingRef::parse(pricing_ref).map_err(broken)?;
     let last = plus_months(start, 12).pred_opt().unwrap_or(start);
     let product = RequestedProduct {
@@ -171,7 +218,5 @@ pub(crate) fn contract(
         ..RequestedProduct::plain(pricing_ref, start, last)
     };
     let customer_ref = CustomerRef::parse(customer_ref).map_err(broken)?;
-    let request = ContractRequest { customer_ref, po_number: None, products: vec![product], allow_backdated: false };
-    let made = run(services, principal, UseCase::CreateContract, |cx| create_contract(cx, &request))?;
-    Ok(made.contract.contract_ref.to_string())
+    Ok(ContractRequest { customer_ref, po_number: None, products: vec![product], allow_backdated: false })
 }

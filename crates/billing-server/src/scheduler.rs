@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use billing_application::Services;
 use billing_application::billing_run::run_billing_everywhere;
 use billing_application::idempotency::forget_old_answers;
+use billing_application::latest_instant::latest_recorded_instant;
 use billing_application::run_history::forget_old_billing_runs;
 use billing_application::secrets::shared_secrets_in_use;
 use billing_application::usage::{forget_old_imports, forget_old_refused_usage};
@@ -29,11 +30,19 @@ struct PeriodicTask {
 
 impl PeriodicTask {
     fn start(every: Duration, mut what: impl FnMut() + Send + 'static) -> Self {
+        Self::start_with_pauses(move || {
+            what();
+            every
+        })
+    }
+
+    /// Starts a task that returns the pause until its next run.
+    fn start_with_pauses(mut what: impl FnMut() -> Duration + Send + 'static) -> Self {
         let (stop, stopped) = channel();
         let thread = std::thread::spawn(move || {
             loop {
-                what();
-                match stopped.recv_timeout(every) {
+                let pause = what();
+                match stopped.recv_timeout(pause) {
                     Err(RecvTimeoutError::Timeout) => {}
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
                 }
@@ -50,16 +59,24 @@ impl PeriodicTask {
     }
 }
 
-/// A periodic task that runs billing and deletes expired data.
+/// The longest interval between two checks of a clock that is not trusted.
+const CLOCK_CHECKED_EVERY: Duration = Duration::from_secs(60);
+
+/// A periodic task that runs billing and deletes expired data. It waits while the clock is not trusted.
 pub(crate) struct Scheduler(PeriodicTask);
 
 impl Scheduler {
-    pub(crate) fn start(services: Services, every: Duration) -> Self {
-        let mut clock = DriftCheckedClock::new(services.now(), Instant::now());
-        Self(PeriodicTask::start(every, move || {
+    pub(crate) fn start(state: HttpState, services: Services, every: Duration) -> Self {
+        state.billing_runs_every(every);
+        let mut clock = start_clock(&services);
+        Self(PeriodicTask::start_with_pauses(move || {
             if clock.is_believed(services.now(), Instant::now()) {
-                run_billing(&services);
+                run_billing(&state, &services);
                 forget(&services);
+                every
+            } else {
+                state.record_skipped_billing_run();
+                every.min(CLOCK_CHECKED_EVERY)
             }
         }))
     }
@@ -67,6 +84,20 @@ impl Scheduler {
     /// Waits for the current run and stops.
     pub(crate) fn stop(self) {
         self.0.stop();
+    }
+}
+
+/// Returns the clock of a server that starts. A database without a recorded instant has nothing to compare.
+fn start_clock(services: &Services) -> DriftCheckedClock {
+    let latest = latest_recorded_instant(services);
+    let at = Instant::now();
+    match latest {
+        Ok(Some(latest)) => DriftCheckedClock::compared_with(latest, at),
+        Ok(None) => DriftCheckedClock::new(services.now(), at),
+        Err(error) => {
+            tracing::warn!(%error, "cannot read the latest instant in the database");
+            DriftCheckedClock::untrusted(at)
+        }
     }
 }
 
@@ -126,8 +157,10 @@ impl SecretsReader {
     }
 }
 
-fn run_billing(services: &Services) {
-    match run_billing_everywhere(services) {
+fn run_billing(state: &HttpState, services: &Services) {
+    let run = run_billing_everywhere(services);
+    state.record_billing_run(&run);
+    match run {
         Ok(report) if report.issued.is_empty() && report.voided.is_empty() && report.failed.is_empty() => {}
         Ok(report) => tracing::info!(
             issued = report.issued.len(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actix_web::HttpServer;
 use actix_web::dev::ServerHandle;
-use billing_application::organizations::{FirstStart, first_start};
+use billing_application::organizations::{FirstStart, first_organization, first_start};
 use billing_auth::BcryptPasswords;
 use billing_domain::text::OneLine;
 use billing_http::{DEFAULT_REPORTS_AT_ONCE, HttpSettings, HttpState, LogInLimits, PublicUrl, key_calls};
@@ -18,6 +18,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
 use crate::composition::{Composition, SignerSettings, open_to_serve};
+use crate::connections::{Connections, MAX_METRICS_CONNECTIONS, max_connections_per_worker};
 use crate::failure::{CommandError, CommandResult};
 use crate::listen::listen;
 use crate::sample::{self, SampleAccess};
@@ -29,9 +30,8 @@ use crate::telemetry::Telemetry;
 /// The time for accepted requests to finish after SIGTERM, in seconds.
 const SHUTDOWN_SECONDS: u64 = 8;
 
-/// The keep-alive time of a connection. It is longer than the time of proxies and clients, which is mostly one minute.
-/// The client must close first, or else a request occasionally meets a closed connection.
-const KEPT_OPEN: Duration = Duration::from_secs(75);
+/// The time for a client to send the head of a request.
+const HEAD_TIME: Duration = Duration::from_secs(10);
 
 /// The time that the server still accepts requests while it already reports that it is not ready.
 const NOTICE: Duration = Duration::from_millis(500);
@@ -39,8 +39,10 @@ const NOTICE: Duration = Duration::from_millis(500);
 /// Serves until a signal stops the server.
 pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
     let telemetry = start_logging(settings.log_json)?;
+    // This precedes everything that opens files.
+    let max_connections = max_connections_per_worker(settings.store.database_connections, settings.workers);
     let database = open_to_serve(&settings.store)?;
-    let signer = SignerSettings { secrets: settings.jwt_secrets.clone(), lifetime_seconds: settings.token_lifetime_seconds };
+    let signer = SignerSettings { secrets: settings.jwt_secrets()?, lifetime_seconds: settings.token_lifetime_seconds };
     let passwords =
         BcryptPasswords::with_cost(settings.password_cost).map_err(|error| CommandError::Setting(error.to_string()))?;
     let composition = Composition::new(database, signer, passwords, Printer::new(settings.fonts_dir.clone()))?;
@@ -65,12 +67,17 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
         },
     );
     let shared = state.clone();
+    let keep_alive = Duration::from_secs(settings.keep_alive_seconds);
+    let connections = Connections::default();
+    let accepted = connections.clone();
     let server = HttpServer::new(move || billing_http::app(shared.clone()))
         .disable_signals()
         .workers(usize::from(settings.workers))
         .shutdown_timeout(SHUTDOWN_SECONDS)
-        .keep_alive(KEPT_OPEN)
-        .client_request_timeout(Duration::from_secs(10))
+        .keep_alive(keep_alive)
+        .client_request_timeout(HEAD_TIME)
+        .max_connections(max_connections)
+        .on_connect(move |stream, data| accepted.register(stream, data))
         .listen(listen_on(settings.listen, "")?)
         .map_err(|error| CommandError::Failed(format!("cannot listen: {error}")))?;
     let metrics = settings.metrics_listen.map(|address| listen_on(address, " for metrics")).transpose()?;
@@ -80,7 +87,7 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
     }
     say(&format!("Usage Billing is ready at {public_url} (API reference: {public_url}/docs)"))?;
     let scheduler = (settings.run_every_seconds > 0)
-        .then(|| Scheduler::start(composition.services.clone(), Duration::from_secs(settings.run_every_seconds)));
+        .then(|| Scheduler::start(state.clone(), composition.services.clone(), Duration::from_secs(settings.run_every_seconds)));
     let counts = CountsWriter::start(state.clone(), composition.services.clone());
     let secrets = composition.renewed_signer.clone().map(|signer| SecretsReader::start(composition.services.clone(), signer));
     let writing = state.clone();
@@ -88,10 +95,19 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
         let running = server.run();
         if let Some(listener) = metrics {
             let state = state.clone();
-            let metrics = HttpServer::new(move || billing_http::metrics_app(state.clone())).disable_signals().workers(1);
+            let accepted = connections.clone();
+            let metrics = HttpServer::new(move || billing_http::metrics_app(state.clone()))
+                .disable_signals()
+                .workers(1)
+                .keep_alive(keep_alive)
+                .client_request_timeout(HEAD_TIME)
+                .max_connections(MAX_METRICS_CONNECTIONS)
+                .on_connect(move |stream, data| accepted.register(stream, data));
             // The server for metrics ends with the process.
             actix_web::rt::spawn(metrics.listen(listener)?.run());
         }
+        // A client that begins a request at the end of the keep-alive time still has the full time for its head.
+        actix_web::rt::spawn(connections.close_stalled(keep_alive + HEAD_TIME));
         actix_web::rt::spawn(stop_on_signal(state, running.handle()));
         running.await
     });
@@ -117,9 +133,11 @@ fn listen_on(address: SocketAddr, what_for: &str) -> CommandResult<TcpListener> 
 }
 
 /// Returns the limit of concurrent reports. A report uses a connection while it is sent, and most connections must stay
-/// available for usage.
+/// available for usage. With at least two reports, one organization cannot block the reports of the others; fewer than four
+/// connections are too few for that.
 fn reports_at_once(connections: u32) -> usize {
-    usize::try_from(connections / 4).unwrap_or(DEFAULT_REPORTS_AT_ONCE).clamp(1, DEFAULT_REPORTS_AT_ONCE)
+    let least = if connections < 4 { 1 } else { 2 };
+    usize::try_from(connections / 4).unwrap_or(DEFAULT_REPORTS_AT_ONCE).clamp(least, DEFAULT_REPORTS_AT_ONCE)
 }
 
 /// Waits for SIGTERM or SIGINT. It then reports that the server is not ready, so that load balancers send no new
@@ -144,28 +162,38 @@ fn listened_on(settings: &ServeSettings) -> CommandResult<PublicUrl> {
     url.parse().map_err(|error| CommandError::Setting(format!("--listen {}: {error}", settings.listen)))
 }
 
-/// Creates the first administrator and, if requested, the sample. Returns the lines to print.
+/// Creates the first administrator and, if requested, the sample. Returns the lines to print. They are printed after the
+/// transactions, so a start that is killed in between prints no password: every later start prints the command that sets one.
 fn first(settings: &ServeSettings, composition: &Composition, public_url: &PublicUrl) -> CommandResult<Vec<String>> {
     let services = &composition.services;
+    // If standard output is not a terminal, it may be a log with many readers.
+    let shows_passwords = std::io::stdout().is_terminal();
     let generated = services.keys.new_secret().map_err(|error| CommandError::Failed(error.to_string()))?;
-    let password = settings.admin_password.as_ref().map_or(generated.as_str(), |password| password.expose_secret());
-    let Some(FirstStart { organization, administrator }) = first_start(services, &settings.admin_email, password)? else {
-        return Ok(way_to_a_key(public_url, &settings.admin_email));
-    };
-    let mut lines = vec![format!("Console: {public_url}/console. Log in as {}.", administrator.email)];
-    if settings.admin_password.is_none() {
-        // If standard output is not a terminal, it may be a log with many readers.
-        lines.push(if std::io::stdout().is_terminal() {
-            format!("Password (shown only once): {password}")
-        } else {
-            format!("The password is printed only to a terminal. To set one: {}", reset_command(administrator.email.as_str()))
-        });
+    let given = settings.admin_password()?;
+    let password = given.as_ref().map_or(generated.as_str(), |password| password.expose_secret());
+    let made = first_start(services, &settings.admin_email, password)?;
+    let mut lines = Vec::new();
+    if let Some(FirstStart { administrator, .. }) = &made {
+        lines.push(format!("Console: {public_url}/console. Log in as {}.", administrator.email));
+        if given.is_none() {
+            lines.push(if shows_passwords {
+                format!("Password (shown only once): {password}")
+            } else {
+                format!("The password is printed only to a terminal. To set one: {}", reset_command(administrator.email.as_str()))
+            });
+        }
     }
-    if settings.sample {
-        let access = sample::make(services, organization.id)?;
-        lines.extend(calls(&settings.listen.to_string(), &access));
-    } else {
+    let sample = match first_organization(services)? {
+        Some(organization) if settings.sample => sample::make(services, organization.id, shows_passwords)?,
+        Some(_) | None => None,
+    };
+    // On a first start at a terminal, the key of the sample and the password of the administrator are printed.
+    let has_key = sample.as_ref().is_some_and(|access| access.key.is_some());
+    if made.is_none() || !has_key {
         lines.extend(way_to_a_key(public_url, &settings.admin_email));
+    }
+    if let Some(access) = sample {
+        lines.extend(calls(&settings.listen.to_string(), &access));
     }
     Ok(lines)
 }
@@ -180,7 +208,10 @@ fn way_to_a_key(public_url: &PublicUrl, email: &OneLine) -> Vec<String> {
         String::new(),
         generate,
         String::new(),
-        format!("To reset a forgotten password (with the same --database-url): {}", reset_command(email.as_str())),
+        format!(
+            "To set a password that is forgotten or was never printed (with the same --database-url): {}",
+            reset_command(email.as_str())
+        ),
     ]
 }
 
@@ -189,12 +220,22 @@ fn reset_command(email: &str) -> String {
     format!("{program} admin reset-password --email {email}")
 }
 
-/// Returns the three calls that report a first event and show its invoice.
+/// Returns the three calls that report a first event and show its invoice. Without a key, the first call has placeholders.
 fn calls(listen: &str, access: &SampleAccess) -> Vec<String> {
-    let SampleAccess { api_key, password, contract_ref, customer_ref, usage_product_ref } = access;
+    let SampleAccess { key, contract_ref, customer_ref, usage_product_ref } = access;
+    let (what_exists, api_key, password) = match key {
+        Some(made) => {
+            ("A sample customer with a contract and an API key exist. Report a first event:", &*made.key.api_key, &*made.password)
+        }
+        None => (
+            "A sample customer with a contract exists. Create an API key as above, and report a first event with it:",
+            "...",
+            "...",
+        ),
+    };
     vec![
         String::new(),
-        "A sample customer with a contract and an API key exist. Report a first event:".to_owned(),
+        what_exists.to_owned(),
         String::new(),
         format!(
             "  TOKEN=$(curl -s http://{listen}/auth/login -H 'Content-Type: application/json' \\\n    \

@@ -1,26 +1,33 @@
 //! Flags and environment variables. Every setting has both, with the same syntax.
 
 use std::fmt::Display;
+use std::fs::File;
+use std::io::Read as _;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use billing_auth::{COSTS, DEFAULT_COST};
-use billing_domain::access::{DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, MAX_TOKEN_LIFETIME_SECONDS, Role, SecretPurpose};
+use billing_domain::access::{
+    DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, MAX_TOKEN_LIFETIME_SECONDS, Role, SecretPurpose, check_log_in_name,
+};
 use billing_domain::format::DEFAULT_FORMAT_NAME;
 use billing_domain::text::OneLine;
 use billing_http::{Network, PublicUrl};
 use billing_import::{Delimiter, FileKind};
 use billing_report::ReportFormat;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use validator::ValidateEmail as _;
+
+use crate::failure::{CommandError, CommandResult};
 
 /// A billing back end that your software calls over HTTP. It records usage events, bills each event on an invoice, and returns
 /// the number of the invoice in the response.
 ///
-/// Without a command, it runs `serve`. Every setting is a flag or an environment variable. The flag takes precedence.
+/// Without a command, it runs `serve`. Every setting is a flag or an environment variable. The flag takes precedence. Secrets can
+/// also be in files, which further flags name.
 #[derive(Debug, Parser)]
 #[command(name = "usage-billing", version, max_term_width = 110, after_help = FIRST_COMMANDS)]
 pub(crate) struct Cli {
@@ -107,6 +114,9 @@ pub(crate) enum AdminCommand {
         /// Password of 12 to 72 bytes, not a common one. Default: generated and printed once.
         #[arg(long, env = "USAGE_BILLING_ADMIN_PASSWORD", hide_env_values = true)]
         password: Option<SecretString>,
+        /// File with the password, instead of `--password`. One line break at its end is ignored.
+        #[arg(long, value_name = "FILE", env = "USAGE_BILLING_ADMIN_PASSWORD_FILE", value_parser = secret_file)]
+        password_file: Option<SecretString>,
         /// Role. Each role includes the ones before: `read` reads; `finance` issues and settles documents; `operator` reports usage and
         /// changes catalog and contracts; `owner` manages administrators and API keys.
         #[arg(long, default_value = "owner", value_parser = role)]
@@ -141,6 +151,9 @@ pub(crate) enum AdminCommand {
         /// Password of 12 to 72 bytes, not a common one. Default: generated and printed once.
         #[arg(long, env = "USAGE_BILLING_ADMIN_PASSWORD", hide_env_values = true)]
         password: Option<SecretString>,
+        /// File with the password, instead of `--password`. One line break at its end is ignored.
+        #[arg(long, value_name = "FILE", env = "USAGE_BILLING_ADMIN_PASSWORD_FILE", value_parser = secret_file)]
+        password_file: Option<SecretString>,
         /// Removes the second factor, for administrators who lost their device and their recovery codes.
         #[arg(long)]
         remove_second_factor: bool,
@@ -204,15 +217,13 @@ pub(crate) struct AdminSelector {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct StoreSettings {
-    /// Database URL: sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE.
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "USAGE_BILLING_DATABASE_URL",
-        hide_env_values = true,
-        default_value = "sqlite://data/usage-billing.sqlite3"
-    )]
-    pub(crate) database_url: SecretString,
+    /// Database URL: sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE. Default: sqlite://data/usage-billing.sqlite3.
+    #[arg(long, value_name = "URL", env = "USAGE_BILLING_DATABASE_URL", hide_env_values = true)]
+    database_url: Option<SecretString>,
+
+    /// File with the database URL, instead of `--database-url`. One line break at its end is ignored.
+    #[arg(long, value_name = "FILE", env = "USAGE_BILLING_DATABASE_URL_FILE", value_parser = secret_file)]
+    database_url_file: Option<SecretString>,
 
     /// Maximum number of database connections, 2 to 500. On SQLite, the number of reading connections.
     #[arg(long, value_name = "NUMBER", env = "USAGE_BILLING_DATABASE_CONNECTIONS", default_value = "16", value_parser = within::<u32>(2..=500))]
@@ -254,17 +265,25 @@ pub(crate) struct ServeSettings {
     /// Password of the first administrator, 12 to 72 bytes, not a common one. Read only at the first start. Default: generated, and
     /// printed once if standard output is a terminal.
     #[arg(long, value_name = "PASSWORD", env = "USAGE_BILLING_ADMIN_PASSWORD", hide_env_values = true)]
-    pub(crate) admin_password: Option<SecretString>,
+    admin_password: Option<SecretString>,
 
-    /// On an empty database, also creates a sample customer, contract and API key, and prints calls that use them. In the
-    /// environment: true or false.
+    /// File with the password of the first administrator, instead of `--admin-password`. One line break at its end is ignored.
+    #[arg(long, value_name = "FILE", env = "USAGE_BILLING_ADMIN_PASSWORD_FILE", value_parser = secret_file)]
+    admin_password_file: Option<SecretString>,
+
+    /// As long as there is no catalog, also creates a sample customer and contract, and prints calls that use them. If standard
+    /// output is a terminal, also creates and prints an API key. In the environment: true or false.
     #[arg(long, env = "USAGE_BILLING_SAMPLE", value_parser = truth)]
     pub(crate) sample: bool,
 
     /// Comma-separated secrets that sign bearer tokens, newest first, each of at least 32 bytes. Default: secrets in the
     /// database.
     #[arg(long, value_name = "SECRETS", env = "USAGE_BILLING_JWT_SECRETS", hide_env_values = true, value_delimiter = ',')]
-    pub(crate) jwt_secrets: Vec<SecretString>,
+    jwt_secrets: Vec<SecretString>,
+
+    /// File with these secrets, separated by commas, instead of `--jwt-secrets`. One line break at its end is ignored.
+    #[arg(long, value_name = "FILE", env = "USAGE_BILLING_JWT_SECRETS_FILE", value_parser = secret_file)]
+    jwt_secrets_file: Option<SecretString>,
 
     /// Lifetime of bearer tokens in seconds, 300 to 86400.
     #[arg(long, value_name = "SECONDS", env = "USAGE_BILLING_TOKEN_LIFETIME_SECONDS", default_value = "3600", value_parser = within::<i64>(300..=MAX_TOKEN_LIFETIME_SECONDS))]
@@ -274,7 +293,13 @@ pub(crate) struct ServeSettings {
     #[arg(long, value_name = "NUMBER", env = "USAGE_BILLING_WORKERS", default_value = "1", value_parser = within::<u16>(1..=256))]
     pub(crate) workers: u16,
 
-    /// Comma-separated addresses or networks, such as 10.0.0.0/8, of proxies with a trusted X-Forwarded-For. Default: none.
+    /// Seconds for which an idle connection stays open, 1 to 3600. It must be longer than in the clients and proxies in front, or
+    /// else a request occasionally arrives on a connection that is being closed.
+    #[arg(long, value_name = "SECONDS", env = "USAGE_BILLING_KEEP_ALIVE_SECONDS", default_value = "75", value_parser = within::<u64>(1..=3600))]
+    pub(crate) keep_alive_seconds: u64,
+
+    /// Comma-separated addresses or networks, such as 10.0.0.0/8, of proxies with a trusted X-Forwarded-For or Forwarded. Default:
+    /// none.
     #[arg(long, value_name = "NETWORKS", env = "USAGE_BILLING_TRUSTED_PROXIES", value_delimiter = ',')]
     pub(crate) trusted_proxies: Vec<Network>,
 
@@ -304,6 +329,80 @@ pub(crate) struct ServeSettings {
     pub(crate) log_json: bool,
 }
 
+/// Database of a server without a setting.
+const DEFAULT_DATABASE_URL: &str = "sqlite://data/usage-billing.sqlite3";
+
+/// The largest file of a secret in bytes.
+const MAX_SECRET_FILE_BYTES: usize = 64 * 1024;
+
+impl StoreSettings {
+    /// Returns the database URL.
+    ///
+    /// # Errors
+    /// Returns [`CommandError::Setting`] if both the URL and a file are set.
+    pub(crate) fn database_url(&self) -> CommandResult<SecretString> {
+        let url = chosen_secret("--database-url", self.database_url.as_ref(), self.database_url_file.as_ref())?;
+        Ok(url.unwrap_or_else(|| SecretString::from(DEFAULT_DATABASE_URL)))
+    }
+}
+
+impl ServeSettings {
+    /// Returns the password of the first administrator, if it is set.
+    ///
+    /// # Errors
+    /// Returns [`CommandError::Setting`] if both the password and a file are set.
+    pub(crate) fn admin_password(&self) -> CommandResult<Option<SecretString>> {
+        chosen_secret("--admin-password", self.admin_password.as_ref(), self.admin_password_file.as_ref())
+    }
+
+    /// Returns the secrets that sign bearer tokens, newest first. There are none if the secrets of the database are used.
+    ///
+    /// # Errors
+    /// Returns [`CommandError::Setting`] if both the secrets and a file are set.
+    pub(crate) fn jwt_secrets(&self) -> CommandResult<Vec<SecretString>> {
+        let first = self.jwt_secrets.iter().find(|secret| !secret.expose_secret().is_empty());
+        match (&self.jwt_secrets_file, first) {
+            (None, _) => Ok(self.jwt_secrets.clone()),
+            (Some(_), Some(_)) => Err(set_twice("--jwt-secrets")),
+            (Some(file), None) => Ok(file.expose_secret().split(',').map(SecretString::from).collect()),
+        }
+    }
+}
+
+/// Returns a secret from its setting or from its file. An empty setting counts as missing beside a file, because an environment
+/// variable of an image or a unit can be emptied but not removed.
+///
+/// # Errors
+/// Returns [`CommandError::Setting`] if both are set.
+pub(crate) fn chosen_secret(
+    flag: &str,
+    value: Option<&SecretString>,
+    file: Option<&SecretString>,
+) -> CommandResult<Option<SecretString>> {
+    match (value, file) {
+        (Some(value), Some(_)) if !value.expose_secret().is_empty() => Err(set_twice(flag)),
+        (_, Some(file)) => Ok(Some(file.clone())),
+        (value, None) => Ok(value.cloned()),
+    }
+}
+
+fn set_twice(flag: &str) -> CommandError {
+    CommandError::Setting(format!("{flag} and {flag}-file are both set: set only one of them, as a flag or in the environment"))
+}
+
+/// Reads the file of a secret, without one line break at its end. Errors contain the path, never the content.
+fn secret_file(path: &str) -> Result<SecretString, String> {
+    let unreadable = |error: std::io::Error| format!("cannot read {path:?}: {error}");
+    let file = File::open(path).map_err(unreadable)?;
+    let mut text = String::new();
+    file.take(MAX_SECRET_FILE_BYTES as u64 + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() > MAX_SECRET_FILE_BYTES {
+        return Err(format!("{path:?} must have at most {MAX_SECRET_FILE_BYTES} bytes"));
+    }
+    let line = text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
+    Ok(SecretString::from(line))
+}
+
 /// Parses an integer within a range; the error for any other text contains the range.
 fn within<N: FromStr + PartialOrd + Display + Clone>(range: RangeInclusive<N>) -> impl Fn(&str) -> Result<N, String> + Clone {
     move |text| {
@@ -323,7 +422,9 @@ fn folder(text: &str) -> Result<PathBuf, String> {
 
 fn email_address(text: &str) -> Result<OneLine, String> {
     let address = OneLine::parse(text).ok().filter(|address| address.as_str().validate_email());
-    address.ok_or_else(|| "must be an e-mail address, such as billing@example.com".to_owned())
+    let address = address.ok_or_else(|| "must be an e-mail address, such as billing@example.com".to_owned())?;
+    check_log_in_name(&address).map_err(|reason| reason.to_string())?;
+    Ok(address)
 }
 
 fn secret_purpose(text: &str) -> Result<SecretPurpose, String> {
@@ -383,6 +484,10 @@ pub(crate) struct ImportSettings {
     /// Lines per transaction, 1 to 10000. Default: 1000; 10000 for a dry run, which then includes document totals.
     #[arg(long, value_name = "NUMBER", value_parser = within::<u16>(1..=10_000))]
     pub(crate) lines_per_transaction: Option<u16>,
+
+    /// First line to import. Lines count from 1, including the header line; in a JSON array, elements count.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = within::<u64>(1..=u64::MAX))]
+    pub(crate) from_line: u64,
 
     #[command(flatten)]
     pub(crate) store: StoreSettings,
@@ -480,4 +585,83 @@ pub(crate) struct DemoSettings {
     /// New file in which to keep the database of the demo. Default: a temporary file.
     #[arg(long)]
     pub(crate) keep: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes a secret to a file, and returns the settings that name the file with this flag.
+    fn with_file(flag: &str, content: &str, more: &[&str]) -> Result<ServeSettings, clap::Error> {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("secret");
+        std::fs::write(&path, content).expect("a file");
+        let path = path.display().to_string();
+        let arguments = ["usage-billing", flag, path.as_str()].into_iter().chain(more.iter().copied());
+        Cli::try_parse_from(arguments).map(|cli| cli.serve)
+    }
+
+    fn shown(secret: Option<SecretString>) -> Option<String> {
+        secret.map(|secret| secret.expose_secret().to_owned())
+    }
+
+    #[test]
+    fn a_file_has_a_secret_without_one_line_break() {
+        let rows = [("secret", "secret"), ("secret\n", "secret"), ("secret\r\n", "secret"), (" a \n\n", " a \n")];
+        for (content, expected) in rows {
+            let settings = with_file("--admin-password-file", content, &[]).expect("settings");
+            assert_eq!(shown(settings.admin_password().expect("a password")).as_deref(), Some(expected), "{content:?}");
+        }
+        let settings = with_file("--database-url-file", "postgres://a:b@c/d\n", &[]).expect("settings");
+        assert_eq!(settings.store.database_url().expect("a URL").expose_secret(), "postgres://a:b@c/d");
+        let settings = with_file("--jwt-secrets-file", "new,old\n", &[]).expect("settings");
+        let secrets = settings.jwt_secrets().expect("secrets");
+        assert_eq!(secrets.iter().map(|secret| secret.expose_secret()).collect::<Vec<_>>(), ["new", "old"]);
+    }
+
+    #[test]
+    fn without_a_setting_the_database_is_a_file_and_the_other_secrets_are_missing() {
+        let settings = Cli::try_parse_from(["usage-billing"]).expect("settings").serve;
+        assert_eq!(settings.store.database_url().expect("a URL").expose_secret(), DEFAULT_DATABASE_URL);
+        assert_eq!(shown(settings.admin_password().expect("no password")), None);
+        assert!(settings.jwt_secrets().expect("no secrets").is_empty());
+    }
+
+    #[test]
+    fn a_secret_and_its_file_exclude_each_other_unless_the_secret_is_empty() {
+        for flag in ["--database-url", "--admin-password", "--jwt-secrets"] {
+            let result = |value: &str| {
+                let settings = with_file(&format!("{flag}-file"), "of the file", &[flag, value]).expect("settings");
+                match flag {
+                    "--database-url" => settings.store.database_url().map(Some),
+                    "--admin-password" => settings.admin_password(),
+                    _ => settings.jwt_secrets().map(|secrets| secrets.into_iter().next()),
+                }
+            };
+            let error = result("topsecret").expect_err("both are set").to_string();
+            assert!(error.starts_with(&format!("{flag} and {flag}-file are both set")), "{error}");
+            assert!(!error.contains("topsecret"), "{error}");
+            assert_eq!(shown(result("").expect("an empty setting")).as_deref(), Some("of the file"), "{flag}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_named_with_its_setting() {
+        let error = Cli::try_parse_from(["usage-billing", "--jwt-secrets-file", "/nowhere/secret"]).expect_err("no such file");
+        let said = error.to_string();
+        assert!(said.contains("--jwt-secrets-file") && said.contains("cannot read \"/nowhere/secret\""), "{said}");
+        let long = with_file("--admin-password-file", &"x".repeat(MAX_SECRET_FILE_BYTES + 1), &[]).expect_err("a long file");
+        assert!(long.to_string().contains("must have at most 65536 bytes"), "{long}");
+    }
+
+    #[test]
+    fn the_e_mail_address_of_an_administrator_is_ascii() {
+        assert!(email_address("billing@xn--bcher-kva.example").is_ok());
+        // The first letter of the domain is Cyrillic.
+        for address in ["billing@\u{430}cme.example", "billing@b\u{fc}cher.example"] {
+            let reason = email_address(address).expect_err("not ASCII");
+            assert!(reason.contains("ASCII") && reason.contains("punycode"), "{reason}");
+        }
+        assert_eq!(email_address("nobody").expect_err("no address"), "must be an e-mail address, such as billing@example.com");
+    }
 }

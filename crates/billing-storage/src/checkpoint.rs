@@ -4,6 +4,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use billing_domain::ports::DatabaseReplaced;
 use diesel::connection::SimpleConnection as _;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
@@ -11,6 +12,8 @@ use diesel::sqlite::SqliteConnection;
 use r2d2::ManageConnection as _;
 
 use crate::connect::{ConnectError, Link, SqliteManager, SqlitePool};
+use crate::database_file::DatabaseFile;
+use crate::failure::StatementError;
 
 /// The number of log pages that starts a checkpoint beside readers and writers: 4 MiB.
 const MOVED_FROM: i64 = 1_000;
@@ -90,9 +93,10 @@ impl Checkpoints {
     ///
     /// # Errors
     /// Returns an error when the operating system cannot create a thread.
-    pub(crate) fn start(manager: SqliteManager, writer: SqlitePool) -> std::io::Result<Self> {
+    pub(crate) fn start(manager: SqliteManager, writer: SqlitePool, file: Arc<DatabaseFile>) -> std::io::Result<Self> {
         let signal = Arc::new(Signal::default());
-        let mut work = Work { manager, writer, signal: Arc::clone(&signal), own: None, next: Instant::now(), is_failing: false };
+        let (next, is_failing) = (Instant::now(), false);
+        let mut work = Work { manager, writer, file, signal: Arc::clone(&signal), own: None, next, is_failing };
         let thread = std::thread::Builder::new().name("checkpoints".to_owned()).spawn(move || {
             while work.signal.wait() {
                 work.look();
@@ -135,6 +139,7 @@ impl Drop for Checkpoints {
 struct Work {
     manager: SqliteManager,
     writer: SqlitePool,
+    file: Arc<DatabaseFile>,
     signal: Arc<Signal>,
     /// The thread's own connection, opened when first needed.
     own: Option<Link<SqliteConnection>>,
@@ -156,6 +161,11 @@ impl Work {
     }
 
     fn keep_bounded(&mut self) -> Result<(), ConnectError> {
+        // A checkpoint into a file that another program wrote would destroy that file, and hide that it was replaced.
+        self.file.check_content().map_err(|error| match error {
+            StatementError::Unavailable { reason, .. } => ConnectError(reason),
+            _ => ConnectError(DatabaseReplaced.to_string()),
+        })?;
         let own = match &mut self.own {
             Some(own) => own,
             none => none.insert(self.manager.connect()?),
@@ -199,6 +209,11 @@ pub(crate) fn empty(connection: &mut SqliteConnection, wait: Duration) -> Result
     waiting(connection, wait)?;
     let done = checkpoint(connection, "TRUNCATE")?;
     if done.busy == 0 { Ok(()) } else { Err(ConnectError("other connections still read the -wal file".to_owned())) }
+}
+
+/// Moves as much of the write-ahead log into the file as readers permit, without waiting.
+pub(crate) fn move_log(connection: &mut SqliteConnection) -> Result<(), ConnectError> {
+    checkpoint(connection, "PASSIVE").map(drop)
 }
 
 fn waiting(connection: &mut SqliteConnection, wait: Duration) -> Result<(), ConnectError> {
@@ -249,7 +264,8 @@ mod tests {
             let manager = |read_only| SqliteManager::new(&path, PATIENCE, read_only).expect("a path");
             let (writer, readers) = (pool(manager(false), 1, PATIENCE), manager(true));
             writer.get().expect("it").connection.batch_execute("CREATE TABLE t (c BLOB)").expect("a table");
-            let checkpoints = Checkpoints::start(manager(false), writer.clone()).expect("a thread");
+            let file = Arc::new(DatabaseFile::of(&path, false).expect("the file"));
+            let checkpoints = Checkpoints::start(manager(false), writer.clone(), file).expect("a thread");
             Self { path, _directory: directory, readers, writer, checkpoints }
         }
 

@@ -1,15 +1,18 @@
 //! Connections and their pools. Each new connection is configured, and the settings are read back.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use billing_domain::ports::PoolUse;
 use diesel::connection::{Connection as _, SimpleConnection as _};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::r2d2::R2D2Connection;
 use diesel::sql_types::{BigInt, Text};
 use diesel::sqlite::SqliteConnection;
-use r2d2::{ManageConnection, Pool, PooledConnection};
+use r2d2::{ManageConnection, PooledConnection};
 
 use crate::distribute::has_extension;
 use crate::url::DatabaseUrl;
@@ -68,6 +71,55 @@ pub(crate) struct SqliteManager {
 #[derive(Clone, Debug)]
 pub(crate) struct PgManager {
     url: DatabaseUrl,
+}
+
+/// A pool of connections. It counts the callers that wait for a connection, which the library does not report.
+pub(crate) struct Pool<M: ManageConnection> {
+    connections: r2d2::Pool<M>,
+    waiting: Arc<AtomicU64>,
+}
+
+impl<M: ManageConnection> Clone for Pool<M> {
+    fn clone(&self) -> Self {
+        Self { connections: self.connections.clone(), waiting: Arc::clone(&self.waiting) }
+    }
+}
+
+impl<M: ManageConnection> Pool<M> {
+    /// Waits for a connection, at most for the pool's timeout.
+    ///
+    /// # Errors
+    /// Returns an error when no connection becomes available in time.
+    pub(crate) fn get(&self) -> Result<Pooled<M>, r2d2::Error> {
+        self.counted(r2d2::Pool::get)
+    }
+
+    /// Waits for a connection, at most for `timeout`.
+    ///
+    /// # Errors
+    /// Returns an error when no connection becomes available in time.
+    pub(crate) fn get_timeout(&self, timeout: Duration) -> Result<Pooled<M>, r2d2::Error> {
+        self.counted(|connections| connections.get_timeout(timeout))
+    }
+
+    /// Returns the maximum number of connections.
+    pub(crate) fn max_size(&self) -> u32 {
+        self.connections.max_size()
+    }
+
+    /// Returns the use of the pool under a name.
+    pub(crate) fn usage(&self, name: &'static str) -> PoolUse {
+        let state = self.connections.state();
+        let (open, idle) = (u64::from(state.connections), u64::from(state.idle_connections));
+        PoolUse { name, in_use: open.saturating_sub(idle), idle, waiting: self.waiting.load(Ordering::Relaxed) }
+    }
+
+    fn counted(&self, get: impl FnOnce(&r2d2::Pool<M>) -> Result<Pooled<M>, r2d2::Error>) -> Result<Pooled<M>, r2d2::Error> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let connection = get(&self.connections);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        connection
+    }
 }
 
 pub(crate) type SqlitePool = Pool<SqliteManager>;
@@ -221,7 +273,7 @@ pub(crate) fn pool<M>(manager: M, size: u32, wait: Duration) -> Pool<M>
 where
     M: ManageConnection<Error = ConnectError>,
 {
-    Pool::builder()
+    let connections = r2d2::Pool::builder()
         .max_size(size)
         .min_idle(Some(0))
         .connection_timeout(wait)
@@ -229,7 +281,8 @@ where
         .idle_timeout(None)
         .test_on_check_out(false)
         .error_handler(Box::new(Report))
-        .build_unchecked(manager)
+        .build_unchecked(manager);
+    Pool { connections, waiting: Arc::default() }
 }
 
 #[derive(Debug)]
@@ -279,6 +332,29 @@ mod tests {
             let refused = check_pragmas(&mut link.connection).expect_err(pragma).to_string();
             assert!(refused.starts_with("SQLite does not apply the required settings"), "{refused}");
         }
+    }
+
+    #[test]
+    fn a_pool_counts_its_connections_and_who_waits_for_one() {
+        let directory = tempfile::TempDir::new().expect("a directory");
+        let patience = Duration::from_secs(60);
+        let manager = SqliteManager::new(&directory.path().join("usage.sqlite3"), patience, false).expect("a path");
+        let pool = pool(manager, 1, patience);
+        let usage = |in_use, idle, waiting| PoolUse { name: "writer", in_use, idle, waiting };
+        assert_eq!(pool.usage("writer"), usage(0, 0, 0));
+        let first = pool.get().expect("a connection");
+        assert_eq!(pool.usage("writer"), usage(1, 0, 0));
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| pool.get().map(drop));
+            while pool.usage("writer").waiting == 0 {
+                assert!(!second.is_finished(), "the only connection is in use");
+                std::thread::yield_now();
+            }
+            assert_eq!(pool.usage("writer"), usage(1, 0, 1));
+            drop(first);
+            second.join().expect("no panic").expect("the connection of the first");
+        });
+        assert_eq!(pool.usage("writer"), usage(0, 1, 0));
     }
 
     #[test]

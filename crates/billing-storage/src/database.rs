@@ -5,17 +5,20 @@ use std::hash::{BuildHasher as _, Hasher as _};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use billing_domain::ports::{Access, DiskUse, RollBack, Store, StoreError, StoreResult, Tx};
+use billing_domain::ports::{Access, DiskUse, PoolUse, RollBack, Store, StoreError, StoreResult, Tx};
 use diesel::QueryResult;
-use diesel::connection::{AnsiTransactionManager, Connection as DieselConnection, TransactionManager as _};
-use r2d2::{ManageConnection, Pool};
+use diesel::connection::{
+    AnsiTransactionManager, Connection as DieselConnection, SimpleConnection as _, TransactionManager as _,
+};
+use r2d2::ManageConnection;
 use thiserror::Error;
 
 use crate::checkpoint::{self, Checkpoints};
 use crate::connect::{
-    ConnectError, Link, PgManager, PgPool, Pooled, SqliteManager, SqlitePool, check_pragmas, check_settings, pool,
+    ConnectError, Link, PgManager, PgPool, Pool, Pooled, SqliteManager, SqlitePool, check_pragmas, check_settings, pool,
 };
 use crate::database_file::{DatabaseFile, beside};
 use crate::distribute::lacks;
@@ -80,7 +83,7 @@ pub(crate) enum Pools {
         checkpoints: Checkpoints,
         /// Opens connections for operations on the whole file.
         manager: SqliteManager,
-        file: DatabaseFile,
+        file: Arc<DatabaseFile>,
         /// The server's lock on the file.
         _turn: Option<File>,
     },
@@ -125,13 +128,14 @@ impl Database {
         let (writer, readers) = (manager(false)?, manager(true)?);
         let turn = if options.to_serve { Some(take_turn(path).map_err(failed)?) } else { None };
         private_file(path).map_err(|error| failed(error.to_string()))?;
-        let file = DatabaseFile::of(path).map_err(|error| failed(error.to_string()))?;
+        let file = Arc::new(DatabaseFile::of(path, options.to_serve).map_err(|error| failed(error.to_string()))?);
         // This check precedes the setup of a connection, which changes the file.
         writer.bare().and_then(|mut connection| check_sqlite(&mut connection)).map_err(|error| failed(error.0))?;
         writer.connect().map_err(|error| failed(error.0))?;
         let manager = writer.clone();
         let (writer, readers) = (pool(writer, 1, options.wait), pool(readers, connections, options.wait));
-        let checkpoints = Checkpoints::start(manager.clone(), writer.clone()).map_err(|error| failed(error.to_string()))?;
+        let checkpoints = Checkpoints::start(manager.clone(), writer.clone(), Arc::clone(&file));
+        let checkpoints = checkpoints.map_err(|error| failed(error.to_string()))?;
         let pools = Pools::Sqlite { writer, readers, checkpoints, manager, file, _turn: turn };
         Ok(Self { pools, terms: TermsCache::default(), patience: options.wait })
     }
@@ -141,18 +145,38 @@ impl Database {
     /// on PostgreSQL.
     ///
     /// # Errors
-    /// Returns [`StoreError::Unavailable`] when a transaction runs for longer than a second. The `-wal` file is then
-    /// still needed.
+    /// Returns [`StoreError::Unavailable`] when a transaction runs for longer than a second, or when another program
+    /// replaced the file. The `-wal` file is then still needed.
     pub fn close(&self) -> StoreResult<()> {
-        let Pools::Sqlite { writer, checkpoints, .. } = &self.pools else { return Ok(()) };
+        let Pools::Sqlite { writer, checkpoints, file, .. } = &self.pools else { return Ok(()) };
         let began = Instant::now();
         checkpoints.stop();
         let mut link = writer.get_timeout(CLOSING_WAIT).map_err(unavailable)?;
         let left = CLOSING_WAIT.saturating_sub(began.elapsed()).max(SHORTEST_WAIT);
-        let emptied = checkpoint::empty(&mut link.connection, left).map_err(unavailable);
+        // The log must not be moved into a file that another program wrote.
+        let emptied = match file.check_content() {
+            Ok(()) => checkpoint::empty(&mut link.connection, left).map_err(unavailable),
+            Err(replaced) => Err(replaced.into()),
+        };
         // The connection is never returned to the pool: a later write would fill the `-wal` file again.
         std::mem::forget(link);
         emptied
+    }
+
+    /// Marks the file of a server with a random number, and checks from now on that its content is the server's. It does
+    /// nothing for other processes and on PostgreSQL. Call it when the file has its tables.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Unavailable`] when the mark cannot be written.
+    pub(crate) fn begin_watch(&self) -> StoreResult<()> {
+        let Pools::Sqlite { writer, file, .. } = &self.pools else { return Ok(()) };
+        let Some(mark) = file.new_mark() else { return Ok(()) };
+        let mut link = take(writer)?;
+        let marked = link.connection.batch_execute(&format!("PRAGMA user_version = {mark}"));
+        marked.map_err(|error| StatementError::of("user_version", &error))?;
+        // Until the mark is in the file itself, the file is also accepted with its earlier mark.
+        checkpoint::move_log(&mut link.connection).map_err(unavailable)?;
+        Ok(file.begin_watch(mark)?)
     }
 
     /// Returns whether a retry can succeed after this failure. SQLite's messages are always in English.
@@ -160,7 +184,7 @@ impl Database {
         match failure {
             StatementError::Contended => true,
             StatementError::Unknown(_) => matches!(self.pools, Pools::Postgres(_)),
-            StatementError::Unavailable { .. } | StatementError::Corrupt(_) => false,
+            StatementError::Unavailable { .. } | StatementError::Replaced | StatementError::Corrupt(_) => false,
         }
     }
 
@@ -175,7 +199,7 @@ impl Database {
 
     fn attempt(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> Result<(), StatementError> {
         if let Pools::Sqlite { file, .. } = &self.pools {
-            file.check()?;
+            if access == Access::Write { file.check_content()? } else { file.check()? }
         }
         match (&self.pools, access) {
             // A plain BEGIN takes the read lock at the first read, and the upgrade to a write lock can fail.
@@ -184,7 +208,9 @@ impl Database {
                 let done = run_on(writer, "BEGIN IMMEDIATE", |c| Connection::Sqlite(c), &self.terms, work);
                 checkpoints.written();
                 file.note(&done);
-                done
+                // After this check the work may be acknowledged. A file that was replaced during the transaction does not
+                // contain the work.
+                done.and_then(|()| file.check_content())
             }
             (Pools::Sqlite { readers, .. }, Access::Glance) => glance_on(readers, |c| Connection::Sqlite(c), &self.terms, work),
             (Pools::Postgres(pool), Access::Glance) => glance_on(pool, |c| Connection::Postgres(c), &self.terms, work),
@@ -224,7 +250,7 @@ impl Store for Database {
     fn ready(&self) -> StoreResult<()> {
         let checked = match &self.pools {
             Pools::Sqlite { readers, writer, file, .. } => {
-                file.check()?;
+                file.check_content()?;
                 file.check_writing(writer).map_err(unavailable)?;
                 // The connection for writing can be busy for long; its pragmas were checked when it was opened.
                 take(readers)?.connection_checked(check_pragmas)
@@ -241,6 +267,13 @@ impl Store for Database {
         match &self.pools {
             Pools::Sqlite { file, .. } => file.disk_use().ok(),
             Pools::Postgres(_) => None,
+        }
+    }
+
+    fn pool_use(&self) -> Vec<PoolUse> {
+        match &self.pools {
+            Pools::Sqlite { writer, readers, .. } => vec![writer.usage("writer"), readers.usage("readers")],
+            Pools::Postgres(pool) => vec![pool.usage("server")],
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Statement failures, mapped to the three errors of a store.
 
-use billing_domain::ports::StoreError;
+use billing_domain::ports::{DatabaseReplaced, StoreError};
 use diesel::result::{DatabaseErrorKind, Error};
 
 /// The failure of a statement. The transaction remembers it, even if the work ignores the error.
@@ -13,6 +13,8 @@ pub(crate) enum StatementError {
     Unknown(String),
     /// The database cannot be reached, has no space, or took too long.
     Unavailable { reason: String, lost: bool },
+    /// Another program replaced or truncated the database file.
+    Replaced,
     /// A row has an invalid value, or a constraint rejected a write.
     Corrupt(String),
 }
@@ -75,6 +77,7 @@ impl From<StatementError> for StoreError {
         match failure {
             StatementError::Contended => Self::Contended,
             StatementError::Unknown(reason) | StatementError::Unavailable { reason, .. } => unavailable(reason),
+            StatementError::Replaced => unavailable(DatabaseReplaced),
             StatementError::Corrupt(what) => Self::Corrupt(what),
         }
     }

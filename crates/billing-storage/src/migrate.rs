@@ -73,11 +73,18 @@ fn alone_on<T>(
 }
 
 impl Database {
-    /// Applies all pending migrations or none. Servers that start at the same time wait for each other.
+    /// Applies all pending migrations or none. Servers that start at the same time wait for each other. From now on, a server
+    /// notices when another program overwrites its SQLite file.
     ///
     /// # Errors
     /// Returns [`StoreError::Unavailable`](billing_domain::ports::StoreError::Unavailable) with the reason.
     pub fn migrate(&self) -> StoreResult<Vec<String>> {
+        let applied = self.apply_migrations()?;
+        self.begin_watch()?;
+        Ok(applied)
+    }
+
+    fn apply_migrations(&self) -> StoreResult<Vec<String>> {
         alone!(self, |connection, source| {
             let done = connection.run_pending_migrations(Borrowed(source)).map_err(StepError::Migration)?;
             Ok(done.iter().map(ToString::to_string).collect())

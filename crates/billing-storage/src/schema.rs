@@ -108,6 +108,7 @@ tables! {
         second_factor_since -> Nullable<Ts>,
         second_factor_step -> Nullable<BigInt>,
         recovery_digests -> Nullable<Binary>,
+        failed_codes -> BigInt,
     }
     api_keys (api_key_id) {
         api_key_id -> Id,
@@ -128,6 +129,7 @@ tables! {
         organization_id -> Id,
         created_at -> Ts,
         last_seen_at -> Ts,
+        confirmed_at -> Ts,
         user_agent -> Nullable<Text>,
     }
     revoked_tokens (token_id) {

@@ -34,6 +34,8 @@ CREATE TABLE administrators (
     second_factor_step   BIGINT,
     -- The SHA-256 of each unused recovery code, concatenated.
     recovery_digests     BYTEA,
+    -- Codes of the device that were rejected since the last accepted code. At 100, only recovery codes are accepted.
+    failed_codes         BIGINT NOT NULL DEFAULT 0 CHECK (failed_codes >= 0),
     CONSTRAINT administrators_role CHECK (role IN ('read', 'finance', 'operator', 'owner'))
 );
 CREATE UNIQUE INDEX administrators_email ON administrators (md5(email));
@@ -62,6 +64,8 @@ CREATE TABLE sessions (
     organization_id UUID NOT NULL,
     created_at      TIMESTAMPTZ NOT NULL,
     last_seen_at    TIMESTAMPTZ NOT NULL,
+    -- When the administrator last entered the password.
+    confirmed_at    TIMESTAMPTZ NOT NULL,
     user_agent      TEXT
 );
 CREATE UNIQUE INDEX sessions_by_id ON sessions (session_id);

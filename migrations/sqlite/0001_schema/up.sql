@@ -31,7 +31,9 @@ CREATE TABLE administrators (
     second_factor_since  INTEGER,
     second_factor_step   INTEGER,
     -- The SHA-256 of each unused recovery code, concatenated.
-    recovery_digests     BLOB
+    recovery_digests     BLOB,
+    -- Codes of the device that were rejected since the last accepted code. At 100, only recovery codes are accepted.
+    failed_codes         INTEGER NOT NULL DEFAULT 0 CHECK (failed_codes >= 0)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE api_keys (
@@ -57,6 +59,8 @@ CREATE TABLE sessions (
     organization_id BLOB NOT NULL,
     created_at      INTEGER NOT NULL,
     last_seen_at    INTEGER NOT NULL,
+    -- When the administrator last entered the password.
+    confirmed_at    INTEGER NOT NULL,
     user_agent      TEXT
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_by_admin ON sessions (admin_id);

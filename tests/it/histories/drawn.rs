@@ -21,7 +21,7 @@ enum Where {
     Nowhere(&'static str),
 }
 
-const DRAWN: [(&str, Where); 54] = [
+const DRAWN: [(&str, Where); 55] = [
     ("log_in", Http),
     ("log_out", Http),
     ("generate_key", Http),
@@ -30,6 +30,7 @@ const DRAWN: [(&str, Where); 54] = [
     ("end_session", Http),
     ("end_other_sessions", Http),
     ("change_password", Http),
+    ("confirm_identity", Nowhere(CODES)),
     ("enroll_second_factor", Nowhere(CODES)),
     ("confirm_second_factor", Nowhere(CODES)),
     ("remove_second_factor", Nowhere(CODES)),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Date;
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::event_input::{FileEvent, FileEventKey, FileLine, MAX_BATCH_EVENTS, NewUsageEvent};
+use billing_domain::event_input::{FileEvent, FileEventKey, FileLine, MAX_BATCH_EVENTS, NamedCustomer, NewUsageEvent};
 use billing_domain::idempotency::{BodyHash, IdempotencyKey};
 use billing_domain::imports::{ImportRecord, ImportedDocument, ImportedFileFacts, MAX_IMPORT_DOCUMENTS};
 use billing_domain::money::{Currency, Money};
@@ -20,6 +20,7 @@ use super::formatted::{map_events, of_mapped};
 use super::ingest::IngestOutcome;
 use super::read::EventView;
 use super::record::dry_run_usage;
+use super::recorded_lines::{KeyedLine, RecordedLines};
 use crate::audit::{AuditChange, AuditSubject, ImportFileSummary};
 use crate::carry_out::{AuditContext, Cx, Transactions};
 use crate::documents::view_all;
@@ -39,6 +40,8 @@ pub struct FileImportOptions<'o> {
     pub file: ImportedFileFacts,
     /// Whether nothing is stored.
     pub dry_run: bool,
+    /// The first line to process. Earlier lines are skipped and not counted.
+    pub from_line: u64,
     /// The number of lines in a transaction. `None` means [`EVENTS_PER_TRANSACTION`], or [`MAX_BATCH_EVENTS`] in a dry run,
     /// which computes document totals only within one transaction.
     pub lines_per_transaction: Option<usize>,
@@ -100,13 +103,14 @@ pub fn import_file<E>(
     record: &mut RecordChunk<'_>,
     sink: &mut ImportSink<'_, E>,
 ) -> UseCaseResult<ImportedFile<E>> {
-    let FileImportOptions { format, file, dry_run, lines_per_transaction, may_go_on, retry_pause } = options;
+    let FileImportOptions { format, file, dry_run, from_line, lines_per_transaction, may_go_on, retry_pause } = options;
+    let mut lines = lines.skip_while(|line| line.as_ref().is_ok_and(|line| line.number < from_line));
     let mut import = retry(retry_pause, || FileImport::begin(transactions, format.clone(), file.clone(), dry_run))?;
     let step = lines_per_transaction.unwrap_or(if dry_run { MAX_BATCH_EVENTS } else { EVENTS_PER_TRANSACTION });
-    let (mut refused, mut stopped, mut is_first, mut next) = (0, None, true, 1);
+    let (mut refused, mut stopped, mut is_first, mut next) = (0, None, true, from_line);
     while stopped.is_none() {
         let mut chunk = FileChunk::default();
-        let unreadable = chunk.read(&mut (&mut *lines).take(step)).err();
+        let unreadable = chunk.read(&mut lines.by_ref().take(step)).err();
         let Some((first, last)) = chunk.lines else {
             stopped = unreadable.map(|error| (next, ImportStop::Caller(error)));
             break;
@@ -137,6 +141,10 @@ pub fn import_file<E>(
         }
     }
     let stopped_at = stopped.as_ref().map(|(line, _)| *line);
+    if stopped.is_some() {
+        // They would leave out the lines after the stop.
+        import.clear_totals();
+    }
     match retry(retry_pause, || import.end(transactions, refused, stopped_at)) {
         // The events are stored, so the result must report them.
         Err(error) if !transactions.is_joined() => tracing::error!(%error, "the result of an import cannot be stored"),
@@ -218,6 +226,7 @@ pub struct FileImport {
     tried: BTreeMap<(CustomerRef, IdempotencyKey), BodyHash>,
     /// The number of batches in a dry run. Document totals are only known for a file with one batch.
     slices: usize,
+    recorded_lines: RecordedLines,
 }
 
 /// The accepted events of a file.
@@ -329,8 +338,16 @@ impl FileImport {
                 Ok::<_, UseCaseError>(cx.tx.put_import(organization, &import)?)
             })?;
         }
-        let summary = ImportSummary::default();
-        Ok(Self { organization, format, import_ref, summary, places: HashMap::new(), tried: BTreeMap::new(), slices: 0 })
+        Ok(Self {
+            organization,
+            format,
+            import_ref,
+            summary: ImportSummary::default(),
+            places: HashMap::new(),
+            tried: BTreeMap::new(),
+            slices: 0,
+            recorded_lines: RecordedLines::default(),
+        })
     }
 
     /// Returns the import's reference, or `None` for a dry run.
@@ -343,7 +360,8 @@ impl FileImport {
     }
 
     /// Records events of the file with `record`, which may process fewer events than it gets. Returns the rejected lines in
-    /// the given order, and the line at which processing stopped.
+    /// the given order, and the line at which processing stopped. Events that are already recorded are found by reading, and
+    /// `record` does not get them.
     ///
     /// # Errors
     /// Returns [`UseCaseError::Invalid`] if the format does not exist, or any error that affects all events. In both cases
@@ -365,20 +383,40 @@ impl FileImport {
                 Some(_) | None => None,
             });
         }
+        let undecided = events.iter().enumerate().filter(|(index, _)| outcomes[*index].is_none());
+        let with_customer =
+            undecided.filter_map(|(index, event)| Some((index, NamedCustomer::Ref(event.customer_ref.clone()?)))).collect();
+        for index in self.recorded_before(transactions, events, with_customer)? {
+            outcomes[index] = Some(Ok(EventOutcome::Before));
+        }
         let fresh: Vec<usize> = (0..events.len()).filter(|index| outcomes[*index].is_none()).collect();
         let texts: Vec<&str> = fresh.iter().map(|index| events[*index].event.as_str()).collect();
-        let (mut indices, mut new_events) = (Vec::with_capacity(fresh.len()), Vec::with_capacity(fresh.len()));
-        for (index, mapped) in fresh.into_iter().zip(map_events(transactions, self.organization, &self.format, &texts)?) {
+        let mapped = match texts.as_slice() {
+            [] => Vec::new(),
+            texts => map_events(transactions, self.organization, &self.format, texts)?,
+        };
+        let mut new_events: Vec<(usize, NewUsageEvent)> = Vec::with_capacity(fresh.len());
+        for (index, mapped) in fresh.into_iter().zip(mapped) {
             match mapped {
                 Ok(mapped) => {
                     let sent = events[index].known_by.as_ref().map(|key| key.sent().clone());
-                    indices.push(index);
-                    new_events.push(NewUsageEvent { sent, import: self.import_ref, ..mapped });
+                    new_events.push((index, NewUsageEvent { sent, import: self.import_ref, ..mapped }));
                 }
                 Err(refusal) => outcomes[index] = Some(Err(refusal)),
             }
         }
-        let (BatchOutcome { results, mut stopped_by }, before) = if self.is_dry_run() {
+        // Only the mapping finds the customer of other lines.
+        let others = new_events.iter().filter(|(index, _)| events[*index].customer_ref.is_none());
+        let others = others.map(|(index, event)| (*index, event.customer.clone())).collect();
+        for index in self.recorded_before(transactions, events, others)? {
+            outcomes[index] = Some(Ok(EventOutcome::Before));
+        }
+        new_events.retain(|(index, _)| outcomes[*index].is_none());
+        let (indices, new_events): (Vec<usize>, Vec<NewUsageEvent>) = new_events.into_iter().unzip();
+        let (BatchOutcome { results, mut stopped_by }, before) = if new_events.is_empty() {
+            self.count_slice();
+            (BatchOutcome::default(), DocumentSnapshot::default())
+        } else if self.is_dry_run() {
             let (results, before) = self.rehearse(transactions, &new_events)?;
             (BatchOutcome { results, stopped_by: None }, before)
         } else {
@@ -404,6 +442,25 @@ impl FileImport {
             }
         }
         Ok(lines)
+    }
+
+    /// Returns the positions of events that are recorded with the same content, among events whose customers are given.
+    fn recorded_before(
+        &mut self,
+        transactions: &mut Transactions<'_, '_>,
+        events: &[FileEvent],
+        customers: Vec<(usize, NamedCustomer)>,
+    ) -> UseCaseResult<BTreeSet<usize>> {
+        let with_key = |(index, customer): (usize, NamedCustomer)| {
+            let sent = events.get(index)?.known_by.as_ref()?.sent();
+            Some(KeyedLine { index, customer, sent })
+        };
+        let lines: Vec<KeyedLine<'_>> = customers.into_iter().filter_map(with_key).collect();
+        if lines.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let (organization, recorded_lines) = (self.organization, &mut self.recorded_lines);
+        transactions.read(|tx| recorded_lines.find(tx, organization, &lines))
     }
 
     /// Stores the result of the import, including the line at which it stopped. Records an audit event if events were
@@ -529,13 +586,22 @@ impl FileImport {
             Ok::<_, UseCaseError>((results, DocumentSnapshot { totals, there }))
         })?;
         // Count a batch only after it succeeds, because a failed batch may be retried.
-        self.slices += 1;
-        if !is_whole {
-            for document in &mut self.summary.documents {
-                document.total = None;
-            }
-        }
+        self.count_slice();
         Ok((results, before))
+    }
+
+    /// Counts a batch of a dry run.
+    fn count_slice(&mut self) {
+        self.slices += 1;
+        if self.slices > 1 {
+            self.clear_totals();
+        }
+    }
+
+    fn clear_totals(&mut self) {
+        for document in &mut self.summary.documents {
+            document.total = None;
+        }
     }
 
     /// Returns the documents of dry-run events that exist.

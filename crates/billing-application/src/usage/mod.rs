@@ -10,6 +10,7 @@ mod list;
 mod names;
 mod read;
 mod record;
+mod recorded_lines;
 mod refused;
 mod report;
 mod summary;

@@ -92,6 +92,8 @@ pub trait Sessions {
     fn insert_session(&mut self, session: &AdminSession) -> StoreResult<()>;
     /// Returns a session by digest, also when it has expired.
     fn session(&mut self, digest: SecretDigest) -> StoreResult<Option<AdminSession>>;
+    /// Records that the administrator entered the password again.
+    fn confirm_session(&mut self, digest: SecretDigest, at: Timestamp) -> StoreResult<()>;
     /// Records that a request used the session.
     fn touch_session(&mut self, digest: SecretDigest, at: Timestamp) -> StoreResult<()>;
     /// Deletes a session. Does nothing when the session does not exist.

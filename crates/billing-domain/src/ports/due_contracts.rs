@@ -29,6 +29,8 @@ pub trait DueContracts {
         after: Option<DueContract>,
         limit: u32,
     ) -> StoreResult<Vec<DueContract>>;
+    /// Returns the number of contracts of all organizations with a document to issue at an instant.
+    fn count_contracts_due(&mut self, now: Timestamp) -> StoreResult<u64>;
     /// Advances the next due instant of all contracts that name an entity in any version to `at`. An earlier instant
     /// stays. Locks these contracts [`Lock::Exclusive`](super::Lock::Exclusive).
     ///

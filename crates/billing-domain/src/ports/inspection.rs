@@ -1,4 +1,4 @@
-//! Read access to all data, for `verify`.
+//! Read access to all data, for `verify` and for the check of the clock.
 
 use super::StoreResult;
 use crate::calendar::Timestamp;
@@ -6,11 +6,14 @@ use crate::refs::{ContractKey, ContractRef, OrganizationId};
 use crate::usage::{UsageKey, UsageTotal};
 use crate::verification::RecordedVerification;
 
-/// Queries of `verify`. They return stored data unchecked.
+/// Queries over all organizations, or of `verify`. They return stored data unchecked.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait IntegrityQueries {
     /// Returns every organization.
     fn all_organizations(&mut self) -> StoreResult<Vec<OrganizationId>>;
+    /// Returns the latest instant at which a server recorded something, of the newest usage event, the newest entry of the
+    /// audit log and the latest billing run. Returns `None` if none of them exists.
+    fn latest_recorded_instant(&mut self) -> StoreResult<Option<Timestamp>>;
     /// Returns at most `limit` contracts of an organization after a given contract, ordered by reference. Each contract
     /// comes with the creation time of its newest version.
     fn contracts_after(

@@ -55,7 +55,8 @@ pub use refused::{RefusedFilter, RefusedUsage};
 pub use running_totals::RunningTotals;
 pub use runs::{BillingRuns, RunFilter};
 pub use store::{
-    Access, DiskUse, Insertion, Lock, RollBack, Savepoints, Store, StoreError, StoreResult, Tx, Update, attempt, transact,
+    Access, DatabaseReplaced, DiskUse, Insertion, Lock, PoolUse, RollBack, Savepoints, Store, StoreError, StoreResult, Tx,
+    Update, attempt, transact,
 };
 pub use usage::{EventChanges, EventKeys, UsageEvents};
 pub use usage_queries::{BilledDocumentKey, EventFilter, EventScope, EventSortKey, RowVisitor, UsageQueries};

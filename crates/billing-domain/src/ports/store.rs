@@ -32,6 +32,12 @@ pub enum StoreError {
     Corrupt(String),
 }
 
+/// The reason of [`StoreError::Unavailable`] after another program replaced or truncated the database. It stays until the
+/// process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the database file was replaced or truncated while the server runs: restore a backup with the server stopped")]
+pub struct DatabaseReplaced;
+
 /// The result of a port.
 pub type StoreResult<T> = Result<T, StoreError>;
 
@@ -92,6 +98,19 @@ pub struct DiskUse {
     pub free: u64,
 }
 
+/// The use of a pool of connections to the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolUse {
+    /// The name of the pool, which is the same in every process.
+    pub name: &'static str,
+    /// The number of connections in use.
+    pub in_use: u64,
+    /// The number of open connections that are not in use.
+    pub idle: u64,
+    /// The number of callers that wait for a connection.
+    pub waiting: u64,
+}
+
 /// A runner of transactions.
 pub trait Store: Send + Sync {
     /// Runs work in one transaction. Commits it, or rolls it back when the work requests that; both return `Ok`.
@@ -113,6 +132,11 @@ pub trait Store: Send + Sync {
     /// currently unknown.
     fn disk_use(&self) -> Option<DiskUse> {
         None
+    }
+
+    /// Returns the use of each pool of connections. Returns nothing if the store has no pools.
+    fn pool_use(&self) -> Vec<PoolUse> {
+        Vec::new()
     }
 }
 

@@ -1,12 +1,12 @@
 //! Usage events, their changes and their idempotency keys.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 
 use super::StoreResult;
 use crate::catalog::UsageProduct;
-use crate::idempotency::IdempotencyKey;
+use crate::idempotency::{BodyDigest, IdempotencyKey};
 use crate::party::Customer;
 use crate::refs::{CustomerId, CustomerRef, DocumentKey, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef};
 use crate::usage::{EventKeyRecord, NewEventKeyRecord, UsageEvent};
@@ -81,6 +81,13 @@ pub trait EventKeys {
         organization: OrganizationId,
         keys: &[(CustomerId, IdempotencyKey)],
     ) -> StoreResult<Vec<(CustomerId, EventKeyRecord)>>;
+    /// Returns the digest of the recorded body for each of these keys of customers under which an event is recorded.
+    /// Cheaper than [`event_key_records`](Self::event_key_records), because no response is built.
+    fn recorded_bodies(
+        &mut self,
+        organization: OrganizationId,
+        keys: &[(CustomerId, IdempotencyKey)],
+    ) -> StoreResult<BTreeMap<(CustomerId, IdempotencyKey), BodyDigest>>;
     /// Stores the keys of customers' stored events, all or none.
     ///
     /// # Errors

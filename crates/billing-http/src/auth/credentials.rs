@@ -2,8 +2,9 @@
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use billing_application::access::LiveSession;
 use billing_application::{Services, UseCase, access, allow};
-use billing_domain::access::{Administrator, Principal, TokenClaims};
+use billing_domain::access::{Principal, TokenClaims};
 
 use super::session;
 use crate::blocking::blocking;
@@ -88,19 +89,19 @@ async fn by_token(request: &HttpRequest, token: String) -> Result<Principal, Pro
 }
 
 async fn by_session(operation: &Operation, request: &HttpRequest, id: String) -> Result<Principal, Problem> {
-    let administrator = live(request, id).await?;
+    let live = live(request, id).await?;
     check_origin(operation, request)?;
-    Ok(Principal::of_administrator(&administrator))
+    Ok(live.principal(state_of(request).services().now()))
 }
 
-/// Returns the administrator of the session cookie, even if the request has another credential.
-pub(crate) async fn administrator_of_session(request: &HttpRequest) -> Result<Administrator, Problem> {
+/// Returns the session of the cookie, even if the request has another credential.
+pub(crate) async fn live_session(request: &HttpRequest) -> Result<LiveSession, Problem> {
     live(request, session::id(request).ok_or_else(|| Problem::unauthenticated(false))?).await
 }
 
-async fn live(request: &HttpRequest, id: String) -> Result<Administrator, Problem> {
+async fn live(request: &HttpRequest, id: String) -> Result<LiveSession, Problem> {
     let session = blocking(&state_of(request), move |services| access::find_session(services, &id)).await?;
-    session.map(|live| live.administrator).ok_or_else(|| Problem::unauthenticated(true))
+    session.ok_or_else(|| Problem::unauthenticated(true))
 }
 
 fn check_origin(operation: &Operation, request: &HttpRequest) -> Result<(), Problem> {

@@ -99,5 +99,7 @@ fn check_headers(operation: &Operation, request: &HttpRequest) -> Result<Option<
     }
     let text = std::str::from_utf8(key.as_bytes()).map_err(|_| Problem::invalid_idempotency_key("must be UTF-8"))?;
     let key = IdempotencyKey::parse(text).map_err(|reason| Problem::invalid_idempotency_key(&reason.to_string()))?;
-    Ok(Some(ScopedIdempotencyKey { path: request.path().trim_end_matches('/').to_owned(), key }))
+    // The decoded path, so that a key has the same meaning for each spelling of a path.
+    let path = request.match_info().as_str().trim_end_matches('/').to_owned();
+    Ok(Some(ScopedIdempotencyKey { path, key }))
 }

@@ -5,6 +5,7 @@
 mod file;
 mod lines;
 mod multipart;
+mod parse;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,6 +18,7 @@ use serde_json::Value;
 pub(crate) use file::UploadedFile;
 pub(crate) use lines::Lines;
 pub(crate) use multipart::MultipartForm;
+pub(crate) use parse::{ParsedBody, is_large, parse};
 
 use crate::context::RequestContext;
 use crate::problem::Problem;
@@ -35,9 +37,9 @@ pub(crate) struct UnauthenticatedBody(pub(crate) Value);
 /// Maximum body size of unauthenticated callers.
 pub(crate) const STRANGERS_BYTES: usize = 8 * 1024;
 
-/// An optional JSON body.
+/// The bytes of an optional JSON body. They are not parsed yet, because the caller decides on which thread.
 #[derive(Debug)]
-pub(crate) struct OptionalBody(pub(crate) Option<Value>);
+pub(crate) struct OptionalBody(pub(crate) Option<web::Bytes>);
 
 /// The body of a batch: one JSON value, or lines that are still arriving.
 pub(crate) enum BatchPayload {
@@ -58,7 +60,7 @@ impl FromRequest for UnauthenticatedBody {
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let body = json(request, payload, STRANGERS_BYTES);
-        Box::pin(async move { body.await?.map(UnauthenticatedBody).ok_or_else(empty) })
+        Box::pin(async move { Ok(Self(read_value(&body.await?.ok_or_else(empty)?)?)) })
     }
 }
 
@@ -77,12 +79,12 @@ impl FromRequest for OptionalBody {
     }
 }
 
-/// Reads an optional JSON body up to a size limit.
+/// Reads the bytes of an optional JSON body up to a size limit.
 fn json(
     request: &HttpRequest,
     payload: &mut Payload,
     limit: usize,
-) -> impl Future<Output = Result<Option<Value>, Problem>> + 'static {
+) -> impl Future<Output = Result<Option<web::Bytes>, Problem>> + 'static {
     let sent = IncomingBody::of(request, payload, limit, Problem::too_large);
     async move {
         let sent = sent.await?;
@@ -92,7 +94,7 @@ fn json(
             return Ok(None);
         }
         of_type?;
-        Ok(Some(billing_json::read(&bytes)?))
+        Ok(Some(bytes))
     }
 }
 

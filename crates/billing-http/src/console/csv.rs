@@ -6,11 +6,11 @@ use std::io;
 use actix_web::HttpResponse;
 use billing_console::{Column, Listing, View, headings, row};
 use billing_report::{Cell, ReportFormat, TableWriter};
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::form_data::query;
 use super::lists::{goes_on_by_cursor, listed, listing_of, wanted};
 use super::session_user::SessionUser;
+use crate::fair_permits::FairPermit;
 use crate::pipe::{PipeWriter, pipe};
 use crate::problem::Problem;
 use crate::routes::reports::{FIRST_BYTES, PATIENCE, attachment};
@@ -25,7 +25,7 @@ const AT_ONCE: &str = "1000";
 /// Returns the problem that occurred before the first bytes.
 pub(super) async fn table(visitor: &SessionUser, part: &str) -> Result<HttpResponse, Problem> {
     let listing = listing_of(part)?;
-    let permit = visitor.state.permit_report()?;
+    let permit = visitor.state.permit_report(visitor.organization()).await?;
     let View { columns, said, .. } = View::of(listing, &query(&visitor.request));
     let said = said.iter().map(|(name, value)| (name.as_str(), value.as_str())).filter(|(name, _)| *name != "pageSize");
     let mut first = wanted(listing, said, AT_ONCE);
@@ -46,7 +46,7 @@ async fn make(
     columns: Vec<Column>,
     first: String,
     mut writer: PipeWriter,
-    permit: OwnedSemaphorePermit,
+    permit: FairPermit,
 ) {
     match rows(&visitor, listing, &columns, first, &mut writer).await {
         Ok(()) => {

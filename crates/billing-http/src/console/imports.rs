@@ -114,25 +114,36 @@ async fn carry_out(visitor: &SessionUser, form: &MultipartForm) -> Result<HttpRe
     let format_name = form.text("format_name").unwrap_or_default().to_owned();
     let said = columns(form);
     let is_import = form.text("do") == Some("import");
-    let result = import(visitor, &name, &bytes, (&format_name, said.as_ref()), !is_import).await?;
+    let imported = import(visitor, &name, &bytes, (&format_name, said.as_ref()), !is_import).await?;
+    let chosen = form.texts("column").zip(form.texts("called"));
+    let columns = chosen.map(|(column, called)| (column.to_owned(), called.to_owned())).collect();
     if is_import {
-        let is_whole = result["refused"] == 0 && result["stopped"].is_null();
+        let (result, stop) = imported;
         let page = href(&[listings::IMPORTS.part, result["import_ref"].as_str().unwrap_or_default()]);
-        if is_whole {
+        if result["refused"] == 0 && stop.is_none() {
             return Ok(to(&format!("{page}?done=import")));
         }
-        let body = billing_console::import_result(&name, &result);
+        let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name, columns };
+        let body = billing_console::import_result(&file, &result);
         let framed = visitor.frame("Import result".to_owned());
         let frame = Frame { part: listings::IMPORTS.part, crumbs: crumbs(None), ..framed };
-        return Ok(html(visitor.page(&frame, &body)));
+        return Ok(page_of(stop, visitor.page(&frame, &body)));
     }
-    let result = match guessed(&result).filter(|_| said.is_none() && format_name.is_empty()) {
-        Some(guess) => import(visitor, &name, &bytes, (&format_name, Some(&guess)), true).await.unwrap_or(result),
-        None => result,
+    let (result, stop) = match guessed(&imported.0).filter(|_| said.is_none() && format_name.is_empty()) {
+        Some(guess) => import(visitor, &name, &bytes, (&format_name, Some(&guess)), true).await.unwrap_or(imported),
+        None => imported,
     };
-    let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name };
+    let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name, columns };
     let body = billing_console::import_check(&file, &formats(visitor).await?, &result);
-    Ok(html(form_page(visitor, body).page(visitor, None)))
+    Ok(page_of(stop, form_page(visitor, body).page(visitor, None)))
+}
+
+/// Returns a page with a result. The page of an import that stopped has the status of its problem.
+fn page_of(stop: Option<Problem>, page: String) -> HttpResponse {
+    match stop {
+        Some(problem) => told(problem, page),
+        None => html(page),
+    }
 }
 
 /// Returns the uploaded, pasted or carried file.
@@ -194,6 +205,9 @@ fn guessed(result: &Value) -> Option<Map<String, Value>> {
     (!guess.is_empty()).then_some(guess)
 }
 
+/// The result of an import, and the problem if it stopped before the end of the file.
+type ImportOutcome = (Value, Option<Problem>);
+
 /// Calls the API to import a file.
 async fn import(
     visitor: &SessionUser,
@@ -201,7 +215,7 @@ async fn import(
     bytes: &Bytes,
     (format_name, columns): (&str, Option<&Map<String, Value>>),
     dry_run: bool,
-) -> Result<Value, Problem> {
+) -> Result<ImportOutcome, Problem> {
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace() && !b"\xEF\xBB\xBF".contains(byte));
     let (media_type, kind) = match first {
         Some(b'[') => (crate::body::JSON, FileKind::Json),
@@ -214,5 +228,11 @@ async fn import(
     said.extend(columns.as_deref().map(|columns| ("columns", columns)));
     let call = visitor.call("import_usage", &billing_console::query(&said))?;
     let file = UploadedFile { media_type, kind, bytes: bytes.clone() };
-    written(imports::import_usage(call, file).await?)
+    match imports::import_usage(call, file).await {
+        Ok(answer) => Ok((written(answer)?, None)),
+        Err(problem) => match problem.import().cloned() {
+            Some(result) => Ok((result, Some(problem))),
+            None => Err(problem),
+        },
+    }
 }

@@ -51,7 +51,7 @@ pub(super) async fn log_in(request: &HttpRequest, said: &FormData) -> HttpRespon
     };
     let step = match problem.code() {
         "new_password_required" | "password_refused" => Step::NewPassword,
-        "second_factor_required" | "invalid_code" => Step::Code,
+        "second_factor_required" | "invalid_code" | "second_factor_locked" => Step::Code,
         // A rate-limited code attempt stays on the code step, so that the user can retry later.
         "too_many_log_ins" if code.is_some() => Step::Code,
         _ => Step::Password,
@@ -106,10 +106,35 @@ fn opened(state: &HttpState, email: &str, sealed: &str) -> Option<LogInProgress>
     (state.services().now() < until).then_some(LogInProgress { password: text("password")?, new_password: text("new_password") })
 }
 
-/// Returns whether the target is a console page. Redirects elsewhere are not allowed.
-fn is_own(next: &str) -> bool {
-    let below = next.strip_prefix(ROOT).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
-    below && !next.contains(['\\', '\r', '\n']) && !next.contains("//")
+/// Returns whether the target is a console page. Redirects elsewhere are not allowed. The path is checked as written and decoded,
+/// because browsers and proxies remove segments such as `..` and `%2e%2e` from a path.
+pub(super) fn is_own(next: &str) -> bool {
+    let path = next.split(['?', '#']).next().unwrap_or_default();
+    let is_below = path.strip_prefix(ROOT).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let Ok(meant) = String::from_utf8(decoded(path)) else { return false };
+    let is_plain = |text: &str| !text.contains(|c: char| c == '\\' || c.is_control()) && !text.contains("//");
+    is_below && is_plain(next) && is_plain(&meant) && !meant.split('/').any(|segment| matches!(segment, "." | ".."))
+}
+
+/// Decodes the percent-encoded bytes of a path. Other text, also an incomplete escape, stays as it is.
+fn decoded(path: &str) -> Vec<u8> {
+    let digit = |byte: Option<&u8>| u8::try_from(char::from(*byte?).to_digit(16)?).ok();
+    let mut rest = path.as_bytes();
+    let mut decoded = Vec::with_capacity(rest.len());
+    while let Some((first, after)) = rest.split_first() {
+        let escaped = (*first == b'%').then(|| digit(after.first()).zip(digit(after.get(1)))).flatten();
+        match escaped {
+            Some((high, low)) => {
+                decoded.push((high << 4) | low);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                decoded.push(*first);
+                rest = after;
+            }
+        }
+    }
+    decoded
 }
 
 #[cfg(test)]
@@ -129,6 +154,19 @@ mod tests {
             ("/console//evil.example", false),
             ("/console/\\evil.example", false),
             ("/console/\r\nSet-Cookie: x", false),
+            ("/console/../evil", false),
+            ("/console/..", false),
+            ("/console/./documents", false),
+            ("/console/%2e%2e/evil", false),
+            ("/console/.%2E/evil", false),
+            ("/console/..%2fevil", false),
+            ("/console/%2f/evil", false),
+            ("/console/%5cevil", false),
+            ("/console/%0d%0aSet-Cookie: x", false),
+            ("/console/%ff", false),
+            ("/console#../evil", true),
+            ("/console/customers/a..b", true),
+            ("/console/customers/100%25?order=name&at=..", true),
         ] {
             assert_eq!(is_own(next), expected, "{next:?}");
         }

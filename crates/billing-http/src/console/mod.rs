@@ -41,7 +41,7 @@ use self::session_user::SessionUser;
 use crate::auth::credentials::is_foreign;
 use crate::body::STRANGERS_BYTES;
 use crate::context::RequestContext;
-use crate::problem::Problem;
+use crate::problem::{CONFIRMATION_REQUIRED, Problem};
 
 /// Maximum size of a form without a file. A contract with all optional terms has many fields.
 const MAX_FORM_BYTES: usize = 1024 * 1024;
@@ -52,13 +52,14 @@ const LOG_OUT: &str = "log-out";
 
 /// Registers the console in the router.
 pub(crate) fn register(config: &mut web::ServiceConfig) {
-    let wrong_method = async || Err::<String, _>(Problem::method_not_allowed("GET, POST"));
+    let wrong_method = async || Err::<String, _>(Problem::method_not_allowed("GET, HEAD, POST"));
     // A `GET` of the upload's target leads to the upload page.
     let choose = async || to(&billing_console::href(&["new", billing_console::listings::IMPORTS.part]));
-    let import = web::resource(IMPORT_PATH).route(web::get().to(choose)).route(web::post().to(imports::act));
+    let import =
+        web::resource(IMPORT_PATH).route(web::get().to(choose)).route(web::head().to(choose)).route(web::post().to(imports::act));
     config.service(import.default_service(web::to(wrong_method)));
     for path in [ROOT.to_owned(), format!("{ROOT}/{{place:.*}}")] {
-        let resource = web::resource(path).route(web::get().to(show)).route(web::post().to(act));
+        let resource = web::resource(path).route(web::get().to(show)).route(web::head().to(show)).route(web::post().to(act));
         config.service(resource.default_service(web::to(wrong_method)));
     }
 }
@@ -190,6 +191,9 @@ fn refused(request: &HttpRequest, problem: Problem) -> HttpResponse {
 
 /// Returns the error page for a known visitor.
 fn refused_to(visitor: &SessionUser, problem: Problem) -> HttpResponse {
+    if problem.code() == CONFIRMATION_REQUIRED {
+        return team::to_confirmation(visitor);
+    }
     refused_in(&visitor.frame(problem.title()), problem)
 }
 

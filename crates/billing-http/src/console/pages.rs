@@ -35,7 +35,7 @@ pub(super) async fn page(visitor: &SessionUser, place: &[&str]) -> Result<String
     let made = match place {
         ["usage"] => explorer::page(visitor, &asked).await?,
         ["search"] => search_page(visitor, &asked).await?,
-        [part @ ("keys" | "team" | "account")] => team::page(visitor, part).await?,
+        [part @ ("keys" | "team" | "account" | team::CONFIRM)] => team::page(visitor, part).await?,
         ["new", "formats"] => formats::page(visitor, None).await?,
         ["edit", "formats", reference] => formats::page(visitor, Some(reference)).await?,
         ["new", "imports"] => imports_of::form(visitor).await?,

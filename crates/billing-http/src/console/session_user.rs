@@ -3,18 +3,21 @@
 use std::cell::RefCell;
 
 use actix_web::HttpRequest;
+use billing_application::access::LiveSession;
 use billing_application::catalog::default_time_zone;
 use billing_application::{UseCase, allow, read};
 use billing_console::{CurrentUser, Frame};
-use billing_domain::access::{Administrator, Principal};
+use billing_domain::access::Principal;
 use billing_domain::calendar::{TimeZone, Timestamp};
 use billing_domain::idempotency::{IdempotencyKey, ScopedIdempotencyKey};
+use billing_domain::refs::OrganizationId;
 use maud::Markup;
 use serde_json::{Map, Value};
 
 use super::api_client::{Listed, written};
-use crate::auth::credentials::administrator_of_session;
+use crate::auth::credentials::live_session;
 use crate::blocking::blocking;
+use crate::body::ParsedBody;
 use crate::call::{Call, Reply};
 use crate::context::RequestContext;
 use crate::operations;
@@ -29,7 +32,7 @@ pub(super) struct SessionUser {
     pub(super) state: HttpState,
     /// Time zone of the default entity, in which pages show times.
     pub(super) zone: TimeZone,
-    administrator: Administrator,
+    live: LiveSession,
     /// The API calls that the page shows: those that read its data, and those that [`shows`](Self::shows) adds.
     calls: RefCell<Vec<billing_console::Call>>,
 }
@@ -40,10 +43,10 @@ impl SessionUser {
     /// # Errors
     /// Returns a problem without a live session.
     pub(super) async fn of(request: &HttpRequest) -> Result<Self, Problem> {
-        let administrator = administrator_of_session(request).await?;
-        RequestContext::of(request).is_by(&Principal::of_administrator(&administrator));
+        let live = live_session(request).await?;
+        RequestContext::of(request).is_by(&Principal::of_administrator(&live.administrator));
         let (request, state, calls) = (request.clone(), state_of(request), RefCell::default());
-        let mut visitor = Self { request, state, zone: TimeZone::UTC, administrator, calls };
+        let mut visitor = Self { request, state, zone: TimeZone::UTC, live, calls };
         visitor.zone = visitor.usual_zone().await.unwrap_or(TimeZone::UTC);
         Ok(visitor)
     }
@@ -55,7 +58,12 @@ impl SessionUser {
 
     /// Returns the visitor as the principal of a call.
     fn principal(&self) -> Principal {
-        Principal::of_administrator(&self.administrator).by_request(RequestContext::of(&self.request).id())
+        self.live.principal(self.state.services().now()).by_request(RequestContext::of(&self.request).id())
+    }
+
+    /// Returns the visitor's organization.
+    pub(super) fn organization(&self) -> OrganizationId {
+        self.principal().organization()
     }
 
     /// Returns the visitor's call of an operation, without a reference and a body.
@@ -141,7 +149,7 @@ impl SessionUser {
         let key = key.map(|key| ScopedIdempotencyKey { path: path.trim_end_matches('/').to_owned(), key });
         let mut call = self.call(id, "")?;
         call.key = key;
-        operation.answer(call, reference.to_owned(), body).await
+        operation.answer(call, reference.to_owned(), body.map(ParsedBody::from)).await
     }
 
     /// Runs an operation as a dry run.
@@ -176,12 +184,12 @@ impl SessionUser {
 
     /// Returns the visitor's identity for the page frame.
     pub(super) fn who(&self) -> CurrentUser {
-        CurrentUser { email: self.administrator.email.to_string(), is_owner: self.may(UseCase::ListAdministrators) }
+        CurrentUser { email: self.live.administrator.email.to_string(), is_owner: self.may(UseCase::ListAdministrators) }
     }
 
     /// Returns whether the visitor has a permission. Pages hide actions without permission.
     pub(super) fn may(&self, use_case: UseCase) -> bool {
-        self.allow(use_case).is_ok()
+        Principal::of_administrator(&self.live.administrator).has(use_case.need())
     }
 
     /// Checks a permission.
@@ -189,7 +197,7 @@ impl SessionUser {
     /// # Errors
     /// Returns a problem if the visitor lacks the permission.
     pub(super) fn allow(&self, use_case: UseCase) -> Result<(), Problem> {
-        allow(&Principal::of_administrator(&self.administrator), use_case)?;
+        allow(&Principal::of_administrator(&self.live.administrator), use_case)?;
         Ok(())
     }
 

@@ -1,12 +1,13 @@
 //! Pages and forms for the team, the visitor's account and API keys.
 
 use actix_web::{HttpResponse, ResponseError as _};
-use billing_console::{AccountAnswers, Enrollment, Frame, GeneratedKey, Invitation, KeyForm, Notice, href};
+use billing_console::{AccountAnswers, Enrollment, Frame, GeneratedKey, Invitation, KeyForm, Notice, ROOT, href};
 use billing_domain::access::Scope;
 use serde_json::{Map, Value, json};
 
 use super::api_client::written;
-use super::form_data::{FormData, field};
+use super::form_data::{FormData, field, query};
+use super::log_in::is_own;
 use super::page_builder::PageBuilder;
 use super::reply::{html, reasons, to, told};
 use super::session_user::{SessionUser, service};
@@ -16,6 +17,7 @@ use crate::problem::Problem;
 /// Handles a submitted form of these parts; returns `None` for other parts.
 pub(super) async fn act(visitor: &SessionUser, place: &[&str], said: &FormData) -> Option<Result<HttpResponse, Problem>> {
     let done = match place {
+        [CONFIRM] => confirm(visitor, said).await,
         ["keys"] => make_key(visitor, said).await,
         ["keys", "rotate", reference] => rotate_key(visitor, reference, said).await,
         ["keys", "delete", reference] => delete_key(visitor, reference).await,
@@ -31,9 +33,39 @@ pub(super) async fn act(visitor: &SessionUser, place: &[&str], said: &FormData) 
     Some(done)
 }
 
+/// The page on which administrators enter their password again.
+pub(super) const CONFIRM: &str = "confirm";
+
+/// Returns the redirect to the page for the password, which then leads to a page of this part.
+pub(super) fn to_confirmation(visitor: &SessionUser) -> HttpResponse {
+    let path = visitor.request.path().trim_start_matches(ROOT);
+    let part = path.split('/').find(|segment| !segment.is_empty()).unwrap_or_default();
+    to(&format!("{}?{}", href(&[CONFIRM]), billing_console::query(&[("next", &href(&[part]))])))
+}
+
+async fn confirm(visitor: &SessionUser, said: &FormData) -> Result<HttpResponse, Problem> {
+    let next = field(said, "next").unwrap_or_default();
+    match visitor.post("confirm_identity", secrets(said, &["password"])).await {
+        Ok(_) => Ok(to(if is_own(next) { next } else { ROOT })),
+        Err(problem) if belongs_there(&problem) => {
+            let made =
+                PageBuilder::of("Confirm your password", "account", billing_console::confirmation(next, Some(&reason(&problem))));
+            let page = made.page(visitor, None);
+            Ok(told(problem, page))
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
 /// Renders the page of one of these parts.
 pub(super) async fn page(visitor: &SessionUser, part: &str) -> Result<PageBuilder, Problem> {
     match part {
+        CONFIRM => {
+            let next = query(&visitor.request);
+            let body = billing_console::confirmation(field(&next, "next").unwrap_or_default(), None);
+            visitor.shows("confirm_identity", "", "");
+            Ok(PageBuilder::of("Confirm your password", "account", body))
+        }
         "keys" => keys(visitor, key_form(&Vec::new(), None)).await,
         "team" => team(visitor, Invitation::default()).await,
         _ => account(visitor, "", None).await,

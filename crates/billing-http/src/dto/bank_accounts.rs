@@ -5,6 +5,7 @@ use billing_domain::refs::BankAccountRef;
 use billing_domain::text::OneLine;
 
 use super::declare::{answer, body, edit, fields};
+use super::values::NewBankAccountRef;
 
 fields! {
     edit answer BankAccountProfile {
@@ -27,7 +28,7 @@ body! {
     /// A bank account to create, with either `iban` or `account_number`.
     BankAccountBody {
         /// Identifier, as used in `billing_bank_transfer_details`.
-        billing_account_id: BankAccountRef,
+        billing_account_id: NewBankAccountRef,
         @flat profile: BankAccountProfile,
     }
 }

@@ -22,11 +22,12 @@ body! {
 pub(crate) struct EventInPlace;
 
 wire! {
-    EventInPlace of Result<NewUsageEvent, Violations>: |node| Some(EventBody::read_in_batch(node.json())), |schemas| EventBody::schema(schemas);
+    EventInPlace of Result<NewUsageEvent, Violations>: |node| Some(node.read_separately(EventBody::read_event)), |schemas| EventBody::schema(schemas);
 }
 
 impl Listed for EventInPlace {
     const MAX: usize = MAX_BATCH_EVENTS;
+    const REMEDY: &'static str = ": send the other events in another batch";
 }
 
 /// The results of a batch.

@@ -13,13 +13,13 @@ use billing_domain::text::{OneLine, Prose};
 use super::declare::{NotClearable, answer, body, edit, fields};
 use super::enums::{BillWithWord, DocumentStateWord, EventActionWord};
 use super::schemas::names_in;
-use super::values::{CurrencyCode, DateText, LineText, ProseText, TimestampText};
+use super::values::{CurrencyCode, DateText, LineText, NewChargeRef, ProseText, TimestampText};
 use super::wire::{AssignedRef, ExactNumber, NamedRef};
 
 fields! {
     NewCharge {
         /// Reference. Default: assigned by the service.
-        charge_ref: Option<ChargeRef>,
+        charge_ref: Option<NewChargeRef>,
         /// Pricing of the product that bills the charge; required if several products of the contract bill the date.
         product_pricing_ref: Option<PricingRef>,
         /// Service date; the documents of its period bill the charge.

@@ -10,7 +10,7 @@ use billing_domain::tax::{DefaultTaxes, StatedTax};
 use billing_domain::text::OneLine;
 
 use super::declare::{answer, body, edit, fields, ignore_response_fields};
-use super::values::{Email, LineText};
+use super::values::{Email, LineText, NewCustomerRef};
 use super::wire::NamedRef;
 
 fields! {
@@ -63,7 +63,7 @@ body! {
     /// A customer to create.
     CustomerBody {
         /// Reference. Default: assigned by the service.
-        customer_ref: Option<CustomerRef>,
+        customer_ref: Option<NewCustomerRef>,
         @flat wanted: WantedCustomer,
     }
     with {

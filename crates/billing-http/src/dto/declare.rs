@@ -204,13 +204,15 @@ impl<W: ResponseValue> Serialize for Answer<'_, W> {
 pub(crate) trait Listed: Wire {
     /// Maximum number of elements.
     const MAX: usize;
+    /// What the sender of too many elements can do, as the end of the sentence that names the maximum.
+    const REMEDY: &'static str = "";
 }
 
 impl<W: Listed> Wire for Vec<W> {
     type Value = Vec<W::Value>;
 
     fn read(node: Node<'_>) -> Option<Self::Value> {
-        node.list(W::MAX, W::read)
+        node.list_or(W::MAX, W::REMEDY, W::read)
     }
 
     fn schema(schemas: &mut Schemas) -> RefOr<Schema> {

@@ -14,7 +14,7 @@ use utoipa::openapi::schema::Schema;
 use super::declare::{Field, Wire, answer, body, edit, fields, ignore_response_fields};
 use super::input::Fields;
 use super::schemas::{Presence, Schemas};
-use super::values::{GraceHours, LineText};
+use super::values::{GraceHours, LineText, NewEntityRef};
 use super::wire::NamedRef;
 
 fields! {
@@ -84,7 +84,7 @@ body! {
     /// A supplier entity to create.
     EntityBody {
         /// Reference. Default: assigned by the service.
-        entity_ref: Option<EntityRef>,
+        entity_ref: Option<NewEntityRef>,
         @flat wanted: WantedEntity,
     }
     with {

@@ -19,9 +19,6 @@ use super::input::{self, Fields};
 use super::values::{AnyEventRef, LineText, TimestampText};
 use super::wire::{AssignedRef, ExactNumber, FreeFormEvent, NamedRef, ReportDataJson, written};
 
-/// Maximum number of reported violations per event of a batch.
-const MAX_VIOLATIONS_IN_BATCH: usize = 20;
-
 body! {
     /// A usage event in the default format.
     EventBody {
@@ -63,17 +60,6 @@ impl EventBody {
             let event = Self::read_whole(fields)?;
             let sent = event.idempotency_key.clone().map(|key| EventKey { key, body: hash_of_event(body) });
             event.event().map(|event| NewUsageEvent { sent, ..event })
-        })
-    }
-
-    /// Reads an event of a batch.
-    ///
-    /// # Errors
-    /// Returns the violations up to a limit, because thousands of events can each have hundreds of violations.
-    pub(crate) fn read_in_batch(body: &Value) -> Result<NewUsageEvent, Violations> {
-        Self::read_event(body).map_err(|mut violations| {
-            violations.truncate(MAX_VIOLATIONS_IN_BATCH);
-            violations
         })
     }
 

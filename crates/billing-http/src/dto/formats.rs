@@ -13,7 +13,7 @@ use super::declare::{
 use super::events::check_naming;
 use super::formatted::FormatFields;
 use super::input::Node;
-use super::values::{CurrencyCode, FreeForm, LineText, TimestampText, report_entries};
+use super::values::{CurrencyCode, FreeForm, LineText, NewFormatRef, TimestampText, report_entries};
 use super::wire::{ExactNumber, NamedRef, REST, ReportDataJson, ReportMappingJson, field_of_event};
 
 fields! {
@@ -32,7 +32,7 @@ body! {
     /// A usage format to create.
     FormatBody {
         /// Reference. Default: assigned by the service.
-        format_ref: Option<FormatRef>,
+        format_ref: Option<NewFormatRef>,
         @flat content: FormatContent,
     }
     with {

@@ -38,6 +38,9 @@ pub(crate) struct ImportResultJson {
     import_ref: Option<AssignedRef>,
     /// Whether nothing was stored.
     dry_run: bool,
+    /// First line that the request asked to process; earlier lines are not counted.
+    #[schema(minimum = 1)]
+    from_line: u64,
     /// Number of recorded events.
     recorded: u64,
     /// Number of events that were already recorded and are not recorded again.
@@ -55,7 +58,8 @@ pub(crate) struct ImportResultJson {
     more_documents: u64,
     /// Columns of a CSV file with sample values, in a dry run; otherwise empty.
     columns: Vec<ImportColumnJson>,
-    /// Reason why the import stopped before the end of the file; null if it did not.
+    /// Reason why the import stopped before the end of the file, in the problem document `import_stopped`; null in a
+    /// success response.
     stopped: Option<ImportStopJson>,
 }
 
@@ -114,8 +118,8 @@ answer! {
     }
 }
 
-/// The reason why an import stopped before the end of the file. Earlier lines are imported; send the file again to
-/// continue.
+/// The reason why an import stopped before the end of the file. Earlier lines are imported. To continue, send the file
+/// again, or send it with `from_line`.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ImportStopJson {
     /// First line that was not imported.
@@ -148,7 +152,12 @@ impl ImportRejects {
 }
 
 impl ImportResultJson {
-    pub(crate) fn new(imported: ImportedFile<FileError>, rejects: ImportRejects, columns: &[ColumnSample]) -> Self {
+    pub(crate) fn new(
+        imported: ImportedFile<FileError>,
+        from_line: u64,
+        rejects: ImportRejects,
+        columns: &[ColumnSample],
+    ) -> Self {
         let ImportedFile { import_ref, summary, refused, stopped } = imported;
         let more = summary.documents.len().saturating_sub(MAX_LISTED);
         let stopped = stopped.map(|(line, reason)| {
@@ -162,6 +171,7 @@ impl ImportResultJson {
         Self {
             import_ref: import_ref.map(AssignedRef::from),
             dry_run: import_ref.is_none(),
+            from_line,
             recorded: summary.recorded,
             already_there: summary.already_there,
             refused,
@@ -172,6 +182,20 @@ impl ImportResultJson {
             columns: columns.iter().map(ImportColumnJson::from).collect(),
             stopped,
         }
+    }
+
+    /// Returns the problem with this result if the import stopped before the end of its file.
+    pub(crate) fn stop(&self) -> Option<Problem> {
+        let ImportStopJson { line, code, detail } = self.stopped.as_ref()?;
+        let (place, again) = if self.dry_run {
+            ("nothing is stored", "send the file again")
+        } else {
+            ("earlier lines are stored", "send the file again, which skips recorded lines")
+        };
+        let detail =
+            format!("the import stopped at line {line} ({code}: {detail}); {place}: {again}, or continue with from_line={line}");
+        // Serialization of the result cannot fail; without it, the problem still names the line.
+        Some(Problem::import_stopped(detail, serde_json::to_value(self).unwrap_or_default()))
     }
 }
 

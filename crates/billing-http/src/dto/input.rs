@@ -3,7 +3,7 @@
 //!
 //! Details never repeat submitted values, which can be secret.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
@@ -12,7 +12,7 @@ use billing_domain::decimal::{DecimalError, Digits};
 use billing_domain::money::Currency;
 use billing_domain::patch::Patch;
 use billing_domain::text::{OneLine, Prose};
-use billing_domain::violation::{Violation, Violations};
+use billing_domain::violation::{MAX_LISTED_VIOLATIONS, Violation, Violations};
 use rust_decimal::Decimal;
 use serde_json::{Map, Value};
 use validator::{ValidateEmail, ValidateLength, ValidateRange};
@@ -32,17 +32,19 @@ pub(crate) trait WireEnum {
     fn all() -> Vec<&'static str>;
 }
 
-/// Maximum number of violations in a response. A body within its size limit could have a hundred thousand unknown fields.
-const MAX_VIOLATIONS: usize = 1000;
+/// Maximum number of listed violations of all values of a body that are read separately, such as the events of a batch. Beyond
+/// it, each value lists only its first violation, so that ten thousand invalid events do not fill the memory.
+pub(crate) const MAX_LISTED_SEPARATELY: usize = 1000;
 /// Digits of whole numbers. The range is checked later.
 const WHOLE: Digits = Digits { integer: 9, fraction: 0 };
 
 /// Reads a body. `read` must read all fields, also after a violation, and return `None` only after a violation.
 ///
 /// # Errors
-/// Returns all violations in document order; missing fields come after present ones.
+/// Returns the violations in document order; missing fields come after present ones. Violations beyond
+/// [`MAX_LISTED_VIOLATIONS`] are counted.
 pub(crate) fn read<T>(body: &Value, read: impl FnOnce(Fields<'_>) -> Option<T>) -> Result<T, Violations> {
-    let found = FoundViolations { all: RefCell::default(), source: Source::Body };
+    let found = FoundViolations::of(Source::Body);
     complete(Node { value: body, at: At::ROOT, found: &found }.object(read), found, body)
 }
 
@@ -55,7 +57,7 @@ pub(crate) fn read_query<T>(
     twice: &[&str],
     read: impl FnOnce(Fields<'_>) -> Option<T>,
 ) -> Result<T, Violations> {
-    let found = FoundViolations { all: RefCell::default(), source: Source::Query };
+    let found = FoundViolations::of(Source::Query);
     let fields = Fields { object: &parameters, declared: &[], at: At::ROOT, found: &found };
     for name in twice {
         fields.refuse::<()>(name, "duplicate", "must be given once");
@@ -65,10 +67,15 @@ pub(crate) fn read_query<T>(
 }
 
 fn complete<T>(built: Option<T>, found: FoundViolations, source: &Value) -> Result<T, Violations> {
-    let found = found.all.into_inner();
+    let FoundViolations { all, unlisted, .. } = found;
+    let all = all.into_inner();
     match built {
-        Some(value) if found.is_empty() => Ok(value),
-        Some(_) | None => Err(in_document_order(found, source)),
+        Some(value) if all.is_empty() => Ok(value),
+        Some(_) | None => {
+            let mut ordered = in_document_order(all, source);
+            ordered.add_unlisted(unlisted.get());
+            Err(ordered)
+        }
     }
 }
 
@@ -115,7 +122,26 @@ enum Source {
 struct FoundViolations {
     /// Violations with the declaration position of their field.
     all: RefCell<Vec<(Violation, usize)>>,
+    /// Number of violations that were found after the list was full.
+    unlisted: Cell<usize>,
+    /// Number of listed violations of values that are read separately.
+    listed_separately: Cell<usize>,
     source: Source,
+}
+
+impl FoundViolations {
+    fn of(source: Source) -> Self {
+        Self { all: RefCell::default(), unlisted: Cell::default(), listed_separately: Cell::default(), source }
+    }
+
+    /// Returns whether further violations are only counted.
+    fn is_full(&self) -> bool {
+        self.all.borrow().len() >= MAX_LISTED_VIOLATIONS
+    }
+
+    fn add_unlisted(&self, more: usize) {
+        self.unlisted.set(self.unlisted.get().saturating_add(more));
+    }
 }
 
 /// The location of a value. Its path is built only for a violation.
@@ -145,10 +171,12 @@ impl At<'_> {
         path
     }
 
-    fn note(&self, found: &FoundViolations, declared: usize, code: &'static str, detail: String) {
-        let mut found = found.all.borrow_mut();
-        if found.len() < MAX_VIOLATIONS {
-            found.push((Violation { path: self.path(), code, detail }, declared));
+    /// Records a violation. If the list is full, only counts it and builds neither its path nor its detail.
+    fn note(&self, found: &FoundViolations, declared: usize, code: &'static str, detail: impl Into<String>) {
+        if found.is_full() {
+            found.add_unlisted(1);
+        } else {
+            found.all.borrow_mut().push((Violation { path: self.path(), code, detail: detail.into() }, declared));
         }
     }
 }
@@ -164,7 +192,7 @@ pub(crate) struct Node<'a> {
 impl<'a> Node<'a> {
     /// Records a violation of the value.
     pub(crate) fn refuse<T>(self, code: &'static str, detail: impl Into<String>) -> Option<T> {
-        self.at.note(self.found, 0, code, detail.into());
+        self.at.note(self.found, 0, code, detail);
         None
     }
 
@@ -180,11 +208,28 @@ impl<'a> Node<'a> {
             Err(refused) => refused,
         };
         let path = self.at.path();
-        let below = refused.into_iter().map(|violation| Violation { path: [path.clone(), violation.path].concat(), ..violation });
         let mut found = self.found.all.borrow_mut();
-        let room = MAX_VIOLATIONS.saturating_sub(found.len());
+        let room = MAX_LISTED_VIOLATIONS.saturating_sub(found.len());
+        self.found.add_unlisted(refused.unlisted() + refused.iter().count().saturating_sub(room));
+        let below = refused.into_iter().map(|violation| Violation { path: [path.clone(), violation.path].concat(), ..violation });
         found.extend(below.take(room).map(|violation| (violation, 0)));
         None
+    }
+
+    /// Reads a value that has its own result, such as an event of a batch. After [`MAX_LISTED_SEPARATELY`] violations of such
+    /// values, each further value lists only its first violation and counts the others.
+    ///
+    /// # Errors
+    /// Returns the violations of the value. They are not violations of the body.
+    pub(crate) fn read_separately<T>(self, read: impl FnOnce(&Value) -> Result<T, Violations>) -> Result<T, Violations> {
+        read(self.value).map_err(|mut refused| {
+            let listed = self.found.listed_separately.get() + refused.iter().count();
+            self.found.listed_separately.set(listed);
+            if listed > MAX_LISTED_SEPARATELY {
+                refused.truncate(1);
+            }
+            refused
+        })
     }
 
     /// Reads the object whose JSON the string contains, at the string's location.
@@ -310,9 +355,14 @@ impl<'a> Node<'a> {
 
     /// Reads all elements of an array. An array that is too long is not read.
     pub(crate) fn list<'s, T>(&'s self, max: usize, read: impl Fn(Node<'s>) -> Option<T>) -> Option<Vec<T>> {
+        self.list_or(max, "", read)
+    }
+
+    /// Like [`list`](Self::list). `remedy` is the end of the sentence about an array that is too long.
+    pub(crate) fn list_or<'s, T>(&'s self, max: usize, remedy: &str, read: impl Fn(Node<'s>) -> Option<T>) -> Option<Vec<T>> {
         let Value::Array(elements) = self.value else { return self.refuse("wrong_type", "must be an array") };
         if !elements.validate_length(None, u64::try_from(max).ok(), None) {
-            return self.refuse("too_many", format!("must have at most {max} elements"));
+            return self.refuse("too_many", format!("must have at most {max} elements{remedy}"));
         }
         let element =
             |(i, value)| read(Node { value, at: At { parent: Some(&self.at), step: Step::Element(i) }, found: self.found });
@@ -399,7 +449,7 @@ impl<'a> Fields<'a> {
     /// Records a violation of a field, independent of its value.
     pub(crate) fn refuse<T>(&self, name: &str, code: &'static str, detail: impl Into<String>) -> Option<T> {
         let declared = self.declared.iter().position(|declared| *declared == name).unwrap_or(usize::MAX);
-        At { parent: Some(&self.at), step: Step::Field(name) }.note(self.found, declared, code, detail.into());
+        At { parent: Some(&self.at), step: Step::Field(name) }.note(self.found, declared, code, detail);
         None
     }
 
@@ -443,8 +493,10 @@ impl<'a> Fields<'a> {
             Source::Query => ("unknown_parameter", "parameter"),
         };
         for name in self.object.keys().filter(|name| !is_known(name)) {
-            if self.found.all.borrow().len() >= MAX_VIOLATIONS {
-                return;
+            // Looking for the nearest name is expensive.
+            if self.found.is_full() {
+                self.found.add_unlisted(1);
+                continue;
             }
             let detail = match (nearest(name, known), known) {
                 (Some(nearest), _) => format!("is an unknown {what}; the nearest is {nearest}"),

@@ -44,7 +44,7 @@ mod prices;
 mod reasons;
 pub(crate) mod schemas;
 pub(crate) mod search;
-mod values;
+pub(crate) mod values;
 pub(crate) mod wire;
 
 #[cfg(test)]

@@ -15,6 +15,14 @@ use super::wire::{AssignedRef, EmailText};
 const ISSUER: &str = "Usage Billing";
 
 body! {
+    /// The caller's own password, again.
+    ConfirmationBody {
+        /// Current password.
+        password: Password,
+    }
+}
+
+body! {
     /// A change of password.
     PasswordChangeBody {
         /// Current password.

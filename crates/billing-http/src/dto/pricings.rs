@@ -15,7 +15,7 @@ use super::documents::DocumentTierJson;
 use super::enums::{ChargeKind, ChargeKindWord, RecurrenceWord};
 use super::input::Fields;
 use super::prices::PriceJson;
-use super::values::{CurrencyCode, LineText};
+use super::values::{CurrencyCode, LineText, NewPricingRef};
 use super::wire::{ExactNumber, NamedRef};
 
 fields! {
@@ -35,7 +35,7 @@ body! {
     /// A pricing to create.
     PricingBody {
         /// Reference. Default: assigned by the service.
-        product_pricing_ref: Option<PricingRef>,
+        product_pricing_ref: Option<NewPricingRef>,
         @flat content: PricingContent,
     }
 }

@@ -6,6 +6,7 @@ use billing_domain::refs::UsageProductRef;
 use billing_domain::text::OneLine;
 
 use super::declare::{answer, body, edit, fields};
+use super::values::NewUsageProductRef;
 
 fields! {
     edit answer UsageProductProfile {
@@ -24,7 +25,7 @@ body! {
     /// A usage product to create.
     UsageProductBody {
         /// Reference. Default: assigned by the service.
-        usage_product_ref: Option<UsageProductRef>,
+        usage_product_ref: Option<NewUsageProductRef>,
         @flat profile: UsageProductProfile,
     }
 }

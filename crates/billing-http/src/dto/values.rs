@@ -13,7 +13,7 @@ use billing_domain::party::{MAX_GRACE_HOURS, MAX_NET_TERMS_DAYS, MAX_PREFIX_CHAR
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{
     BankAccountRef, ChargeRef, ContractRef, CustomerRef, DocumentRef, EntityRef, FormatRef, LineItemId, PricingRef, ProductNo,
-    UsageProductRef,
+    RefError, UsageProductRef, is_dot_segment,
 };
 use billing_domain::text::{MAX_TEXT_BYTES, OneLine, Prose};
 use billing_domain::usage::{MAX_REPORT_KEYS, ReportData, ReportDataError, ReportValue};
@@ -171,6 +171,53 @@ values! {
     FreeForm of String as FreeFormEvent: |node| node.object(|_| Some(node.json().to_string()));
     ReportData as ReportDataJson: report_data, ReportDataJson: |it| ReportDataJson::from(it);
     Password of String as PasswordInput: |node| node.line().map(|line| line.as_str().to_owned());
+}
+
+/// Implements the references of resources that are created: `NewRef of Ref beside [words];`. The words follow the path of the
+/// collection in paths of operations, so a resource with such a reference could not be read. Existing references are read without
+/// this check.
+macro_rules! new_references {
+    ($($(#[doc = $doc:literal])+ $wire:ident of $reference:ident beside $words:expr;)+) => {$(
+        $(#[doc = $doc])+
+        pub(crate) struct $wire;
+
+        impl $wire {
+            /// Words that are no reference, because paths of operations have them in its place.
+            pub(crate) const RESERVED: &'static [&'static str] = &$words;
+        }
+
+        wire! {
+            $wire of $reference:
+                |node| new_reference(node, $wire::RESERVED, $reference::parse),
+                |schemas| schemas.refer::<NamedRef>();
+        }
+    )+};
+}
+
+new_references! {
+    /// Reference of a customer to create.
+    NewCustomerRef of CustomerRef beside ["balance", "edit", "filter", "names", "statement"];
+    /// Reference of a supplier entity to create.
+    NewEntityRef of EntityRef beside ["edit", "filter", "names"];
+    /// Reference of a usage product to create.
+    NewUsageProductRef of UsageProductRef beside ["edit", "filter"];
+    /// Reference of a pricing to create.
+    NewPricingRef of PricingRef beside ["edit", "filter", "rates"];
+    /// Reference of a usage format to create.
+    NewFormatRef of FormatRef beside ["edit", "filter", "test"];
+    /// Identifier of a bank account to create.
+    NewBankAccountRef of BankAccountRef beside ["edit", "filter"];
+    /// Reference of a charge to record.
+    NewChargeRef of ChargeRef beside ["edit", "filter"];
+}
+
+fn new_reference<R>(node: Node<'_>, reserved: &[&str], parse: fn(&str) -> Result<R, RefError>) -> Option<R> {
+    let text = node.text()?;
+    if is_dot_segment(text) || reserved.contains(&text) {
+        let detail = format!("must be none of ., .., {}, which paths cannot have in place of a reference", reserved.join(", "));
+        return node.refuse("invalid_value", detail);
+    }
+    node.taken(parse(text))
 }
 
 wire! {

@@ -1,13 +1,16 @@
 //! The error responses of each operation: statuses and their codes.
 
+use billing_application::UseCase;
 use billing_application::error::ResourceKind;
 use billing_domain::access::{Permission, Role};
+use utoipa::ToSchema as _;
 use utoipa::openapi::Ref;
 use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, SchemaType, Type};
 
+use crate::dto::imports::ImportResultJson;
 use crate::operation::{AuthRequirement, Operation, TRIES};
 use crate::operations::OPERATIONS;
-use crate::problem::not_found_code;
+use crate::problem::{IMPORT_STOPPED, not_found_code};
 
 /// The refusals with one status.
 pub(super) struct Refusal {
@@ -38,16 +41,27 @@ impl Refusal {
         };
         match self.codes.as_slice() {
             _ if self.status == "500" => "InternalError".to_owned(),
-            _ if self.status == "503" => "Unavailable".to_owned(),
+            _ if self.status == "503" && !self.has_import() => "Unavailable".to_owned(),
             [_] | [_, _] => self.codes.iter().flat_map(|code| code.split('_')).map(capital).collect(),
             _ => operation.id.split('_').map(capital).chain([self.status.to_owned()]).collect(),
         }
     }
 
+    /// Returns whether the problem documents can have the result of an import.
+    fn has_import(&self) -> bool {
+        self.codes.contains(&IMPORT_STOPPED)
+    }
+
     /// Returns the schema of a problem document with one of the codes.
     pub(super) fn schema(&self) -> Schema {
         let code = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(self.codes.iter().copied()));
-        let coded = ObjectBuilder::new().schema_type(SchemaType::AnyValue).property("code", code);
+        let mut coded = ObjectBuilder::new().schema_type(SchemaType::AnyValue).property("code", code);
+        if self.has_import() {
+            // The operation's success response defines the schema.
+            let mut import = Ref::from_schema_name(ImportResultJson::name());
+            import.description = "With `import_stopped`: the result of the import.".to_owned();
+            coded = coded.property("import", import);
+        }
         Schema::AllOf(AllOfBuilder::new().item(Ref::from_schema_name("Problem")).item(coded).build())
     }
 }
@@ -83,6 +97,7 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
         (matches!(operation.need(), Some(Permission::Administrator | Permission::Owner)), &["admin_session_required"]),
         (operation.need().is_some_and(|need| need.role() > Role::Read), &["insufficient_role"]),
         (matches!(operation.need(), Some(Permission::Scope(_))), &["insufficient_scope"]),
+        (operation.use_case().is_ok_and(UseCase::needs_confirmation), &["confirmation_required"]),
         (
             operation.changes_state() && (operation.need().is_some() || operation.needs == AuthRequirement::Anything),
             &["cross_site_request"],
@@ -114,8 +129,15 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
         chosen(&[(logs_in || TRIES.contains(&operation.id), &["too_many_log_ins"])]),
     );
     add("500", "An internal error occurred", vec!["internal_error", "invariant_violation"]);
-    let busy = vec!["contended", "not_ready", "overloaded", "timed_out", "too_many_reports", "unavailable"];
-    add("503", "The service is unavailable or overloaded; `Retry-After` is the time to wait", busy);
+    let mut busy = vec!["contended", "not_ready", "overloaded", "timed_out", "too_many_reports", "unavailable"];
+    busy.extend(takes_a_file.then_some(IMPORT_STOPPED));
+    let means = if takes_a_file {
+        "The service is unavailable or overloaded, or the import stopped before the end of the file; `Retry-After` is the time to \
+         wait"
+    } else {
+        "The service is unavailable or overloaded; `Retry-After` is the time to wait"
+    };
+    add("503", means, busy);
     all
 }
 
@@ -140,7 +162,8 @@ fn expanded(codes: &'static [&'static str]) -> impl Iterator<Item = &'static str
 }
 
 /// Codes of rejected log-ins.
-const LOG_INS: [&str; 4] = ["invalid_code", "invalid_credentials", "new_password_required", "second_factor_required"];
+const LOG_INS: [&str; 5] =
+    ["invalid_code", "invalid_credentials", "new_password_required", "second_factor_locked", "second_factor_required"];
 /// Codes that can reject a contract change.
 const AMENDMENTS: &[&str] = &[
     "charge_already_recorded",

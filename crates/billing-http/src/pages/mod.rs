@@ -32,13 +32,13 @@ static REFERENCE_HTML: LazyLock<String> = LazyLock::new(|| {
 
 /// Registers the pages in the router.
 pub(crate) fn register(config: &mut web::ServiceConfig) {
-    config.service(resource(&[HOME]).route(web::get().to(home)));
-    config.service(resource(&[REFERENCE, "/docs/"]).route(web::get().to(async || answer(REFERENCE_HTML.as_str()))));
-    config.service(resource(&[STYLE]).route(web::get().to(style)));
+    config.service(resource(&[HOME]).route(web::get().to(home)).route(web::head().to(home)));
+    config.service(resource(&[REFERENCE, "/docs/"]).route(web::get().to(api_reference)).route(web::head().to(api_reference)));
+    config.service(resource(&[STYLE]).route(web::get().to(style)).route(web::head().to(style)));
 }
 
 fn resource(paths: &[&str]) -> Resource {
-    let wrong_method = async || Err::<String, _>(Problem::method_not_allowed("GET"));
+    let wrong_method = async || Err::<String, _>(Problem::method_not_allowed("GET, HEAD"));
     web::resource(paths.to_vec()).default_service(web::to(wrong_method))
 }
 
@@ -75,6 +75,10 @@ pub fn key_calls(url: &PublicUrl, email: &str) -> [String; 2] {
         ),
         format!("curl -s -b session.txt -X POST {url}/auth/keys/generate"),
     ]
+}
+
+async fn api_reference() -> HttpResponse {
+    answer(REFERENCE_HTML.as_str())
 }
 
 async fn style() -> HttpResponse {

@@ -13,7 +13,10 @@ use billing_domain::refusal::MatchRefusal;
 use billing_domain::violation::{Violation, Violations};
 use billing_json::JsonError;
 
-use super::{CONTENDED_RETRY_SECONDS, FieldProblem, INVALID_CODE, Problem, pointer};
+use super::{
+    CONFIRMATION_REQUIRED, CONTENDED_RETRY_SECONDS, FieldProblem, INVALID_CODE, Problem, VALIDATION_FAILED, grouped, pointer,
+    see_errors,
+};
 
 /// Codes of business rule violations, third-party format errors and unknown names. If such an error is the only one, its
 /// code becomes the problem's code.
@@ -64,9 +67,11 @@ impl Problem {
         match error {
             UseCaseError::InvalidCredentials => Self::log_in_refused("invalid_credentials", error),
             UseCaseError::InvalidCode => Self::log_in_refused(INVALID_CODE, error),
+            UseCaseError::SecondFactorLocked => Self::log_in_refused("second_factor_locked", error),
             UseCaseError::SecondFactorRequired => Self::log_in_refused("second_factor_required", error),
             UseCaseError::NewPasswordRequired => Self::log_in_refused("new_password_required", error),
             UseCaseError::InsufficientRole { .. } => Self::new(StatusCode::FORBIDDEN, "insufficient_role", error.to_string()),
+            UseCaseError::ConfirmationRequired => Self::new(StatusCode::FORBIDDEN, CONFIRMATION_REQUIRED, error.to_string()),
             UseCaseError::Unauthenticated | UseCaseError::Secret(SecretError::InvalidToken) => Self::unauthenticated(true),
             UseCaseError::Forbidden(Permission::Administrator | Permission::Owner) => Self::admin_session_required(),
             UseCaseError::Forbidden(Permission::Scope(scope)) => Self::insufficient_scope(*scope),
@@ -167,10 +172,13 @@ impl Problem {
     }
 
     fn of_violations(violations: &Violations) -> Self {
-        let all: Vec<&Violation> = violations.iter().collect();
+        let (all, unlisted) = (violations.iter().collect::<Vec<&Violation>>(), violations.unlisted());
         let (code, detail) = match all.as_slice() {
-            [only] if RULES.contains(&only.code) => (only.code, only.detail.clone()),
-            several => ("validation_failed", format!("invalid request fields: {}; see `errors`", several.len())),
+            [only] if unlisted == 0 && RULES.contains(&only.code) => (only.code, only.detail.clone()),
+            listed => {
+                let number = grouped(listed.len().saturating_add(unlisted));
+                (VALIDATION_FAILED, format!("invalid request fields: {number}; {}", see_errors(listed.len(), unlisted)))
+            }
         };
         let field = |violation: &&Violation| FieldProblem {
             pointer: pointer(violation.path.iter().map(String::as_str)),
@@ -180,7 +188,7 @@ impl Problem {
             actual: None,
         };
         let problem = Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail);
-        Self { errors: all.iter().map(field).collect(), ..problem }
+        Self { errors: all.iter().map(field).collect(), unlisted, ..problem }
     }
 }
 
@@ -199,9 +207,11 @@ impl From<UseCaseError> for Problem {
             }
             UseCaseError::InvalidCredentials
             | UseCaseError::InvalidCode
+            | UseCaseError::SecondFactorLocked
             | UseCaseError::SecondFactorRequired
             | UseCaseError::NewPasswordRequired
             | UseCaseError::InsufficientRole { .. }
+            | UseCaseError::ConfirmationRequired
             | UseCaseError::Unauthenticated
             | UseCaseError::Forbidden(_)
             | UseCaseError::Unknown(_)
@@ -344,9 +354,11 @@ mod tests {
             (UseCaseError::InvalidCredentials, 401, "invalid_credentials"),
             (UseCaseError::Unauthenticated, 401, "unauthenticated"),
             (UseCaseError::InvalidCode, 401, "invalid_code"),
+            (UseCaseError::SecondFactorLocked, 401, "second_factor_locked"),
             (UseCaseError::SecondFactorRequired, 401, "second_factor_required"),
             (UseCaseError::NewPasswordRequired, 401, "new_password_required"),
             (UseCaseError::InsufficientRole { needed: Role::Owner, role: Role::Finance }, 403, "insufficient_role"),
+            (UseCaseError::ConfirmationRequired, 403, "confirmation_required"),
             (UseCaseError::Forbidden(Permission::Owner), 403, "admin_session_required"),
             (UseCaseError::Forbidden(Permission::Administrator), 403, "admin_session_required"),
             (UseCaseError::Forbidden(Permission::Scope(Scope::Read)), 403, "insufficient_scope"),
@@ -415,6 +427,60 @@ mod tests {
         let both = shown(UseCaseError::Invalid(two));
         assert_eq!(both["code"], "validation_failed");
         assert_eq!(both["errors"][1]["pointer"], "/a~1b~0c");
+    }
+
+    /// Returns violations of unknown fields.
+    fn unknown_fields(number: usize) -> Violations {
+        let mut all = Violations::none();
+        for index in 0..number {
+            all.add(&[format!("field {index}").as_str()], "unknown_field", "is an unknown field");
+        }
+        all
+    }
+
+    #[test]
+    fn errors_beyond_a_hundred_are_counted_in_the_detail() {
+        let problem = shown(UseCaseError::Invalid(unknown_fields(90_000)));
+        assert_eq!(problem["errors"].as_array().map(Vec::len), Some(100));
+        let detail = problem["detail"].as_str().expect("a detail");
+        assert!(detail.starts_with("invalid request fields: 90,000; see the first 100 in `errors`, and 89,900 more"), "{detail}");
+        assert!(detail.ends_with("correct the request and send it again"), "{detail}");
+        let exact = shown(UseCaseError::Invalid(unknown_fields(100)));
+        assert_eq!(exact["detail"], "invalid request fields: 100; see `errors`");
+    }
+
+    #[test]
+    fn a_refused_batch_lists_a_hundred_errors_of_all_its_events() {
+        let of = |events: usize, errors: usize| {
+            let refused = (0..events).map(|index| (index, UseCaseError::Invalid(unknown_fields(errors)))).collect();
+            shown(UseCaseError::EventsRefused(refused))
+        };
+        let few = of(2, 3);
+        assert_eq!(few["detail"], "invalid events in the batch: 2; no event is stored, see `errors`");
+        assert_eq!(few["errors"].as_array().map(Vec::len), Some(6));
+        assert_eq!(few["errors"][5]["pointer"], "/events/1/field 2");
+        let many = of(1_000, 150);
+        assert_eq!(many["errors"].as_array().map(Vec::len), Some(100));
+        let detail = many["detail"].as_str().expect("a detail");
+        assert!(detail.starts_with("invalid events in the batch: 1,000; no event is stored, see the first 100"), "{detail}");
+        assert!(detail.contains("and 149,900 more problems"), "{detail}");
+    }
+
+    #[test]
+    fn a_problem_without_listed_errors_retains_its_code_and_its_first_error() {
+        let shown = |problem: &Problem| serde_json::to_value(problem.document("/here", "id")).expect("JSON");
+        let short = Problem::from(unknown_fields(3)).without_listed_errors();
+        let document = shown(&short);
+        assert_eq!((&document["code"], &document["errors"]), (&"validation_failed".into(), &serde_json::json!([])));
+        assert_eq!(document["detail"], "invalid request fields: 3; to see them, send the event alone");
+        assert_eq!(short.errors().first().map(|error| error.pointer.as_str()), Some("/field 0"));
+        assert_eq!(shown(&short.without_listed_errors()), document);
+        let rule = shown(&Problem::from(unknown_fields(1)).without_listed_errors());
+        assert_eq!((&rule["code"], &rule["detail"]), (&"unknown_field".into(), &"is an unknown field".into()));
+        let mut cut = unknown_fields(1_300);
+        cut.truncate(1);
+        let cut = shown(&Problem::from(cut).without_listed_errors());
+        assert_eq!((&cut["code"], &cut["errors"]), (&"validation_failed".into(), &serde_json::json!([])));
     }
 
     #[test]

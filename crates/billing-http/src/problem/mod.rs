@@ -11,7 +11,9 @@ use actix_web::http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETR
 use actix_web::{HttpResponse, ResponseError};
 use billing_application::error::{ResourceKind, UseCaseError};
 use billing_domain::access::Scope;
+use billing_domain::violation::MAX_LISTED_VIOLATIONS;
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 pub(crate) use mapping::not_found_code;
@@ -28,8 +30,8 @@ const IN_PROGRESS_RETRY_SECONDS: u64 = 1;
 const REPORT_RETRY_SECONDS: u64 = 10;
 /// `Retry-After` when the store or the server is unavailable.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
-/// Maximum number of errors in one response.
-const MAX_ERRORS: usize = 1000;
+/// Code of a request with invalid fields.
+const VALIDATION_FAILED: &str = "validation_failed";
 
 /// A refusal or failure, before it becomes a response.
 #[derive(Clone, Debug)]
@@ -38,8 +40,21 @@ pub(crate) struct Problem {
     code: &'static str,
     detail: String,
     errors: Vec<FieldProblem>,
-    supported: Option<&'static [&'static str]>,
+    /// Number of further errors, which are only counted.
+    unlisted: usize,
+    /// Whether the response lists the errors.
+    lists_errors: bool,
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// Boxed, because few problems have one.
+    extension: Option<Box<Extension>>,
+}
+
+/// A member of the documents of only one problem.
+#[derive(Clone, Debug)]
+enum Extension {
+    SupportedVersions(&'static [&'static str]),
+    /// The result of an import that stopped.
+    Import(Value),
 }
 
 /// An invalid field.
@@ -63,8 +78,13 @@ pub(crate) struct FieldProblem {
     pub(crate) actual: Option<String>,
 }
 
+/// Error code of an import that stopped before the end of its file.
+pub(crate) const IMPORT_STOPPED: &str = "import_stopped";
+
 /// Error code of an invalid second-factor code.
 pub(crate) const INVALID_CODE: &str = "invalid_code";
+/// The administrator must enter the password again.
+pub(crate) const CONFIRMATION_REQUIRED: &str = "confirmation_required";
 
 /// A problem document (RFC 9457).
 #[derive(Debug, Serialize, ToSchema)]
@@ -90,12 +110,17 @@ pub(crate) struct ProblemJson<'a> {
     code: &'static str,
     /// Id of the request in the server log.
     request_id: &'a str,
-    /// Invalid fields; empty if the error does not concern fields.
+    /// Invalid fields, at most 100; `detail` has the number of the others. Empty if the error does not concern fields, or if the
+    /// response to a batch lists 1,000 errors of earlier events.
     errors: &'a [FieldProblem],
     /// Supported API versions, if the requested version is not supported.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     supported: Option<&'static [&'static str]>,
+    /// Result of an import that stopped. Only the response of that operation declares it, with its schema.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    import: Option<&'a Value>,
 }
 
 /// Declares problems without parameters: `name: STATUS "code", "detail"`, and an optional `Retry-After`.
@@ -123,9 +148,8 @@ problems! {
     /// Returns the problem of a request whose response was not ready in time.
     timed_out: SERVICE_UNAVAILABLE "timed_out",
         "the request timed out, and its outcome is unknown: retry with the same idempotency key", retry after UNAVAILABLE_RETRY_SECONDS;
-    /// Returns the problem of a file that timed out after some lines were imported.
-    import_out_of_time: SERVICE_UNAVAILABLE "timed_out",
-        "the request timed out; earlier lines are imported: send the file again to continue";
+    /// Returns the reason why an import stops at its time limit.
+    import_out_of_time: SERVICE_UNAVAILABLE "timed_out", "the request reached its time limit";
     /// Returns the problem of an operation that only administrators may use.
     admin_session_required: FORBIDDEN "admin_session_required",
         "this operation requires an administrator session, not a bearer token";
@@ -146,7 +170,16 @@ problems! {
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Self { status, code, detail: detail.into(), errors: Vec::new(), supported: None, headers: Vec::new() }
+        Self {
+            status,
+            code,
+            detail: detail.into(),
+            errors: Vec::new(),
+            unlisted: 0,
+            lists_errors: true,
+            headers: Vec::new(),
+            extension: None,
+        }
     }
 
     pub(crate) fn method_not_allowed(allowed: &str) -> Self {
@@ -162,7 +195,7 @@ impl Problem {
     pub(crate) fn unsupported_version(supported: &'static [&'static str]) -> Self {
         let detail = format!("the header Version must be {} or be omitted", supported.join(" or "));
         let problem = Self::new(StatusCode::BAD_REQUEST, "unsupported_version", detail);
-        Self { supported: Some(supported), ..problem }
+        Self { extension: Some(Box::new(Extension::SupportedVersions(supported))), ..problem }
     }
 
     pub(crate) fn malformed(code: &'static str, detail: impl Into<String>) -> Self {
@@ -228,9 +261,28 @@ impl Problem {
         }
     }
 
-    /// Returns all field errors.
+    /// Returns the collected field errors, also if the response does not list them.
     pub(crate) fn errors(&self) -> &[FieldProblem] {
         &self.errors
+    }
+
+    /// Returns the field errors that the response lists.
+    pub(crate) fn listed_errors(&self) -> &[FieldProblem] {
+        if self.lists_errors { &self.errors } else { &[] }
+    }
+
+    /// Returns the problem of an event without its list of errors, for a response that lists too many already. Only the first
+    /// error remains, because rejected events are counted by it.
+    pub(crate) fn without_listed_errors(mut self) -> Self {
+        let all = self.unlisted.saturating_add(self.errors.len());
+        if self.code == VALIDATION_FAILED {
+            self.detail = format!("invalid request fields: {}; to see them, send the event alone", grouped(all));
+        }
+        self.errors.truncate(1);
+        self.errors.shrink_to_fit();
+        self.unlisted = all.saturating_sub(self.errors.len());
+        self.lists_errors = false;
+        self
     }
 
     /// Returns the title of the problem.
@@ -248,7 +300,7 @@ impl Problem {
 
     /// Returns whether the problem is a rejected credential, and not another failure or a missing second factor.
     pub(crate) fn is_refused_credential(&self) -> bool {
-        matches!(self.code, "invalid_credentials" | "wrong_password") || self.is_invalid_code()
+        matches!(self.code, "invalid_credentials" | "second_factor_locked" | "wrong_password") || self.is_invalid_code()
     }
 
     /// Returns whether the password was correct but the second-factor code was not.
@@ -274,21 +326,43 @@ impl Problem {
 
     /// Returns the problem of a batch that was rejected as a whole, from the problems of its events and their indexes.
     pub(crate) fn batch_refused(refused: impl Iterator<Item = (usize, Self)>) -> Self {
-        let (mut events, mut errors) = (0_usize, Vec::new());
+        let (mut events, mut unlisted, mut errors) = (0_usize, 0_usize, Vec::new());
         for (index, problem) in refused {
-            events += 1;
-            let pointer = format!("/events/{index}");
-            if problem.errors.is_empty() {
-                errors.push(FieldProblem { pointer, code: problem.code, detail: problem.detail, expected: None, actual: None });
-            } else {
-                let below =
-                    |error: &FieldProblem| FieldProblem { pointer: format!("{pointer}{}", error.pointer), ..error.clone() };
-                errors.extend(problem.errors.iter().map(below));
+            let Self { code, detail, errors: mut of_event, unlisted: more, .. } = problem;
+            if of_event.is_empty() {
+                of_event.push(FieldProblem { pointer: String::new(), code, detail, expected: None, actual: None });
             }
+            let room = MAX_LISTED_VIOLATIONS.saturating_sub(errors.len());
+            events += 1;
+            unlisted += more + of_event.len().saturating_sub(room);
+            let below = |error: FieldProblem| FieldProblem { pointer: format!("/events/{index}{}", error.pointer), ..error };
+            errors.extend(of_event.into_iter().take(room).map(below));
         }
-        errors.truncate(MAX_ERRORS);
-        let detail = format!("invalid events in the batch: {events}; no event is stored, see `errors`");
-        Self { errors, ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "batch_refused", detail) }
+        let (events, see) = (grouped(events), see_errors(errors.len(), unlisted));
+        let detail = format!("invalid events in the batch: {events}; no event is stored, {see}");
+        Self { errors, unlisted, ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "batch_refused", detail) }
+    }
+
+    /// Returns the problem of an import that stopped before the end of its file, with the result of the import.
+    pub(crate) fn import_stopped(detail: String, result: Value) -> Self {
+        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, IMPORT_STOPPED, detail);
+        let problem = problem.retry_after(UNAVAILABLE_RETRY_SECONDS);
+        Self { extension: Some(Box::new(Extension::Import(result))), ..problem }
+    }
+
+    /// Returns the result of an import that stopped.
+    pub(crate) fn import(&self) -> Option<&Value> {
+        match self.extension.as_deref() {
+            Some(Extension::Import(result)) => Some(result),
+            Some(Extension::SupportedVersions(_)) | None => None,
+        }
+    }
+
+    fn supported_versions(&self) -> Option<&'static [&'static str]> {
+        match self.extension.as_deref() {
+            Some(Extension::SupportedVersions(versions)) => Some(*versions),
+            Some(Extension::Import(_)) | None => None,
+        }
     }
 
     fn retry_after(mut self, seconds: u64) -> Self {
@@ -328,8 +402,9 @@ impl Problem {
             instance,
             code: self.code,
             request_id,
-            errors: &self.errors,
-            supported: self.supported,
+            errors: self.listed_errors(),
+            supported: self.supported_versions(),
+            import: self.import(),
         }
     }
 }
@@ -349,6 +424,31 @@ impl ResponseError for Problem {
     fn error_response(&self) -> HttpResponse<BoxBody> {
         self.answer("", "")
     }
+}
+
+/// Returns the part of a detail that refers to the listed errors and counts the others.
+fn see_errors(listed: usize, unlisted: usize) -> String {
+    if unlisted == 0 {
+        return "see `errors`".to_owned();
+    }
+    let more = grouped(unlisted);
+    format!(
+        "see the first {listed} in `errors`, and {more} more problems that are not listed: correct the request and send it \
+         again"
+    )
+}
+
+/// Formats a number with a comma between groups of three digits.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// Converts a code to a title: `validation_failed` → `Validation failed`.

@@ -5,7 +5,7 @@ use billing_application::error::ResourceKind;
 use billing_domain::page::MAX_PAGE_SIZE;
 use billing_domain::refs::AdminRef;
 
-use crate::auth::session;
+use crate::auth::{address, session};
 use crate::blocking::blocking;
 use crate::call::{Call, Reply};
 use crate::dto::administrators::{
@@ -13,7 +13,6 @@ use crate::dto::administrators::{
 };
 use crate::problem::Problem;
 use crate::query::Paged;
-use crate::state::HttpState;
 
 pub(crate) async fn list_administrators(call: Call) -> Reply {
     let Paged(page) = call.query.read::<Paged<MAX_PAGE_SIZE>>()?;
@@ -21,24 +20,24 @@ pub(crate) async fn list_administrators(call: Call) -> Reply {
 }
 
 pub(crate) async fn invite_administrator(call: Call) -> Reply {
-    let InvitationBody { email, role } = call.body()?;
+    let InvitationBody { email, role } = call.body().await?;
     let session = session::shown(&call.request)?;
-    let one_time = one_time_password(&call.state).await?;
+    let one_time = one_time_password(&call).await?;
     let call = call.sealed_for(session);
     call.write::<InvitationJson, _>(move |cx| administrators::invite_administrator(cx, &email, role, &one_time)).await
 }
 
 pub(crate) async fn edit_administrator(call: Call) -> Reply {
     let admin_ref = call.reference(AdminRef::parse, ResourceKind::Administrator)?;
-    let AdministratorEditBody { edit } = call.body()?;
+    let AdministratorEditBody { edit } = call.body().await?;
     call.write::<AdministratorJson, _>(move |cx| administrators::edit_administrator(cx, admin_ref, edit)).await
 }
 
 pub(crate) async fn reset_administrator(call: Call) -> Reply {
     let admin_ref = call.reference(AdminRef::parse, ResourceKind::Administrator)?;
-    let AdministratorResetBody { remove_second_factor } = call.body()?;
+    let AdministratorResetBody { remove_second_factor } = call.body().await?;
     let session = session::shown(&call.request)?;
-    let one_time = one_time_password(&call.state).await?;
+    let one_time = one_time_password(&call).await?;
     let reset = call.sealed_for(session).write::<InvitationJson, _>(move |cx| {
         administrators::reset_administrator(cx, admin_ref, remove_second_factor, &one_time)
     });
@@ -46,8 +45,10 @@ pub(crate) async fn reset_administrator(call: Call) -> Reply {
 }
 
 /// Creates and hashes a one-time password. Hashing waits for a permit and happens outside the transaction.
-async fn one_time_password(state: &HttpState) -> Result<OneTimePassword, Problem> {
-    let turn = state.log_ins().hashing_turn().await?;
+async fn one_time_password(call: &Call) -> Result<OneTimePassword, Problem> {
+    let (state, name) = (&call.state, format!("own {}", call.principal()?.actor()));
+    let client = address::client(&call.request, &state.settings().trusted_proxies);
+    let turn = state.log_ins().permit_unchecked_hash(client, &name).await?;
     let made = blocking(state, move |services| {
         let made = administrators::one_time_password(services);
         drop(turn);

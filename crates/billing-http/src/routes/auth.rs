@@ -1,5 +1,7 @@
 //! Handlers for log-in, log-out and API keys.
 
+use std::net::IpAddr;
+
 use actix_session::Session;
 use actix_web::http::header::USER_AGENT;
 use actix_web::{HttpRequest, HttpResponse};
@@ -10,8 +12,10 @@ use billing_domain::access::RequestId;
 use billing_domain::page::MAX_PAGE_SIZE;
 use billing_domain::refs::ApiKeyRef;
 use billing_domain::text::OneLine;
+use tracing::Instrument as _;
 
 use crate::auth::credentials::{PresentedCredential, shown};
+use crate::auth::gate::Attempt;
 use crate::auth::{address, session};
 use crate::blocking::blocking;
 use crate::body::UnauthenticatedBody;
@@ -19,6 +23,7 @@ use crate::call::{Call, Reply};
 use crate::context::RequestContext;
 use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody, KeyRotationBody, RotatedKeyJson};
 use crate::dto::log_in::{AdminSessionJson, LogIn, LogInBody};
+use crate::metrics::LogInKind;
 use crate::query::Paged;
 use crate::state::{HttpState, state_of};
 
@@ -30,29 +35,26 @@ pub(crate) async fn log_in(request: HttpRequest, session: Session, Unauthenticat
 /// Attempts a log-in within the rate limits.
 pub(crate) async fn carry_out(request: &HttpRequest, session: &Session, log_in: LogIn) -> Reply {
     let (state, principal) = (state_of(request), counted_as(&log_in));
-    state.log_ins().attempt(address::counted(request, &state.settings().trusted_proxies), &principal)?;
-    let with_code = of_code(&log_in);
-    if let Some(name) = &with_code {
-        state.log_ins().attempt_code(name)?;
-    }
+    let attempt = state.log_ins().log_in(address::client(request, &state.settings().trusted_proxies), &principal);
     let request_id = RequestContext::of(request).id();
     let (name, by) = (name_in(&log_in), request_id.clone());
     let answered = match log_in {
-        LogIn::ApiKey { api_key, password } => log_in_key(&state, api_key, password, by).await,
+        LogIn::ApiKey { api_key, password } => log_in_key(&state, attempt, api_key, password, by).await,
         LogIn::Administrator { email, password, new_password, code } => {
             let said = OwnedLogIn { email, password, new_password, code, user_agent: user_agent(request), request_id: by };
-            log_in_administrator(&state, session, said).await
+            log_in_administrator(&state, session, attempt, said).await
         }
     };
-    answered.inspect_err(|problem| {
-        state.log_ins().failed(&principal, problem);
-        if let Some(name) = with_code.filter(|_| problem.is_invalid_code()) {
-            state.log_ins().failed(&name, problem);
+    match &answered {
+        Ok(_) => state.log_ins().succeeded(attempt),
+        Err(problem) => {
+            state.log_ins().failed(attempt, problem);
+            if problem.is_refused_credential() {
+                note_failed(state, FailedLogIn { name, request_id, address: attempt.address(), code: problem.code() });
+            }
         }
-        if problem.is_refused_credential() {
-            note_failed(state.clone(), name, request_id);
-        }
-    })
+    }
+    answered
 }
 
 fn name_in(log_in: &LogIn) -> LogInName {
@@ -62,15 +64,38 @@ fn name_in(log_in: &LogIn) -> LogInName {
     }
 }
 
-/// Records a failed log-in in the audit log, in the background. The response time must not depend on whether the name
-/// exists.
-fn note_failed(state: HttpState, name: LogInName, request_id: Option<RequestId>) {
-    drop(actix_web::rt::spawn(async move {
+/// A log-in with a rejected credential.
+struct FailedLogIn {
+    name: LogInName,
+    request_id: Option<RequestId>,
+    /// The address that the limits count.
+    address: IpAddr,
+    /// The code of the problem.
+    code: &'static str,
+}
+
+/// Counts a failed log-in, and records it in the log and the audit log in the background. The response time must not depend
+/// on whether the name exists.
+fn note_failed(state: HttpState, failed: FailedLogIn) {
+    let FailedLogIn { name, request_id, address, code } = failed;
+    state.metrics().log_in_failed(match &name {
+        LogInName::ApiKey(_) => LogInKind::Key,
+        LogInName::Email(_) => LogInKind::Administrator,
+    });
+    let noting = async move {
         let noted = blocking(&state, move |services| access::note_failed_log_in(services, &name, request_id.as_ref()));
-        if let Err(problem) = noted.await {
-            tracing::warn!(code = problem.code(), "cannot record a failed log-in");
+        match noted.await {
+            Ok(account) => {
+                // An unknown name stays out of the log, because people also type their passwords into this field.
+                let account = account.map_or_else(|| "unknown".to_owned(), |account| account.to_string());
+                tracing::info!(account, %address, code, "a log-in failed");
+            }
+            Err(problem) => {
+                tracing::warn!(%address, code, reason = problem.code(), "a log-in failed, and the audit log cannot record it");
+            }
         }
-    }));
+    };
+    drop(actix_web::rt::spawn(noting.in_current_span()));
 }
 
 /// Returns the key for counting attempts. Nonexistent names are counted in the same way.
@@ -78,14 +103,6 @@ fn counted_as(log_in: &LogIn) -> String {
     match log_in {
         LogIn::ApiKey { api_key, .. } => format!("key {api_key}"),
         LogIn::Administrator { email, .. } => format!("admin {}", email.to_lowercase()),
-    }
-}
-
-/// Returns the key for counting code attempts, shared by all addresses, because the caller knows the password.
-fn of_code(log_in: &LogIn) -> Option<String> {
-    match log_in {
-        LogIn::Administrator { email, code: Some(_), .. } => Some(format!("code of {}", email.to_lowercase())),
-        LogIn::Administrator { .. } | LogIn::ApiKey { .. } => None,
     }
 }
 
@@ -107,13 +124,14 @@ struct OwnedLogIn {
     request_id: Option<RequestId>,
 }
 
-async fn log_in_key(state: &HttpState, api_key: String, password: String, by: Option<RequestId>) -> Reply {
+async fn log_in_key(state: &HttpState, attempt: Attempt, api_key: String, password: String, by: Option<RequestId>) -> Reply {
+    state.log_ins().check(attempt)?;
     let token = blocking(state, move |services| access::log_in_key(services, &api_key, &password, by.as_ref())).await?;
     Ok(HttpResponse::Ok().json(token))
 }
 
-async fn log_in_administrator(state: &HttpState, session: &Session, said: OwnedLogIn) -> Reply {
-    let turn = state.log_ins().hashing_turn().await?;
+async fn log_in_administrator(state: &HttpState, session: &Session, attempt: Attempt, said: OwnedLogIn) -> Reply {
+    let turn = state.log_ins().permit_hash(attempt).await?;
     let checked = blocking(state, move |services| {
         let log_in = AdministratorLogIn {
             email: &said.email,
@@ -145,7 +163,7 @@ pub(crate) async fn log_out(request: HttpRequest, session: Session) -> Reply {
 }
 
 pub(crate) async fn generate_key(call: Call) -> Reply {
-    let KeyBody { request: wanted } = call.body()?;
+    let KeyBody { request: wanted } = call.body().await?;
     let session = session::shown(&call.request)?;
     call.sealed_for(session).write::<GeneratedKeyJson, _>(move |cx| keys::generate_key(cx, wanted.clone())).await
 }
@@ -157,7 +175,7 @@ pub(crate) async fn list_keys(call: Call) -> Reply {
 
 pub(crate) async fn rotate_key(call: Call) -> Reply {
     let api_key_ref = call.reference(ApiKeyRef::parse, ResourceKind::ApiKey)?;
-    let KeyRotationBody { overlap_hours, expires_at } = call.body()?;
+    let KeyRotationBody { overlap_hours, expires_at } = call.body().await?;
     let rotation = Rotation { overlap_hours, expires_at };
     let session = session::shown(&call.request)?;
     call.sealed_for(session).write::<RotatedKeyJson, _>(move |cx| keys::rotate_key(cx, api_key_ref, rotation)).await

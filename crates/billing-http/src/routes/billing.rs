@@ -19,7 +19,7 @@ use crate::stored_response::Success;
 const TIME_TO_ANSWER: Duration = Duration::from_secs(10);
 
 pub(crate) async fn run_billing(call: Call) -> Reply {
-    let BillingRunBody { dry_run, after } = call.body()?;
+    let BillingRunBody { dry_run, after } = call.body().await?;
     let until = call.context.deadline.into_std().checked_sub(TIME_TO_ANSWER);
     call.once(move |services, request| {
         let render = |report: &BillingReport| Success::json(written(&BillingReportJson::from(report))).kept();

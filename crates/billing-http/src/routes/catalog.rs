@@ -31,13 +31,14 @@ macro_rules! resource_handlers {
         $(lists $list:ident: $element:ty => $lists:path;)*
     })+) => {$(
         pub(crate) async fn $make(call: Call) -> Reply {
-            let new: $body = call.body()?;
+            let new: $body = call.body().await?;
             call.write::<$answer, _>(move |cx| $makes(cx, new.$own.clone(), new.$content.clone())).await
         }
 
         pub(crate) async fn $edit(call: Call) -> Reply {
             let reference = call.reference($reference::parse, ResourceKind::$thing)?;
-            let changes = <$edit_body>::read(call.value(), &reference)?;
+            let edited = reference.clone();
+            let changes = call.read_value(move |body| <$edit_body>::read(body, &edited)).await?;
             call.write::<$answer, _>(move |cx| $edits(cx, &reference, &changes)).await
         }
 
@@ -119,8 +120,8 @@ pub(crate) async fn get_usage_format(call: Call) -> Reply {
 }
 
 pub(crate) async fn test_usage_format(call: Call) -> Reply {
-    let (tested, event) = call.body::<FormatTestBody>()?.tested().ok_or_else(Problem::internal)?;
-    let permit = call.state.permit_trial().await?;
+    let (tested, event) = call.body::<FormatTestBody>().await?.tested().ok_or_else(Problem::internal)?;
+    let permit = call.state.permit_trial(call.principal()?.organization()).await?;
     let mapped = call.run(move |services, principal| {
         // The evaluating thread releases the permit, even if the request was abandoned.
         let _permit = permit;
@@ -130,7 +131,7 @@ pub(crate) async fn test_usage_format(call: Call) -> Reply {
 }
 
 pub(crate) async fn put_exchange_rate(call: Call) -> Reply {
-    let rate = ExchangeRateBody::read_rate(call.value())?;
+    let rate = call.read_value(ExchangeRateBody::read_rate).await?;
     call.write::<ExchangeRateJson, _>(move |cx| catalog::put_exchange_rate(cx, rate)).await
 }
 

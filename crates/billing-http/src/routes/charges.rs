@@ -10,13 +10,14 @@ use crate::dto::charges::{ChargeBody, ChargeEditBody, ChargeJson};
 use crate::query::lists::ChargeParams;
 
 pub(crate) async fn record_charge(call: Call) -> Reply {
-    let ChargeBody { request } = call.body()?;
+    let ChargeBody { request } = call.body().await?;
     call.write::<ChargeJson, _>(move |cx| charges::record_charge(cx, &request)).await
 }
 
 pub(crate) async fn edit_charge(call: Call) -> Reply {
     let reference = call.reference(ChargeRef::parse, ResourceKind::Charge)?;
-    let ChargeEditBody { edit, issue } = ChargeEditBody::read(call.value(), &reference)?;
+    let edited = reference.clone();
+    let ChargeEditBody { edit, issue } = call.read_value(move |body| ChargeEditBody::read(body, &edited)).await?;
     call.write::<ChargeJson, _>(move |cx| charges::edit_charge(cx, &reference, &edit, issue)).await
 }
 

@@ -17,13 +17,13 @@ use crate::query::Paged;
 use crate::query::lists::{ContractParams, ContractSearchParams};
 
 pub(crate) async fn create_contract(call: Call) -> Reply {
-    let ContractBody { request } = call.body()?;
+    let ContractBody { request } = call.body().await?;
     call.write::<ContractCreatedJson, _>(move |cx| contracts::create_contract(cx, &request)).await
 }
 
 pub(crate) async fn edit_contract(call: Call) -> Reply {
     let contract_ref = call.reference(ContractRef::parse, ResourceKind::Contract)?;
-    let wanted: ContractEditBody = call.body()?;
+    let wanted: ContractEditBody = call.body().await?;
     let (edit, options) = (wanted.edit(), wanted.options);
     amend(call, options, move |cx, allow_backdated| {
         contracts::edit_contract(cx, contract_ref, wanted.customer_ref.as_ref(), &edit, allow_backdated)
@@ -33,7 +33,7 @@ pub(crate) async fn edit_contract(call: Call) -> Reply {
 
 pub(crate) async fn cancel_contract(call: Call) -> Reply {
     let contract_ref = call.reference(ContractRef::parse, ResourceKind::Contract)?;
-    let wanted: ContractCancelBody = call.body()?;
+    let wanted: ContractCancelBody = call.body().await?;
     let last_day = wanted.ends();
     amend(call, wanted.options, move |cx, allow_backdated| {
         contracts::cancel_contract(cx, contract_ref, last_day, allow_backdated)
@@ -43,13 +43,13 @@ pub(crate) async fn cancel_contract(call: Call) -> Reply {
 
 pub(crate) async fn resume_contract(call: Call) -> Reply {
     let contract_ref = call.reference(ContractRef::parse, ResourceKind::Contract)?;
-    let ContractResumeBody { options } = call.body()?;
+    let ContractResumeBody { options } = call.body().await?;
     amend(call, options, move |cx, allow_backdated| contracts::resume_contract(cx, contract_ref, allow_backdated)).await
 }
 
 pub(crate) async fn change_quantity(call: Call) -> Reply {
     let contract_ref = call.reference(ContractRef::parse, ResourceKind::Contract)?;
-    let ContractQuantityBody { change, options } = call.body()?;
+    let ContractQuantityBody { change, options } = call.body().await?;
     amend(call, options, move |cx, allow_backdated| contracts::change_quantity(cx, contract_ref, &change, allow_backdated)).await
 }
 

@@ -24,7 +24,7 @@ pub(crate) async fn get_document_pdf(call: Call) -> Reply {
     let printed = match call.look_up(move |cx| documents::find_print(cx, document_ref)).await? {
         WantedPrint::Kept(printed) => printed,
         WantedPrint::ToPrint(printout) => {
-            let permit = call.state.permit_print().await?;
+            let permit = call.state.permit_print(call.principal()?.organization()).await?;
             let printed = call.run(move |services, principal| {
                 // The rendering thread releases the permit, even if the request was abandoned.
                 let _permit = permit;

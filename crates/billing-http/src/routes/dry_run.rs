@@ -3,7 +3,9 @@
 use actix_web::web::Data;
 use billing_domain::violation::Violations;
 
+use crate::body::ParsedBody;
 use crate::call::{Call, Reply};
+use crate::dto::declare;
 use crate::dto::effects::DryRunBody;
 use crate::operation::Operation;
 use crate::problem::Problem;
@@ -15,9 +17,13 @@ pub(crate) struct OperationTable {
 }
 
 pub(crate) async fn dry_run(call: Call) -> Reply {
-    let DryRunBody { path, body } = call.body()?;
-    // The body as it was sent, with all digits.
-    let body = body.and_then(|_| call.value().get("body").cloned());
+    let read = call.read_value(|sent| {
+        let DryRunBody { path, body } = declare::read(sent)?;
+        // The body as it was sent, with all digits.
+        let body = body.zip(sent.get("body")).map(|(text, body)| ParsedBody::new(body.clone(), text.len()));
+        Ok((path, body))
+    });
+    let (path, body) = read.await?;
     let table = call.request.app_data::<Data<OperationTable>>().ok_or_else(Problem::internal)?;
     let changing = (table.changing)(path.as_str()).filter(|(operation, _)| operation.has_dry_run);
     let (operation, reference) = changing.ok_or_else(|| {

@@ -1,5 +1,6 @@
 //! Handlers for usage event files and imports.
 
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
@@ -15,6 +16,7 @@ use billing_domain::page::Page;
 use billing_domain::refs::ImportRef;
 use billing_domain::violation::Violations;
 use billing_import::{FileError, FileKind, FileName, ReadOptions, UsageFile, fingerprint};
+use billing_json::hash;
 use serde_json::{Value, json};
 
 use crate::body::UploadedFile;
@@ -36,11 +38,13 @@ pub(crate) async fn import_usage(call: Call, file: UploadedFile) -> Reply {
     let until = if is_keyed { None } else { deadline.checked_sub(TIME_TO_ANSWER) };
     let read = actix_web::web::block(move || {
         check(&file, &asked)?;
-        let said = is_keyed.then(|| said(&asked, &file));
-        Ok::<_, Problem>((file, asked, said))
+        let content = is_keyed.then(|| hash(Some(&said(&asked, &file))));
+        Ok::<_, Problem>((file, asked, content))
     });
-    let (file, asked, said) = read.await.map_err(|_| Problem::internal())??;
-    let taken = call.once_for(said.as_ref(), move |services, request| {
+    let (file, asked, content) = read.await.map_err(|_| Problem::internal())??;
+    let stop: Arc<OnceLock<Problem>> = Arc::default();
+    let noted = Arc::clone(&stop);
+    let taken = call.once_for(content, move |services, request| {
         carry_out_in_parts(services, request, answer, |transactions| {
             let mut is_begun = false;
             let mut record = |transactions: &mut Transactions<'_, '_>, events: Vec<NewUsageEvent>| match transactions {
@@ -55,10 +59,16 @@ pub(crate) async fn import_usage(call: Call, file: UploadedFile) -> Reply {
                 }
             };
             let may_go_on = || until.is_none_or(|until| Instant::now() < until);
-            take(transactions, (&state, request.principal), (&file, &asked), &may_go_on, &mut record)
+            let result = take(transactions, (&state, request.principal), (&file, &asked), &may_go_on, &mut record)?;
+            if let Some(problem) = result.stop() {
+                // The earlier lines stay stored, so this is no error of the use case, which would have changed nothing.
+                drop(noted.set(problem));
+            }
+            Ok(result)
         })
     });
-    taken.await
+    let reply = taken.await?;
+    stop.get().cloned().map_or(Ok(reply), Err)
 }
 
 pub(crate) async fn list_imports(call: Call) -> Reply {
@@ -119,9 +129,12 @@ fn said(asked: &ImportOptions, file: &UploadedFile) -> Value {
         "delimiter": delimiter.map(|delimiter| delimiter.as_char().to_string()),
         "dry_run": asked.dry_run,
     });
-    // Omitted when empty, so that the fingerprints of requests stored before this option was added stay the same.
+    // Defaults are omitted, so that the fingerprints of requests stored before these options were added stay the same.
     if !columns.is_empty() {
         said["columns"] = columns.as_json();
+    }
+    if asked.from_line > 1 {
+        said["from_line"] = asked.from_line.into();
     }
     said
 }
@@ -131,7 +144,9 @@ fn check(file: &UploadedFile, asked: &ImportOptions) -> Result<(), Problem> {
     let malformed = |error: FileError| Problem::malformed("malformed_file", format!("{error}; nothing was stored"));
     let mut lines = open(file, asked).map_err(malformed)?;
     while let Some(FileLine { number, event, .. }) = lines.next_line().map_err(malformed)? {
-        if let Ok(FileEvent { known_by: None, event_ref: None, .. }) = event {
+        if number >= asked.from_line
+            && let Ok(FileEvent { known_by: None, event_ref: None, .. }) = event
+        {
             let place = if file.kind == FileKind::Json { "element" } else { "line" };
             let detail = format!(
                 "must be given, because the event of {place} {number} has no idempotency_key to be known by: name the file, or give \
@@ -163,6 +178,7 @@ fn take(
         format: asked.format.clone(),
         file: ImportedFileFacts { name, bytes, sha256 },
         dry_run: asked.dry_run,
+        from_line: asked.from_line,
         lines_per_transaction: None,
         may_go_on,
         retry_pause: None,
@@ -180,7 +196,8 @@ fn take(
         Ok(())
     };
     let mut lines = std::iter::from_fn(|| file.next_line().transpose());
-    let imported = import_file(transactions, options, &mut lines, record, &mut report)?;
+    let metrics = state.metrics();
+    let imported = metrics.count_import(asked.dry_run, || import_file(transactions, options, &mut lines, record, &mut report))?;
     let columns = if asked.dry_run { file.columns() } else { Vec::new() };
-    Ok(ImportResultJson::new(imported, rejects, &columns))
+    Ok(ImportResultJson::new(imported, asked.from_line, rejects, &columns))
 }

@@ -19,7 +19,7 @@ use crate::query::lists::{PaymentParams, StatementParams};
 
 pub(crate) async fn record_payment(call: Call) -> Reply {
     let document_ref = call.reference(DocumentRef::parse, ResourceKind::Document)?;
-    let PaymentBody { facts, overpayment } = call.body()?;
+    let PaymentBody { facts, overpayment } = call.body().await?;
     call.write::<DocumentJson, _>(move |cx| documents::record_payment(cx, document_ref, &facts, overpayment)).await
 }
 
@@ -40,19 +40,19 @@ pub(crate) async fn list_payments(call: Call) -> Reply {
 
 pub(crate) async fn reverse_payment(call: Call) -> Reply {
     let payment_ref = call.reference(PaymentRef::parse, ResourceKind::Payment)?;
-    let ReversalBody { date, reason } = call.body()?;
+    let ReversalBody { date, reason } = call.body().await?;
     call.write::<DocumentJson, _>(move |cx| documents::reverse_payment(cx, payment_ref, date, reason.as_ref())).await
 }
 
 pub(crate) async fn refund(call: Call) -> Reply {
     let source = source_in(&call)?;
-    let RefundBody { facts } = call.body()?;
+    let RefundBody { facts } = call.body().await?;
     call.write::<DocumentJson, _>(move |cx| documents::refund(cx, source, &facts)).await
 }
 
 pub(crate) async fn apply(call: Call) -> Reply {
     let source = source_in(&call)?;
-    let ApplyBody { document_ref, amount } = call.body()?;
+    let ApplyBody { document_ref, amount } = call.body().await?;
     call.write::<DocumentJson, _>(move |cx| documents::apply(cx, source, document_ref, &amount)).await
 }
 
@@ -63,7 +63,7 @@ pub(crate) async fn unapply(call: Call) -> Reply {
 
 pub(crate) async fn write_off(call: Call) -> Reply {
     let document_ref = call.reference(DocumentRef::parse, ResourceKind::Document)?;
-    let WriteOffBody { reason, undo } = call.body()?;
+    let WriteOffBody { reason, undo } = call.body().await?;
     call.write::<DocumentJson, _>(move |cx| documents::write_off(cx, document_ref, reason.as_ref(), undo)).await
 }
 

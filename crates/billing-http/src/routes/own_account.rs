@@ -10,8 +10,8 @@ use billing_domain::refs::SessionRef;
 use crate::auth::{address, session};
 use crate::call::{Call, Reply};
 use crate::dto::own_account::{
-    OwnAccountJson, OwnSessionJson, PasswordChangeBody, RecoveryCodesJson, SecondFactorCodeBody, SecondFactorEnrollmentJson,
-    SecondFactorRemovalBody,
+    ConfirmationBody, OwnAccountJson, OwnSessionJson, PasswordChangeBody, RecoveryCodesJson, SecondFactorCodeBody,
+    SecondFactorEnrollmentJson, SecondFactorRemovalBody,
 };
 use crate::problem::Problem;
 
@@ -20,8 +20,17 @@ pub(crate) async fn get_session(call: Call) -> Reply {
     call.read::<OwnAccountJson, _>(move |cx| own_account::own_account(cx, &session)).await
 }
 
+pub(crate) async fn confirm_identity(call: Call) -> Reply {
+    let ConfirmationBody { password } = call.body().await?;
+    let session = session::shown(&call.request)?;
+    let confirmed =
+        tried(&call, move |services, principal| own_account::confirm_identity(services, principal, &session, &password));
+    confirmed.await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
 pub(crate) async fn change_password(call: Call) -> Reply {
-    let PasswordChangeBody { password, new_password } = call.body()?;
+    let PasswordChangeBody { password, new_password } = call.body().await?;
     let session = session::shown(&call.request)?;
     let changed = tried(&call, move |services, principal| {
         own_account::change_password(services, principal, &session, &password, &new_password)
@@ -36,14 +45,14 @@ pub(crate) async fn enroll_second_factor(call: Call) -> Reply {
 }
 
 pub(crate) async fn confirm_second_factor(call: Call) -> Reply {
-    let SecondFactorCodeBody { code } = call.body()?;
+    let SecondFactorCodeBody { code } = call.body().await?;
     let confirmed =
         tried(&call, move |services, principal| own_account::confirm_second_factor(services, principal, code.as_str()));
     Ok(HttpResponse::Ok().json(RecoveryCodesJson::from(&confirmed.await?)))
 }
 
 pub(crate) async fn remove_second_factor(call: Call) -> Reply {
-    let SecondFactorRemovalBody { password, code } = call.body()?;
+    let SecondFactorRemovalBody { password, code } = call.body().await?;
     let removed =
         tried(&call, move |services, principal| own_account::remove_second_factor(services, principal, &password, code.as_str()));
     removed.await?;
@@ -71,13 +80,13 @@ async fn tried<T: Send + 'static>(
     work: impl FnOnce(&Services, &Principal) -> UseCaseResult<T> + Send + 'static,
 ) -> Result<T, Problem> {
     let (state, name) = (&call.state, format!("own {}", call.principal()?.actor()));
-    state.log_ins().attempt(address::counted(&call.request, &state.settings().trusted_proxies), &name)?;
-    let turn = state.log_ins().hashing_turn().await?;
+    let attempt = state.log_ins().in_session(address::client(&call.request, &state.settings().trusted_proxies), &name);
+    let turn = state.log_ins().permit_hash(attempt).await?;
     let done = call.run(move |services, principal| {
         let done = work(services, principal);
         // The hashing thread releases the permit, because the request may have been abandoned.
         drop(turn);
         done
     });
-    done.await.inspect_err(|problem| state.log_ins().failed(&name, problem))
+    done.await.inspect_err(|problem| state.log_ins().failed(attempt, problem))
 }

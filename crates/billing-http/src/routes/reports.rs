@@ -92,7 +92,7 @@ impl Call {
         made: impl FnOnce(&Services, &Principal, &mut PipeWriter) -> Result<(), ReportError> + Send + 'static,
     ) -> Reply {
         let (state, principal) = (self.state.clone(), self.principal()?.clone());
-        let permit = state.permit_report()?;
+        let permit = state.permit_report(principal.organization()).await?;
         let (writer, mut reader) = pipe(PATIENCE);
         let span = tracing::Span::current();
         actix_web::rt::task::spawn_blocking(move || {

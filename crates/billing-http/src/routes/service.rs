@@ -1,9 +1,11 @@
 //! Handlers for health, metrics and the OpenAPI document.
 
-use actix_web::HttpResponse;
-use actix_web::http::header::ContentType;
+use std::time::Duration;
+
+use actix_web::http::header::{ContentType, VARY};
 use actix_web::web::{Data, Json};
-use billing_application::verify;
+use actix_web::{HttpRequest, HttpResponse};
+use billing_application::{billing_run, verify};
 use billing_report::NumbersAs;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -11,7 +13,7 @@ use utoipa::ToSchema;
 use crate::blocking::blocking;
 use crate::call::{Call, Reply};
 use crate::dto::verification::VerificationJson;
-use crate::metrics::OPEN_METRICS;
+use crate::metrics::MetricsFormat;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::query::lists::OpenApiParams;
@@ -32,9 +34,7 @@ pub(crate) async fn live() -> Json<HealthJson> {
 }
 
 pub(crate) async fn ready(state: Data<HttpState>) -> Result<Json<HealthJson>, Problem> {
-    state.check_not_stopping()?;
-    let reached = blocking(&state, |services| Ok(services.store.ready()?)).await;
-    reached.map(|()| Json(OK)).map_err(|_| Problem::not_ready("the service cannot use its database"))
+    state.check_ready().await.map(|()| Json(OK))
 }
 
 /// The OpenAPI document for each representation of decimals.
@@ -53,12 +53,35 @@ pub(crate) async fn last_verification(call: Call) -> Reply {
 }
 
 /// Returns the metrics, unless they have an address of their own.
-pub(crate) async fn metrics(state: Data<HttpState>) -> Reply {
-    if state.settings().metrics_apart { Err(Problem::unknown_route()) } else { told_metrics(state).await }
+pub(crate) async fn metrics(request: HttpRequest, state: Data<HttpState>) -> Reply {
+    if state.settings().metrics_apart { Err(Problem::unknown_route()) } else { told_metrics(request, state).await }
 }
 
 /// Returns the metrics.
-pub(crate) async fn told_metrics(state: Data<HttpState>) -> Reply {
-    let text = state.metrics().text().map_err(|_| Problem::internal())?;
-    Ok(HttpResponse::Ok().content_type(OPEN_METRICS).body(text))
+pub(crate) async fn told_metrics(request: HttpRequest, state: Data<HttpState>) -> Reply {
+    count_late_contracts(&state).await;
+    let format = MetricsFormat::preferred_by(&request);
+    let text = state.metrics().text(format).map_err(|_| Problem::internal())?;
+    Ok(HttpResponse::Ok().content_type(format.content_type()).insert_header((VARY, "accept")).body(text))
+}
+
+/// The longest wait of a request for metrics for the count of contracts with late documents. Prometheus waits ten seconds for
+/// all metrics.
+const LATE_COUNT_WAIT: Duration = Duration::from_secs(2);
+
+/// Counts the contracts with late documents, at most once a minute. If the database is slow, the request does not wait for the
+/// count, which then appears in a later request.
+async fn count_late_contracts(state: &HttpState) {
+    if !state.metrics().must_count_late_contracts() {
+        return;
+    }
+    let counted_for = state.clone();
+    let counting = blocking(state, move |services| {
+        let contracts = billing_run::count_late_contracts(services)?;
+        counted_for.metrics().set_late_contracts(contracts);
+        Ok(())
+    });
+    if let Ok(Err(problem)) = tokio::time::timeout(LATE_COUNT_WAIT, counting).await {
+        tracing::warn!(code = problem.code(), "cannot count the contracts with late documents; the metrics have the last count");
+    }
 }

@@ -11,7 +11,7 @@ use billing_domain::page::Page;
 use billing_domain::refs::EventRef;
 use billing_domain::usage::EventKey;
 use billing_domain::violation::Violations;
-use billing_json::{hash, hash_of_event};
+use billing_json::hash_of_event;
 
 use crate::call::{Call, REPLAYED, Reply};
 use crate::dto::events::{EventBody, EventJson, EventRevisionJson, EventUpdateBody, event_answer, formatted_answer};
@@ -29,15 +29,20 @@ type ErrorMapping = fn(UseCaseError) -> UseCaseError;
 
 pub(crate) async fn record_event(call: Call) -> Reply {
     if call.is_dry_run {
-        return preview(&call, EventBody::read_event(call.value())?, |refused| refused).await;
+        let event = call.read_value(EventBody::read_event).await?;
+        return preview(&call, event, |refused| refused).await;
     }
     record(&call).await.inspect_err(|problem| call.refused(call.value(), problem))
 }
 
 async fn record(call: &Call) -> Reply {
-    let event = EventBody::read_event(call.value())?;
-    // The key identifies the event, independent of its JSON formatting.
-    let sent = call.key.as_ref().map(|named| EventKey { key: named.key.clone(), body: hash_of_event(call.value()) });
+    let named = call.key.as_ref().map(|named| named.key.clone());
+    let read = call.read_value(move |body| {
+        let event = EventBody::read_event(body)?;
+        // The key identifies the event, independent of its JSON formatting.
+        Ok((event, named.map(|key| EventKey { key, body: hash_of_event(body) })))
+    });
+    let (event, sent) = read.await?;
     if let (Some(sent), Some(named)) = (&sent, &event.sent)
         && sent.key != named.key
     {
@@ -84,12 +89,12 @@ pub(crate) async fn record_formatted_event(call: Call) -> Reply {
 }
 
 async fn record_formatted(call: &Call) -> Reply {
-    let FormattedEventBody { format, event } = call.body()?;
+    let FormattedEventBody { format, event } = call.body().await?;
     let format = format.named().ok_or_else(Problem::internal)?;
     if let Some(repeat) = repeated(call).await? {
         return Ok(repeat);
     }
-    let sent = call.key.as_ref().map(|named| EventKey { key: named.key.clone(), body: hash(Some(call.value())) });
+    let sent = call.keyed_by_body().map(|request| EventKey { key: request.key.key, body: request.body });
     let report = FormattedEvent { format, event, sent };
     // Mapping precedes queueing, because the evaluation takes up to 50 ms.
     let mapped = call.run(move |services, principal| usage::map_formatted(services, principal, &report)).await?;
@@ -103,7 +108,7 @@ async fn record_formatted(call: &Call) -> Reply {
 /// Returns the stored response if the request's key was used already. The format must not be evaluated again, because an
 /// edited format may map the event to another customer.
 async fn repeated(call: &Call) -> Result<Option<HttpResponse>, Problem> {
-    let Some(request) = call.keyed(Some(call.value()))? else { return Ok(None) };
+    let Some(request) = call.keyed_by_body() else { return Ok(None) };
     let kept = call.run(move |services, principal| idempotency::find_stored_response(services, principal, &request)).await?;
     kept.map(|answer| stored_response::respond(answer, Some(REPLAYED))).transpose()
 }
@@ -114,13 +119,13 @@ pub(crate) async fn get_event(call: Call) -> Reply {
 }
 
 pub(crate) async fn update_event(call: Call) -> Reply {
-    let wanted: EventUpdateBody = call.body()?;
+    let wanted: EventUpdateBody = call.body().await?;
     let event_ref = event_in_body(&wanted.event_ref)?;
     change(call, event_ref, EventChange::Update(Box::new(wanted.update())), |refused| refused).await
 }
 
 pub(crate) async fn update_formatted_event(call: Call) -> Reply {
-    let FormattedUpdateBody { event_ref, format, event } = call.body()?;
+    let FormattedUpdateBody { event_ref, format, event } = call.body().await?;
     let event_ref = event_in_body(&event_ref)?;
     if let Some(repeat) = repeated(&call).await? {
         return Ok(repeat);

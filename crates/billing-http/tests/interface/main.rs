@@ -8,6 +8,8 @@ mod idempotency;
 mod imports;
 mod journey;
 mod metrics;
+mod paths;
 mod printing;
 mod protocol;
 mod reports;
+mod turns;

@@ -4,13 +4,13 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::common::{Server, UNKNOWN};
 use actix_web::http::Method;
 use actix_web::test::TestRequest;
 use billing_domain::access::Permission;
-use billing_domain::ports::{Access, RollBack, Store, StoreError, StoreResult, Tx};
+use billing_domain::ports::{Access, DatabaseReplaced, RollBack, Store, StoreError, StoreResult, Tx};
 use billing_http::operations::OPERATIONS;
 use billing_teststore::TestStore;
 use serde_json::json;
@@ -49,11 +49,11 @@ async fn a_wrong_method_is_a_405_that_names_the_right_ones() {
         ("/auth/login", "POST"),
         ("/api/contracts", "POST"),
         ("/api/contracts/", "POST"),
-        ("/api/contracts/filter", "GET"),
+        ("/api/contracts/filter", "GET, HEAD"),
         ("/api/customers/edit/x/", "POST"),
-        ("/api/usage/event/x", "GET, DELETE"),
+        ("/api/usage/event/x", "GET, HEAD, DELETE"),
         ("/auth/user/x", "DELETE"),
-        ("/health/live", "GET"),
+        ("/health/live", "GET, HEAD"),
     ] {
         for method in [Method::PUT, Method::PATCH, Method::OPTIONS] {
             let reply = server.send(method, path, &[("authorization", "Bearer x"), ("version", "V9")], None).await;
@@ -230,6 +230,47 @@ async fn a_service_that_stops_or_has_no_store_is_alive_and_not_ready() {
     assert_eq!(status("/health/ready").await.problem(), (503, "not_ready".to_owned()));
 }
 
+#[actix_web::test]
+async fn readiness_is_answered_at_once_while_the_database_hangs() {
+    let (server, store) = moody(PATIENCE);
+    let probe = async || {
+        let asked = Instant::now();
+        let reply = server.send(Method::GET, "/health/ready", &[], None).await;
+        // The limit is far above the promised 500 ms, and far below the time for which the store hangs.
+        assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
+        reply
+    };
+    assert_eq!(probe().await.status, 200);
+    store.mood.store(HANGS, Ordering::Relaxed);
+    let began = Instant::now();
+    let refused = loop {
+        let reply = probe().await;
+        if reply.status != 200 {
+            break reply;
+        }
+        assert!(began.elapsed() < PATIENCE, "a check that does not end is noticed");
+    };
+    assert_eq!(refused.problem(), (503, "not_ready".to_owned()));
+    assert!(refused.text.contains("no check of it has ended in the last 3 seconds"), "{}", refused.text);
+    assert_eq!(server.send(Method::GET, "/health/live", &[], None).await.status, 200);
+    store.mood.store(FINE, Ordering::Relaxed);
+    while probe().await.status != 200 {
+        assert!(began.elapsed() < PATIENCE * 2, "the server is ready again");
+    }
+}
+
+#[actix_web::test]
+async fn a_replaced_database_is_the_reason_of_a_server_that_is_not_ready() {
+    let (server, store) = moody(PATIENCE);
+    let replaced = DatabaseReplaced.to_string();
+    for (mood, detail) in [(REPLACED, replaced.as_str()), (NO_WRITES, "the service cannot use its database")] {
+        store.mood.store(mood, Ordering::Relaxed);
+        let refused = server.send(Method::GET, "/health/ready", &[], None).await;
+        assert_eq!(refused.problem(), (503, "not_ready".to_owned()));
+        assert_eq!(refused.json()["detail"], detail);
+    }
+}
+
 /// A store with a failure mode that tests select.
 struct Moody {
     store: Arc<TestStore>,
@@ -245,6 +286,8 @@ const SLOW: u8 = 2;
 const CONTENDED: u8 = 3;
 const CORRUPT: u8 = 4;
 const NO_WRITES: u8 = 5;
+const HANGS: u8 = 6;
+const REPLACED: u8 = 7;
 
 impl Store for Moody {
     fn run(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {
@@ -260,7 +303,15 @@ impl Store for Moody {
     }
 
     fn ready(&self) -> StoreResult<()> {
-        self.store.ready()
+        let began = Instant::now();
+        while self.mood.load(Ordering::Relaxed) == HANGS && began.elapsed() < PATIENCE * 2 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        match self.mood.load(Ordering::Relaxed) {
+            REPLACED => Err(StoreError::Unavailable(DatabaseReplaced.into())),
+            NO_WRITES => Err(StoreError::Unavailable("secret host".into())),
+            _ => self.store.ready(),
+        }
     }
 }
 
@@ -319,7 +370,7 @@ async fn over_a_connection(server: &Server, bytes: Vec<u8>) -> String {
 }
 
 /// Runs a client on a TCP connection to the app and returns the client's result.
-async fn connected<T: Send + 'static>(server: &Server, client: impl FnOnce(TcpStream) -> T + Send + 'static) -> T {
+pub(crate) async fn connected<T: Send + 'static>(server: &Server, client: impl FnOnce(TcpStream) -> T + Send + 'static) -> T {
     let state = server.state.clone();
     let bound =
         actix_web::HttpServer::new(move || billing_http::app(state.clone())).workers(1).bind("127.0.0.1:0").expect("a port");

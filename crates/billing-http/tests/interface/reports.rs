@@ -1,5 +1,7 @@
 //! Responses of reports, on SQLite in memory.
 
+use std::time::Duration;
+
 use crate::common::{Server, UNKNOWN};
 
 const CSV: &str =
@@ -38,7 +40,10 @@ async fn what_goes_wrong_before_the_first_bytes_is_a_problem_document() {
 
 #[actix_web::test]
 async fn more_reports_than_may_be_made_at_a_time_are_turned_away() {
-    let server = Server::with("http://billing.test", |settings| settings.reports_at_once = 0);
+    let server = Server::with("http://billing.test", |settings| {
+        settings.reports_at_once = 0;
+        settings.turn_wait = Duration::ZERO;
+    });
     let bearer = server.bearer(&["read"]).await;
     let reply = server.get("/api/usage/report", ("authorization", &bearer)).await;
     assert_eq!(reply.problem(), (503, "too_many_reports".to_owned()));

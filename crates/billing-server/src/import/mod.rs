@@ -67,6 +67,7 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
         format,
         file: ImportedFileFacts { name: Some(name.as_str().to_owned()), bytes, sha256 },
         dry_run: settings.dry_run,
+        from_line: settings.from_line,
         lines_per_transaction: settings.lines_per_transaction.map(usize::from),
         may_go_on: &|| true,
         retry_pause: Some(RETRY_PAUSE),

@@ -36,6 +36,7 @@ struct AdministratorRow {
     second_factor_since: Option<Cell<Timestamp>>,
     second_factor_step: Option<i64>,
     recovery_digests: Option<Vec<u8>>,
+    failed_codes: i64,
 }
 
 const DIGEST_BYTES: usize = 32;
@@ -50,8 +51,13 @@ impl AdministratorRow {
             (Some(secret), Some(since)) => {
                 let digests = self.recovery_digests.unwrap_or_default();
                 let recovery = digests.chunks(DIGEST_BYTES).map(|bytes| digest(&row, "recovery_digests", bytes));
-                let last_step = self.second_factor_step.unwrap_or_default();
-                SecondFactor::On(CodeSource { secret, since, last_step, recovery: recovery.collect::<StoreResult<_>>()? })
+                SecondFactor::On(CodeSource {
+                    secret,
+                    since,
+                    last_step: self.second_factor_step.unwrap_or_default(),
+                    recovery: recovery.collect::<StoreResult<_>>()?,
+                    failed_codes: row.checked("failed_codes", u32::try_from(self.failed_codes))?,
+                })
             }
         };
         Ok(Administrator {
@@ -68,23 +74,23 @@ impl AdministratorRow {
     }
 }
 
-/// The columns of a second factor: secret, activation instant, last step and digests.
-type SecondFactorColumns<'a> = (Option<&'a [u8]>, Option<Bound<Timestamp>>, Option<i64>, Option<Vec<u8>>);
+/// The columns of a second factor: secret, activation instant, last step, digests and number of failed codes.
+type SecondFactorColumns<'a> = (Option<&'a [u8]>, Option<Bound<Timestamp>>, Option<i64>, Option<Vec<u8>>, i64);
 
 fn second_factor_columns(second_factor: &SecondFactor) -> SecondFactorColumns<'_> {
     match second_factor {
-        SecondFactor::Off => (None, None, None, None),
-        SecondFactor::Enrolled(secret) => (Some(&secret.0), None, None, None),
-        SecondFactor::On(CodeSource { secret, since, last_step, recovery }) => {
+        SecondFactor::Off => (None, None, None, None, 0),
+        SecondFactor::Enrolled(secret) => (Some(&secret.0), None, None, None, 0),
+        SecondFactor::On(CodeSource { secret, since, last_step, recovery, failed_codes }) => {
             let digests = recovery.iter().flat_map(|digest| digest.0).collect();
-            (Some(&secret.0), Some(Bound(*since)), Some(*last_step), Some(digests))
+            (Some(&secret.0), Some(Bound(*since)), Some(*last_step), Some(digests), i64::from(*failed_codes))
         }
     }
 }
 
 impl Administrators for Transaction<'_> {
     fn insert_administrator(&mut self, administrator: &Administrator) -> StoreResult<Insertion> {
-        let (secret, since, step, digests) = second_factor_columns(&administrator.second_factor);
+        let (secret, since, step, digests, failed_codes) = second_factor_columns(&administrator.second_factor);
         let inserted = with_conn!(self, "administrators", |conn| diesel::insert_into(administrators::table)
             .values((
                 administrators::admin_id.eq(Bound(administrator.admin_ref.as_uuid())),
@@ -99,6 +105,7 @@ impl Administrators for Transaction<'_> {
                 administrators::second_factor_since.eq(since),
                 administrators::second_factor_step.eq(step),
                 administrators::recovery_digests.eq(&digests),
+                administrators::failed_codes.eq(failed_codes),
             ))
             .on_conflict_do_nothing()
             .execute(conn))?;
@@ -163,7 +170,7 @@ impl Administrators for Transaction<'_> {
     }
 
     fn update_administrator(&mut self, administrator: &Administrator) -> StoreResult<()> {
-        let (secret, since, step, digests) = second_factor_columns(&administrator.second_factor);
+        let (secret, since, step, digests, failed_codes) = second_factor_columns(&administrator.second_factor);
         with_conn!(self, "administrators", |conn| diesel::update(
             administrators::table.find(Bound(administrator.admin_ref.as_uuid()))
         )
@@ -176,6 +183,7 @@ impl Administrators for Transaction<'_> {
             administrators::second_factor_since.eq(since),
             administrators::second_factor_step.eq(step),
             administrators::recovery_digests.eq(&digests),
+            administrators::failed_codes.eq(failed_codes),
         ))
         .execute(conn))?;
         Ok(())
@@ -348,6 +356,7 @@ struct SessionRow {
     organization_id: Cell<Uuid>,
     created_at: Cell<Timestamp>,
     last_seen_at: Cell<Timestamp>,
+    confirmed_at: Cell<Timestamp>,
     user_agent: Option<String>,
 }
 
@@ -362,6 +371,7 @@ impl SessionRow {
             organization: OrganizationId::from_uuid(row.cell("organization_id", self.organization_id)?),
             created_at: row.cell("created_at", self.created_at)?,
             last_seen_at: row.cell("last_seen_at", self.last_seen_at)?,
+            confirmed_at: row.cell("confirmed_at", self.confirmed_at)?,
             user_agent: row.optional_leaf("user_agent", self.user_agent.as_deref())?,
         })
     }
@@ -377,6 +387,7 @@ impl Sessions for Transaction<'_> {
                 sessions::organization_id.eq(Bound(session.organization.as_uuid())),
                 sessions::created_at.eq(Bound(session.created_at)),
                 sessions::last_seen_at.eq(Bound(session.last_seen_at)),
+                sessions::confirmed_at.eq(Bound(session.confirmed_at)),
                 sessions::user_agent.eq(session.user_agent.as_ref().map(OneLine::as_str)),
             ))
             .execute(conn))?;
@@ -407,6 +418,13 @@ impl Sessions for Transaction<'_> {
             .filter(sessions::session_id.eq(Bound(session_ref.as_uuid())))
             .execute(conn))?;
         Ok(deleted == 1)
+    }
+
+    fn confirm_session(&mut self, digest: SecretDigest, at: Timestamp) -> StoreResult<()> {
+        with_conn!(self, "sessions", |conn| diesel::update(sessions::table.find(digest.0.as_slice()))
+            .set(sessions::confirmed_at.eq(Bound(at)))
+            .execute(conn))?;
+        Ok(())
     }
 
     fn touch_session(&mut self, digest: SecretDigest, at: Timestamp) -> StoreResult<()> {

@@ -10,6 +10,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Bool, Nullable, Text};
 use uuid::Uuid;
 
+use super::counted;
 use crate::arrays::{UpdateRows, column, optional_column};
 use crate::in_list::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
@@ -64,6 +65,13 @@ impl DueContracts for Transaction<'_> {
             Ok(DueContract { key, due_at })
         };
         rows.into_iter().map(read).collect()
+    }
+
+    fn count_contracts_due(&mut self, now: Timestamp) -> StoreResult<u64> {
+        counted(with_conn!(self, "contracts", |conn| contracts::table
+            .filter(contracts::next_due_at.is_not_null().and(contracts::next_due_at.le(Bound(now))))
+            .count()
+            .get_result(conn))?)
     }
 
     fn advance_due_instants(&mut self, organization: OrganizationId, entity_ref: &EntityRef, at: Timestamp) -> StoreResult<()> {
@@ -132,5 +140,21 @@ impl DueContracts for Transaction<'_> {
             })
         };
         set.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use billing_domain::calendar::Timestamp;
+    use billing_domain::ports::DueContracts as _;
+
+    use crate::query_plans::plans_of;
+
+    #[test]
+    fn due_contracts_are_counted_in_their_index() {
+        let now = Timestamp::from_micros(0).expect("an instant");
+        let plans = plans_of(|tx| assert_eq!(tx.count_contracts_due(now).expect("a count"), 0));
+        let [plan] = plans.as_slice() else { panic!("one statement: {plans:?}") };
+        assert!(plan.steps.iter().all(|step| step.contains("USING COVERING INDEX contracts_due")), "{plan:?}");
     }
 }

@@ -123,12 +123,12 @@ impl Transaction<'_> {
 /// The maximum number of keys per statement.
 const MAX_KEYS: usize = MAX_BINDS / 4;
 
-impl EventKeys for Transaction<'_> {
-    fn event_key_records(
-        &mut self,
-        organization: OrganizationId,
-        keys: &[(CustomerId, IdempotencyKey)],
-    ) -> StoreResult<Vec<(CustomerId, EventKeyRecord)>> {
+/// A stored key: customer, key, digest of the body, event, and the response if it is stored.
+type FoundKey = (CustomerId, IdempotencyKey, BodyDigest, Uuid, Option<String>);
+
+impl Transaction<'_> {
+    /// Returns the stored keys among these.
+    fn found_keys(&mut self, organization: OrganizationId, keys: &[(CustomerId, IdempotencyKey)]) -> StoreResult<Vec<FoundKey>> {
         let digested = keys.iter().map(|(customer_id, key)| ((customer_id.as_uuid(), key_digest(key.as_str())), key));
         let asked: BTreeMap<(Uuid, Uuid), &IdempotencyKey> = digested.collect();
         let mut rows: Vec<KeyRow> = Vec::new();
@@ -151,6 +151,17 @@ impl EventKeys for Transaction<'_> {
             let event_id = row.cell("event_id", event_id)?;
             found.push((CustomerId::from_uuid(customer_id), (*key).clone(), body, event_id, answer));
         }
+        Ok(found)
+    }
+}
+
+impl EventKeys for Transaction<'_> {
+    fn event_key_records(
+        &mut self,
+        organization: OrganizationId,
+        keys: &[(CustomerId, IdempotencyKey)],
+    ) -> StoreResult<Vec<(CustomerId, EventKeyRecord)>> {
+        let found = self.found_keys(organization, keys)?;
         let unsaid = found.iter().filter(|(.., answer)| answer.is_none());
         let unsaid: Vec<(CustomerId, Uuid)> = unsaid.map(|(customer_id, _, _, event, _)| (*customer_id, *event)).collect();
         let mut made: HashMap<Uuid, String> = HashMap::new();
@@ -166,6 +177,15 @@ impl EventKeys for Transaction<'_> {
         }
         kept.sort_by(|(a, kept), (b, other)| (a, &kept.key).cmp(&(b, &other.key)));
         Ok(kept)
+    }
+
+    fn recorded_bodies(
+        &mut self,
+        organization: OrganizationId,
+        keys: &[(CustomerId, IdempotencyKey)],
+    ) -> StoreResult<BTreeMap<(CustomerId, IdempotencyKey), BodyDigest>> {
+        let found = self.found_keys(organization, keys)?;
+        Ok(found.into_iter().map(|(customer_id, key, body, ..)| ((customer_id, key), body)).collect())
     }
 
     fn save_event_keys(&mut self, _organization: OrganizationId, taken: &[(CustomerId, NewEventKeyRecord)]) -> StoreResult<()> {

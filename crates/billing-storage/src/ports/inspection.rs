@@ -14,7 +14,9 @@ use uuid::Uuid;
 
 use super::numbers::CONTRACT_KIND;
 use crate::row::{Cell, Row};
-use crate::schema::{contract_versions, contracts, documents, number_series, organizations};
+use crate::schema::{
+    audit_log, billing_runs, contract_versions, contracts, documents, number_series, organizations, usage_events,
+};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
 
@@ -31,6 +33,35 @@ impl IntegrityQueries for Transaction<'_> {
             .load(conn))?;
         let row = Row::new("organizations", "");
         ids.into_iter().map(|id| Ok(OrganizationId::from_uuid(row.cell("organization_id", id)?))).collect()
+    }
+
+    fn latest_recorded_instant(&mut self) -> StoreResult<Option<Timestamp>> {
+        // Identifiers grow with the time of their creation. There is no index by time over all organizations, because it
+        // would slow down every event.
+        let event: Option<(Cell<Timestamp>, Cell<Timestamp>)> = with_conn!(self, "usage_events", |conn| usage_events::table
+            .order((usage_events::event_id.desc(), usage_events::customer_id.desc()))
+            .select((usage_events::recorded_at, usage_events::revised_at))
+            .first(conn)
+            .optional())?;
+        let entry: Option<Cell<Timestamp>> = with_conn!(self, "audit_log", |conn| audit_log::table
+            .order(audit_log::audit_id.desc())
+            .select(audit_log::at)
+            .first(conn)
+            .optional())?;
+        let run: Option<Cell<Timestamp>> = with_conn!(self, "billing_runs", |conn| billing_runs::table
+            .order(billing_runs::begun_at.desc())
+            .select(billing_runs::begun_at)
+            .first(conn)
+            .optional())?;
+        let (recorded, revised) = event.unzip();
+        let events = Row::new("usage_events", "the newest");
+        let found = [
+            events.optional("recorded_at", recorded)?,
+            events.optional("revised_at", revised)?,
+            Row::new("audit_log", "the newest").optional("at", entry)?,
+            Row::new("billing_runs", "the newest").optional("begun_at", run)?,
+        ];
+        Ok(found.into_iter().flatten().max())
     }
 
     fn contracts_after(
@@ -200,4 +231,21 @@ impl Transaction<'_> {
 /// Returns whether numbers with this count, distinct count, first and last are 1…n.
 fn is_one_to_n(numbers: i64, different: i64, first: Option<i64>, last: Option<i64>) -> bool {
     numbers == different && first.unwrap_or(1) == 1 && last.unwrap_or(0) == numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use billing_domain::ports::IntegrityQueries as _;
+
+    use crate::query_plans::plans_of;
+
+    #[test]
+    fn the_latest_instant_costs_one_step_in_an_index_of_each_table() {
+        let plans = plans_of(|tx| assert_eq!(tx.latest_recorded_instant().expect("an empty database"), None));
+        assert_eq!(plans.len(), 3, "{plans:?}");
+        for plan in &plans {
+            let [step] = plan.steps.as_slice() else { panic!("{plan:?}") };
+            assert!(!step.contains("TEMP B-TREE"), "{plan:?}");
+        }
+    }
 }

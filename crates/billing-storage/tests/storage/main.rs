@@ -3,8 +3,10 @@
 mod contract;
 mod distribute;
 mod frozen;
+mod latest_instant;
 mod migrations;
 mod opening;
+mod replaced;
 mod rows;
 mod seals;
 mod support;

@@ -114,6 +114,7 @@ pub fn an_administrator_who_is_changed_keeps_the_rest(store: &dyn Store) {
         since: later(2),
         last_step: 58_000_000,
         recovery: vec![SecretDigest([1; 32]), SecretDigest([2; 32])],
+        failed_codes: 7,
     };
     let changed = Administrator {
         role: Role::Finance,
@@ -256,7 +257,9 @@ pub fn sessions_begin_are_used_and_end(store: &dyn Store) {
     assert_eq!(read(store, |tx| tx.session(session.digest)), Some(session.clone()));
     // The store finds the session although it has expired. The last use was more than eight hours ago.
     write(store, |tx| tx.touch_session(session.digest, later(9 * 3600)));
+    write(store, |tx| tx.confirm_session(session.digest, later(60)));
     let touched = read(store, |tx| tx.session(session.digest)).expect("a session");
+    assert_eq!(touched.confirmed_at, later(60));
     assert_eq!((touched.last_seen_at, touched.created_at), (later(9 * 3600), session.created_at));
     for _ in 0..2 {
         write(store, |tx| tx.delete_session(session.digest));

@@ -342,6 +342,10 @@ pub fn due_contracts_of_all_organizations_come_in_one_order(store: &dyn Store) {
         seen.extend(next.into_iter().filter(|due| mine.contains(due)));
     }
     assert_eq!(seen, mine);
+    // Other tests store contracts at the same time, so the count is compared within one transaction.
+    let (counted, listed) = read(store, |tx| Ok((tx.count_contracts_due(now)?, tx.contracts_due(None, now, None, 10_000)?)));
+    assert!(mine.iter().all(|due| listed.contains(due)), "{listed:?}");
+    assert_eq!(counted, listed.len() as u64);
     // Other tests must find no due contracts of this test.
     write(store, |tx| mine.iter().try_for_each(|due| tx.set_next_due(due.key, None)));
 }

@@ -1,5 +1,6 @@
 //! Idempotency keys of events.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -49,6 +50,9 @@ pub fn kept_keys_come_back_to_the_byte_by_their_keys(store: &dyn Store) {
         keep_events(tx, w.org, w.customer.id, &[&c, &a, &b].map(|kept| taken(kept, &head)))
     });
     let asked = [key("c"), key("unknown"), key("B-é"), a.key.clone(), key("C")];
+    let of_customer = asked.clone().map(|key| (w.customer.id, key));
+    let bodies = read(store, |tx| tx.recorded_bodies(w.org, &of_customer));
+    assert_eq!(bodies, BTreeMap::from([&a, &b, &c].map(|kept| ((w.customer.id, kept.key.clone()), kept.body))));
     assert_eq!(read(store, |tx| kept_events(tx, w.org, w.customer.id, &asked)), [b, a, c]);
     assert_eq!(read(store, |tx| kept_events(tx, w.org, w.customer.id, &[])), []);
 }
@@ -68,6 +72,9 @@ pub fn a_key_belongs_to_one_customer_of_one_organization(store: &dyn Store) {
     assert_eq!(seen(w.org, other.id), []);
     assert_eq!(seen(stranger.org, w.customer.id), []);
     assert_eq!(seen(stranger.org, stranger.customer.id), []);
+    let bodies =
+        |organization, customer: CustomerId| read(store, |tx| tx.recorded_bodies(organization, &[(customer, key("k"))])).len();
+    assert_eq!([bodies(w.org, w.customer.id), bodies(w.org, other.id), bodies(stranger.org, w.customer.id)], [1, 0, 0]);
 }
 
 pub fn a_key_outlives_its_event(store: &dyn Store) {

@@ -33,6 +33,8 @@ pub struct Load {
     pub changes: usize,
     /// The number of batches.
     pub batches: usize,
+    /// The number of transactions of their own.
+    pub transactions: usize,
     /// The approximate memory of all requests, in bytes.
     pub bytes: usize,
 }

@@ -146,8 +146,8 @@ impl WriterThread<'_> {
                 self.queue.go_on(batch);
             }
             self.change(changes);
-            if let Some(whole) = whole {
-                self.whole(whole);
+            if let Some((organization, whole)) = whole {
+                self.whole(organization, whole);
             }
         }
     }
@@ -201,12 +201,15 @@ impl WriterThread<'_> {
     }
 
     /// Runs work that is a transaction of its own.
-    fn whole(&self, whole: QueuedTransaction) {
+    fn whole(&self, organization: OrganizationId, whole: QueuedTransaction) {
         let began = Instant::now();
         let QueuedTransaction { events, bytes: _, work } = whole;
         // On a panic, the reply callback is dropped, which the caller notices. The panic hook has logged the cause.
-        if catch_unwind(AssertUnwindSafe(|| work(self.services))).is_ok() {
-            self.queue.wrote(WorkKind::Whole, events, Times { writing: began.elapsed(), committing: None });
+        let is_done = catch_unwind(AssertUnwindSafe(|| work(self.services))).is_ok();
+        let writing = began.elapsed();
+        self.queue.note_transaction(organization, writing);
+        if is_done {
+            self.queue.wrote(WorkKind::Whole, events, Times { writing, committing: None });
         }
     }
 

@@ -6,17 +6,18 @@
 mod fair_queue;
 mod figures;
 mod group;
+mod pacing;
 mod queued;
 
 use std::fmt;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use billing_domain::access::Principal;
 use billing_domain::event_input::NewUsageEvent;
-use billing_domain::refs::EventRef;
+use billing_domain::refs::{EventRef, OrganizationId};
 
 use self::fair_queue::{FairQueue, Group};
 use self::figures::Times;
@@ -35,21 +36,27 @@ pub use self::queued::{
 /// The limits of the writer's threads and queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriterLimits {
-    /// The number of groups written concurrently; at least one.
+    /// The number of groups written concurrently; at least one. With one, a long transaction occupies the only writer, so its
+    /// organization's next one waits for as long as the first one took, while other organizations are active.
     pub groups: usize,
     /// The maximum number of queued single events. A change counts as four.
     pub events: usize,
     /// The maximum number of queued batches.
     pub batches: usize,
+    /// The maximum number of queued transactions of their own.
+    pub transactions: usize,
     /// The approximate maximum memory of all queued requests, in bytes.
     pub bytes: usize,
 }
 
 impl Default for WriterLimits {
     fn default() -> Self {
-        Self { groups: 1, events: 512, batches: 64, bytes: 64 * 1024 * 1024 }
+        Self { groups: 1, events: 512, batches: 64, transactions: 256, bytes: 64 * 1024 * 1024 }
     }
 }
+
+/// The wait for a request that is not taken although no pause holds it. The queue has no such requests.
+const SHORTEST_WAIT: Duration = Duration::from_millis(10);
 
 /// A queue of requests with one thread for each group that is written concurrently.
 pub struct UsageWriter {
@@ -65,7 +72,6 @@ struct Queue {
     figures: Mutex<WriterFigures>,
 }
 
-#[derive(Default)]
 struct State {
     turns: FairQueue,
     stopping: bool,
@@ -80,7 +86,9 @@ impl fmt::Debug for UsageWriter {
 impl UsageWriter {
     /// Starts a writer.
     pub fn start(services: Services, limits: WriterLimits) -> Self {
-        let (state, arrived, figures) = (Mutex::default(), Condvar::new(), Mutex::default());
+        let turns = if limits.groups > 1 { FairQueue::default() } else { FairQueue::of_one_writer() };
+        let state = Mutex::new(State { turns, stopping: false });
+        let (arrived, figures) = (Condvar::new(), Mutex::default());
         let queue = Arc::new(Queue { limits, state, arrived, figures });
         let mut threads = Vec::new();
         for _ in 0..limits.groups.max(1) {
@@ -200,13 +208,25 @@ impl Queue {
     /// stopping.
     fn next_group(&self) -> Option<Group> {
         let mut state = self.locked();
-        while state.turns.is_empty() {
+        let mut group = loop {
             if state.stopping {
-                return None;
+                state.turns.end_pauses();
             }
-            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        let mut group = state.turns.next_group(Instant::now());
+            let now = Instant::now();
+            let group = state.turns.next_group(now);
+            if !group.is_empty() {
+                break group;
+            }
+            if !state.turns.is_empty() {
+                let pause = state.turns.first_pause_end(now).map_or(SHORTEST_WAIT, |end| end.saturating_duration_since(now));
+                let (woken, _) = self.arrived.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner);
+                state = woken;
+            } else if state.stopping {
+                return None;
+            } else {
+                state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+        };
         let is_more = !state.turns.is_empty();
         drop(state);
         if is_more {
@@ -224,6 +244,11 @@ impl Queue {
     fn go_on(&self, batch: Batch) {
         self.locked().turns.push_rest(batch);
         self.arrived.notify_one();
+    }
+
+    /// Records that a transaction of an organization occupied a thread for a time.
+    fn note_transaction(&self, organization: OrganizationId, took: Duration) {
+        self.locked().turns.note_transaction(organization, took, Instant::now());
     }
 
     /// Records the figures of a committed group.

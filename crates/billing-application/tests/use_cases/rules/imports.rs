@@ -15,7 +15,7 @@ use billing_domain::imports::{ImportState, ImportedFileFacts};
 use billing_domain::page::PageRequest;
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{EventFilter, EventSortKey, ImportFilter};
-use billing_domain::refs::{EventRef, ImportRef};
+use billing_domain::refs::{CustomerRef, EventRef, ImportRef};
 use billing_domain::usage::EventKey;
 use billing_testkit::fixtures::{self, per_unit, requested};
 use uuid::Uuid;
@@ -36,7 +36,7 @@ fn line(number: u64) -> FileEvent {
         r#"{"timestamp":"2026-01-10T00:00:00Z","customer_ref":"acme","usage_product_ref":"calls","quantity":1}"#.to_owned();
     let key = IdempotencyKey::parse(&format!("import/a.csv/{number}")).expect("a key");
     let known_by = Some(FileEventKey::Line(EventKey { key, body: BodyHash([1; 32]) }));
-    FileEvent { line: number, event, event_ref: None, known_by }
+    FileEvent { line: number, event, event_ref: None, customer_ref: CustomerRef::parse("acme").ok(), known_by }
 }
 
 /// Imports lines. Returns the import, the number of recorded events and the number of events that already existed.
@@ -103,6 +103,42 @@ fn a_dry_run_says_what_documents_come_to_of_a_file_that_is_tried_as_a_whole() {
     assert_eq!(totals(2..22, true), [more], "ten events exist");
     assert_eq!(totals(2..300, true), [None], "two slices");
     assert_documents(&books, &["UB-INV-1 DRAFT | 2026-01-01…2026-01-31 calls × 10: 1.00 | total 1.00 EUR"]);
+}
+
+#[test]
+fn lines_that_are_recorded_are_not_recorded_again_and_changed_ones_are_refused() {
+    let books = january();
+    import(&books, 2..12, false);
+    let (services, principal) = (&books.bench.services, &books.bench.principal);
+    let changed_key = IdempotencyKey::parse("import/a.csv/4").expect("a key");
+    let changed = FileEventKey::Line(EventKey { key: changed_key, body: BodyHash([2; 32]) });
+    let changed = FileEvent { known_by: Some(changed), ..line(4) };
+    // The customer of this line is only known after the mapping.
+    let mapped_first = FileEvent { customer_ref: None, ..line(3) };
+    for dry_run in [true, false] {
+        let file = ImportedFileFacts { name: Some("a.csv".to_owned()), bytes: 9, sha256: [7; 32] };
+        let format = NamedFormat::Name(UsageFormat::built_in().name);
+        let transactions = &mut Transactions::Separate(services, Some(principal));
+        let mut import = FileImport::begin(transactions, format, file, dry_run).expect("an import");
+        let mut given = Vec::new();
+        let mut record = |_: &mut Transactions<'_, '_>, events: Vec<NewUsageEvent>| {
+            given.push(events.len());
+            let results =
+                run(services, principal, UseCase::RecordUsage, |cx| record_usage(cx, &events, Atomicity::PerEvent, &NO_ANSWER))?;
+            Ok(BatchOutcome { results, stopped_by: None })
+        };
+        let lines = [line(2), mapped_first.clone(), changed.clone(), line(12)];
+        let taken = import.take(transactions, &lines, &mut record).expect("lines");
+        assert!(
+            matches!(taken.refused.as_slice(), [(4, UseCaseError::Conflict { code: "line_changed", .. })]),
+            "dry run: {dry_run}: {taken:?}"
+        );
+        let taken = import.take(transactions, &[line(5), line(6)], &mut record).expect("lines");
+        assert!(taken.refused.is_empty(), "{taken:?}");
+        assert_eq!((import.summary().recorded, import.summary().already_there), (1, 4), "dry run: {dry_run}");
+        assert_eq!(given, if dry_run { vec![] } else { vec![2] }, "the changed line and the new one");
+    }
+    assert_eq!(billed(&books, "2026-01-01", "calls"), "1.10");
 }
 
 #[test]

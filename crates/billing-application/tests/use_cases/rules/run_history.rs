@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use billing_application::UseCase;
-use billing_application::billing_run::{BillingRunRequest, run_billing_everywhere};
+use billing_application::billing_run::{BillingRunRequest, count_late_contracts, run_billing_everywhere};
 use billing_application::catalog::{WantedEntity, edit_entity};
 use billing_application::error::{ResourceKind, UseCaseError};
 use billing_application::run_history::{forget_old_billing_runs, get_billing_run, list_billing_runs};
@@ -168,6 +168,27 @@ fn what_is_due_for_a_day_and_cannot_be_issued_is_verified_with_its_reason() {
     let [late] = found("2026-02-02T02:00:00Z").try_into().expect("one finding");
     assert!(late.contains("period from 2026-01-01: it is due since 2026-02-01T02:00:00"), "{late}");
     assert!(late.contains("legal_name"), "{late}");
+}
+
+#[test]
+fn a_contract_is_late_when_its_document_is_due_for_an_hour_and_not_issued() {
+    let late = |books: &Books| count_late_contracts(&books.bench.services).expect("a count");
+    let run_everywhere = |books: &Books| run_billing_everywhere(&books.bench.services).expect("a run").failed_contracts();
+    let books = fees(2);
+    let due = books.bench.read(|tx| tx.contracts_due(None, fixtures::at("9000-01-01T00:00:00Z"), None, 100));
+    let due_at = due.first().expect("a due contract").due_at;
+    books.bench.clock.set(due_at.plus_seconds(3599));
+    assert_eq!(late(&books), 0);
+    books.bench.clock.set(due_at.plus_seconds(3600));
+    assert_eq!(late(&books), 2);
+    assert_eq!((run_everywhere(&books), late(&books)), (0, 0));
+
+    // The entity has no legal name, so both documents of the contract fail.
+    let books = Books::with("2025-12-20T00:00:00Z", |entity| entity.profile.paper.strictness = Strictness::Strict, |_| {});
+    let api = books.pricing("api", vec![fixed("fee", "10.00")]);
+    books.contract(vec![requested(&api, "2026-01-01", "2026-02-28")]);
+    books.clock("2026-03-05T00:00:00Z");
+    assert_eq!((run_everywhere(&books), late(&books)), (1, 1));
 }
 
 #[test]

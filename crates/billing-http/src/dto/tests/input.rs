@@ -1,6 +1,7 @@
 //! Tests of the reader.
 
 use billing_domain::calendar::parse_date;
+use billing_domain::violation::{Violation, Violations};
 use serde_json::{Map, Value, json};
 
 use super::super::input::{Node, read};
@@ -53,13 +54,45 @@ fn violations_come_in_the_order_of_the_document_and_missing_fields_last() {
 }
 
 #[test]
-fn an_answer_names_a_thousand_violations_at_most() {
+fn an_answer_lists_a_hundred_violations_and_counts_the_others() {
     let body = Value::Object((0..50_000).map(|i| (format!("field {i}"), Value::Null)).collect::<Map<_, _>>());
     let answer = read(&body, |fields| {
         fields.only_beside(&["a"], &[]);
-        Some(())
+        fields.required("a", Node::line)
     });
-    assert_eq!(refusals(answer).len(), 1000);
+    let refused = answer.expect_err("unknown fields");
+    assert_eq!((refused.iter().count(), refused.unlisted()), (100, 49_901));
+    assert_eq!(refused.iter().last().map(|violation| violation.path.join("/")), Some("field 99".to_owned()));
+}
+
+#[test]
+fn the_violations_of_a_rule_count_towards_the_limit() {
+    let body = json!({"a": 1, "b": 2});
+    let answer = read(&body, |fields| {
+        let violation = |i: u32| Violation { path: vec![i.to_string()], code: "duplicate", detail: "must differ".to_owned() };
+        fields.required("a", Node::line);
+        fields.agreed::<()>(Err((0..130).map(violation).collect()));
+        fields.required("b", Node::line)
+    });
+    let refused = answer.expect_err("violations");
+    assert_eq!((refused.iter().count(), refused.unlisted()), (100, 32));
+}
+
+#[test]
+fn values_that_are_read_separately_list_a_thousand_violations_together() {
+    let body = json!({"list": vec![json!({"x": 1, "y": 2}); 1_000]});
+    let whole = |value: &Value| {
+        read(value, |fields| {
+            fields.only_beside(&["a"], &[]);
+            fields.required("a", Node::line)
+        })
+    };
+    let answer = read(&body, |fields| fields.required("list", |node| node.list(1_000, |node| Some(node.read_separately(whole)))));
+    let results = answer.expect("the violations of an element are no violations of the body");
+    let refused: Vec<Violations> = results.into_iter().filter_map(Result::err).collect();
+    let listed: Vec<usize> = refused.iter().map(|refused| refused.iter().count()).collect();
+    assert_eq!((&listed[..333], &listed[333..]), (&[3; 333][..], &[1; 667][..]));
+    assert!(refused.iter().all(|refused| refused.iter().count() + refused.unlisted() == 3));
 }
 
 #[test]
