@@ -214,11 +214,9 @@ pub fn run<T>(
     services: &Services,
     principal: &Principal,
     use_case: UseCase,
-    mut work: impl FnMut(&mut Cx<'_>) -> UseCaseResult<T>,
+    work: impl FnMut(&mut Cx<'_>) -> UseCaseResult<T>,
 ) -> UseCaseResult<T> {
-    allow(principal, use_case)?;
-    let now = services.now();
-    transact(&*services.store, Access::Write, |tx| work(&mut Cx::new(tx, services, principal, now)))
+    in_transaction(services, principal, use_case, Access::Write, work)
 }
 
 /// Runs a use case that only reads.
@@ -229,11 +227,21 @@ pub fn read<T>(
     services: &Services,
     principal: &Principal,
     use_case: UseCase,
+    work: impl FnMut(&mut Cx<'_>) -> UseCaseResult<T>,
+) -> UseCaseResult<T> {
+    in_transaction(services, principal, use_case, Access::Read, work)
+}
+
+fn in_transaction<T>(
+    services: &Services,
+    principal: &Principal,
+    use_case: UseCase,
+    access: Access,
     mut work: impl FnMut(&mut Cx<'_>) -> UseCaseResult<T>,
 ) -> UseCaseResult<T> {
     allow(principal, use_case)?;
     let now = services.now();
-    transact(&*services.store, Access::Read, |tx| work(&mut Cx::new(tx, services, principal, now)))
+    transact(&*services.store, access, |tx| work(&mut Cx::new(tx, services, principal, now)))
 }
 
 /// The transactions of a use case that needs several.

@@ -183,8 +183,7 @@ pub(crate) fn run<T>(
     use_case: UseCase,
     work: impl FnOnce(&mut Cx<'_>) -> UseCaseResult<T>,
 ) -> UseCaseResult<T> {
-    let mut work = Some(work);
-    billing_application::run(services, principal, use_case, |cx| work.take().expect("work that runs once")(cx))
+    billing_application::run(services, principal, use_case, once(work))
 }
 
 /// Runs a use case that only reads. `work` can run only once, so nothing may conflict with it.
@@ -194,8 +193,13 @@ pub(crate) fn read<T>(
     use_case: UseCase,
     work: impl FnOnce(&mut Cx<'_>) -> UseCaseResult<T>,
 ) -> UseCaseResult<T> {
+    billing_application::read(services, principal, use_case, once(work))
+}
+
+/// Returns work that panics when it is called again.
+fn once<T>(work: impl FnOnce(&mut Cx<'_>) -> UseCaseResult<T>) -> impl FnMut(&mut Cx<'_>) -> UseCaseResult<T> {
     let mut work = Some(work);
-    billing_application::read(services, principal, use_case, |cx| work.take().expect("work that runs once")(cx))
+    move |cx| work.take().expect("work that runs once")(cx)
 }
 
 /// Runs billing in transactions of its own.
