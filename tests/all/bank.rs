@@ -27,6 +27,9 @@ const MOVED_OF_EACH: usize = 12;
 const DONE: [&str; 8] = ["batch", "change", "delete", "edit", "issue", "move", "pay", "report"];
 /// The maximum number of rounds after the time is over, until every action was performed.
 const MAX_MORE: u32 = 20;
+/// The settings of a server whose cache of events has one entry, and of a server that never drops an entry.
+const SMALLEST_CACHE: [&str; 2] = ["--event-cache", "1"];
+const LARGEST_CACHE: [&str; 2] = ["--event-cache", "1000000"];
 /// The maximum page size.
 const PAGE: usize = 1000;
 /// The maximum number of times that a request is sent while its first attempt is in progress at another server.
@@ -34,22 +37,25 @@ const MAX_TRIES: usize = 60;
 
 #[test]
 fn sqlite_keeps_every_cent_under_concurrent_requests() {
-    let database = Database::sqlite();
-    let server = Server::start(&database);
-    let client = Client::new_key(&server);
-    prepare(&client);
-    play(setting("BANK_SECONDS", 12), |round| Bank::open(&client, round).play(&[&client], || ()));
+    for (cache, seconds) in [(SMALLEST_CACHE, 6), (LARGEST_CACHE, 6)] {
+        let database = Database::sqlite();
+        let server = Server::start_with(&database, &cache);
+        let client = Client::new_key(&server);
+        prepare(&client);
+        play(setting("BANK_SECONDS", seconds), |round| Bank::open(&client, round).play(&[&client], || ()));
+    }
 }
 
 #[test]
 fn postgres_keeps_every_cent_with_two_servers_and_kills() {
     let database = Database::postgres();
-    let server = Server::start(&database);
+    // One server nearly always reads what it needs, and the other one nearly always has it in its cache.
+    let server = Server::start_with(&database, &LARGEST_CACHE);
     let client = Client::new_key(&server);
     prepare(&client);
     let mut killed = 0;
     play(setting("BANK_SECONDS", 18), |round| {
-        let other = Server::start(&database);
+        let other = Server::start_with(&database, &SMALLEST_CACHE);
         let at_other = client.at(&other);
         Bank::open(&client, round).play(&[&client, &at_other], || {
             thread::sleep(ROUND / 2);

@@ -76,8 +76,8 @@ const CRATES: [CrateRule; 17] = [
     CrateRule {
         name: "billing-server",
         may_use: "actix-web async-trait billing-application billing-auth billing-domain billing-formats billing-http billing-import \
-                  billing-pdf billing-report billing-storage chrono clap indicatif opentelemetry opentelemetry-http opentelemetry-otlp \
-                  opentelemetry_sdk rustix secrecy serde_json socket2 tempfile thiserror tokio tracing tracing-opentelemetry tracing-subscriber ureq uuid \
+                  billing-pdf billing-report billing-storage chrono clap indicatif mimalloc opentelemetry opentelemetry-http \
+                  opentelemetry-otlp opentelemetry_sdk rustix secrecy serde_json socket2 tempfile thiserror tokio tracing tracing-opentelemetry tracing-subscriber ureq uuid \
                   validator",
         never: "acceptance billing-testkit",
     },
@@ -99,10 +99,12 @@ const CRATES: [CrateRule; 17] = [
                   billing-testkit billing-teststore libfuzzer-sys serde_json",
         never: "billing-server",
     },
-    // Measures the binary from outside, with the harness of the tests.
+    // Measures the binary from outside, with the harness of the tests. It also is the plain server that the binary is compared
+    // with.
     CrateRule {
         name: "billing-bench",
-        may_use: "acceptance futures-util hdrhistogram http-body-util hyper hyper-util serde_json tempfile thiserror tokio",
+        may_use: "acceptance actix-web futures-util hdrhistogram http-body-util hyper hyper-util jsonwebtoken serde serde_json tempfile \
+                  thiserror tokio",
         never: "billing-application billing-http billing-server billing-storage",
     },
     // The binary is tried from outside, so its crates aren't linked.

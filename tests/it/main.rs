@@ -21,6 +21,7 @@ mod documentation;
 mod documents;
 mod dry_run;
 mod entities;
+mod event_cache;
 mod examples;
 mod explorer;
 mod first_minutes;

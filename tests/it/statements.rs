@@ -95,7 +95,15 @@ fn requests_send_a_few_statements_however_much_is_there() {
     let event = catalog::event("acme", 1);
     let event_ref = books::report(&client, &event)["event_ref"].clone();
 
+    // The first events after the start of a server, or after an edit, are read and remembered.
+    let joining = [(); 2].map(|()| sent(&database, || drop(books::report(&client, &event))));
+    let joining = joining.into_iter().max_by_key(Vec::len).expect("two events");
     let on_a_draft = statements(&database, || drop(books::report(&client, &event)));
+    let server_without_cache = Server::start_with(&database, &["--event-cache", "0"]);
+    let without = client.at(&server_without_cache);
+    books::report(&without, &event);
+    let uncached = statements(&database, || drop(books::report(&without, &event)));
+    drop(server_without_cache);
     let mut quantity = 1;
     let update = statements(&database, || {
         quantity += 1;
@@ -130,12 +138,14 @@ fn requests_send_a_few_statements_however_much_is_there() {
     });
 
     let sent = [
-        ("an event on a draft", on_a_draft, 10),
+        ("an event on a draft in the cache", on_a_draft, 6),
+        ("an event on a draft without a cache", uncached, 9),
+        ("an event on a draft that joins the cache", joining, 10),
         ("an update", update, 16),
-        ("an edit", edit, 20),
+        ("an edit", edit, 21),
         ("the current invoice", current, 8),
-        ("a batch with an event on each of many contracts", many, 20),
-        ("a group of events with keys, each on its contract", keyed, 16),
+        ("a batch with an event on each of many contracts in the cache", many, 8),
+        ("a group of events with keys, each on its contract in the cache", keyed, 10),
     ];
     for (request, sent, most) in sent {
         let count = sent.len();

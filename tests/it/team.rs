@@ -520,7 +520,7 @@ fn a_session_needs_the_password_again_to_change_who_has_access(database: &Databa
     assert_eq!(confirm(ADMIN_PASSWORD).status, 204);
     owner.post("/auth/keys/generate", &json!({})).ok();
     check(&other.post("/auth/keys/generate", &json!({})), 403, "confirmation_required");
-    clock.set("2026-11-10T12:11:00Z");
+    clock.set("2026-11-10T12:15:00Z");
     check(&owner.post("/auth/keys/generate", &json!({})), 403, "confirmation_required");
     assert_eq!(owner.get("/auth/keys/list").status, 200, "reading needs no password");
     let form = format!("password={}&next=%2Fconsole%2Fkeys", ADMIN_PASSWORD.replace(' ', "+"));

@@ -1,9 +1,10 @@
-"""Fills a migrated, empty database with documents and contracts, and prints how long lists of them take, with their plans.
+"""Fills a migrated, empty database with documents, contracts and events, and prints how long lists of them take, with their plans.
 
     list_check.py DATABASE DOCUMENTS
 
-DATABASE is sqlite:///path or postgres://…, DOCUMENTS their number; every ten are a contract's. The statements are those of
-crates/billing-storage/src/ports/document_lists.rs and lists.rs.
+DATABASE is sqlite:///path or postgres://…, DOCUMENTS their number; every ten are a contract's. There are as many events, each on the
+document of its number. The statements are those of crates/billing-storage/src/events_query.rs, and of document_lists.rs and lists.rs in
+crates/billing-storage/src/ports.
 """
 
 import sqlite3
@@ -23,14 +24,14 @@ INSERT INTO entities (organization_id, entity_ref, name, number_prefix, time_zon
 INSERT INTO customers (customer_id, organization_id, customer_ref, name, email, tax_id, payment, created_at)
     SELECT {id:n}, {org}, 'customer-' || n, 'Customer ' || n, 'pay' || n || '@example.com', 'DE' || n, {json}, {at:n}
     FROM {series:customers} AS s;
-INSERT INTO contracts (contract_id, customer_id, organization_id, number, po_number, version, created_at, cancelled_at,
+INSERT INTO contracts (contract_id, customer_id, organization_id, number, po_number, version, terms_id, created_at, cancelled_at,
         documents_opened, first_day, last_day, entity_ref)
-    SELECT {id:n}, {id:(n - 1) / 5 + 1}, {org}, n, 'PO-' || n, 1, {at:n}, CASE WHEN n % 1000 = 0 THEN {at:n} END, 10,
+    SELECT {id:n}, {id:(n - 1) / 5 + 1}, {org}, n, 'PO-' || n, 1, {id:n}, {at:n}, CASE WHEN n % 1000 = 0 THEN {at:n} END, 10,
         {day:20454 + n % 1000}, {day:20454 + n % 1000 + 365 + 1500 * (n % 2)}, 'main'
     FROM {series:contracts} AS s;
 INSERT INTO documents (document_id, customer_id, organization_id, contract_id, entity_ref, kind, number_prefix, sequence, purpose, slot,
         number_in_contract, currency, period_start, period_end, is_partial_period, net_terms, payment, created_at, lifecycle,
-        issue_date, due_date, total_minor, paid_minor, credits_minor, family_document_id, updated_at, po_number)
+        issue_date, due_date, total_minor, paid_minor, credits_minor, amount_due_minor, family_document_id, updated_at, po_number)
     SELECT {id:n}, {id:(c - 1) / 5 + 1}, {org}, {id:c}, CASE WHEN n % 5000 = 0 THEN 'rare' ELSE 'main' END,
         CASE WHEN n % 100 = 7 THEN 'CREDIT' ELSE 'INVOICE' END, 'UB', n,
         CASE WHEN n % 100 = 7 THEN 'ADJUSTMENT' ELSE 'REGULAR' END, CASE WHEN n % 100 = 7 THEN NULL ELSE 'PERIOD' END, n / c,
@@ -38,7 +39,13 @@ INSERT INTO documents (document_id, customer_id, organization_id, contract_id, e
         CASE WHEN n % 200 = 3 THEN 'DRAFT' ELSE 'ISSUED' END,
         CASE WHEN n % 200 <> 3 THEN {day:d + 31} END, CASE WHEN n % 200 <> 3 THEN {day:d + 45} END,
         CASE WHEN n % 200 <> 3 THEN n % 100000 + 1 END,
-        CASE WHEN n % 100 = 9 OR n % 200 = 3 THEN 0 ELSE n % 100000 + 1 END, 0, {id:n}, {at:n}, 'PO-' || c
+        CASE WHEN n % 100 = 9 OR n % 200 = 3 THEN 0 ELSE n % 100000 + 1 END, 0,
+        CASE WHEN n % 200 = 3 OR n % 100 = 7 THEN NULL WHEN n % 100 = 9 THEN n % 100000 + 1 ELSE 0 END, {id:n}, {at:n}, 'PO-' || c
+    FROM (SELECT n, (n - 1) % {contracts} + 1 AS c, {first} + (n * 1461) / {documents} AS d FROM {series:documents} AS s) AS s;
+INSERT INTO usage_events (event_id, customer_id, contract_id, product_no, usage_product_ref, service_start, service_end, document_id,
+        occurred_at, service_date, quantity, recorded_at, revision, revised_at, revised_by, deleted)
+    SELECT {id:n}, {id:(c - 1) / 5 + 1}, {id:c}, 1, CASE WHEN n % 5000 = 0 THEN 'rare' ELSE 'calls' END, {day:d}, {day:d + 30}, {id:n},
+        {at:n - n % 7}, {day:d}, {decimal}, {at:n}, 1, {at:n}, 'api-key', {false}
     FROM (SELECT n, (n - 1) % {contracts} + 1 AS c, {first} + (n * 1461) / {documents} AS d FROM {series:documents} AS s) AS s;
 """
 
@@ -54,7 +61,7 @@ LISTS = [
     ("by issue date, the latest first, in the middle",
      " AND issue_date IS NOT NULL AND (issue_date, document_id) < ({day:21200}, {id:half})",
      " ORDER BY issue_date DESC, document_id DESC LIMIT 21"),
-    ("by due date", " AND due_date IS NOT NULL", " ORDER BY due_date, document_id LIMIT 21"),
+    ("by due date", " AND amount_due_minor IS NOT NULL", " ORDER BY due_date, document_id LIMIT 21"),
     ("the largest amounts", " AND total_minor IS NOT NULL",
      " ORDER BY currency DESC, total_minor DESC, document_id DESC LIMIT 21"),
     ("a document number", " AND number_prefix = 'UB' AND kind = 'INVOICE' AND sequence = {half}",
@@ -68,15 +75,43 @@ LISTS = [
     ("adjustments", " AND purpose = 'ADJUSTMENT' AND purpose <> 'REGULAR'", BY_CREATION),
     ("a rare currency", " AND currency = 'USD'", BY_CREATION),
     ("issued on a day", " AND issue_date >= {day:21000} AND issue_date <= {day:21000}", BY_CREATION),
-    ("due in a week, by due date", " AND due_date >= {day:21000} AND due_date <= {day:21006} AND due_date IS NOT NULL",
+    ("due in a week, by due date", " AND due_date >= {day:21000} AND due_date <= {day:21006} AND amount_due_minor IS NOT NULL",
      " ORDER BY due_date, document_id LIMIT 21"),
     ("recently changed", " AND updated_at >= {at:lately}", BY_CREATION),
     ("periods that begin on a day", " AND period_start >= {day:21000} AND period_start <= {day:21000}", BY_CREATION),
-    ("with an amount due, by due date", " AND amount_due_minor > 0 AND due_date IS NOT NULL",
+    ("with an amount due, by due date", " AND amount_due_minor > 0",
      " ORDER BY due_date, document_id LIMIT 21"),
     ("overdue", " AND amount_due_minor > 0 AND due_date < {day:20600} AND due_date < {day:20600}", BY_CREATION),
     ("issued invoices without payments and credits",
      " AND kind = 'INVOICE' AND lifecycle = 'ISSUED' AND paid_minor + credits_minor = 0 AND amount_due_minor > 0", BY_CREATION),
+]
+
+
+def events(range_of_time, product, first, direction=""):
+    """The statement for a page of events by time. On SQLite it searches the first of all by the index."""
+    order = f"e.occurred_at{direction}, e.event_id{direction} LIMIT {first}"
+    return {
+        "sqlite": "SELECT e.event_id, e.customer_id FROM (SELECT event_id, customer_id, occurred_at FROM (SELECT event_id, customer_id,"
+        f" occurred_at{', usage_product_ref' if product else ''} FROM usage_events WHERE NOT deleted{range_of_time}"
+        f" ORDER BY occurred_at{direction}, event_id{direction} LIMIT {4 * first + 1000}) f{product.replace(' AND ', ' WHERE ', 1)}) e"
+        " CROSS JOIN customers c ON c.customer_id = e.customer_id"
+        f" WHERE c.organization_id = {{org}} ORDER BY {order}",
+        "postgres": "SELECT e.event_id, e.customer_id FROM (SELECT * FROM usage_events WHERE NOT deleted"
+        f"{product}{range_of_time}) e JOIN customers c ON c.customer_id = e.customer_id WHERE c.organization_id = {{org}} ORDER BY {order}",
+    }
+
+
+SINCE = " AND occurred_at >= {at:half}"
+EVENTS = [
+    ("1,000 events by time", events("", "", 1000)),
+    ("1,000 events by time, the latest first", events("", "", 1000, " DESC")),
+    ("20 events by time since an instant in the middle", events(SINCE, "", 20)),
+    ("20 events of a frequent usage product by time", events("", " AND usage_product_ref = 'calls'", 20)),
+    ("count of events since an instant near the end", {
+        database: "SELECT count(*) FROM (SELECT * FROM usage_events WHERE NOT deleted AND occurred_at >= {at:lately}) e"
+        f" {join} customers c ON c.customer_id = e.customer_id WHERE c.organization_id = {{org}}"
+        for database, join in [("sqlite", "CROSS JOIN"), ("postgres", "JOIN")]
+    }),
 ]
 CONTRACTS = "FROM contracts WHERE organization_id = {org}"
 OTHERS = [
@@ -96,7 +131,7 @@ OTHERS = [
      " 'pay77@example.com' ORDER BY {few}created_at, customer_ref LIMIT 20"),
     ("an event's key, of all customers",
      "SELECT f.event_id FROM (SELECT (SELECT k.event_id FROM usage_event_keys k WHERE k.customer_id = c.customer_id"
-     " AND k.idempotency_key = 'k') AS event_id FROM customers c WHERE c.organization_id = {org}) f"
+     " AND k.key_digest = {id:1}) AS event_id FROM customers c WHERE c.organization_id = {org}) f"
      " WHERE f.event_id IS NOT NULL LIMIT 20"),
     ("count and totals of all",
      "SELECT currency, count(*), sum(CASE WHEN lifecycle = 'VOID' THEN 0 WHEN kind = 'CREDIT' THEN -total_minor ELSE total_minor END),"
@@ -136,7 +171,8 @@ class Dialect:
         json = """'{"bank_transfer":null,"online":null,"crypto":null}'"""
         words = {
             "org": f"x'{ORGANIZATION}'" if self.is_sqlite else f"'{ORGANIZATION}'::uuid",
-            "json": json, "false": "0" if self.is_sqlite else "FALSE", "first": str(FIRST), "half": str(self.named["half"]),
+            "json": json, "false": "0" if self.is_sqlite else "FALSE",
+            "decimal": "'1.25'" if self.is_sqlite else "1.25", "first": str(FIRST), "half": str(self.named["half"]),
             # SQLite doesn't know that few rows pass, and is kept from walking through all in their order.
             "few": "+" if self.is_sqlite else "",
             "documents": str(self.documents), "contracts": str(self.contracts), "c": "" if self.is_sqlite else ' COLLATE "C"',
@@ -201,6 +237,7 @@ def main(url, documents):
     database, dialect = (Sqlite if is_sqlite else Postgres)(url), Dialect(is_sqlite, documents)
     database.execute(dialect.write(FILL))
     asked = [(name, dialect.list(condition, order)) for name, condition, order in LISTS]
+    asked += [(name, dialect.write(sql["sqlite" if is_sqlite else "postgres"])) for name, sql in EVENTS]
     asked += [(name, dialect.write(sql)) for name, sql in OTHERS]
     for name, sql in asked:
         database.time(sql)

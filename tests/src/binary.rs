@@ -28,16 +28,17 @@ pub fn path() -> PathBuf {
 
 /// Returns a command that runs the binary in a directory. The command inherits no settings from the environment.
 pub fn command(directory: &Path) -> Command {
-    command_under(&[], directory)
+    command_of(&path(), &[], directory)
 }
 
-/// Returns a command like [`command`], run through another program with its arguments.
-pub(crate) fn command_under(program: &[&str], directory: &Path) -> Command {
+/// Returns a command like [`command`] for any build of the binary. If `program` is not empty, it is a program with its
+/// arguments that runs the binary.
+pub(crate) fn command_of(binary: &Path, program: &[&str], directory: &Path) -> Command {
     let mut command = match program {
-        [] => Command::new(path()),
+        [] => Command::new(binary),
         [program, arguments @ ..] => {
             let mut command = Command::new(program);
-            command.args(arguments).arg(path());
+            command.args(arguments).arg(binary);
             command
         }
     };

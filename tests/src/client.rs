@@ -1,5 +1,7 @@
 //! An API client with one credential. The client returns plain responses, and no status is an error.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -112,13 +114,15 @@ pub struct Client {
     agent: Agent,
     base_url: String,
     headers: Vec<(String, String)>,
+    /// A second server that gets every second request, and the number of requests so far.
+    other: Option<(String, Arc<AtomicUsize>)>,
 }
 
 impl Client {
     /// Creates a client without a credential.
     pub fn anonymous(server: &Server) -> Self {
         let headers = vec![("Version".to_owned(), "V0".to_owned())];
-        Self { agent: new_agent(), base_url: server.base_url().to_owned(), headers }
+        Self { agent: new_agent(), base_url: server.base_url().to_owned(), headers, other: None }
     }
 
     /// Logs in as the first administrator.
@@ -217,6 +221,12 @@ impl Client {
         Self { headers: self.headers.clone(), ..Self::anonymous(server) }
     }
 
+    /// Returns a client with the same credential whose requests go to this client's server and to another one in turn.
+    #[must_use]
+    pub fn alternating(&self, other: &Server) -> Self {
+        Self { other: Some((other.base_url().to_owned(), Arc::default())), ..self.clone() }
+    }
+
     /// Returns the same client with separate connections, for use in another thread.
     #[must_use]
     pub fn with_own_connections(&self) -> Self {
@@ -310,7 +320,11 @@ impl Client {
     /// # Errors
     /// Returns an error if the response is missing or incomplete.
     pub fn try_send(&self, request: &Request<'_>) -> Result<Answer, ureq::Error> {
-        let mut head = http::Request::builder().method(request.method).uri(format!("{}{}", self.base_url, request.path));
+        let base_url = match &self.other {
+            Some((other, sent)) if sent.fetch_add(1, Ordering::Relaxed) % 2 == 1 => other,
+            _ => &self.base_url,
+        };
+        let mut head = http::Request::builder().method(request.method).uri(format!("{base_url}{}", request.path));
         let replaced = |name: &str| request.headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
         for (name, value) in self.headers.iter().filter(|(name, _)| !replaced(name)) {
             head = head.header(name, value);

@@ -3,6 +3,7 @@
 //! The server always stops with the test. However the server stops, its database must then pass `usage-billing verify`.
 
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -89,9 +90,22 @@ impl Server {
     /// # Panics
     /// Panics if the server does not become ready.
     pub fn start_under(program: &[&str], database: &Database, flags: &[&str], environment: &[(&str, &str)]) -> Self {
+        Self::start_binary(&binary::path(), program, database, flags, environment)
+    }
+
+    /// Starts a server like [`Self::start_with`] from another build of the binary, which `binary` names by an absolute path.
+    ///
+    /// # Panics
+    /// Panics if the server does not become ready.
+    pub fn start_of(binary: &Path, database: &Database, flags: &[&str]) -> Self {
+        let password = [("USAGE_BILLING_ADMIN_PASSWORD", ADMIN_PASSWORD)];
+        Self::start_binary(binary, &[], database, flags, &password)
+    }
+
+    fn start_binary(binary: &Path, program: &[&str], database: &Database, flags: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut last = String::new();
         for _ in 0..MAX_PORTS {
-            let mut server = Self::spawn(program, database, flags, environment);
+            let mut server = Self::spawn(binary, program, database, flags, environment);
             match server.wait_until_ready() {
                 Ok(()) => return server,
                 // Another process can take the free port before the server listens on it.
@@ -102,10 +116,10 @@ impl Server {
         panic!("no port was free {MAX_PORTS} times; the output of the last server:\n{last}");
     }
 
-    fn spawn(program: &[&str], database: &Database, flags: &[&str], environment: &[(&str, &str)]) -> Self {
+    fn spawn(binary: &Path, program: &[&str], database: &Database, flags: &[&str], environment: &[(&str, &str)]) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let address = format!("127.0.0.1:{}", free_port());
-        let mut command = binary::command_under(program, directory.path());
+        let mut command = binary::command_of(binary, program, directory.path());
         command
             .env("USAGE_BILLING_DATABASE_URL", database.url())
             .env("USAGE_BILLING_LISTEN", &address)

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use billing_domain::calendar::{Date, Timestamp};
-use billing_domain::contract::Contract;
+use billing_domain::contract::{Contract, ProductPeriod};
 use billing_domain::document::lines::{BaseAndAmount, FamilySums, LedgerLine, SumKey};
 use billing_domain::document::linking::{BillingSlot, SlotKind, part_for_usage};
 use billing_domain::document::numbering::DocumentNumber;
@@ -46,6 +46,16 @@ pub(crate) fn entities_of<'c>(
 pub(crate) fn load_header(tx: &mut dyn Tx, key: ContractKey, lock: Option<Lock>) -> UseCaseResult<Option<ContractBook>> {
     let agreed = tx.agreement(key, lock)?;
     agreed.map(|agreed| with_parties(tx, key.organization, agreed)).transpose()
+}
+
+/// Does the same as [`load_header`] for several contracts, without locks. Missing contracts are skipped.
+pub(crate) fn load_headers(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    contracts: &[ContractKey],
+) -> UseCaseResult<Vec<ContractBook>> {
+    let agreements = tx.agreements(contracts)?;
+    with_parties_all(tx, organization, agreements)
 }
 
 /// Returns the book of a contract with its customer and billing entities, before any other rows are loaded.
@@ -202,33 +212,48 @@ pub(crate) fn load_legal_data(
     load_legal_data_of_all(tx, organization, std::slice::from_mut(book), now)
 }
 
+/// Returns the slots of the documents that may carry a period's usage, as far as adding usage to drafts needs them.
+pub(crate) fn slots_of_usage(period: ProductPeriod<'_>) -> Vec<BillingSlot> {
+    let place = part_for_usage(period).place();
+    let mut slots = vec![place];
+    if place.slot == SlotKind::UsageDebit {
+        slots.push(BillingSlot { slot: SlotKind::Period, ..place });
+    }
+    slots
+}
+
 /// Loads the documents that adding usage to drafts needs: those that carry the usage of the given periods. A period is
-/// identified by product number and first day.
+/// identified by product number and first day. Documents of `known` periods are not loaded.
 pub(crate) fn load_draft_books(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     books: impl IntoIterator<Item = ContractBook>,
     periods: &BTreeSet<(ContractRef, ProductNo, Date)>,
+    known: &BTreeMap<(ContractRef, ProductNo, Date), &[BookDocument]>,
 ) -> UseCaseResult<BTreeMap<ContractRef, ContractBook>> {
     let books: BTreeMap<ContractRef, ContractBook> = books.into_iter().map(|book| (book.contract.contract_ref, book)).collect();
     let mut places: Vec<(ContractKey, BillingSlot)> = Vec::new();
-    for (contract_ref, product_no, start) in periods {
+    let mut documents: BTreeMap<ContractRef, BTreeMap<DocumentRef, BookDocument>> = BTreeMap::new();
+    for period in periods {
+        let (contract_ref, product_no, start) = period;
         let Some(book) = books.get(contract_ref) else { continue };
+        if let Some(known) = known.get(period) {
+            let known = known.iter().map(|document| (document.head.document_ref, document.clone()));
+            documents.entry(*contract_ref).or_default().extend(known);
+            continue;
+        }
         let period = book.contract.product(*product_no).and_then(|product| product.period_from(*start));
         let period = period.ok_or_else(|| corrupt("a contract", contract_ref, "has no such period"))?;
-        let place = part_for_usage(period).place();
         let contract = book.contract.key(organization);
-        places.push((contract, place));
-        if place.slot == SlotKind::UsageDebit {
-            places.push((contract, BillingSlot { slot: SlotKind::Period, ..place }));
-        }
+        places.extend(slots_of_usage(period).into_iter().map(|slot| (contract, slot)));
     }
-    let mut documents: BTreeMap<ContractRef, Vec<BookDocument>> = BTreeMap::new();
-    for document in tx.documents_in_places(&places)? {
-        documents.entry(document.head.contract_ref).or_default().push(document);
+    let found = if places.is_empty() { Vec::new() } else { tx.documents_in_places(&places)? };
+    for document in found {
+        documents.entry(document.head.contract_ref).or_default().insert(document.head.document_ref, document);
     }
     let with_rows = |(contract_ref, book): (ContractRef, ContractBook)| {
-        let documents = documents.remove(&contract_ref).unwrap_or_default();
+        // The book sorts its documents.
+        let documents = documents.remove(&contract_ref).unwrap_or_default().into_values().collect();
         Ok((contract_ref, book.with_rows(Extent::Drafts, BookRows { documents, ..BookRows::default() })?))
     };
     books.into_iter().map(with_rows).collect()

@@ -177,6 +177,11 @@ fn verify_contract(tx: &mut dyn Tx, key: ContractKey, due: Due, found: &mut Veri
     let mut book = book_repository::load_book(tx, organization, book, due.now)?;
     let subject = format!("{} ({contract_ref})", book.contract.number_text());
     verify_totals(tx, organization, &book, found)?;
+    // No foreign key connects events with documents.
+    match tx.events_without_document(key)? {
+        0 => {}
+        lost => found.find(&subject, format!("{lost} of its events are on documents that do not exist")),
+    }
     book_repository::recount_all(tx, organization, &mut book)?;
     let mut note = |wrong: Result<Vec<String>, Refusal>| match wrong {
         Ok(wrong) => wrong.into_iter().for_each(|detail| found.find(&subject, detail)),

@@ -21,7 +21,7 @@ use tokio::net::TcpStream;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::sleep_until;
 
-use crate::process::{CpuSeconds, Watched};
+use crate::process::{CpuReading, CpuSeconds, Watched};
 use crate::{Failure, Outcome, stop};
 
 /// Duration of a load before its measurement begins. In this time connections are opened and caches are filled.
@@ -338,24 +338,24 @@ impl<'p, 'r> Shared<'p, 'r> {
         }
     }
 
-    /// Returns the processor time from the beginning of the measured time to its end.
-    async fn look_at_processors(&self) -> CpuSeconds {
+    /// Returns the processor time at the beginning of the measured time and at its end, if the end is known.
+    async fn look_at_processors(&self) -> (CpuReading, Option<CpuReading>) {
         sleep_until(self.begins.into()).await;
         let first = self.plan.watched.cpu();
-        let Some(ends) = self.ends else { return first };
+        let Some(ends) = self.ends else { return (first, None) };
         while !self.is_over() {
             sleep_until((Instant::now() + LOOK_EVERY).min(ends).into()).await;
         }
-        first.until(self.plan.watched.cpu())
+        (first, Some(self.plan.watched.cpu()))
     }
 
-    fn sample(&self, cpu: CpuSeconds) -> Outcome<Sample> {
+    fn sample(&self, (first, last): (CpuReading, Option<CpuReading>)) -> Outcome<Sample> {
         stop::check()?;
         if let Some(reason) = self.gone.take() {
             return Err(Failure::new(reason));
         }
         let mut sample = self.sample.replace(Sample::new());
-        sample.cpu = if self.ends.is_some() { cpu } else { cpu.until(self.plan.watched.cpu()) };
+        sample.cpu = first.until(&last.unwrap_or_else(|| self.plan.watched.cpu()));
         let ended = self.last_answer.get().saturating_duration_since(self.begins).as_secs_f64();
         // A load ends early when its requests run out.
         sample.seconds = self.plan.seconds.filter(|_| !self.ran_out.get()).unwrap_or(ended);

@@ -9,7 +9,13 @@
 //! billing-bench --write     also inserts the table into docs/performance.md
 //! billing-bench smoke       measures some thousand events of the most important rows
 //! billing-bench profile     prints the distribution of the server's processor time, measured with perf
+//! billing-bench neighbors [CASE…]
+//!                           measures an organization while another organization or strangers attack the server
+//! billing-bench plain-server PORT
+//!                           is the plain server that the service is compared with; a run starts it
 //! ```
+//!
+//! With `BASE=/path/to/another/usage-billing`, a run also measures that binary by turns and prints a table that compares both.
 //!
 //! [`settings`] defines the settings, [`rows`] the measurements and [`table`] their targets.
 #![allow(clippy::float_arithmetic, reason = "rates and times, no money")]
@@ -18,8 +24,11 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+mod ceiling;
 mod figures;
 mod load;
+mod metrics;
+mod neighbors;
 mod pgbench;
 mod plain;
 mod process;
@@ -77,22 +86,40 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Outcome<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [name, port] = &arguments[..]
+        && name == ceiling::PLAIN_SERVER
+    {
+        return ceiling::serve(port.parse::<u16>().map_err(|error| Failure::new(format!("port {port}: {error}")))?);
+    }
     stop::listen()?;
     let mut settings = Settings::read()?;
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
     let text = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["profile"] => profile::profile(&settings)?,
+        ["neighbors", ref cases @ ..] => neighbors::measure(&settings, cases)?,
         ["smoke"] => {
             settings = settings.smoke();
-            let figures = rows::measure(&settings)?;
+            let rows::Measured { figures, .. } = rows::measure(&settings)?;
             let (text, lost) = (table::markdown(&settings, &figures), table::lost(&figures));
             if !lost.is_empty() {
                 return Err(Failure::new(format!("{text}\nless than half of what is to be reached: {}", lost.join("; "))));
             }
             text
         }
-        [] | ["--write"] => table::markdown(&settings, &rows::measure(&settings)?),
-        _ => return Err(Failure::new("usage: billing-bench [--write | smoke | profile]")),
+        ["--write"] if settings.base.is_some() => {
+            return Err(Failure::new("--write inserts the figures of one build: leave out --write or BASE"));
+        }
+        [] | ["--write"] => {
+            let measured = rows::measure(&settings)?;
+            let mut text = table::markdown(&settings, &measured.figures);
+            if let Some(base) = &measured.base {
+                text += &table::comparison(base, &measured.figures);
+            }
+            text
+        }
+        _ => {
+            return Err(Failure::new("usage: billing-bench [--write | smoke | profile | neighbors [CASE…] | plain-server PORT]"));
+        }
     };
     std::io::stdout().lock().write_all(text.as_bytes())?;
     if arguments == ["--write"] {

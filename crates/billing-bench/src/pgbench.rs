@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use acceptance::{Database, catalog};
 use tempfile::TempDir;
 
-use crate::figures::Figure;
-use crate::process::Watched;
+use crate::figures::{Figure, cpu_micros};
+use crate::process::{CpuSeconds, Watched};
 use crate::stage::Template;
 use crate::traffic::customer;
 use crate::{Failure, Outcome, stop};
@@ -126,8 +126,9 @@ impl Pgbench {
         let done = number("number of transactions actually processed: ").unwrap_or_default();
         let rate = number("tps = ").filter(|_| output.status.success() && !stderr.contains("aborted"));
         let rate = rate.ok_or_else(|| Failure::new(format!("pgbench: {}", last_lines(&stderr))))?;
-        let database = before.until(self.watched.cpu()).database;
-        let cpu = (done > 0.0).then(|| [0.0, database / done * 1e6, 0.0]);
+        // Only the statements are compared, not the program that sends them.
+        let database = before.until(&self.watched.cpu()).database;
+        let cpu = cpu_micros(CpuSeconds { database, ..CpuSeconds::default() }, done);
         Ok(Figure { value: rate, cpu, ..Figure::default() })
     }
 }

@@ -1,15 +1,16 @@
 //! The settings of a run, read from environment variables.
 
 use std::fmt::Display;
+use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::stage::Kind;
+use crate::stage::{Build, Kind};
 use crate::{Failure, Outcome};
 
 /// The words that the variable `ROWS` accepts.
-const ROWS: [&str; 19] = [
-    "fsync", "ceiling", "single", "keys", "batch", "change", "late", "two", "pgbench", "plain", "latency", "overload", "memory",
-    "issue", "invoice", "pages", "start", "report", "growth",
+const ROWS: [&str; 21] = [
+    "fsync", "ceiling", "refused", "single", "keys", "batch", "change", "late", "two", "pgbench", "plain", "latency", "overload",
+    "memory", "issue", "invoice", "pages", "lists", "start", "report", "growth",
 ];
 
 /// The parameters of a run.
@@ -27,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) events: u64,
     /// Events that are stored before growth is measured.
     pub(crate) growth: u64,
+    /// Another build of the server to compare with.
+    pub(crate) base: Option<PathBuf>,
 }
 
 impl Settings {
@@ -56,6 +59,7 @@ impl Settings {
             contracts: setting("CONTRACTS", 10_000)?,
             events: setting("EVENTS", 1_000_000)?,
             growth: setting("GROWTH", 200_000)?,
+            base: base()?,
         };
         let usable = settings.rounds > 0 && settings.seconds > 0.0 && settings.connections > 0 && settings.contracts > 0;
         if usable { Ok(settings) } else { Err(Failure::new("ROUNDS, SECONDS_EACH, CONNECTIONS and CONTRACTS are above zero")) }
@@ -64,7 +68,12 @@ impl Settings {
     /// Returns the smallest run that shows the cost of a change. It measures only the rows whose ratios involve single events.
     pub(crate) fn smoke(self) -> Self {
         let rows = ["ceiling", "single", "batch", "change", "late"].map(str::to_owned).to_vec();
-        Self { rounds: 3, seconds: 0.5, contracts: 500, rows, ..self }
+        Self { rounds: 3, seconds: 0.5, contracts: 500, rows, base: None, ..self }
+    }
+
+    /// Returns the builds to measure, the one to compare with first.
+    pub(crate) fn builds(&self) -> Vec<Build> {
+        self.base.iter().cloned().map(Build::Base).chain([Build::Current]).collect()
     }
 
     /// Returns whether the run includes a row.
@@ -91,7 +100,22 @@ impl Settings {
         if self.rows.len() < ROWS.len() {
             command += &format!(" ROWS=\"{}\"", self.rows.join(" "));
         }
+        if let Some(base) = &self.base {
+            command += &format!(" BASE={}", base.display());
+        }
         command + " make bench"
+    }
+}
+
+/// Returns the absolute path of the binary to compare with. Servers run in other directories.
+fn base() -> Outcome<Option<PathBuf>> {
+    let Some(base) = std::env::var_os("BASE") else { return Ok(None) };
+    let shown = base.display();
+    let path = std::fs::canonicalize(&base).map_err(|error| Failure::new(format!("BASE={shown}: {error}")))?;
+    if path.is_file() {
+        Ok(Some(path))
+    } else {
+        Err(Failure::new(format!("BASE={shown}: take the path of a usage-billing binary")))
     }
 }
 

@@ -1,7 +1,7 @@
 //! A filled database, the servers that use it and their client.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use acceptance::when::Day;
 use acceptance::{Client, Database, Key, Server, binary, catalog};
 use serde_json::{Value, json};
 
+use crate::ceiling::WORKERS;
 use crate::load::{Outgoing, Plan, Requests, Sample, Target, closed, open};
 use crate::process::{self, Watched};
 use crate::traffic::{customer, event};
@@ -49,10 +50,27 @@ impl Kind {
     }
 }
 
+/// The build of the measured server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Build {
+    /// The binary next to this program.
+    Current,
+    /// The binary that the current one is compared with.
+    Base(PathBuf),
+}
+
+impl Build {
+    /// Returns whether this is the binary that the current one is compared with.
+    pub(crate) const fn is_base(&self) -> bool {
+        matches!(self, Self::Base(_))
+    }
+}
+
 /// A filled database that no server has open.
 #[derive(Debug)]
 pub(crate) struct Template {
     pub(crate) kind: Kind,
+    pub(crate) build: Build,
     pub(crate) customers: u64,
     database: Database,
     key: Key,
@@ -62,11 +80,11 @@ pub(crate) struct Template {
 impl Template {
     /// Creates customers with one contract each. Every contract has one event in an ended period that is not issued, and one
     /// event in the current period.
-    pub(crate) fn make(kind: Kind, customers: u64) -> Outcome<Self> {
+    pub(crate) fn make(kind: Kind, build: &Build, customers: u64) -> Outcome<Self> {
         let database = kind.new_database();
-        let server = start(&database);
+        let server = start(&database, build);
         let key = Client::admin(&server).generate_key(&json!({}));
-        let stage = Stage::at(kind, database, vec![server], &key, customers);
+        let stage = Stage::at(kind, build, database, server, &key, customers);
         catalog::make_plan(&stage.client);
         let made = stage.all("/api/customers/", customers, |n| json!({"customer_ref": customer(n), "name": customer(n)}))?;
         debug_assert_eq!(made.len() as u64, customers);
@@ -83,7 +101,7 @@ impl Template {
             // Autovacuum does the same sooner or later. Without this statement it can start in the middle of a round.
             database.execute("VACUUM ANALYZE");
         }
-        Ok(Self { kind, customers, database, key, contracts })
+        Ok(Self { kind, build: build.clone(), customers, database, key, contracts })
     }
 
     /// Returns the contract of a customer.
@@ -103,21 +121,27 @@ impl Template {
 
     /// Starts a server on a database that was copied from this template.
     pub(crate) fn serve_on(&self, database: Database) -> Stage {
-        let server = start(&database);
-        Stage::at(self.kind, database, vec![server], &self.key, self.customers)
+        let server = start(&database, &self.build);
+        Stage::at(self.kind, &self.build, database, server, &self.key, self.customers)
     }
 }
 
-fn start(database: &Database) -> Server {
+fn start(database: &Database, build: &Build) -> Server {
     // Password hashing has the default cost of the shipped server, not the cost of the tests.
-    let flags = ["--token-lifetime-seconds", TOKEN_SECONDS, "--password-cost", "12"];
-    Server::start_with(database, &flags).without_verification()
+    let workers = WORKERS.to_string();
+    let flags = ["--token-lifetime-seconds", TOKEN_SECONDS, "--password-cost", "12", "--workers", &workers];
+    let server = match build {
+        Build::Current => Server::start_with(database, &flags),
+        Build::Base(binary) => Server::start_of(binary, database, &flags),
+    };
+    server.without_verification()
 }
 
 /// Servers on one database.
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) kind: Kind,
+    pub(crate) build: Build,
     pub(crate) client: Client,
     pub(crate) customers: u64,
     // This field precedes the database, so that the servers exit before the database is removed.
@@ -128,15 +152,16 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    fn at(kind: Kind, database: Database, servers: Vec<Server>, key: &Key, customers: u64) -> Self {
-        let client = Client::key(&servers[0], key);
+    fn at(kind: Kind, build: &Build, database: Database, server: Server, key: &Key, customers: u64) -> Self {
+        let client = Client::key(&server, key);
         let postmaster = (kind == Kind::Postgres).then(|| process::postmaster(database.url())).flatten();
-        Self { kind, client, customers, servers, database, key: key.clone(), postmaster }
+        let servers = vec![server];
+        Self { kind, build: build.clone(), client, customers, servers, database, key: key.clone(), postmaster }
     }
 
     /// Starts one more server.
     pub(crate) fn join(&mut self) {
-        self.servers.push(start(&self.database));
+        self.servers.push(start(&self.database, &self.build));
     }
 
     /// Returns the process id of the first server.
@@ -166,10 +191,10 @@ impl Stage {
 
     /// Stops the servers and starts a new server on the same database.
     pub(crate) fn restart(self) -> Outcome<Self> {
-        let (kind, key, customers) = (self.kind, self.key.clone(), self.customers);
+        let (kind, build, key, customers) = (self.kind, self.build.clone(), self.key.clone(), self.customers);
         let database = self.close()?;
-        let server = start(&database);
-        Ok(Self::at(kind, database, vec![server], &key, customers))
+        let server = start(&database, &build);
+        Ok(Self::at(kind, &build, database, server, &key, customers))
     }
 
     /// Returns the parameters of a load on the first server, or on all servers.

@@ -44,10 +44,11 @@ pub struct Match<'c> {
 /// Returns a [`MatchRefusal`] if no product covers the event or its validations aren't met.
 pub fn match_event<'c>(
     event: EventFacts<'_>,
-    contracts: &'c [Contract],
+    contracts: impl IntoIterator<Item = &'c Contract>,
     entities: &'c [Entity],
 ) -> Result<Match<'c>, MatchRefusal> {
-    let mut candidates: Vec<Match<'c>> = contracts.iter().flat_map(|contract| candidates(event, contract, entities)).collect();
+    let mut candidates: Vec<Match<'c>> =
+        contracts.into_iter().flat_map(|contract| candidates(event, contract, entities)).collect();
     candidates.sort_by_key(rank);
     let best = candidates.first().ok_or(MatchRefusal::NoMatchingContract)?;
     let Some(validations) = event.validations else { return Ok(*best) };

@@ -87,6 +87,22 @@ impl QuantitySum {
         Self::new(exact_add(self.0, -quantity.0)?)
     }
 
+    /// Adds the sum of other events.
+    ///
+    /// # Errors
+    /// Returns [`AmountOutOfRange`] if the sum exceeds its digits.
+    pub(crate) fn plus_sum(self, other: Self) -> Result<Self, AmountOutOfRange> {
+        Self::new(exact_add(self.0, other.0)?)
+    }
+
+    /// Subtracts the sum of some of the events.
+    ///
+    /// # Errors
+    /// Returns [`AmountOutOfRange`] if these events weren't part of the sum.
+    pub(crate) fn minus_sum(self, other: Self) -> Result<Self, AmountOutOfRange> {
+        Self::new(exact_add(self.0, -other.0)?)
+    }
+
     /// Returns the sum as a decimal.
     pub const fn as_decimal(self) -> Decimal {
         self.0

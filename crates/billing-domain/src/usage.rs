@@ -302,6 +302,35 @@ impl UsageTotal {
         })
     }
 
+    /// Returns the total of these events and of other events.
+    ///
+    /// # Errors
+    /// Returns [`AmountOutOfRange`] if the sum exceeds its digits.
+    pub fn joined(self, other: Self) -> Result<Self, AmountOutOfRange> {
+        if self.events == 0 || other.events == 0 {
+            return Ok(if self.events == 0 { other } else { self });
+        }
+        let later = |event: CountedEvent| (event.occurred_at, event.event_ref);
+        Ok(Self {
+            sum: self.sum.plus_sum(other.sum)?,
+            events: self.events.checked_add(other.events).ok_or(AmountOutOfRange)?,
+            max: self.max.zip(other.max).map(|(max, other)| max.max(other)),
+            latest: self.latest.zip(other.latest).map(|(a, b)| if later(a) < later(b) { b } else { a }),
+            last_day: self.last_day.zip(other.last_day).map(|(day, other)| day.max(other)),
+        })
+    }
+
+    /// Returns a total that becomes this one when the last added events are added to it again. Its sum and count are those
+    /// before these events. Its maximum, latest event and last day are unchanged, so it rates only sums and counts.
+    ///
+    /// # Errors
+    /// Returns [`AmountOutOfRange`] if the events weren't part of the total.
+    pub fn before_adding(self, added: Self) -> Result<Self, AmountOutOfRange> {
+        let events = self.events.checked_sub(added.events).ok_or(AmountOutOfRange)?;
+        let sum = self.sum.minus_sum(added.sum)?;
+        Ok(if events == 0 { Self::ZERO } else { Self { sum, events, ..self } })
+    }
+
     /// Returns the total without an event. The maximum, latest event or last day becomes unknown if the removed event may have
     /// determined it.
     ///
@@ -402,6 +431,38 @@ mod tests {
         // The latest event has the same service date.
         let third = event(3, "2026-03-10T09:00:00Z", 10);
         assert_eq!(total(&[first, second, third]).minus(first).expect("counted").last_day, Some(day(10)));
+    }
+
+    #[test]
+    fn totals_are_joined_as_if_their_events_were_added_one_by_one() {
+        let event = |n: u128, at: &str, quantity: &str, day: u32| CountedEvent {
+            event_ref: EventRef::from_uuid(Uuid::from_u128(n)),
+            occurred_at: Timestamp::parse(at).expect(at),
+            service_date: NaiveDate::from_ymd_opt(2026, 1, day).expect("a day of January"),
+            quantity: Quantity::parse(quantity).expect(quantity),
+        };
+        let events = [
+            event(1, "2026-01-03T00:00:00Z", "2.5", 3),
+            event(3, "2026-01-05T00:00:00Z", "0.1", 5),
+            event(2, "2026-01-05T00:00:00Z", "7", 4),
+            event(4, "2026-01-01T00:00:00Z", "9", 1),
+        ];
+        let total =
+            |events: &[CountedEvent]| events.iter().try_fold(UsageTotal::ZERO, |total, e| total.plus(*e)).expect("in range");
+        let all = total(&events);
+        for split in 0..=events.len() {
+            let (before, added) = (total(&events[..split]), total(&events[split..]));
+            assert_eq!(before.joined(added).expect("in range"), all, "{split}");
+            assert_eq!(added.joined(before).expect("in range"), all, "{split}");
+            let again = all.before_adding(added).expect("counted");
+            assert_eq!((again.sum, again.events), (before.sum, before.events), "{split}");
+            assert_eq!(events[split..].iter().try_fold(again, |total, e| total.plus(*e)), Ok(all), "{split}");
+        }
+        // Unknown values stay unknown.
+        let unknown = UsageTotal { max: None, latest: None, last_day: None, ..all };
+        let joined = unknown.joined(total(&events[..1])).expect("in range");
+        assert_eq!((joined.max, joined.latest, joined.last_day), (None, None, None));
+        assert_eq!(total(&events[..1]).before_adding(all), Err(AmountOutOfRange));
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub fn app(
 ) -> App<impl ServiceFactory<ServiceRequest, Config = (), Response = ServiceResponse<BoxBody>, Error = Error, InitError = ()>> {
     // The last wrapper is the outermost.
     App::new()
+        .wrap(router::PathLookup)
         .wrap(auth::session::middleware(&state))
         .wrap(from_fn(answer))
         .app_data(web::Data::new(state))

@@ -23,6 +23,7 @@ use crate::body::{self, OptionalBody, ParsedBody};
 use crate::context::RequestContext;
 use crate::dto::declare::{self, Fieldset};
 use crate::dto::effects::EffectsJson;
+use crate::dto::event_reader::{self, DirectEvent};
 use crate::dto::wire::written;
 use crate::identity::{DeferredTokenCheck, Identity};
 use crate::problem::Problem;
@@ -52,6 +53,8 @@ pub(crate) struct Call {
     /// The reference in the path; empty if the path has none.
     reference: String,
     body: Option<ParsedBody>,
+    /// The event in the body, if it was read directly from the text.
+    event: Option<Box<DirectEvent>>,
     sealed_for: Option<String>,
 }
 
@@ -69,13 +72,14 @@ impl Call {
             use_case,
             reference: String::new(),
             body: None,
+            event: None,
             sealed_for: None,
         }
     }
 
     /// Returns the call of another use case on a reference, with a body.
     pub(crate) fn with(self, use_case: UseCase, reference: String, body: Option<ParsedBody>) -> Self {
-        Self { use_case, reference, body, ..self }
+        Self { use_case, reference, body, event: None, ..self }
     }
 
     /// Returns the same call as a dry run.
@@ -105,6 +109,11 @@ impl Call {
     /// Parses the reference in the path. A malformed reference is reported as not found.
     pub(crate) fn reference<R, E>(&self, parse: impl FnOnce(&str) -> Result<R, E>, thing: ResourceKind) -> Result<R, Problem> {
         parse(&self.reference).map_err(|_| Problem::unknown(thing))
+    }
+
+    /// Takes the event that was read directly from the text of the body.
+    pub(crate) fn take_event(&mut self) -> Option<DirectEvent> {
+        self.event.take().map(|event| *event)
     }
 
     /// Returns the JSON body. An operation that requires a body always has one.
@@ -363,6 +372,21 @@ impl Call {
         Ok(Self { body, ..self })
     }
 
+    /// Reads a JSON body that is an event. A small event in a common form is read directly from the text. Any other body is
+    /// parsed as by [`read_body`](Self::read_body), which finds its errors.
+    ///
+    /// # Errors
+    /// Returns the problem of the body, also if it was not sent.
+    pub(crate) async fn read_event(self, payload: web::Payload) -> Result<Self, Problem> {
+        let OptionalBody(sent) = OptionalBody::from_request(&self.request, &mut payload.into_inner()).await?;
+        let text = sent.ok_or_else(body::empty)?;
+        let is_small = !body::is_large(text.len());
+        match is_small.then(|| event_reader::read(&text, self.key.is_some())).flatten() {
+            Some(event) => Ok(Self { body: Some(ParsedBody::of_valid(text)), event: Some(Box::new(event)), ..self }),
+            None => Ok(Self { body: Some(self.parse_body(text).await?), ..self }),
+        }
+    }
+
     /// Parses the body. With a key, also computes the hash that identifies repeats.
     async fn parse_body(&self, bytes: web::Bytes) -> Result<ParsedBody, Problem> {
         let is_keyed = self.key.is_some();
@@ -406,6 +430,7 @@ impl FromRequest for Call {
                 use_case,
                 reference,
                 body: None,
+                event: None,
                 sealed_for: None,
             })
         };

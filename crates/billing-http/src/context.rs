@@ -3,10 +3,12 @@
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::net::IpAddr;
+use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use actix_web::dev::Payload;
+use actix_web::http::Method;
 use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest};
 use billing_domain::access::{Actor, Principal, RequestId};
@@ -20,15 +22,18 @@ pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id"
 /// Time before the deadline at which a request without a complete body is rejected.
 const TOLD_BEFORE: Duration = Duration::from_millis(20);
 
-/// Facts about a request: those known on arrival, and those that the guard adds.
+/// Facts about a request: those known on arrival, and those that the guard adds. Clones share them.
 #[derive(Clone, Debug)]
-pub(crate) struct RequestContext {
-    pub(crate) method: String,
+pub(crate) struct RequestContext(Arc<RequestFacts>);
+
+#[derive(Debug)]
+pub(crate) struct RequestFacts {
+    pub(crate) method: Method,
     pub(crate) path: String,
     /// Identifies the request in the log.
     pub(crate) request_id: String,
     pub(crate) address: IpAddr,
-    admitted: Arc<AuthOutcome>,
+    admitted: AuthOutcome,
     pub(crate) started: Instant,
     /// Time by which the response must be ready.
     pub(crate) deadline: tokio::time::Instant,
@@ -40,6 +45,14 @@ struct AuthOutcome {
     /// Its id and path.
     operation: OnceLock<(&'static str, &'static str)>,
     who: OnceLock<(OrganizationId, Actor)>,
+}
+
+impl Deref for RequestContext {
+    type Target = RequestFacts;
+
+    fn deref(&self) -> &RequestFacts {
+        &self.0
+    }
 }
 
 impl RequestContext {
@@ -83,15 +96,15 @@ impl RequestContext {
     /// Collects the facts of a request that arrives.
     pub(crate) fn note(request: &HttpRequest) -> Self {
         let state = state_of(request);
-        Self {
-            method: request.method().to_string(),
+        Self(Arc::new(RequestFacts {
+            method: request.method().clone(),
             path: request.path().to_owned(),
             request_id: request_id(request, &state),
             address: address::of(request, &state.settings().trusted_proxies),
-            admitted: Arc::default(),
+            admitted: AuthOutcome::default(),
             started: Instant::now(),
             deadline: tokio::time::Instant::now() + state.settings().request_timeout,
-        }
+        }))
     }
 }
 

@@ -14,7 +14,7 @@ use billing_application::billing_run::BillingReport;
 use billing_application::error::UseCaseResult;
 use billing_application::usage::{Distribution, GroupFigures, ImportedFile, UsageWriter, WriterFigures};
 use billing_domain::calendar::Timestamp;
-use billing_domain::ports::{DiskUse, PoolUse, Store};
+use billing_domain::ports::{DiskUse, PoolUse, Store, WriterPauses};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet};
@@ -451,6 +451,18 @@ impl Collector for StoreCollector {
             for PoolUse { name, waiting, .. } in &pools {
                 gauge(*waiting).encode(metric.encode_family(&[(POOL, *name)])?)?;
             }
+        }
+        if let Some(WriterPauses { buckets, above_all, micros }) = self.0.writer_pauses() {
+            let help = "How long writers waited for restarts of SQLite's write-ahead log";
+            let unit = Some(&Unit::Seconds);
+            let mut metric = encoder.encode_descriptor("database_writer_pause", help, unit, MetricType::Histogram)?;
+            let count = above_all + buckets.iter().map(|(_, pauses)| pauses).sum::<u64>();
+            let buckets: Vec<(f64, u64)> = buckets
+                .into_iter()
+                .map(|(bound, pauses)| (Scale::Micros.told(bound), pauses))
+                .chain([(f64::INFINITY, above_all)])
+                .collect();
+            metric.encode_histogram::<NoLabelSet>(Scale::Micros.told(micros), count, &buckets, None)?;
         }
         let Some(DiskUse { database, log, free }) = self.0.disk_use() else { return Ok(()) };
         let help = "What the database's files take of their disk";

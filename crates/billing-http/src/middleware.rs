@@ -70,16 +70,20 @@ pub(crate) async fn answer(mut request: ServiceRequest, next: Next<BoxBody>) -> 
                 Some(_) | None => response,
             };
             add_headers(response.headers_mut(), &facts, path_headers, &state);
-            trace::end(&span, &facts.method, response.status().as_u16(), request.match_pattern().as_deref());
-            log(&facts, &state, response.status().as_u16(), request.match_pattern(), problem.as_ref());
+            // The framework searches all of its patterns for the one that matched, so it is asked only about pages and errors.
+            let matched = if facts.operation().is_none() { request.match_pattern() } else { None };
+            let route = facts.operation().map(|(_, path)| path).or(matched.as_deref());
+            trace::end(&span, facts.method.as_str(), response.status().as_u16(), route);
+            log(&facts, &state, response.status().as_u16(), route, problem.as_ref());
             Ok(ServiceResponse::new(request, holding(response)))
         }
         // The error consumed the request, so the server sends the error's own response.
         Err(problem) => {
             let mut response = problem.answer(&facts.path, &facts.request_id);
             add_headers(response.headers_mut(), &facts, path_headers, &state);
-            trace::end(&span, &facts.method, response.status().as_u16(), None);
-            log(&facts, &state, response.status().as_u16(), None, Some(&problem));
+            let route = facts.operation().map(|(_, path)| path);
+            trace::end(&span, facts.method.as_str(), response.status().as_u16(), route);
+            log(&facts, &state, response.status().as_u16(), route, Some(&problem));
             Err(InternalError::from_response(problem, holding(response)).into())
         }
     }
@@ -184,17 +188,16 @@ fn add_headers(headers: &mut HeaderMap, facts: &RequestContext, path_headers: Pa
 
 /// Counts the request and writes one log line. For a rejected request, the line includes the reason, the invalid fields
 /// and the address. Of the request's content, only field names are logged.
-fn log(facts: &RequestContext, state: &HttpState, status: u16, matched: Option<String>, problem: Option<&Problem>) {
+fn log(facts: &RequestContext, state: &HttpState, status: u16, route: Option<&str>, problem: Option<&Problem>) {
     let (operation, who) = (facts.operation(), facts.who());
     state.metrics().answered(operation.map(|(id, _)| id), status, facts.started.elapsed());
-    let route = operation.map(|(_, path)| path).or(matched.as_deref()).unwrap_or("-");
     if let Some((organization, Actor::ApiKey(key))) = who {
         state.key_uses().note(state.services(), organization, key);
     }
     let actor = who.map_or_else(|| "-".to_owned(), |(_, actor)| actor.to_string());
     tracing::info!(
         method = %facts.method,
-        route,
+        route = route.unwrap_or("-"),
         status,
         duration_ms = u64::try_from(facts.started.elapsed().as_millis()).unwrap_or(u64::MAX),
         request_id = %facts.request_id,

@@ -4,9 +4,8 @@ use std::sync::LazyLock;
 
 use actix_web::Error;
 use actix_web::body::{BodySize, BoxBody, MessageBody as _, to_bytes};
-use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::dev::ServiceResponse;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, VARY};
-use actix_web::middleware::Next;
 use billing_report::NumbersAs;
 use serde_json::Value;
 
@@ -22,16 +21,17 @@ const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-appli
 /// The OpenAPI document, which determines which values are decimals.
 static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| openapi::described(NumbersAs::Number));
 
-/// Rewrites the decimals of a response as the caller prefers. Streamed responses are written in the preferred form
-/// already.
-pub(crate) async fn prefer(
+/// Returns whether the caller prefers the decimals of the operation's response as strings.
+pub(crate) fn prefers_strings(operation: &Operation, headers: &HeaderMap) -> bool {
+    wants_strings(headers) && operation.answers.schema.is_some()
+}
+
+/// Rewrites the decimals of a response as strings. Streamed responses are written in the preferred form already.
+pub(crate) async fn rewrite_as_strings(
     operation: &'static Operation,
-    request: ServiceRequest,
-    next: Next<BoxBody>,
+    answered: ServiceResponse<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let strings = wants_strings(request.headers()) && operation.answers.schema.is_some();
-    let answered = next.call(request).await?;
-    if !strings || !answered.status().is_success() || !is_json(answered.headers()) {
+    if !answered.status().is_success() || !is_json(answered.headers()) {
         return Ok(answered);
     }
     let (request, response) = answered.into_parts();

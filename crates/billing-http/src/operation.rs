@@ -213,9 +213,11 @@ impl Operation {
     /// Returns the route that answers HTTP requests.
     pub(crate) fn route(&self) -> Route {
         let takes = self.takes.as_ref().map(|takes| takes.required);
+        let brings_event = self.is_grouped;
         match self.handler {
             Handler::Call(handler) => web::to(move |call: Call, payload: web::Payload| async move {
                 let call = match takes {
+                    Some(_) if brings_event => call.read_event(payload).await?,
                     Some(is_required) => call.read_body(payload, is_required).await?,
                     None => call,
                 };

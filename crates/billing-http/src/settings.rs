@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
+use billing_application::usage::DEFAULT_EVENT_CACHE;
 use ipnet::IpNet;
 use thiserror::Error;
 use url::Url;
@@ -70,6 +71,8 @@ pub struct HttpSettings {
     /// Number of event groups written concurrently. With one, the database has a single writer, and each change that is one
     /// transaction waits for its turn in the queue of the usage writer.
     pub groups_at_once: usize,
+    /// Maximum number of pairs of customer and usage product whose contracts and drafts are kept in memory for events.
+    pub event_cache: usize,
     /// Whether metrics have an address of their own. The `/metrics` operation is then unavailable here.
     pub metrics_apart: bool,
 }
@@ -90,6 +93,7 @@ impl HttpSettings {
             trials_at_once: TRIALS_AT_ONCE,
             turn_wait: TURN_WAIT,
             groups_at_once: 1,
+            event_cache: DEFAULT_EVENT_CACHE,
             metrics_apart: false,
         }
     }

@@ -57,7 +57,8 @@ impl HttpState {
         let trials = FairPermits::new(settings.trials_at_once);
         let parses = FairPermits::new(std::thread::available_parallelism().map_or(1, NonZero::get));
         let (twins, stopping) = (InFlightRequests::default(), AtomicBool::new(false));
-        let limits = WriterLimits { groups: settings.groups_at_once, ..WriterLimits::default() };
+        let limits =
+            WriterLimits { groups: settings.groups_at_once, event_cache: settings.event_cache, ..WriterLimits::default() };
         let writer = Arc::new(UsageWriter::start(services.clone(), limits));
         let metrics = Metrics::new(Arc::clone(&writer), Arc::clone(&services.store));
         let readiness = Readiness::start(Arc::clone(&services.store));

@@ -5,13 +5,19 @@ use billing_domain::idempotency::BodyHash;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
+use crate::flat::{FlatObject, Scalar};
+
 /// Returns the hash of a body. A missing body has a distinct hash.
 pub fn hash(body: Option<&Value>) -> BodyHash {
     let mut text = String::new();
     if let Some(value) = body {
         write(value, &mut text);
     }
-    BodyHash(Sha256::digest(text.as_bytes()).into())
+    digest(&text)
+}
+
+fn digest(canonical: &str) -> BodyHash {
+    BodyHash(Sha256::digest(canonical.as_bytes()).into())
 }
 
 /// The key member of an event in a batch, which is not part of the event's content.
@@ -29,11 +35,79 @@ pub fn hash_of_event(event: &Value) -> BodyHash {
     }
 }
 
+/// A member of an object that was read without a tree of values.
+#[derive(Clone, Copy, Debug)]
+pub enum Member<'a> {
+    /// A string.
+    Text(&'a str),
+    /// A string, number, `true`, `false` or null.
+    Scalar(&'a Scalar<'a>),
+    /// An object of such values.
+    Object(&'a FlatObject<'a>),
+}
+
+/// Returns the hash of the object with these members, which is the hash of the same object as a tree. The names differ from each
+/// other. [`KEY_MEMBER`] is no part of the content of an event, so the caller leaves it out.
+pub fn hash_of_members(members: &mut [(&str, Member<'_>)]) -> BodyHash {
+    members.sort_unstable_by_key(|(name, _)| *name);
+    let mut text = String::with_capacity(SMALL_OBJECT_BYTES);
+    text.push('{');
+    for (name, member) in &*members {
+        write_text(name, &mut text);
+        text.push(':');
+        match member {
+            Member::Text(value) => write_text(value, &mut text),
+            Member::Scalar(value) => write_scalar(value, &mut text),
+            Member::Object(object) => write_flat(object, &mut text),
+        }
+        text.push(',');
+    }
+    text.push('}');
+    digest(&text)
+}
+
+/// The initial capacity for the canonical text of an event.
+const SMALL_OBJECT_BYTES: usize = 256;
+
+fn write_flat(object: &FlatObject<'_>, out: &mut String) {
+    let mut sorted: Vec<_> = object.0.iter().collect();
+    sorted.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    out.push('{');
+    for (name, value) in sorted {
+        write_text(name, out);
+        out.push(':');
+        write_scalar(value, out);
+        out.push(',');
+    }
+    out.push('}');
+}
+
+fn write_scalar(value: &Scalar<'_>, out: &mut String) {
+    match value {
+        Scalar::Null => out.push_str("null"),
+        Scalar::Bool(true) => out.push_str("true"),
+        Scalar::Bool(false) => out.push_str("false"),
+        Scalar::Number(text) => write_number(text, out),
+        Scalar::Text(text) => write_text(text, out),
+    }
+}
+
+/// Writes a string as `serde_json` does. Most strings need no escapes and are copied.
+fn write_text(text: &str, out: &mut String) {
+    if text.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
+        out.push_str(&Value::from(text).to_string());
+    } else {
+        out.extend(["\"", text, "\""]);
+    }
+}
+
 /// Writes a value in canonical form. The parser has limited the depth.
 fn write(value: &Value, out: &mut String) {
     match value {
-        Value::Null | Value::Bool(_) | Value::String(_) => out.push_str(&value.to_string()),
-        Value::Number(number) => write_number(&number.to_string(), out),
+        Value::Null => write_scalar(&Scalar::Null, out),
+        Value::Bool(value) => write_scalar(&Scalar::Bool(*value), out),
+        Value::String(text) => write_text(text, out),
+        Value::Number(number) => write_number(number.as_str(), out),
         Value::Array(elements) => {
             out.push('[');
             for element in elements {
@@ -51,7 +125,7 @@ fn write_object(members: &Map<String, Value>, out: &mut String) {
     sorted.sort_unstable_by_key(|(key, _)| *key);
     out.push('{');
     for (key, value) in sorted {
-        out.push_str(&Value::from(key.as_str()).to_string());
+        write_text(key, out);
         out.push(':');
         write(value, out);
         out.push(',');
@@ -132,5 +206,13 @@ mod tests {
         let event = |text: &str| hash_of_event(&crate::read(text.as_bytes()).expect(text));
         assert_eq!(event(r#"{"quantity":1,"idempotency_key":"k"}"#), event(r#"{"quantity":1}"#));
         assert_ne!(event(r#"{"quantity":1,"idempotency_key":"k"}"#), event(r#"{"quantity":2}"#));
+    }
+    #[test]
+    fn strings_are_written_as_serde_json_does() {
+        for text in ["", "plain", "é ü 漢 \u{7f} \u{2028}", "\"", "\\", "\n", "\u{0}\u{1f}", "a/b"] {
+            let mut written = String::new();
+            write_text(text, &mut written);
+            assert_eq!(written, Value::from(text).to_string(), "{text:?}");
+        }
     }
 }

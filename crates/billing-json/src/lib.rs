@@ -1,7 +1,9 @@
 //! JSON from requests and files: a strict parser, and a content hash that detects repeats from either source.
 
+mod flat;
 mod hash;
 mod read;
 
-pub use hash::{KEY_MEMBER, hash, hash_of_event};
+pub use flat::{FlatObject, Scalar, Text, read_object};
+pub use hash::{KEY_MEMBER, Member, hash, hash_of_event, hash_of_members};
 pub use read::{JsonError, read, read_next};

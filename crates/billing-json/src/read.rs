@@ -19,7 +19,7 @@ const MAX_SHOWN_CHARS: usize = 64;
 /// serde_json passes a number that is not a 64-bit integer, with its text, as an object with this key. An input object
 /// with this key and a number's text is read as that number, which is harmless. With any other content the object is
 /// rejected, because serde_json could not read its stored form.
-const NUMBER: &str = "$serde_json::private::Number";
+pub(crate) const NUMBER: &str = "$serde_json::private::Number";
 
 /// The reason why a text is rejected as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

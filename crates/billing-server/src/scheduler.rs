@@ -4,6 +4,7 @@
 //! - writing counts of rejected usage
 //! - loading rotated secrets
 
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -29,17 +30,17 @@ struct PeriodicTask {
 }
 
 impl PeriodicTask {
-    fn start(every: Duration, mut what: impl FnMut() + Send + 'static) -> Self {
-        Self::start_with_pauses(move || {
+    fn start(name: &str, every: Duration, mut what: impl FnMut() + Send + 'static) -> io::Result<Self> {
+        Self::start_with_pauses(name, move || {
             what();
             every
         })
     }
 
-    /// Starts a task that returns the pause until its next run.
-    fn start_with_pauses(mut what: impl FnMut() -> Duration + Send + 'static) -> Self {
+    /// Starts a task that returns the pause until its next run. The thread has the name of the task.
+    fn start_with_pauses(name: &str, mut what: impl FnMut() -> Duration + Send + 'static) -> io::Result<Self> {
         let (stop, stopped) = channel();
-        let thread = std::thread::spawn(move || {
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             loop {
                 let pause = what();
                 match stopped.recv_timeout(pause) {
@@ -47,8 +48,8 @@ impl PeriodicTask {
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
                 }
             }
-        });
-        Self { stop, thread }
+        })?;
+        Ok(Self { stop, thread })
     }
 
     fn stop(self) {
@@ -66,10 +67,14 @@ const CLOCK_CHECKED_EVERY: Duration = Duration::from_secs(60);
 pub(crate) struct Scheduler(PeriodicTask);
 
 impl Scheduler {
-    pub(crate) fn start(state: HttpState, services: Services, every: Duration) -> Self {
+    /// Starts the task.
+    ///
+    /// # Errors
+    /// Returns an error when the operating system cannot create a thread.
+    pub(crate) fn start(state: HttpState, services: Services, every: Duration) -> io::Result<Self> {
         state.billing_runs_every(every);
         let mut clock = start_clock(&services);
-        Self(PeriodicTask::start_with_pauses(move || {
+        let task = PeriodicTask::start_with_pauses("billing-runs", move || {
             if clock.is_believed(services.now(), Instant::now()) {
                 run_billing(&state, &services);
                 forget(&services);
@@ -78,7 +83,8 @@ impl Scheduler {
                 state.record_skipped_billing_run();
                 every.min(CLOCK_CHECKED_EVERY)
             }
-        }))
+        })?;
+        Ok(Self(task))
     }
 
     /// Waits for the current run and stops.
@@ -110,9 +116,13 @@ const FORGOTTEN_EVERY: u32 = 1800;
 pub(crate) struct CountsWriter(PeriodicTask);
 
 impl CountsWriter {
-    pub(crate) fn start(state: HttpState, services: Services) -> Self {
+    /// Starts the task.
+    ///
+    /// # Errors
+    /// Returns an error when the operating system cannot create a thread.
+    pub(crate) fn start(state: HttpState, services: Services) -> io::Result<Self> {
         let mut times = 0_u32;
-        Self(PeriodicTask::start(COUNTS_WRITTEN_EVERY, move || {
+        let task = PeriodicTask::start("counts-writer", COUNTS_WRITTEN_EVERY, move || {
             if let Err(error) = state.write_refused_usage() {
                 tracing::warn!(%error, "cannot store the counts of rejected usage; the next attempt includes them");
             }
@@ -125,7 +135,8 @@ impl CountsWriter {
                 tracing::warn!(%error, "cannot delete old counts of rejected usage");
             }
             times = times.wrapping_add(1);
-        }))
+        })?;
+        Ok(Self(task))
     }
 
     /// Stops. The server's shutdown writes the remaining counts.
@@ -141,15 +152,20 @@ const SECRETS_READ_EVERY: Duration = Duration::from_secs(10);
 pub(crate) struct SecretsReader(PeriodicTask);
 
 impl SecretsReader {
-    pub(crate) fn start(services: Services, signer: Arc<JwtSigner>) -> Self {
-        Self(PeriodicTask::start(SECRETS_READ_EVERY, move || {
+    /// Starts the task.
+    ///
+    /// # Errors
+    /// Returns an error when the operating system cannot create a thread.
+    pub(crate) fn start(services: Services, signer: Arc<JwtSigner>) -> io::Result<Self> {
+        let task = PeriodicTask::start("secrets-reader", SECRETS_READ_EVERY, move || {
             let taken_up = shared_secrets_in_use(&*services.store, services.now(), SecretPurpose::BearerToken)
                 .map_err(|error| error.to_string())
                 .and_then(|secrets| signer.take_up(&secrets).map_err(|error| error.to_string()));
             if let Err(error) = taken_up {
                 tracing::warn!(%error, "cannot load the secrets that sign tokens; the previous secrets stay in use");
             }
-        }))
+        })?;
+        Ok(Self(task))
     }
 
     pub(crate) fn stop(self) {

@@ -57,6 +57,7 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
             trusted_proxies: settings.trusted_proxies.clone(),
             reports_at_once: reports_at_once(settings.store.database_connections),
             groups_at_once: composition.database.groups_at_once(),
+            event_cache: settings.event_cache,
             metrics_apart: settings.metrics_listen.is_some(),
             log_in: LogInLimits {
                 failures: settings.login_failures,
@@ -86,10 +87,14 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
         say(&line)?;
     }
     say(&format!("Usage Billing is ready at {public_url} (API reference: {public_url}/docs)"))?;
+    let no_thread = |error: std::io::Error| CommandError::Failed(format!("cannot start a thread: {error}"));
     let scheduler = (settings.run_every_seconds > 0)
-        .then(|| Scheduler::start(state.clone(), composition.services.clone(), Duration::from_secs(settings.run_every_seconds)));
-    let counts = CountsWriter::start(state.clone(), composition.services.clone());
+        .then(|| Scheduler::start(state.clone(), composition.services.clone(), Duration::from_secs(settings.run_every_seconds)))
+        .transpose()
+        .map_err(no_thread)?;
+    let counts = CountsWriter::start(state.clone(), composition.services.clone()).map_err(no_thread)?;
     let secrets = composition.renewed_signer.clone().map(|signer| SecretsReader::start(composition.services.clone(), signer));
+    let secrets = secrets.transpose().map_err(no_thread)?;
     let writing = state.clone();
     let served = actix_web::rt::System::new().block_on(async move {
         let running = server.run();

@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use billing_application::usage::DEFAULT_EVENT_CACHE;
 use billing_auth::{COSTS, DEFAULT_COST};
 use billing_domain::access::{
     DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, MAX_TOKEN_LIFETIME_SECONDS, Role, SecretPurpose, check_log_in_name,
@@ -292,6 +293,11 @@ pub(crate) struct ServeSettings {
     /// Number of HTTP threads, 1 to 256.
     #[arg(long, value_name = "NUMBER", env = "USAGE_BILLING_WORKERS", default_value = "1", value_parser = within::<u16>(1..=256))]
     pub(crate) workers: u16,
+
+    /// Maximum number of pairs of customer and usage product whose contracts and drafts the server keeps in memory for events, 0 to
+    /// 1000000. Each takes about 5 KB. 0 disables this cache.
+    #[arg(long, value_name = "NUMBER", env = "USAGE_BILLING_EVENT_CACHE", default_value_t = DEFAULT_EVENT_CACHE, value_parser = within::<usize>(0..=1_000_000))]
+    pub(crate) event_cache: usize,
 
     /// Seconds for which an idle connection stays open, 1 to 3600. It must be longer than in the clients and proxies in front, or
     /// else a request occasionally arrives on a connection that is being closed.

@@ -98,17 +98,24 @@ pub(crate) struct InsertRows {
     columns: Columns,
     /// An additional column, and the expression over row `n` that yields its value.
     looked_up: Option<(&'static str, &'static str)>,
+    /// An additional condition over the row `n` that a row must meet to be inserted.
+    condition: &'static str,
     conflict: &'static str,
 }
 
 impl InsertRows {
     pub(crate) const fn new(table: &'static str, columns: Columns) -> Self {
-        Self { table, columns, looked_up: None, conflict: " ON CONFLICT DO NOTHING" }
+        Self { table, columns, looked_up: None, condition: "", conflict: " ON CONFLICT DO NOTHING" }
     }
 
     /// Adds a column whose value is an expression over the row `n`.
     pub(crate) fn with(self, column: &'static str, expression: &'static str) -> Self {
         Self { looked_up: Some((column, expression)), ..self }
+    }
+
+    /// Adds a `WHERE` clause over the row `n`.
+    pub(crate) fn only(self, condition: &'static str) -> Self {
+        Self { condition, ..self }
     }
 
     /// Replaces the `ON CONFLICT` clause.
@@ -141,6 +148,7 @@ impl QueryFragment<Pg> for InsertRows {
         }
         out.push_sql(" FROM ");
         push_rows(&self.columns, &mut out)?;
+        out.push_sql(self.condition);
         out.push_sql(self.conflict);
         Ok(())
     }

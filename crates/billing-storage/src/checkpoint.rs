@@ -1,10 +1,18 @@
 //! Moves SQLite's write-ahead log into the database file, outside the transactions, and keeps the log bounded.
+//!
+//! A log that is always written never ends by itself: it restarts from its beginning only when all its pages are in the
+//! database file, that file is durable, and no reader needs the log. Writers must wait for that moment. The thread of this
+//! module therefore does in advance, beside the writers, whatever does not need their wait:
+//!
+//! - It moves the pages. A checkpoint beside a writer does not reach the end of the log.
+//! - It makes the database file durable. SQLite does so only in the checkpoint that reaches the end of the log, which is the
+//!   one that writers wait for. Without this step, that checkpoint writes all pages of the log to the disk.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use billing_domain::ports::DatabaseReplaced;
+use billing_domain::ports::{DatabaseReplaced, WriterPauses};
 use diesel::connection::SimpleConnection as _;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
@@ -20,15 +28,29 @@ const MOVED_FROM: i64 = 1_000;
 /// The number of log pages that restarts the log: 32 MiB. A checkpoint alone does not restart the log while readers
 /// overlap; for a restart, writers wait briefly until the readers are done.
 const BEGUN_ANEW_FROM: i64 = 8_000;
+/// The number of log pages from which a restart also waits for long reads: 64 MiB. Below it, writers wait for short reads
+/// only.
+const FORCED_FROM: i64 = 16_000;
+/// The number of times that the thread moves pages immediately before a restart. The second time, few pages are left: those
+/// written during the first time.
+const PASSES_BEFORE_RESTART: u32 = 2;
 /// The shortest interval between two checks of the log.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The time that writers wait for the restart of a log of [`BEGUN_ANEW_FROM`] pages; a larger log gets proportionally
-/// more.
-const FIRST_WAIT: Duration = Duration::from_millis(100);
-/// The longest time that writers wait for a restart.
+/// The time that writers wait for short reads, such as the check of a token, so that the log can restart.
+const SHORT_WAIT: Duration = Duration::from_millis(2);
+/// The time that writers wait for long reads, per [`BEGUN_ANEW_FROM`] pages of a log of at least [`FORCED_FROM`] pages.
+const FORCED_WAIT: Duration = Duration::from_millis(100);
+/// The longest time that writers wait for reads.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// After a failed restart, the next attempt waits at least this multiple of the time that writers waited.
 const REST: u32 = 20;
+/// The first and the longest pause between two attempts to restart the log while writers wait. SQLite's own pauses begin
+/// with 1 ms and soon take 10 ms and more, but most reads end within a fraction of a millisecond.
+const RETRY_AFTER: (Duration, Duration) = (Duration::from_micros(250), Duration::from_millis(4));
+/// A pause of the writers of at least this duration is logged for the operator, not only for debugging.
+const LONG_PAUSE: Duration = Duration::from_millis(100);
+/// The upper bounds of the buckets of [`WriterPauses`], in microseconds.
+const PAUSE_BOUNDS: [u64; 10] = [500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000];
 
 /// The handle of the checkpoint thread.
 #[derive(Debug)]
@@ -49,6 +71,28 @@ struct State {
     is_over: bool,
     /// Whether writers wait until the log is restarted.
     holds_back: bool,
+    pauses: PauseCounts,
+}
+
+/// The number of pauses up to each bound of [`PAUSE_BOUNDS`] and above all bounds, and their sum in microseconds.
+#[derive(Debug, Default)]
+struct PauseCounts {
+    counts: [u64; PAUSE_BOUNDS.len() + 1],
+    micros: u64,
+}
+
+impl PauseCounts {
+    fn add(&mut self, pause: Duration) {
+        let micros = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
+        self.counts[PAUSE_BOUNDS.partition_point(|bound| *bound < micros)] += 1;
+        self.micros = self.micros.saturating_add(micros);
+    }
+
+    fn figures(&self) -> WriterPauses {
+        let [buckets @ .., above_all] = &self.counts;
+        let buckets = PAUSE_BOUNDS.into_iter().zip(buckets.iter().copied()).collect();
+        WriterPauses { buckets, above_all: *above_all, micros: self.micros }
+    }
 }
 
 impl Signal {
@@ -119,6 +163,11 @@ impl Checkpoints {
         }
     }
 
+    /// Returns the times for which writers waited for restarts of the log.
+    pub(crate) fn pauses(&self) -> WriterPauses {
+        self.signal.lock().pauses.figures()
+    }
+
     /// Stops the thread and waits for its current work.
     pub(crate) fn stop(&self) {
         self.signal.lock().is_over = true;
@@ -166,33 +215,68 @@ impl Work {
             StatementError::Unavailable { reason, .. } => ConnectError(reason),
             _ => ConnectError(DatabaseReplaced.to_string()),
         })?;
-        let own = match &mut self.own {
-            Some(own) => own,
-            none => none.insert(self.manager.connect()?),
-        };
-        let mut log = checkpoint(&mut own.connection, "NOOP")?;
-        if log.pages - log.moved >= MOVED_FROM {
-            log = checkpoint(&mut own.connection, "PASSIVE")?;
+        let mut log = checkpoint(self.own()?, "NOOP")?;
+        if log.unmoved() >= MOVED_FROM {
+            log = self.move_pages()?;
         }
         if log.pages >= BEGUN_ANEW_FROM && Instant::now() >= self.next {
-            self.begin_anew(log.pages)?;
+            self.begin_anew(&log)?;
         }
         Ok(())
     }
 
-    /// Restarts the log on the connection for writing, after waiting for all its readers.
-    fn begin_anew(&mut self, pages: i64) -> Result<(), ConnectError> {
-        let wait = FIRST_WAIT.saturating_mul(u32::try_from(pages / BEGUN_ANEW_FROM).unwrap_or(u32::MAX)).min(LONGEST_WAIT);
-        let _held_back = self.signal.hold_back();
+    fn own(&mut self) -> Result<&mut SqliteConnection, ConnectError> {
+        let own = match &mut self.own {
+            Some(own) => own,
+            none => none.insert(self.manager.connect()?),
+        };
+        Ok(&mut own.connection)
+    }
+
+    /// Moves pages beside readers and writers, and makes the database file durable.
+    fn move_pages(&mut self) -> Result<Log, ConnectError> {
+        let log = checkpoint(self.own()?, "PASSIVE")?;
+        self.file.sync().map_err(|error| ConnectError(format!("cannot write the database file to its disk: {error}")))?;
+        Ok(log)
+    }
+
+    /// Restarts the log on the connection for writing. Another connection would invalidate the page cache of that one.
+    fn begin_anew(&mut self, log: &Log) -> Result<(), ConnectError> {
+        let is_forced = log.pages >= FORCED_FROM;
+        if !is_forced && log.unmoved() >= MOVED_FROM {
+            // A long read needs these pages. Writers would wait in vain.
+            return Ok(());
+        }
+        let wait = if is_forced {
+            FORCED_WAIT.saturating_mul(u32::try_from(log.pages / BEGUN_ANEW_FROM).unwrap_or(u32::MAX)).min(LONGEST_WAIT)
+        } else {
+            SHORT_WAIT
+        };
+        for _ in 0..PASSES_BEFORE_RESTART {
+            self.move_pages()?;
+        }
+        let held_back = self.signal.hold_back();
         // A long write is in progress; a later attempt restarts the log.
         let Ok(mut link) = self.writer.get_timeout(LONGEST_WAIT) else { return Ok(()) };
+        let began = Instant::now();
         // The pool discards the connection unless its settings are restored below.
         link.lost = true;
-        let log = waiting(&mut link.connection, wait).and_then(|()| checkpoint(&mut link.connection, "RESTART"))?;
+        let log = restart(&mut link.connection, wait)?;
         waiting(&mut link.connection, self.manager.busy_timeout())?;
         link.lost = false;
+        drop(link);
+        drop(held_back);
+        let pause = began.elapsed();
+        self.signal.lock().pauses.add(pause);
+        let ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+        let (pages, is_restarted) = (log.pages, log.busy == 0);
+        if pause >= LONG_PAUSE {
+            tracing::info!(ms, pages, is_restarted, "writers waited for the restart of the write-ahead log");
+        } else {
+            tracing::debug!(ms, pages, is_restarted, "writers waited for the restart of the write-ahead log");
+        }
         self.next = Instant::now();
-        if log.busy != 0 {
+        if !is_restarted {
             tracing::debug!(
                 pages,
                 ?wait,
@@ -201,6 +285,21 @@ impl Work {
             self.next += wait * REST;
         }
         Ok(())
+    }
+}
+
+/// Moves the rest of the log and restarts it, waiting up to `wait` for readers. The connection has no busy timeout afterwards.
+fn restart(connection: &mut SqliteConnection, wait: Duration) -> Result<Log, ConnectError> {
+    waiting(connection, Duration::ZERO)?;
+    let began = Instant::now();
+    let (mut retry_after, longest) = RETRY_AFTER;
+    loop {
+        let log = checkpoint(connection, "RESTART")?;
+        if log.busy == 0 || began.elapsed() >= wait {
+            return Ok(log);
+        }
+        std::thread::sleep(retry_after);
+        retry_after = (retry_after * 2).min(longest);
     }
 }
 
@@ -228,6 +327,13 @@ struct Log {
     pages: i64,
     #[diesel(sql_type = BigInt, column_name = "checkpointed")]
     moved: i64,
+}
+
+impl Log {
+    /// Returns the number of pages that are not yet in the database file.
+    const fn unmoved(&self) -> i64 {
+        self.pages - self.moved
+    }
 }
 
 fn checkpoint(connection: &mut SqliteConnection, mode: &str) -> Result<Log, ConnectError> {
@@ -264,7 +370,7 @@ mod tests {
             let manager = |read_only| SqliteManager::new(&path, PATIENCE, read_only).expect("a path");
             let (writer, readers) = (pool(manager(false), 1, PATIENCE), manager(true));
             writer.get().expect("it").connection.batch_execute("CREATE TABLE t (c BLOB)").expect("a table");
-            let file = Arc::new(DatabaseFile::of(&path, false).expect("the file"));
+            let file = Arc::new(DatabaseFile::of(&path, true).expect("the file"));
             let checkpoints = Checkpoints::start(manager(false), writer.clone(), file).expect("a thread");
             Self { path, _directory: directory, readers, writer, checkpoints }
         }
@@ -282,6 +388,11 @@ mod tests {
             let mut link = self.readers.connect().expect("a connection");
             link.connection.batch_execute("BEGIN; SELECT count(*) FROM t").expect("a view");
             link
+        }
+
+        fn pauses(&self) -> u64 {
+            let WriterPauses { buckets, above_all, .. } = self.checkpoints.pauses();
+            above_all + buckets.iter().map(|(_, count)| count).sum::<u64>()
         }
 
         fn log_mib(&self) -> u64 {
@@ -327,6 +438,34 @@ mod tests {
             file.write();
             std::thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    #[test]
+    fn a_long_read_makes_no_writer_wait_before_the_log_is_large() {
+        let file = TestFile::new();
+        let mut reader = file.reader();
+        (0..40).for_each(|_| file.write());
+        // Several checks of the log.
+        std::thread::sleep(PAUSE * 5);
+        assert_eq!(file.pauses(), 0, "a restart cannot succeed during the read");
+        reader.connection.batch_execute("COMMIT").expect("the end");
+        let began = Instant::now();
+        while file.pauses() == 0 {
+            assert!(began.elapsed() < PATIENCE, "{} MiB", file.log_mib());
+            file.write();
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    #[test]
+    fn a_pause_counts_under_the_first_bound_that_it_is_not_above() {
+        let mut counts = PauseCounts::default();
+        for micros in [100, 500, 501, 4_000, 2_000_000] {
+            counts.add(Duration::from_micros(micros));
+        }
+        let WriterPauses { buckets, above_all, micros } = counts.figures();
+        assert_eq!(buckets[..4], [(500, 2), (1_000, 1), (2_500, 0), (5_000, 1)]);
+        assert_eq!((above_all, micros), (1, 2_005_101));
     }
 
     #[test]

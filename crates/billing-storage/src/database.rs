@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use billing_domain::ports::{Access, DiskUse, PoolUse, RollBack, Store, StoreError, StoreResult, Tx};
+use billing_domain::ports::{Access, DiskUse, PoolUse, RollBack, Store, StoreError, StoreResult, Tx, WriterPauses};
 use diesel::QueryResult;
 use diesel::connection::{
     AnsiTransactionManager, Connection as DieselConnection, SimpleConnection as _, TransactionManager as _,
@@ -274,6 +274,13 @@ impl Store for Database {
         match &self.pools {
             Pools::Sqlite { writer, readers, .. } => vec![writer.usage("writer"), readers.usage("readers")],
             Pools::Postgres(pool) => vec![pool.usage("server")],
+        }
+    }
+
+    fn writer_pauses(&self) -> Option<WriterPauses> {
+        match &self.pools {
+            Pools::Sqlite { checkpoints, .. } => Some(checkpoints.pauses()),
+            Pools::Postgres(_) => None,
         }
     }
 }

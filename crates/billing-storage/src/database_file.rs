@@ -164,6 +164,14 @@ impl DatabaseFile {
         Ok(())
     }
 
+    /// Writes the changed pages of the file to the disk, if a server uses the file. It does nothing for other processes.
+    ///
+    /// # Errors
+    /// Returns the errors of the operating system.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.watch.as_ref().map_or(Ok(()), |watch| watch.file.sync_data())
+    }
+
     /// Returns the size of the database and the free space of its disk.
     ///
     /// # Errors

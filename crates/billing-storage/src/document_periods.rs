@@ -15,34 +15,27 @@ use diesel::sql_types::{HasSqlType, Integer};
 use diesel::sqlite::Sqlite;
 use uuid::Uuid;
 
-use crate::in_list::Ids;
 use crate::sql_types::{Day, Id};
 
 /// A query for the products and first days of the service periods with events on a document, including deleted events.
 #[derive(Debug)]
-pub(crate) struct DocumentPeriodsQuery(RequestedDocuments);
+pub(crate) struct DocumentPeriodsQuery(RequestedDocument);
 
-/// The requested documents.
+/// The requested document.
 #[derive(Debug)]
-struct RequestedDocuments {
+struct RequestedDocument {
     organization: Uuid,
     customer_id: Uuid,
-    documents: Ids,
-}
-
-impl RequestedDocuments {
-    fn one(key: DocumentKey) -> Self {
-        Self {
-            organization: key.organization.as_uuid(),
-            customer_id: key.customer.as_uuid(),
-            documents: Ids::new([key.document.as_uuid()]),
-        }
-    }
+    document_id: Uuid,
 }
 
 impl DocumentPeriodsQuery {
-    pub(crate) fn new(document: DocumentKey) -> Self {
-        Self(RequestedDocuments::one(document))
+    pub(crate) fn new(key: DocumentKey) -> Self {
+        Self(RequestedDocument {
+            organization: key.organization.as_uuid(),
+            customer_id: key.customer.as_uuid(),
+            document_id: key.document.as_uuid(),
+        })
     }
 }
 
@@ -58,7 +51,7 @@ impl Query for DocumentPeriodsQuery {
 impl<C> diesel::RunQueryDsl<C> for DocumentPeriodsQuery {}
 
 /// Writes the events of a row's contract, under the names of the walk's tables.
-fn events<'b, DB>(of: &'b RequestedDocuments, row: &str, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
+fn events<'b, DB>(of: &'b RequestedDocument, row: &str, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
 where
     DB: Backend + HasSqlType<Id>,
     Uuid: ToSql<Id, DB>,
@@ -71,15 +64,14 @@ where
     Ok(())
 }
 
-/// Writes the walk: the documents as `wanted`, and the periods of their contracts as `periods`.
-fn walk<'b, DB>(of: &'b RequestedDocuments, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
+/// Writes the walk: the document as `wanted`, and the periods of its contract as `periods`.
+fn walk<'b, DB>(of: &'b RequestedDocument, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
 where
     DB: Backend + HasSqlType<Id>,
     Uuid: ToSql<Id, DB>,
-    Ids: QueryFragment<DB>,
 {
-    out.push_sql("WITH RECURSIVE wanted AS (SELECT document_id, contract_id FROM documents WHERE document_id ");
-    of.documents.walk_ast(out.reborrow())?;
+    out.push_sql("WITH RECURSIVE wanted AS (SELECT document_id, contract_id FROM documents WHERE document_id = ");
+    out.push_bind_param::<Id, _>(&of.document_id)?;
     out.push_sql(" AND customer_id = ");
     out.push_bind_param::<Id, _>(&of.customer_id)?;
     out.push_sql(" AND organization_id = ");
@@ -107,7 +99,7 @@ where
 }
 
 /// Writes the condition that a document has events in a period.
-fn of_periods<'b, DB>(of: &'b RequestedDocuments, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
+fn of_periods<'b, DB>(of: &'b RequestedDocument, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>
 where
     DB: Backend + HasSqlType<Id>,
     Uuid: ToSql<Id, DB>,

@@ -17,11 +17,12 @@ use diesel::sqlite::Sqlite;
 use uuid::Uuid;
 
 use crate::sql_types::{Id, Ts};
+use crate::statement::Statement;
 
 /// A query for events whose rows have the SQL type `R`.
 ///
-/// No index exists by timestamp, because it would cost a third of the events per second on SQLite. The database sorts
-/// rows in timestamp order, on disk if there are many; rows in `created` order are read in key order.
+/// A page of all events is read in the order of its index: `usage_events_by_time`, or the key for the order `created`.
+/// Reports and the events of a customer in timestamp order are sorted, on disk if there are many.
 #[derive(Debug)]
 pub(crate) struct EventsQuery<'a, R> {
     narrowed: Narrowed<'a>,
@@ -57,9 +58,18 @@ impl<'a, R> EventsQuery<'a, R> {
         Self { narrowed, columns, row: PhantomData }
     }
 
-    /// Returns whether the query finds its first rows by reading events in key order, not by its filter.
+    /// Returns whether the query reads events in the order of an index and looks up the customer of each, instead of
+    /// reading the events of each customer.
     const fn is_read_in_order(&self) -> bool {
-        matches!(self.columns, Columns::Page { by: EventSortKey::Created, .. }) && self.narrowed.customer_id.is_none()
+        let is_of_all = self.narrowed.customer_id.is_none();
+        match self.columns {
+            Columns::Page { by: EventSortKey::Created, .. } => is_of_all,
+            // The range is read from the index by time alone. SQLite has no statistics about the range and would read all
+            // events of every customer.
+            Columns::Count => is_of_all && self.narrowed.from.is_some(),
+            Columns::Page { by: EventSortKey::Timestamp, among_first, .. } => among_first.is_some(),
+            Columns::Metered | Columns::ReportData | Columns::Reported => false,
+        }
     }
 
     /// Counts the events.
@@ -77,13 +87,26 @@ impl<'a, R> EventsQuery<'a, R> {
     /// Returns the same page, restricted to the first events of all in the list's order. A full page is identical to
     /// the page of the list. Returns `None` when the filter finds the rows sooner.
     ///
-    /// This finds the latest events of a customer with many events without reading the others. For a customer with few
-    /// events it costs the reading of [`AMONG_FIRST`] events.
-    pub(crate) fn page_among_first(organization: OrganizationId, filter: &'a EventFilter, page: PageRequest) -> Option<Self> {
-        let mut query = Self::page(organization, filter, EventSortKey::Created, page);
-        query.narrowed.customer_id?;
+    /// In `created` order this finds the latest events of a customer with many events without reading the others. For a
+    /// customer with few events it costs the reading of [`AMONG_FIRST`] events.
+    ///
+    /// In timestamp order it finds a page of all customers' events by the index by time. The number of events searched is
+    /// limited, because an organization or usage product with few of the events is found sooner by its customers.
+    pub(crate) fn page_among_first(
+        organization: OrganizationId,
+        filter: &'a EventFilter,
+        by: EventSortKey,
+        page: PageRequest,
+    ) -> Option<Self> {
+        let mut query = Self::page(organization, filter, by, page);
+        let Narrowed { customer_id, contract_id, document_id, .. } = query.narrowed;
+        let first = match by {
+            EventSortKey::Created if customer_id.is_some() => AMONG_FIRST,
+            EventSortKey::Timestamp if [customer_id, contract_id, document_id].iter().all(Option::is_none) => first_by_time(page),
+            EventSortKey::Created | EventSortKey::Timestamp => return None,
+        };
         if let Columns::Page { among_first, .. } = &mut query.columns {
-            *among_first = Some(AMONG_FIRST);
+            *among_first = Some(first);
         }
         Some(query)
     }
@@ -141,8 +164,28 @@ const NOT_BILLED_BEFORE: &str = "usage_events n WHERE NOT deleted AND NOT EXISTS
                                  WHERE b.event_id = n.event_id AND b.customer_id = n.customer_id \
                                  AND b.document_id = n.document_id AND b.billed)";
 
-/// The number of events that are searched first for a filtered page.
+/// The number of events that are searched first for a filtered page in `created` order.
 const AMONG_FIRST: i64 = 5000;
+
+/// Returns the number of events that are searched first for a page in timestamp order. They contain the page if at least a
+/// quarter of them match.
+fn first_by_time(page: PageRequest) -> i64 {
+    let (size, offset) = crate::ports::limits(page);
+    offset.saturating_add(size).saturating_mul(4).saturating_add(1000)
+}
+
+/// Returns the query for an event beyond those that are searched first for a page in timestamp order. Without such an
+/// event, they are all events of the filter's range of time, so a page found among them is complete.
+pub(crate) fn beyond_first_by_time(filter: &EventFilter, page: PageRequest) -> Statement<Id> {
+    let mut s = Statement::new("SELECT event_id FROM usage_events WHERE NOT deleted");
+    for (condition, instant) in [(" AND occurred_at >= ", filter.from), (" AND occurred_at < ", filter.to)] {
+        if let Some(instant) = instant {
+            s.sql(condition).ts(instant);
+        }
+    }
+    s.sql(" ORDER BY occurred_at, event_id LIMIT 1 OFFSET ").number(first_by_time(page));
+    s
+}
 
 /// The event columns that queries need.
 const SOURCE_COLUMNS: &str = "event_id, customer_id, contract_id, product_no, usage_product_ref, service_start, document_id, \
@@ -207,8 +250,11 @@ macro_rules! fragments {
             fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
                 out.push_sql(self.columns.select());
                 out.push_sql(" FROM (");
-                if let Columns::Page { among_first: Some(first), backward, .. } = &self.columns {
-                    self.narrowed.walk_ast_among_first(*first, *backward, out.reborrow())?;
+                if let Columns::Page { among_first: Some(first), by, backward, .. } = &self.columns {
+                    match by {
+                        EventSortKey::Created => self.narrowed.walk_ast_among_first(first, *backward, out.reborrow())?,
+                        EventSortKey::Timestamp => self.narrowed.walk_ast_among_first_by_time(first, *backward, out.reborrow())?,
+                    }
                 } else if !self.narrowed.with_billed {
                     self.narrowed.walk_ast_of("usage_events WHERE NOT deleted", out.reborrow())?;
                 } else {
@@ -241,15 +287,48 @@ macro_rules! fragments {
                 self.walk_conditions(out)
             }
 
-            fn walk_ast_among_first<'b>(&'b self, first: i64, backward: bool, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
+            fn walk_ast_among_first<'b>(
+                &'b self,
+                first: &'b i64,
+                backward: bool,
+                mut out: AstPass<'_, 'b, $backend>,
+            ) -> QueryResult<()> {
                 out.push_sql("SELECT ");
                 out.push_sql(SOURCE_COLUMNS);
                 out.push_sql(" FROM (SELECT deleted, ");
                 out.push_sql(SOURCE_COLUMNS);
                 out.push_sql(" FROM usage_events ORDER BY event_id");
                 out.push_sql(if backward { " DESC" } else { "" });
-                out.push_sql(&format!(" LIMIT {first}) f WHERE NOT deleted"));
+                out.push_sql(" LIMIT ");
+                out.push_bind_param::<BigInt, _>(first)?;
+                out.push_sql(") f WHERE NOT deleted");
                 self.walk_conditions(out)
+            }
+
+            fn walk_ast_among_first_by_time<'b>(
+                &'b self,
+                first: &'b i64,
+                backward: bool,
+                mut out: AstPass<'_, 'b, $backend>,
+            ) -> QueryResult<()> {
+                // Only columns of the index, unless the filter needs another one.
+                out.push_sql("SELECT event_id, customer_id, occurred_at FROM (SELECT event_id, customer_id, occurred_at");
+                if self.usage_product_ref.is_some() {
+                    out.push_sql(", usage_product_ref");
+                }
+                out.push_sql(" FROM usage_events WHERE NOT deleted");
+                self.walk_range(out.reborrow())?;
+                let direction = if backward { " DESC" } else { "" };
+                for part in [" ORDER BY occurred_at", direction, ", event_id", direction, " LIMIT "] {
+                    out.push_sql(part);
+                }
+                out.push_bind_param::<BigInt, _>(first)?;
+                out.push_sql(") f");
+                if let Some(usage_product_ref) = &self.usage_product_ref {
+                    out.push_sql(" WHERE usage_product_ref = ");
+                    out.push_bind_param::<Text, str>(usage_product_ref)?;
+                }
+                Ok(())
             }
 
             fn walk_conditions<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
@@ -264,6 +343,10 @@ macro_rules! fragments {
                     push_condition(&mut out, "usage_product_ref", " = ");
                     out.push_bind_param::<Text, str>(usage_product_ref)?;
                 }
+                self.walk_range(out)
+            }
+
+            fn walk_range<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
                 for (operator, instant) in [(" >= ", &self.from), (" < ", &self.to)] {
                     if let Some(instant) = instant {
                         push_condition(&mut out, "occurred_at", operator);
@@ -282,10 +365,16 @@ fragments!(Pg: ") e JOIN ", Sqlite: ") e CROSS JOIN ");
 trait WalkOf<DB: Backend> {
     fn walk_ast_of<'b>(&'b self, rows: &str, out: AstPass<'_, 'b, DB>) -> QueryResult<()>;
 
-    /// Writes the events that are among the first of all.
-    fn walk_ast_among_first<'b>(&'b self, first: i64, backward: bool, out: AstPass<'_, 'b, DB>) -> QueryResult<()>;
+    /// Writes the events that are among the first of all in `created` order.
+    fn walk_ast_among_first<'b>(&'b self, first: &'b i64, backward: bool, out: AstPass<'_, 'b, DB>) -> QueryResult<()>;
+
+    /// Writes the keys and times of events that are among the first of all in timestamp order.
+    fn walk_ast_among_first_by_time<'b>(&'b self, first: &'b i64, backward: bool, out: AstPass<'_, 'b, DB>) -> QueryResult<()>;
 
     fn walk_conditions<'b>(&'b self, out: AstPass<'_, 'b, DB>) -> QueryResult<()>;
+
+    /// Writes the condition of the filter's range of time.
+    fn walk_range<'b>(&'b self, out: AstPass<'_, 'b, DB>) -> QueryResult<()>;
 }
 
 fn push_condition<DB: Backend>(out: &mut AstPass<'_, '_, DB>, column: &str, operator: &str) {
@@ -322,6 +411,48 @@ mod tests {
                     assert!(steps.contains(first) && steps.contains("TEMP B-TREE") == *sorts, "{steps}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn on_sqlite_all_events_by_time_are_read_and_counted_by_their_index() {
+        const INDEX: &str = "USING COVERING INDEX usage_events_by_time";
+        let organization = OrganizationId::from_uuid(Uuid::from_u128(1));
+        let instant = Timestamp::from_micros(0).expect("an instant");
+        let since = EventFilter { from: Some(instant), ..EventFilter::default() };
+        for (filter, range) in [(EventFilter::default(), ""), (since, " (occurred_at>?)")] {
+            let index = format!("{INDEX}{range}");
+            for direction in [Direction::Forward, Direction::Backward] {
+                let page = PageRequest::LARGEST.in_direction(direction);
+                let plans = plans_of(|tx| {
+                    assert_eq!(tx.events(organization, &filter, EventSortKey::Timestamp, page).expect("a look"), []);
+                });
+                // The page, the event beyond, and the events found. No other step reads the events by their customers.
+                assert_eq!(plans.len(), 3, "{plans:?}");
+                for plan in &plans[..2] {
+                    assert!(plan.steps.iter().any(|step| step.ends_with(&index)), "{index}: {plan:?}");
+                }
+            }
+            if !range.is_empty() {
+                let plans = plans_of(|tx| assert_eq!(tx.count_events(organization, &filter).expect("a count"), 0));
+                assert!(plans[0].steps.iter().any(|step| step.ends_with(&index)), "{plans:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn on_sqlite_events_of_a_customer_by_time_are_found_by_the_customer() {
+        let organization = OrganizationId::from_uuid(Uuid::from_u128(1));
+        let instant = Timestamp::from_micros(0).expect("an instant");
+        let customer_id = Some(CustomerId::from_uuid(Uuid::from_u128(2)));
+        for from in [None, Some(instant)] {
+            let filter = EventFilter { customer_id, from, ..EventFilter::default() };
+            let plans = plans_of(|tx| {
+                let found = tx.events(organization, &filter, EventSortKey::Timestamp, PageRequest::LARGEST);
+                assert_eq!(found.expect("a look"), []);
+            });
+            let by_customer = "SEARCH usage_events USING INDEX usage_events_of_period (customer_id=?)";
+            assert!(plans[0].steps.iter().any(|step| step == by_customer), "{plans:?}");
         }
     }
 }

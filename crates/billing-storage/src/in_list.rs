@@ -2,6 +2,10 @@
 //!
 //! diesel's `eq_any` does that on PostgreSQL. On SQLite, `eq_any` writes a placeholder per value, and the statement is
 //! not cached.
+//!
+//! A list of one value is by far the most frequent. On SQLite it becomes an equality, because a list takes a temporary
+//! B-tree and a parser of JSON each time, which costs more than the rest of a short statement. So each list has two
+//! texts on SQLite and one on PostgreSQL.
 
 use chrono::NaiveDate;
 use diesel::backend::Backend;
@@ -30,7 +34,7 @@ pub(crate) struct Unindexed<C>(C);
 #[derive(Debug)]
 pub(crate) struct Ids {
     array: Vec<Uuid>,
-    /// A JSON array of hexadecimal strings.
+    /// A JSON array of hexadecimal strings. Empty for one value.
     json: String,
 }
 
@@ -38,7 +42,7 @@ pub(crate) struct Ids {
 #[derive(Debug)]
 pub(crate) struct Texts {
     array: Vec<String>,
-    /// A JSON array.
+    /// A JSON array. Empty for one value.
     json: String,
 }
 
@@ -46,7 +50,7 @@ pub(crate) struct Texts {
 #[derive(Debug)]
 pub(crate) struct Numbers {
     array: Vec<i32>,
-    /// A JSON array.
+    /// A JSON array. Empty for one value.
     json: String,
 }
 
@@ -54,16 +58,24 @@ pub(crate) struct Numbers {
 #[derive(Debug)]
 pub(crate) struct Days {
     array: Vec<NaiveDate>,
-    /// A JSON array of days since 1970.
+    /// A JSON array of days since 1970. Empty for one value.
     json: String,
 }
 
 impl Ids {
-    pub(crate) fn new(ids: impl IntoIterator<Item = Uuid>) -> Self {
+    fn new(ids: impl IntoIterator<Item = Uuid>) -> Self {
         let array: Vec<Uuid> = ids.into_iter().collect();
-        let hex: Vec<String> = array.iter().map(|id| format!("\"{}\"", id.simple())).collect();
-        Self { array, json: format!("[{}]", hex.join(",")) }
+        let json = json_of(&array, |id| id.simple().to_string().into());
+        Self { array, json }
     }
+}
+
+/// Returns a JSON array, or an empty text for one value, which is bound as it is.
+fn json_of<T>(values: &[T], value: impl Fn(&T) -> serde_json::Value) -> String {
+    if values.len() == 1 {
+        return String::new();
+    }
+    values.iter().map(value).collect::<serde_json::Value>().to_string()
 }
 
 /// Matches rows whose column is one of these identifiers.
@@ -80,29 +92,30 @@ pub(crate) fn also_one_of_ids<C>(column: C, ids: impl IntoIterator<Item = Uuid>)
 /// Matches rows whose column is one of these texts.
 pub(crate) fn one_of_texts<C, T: AsRef<str>>(column: C, texts: impl IntoIterator<Item = T>) -> InList<C, Texts> {
     let array: Vec<String> = texts.into_iter().map(|text| text.as_ref().to_owned()).collect();
-    let json = serde_json::Value::from(array.clone()).to_string();
+    let json = json_of(&array, |text| text.as_str().into());
     InList { column, values: Texts { array, json } }
 }
 
 /// Matches rows whose column is one of these numbers.
 pub(crate) fn one_of_numbers<C>(column: C, numbers: impl IntoIterator<Item = i32>) -> InList<C, Numbers> {
     let array: Vec<i32> = numbers.into_iter().collect();
-    let json = serde_json::Value::from(array.clone()).to_string();
+    let json = json_of(&array, |number| (*number).into());
     InList { column, values: Numbers { array, json } }
 }
 
 /// Matches rows whose column is one of these days.
 pub(crate) fn one_of_days<C>(column: C, days: impl IntoIterator<Item = NaiveDate>) -> InList<C, Days> {
     let array: Vec<NaiveDate> = days.into_iter().collect();
-    let json = array.iter().map(|day| days_since_1970(*day)).collect::<serde_json::Value>().to_string();
+    let json = json_of(&array, |day| days_since_1970(*day).into());
     InList { column, values: Days { array, json } }
 }
 
 macro_rules! values {
     ($($values:ident, $sql_type:ty, $from_json:literal;)+) => {$(
+        // Without a static query id, diesel caches the statement by its text, which depends on the number of values.
         impl QueryId for $values {
-            type QueryId = Self;
-            const HAS_STATIC_QUERY_ID: bool = true;
+            type QueryId = ();
+            const HAS_STATIC_QUERY_ID: bool = false;
         }
 
         impl QueryFragment<Pg> for $values {
@@ -116,9 +129,14 @@ macro_rules! values {
 
         impl QueryFragment<Sqlite> for $values {
             fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
-                out.push_sql(concat!("IN (SELECT ", $from_json, " FROM json_each("));
-                out.push_bind_param::<Text, _>(&self.json)?;
-                out.push_sql("))");
+                if let [value] = self.array.as_slice() {
+                    out.push_sql("= ");
+                    out.push_bind_param::<$sql_type, _>(value)?;
+                } else {
+                    out.push_sql(concat!("IN (SELECT ", $from_json, " FROM json_each("));
+                    out.push_bind_param::<Text, _>(&self.json)?;
+                    out.push_sql("))");
+                }
                 Ok(())
             }
         }
@@ -287,32 +305,121 @@ impl QueryFragment<Pg> for InRows {
 
 impl QueryFragment<Sqlite> for InRows {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        out.push_sql("(");
+        out.push_sql(self.columns);
+        if let [row] = self.rows.as_slice() {
+            // As for a list of one value: an equality takes no temporary B-tree.
+            out.push_sql(") = ");
+            return push_row(row, &mut out);
+        }
         // The last row is repeated up to one of a few lengths, so that each length stays prepared.
         let length = self.rows.len().next_power_of_two();
         if length > MAX_PREPARED_ROWS {
             out.unsafe_to_cache_prepared();
         }
-        out.push_sql("(");
-        out.push_sql(self.columns);
         out.push_sql(") IN (VALUES ");
         let last = self.rows.last().into_iter().cycle();
         let length = if length > MAX_PREPARED_ROWS { self.rows.len() } else { length };
         for (i, row) in self.rows.iter().chain(last).take(length).enumerate() {
-            out.push_sql(if i > 0 { ", (" } else { "(" });
-            for (j, value) in row.iter().enumerate() {
-                if j > 0 {
-                    out.push_sql(", ");
-                }
-                match value {
-                    Value::Id(id) => out.push_bind_param::<Id, _>(id)?,
-                    Value::Number(number) => out.push_bind_param::<Integer, _>(number)?,
-                    Value::Day(day) => out.push_bind_param::<Day, _>(day)?,
-                    Value::Text(text) => out.push_bind_param::<Text, _>(text)?,
-                }
+            if i > 0 {
+                out.push_sql(", ");
             }
-            out.push_sql(")");
+            push_row(row, &mut out)?;
         }
         out.push_sql(")");
         Ok(())
+    }
+}
+
+/// Writes a row of values in parentheses.
+fn push_row<'b>(row: &'b [Value], out: &mut AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+    for (i, value) in row.iter().enumerate() {
+        out.push_sql(if i > 0 { ", " } else { "(" });
+        match value {
+            Value::Id(id) => out.push_bind_param::<Id, _>(id)?,
+            Value::Number(number) => out.push_bind_param::<Integer, _>(number)?,
+            Value::Day(day) => out.push_bind_param::<Day, _>(day)?,
+            Value::Text(text) => out.push_bind_param::<Text, _>(text)?,
+        }
+    }
+    out.push_sql(")");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use diesel::prelude::*;
+
+    use super::*;
+    use crate::schema::document_parts;
+
+    /// Returns the text of a query on a database.
+    macro_rules! text_of {
+        ($query:expr, $backend:ty) => {{
+            let query = $query;
+            diesel::debug_query::<$backend, _>(&query).to_string()
+        }};
+    }
+
+    fn ids(many: u128) -> Vec<Uuid> {
+        (0..many).map(Uuid::from_u128).collect()
+    }
+
+    fn rows(many: u128) -> Vec<Vec<Value>> {
+        ids(many).into_iter().map(|id| vec![Value::Id(id), Value::Number(1)]).collect()
+    }
+
+    #[test]
+    fn one_value_is_an_equality_on_sqlite_and_any_other_number_a_list() {
+        for many in [0, 1, 2, 3] {
+            let days = vec![NaiveDate::default(); usize::try_from(many).expect("a small number")];
+            for text in [
+                text_of!(document_parts::table.filter(one_of_ids(document_parts::document_id, ids(many))), Sqlite),
+                text_of!(document_parts::table.filter(also_one_of_ids(document_parts::document_id, ids(many))), Sqlite),
+                text_of!(document_parts::table.filter(one_of_days(document_parts::period_start, days)), Sqlite),
+            ] {
+                assert_eq!(text.contains("json_each("), many != 1, "{text}");
+                assert_eq!(text.contains(" = ?"), many == 1, "{text}");
+            }
+        }
+        for many in [1, 2, 3] {
+            let text = text_of!(document_parts::table.filter(one_of_rows("document_id, product_no", rows(many))), Sqlite);
+            assert_eq!(text.contains("IN (VALUES"), many != 1, "{text}");
+            assert_eq!(text.contains("(document_id, product_no) = (?, ?)"), many == 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_text_on_postgres_is_the_same_for_any_number_of_values() {
+        // The values are written after the text.
+        let before_values = |text: String| text.split("-- binds").next().expect("the statement").to_owned();
+        let of_ids = |many| text_of!(document_parts::table.filter(one_of_ids(document_parts::document_id, ids(many))), Pg);
+        let of_rows = |many| text_of!(document_parts::table.filter(one_of_rows("document_id, product_no", rows(many))), Pg);
+        assert_eq!(before_values(of_ids(1)), before_values(of_ids(3)));
+        assert_eq!(before_values(of_rows(1)), before_values(of_rows(3)));
+    }
+
+    #[test]
+    fn lists_of_one_and_of_several_values_are_different_prepared_statements_of_a_connection() {
+        let mut connection = SqliteConnection::establish(":memory:").expect("a connection");
+        diesel::sql_query("CREATE TABLE document_parts (document_id BLOB, product_no INTEGER)")
+            .execute(&mut connection)
+            .expect("a table");
+        for (document, product_no) in ids(3).into_iter().zip(0_i32..) {
+            diesel::sql_query("INSERT INTO document_parts VALUES (?, ?)")
+                .bind::<Id, _>(document)
+                .bind::<Integer, _>(product_no)
+                .execute(&mut connection)
+                .expect("a row");
+        }
+        // The same query type with one value, with several, with none, and with one again.
+        for many in [1, 2, 0, 3, 1] {
+            let query = document_parts::table
+                .filter(one_of_ids(document_parts::document_id, ids(many)))
+                .order(document_parts::product_no)
+                .select(document_parts::product_no);
+            let found: Vec<i32> = query.load(&mut connection).expect("the rows");
+            assert_eq!(found.len(), usize::try_from(many).expect("a small number"));
+        }
     }
 }

@@ -93,8 +93,8 @@ impl QueryFragment<Sqlite> for GatePassed {
 /// The maximum number of gates closed at a time. Advisory locks use memory that all connections share.
 const MAX_CLOSED: usize = 256;
 
-/// Locks contracts in the order of their references, each shared or exclusively, with one statement. The statement
-/// closes the gates for exclusive locks before the first contract lock and opens them after the last one. For shared
+/// Locks contracts in the order of their references, each shared or exclusively, with one statement. Contracts that are
+/// locked exclusively get a new stamp. The statement closes the gates for exclusive locks before the first contract lock and opens them after the last one. For shared
 /// locks it only passes the gates. A lateral subquery per contract is necessary, because a statement has one lock mode
 /// for all rows of a table.
 #[derive(Debug)]
@@ -107,6 +107,8 @@ pub(crate) struct LockContracts {
     turnstiles: Vec<i64>,
     /// Whether each gate is closed or only passed.
     closed: Vec<bool>,
+    /// The new stamp of contracts that are locked exclusively.
+    stamp: Uuid,
 }
 
 impl LockContracts {
@@ -136,7 +138,7 @@ impl LockContracts {
             all_alone.push(alone);
         }
         let (turnstiles, closed) = turnstiles.into_iter().unzip();
-        Self { organizations, customers, contracts, alone: all_alone, turnstiles, closed }
+        Self { organizations, customers, contracts, alone: all_alone, turnstiles, closed, stamp: Uuid::now_v7() }
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
@@ -153,7 +155,10 @@ impl<C> RunQueryDsl<C> for LockContracts {}
 
 impl QueryFragment<Pg> for LockContracts {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql("WITH held AS MATERIALIZED (SELECT alone.held AS alone, shared.held AS shared FROM (SELECT * FROM unnest(");
+        out.push_sql(
+            "WITH held AS MATERIALIZED (SELECT w.contract_id, w.customer_id, alone.held AS alone, shared.held AS shared \
+             FROM (SELECT * FROM unnest(",
+        );
         out.push_bind_param::<Array<Id>, _>(&self.organizations)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Id>, _>(&self.customers)?;
@@ -174,7 +179,12 @@ impl QueryFragment<Pg> for LockContracts {
              AND c.customer_id = w.customer_id AND c.organization_id = w.organization_id AND w.alone FOR UPDATE) AS alone ON true \
              LEFT JOIN LATERAL (SELECT 1 AS held FROM contracts c WHERE c.contract_id = w.contract_id \
              AND c.customer_id = w.customer_id AND c.organization_id = w.organization_id AND NOT w.alone FOR SHARE) AS shared \
-             ON true) \
+             ON true), stamped AS (UPDATE contracts SET stamp = ",
+        );
+        out.push_bind_param::<Id, _>(&self.stamp)?;
+        out.push_sql(
+            " FROM held WHERE contracts.contract_id = held.contract_id AND contracts.customer_id = held.customer_id \
+             AND held.alone IS NOT NULL) \
              SELECT (SELECT count(alone) + count(shared) FROM held), \
              (SELECT count(CASE WHEN t.closed THEN pg_advisory_unlock(t.key) END) FROM unnest(",
         );

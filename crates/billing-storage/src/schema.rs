@@ -43,7 +43,7 @@ editable_tables! {
             paper -> Nullable<Json>,
         }
     /// The editable columns of a customer.
-    customers (customer_id) { customer_id -> Id, organization_id -> Id, customer_ref -> Text }
+    customers (customer_id) { customer_id -> Id, organization_id -> Id, customer_ref -> Text, stamp -> Id }
         CustomerColumns of CustomerProfile {
             name -> Text,
             legal_name -> Nullable<Text>,
@@ -94,6 +94,7 @@ tables! {
         default_entity_ref -> Nullable<Text>,
         created_at -> Ts,
         last_verification -> Nullable<Text>,
+        catalog_stamp -> Id,
     }
     administrators (admin_id) {
         admin_id -> Id,
@@ -181,6 +182,7 @@ tables! {
         last_day -> Nullable<Day>,
         entity_ref -> Nullable<Text>,
         terms_id -> Id,
+        stamp -> Id,
     }
     contract_versions (contract_id, customer_id, version) {
         contract_id -> Id,
@@ -566,6 +568,7 @@ diesel::allow_tables_to_appear_in_same_query!(usage_formats, usage_format_versio
 diesel::allow_tables_to_appear_in_same_query!(documents, usage_events);
 diesel::allow_tables_to_appear_in_same_query!(contracts, documents);
 diesel::allow_tables_to_appear_in_same_query!(contracts, contract_versions);
+diesel::allow_tables_to_appear_in_same_query!(contracts, organizations);
 diesel::allow_tables_to_appear_in_same_query!(contracts, usage_events);
 diesel::allow_tables_to_appear_in_same_query!(api_keys, revoked_tokens);
 diesel::allow_tables_to_appear_in_same_query!(customers, usage_products);

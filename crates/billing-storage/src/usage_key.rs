@@ -4,7 +4,7 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::usage::{UsageKey, UsageTotal};
 use chrono::NaiveDate;
 use diesel::pg::Pg;
-use diesel::query_builder::{AstPass, QueryFragment, QueryId};
+use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::result::QueryResult;
 use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text};
 use diesel::sqlite::Sqlite;
@@ -168,20 +168,10 @@ impl PutTotals {
     }
 }
 
-impl QueryId for PutTotals {
-    type QueryId = Self;
-    const HAS_STATIC_QUERY_ID: bool = true;
-}
-
-impl<C> diesel::RunQueryDsl<C> for PutTotals {}
-
-impl QueryFragment<Pg> for PutTotals {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql(
-            "UPDATE usage_totals t SET sum = n.sum, events = n.events, max = n.max, latest_at = n.latest_at, \
-             latest_service_date = n.latest_service_date, latest_event_id = n.latest_event_id, \
-             latest_quantity = n.latest_quantity, last_day = n.last_day FROM unnest(",
-        );
+impl PutTotals {
+    /// Writes the rows as a table with this name.
+    fn push_rows<'b>(&'b self, name: &str, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("unnest(");
         out.push_bind_param::<Array<Id>, _>(&self.customers)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Id>, _>(&self.contracts)?;
@@ -207,12 +197,145 @@ impl QueryFragment<Pg> for PutTotals {
         out.push_bind_param::<Array<Nullable<Dec>>, _>(&self.latest_quantities)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Nullable<Day>>, _>(&self.last_days)?;
+        out.push_sql(") AS ");
+        out.push_sql(name);
         out.push_sql(
-            ") AS n (customer_id, contract_id, product_no, period_start, usage_product_ref, sum, events, max, latest_at, \
-             latest_service_date, latest_event_id, latest_quantity, last_day) WHERE t.customer_id = n.customer_id \
+            " (customer_id, contract_id, product_no, period_start, usage_product_ref, sum, events, max, latest_at, \
+             latest_service_date, latest_event_id, latest_quantity, last_day)",
+        );
+        Ok(())
+    }
+}
+
+impl QueryId for PutTotals {
+    type QueryId = Self;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl<C> diesel::RunQueryDsl<C> for PutTotals {}
+
+impl QueryFragment<Pg> for PutTotals {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "UPDATE usage_totals t SET sum = n.sum, events = n.events, max = n.max, latest_at = n.latest_at, \
+             latest_service_date = n.latest_service_date, latest_event_id = n.latest_event_id, \
+             latest_quantity = n.latest_quantity, last_day = n.last_day FROM ",
+        );
+        self.push_rows("n", &mut out)?;
+        out.push_sql(
+            " WHERE t.customer_id = n.customer_id \
              AND t.contract_id = n.contract_id AND t.product_no = n.product_no AND t.period_start = n.period_start \
              AND t.usage_product_ref = n.usage_product_ref AND t.organization_id = ",
         );
         out.push_bind_param::<Id, _>(&self.organization)
+    }
+}
+
+/// Adds the totals of new events to any number of running totals in one statement, locks them in the order of their keys,
+/// and returns the totals that it found, with the new events.
+#[derive(Debug)]
+pub(crate) struct AddTotals(PutTotals);
+
+/// The columns that [`AddTotals`] returns.
+pub(crate) type TotalColumns =
+    (Id, Integer, Day, Text, Dec, BigInt, Nullable<Dec>, Nullable<Ts>, Nullable<Day>, Nullable<Id>, Nullable<Dec>, Nullable<Day>);
+
+impl AddTotals {
+    /// Creates the statement. The totals contain the new events only.
+    pub(crate) fn new<'a>(organization: Uuid, added: impl IntoIterator<Item = PutTotal<'a>>) -> Self {
+        Self(PutTotals::new(organization, added))
+    }
+}
+
+// Without a static query id, diesel caches the statement by its text. There is one text for a single total.
+impl QueryId for AddTotals {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl Query for AddTotals {
+    type SqlType = TotalColumns;
+}
+
+impl<C> diesel::RunQueryDsl<C> for AddTotals {}
+
+/// Whether the latest of the new events is later than all earlier ones. An unknown latest event stays unknown.
+macro_rules! if_later {
+    ($column:literal) => {
+        concat!(
+            $column,
+            " = CASE WHEN t.events = 0 OR (n.latest_at, n.latest_event_id) > (t.latest_at, t.latest_event_id) THEN n.",
+            $column,
+            " ELSE t.",
+            $column,
+            " END"
+        )
+    };
+}
+
+/// The greater value. An unknown one stays unknown.
+macro_rules! if_greater {
+    ($column:literal) => {
+        concat!(
+            $column,
+            " = CASE WHEN t.events = 0 OR n.",
+            $column,
+            " > t.",
+            $column,
+            " THEN n.",
+            $column,
+            " ELSE t.",
+            $column,
+            " END"
+        )
+    };
+}
+
+impl QueryFragment<Pg> for AddTotals {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        let Self(added) = self;
+        let is_one = added.customers.len() == 1;
+        if !is_one {
+            // An UPDATE locks rows in no particular order, so that two transactions could wait for each other.
+            out.push_sql("WITH n AS MATERIALIZED (SELECT a.* FROM ");
+            added.push_rows("a", &mut out)?;
+            out.push_sql(
+                " JOIN usage_totals h ON h.customer_id = a.customer_id AND h.contract_id = a.contract_id \
+                 AND h.product_no = a.product_no AND h.period_start = a.period_start \
+                 AND h.usage_product_ref = a.usage_product_ref WHERE h.organization_id = ",
+            );
+            out.push_bind_param::<Id, _>(&added.organization)?;
+            out.push_sql(" ORDER BY h.contract_id, h.product_no, h.period_start, h.usage_product_ref FOR UPDATE OF h) ");
+        }
+        out.push_sql(concat!(
+            "UPDATE usage_totals t SET sum = t.sum + n.sum, events = t.events + n.events, ",
+            if_greater!("max"),
+            ", ",
+            if_later!("latest_at"),
+            ", ",
+            if_later!("latest_service_date"),
+            ", ",
+            if_later!("latest_event_id"),
+            ", ",
+            if_later!("latest_quantity"),
+            ", ",
+            if_greater!("last_day"),
+            " FROM ",
+        ));
+        if is_one {
+            added.push_rows("n", &mut out)?;
+        } else {
+            out.push_sql("n");
+        }
+        out.push_sql(
+            " WHERE t.customer_id = n.customer_id AND t.contract_id = n.contract_id AND t.product_no = n.product_no \
+             AND t.period_start = n.period_start AND t.usage_product_ref = n.usage_product_ref AND t.organization_id = ",
+        );
+        out.push_bind_param::<Id, _>(&added.organization)?;
+        out.push_sql(
+            " RETURNING t.contract_id, t.product_no, t.period_start, t.usage_product_ref, t.sum, t.events, t.max, \
+             t.latest_at, t.latest_service_date, t.latest_event_id, t.latest_quantity, t.last_day",
+        );
+        Ok(())
     }
 }

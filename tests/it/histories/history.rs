@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use acceptance::naive::Model;
 use acceptance::random::Random;
+use acceptance::server::ADMIN_PASSWORD;
 use acceptance::when::Day;
 use acceptance::{Client, Server, books, catalog};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::histories::files::Import;
 use crate::histories::formats::Format;
@@ -22,7 +23,9 @@ pub(crate) type RefusedCounts = BTreeMap<(String, String, String), u64>;
 
 /// The server and the callers that histories use, one after the other.
 pub(crate) struct Stage<'s> {
-    pub(crate) server: &'s Server,
+    server: &'s Server,
+    /// A second server on the same database. Each client sends its requests to both in turn.
+    other: Option<&'s Server>,
     /// An API key with every scope that is never deleted.
     pub(crate) client: Client,
     /// The first administrator.
@@ -34,10 +37,17 @@ impl<'s> Stage<'s> {
     pub(crate) const DONE: [&'static str; 5] =
         ["create_contract", "create_customer", "create_pricing", "create_usage_product", "log_in"];
 
-    pub(crate) fn new(server: &'s Server) -> Self {
-        let client = Client::new_key(server);
+    pub(crate) fn new(server: &'s Server, other: Option<&'s Server>) -> Self {
+        let in_turn = |client: Client| other.map_or_else(|| client.clone(), |other| client.alternating(other));
+        let client = in_turn(Client::new_key(server));
         catalog::make(&client);
-        Self { server, client, owner: Client::admin(server) }
+        Self { server, other, client, owner: in_turn(Client::admin(server)) }
+    }
+
+    /// Returns a client without a credential.
+    pub(crate) fn anonymous(&self) -> Client {
+        let client = Client::anonymous(self.server);
+        self.other.map_or_else(|| client.clone(), |other| client.alternating(other))
     }
 }
 
@@ -94,6 +104,9 @@ impl<'s> History<'s> {
     fn begin(stage: &'s Stage<'s>, seed: u64) -> Self {
         // Printed for failures that no check reports, such as a panic.
         eprintln!("SEED={seed} HTTP_HISTORIES=1");
+        // A confirmation holds for five minutes, and all histories together may take longer.
+        let confirmed = stage.owner.post("/auth/session/confirm", &json!({"password": ADMIN_PASSWORD}));
+        assert_eq!(confirmed.status, 204, "{}", confirmed.text);
         let mut random = Random::new(seed);
         let (pricing, customer) = (format!("plan-{seed}"), format!("customer-{seed}"));
         let model = Model::new(&mut random, &customer);

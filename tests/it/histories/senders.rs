@@ -115,7 +115,7 @@ impl History<'_> {
     }
 
     fn log_in(&mut self, body: &Value) -> Answer {
-        let answer = Client::anonymous(self.stage.server).post("/auth/login", body);
+        let answer = self.stage.anonymous().post("/auth/login", body);
         self.told.push(format!("log in: {}", answer.status));
         answer
     }
@@ -126,7 +126,7 @@ impl History<'_> {
         if answer.status != 200 {
             self.fail(&answer.text);
         }
-        let nobody = Client::anonymous(self.stage.server);
+        let nobody = self.stage.anonymous();
         let client = match answer.body.as_str() {
             Some(token) => nobody.with_header("Authorization", &format!("Bearer {token}")),
             None => nobody.with_header("Cookie", answer.header("Set-Cookie").split(';').next().unwrap_or_default()),

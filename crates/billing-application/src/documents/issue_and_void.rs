@@ -38,7 +38,7 @@ pub fn issue_document(cx: &mut Cx<'_>, document_ref: DocumentRef) -> UseCaseResu
 /// - a document whose usage another issued document now bills
 pub fn void_document(cx: &mut Cx<'_>, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
     act(cx, AuditAction::Void, document_ref, |cx, book, document| {
-        let dependents = cx.tx.documents_of_parents(cx.organization, document.head.customer_id, &[document_ref])?;
+        let dependents = cx.tx.documents_of_parents(cx.organization, &[(document.head.customer_id, document_ref)])?;
         let has_children = dependents.iter().any(|dependent| !dependent.status.is_void());
         issue::require_voidable(document.head.purpose)?;
         match document.lifecycle {

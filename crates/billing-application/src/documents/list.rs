@@ -18,7 +18,7 @@ use billing_domain::ports::{
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef, OrganizationId};
 use billing_domain::text::OneLine;
 
-use super::{DocumentView, unissued_content, view_all};
+use super::{DocumentView, books_of, unissued_content, view_all};
 use crate::book_repository::{corrupt, distinct};
 use crate::carry_out::Cx;
 use crate::catalog::{all_entities, narrow_to_customer};
@@ -220,7 +220,7 @@ fn rows(
     let parents = if parents.is_empty() { Vec::new() } else { tx.book_documents_by_refs(organization, &customers, &parents)? };
     let parents: HashMap<DocumentRef, DocumentNumber> =
         parents.into_iter().map(|parent| (parent.head.document_ref, parent.head.number)).collect();
-    let mut books = Vec::new();
+    let mut books = books_of(tx, organization, documents.iter().filter(|document| document.is_draft()), now)?;
     let mut rows = Vec::with_capacity(documents.len());
     for document in documents {
         let DocumentHead { document_ref, contract_ref, .. } = document.head;

@@ -200,12 +200,39 @@ pub(crate) fn view_all(
     now: Timestamp,
 ) -> UseCaseResult<Vec<DocumentView>> {
     let relatives = RelatedDocuments::read(tx, organization, &documents)?;
-    let (mut books, mut views) = (Vec::new(), Vec::with_capacity(documents.len()));
+    let mut books = books_of(tx, organization, &documents, now)?;
+    let mut views = Vec::with_capacity(documents.len());
     for document in documents {
         let book = book_of(tx, organization, &mut books, &document, now)?;
         views.push(show_document(book, &relatives, document, now)?);
     }
     Ok(views)
+}
+
+/// Loads the books of documents' contracts together, as [`book_of`] has them. PostgreSQL answers each statement in a round
+/// trip, and a page may have a thousand drafts, each of another contract.
+fn books_of<'d>(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    documents: impl IntoIterator<Item = &'d Document>,
+    now: Timestamp,
+) -> UseCaseResult<Vec<(bool, ContractBook)>> {
+    let (mut contracts, mut drafted) = (BTreeSet::new(), BTreeSet::new());
+    for document in documents {
+        contracts.insert(document.head.contract_key(organization));
+        if document.is_draft() {
+            drafted.insert(document.head.contract_ref);
+        }
+    }
+    if contracts.len() <= 1 {
+        // A single contract is read with the terms that are cached.
+        return Ok(Vec::new());
+    }
+    let headers = book_repository::load_headers(tx, organization, &Vec::from_iter(contracts))?;
+    let is_drafted = |book: &ContractBook| drafted.contains(&book.contract.contract_ref);
+    let (whole, headers): (Vec<ContractBook>, Vec<ContractBook>) = headers.into_iter().partition(is_drafted);
+    let whole = book_repository::load_books(tx, organization, whole, now)?;
+    Ok(whole.into_iter().map(|book| (true, book)).chain(headers.into_iter().map(|book| (false, book))).collect())
 }
 
 /// Returns the book of a document's contract, loaded once for all documents of the contract. Frozen documents need only the
@@ -281,7 +308,8 @@ fn applications_shown(
 }
 
 impl RelatedDocuments {
-    /// Loads the related documents, customer by customer.
+    /// Loads the related documents: the children of all documents together, and the others customer by customer, where
+    /// there are any.
     fn read<'d>(
         tx: &mut dyn Tx,
         organization: OrganizationId,
@@ -290,24 +318,29 @@ impl RelatedDocuments {
         #[derive(Default)]
         struct LinkRow {
             parents: BTreeSet<DocumentRef>,
-            own: Vec<DocumentRef>,
+            /// Only these can have write-offs.
+            issued: Vec<DocumentRef>,
             applied: Vec<DocumentRef>,
         }
         let mut of_customer: BTreeMap<CustomerId, LinkRow> = BTreeMap::new();
-        for Document { head, settlement, .. } in documents {
+        let mut own: Vec<(CustomerId, DocumentRef)> = Vec::new();
+        for Document { head, lifecycle, settlement, .. } in documents {
+            own.push((head.customer_id, head.document_ref));
             let around = of_customer.entry(head.customer_id).or_default();
             around.parents.extend(head.parent);
-            around.own.push(head.document_ref);
+            around.issued.extend(lifecycle.issued().map(|_| head.document_ref));
             around.applied.extend(is_applied(settlement).then_some(head.document_ref));
         }
         let mut relatives = Self::default();
-        for (customer_id, LinkRow { parents, own, applied }) in of_customer {
+        relatives.add(tx.documents_of_parents(organization, &own)?);
+        for (customer_id, LinkRow { parents, issued, applied }) in of_customer {
             if !parents.is_empty() {
                 relatives.add(tx.book_documents_by_refs(organization, &[customer_id], &Vec::from_iter(parents))?);
             }
-            relatives.add(tx.documents_of_parents(organization, customer_id, &own)?);
             relatives.add_applications(tx, organization, customer_id, &applied)?;
-            relatives.write_offs.extend(tx.write_offs_of(organization, customer_id, &own)?);
+            if !issued.is_empty() {
+                relatives.write_offs.extend(tx.write_offs_of(organization, customer_id, &issued)?);
+            }
         }
         Ok(relatives)
     }
@@ -345,7 +378,9 @@ impl RelatedDocuments {
         relatives.add(book.documents().cloned());
         // A child with an open adjustment is already in the book.
         if book.has_children() || relatives.children().next().is_some() {
-            relatives.add(tx.documents_of_parents(organization, book.contract.customer_id, parents)?);
+            let parents: Vec<(CustomerId, DocumentRef)> =
+                parents.iter().map(|parent| (book.contract.customer_id, *parent)).collect();
+            relatives.add(tx.documents_of_parents(organization, &parents)?);
         }
         Ok(relatives)
     }

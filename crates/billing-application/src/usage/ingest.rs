@@ -6,25 +6,28 @@
 //! deadlock.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use billing_domain::access::Actor;
-use billing_domain::calendar::{Date, Period, Timestamp};
-use billing_domain::catalog::UsageProduct;
+use billing_domain::calendar::{Period, Timestamp};
+use billing_domain::catalog::{Aggregation, UsageProduct};
 use billing_domain::contract::Contract;
+use billing_domain::document::BookDocument;
 use billing_domain::document::totals::usage_key;
 use billing_domain::event_input::NewUsageEvent;
 use billing_domain::imports::ImportedEvent;
-use billing_domain::ledger::{ContractBook, ContractHeader, Extent, post};
+use billing_domain::ledger::{ContractBook, ContractHeader, Entry, Extent, post};
 use billing_domain::matching::{EventFacts, match_event};
-use billing_domain::party::Customer;
+use billing_domain::party::{Customer, Entity};
 use billing_domain::ports::{Lock, StoreError};
 use billing_domain::refs::{
-    ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, ImportPartRef, ImportRef, ProductNo, UsageProductRef,
+    ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, ImportPartRef, ImportRef, UsageProductRef,
 };
-use billing_domain::usage::{CountedEvent, EventKeyRecord, NewEventKeyRecord, Placement, UsageEvent, UsageKey};
+use billing_domain::usage::{CountedEvent, EventKeyRecord, NewEventKeyRecord, Placement, UsageEvent, UsageKey, UsageTotal};
 
-use super::names::NameLookup;
+use super::event_cache::PeriodKey;
 use super::read::{EventReferences, EventView};
+use super::recall::{ReadContracts, Recalled, Shortcuts, learn, recall, refuse_no_draft};
 use crate::book_repository::{self, corrupt, entities_of, usage_total};
 use crate::carry_out::Cx;
 use crate::error::{UseCaseError, UseCaseResult};
@@ -36,6 +39,8 @@ pub(super) const MAX_HOLD_ATTEMPTS: u32 = 4;
 /// Events of an organization to be recorded in one transaction.
 pub(super) struct IngestBatch<'a> {
     pub(super) events: &'a [IngestItem<'a>],
+    /// Only for [`IngestPath::DraftsOnly`].
+    pub(super) shortcuts: Option<&'a Shortcuts<'a>>,
 }
 
 /// An event, its actor, and the function that builds the response for duplicates of its idempotency key.
@@ -74,10 +79,10 @@ pub(super) struct ResolvedEvent<'n> {
 }
 
 /// An event with the period that it is matched to.
-struct MatchedEvent<'n> {
-    resolved: ResolvedEvent<'n>,
+pub(super) struct MatchedEvent<'n> {
+    pub(super) resolved: ResolvedEvent<'n>,
     counted: CountedEvent,
-    key: UsageKey,
+    pub(super) key: UsageKey,
     service_period: Period,
 }
 
@@ -92,9 +97,12 @@ pub(super) struct IngestProgress<'n> {
 }
 
 /// Books by contract reference, loaded as far as the events need.
-type BooksByRef = BTreeMap<ContractRef, ContractBook>;
+pub(super) type BooksByRef = BTreeMap<ContractRef, ContractBook>;
 /// The books of the matched contracts, the matched events, and the events without a match.
 type LockedBooks<'n> = (BooksByRef, Vec<MatchedEvent<'n>>, Vec<(usize, UseCaseError)>);
+
+/// Running totals by key.
+type Totals = Vec<(UsageKey, UsageTotal)>;
 
 /// How a batch locks contracts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,26 +136,35 @@ impl IngestProgress<'_> {
     }
 }
 
-impl IngestBatch<'_> {
+impl<'a> IngestBatch<'a> {
+    fn new_events(&self) -> impl Iterator<Item = &'a NewUsageEvent> {
+        self.events.iter().map(|item| item.event)
+    }
+
     /// Records the events and returns the results in the same order. The result is `None` for an event that the path does not
     /// handle.
     ///
     /// # Errors
     /// Returns [`UseCaseError::Store`] or [`UseCaseError::InvariantViolation`].
     pub(super) fn ingest(&self, cx: &mut Cx<'_>, lane: IngestPath) -> UseCaseResult<Vec<Option<UseCaseResult<IngestOutcome>>>> {
-        let names = NameLookup::read(cx.tx, cx.organization, self.events.iter().map(|reported| reported.event))?;
+        let (names, recalled) = recall(cx, self.shortcuts, &Vec::from_iter(self.new_events()))?;
         let outcomes = self.events.iter().map(|_| None).collect();
         let mut progress = IngestProgress { outcomes, duplicates: Vec::new(), placed: Vec::new(), left: BTreeSet::new() };
         let resolved = self.fresh(cx, &names, &mut progress)?;
         let (mut books, matched, refused) = match lane {
             // The statement that finds the contracts also locks them.
             IngestPath::DraftsOnly => {
-                let (contracts, matched, refused) = self.match_events(cx, &resolved, Some(Lock::Shared))?;
-                let (mut books, off_drafts) = self.on_drafts(cx, contracts.into_values(), &matched)?;
+                let ((contracts, matched, refused), read) = self.match_events(cx, &resolved, recalled.lock(), &recalled)?;
+                let known = recalled.documents();
+                let (mut books, off_drafts) = self.on_drafts(cx, contracts.into_values(), &matched, &known)?;
                 books.retain(|contract_ref, _| !off_drafts.contains(contract_ref));
                 let (matched, left): (Vec<_>, Vec<_>) =
                     matched.into_iter().partition(|matched| books.contains_key(&matched.key.contract_ref));
                 progress.left = left.iter().map(|matched| matched.resolved.index).collect();
+                if let Some(shortcuts) = self.shortcuts {
+                    let known = matched.iter().map(|matched| (matched.resolved.customer, &matched.key));
+                    learn(shortcuts, cx.organization, (&names, &recalled, &read), &books, known)?;
+                }
                 (books, matched, refused)
             }
             IngestPath::General => self.hold(cx, &resolved)?,
@@ -155,18 +172,29 @@ impl IngestBatch<'_> {
         for (index, refusal) in refused {
             progress.refuse(index, refusal)?;
         }
-        self.lock_totals(cx, &matched, &mut books)?;
+        let added = self.add_totals(cx, &matched, &mut books)?;
+        if added.is_none() {
+            self.lock_totals(cx, &matched, &mut books)?;
+        }
+        let all = matched.len();
         for group in grouped(matched) {
             let contract_ref = group[0].key.contract_ref;
             let book = books.get_mut(&contract_ref).ok_or_else(|| corrupt("a contract", &contract_ref, "is not held"))?;
             Self::post_group(cx, book, group, &mut progress)?;
         }
-        let mut decided: Vec<&mut ContractBook> = books.values_mut().filter(|book| !book.entries().is_empty()).collect();
-        for book in decided.iter_mut().filter(|book| book.extent() == Extent::Whole) {
-            billing_domain::ledger::issue::schedule_next_run(book, cx.now)?;
+        if let Some((shortcuts, totals)) = added {
+            // All of it is stored already, or nothing stays.
+            if progress.placed.len() < all || !are_stored(&totals, &books) {
+                return Err(shortcuts.give_up());
+            }
+        } else {
+            let mut decided: Vec<&mut ContractBook> = books.values_mut().filter(|book| !book.entries().is_empty()).collect();
+            for book in decided.iter_mut().filter(|book| book.extent() == Extent::Whole) {
+                billing_domain::ledger::issue::schedule_next_run(book, cx.now)?;
+            }
+            book_repository::write_all(cx, decided)?;
         }
-        book_repository::write_all(cx, decided)?;
-        self.store(cx, &books, progress)
+        self.store(cx, lane, &books, progress)
     }
 
     /// Finds the contracts of the events and locks them. The lock is shared if all events go on existing drafts. It is
@@ -175,9 +203,9 @@ impl IngestBatch<'_> {
         let organization = cx.organization;
         let mut exclusive: BTreeSet<ContractRef> = BTreeSet::new();
         for _ in 0..MAX_HOLD_ATTEMPTS {
-            let (contracts, matched, refused) = self.match_events(cx, resolved, None)?;
+            let ((contracts, matched, refused), _) = self.match_events(cx, resolved, None, &Recalled::default())?;
             let unknown = contracts.iter().filter(|(contract_ref, _)| !exclusive.contains(contract_ref));
-            let (_, off_drafts) = self.on_drafts(cx, unknown.map(|(_, book)| book.clone()), &matched)?;
+            let (_, off_drafts) = self.on_drafts(cx, unknown.map(|(_, book)| book.clone()), &matched, &BTreeMap::new())?;
             exclusive.extend(off_drafts);
             if contracts.is_empty() {
                 return Ok((contracts, matched, refused));
@@ -203,7 +231,7 @@ impl IngestBatch<'_> {
             };
             let books = agreements.into_iter().map(with_entities);
             let (alone, shared): (Vec<_>, Vec<_>) = books.partition(|book| exclusive.contains(&book.contract.contract_ref));
-            let (mut books, off_drafts) = self.on_drafts(cx, shared, &matched)?;
+            let (mut books, off_drafts) = self.on_drafts(cx, shared, &matched, &BTreeMap::new())?;
             if off_drafts.is_empty() {
                 let whole = book_repository::load_books(cx.tx, organization, alone, cx.now)?;
                 books.extend(whole.into_iter().map(|book| (book.contract.contract_ref, book)));
@@ -213,21 +241,27 @@ impl IngestBatch<'_> {
         Err(StoreError::Contended.into())
     }
 
-    /// Matches the events to the current periods of contracts.
+    /// Matches the events to the current periods of contracts. Also returns the contracts that were read for this, because
+    /// they are not recalled.
     fn match_events<'n>(
         &self,
         cx: &mut Cx<'_>,
         resolved: &[ResolvedEvent<'n>],
         lock: Option<Lock>,
-    ) -> UseCaseResult<LockedBooks<'n>> {
+        recalled: &Recalled,
+    ) -> UseCaseResult<(LockedBooks<'n>, ReadContracts)> {
         let organization = cx.organization;
+        let rows_of = |resolved: &ResolvedEvent<'_>| recalled.rows_of(resolved.customer.id, &resolved.product.usage_product_ref);
+        let unknown = resolved.iter().filter(|resolved| rows_of(resolved).is_none());
         let pairs: BTreeSet<(CustomerId, UsageProductRef)> =
-            resolved.iter().map(|resolved| (resolved.customer.id, resolved.product.usage_product_ref.clone())).collect();
-        let mut candidates: BTreeMap<CustomerId, Vec<Contract>> = BTreeMap::new();
+            unknown.map(|resolved| (resolved.customer.id, resolved.product.usage_product_ref.clone())).collect();
+        let mut read = ReadContracts::default();
         for contract in cx.tx.contracts_metering(organization, &Vec::from_iter(pairs), lock)? {
-            candidates.entry(contract.customer_id).or_default().push(contract);
+            if recalled.may_use(&contract) {
+                read.contracts.entry(contract.customer_id).or_default().push(Arc::new(contract));
+            }
         }
-        let entities = entities_of(cx.tx, organization, candidates.values().flatten())?;
+        read.entities = entities_of(cx.tx, organization, read.contracts.values().flatten().map(|contract| &**contract))?;
         let (mut contracts, mut matched, mut refused) = (BooksByRef::new(), Vec::with_capacity(resolved.len()), Vec::new());
         for resolved in resolved {
             let ResolvedEvent { customer, product, .. } = *resolved;
@@ -237,8 +271,11 @@ impl IngestBatch<'_> {
                 occurred_at: event.occurred_at,
                 validations: event.validations.as_ref(),
             };
-            let of_customer = candidates.get(&customer.id).map_or(&[][..], Vec::as_slice);
-            match match_event(facts, of_customer, &entities) {
+            let (of_customer, entities): (&[Arc<Contract>], &[Entity]) = match rows_of(resolved) {
+                Some(rows) => (rows.contracts.as_slice(), &*rows.entities),
+                None => (read.contracts.get(&customer.id).map_or(&[][..], Vec::as_slice), read.entities.as_slice()),
+            };
+            match match_event(facts, of_customer.iter().map(|contract| &**contract), entities) {
                 Ok(found) => {
                     let contract_ref = found.contract.contract_ref;
                     // References are created in order of arrival, so that the later of two simultaneous events has the
@@ -252,27 +289,30 @@ impl IngestBatch<'_> {
                     let key = usage_key(contract_ref, &found.period, &product.usage_product_ref);
                     matched.push(MatchedEvent { resolved: *resolved, counted, key, service_period: found.period.days() });
                     contracts.entry(contract_ref).or_insert_with(|| {
-                        let entities = book_repository::billing(found.contract, &entities);
-                        ContractBook::new(found.contract.clone(), customer.clone(), entities)
+                        let entities = book_repository::billing(found.contract, entities);
+                        let shared = of_customer.iter().find(|contract| contract.contract_ref == contract_ref);
+                        let contract = shared.map_or_else(|| Arc::new(found.contract.clone()), Arc::clone);
+                        ContractBook::of_shared(contract, customer.clone(), entities)
                     });
                 }
                 Err(refusal) => refused.push((resolved.index, refusal.into())),
             }
         }
-        Ok((contracts, matched, refused))
+        Ok(((contracts, matched, refused), read))
     }
 
     /// Loads the books with the drafts that carry the usage of the events. Also returns the contracts with an event that does
-    /// not go on an existing draft.
+    /// not go on an existing draft. The documents of `known` periods are not loaded.
     fn on_drafts(
         &self,
         cx: &mut Cx<'_>,
         books: impl IntoIterator<Item = ContractBook>,
         matched: &[MatchedEvent<'_>],
+        known: &BTreeMap<PeriodKey, &[BookDocument]>,
     ) -> UseCaseResult<(BooksByRef, BTreeSet<ContractRef>)> {
-        let periods: BTreeSet<(ContractRef, ProductNo, Date)> =
+        let periods: BTreeSet<PeriodKey> =
             matched.iter().map(|MatchedEvent { key, .. }| (key.contract_ref, key.product_no, key.period_start)).collect();
-        let books = book_repository::load_draft_books(cx.tx, cx.organization, books, &periods)?;
+        let books = book_repository::load_draft_books(cx.tx, cx.organization, books, &periods, known)?;
         let mut off_drafts = BTreeSet::new();
         for (contract_ref, product_no, start) in periods {
             let Some(book) = books.get(&contract_ref) else { continue };
@@ -283,6 +323,38 @@ impl IngestBatch<'_> {
             }
         }
         Ok((books, off_drafts))
+    }
+
+    /// Adds the events to their running totals with one statement, instead of locking the totals now and replacing them later.
+    /// The books then have the totals before these events, as far as sums and counts need them. Returns the totals after the
+    /// events, or `None` if totals have to be locked: without shortcuts, and for other aggregations than sums and counts.
+    fn add_totals(
+        &self,
+        cx: &mut Cx<'_>,
+        matched: &[MatchedEvent<'_>],
+        books: &mut BooksByRef,
+    ) -> UseCaseResult<Option<(&Shortcuts<'_>, Totals)>> {
+        let Some(shortcuts) = self.shortcuts else { return Ok(None) };
+        let mut added: BTreeMap<UsageKey, (CustomerId, UsageTotal)> = BTreeMap::new();
+        for MatchedEvent { resolved, counted, key, .. } in matched {
+            let (_, total) = added.entry(key.clone()).or_insert((resolved.customer.id, UsageTotal::ZERO));
+            let Ok(sum) = total.plus(*counted) else { return Ok(None) };
+            *total = sum;
+        }
+        let is_summed = |key: &UsageKey| books.get(&key.contract_ref).is_some_and(|book| is_summed(book, key));
+        if added.is_empty() || !added.keys().all(is_summed) {
+            return Ok(None);
+        }
+        let new: Vec<(CustomerId, UsageKey, UsageTotal)> =
+            added.iter().map(|(key, (customer_id, total))| (*customer_id, key.clone(), *total)).collect();
+        let Some(totals) = cx.tx.add_usage(cx.organization, &new)? else { return Err(shortcuts.give_up()) };
+        for (key, total) in &totals {
+            if let (Some(book), Some((_, new))) = (books.get_mut(&key.contract_ref), added.get(key)) {
+                let Ok(before) = total.before_adding(*new) else { return Err(shortcuts.give_up()) };
+                book.put_usage(key.clone(), before);
+            }
+        }
+        Ok(Some((shortcuts, totals)))
     }
 
     /// Locks the running totals of the events, and completes the totals where the lines of their periods need it.
@@ -347,6 +419,7 @@ impl IngestBatch<'_> {
     fn store(
         &self,
         cx: &mut Cx<'_>,
+        lane: IngestPath,
         books: &BooksByRef,
         progress: IngestProgress<'_>,
     ) -> UseCaseResult<Vec<Option<UseCaseResult<IngestOutcome>>>> {
@@ -355,7 +428,15 @@ impl IngestBatch<'_> {
         placed.sort_by_key(|(matched, _)| matched.resolved.index);
         let events: Vec<UsageEvent> =
             placed.iter().map(|(matched, document_ref)| self.event(now, matched, *document_ref)).collect();
-        cx.tx.insert_events(organization, &events)?;
+        match lane {
+            // The last safeguard against usage on an issued document, should a change of a document not renew its stamp.
+            IngestPath::DraftsOnly => {
+                if !cx.tx.insert_events_on_drafts(organization, &events)? {
+                    return Err(refuse_no_draft(self.shortcuts, organization, self.new_events()));
+                }
+            }
+            IngestPath::General => cx.tx.insert_events(organization, &events)?,
+        }
         let mut kept: Vec<(CustomerId, NewEventKeyRecord)> = Vec::new();
         let mut made: BTreeMap<ImportRef, Vec<ImportedEvent>> = BTreeMap::new();
         let around =
@@ -429,6 +510,23 @@ impl IngestBatch<'_> {
             deleted: false,
         }
     }
+}
+
+/// Returns whether all line items that a running total prices need only its sum or its number of events.
+fn is_summed(book: &ContractBook, key: &UsageKey) -> bool {
+    let period = book.contract.product(key.product_no).and_then(|product| product.period_from(key.period_start));
+    period.is_some_and(|period| {
+        let mut metering = period.terms.metering(&key.usage_product_ref);
+        metering.all(|(_, metered)| matches!(metered.aggregation, Aggregation::Sum | Aggregation::Count))
+    })
+}
+
+/// Returns whether the decisions on books changed nothing but the running totals, which are stored with these values.
+fn are_stored(totals: &[(UsageKey, UsageTotal)], books: &BooksByRef) -> bool {
+    let is_of_total = |entry: &Entry| matches!(entry, Entry::UsageMoved { .. });
+    let has_total =
+        |(key, total): &(UsageKey, UsageTotal)| books.get(&key.contract_ref).is_some_and(|book| book.usage().get(key) == *total);
+    books.values().flat_map(ContractBook::entries).all(is_of_total) && totals.iter().all(has_total)
 }
 
 fn is_fatal(error: &UseCaseError) -> bool {

@@ -3,12 +3,14 @@
 mod batch;
 mod change;
 mod deduplicate;
+mod event_cache;
 mod formatted;
 mod import;
 mod ingest;
 mod list;
 mod names;
 mod read;
+mod recall;
 mod record;
 mod recorded_lines;
 mod refused;
@@ -41,7 +43,7 @@ pub use undo::{
     undo_import,
 };
 pub use writer::{
-    Distribution, EventAnswer, Execution, GroupFigures, IdempotentWork, Load, QueuedBatch, QueuedChange, QueuedEvent,
-    QueuedRequest, QueuedTransaction, ReplyCallback, Requester, UsageWriter, Work, WorkKind, WriterBusy, WriterFigures,
-    WriterLimits,
+    DEFAULT_EVENT_CACHE, Distribution, EventAnswer, Execution, GroupFigures, IdempotentWork, Load, QueuedBatch, QueuedChange,
+    QueuedEvent, QueuedRequest, QueuedTransaction, ReplyCallback, Requester, UsageWriter, Work, WorkKind, WriterBusy,
+    WriterFigures, WriterLimits,
 };

@@ -1,6 +1,7 @@
 //! Looks up the customers and usage products that events name, once for all events.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use billing_domain::catalog::UsageProduct;
 use billing_domain::event_input::{NamedCustomer, NamedUsageProduct, NewUsageEvent};
@@ -10,23 +11,26 @@ use billing_domain::refs::{CustomerRef, OrganizationId, UsageProductRef};
 use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 
+use super::event_cache::CacheKey;
 use crate::error::{ResourceKind, UseCaseResult, unknown_reference};
 
 /// Customers and usage products by the references and names in events.
+#[derive(Default)]
 pub(super) struct NameLookup {
-    customers: BTreeMap<CustomerRef, Customer>,
+    customers: BTreeMap<CustomerRef, Arc<Customer>>,
     customers_by_name: BTreeMap<OneLine, Vec<Customer>>,
-    products: BTreeMap<UsageProductRef, UsageProduct>,
+    products: BTreeMap<UsageProductRef, Arc<UsageProduct>>,
     products_by_name: BTreeMap<OneLine, Vec<UsageProduct>>,
 }
 
 impl NameLookup {
-    /// Loads all customers and usage products that the events name.
+    /// Loads all customers and usage products that the events name. They replace those that are known.
     pub(super) fn read<'e>(
+        &mut self,
         tx: &mut dyn Tx,
         organization: OrganizationId,
         events: impl Iterator<Item = &'e NewUsageEvent>,
-    ) -> UseCaseResult<Self> {
+    ) -> UseCaseResult<()> {
         let (mut customer_refs, mut customer_names) = (BTreeSet::new(), BTreeSet::new());
         let (mut product_refs, mut product_names) = (BTreeSet::new(), BTreeSet::new());
         for event in events {
@@ -41,21 +45,32 @@ impl NameLookup {
         }
         let (customer_refs, product_refs) = (Vec::from_iter(customer_refs), Vec::from_iter(product_refs));
         let (customers, products) = tx.named_by_events(organization, &customer_refs, &product_refs)?;
-        let mut names = Self {
-            customers: customers.into_iter().map(|customer| (customer.customer_ref.clone(), customer)).collect(),
-            customers_by_name: BTreeMap::new(),
-            products: products.into_iter().map(|product| (product.usage_product_ref.clone(), product)).collect(),
-            products_by_name: BTreeMap::new(),
-        };
+        for customer in customers {
+            self.customers.insert(customer.customer_ref.clone(), Arc::new(customer));
+        }
+        for product in products {
+            self.products.insert(product.usage_product_ref.clone(), Arc::new(product));
+        }
         for name in customer_names {
             let found = tx.customers_by_name(organization, &name)?;
-            names.customers_by_name.insert(name, found);
+            self.customers_by_name.insert(name, found);
         }
         for name in product_names {
             let found = tx.usage_products_by_name(organization, &name)?;
-            names.products_by_name.insert(name, found);
+            self.products_by_name.insert(name, found);
         }
-        Ok(names)
+        Ok(())
+    }
+
+    /// Adds a customer and a usage product that were read before.
+    pub(super) fn add(&mut self, customer: Arc<Customer>, product: Arc<UsageProduct>) {
+        self.customers.insert(customer.customer_ref.clone(), customer);
+        self.products.insert(product.usage_product_ref.clone(), product);
+    }
+
+    /// Returns the customer and usage product with the references of a key.
+    pub(super) fn shared(&self, key: &CacheKey) -> Option<(Arc<Customer>, Arc<UsageProduct>)> {
+        Some((Arc::clone(self.customers.get(&key.customer)?), Arc::clone(self.products.get(&key.usage_product)?)))
     }
 
     /// Returns the customer that an event names.
@@ -64,7 +79,9 @@ impl NameLookup {
     /// Returns a violation if the reference does not exist, or if no customer or more than one has the name.
     pub(super) fn customer_of(&self, event: &NewUsageEvent) -> Result<&Customer, Violations> {
         match &event.customer {
-            NamedCustomer::Ref(customer_ref) => one_of("customer_ref", ResourceKind::Customer, self.customers.get(customer_ref)),
+            NamedCustomer::Ref(customer_ref) => {
+                one_of("customer_ref", ResourceKind::Customer, self.customers.get(customer_ref).map(|customer| &**customer))
+            }
             NamedCustomer::Name(name) => {
                 one_of("customer_name", ResourceKind::Customer, self.customers_by_name.get(name).into_iter().flatten())
             }
@@ -78,7 +95,8 @@ impl NameLookup {
     pub(super) fn product_of(&self, event: &NewUsageEvent) -> Result<&UsageProduct, Violations> {
         match &event.usage_product {
             NamedUsageProduct::Ref(product_ref) => {
-                one_of("usage_product_ref", ResourceKind::UsageProduct, self.products.get(product_ref))
+                let product = self.products.get(product_ref).map(|product| &**product);
+                one_of("usage_product_ref", ResourceKind::UsageProduct, product)
             }
             NamedUsageProduct::Name(name) => {
                 one_of("usage_product_name", ResourceKind::UsageProduct, self.products_by_name.get(name).into_iter().flatten())

@@ -54,7 +54,7 @@ fn record(
     }
     let by = cx.by;
     let events: Vec<IngestItem<'_>> = events.iter().map(|event| IngestItem { event, by, answer }).collect();
-    let batch = IngestBatch { events: &events };
+    let batch = IngestBatch { events: &events, shortcuts: None };
     // A rolled-back path releases its shared locks, because upgrading them can deadlock.
     for path in [IngestPath::DraftsOnly, IngestPath::General] {
         let recorded = cx.attempt(|cx| {

@@ -109,8 +109,13 @@ pub struct ContractBook {
 impl ContractBook {
     /// Creates the book of a contract without documents.
     pub fn new(contract: Contract, customer: Customer, entities: Vec<Entity>) -> Self {
+        Self::of_shared(Arc::new(contract), customer, entities)
+    }
+
+    /// Does the same as [`new`](Self::new) for a contract that other books may share.
+    pub fn of_shared(contract: Arc<Contract>, customer: Customer, entities: Vec<Entity>) -> Self {
         Self {
-            contract: Arc::new(contract),
+            contract,
             customer,
             entities,
             bank_accounts: BTreeMap::new(),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use uuid::Uuid;
+
 use super::{Lock, StoreResult};
 use crate::access::Actor;
 use crate::calendar::Timestamp;
@@ -9,6 +11,18 @@ use crate::contract::Contract;
 use crate::document::DocumentKind;
 use crate::page::{Page, PageRequest};
 use crate::refs::{ContractKey, ContractRef, CustomerId, EntityRef, OrganizationId, UsageProductRef};
+
+/// Identifiers of what determines where the usage of a contract is billed. Equal stamps mean that a copy in memory is
+/// current. A stamp that was replaced is never used again, also not after a rollback or the loss of transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamps {
+    /// Changes with each exclusive lock on the contract, and so with each change of its terms and documents.
+    pub contract: Uuid,
+    /// Changes with each update of the customer.
+    pub customer: Uuid,
+    /// Changes with each update of an entity or usage product of the organization.
+    pub catalog: Uuid,
+}
 
 /// Storage of contracts with all their versions.
 #[cfg_attr(feature = "mocks", mockall::automock)]
@@ -46,6 +60,16 @@ pub trait Contracts {
         pairs: &[(CustomerId, UsageProductRef)],
         lock: Option<Lock>,
     ) -> StoreResult<Vec<Contract>>;
+    /// Locks the contracts of [`contracts_metering`](Self::contracts_metering) shared, in the order of their references,
+    /// until the transaction ends. Returns only their keys and stamps, in that order.
+    ///
+    /// Customers, entities and usage products may change after the call. What is read of them afterwards is therefore at
+    /// least as new as the stamps.
+    fn lock_stamps(
+        &mut self,
+        organization: OrganizationId,
+        pairs: &[(CustomerId, UsageProductRef)],
+    ) -> StoreResult<Vec<(ContractKey, Stamps)>>;
     /// Locks a contract until the transaction ends. Returns the number of its newest version.
     ///
     /// Contracts are locked before documents. Documents are locked before totals and number series.

@@ -97,12 +97,11 @@ pub trait Documents {
         filter: &DocumentFilter,
         page: PageRequest,
     ) -> StoreResult<Page<Document>>;
-    /// Returns a customer's documents whose parent is one of these, ordered by creation. Includes void documents.
+    /// Returns the documents whose customer and parent are one of these, ordered by creation. Includes void documents.
     fn documents_of_parents(
         &mut self,
         organization: OrganizationId,
-        customer_id: CustomerId,
-        parents: &[DocumentRef],
+        parents: &[(CustomerId, DocumentRef)],
     ) -> StoreResult<Vec<BookDocument>>;
     /// Returns the ledger lines of a draft adjustment, or the lines a document was issued with.
     fn ledger_lines(&mut self, key: DocumentKey) -> StoreResult<Vec<LedgerLine>>;

@@ -24,6 +24,8 @@ pub trait IntegrityQueries {
     ) -> StoreResult<Vec<(ContractKey, Timestamp)>>;
     /// Recounts the running totals of a contract from the events that are not deleted. Returns only totals with an event.
     fn recount_contract(&mut self, key: ContractKey) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
+    /// Returns the number of a contract's events, including deleted ones, whose document does not exist.
+    fn events_without_document(&mut self, key: ContractKey) -> StoreResult<u64>;
     /// Returns one sentence for each series of document numbers that is not 1…n, and for each duplicate number.
     fn broken_series(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>>;
     /// Returns one sentence for each issued document whose content does not match its hash, or whose hash is not chained

@@ -35,7 +35,7 @@ pub use audit::{AuditFilter, AuditLog, AuditPart};
 pub use books::{BookReader, BookWriter, FamilySum};
 pub use catalog::{Customers, Entities, Pricings, UsageProducts};
 pub use charges::{ChargeFilter, Charges};
-pub use contracts::{Contracts, NumberSeries};
+pub use contracts::{Contracts, NumberSeries, Stamps};
 pub use documents::{DocumentFiles, DocumentFilter, Documents, PurposeKind};
 pub use due_contracts::{DueContract, DueContracts};
 pub use environment::{
@@ -56,7 +56,7 @@ pub use running_totals::RunningTotals;
 pub use runs::{BillingRuns, RunFilter};
 pub use store::{
     Access, DatabaseReplaced, DiskUse, Insertion, Lock, PoolUse, RollBack, Savepoints, Store, StoreError, StoreResult, Tx,
-    Update, attempt, transact,
+    Update, WriterPauses, attempt, transact,
 };
 pub use usage::{EventChanges, EventKeys, UsageEvents};
 pub use usage_queries::{BilledDocumentKey, EventFilter, EventScope, EventSortKey, RowVisitor, UsageQueries};

@@ -17,6 +17,16 @@ pub trait RunningTotals {
     /// Updates existing running totals. They must be locked by [`lock_usage`](Self::lock_usage) or through their
     /// contract.
     fn put_usage(&mut self, organization: OrganizationId, totals: &[(CustomerId, UsageKey, UsageTotal)]) -> StoreResult<()>;
+    /// Adds new events to running totals and locks the totals until the transaction ends, in the order of their keys.
+    /// Each key occurs once, with the total of its new events alone. Returns the totals with these events, in the order
+    /// of their keys. Missing totals count as zero.
+    ///
+    /// Returns `None` when a sum exceeds its digits. The caller must then roll the transaction back.
+    fn add_usage(
+        &mut self,
+        organization: OrganizationId,
+        added: &[(CustomerId, UsageKey, UsageTotal)],
+    ) -> StoreResult<Option<Vec<(UsageKey, UsageTotal)>>>;
     /// Returns the sum of the event counts of an organization's totals, optionally of one customer, contract or usage
     /// product.
     #[allow(clippy::needless_lifetimes, reason = "the mock needs the lifetime named")]

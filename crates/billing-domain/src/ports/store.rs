@@ -111,6 +111,17 @@ pub struct PoolUse {
     pub waiting: u64,
 }
 
+/// The times for which a store made its writers wait while it worked on its own files, since it was opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriterPauses {
+    /// The upper bound of each bucket in microseconds, in ascending order, with the number of pauses in it.
+    pub buckets: Vec<(u64, u64)>,
+    /// The number of pauses above all bounds.
+    pub above_all: u64,
+    /// The sum of all pauses in microseconds.
+    pub micros: u64,
+}
+
 /// A runner of transactions.
 pub trait Store: Send + Sync {
     /// Runs work in one transaction. Commits it, or rolls it back when the work requests that; both return `Ok`.
@@ -137,6 +148,11 @@ pub trait Store: Send + Sync {
     /// Returns the use of each pool of connections. Returns nothing if the store has no pools.
     fn pool_use(&self) -> Vec<PoolUse> {
         Vec::new()
+    }
+
+    /// Returns the pauses of writers. Returns `None` if the store never makes writers wait for work on its files.
+    fn writer_pauses(&self) -> Option<WriterPauses> {
+        None
     }
 }
 

@@ -23,6 +23,9 @@ pub trait UsageEvents {
     ) -> StoreResult<(Vec<Customer>, Vec<UsageProduct>)>;
     /// Stores new events, all or none.
     fn insert_events(&mut self, organization: OrganizationId, events: &[UsageEvent]) -> StoreResult<()>;
+    /// Stores new events like [`insert_events`](Self::insert_events), if each of their documents is a draft when the call
+    /// begins. Returns `false` otherwise. The caller must then roll the transaction back.
+    fn insert_events_on_drafts(&mut self, organization: OrganizationId, events: &[UsageEvent]) -> StoreResult<bool>;
     /// Returns an event by reference alone, also when it is deleted.
     fn event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<UsageEvent>>;
     /// Returns the existing events among these references, by reference alone, in the order of their references. Includes

@@ -52,13 +52,15 @@ async fn parse_on_a_thread<T: Send + 'static>(
     parsed.await.unwrap_or_else(|_| Err(Problem::internal()))
 }
 
-/// A parsed JSON body. Clones share the value.
+/// A JSON body. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct ParsedBody(Arc<ParsedJson>);
 
 #[derive(Debug)]
 struct ParsedJson {
-    value: Value,
+    /// The text of a body whose value is parsed only if it is needed.
+    text: Option<web::Bytes>,
+    value: OnceLock<Value>,
     /// Number of bytes of the text.
     bytes: usize,
     hash: OnceLock<BodyHash>,
@@ -67,7 +69,14 @@ struct ParsedJson {
 impl ParsedBody {
     /// Creates the body of a text with this number of bytes.
     pub(crate) fn new(value: Value, bytes: usize) -> Self {
-        Self(Arc::new(ParsedJson { value, bytes, hash: OnceLock::new() }))
+        Self(Arc::new(ParsedJson { text: None, value: OnceLock::from(value), bytes, hash: OnceLock::new() }))
+    }
+
+    /// Creates the body of a text that is known to be one JSON value. It is parsed when the value is needed, so it must not be
+    /// large.
+    pub(crate) fn of_valid(text: web::Bytes) -> Self {
+        let bytes = text.len();
+        Self(Arc::new(ParsedJson { text: Some(text), value: OnceLock::new(), bytes, hash: OnceLock::new() }))
     }
 
     /// Parses a body.
@@ -79,7 +88,8 @@ impl ParsedBody {
     }
 
     pub(crate) fn value(&self) -> &Value {
-        &self.0.value
+        let parse = || self.0.text.as_ref().and_then(|text| billing_json::read(text).ok()).unwrap_or_default();
+        self.0.value.get_or_init(parse)
     }
 
     /// Returns the number of bytes of the text.
@@ -89,7 +99,7 @@ impl ParsedBody {
 
     /// Returns the hash of the value, which is computed once. For a large body, call it first where the body is parsed.
     pub(crate) fn hash(&self) -> BodyHash {
-        *self.0.hash.get_or_init(|| billing_json::hash(Some(&self.0.value)))
+        *self.0.hash.get_or_init(|| billing_json::hash(Some(self.value())))
     }
 }
 
@@ -129,6 +139,13 @@ mod tests {
         let same = ParsedBody::read(br#"{"a":[true],"b":1.5}"#).expect("a body");
         assert_eq!((body.hash(), body.clone().hash()), (same.hash(), billing_json::hash(Some(body.value()))));
         assert_eq!(ParsedBody::read(b"{").expect_err("no JSON").code(), "malformed_json");
+    }
+
+    #[test]
+    fn a_body_that_is_parsed_later_has_the_same_value_and_hash() {
+        let text = br#"{"b": 1.50, "a": [true]}"#;
+        let (now, later) = (ParsedBody::read(text).expect("a body"), ParsedBody::of_valid(web::Bytes::from_static(text)));
+        assert_eq!((later.bytes(), later.hash(), later.value()), (now.bytes(), now.hash(), now.value()));
     }
 
     #[actix_web::test]

@@ -203,7 +203,7 @@ impl SessionUser {
 
     /// Returns a unique text for a form key: the request id.
     pub(super) fn unique(&self) -> String {
-        RequestContext::of(&self.request).request_id
+        RequestContext::of(&self.request).request_id.clone()
     }
 }
 

@@ -63,7 +63,8 @@ impl EventBody {
         })
     }
 
-    fn event(self) -> Option<NewUsageEvent> {
+    /// Returns the event without its key, or `None` if the customer or the usage product is missing.
+    pub(super) fn event(self) -> Option<NewUsageEvent> {
         let customer = self.customer_ref.map(NamedCustomer::Ref).or(self.customer_name.map(NamedCustomer::Name));
         let product = self.usage_product_ref.map(NamedUsageProduct::Ref);
         Some(NewUsageEvent {

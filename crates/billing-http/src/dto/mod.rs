@@ -18,6 +18,7 @@ pub(crate) mod document_table;
 pub(crate) mod documents;
 pub(crate) mod effects;
 pub(crate) mod entities;
+pub(crate) mod event_reader;
 pub(crate) mod events;
 pub(crate) mod exchange_rates;
 pub(crate) mod formats;

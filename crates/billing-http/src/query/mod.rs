@@ -66,9 +66,12 @@ impl Query {
     /// # Errors
     /// Returns a problem for a malformed query string.
     pub(crate) fn of(path: &str, raw: &str) -> Result<Self, Problem> {
-        let pairs = web::Query::<Vec<(String, String)>>::from_query(raw);
-        let pairs = pairs.map_err(|_| Problem::malformed("malformed_query", "the query string is malformed"))?;
-        Ok(Self { path: path.to_owned(), raw: raw.to_owned(), pairs: pairs.into_inner() })
+        let mut pairs = Vec::new();
+        if !raw.is_empty() {
+            let parsed = web::Query::<Vec<(String, String)>>::from_query(raw);
+            pairs = parsed.map_err(|_| Problem::malformed("malformed_query", "the query string is malformed"))?.into_inner();
+        }
+        Ok(Self { path: path.to_owned(), raw: raw.to_owned(), pairs })
     }
 
     /// Reads the parameters.

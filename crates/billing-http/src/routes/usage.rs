@@ -14,6 +14,7 @@ use billing_domain::violation::Violations;
 use billing_json::hash_of_event;
 
 use crate::call::{Call, REPLAYED, Reply};
+use crate::dto::event_reader::DirectEvent;
 use crate::dto::events::{EventBody, EventJson, EventRevisionJson, EventUpdateBody, event_answer, formatted_answer};
 use crate::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
 use crate::dto::refused::RefusedUsageJson;
@@ -27,22 +28,29 @@ use crate::stored_response::{self, Success};
 /// Maps an error before it is reported. Errors of a mapped event do not refer to fields of the request.
 type ErrorMapping = fn(UseCaseError) -> UseCaseError;
 
-pub(crate) async fn record_event(call: Call) -> Reply {
+pub(crate) async fn record_event(mut call: Call) -> Reply {
     if call.is_dry_run {
         let event = call.read_value(EventBody::read_event).await?;
         return preview(&call, event, |refused| refused).await;
     }
-    record(&call).await.inspect_err(|problem| call.refused(call.value(), problem))
+    let read = call.take_event();
+    record(&call, read).await.inspect_err(|problem| call.refused(call.value(), problem))
 }
 
-async fn record(call: &Call) -> Reply {
+/// Records the event of a call, which may already be read.
+async fn record(call: &Call, read: Option<DirectEvent>) -> Reply {
     let named = call.key.as_ref().map(|named| named.key.clone());
-    let read = call.read_value(move |body| {
-        let event = EventBody::read_event(body)?;
-        // The key identifies the event, independent of its JSON formatting.
-        Ok((event, named.map(|key| EventKey { key, body: hash_of_event(body) })))
-    });
-    let (event, sent) = read.await?;
+    // The key identifies the event, independent of its JSON formatting.
+    let (event, sent) = match read {
+        Some(DirectEvent { event, hash }) => (event, named.zip(hash).map(|(key, body)| EventKey { key, body })),
+        None => {
+            let read = call.read_value(move |body| {
+                let event = EventBody::read_event(body)?;
+                Ok((event, named.map(|key| EventKey { key, body: hash_of_event(body) })))
+            });
+            read.await?
+        }
+    };
     if let (Some(sent), Some(named)) = (&sent, &event.sent)
         && sent.key != named.key
     {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::common::{EMAIL, Server};
 use billing_application::billing_run::run_billing_everywhere;
 use billing_application::error::UseCaseError;
-use billing_domain::ports::{Access, DiskUse, PoolUse, RollBack, Store, StoreError, StoreResult, Tx};
+use billing_domain::ports::{Access, DiskUse, PoolUse, RollBack, Store, StoreError, StoreResult, Tx, WriterPauses};
 use billing_testkit::fixtures;
 use billing_teststore::TestStore;
 use serde_json::json;
@@ -71,6 +71,21 @@ impl Store for OnDisk {
             PoolUse { name: "readers", in_use: 2, idle: 3, waiting: 0 },
         ]
     }
+
+    fn writer_pauses(&self) -> Option<WriterPauses> {
+        Some(WriterPauses { buckets: vec![(500, 3), (5_000, 2)], above_all: 1, micros: 30_000 })
+    }
+}
+
+#[actix_web::test]
+async fn the_pauses_of_writers_are_counted_by_duration() {
+    let store = Arc::new(TestStore::new());
+    let server = Server::on(Arc::new(OnDisk(Arc::clone(&store))), store, "http://billing.test", |_| {});
+    let reply = server.get("/metrics", ("accept", "*/*")).await;
+    let buckets = values(&reply.text, "usage_billing_database_writer_pause_seconds_bucket");
+    assert_eq!(buckets, [(r#"le="0.0005""#, "3"), (r#"le="0.005""#, "5"), (r#"le="+Inf""#, "6")]);
+    assert_eq!(values(&reply.text, "usage_billing_database_writer_pause_seconds_sum"), [("", "0.03")]);
+    assert_eq!(values(&reply.text, "usage_billing_database_writer_pause_seconds_count"), [("", "6")]);
 }
 
 #[actix_web::test]

@@ -161,6 +161,11 @@ impl Transaction<'_> {
     }
 }
 
+/// Returns the value of a set that has exactly one.
+fn only<T: Copy + Ord>(values: &BTreeSet<T>) -> Option<T> {
+    if values.len() == 1 { values.first().copied() } else { None }
+}
+
 /// A document in force and the slot of one of its products: customer, contract, product, first day, slot, and the
 /// organization.
 type OccupiedSlotRow = (WithParts, Cell<Uuid>, Cell<Uuid>, i32, Cell<NaiveDate>, Option<String>, Cell<Uuid>);
@@ -202,12 +207,26 @@ impl Transaction<'_> {
             for (contract, places) in contracts {
                 let products: BTreeSet<i32> = places.iter().map(|place| i32::from(place.product_no.0)).collect();
                 let days: BTreeSet<NaiveDate> = places.iter().map(|place| place.period_start).collect();
-                let rows: Vec<OccupiedSlotRow> = with_conn!(self, "document_parts", |conn| occupied_slots!()
-                    .filter(document_parts::customer_id.eq(Bound(contract.customer.as_uuid())))
-                    .filter(document_parts::contract_id.eq(Bound(contract.contract.as_uuid())))
-                    .filter(one_of_numbers(document_parts::product_no, products))
-                    .filter(one_of_days(document_parts::period_start, days))
-                    .load(conn))?;
+                macro_rules! of_contract {
+                    () => {
+                        occupied_slots!()
+                            .filter(document_parts::customer_id.eq(Bound(contract.customer.as_uuid())))
+                            .filter(document_parts::contract_id.eq(Bound(contract.contract.as_uuid())))
+                    };
+                }
+                // Nearly always there is one product and one day. Equalities have a fixed text, which is not written
+                // again for each contract, unlike that of lists.
+                let rows: Vec<OccupiedSlotRow> = if let (Some(product), Some(day)) = (only(&products), only(&days)) {
+                    with_conn!(self, "document_parts", |conn| of_contract!()
+                        .filter(document_parts::product_no.eq(product))
+                        .filter(document_parts::period_start.eq(Bound(day)))
+                        .load(conn))?
+                } else {
+                    with_conn!(self, "document_parts", |conn| of_contract!()
+                        .filter(one_of_numbers(document_parts::product_no, products))
+                        .filter(one_of_days(document_parts::period_start, days))
+                        .load(conn))?
+                };
                 found.extend(rows);
             }
             return Ok(found);
@@ -249,6 +268,9 @@ impl BookReader for Transaction<'_> {
                 .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid()))),
             (Found::as_select(), VersionBefore)
         )?;
+        if lock == Some(Lock::Exclusive) && !found.is_empty() {
+            self.renew_stamps(&[(key.contract.as_uuid(), key.customer.as_uuid())])?;
+        }
         found.into_iter().next().map(|found| self.unchanged(found)).transpose()
     }
 
@@ -340,11 +362,28 @@ pub(super) fn by_creation(rows: Vec<WithParts>) -> StoreResult<Vec<BookDocument>
 
 #[cfg(test)]
 mod tests {
-    use billing_domain::ports::BookReader as _;
-    use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId};
-    use uuid::Uuid;
-
+    use super::*;
     use crate::query_plans::plans_of;
+
+    #[test]
+    fn the_slot_of_one_product_and_day_is_looked_up_by_its_index_without_a_list_on_sqlite() {
+        let id = Uuid::from_u128;
+        let contract = ContractKey {
+            organization: OrganizationId::from_uuid(id(1)),
+            customer: CustomerId::from_uuid(id(2)),
+            contract: ContractRef::from_uuid(id(3)),
+        };
+        let place = |no, slot| (contract, BillingSlot { product_no: ProductNo(no), period_start: NaiveDate::default(), slot });
+        // Two slots of a period, and the same period of two products.
+        let of_one = [place(1, SlotKind::Period), place(1, SlotKind::UsageDebit)];
+        let of_two = [place(1, SlotKind::Period), place(2, SlotKind::Period)];
+        for (places, has_list) in [(of_one, false), (of_two, true)] {
+            let plans = plans_of(|tx| assert!(tx.documents_in_places(&places).expect("a look-up").is_empty()));
+            let by_index = "document_parts_in_force (customer_id=? AND contract_id=? AND product_no=? AND period_start=?";
+            assert!(plans[0].steps.iter().any(|step| step.contains(by_index)), "{plans:?}");
+            assert_eq!(plans[0].statement.contains("json_each("), has_list, "{plans:?}");
+        }
+    }
 
     #[test]
     fn contracts_and_documents_are_found_by_their_references_without_a_walk_through_others() {

@@ -61,7 +61,11 @@ impl UsageProducts for Transaction<'_> {
             let found = usage_products::table.find((Bound(organization.as_uuid()), product.usage_product_ref.as_str()));
             diesel::update(found).set(columns).execute(conn)
         })?;
-        Ok(if updated == 1 { Update::Done } else { Update::Unknown })
+        if updated == 0 {
+            return Ok(Update::Unknown);
+        }
+        self.raise_catalog_stamp(organization)?;
+        Ok(Update::Done)
     }
 
     fn usage_products_by_refs(

@@ -8,7 +8,7 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::contract::{Contract, ContractProduct, Segment, SegmentTerms};
 use billing_domain::ledger::ContractHeader;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{BookReader as _, Contracts, Lock, StoreResult};
+use billing_domain::ports::{BookReader as _, Contracts, Lock, Stamps, StoreResult};
 use billing_domain::refs::{
     ContractKey, ContractRef, CustomerId, CustomerRef, EntityRef, OrganizationId, ProductNo, UsageProductRef,
 };
@@ -27,7 +27,9 @@ use crate::json::{StoredTerms, StoredTermsRef};
 use crate::lock_gate::{LockContracts, pass_gate};
 use crate::nested_rows::{CustomerOfContract, SegmentsOfContract};
 use crate::row::{Cell, Row, to_json};
-use crate::schema::{contract_products, contract_usage_products, contract_versions, contracts, customers, documents};
+use crate::schema::{
+    contract_products, contract_usage_products, contract_versions, contracts, customers, documents, organizations,
+};
 use crate::sql_types::{Bound, JsonText};
 use crate::text_value::TextValue as _;
 use crate::tx::{Connection, Transaction, load_contract, load_held, with_conn};
@@ -239,6 +241,84 @@ macro_rules! outlines {
     };
 }
 
+/// The stamps of an organization's contracts by reference: contract, customer, the stamps of both, and the catalog's.
+macro_rules! stamps {
+    ($organization:expr) => {
+        contracts::table
+            .filter(contracts::organization_id.eq(Bound($organization.as_uuid())))
+            .order(contracts::contract_id)
+            .select((
+                contracts::contract_id,
+                contracts::customer_id,
+                contracts::stamp,
+                customers::table
+                    .filter(customers::customer_id.eq(contracts::customer_id))
+                    .select(customers::stamp)
+                    .single_value(),
+                organizations::table
+                    .filter(organizations::organization_id.eq(contracts::organization_id))
+                    .select(organizations::catalog_stamp)
+                    .single_value(),
+            ))
+    };
+}
+
+/// A row of [`stamps`].
+type StampsRow = (Cell<Uuid>, Cell<Uuid>, Cell<Uuid>, Option<Cell<Uuid>>, Option<Cell<Uuid>>);
+
+/// Loads the rows of a query on contracts that meter any of these pairs of customer and usage product, and locks the
+/// contracts. A contract that meters several pairs can occur several times.
+macro_rules! load_metering {
+    ($tx:expr, $pairs:expr, $lock:expr, $row:ty, $query:expr) => {{
+        let mut found: Vec<$row> = Vec::new();
+        $tx.holds_contracts |= $lock.is_some();
+        // SQLite runs in the same process and cannot use an index for a list of pairs. On a distributed database each
+        // customer is queried separately, in a fixed order.
+        let at_once = if $tx.is_sqlite() || $tx.is_spread { 1 } else { MAX_BINDS / 2 };
+        let mut pairs = $pairs.to_vec();
+        if $tx.is_spread {
+            pairs.sort_unstable();
+        }
+        for pairs in pairs.chunks(at_once) {
+            let customers = || pairs.iter().map(|(customer_id, _)| customer_id.as_uuid());
+            let walked = || pass_gate(customers(), $lock);
+            let rows: Vec<$row> = if let [(customer_id, product)] = pairs {
+                let metering = contract_usage_products::table
+                    .filter(contract_usage_products::customer_id.eq(Bound(customer_id.as_uuid())))
+                    .filter(contract_usage_products::usage_product_ref.eq(product.as_str()))
+                    .select(contract_usage_products::contract_id);
+                load_held!(
+                    $tx,
+                    "contracts",
+                    $lock,
+                    $query
+                        .filter(contracts::customer_id.eq(Bound(customer_id.as_uuid())))
+                        .filter(contracts::contract_id.eq_any(metering))
+                        .filter(walked())
+                )?
+            } else {
+                let of_pair = |(customer, product): &(CustomerId, UsageProductRef)| {
+                    vec![Value::Id(customer.as_uuid()), Value::Text(product.as_str().to_owned())]
+                };
+                let metering = contract_usage_products::table
+                    .filter(one_of_rows("customer_id, usage_product_ref", pairs.iter().map(of_pair)))
+                    .select(contract_usage_products::contract_id);
+                load_held!(
+                    $tx,
+                    "contracts",
+                    $lock,
+                    $query
+                        .filter(one_of_ids(contracts::customer_id, customers()))
+                        .filter(contracts::contract_id.eq_any(metering))
+                        .filter(walked())
+                )?
+            };
+            found.extend(rows);
+        }
+        found
+    }};
+}
+
 /// Terms of products, in the order in which they are assembled.
 macro_rules! segments {
     () => {
@@ -263,6 +343,21 @@ impl Transaction<'_> {
             return Err(self.remember(StatementError::Contended));
         }
         Ok(agreement)
+    }
+
+    /// Gives contracts that this transaction has just locked exclusively a new stamp, so that no copy of their terms and
+    /// documents in memory counts as current after the transaction. Every method that locks contracts to change terms or
+    /// documents does this, and nothing else does. Each contract is identified by its own and its customer's identifier.
+    pub(super) fn renew_stamps(&mut self, locked: &[(Uuid, Uuid)]) -> StoreResult<()> {
+        let stamp = Uuid::now_v7();
+        for (contract_id, customer_id) in locked {
+            with_conn!(self, "contracts", |conn| diesel::update(
+                contracts::table.find((Bound(*contract_id), Bound(*customer_id)))
+            )
+            .set(contracts::stamp.eq(Bound(stamp)))
+            .execute(conn))?;
+        }
+        Ok(())
     }
 
     /// Returns contracts with their terms, cached or read now. Segments are only ever added, so the segments up to a
@@ -443,53 +538,16 @@ impl Contracts for Transaction<'_> {
         pairs: &[(CustomerId, UsageProductRef)],
         lock: Option<Lock>,
     ) -> StoreResult<Vec<Contract>> {
+        let rows = load_metering!(self, pairs, lock, (Outline, Option<String>), outlines!(organization));
         let mut found: BTreeMap<Uuid, Outlined> = BTreeMap::new();
-        self.holds_contracts |= lock.is_some();
-        // SQLite runs in the same process and cannot use an index for a list of pairs. On a distributed database each
-        // customer is queried separately, in a fixed order.
-        let at_once = if self.is_sqlite() || self.is_spread { 1 } else { MAX_BINDS / 2 };
-        let mut pairs = pairs.to_vec();
-        if self.is_spread {
-            pairs.sort_unstable();
+        for row in rows {
+            let outlined = Outlined::of(row)?;
+            found.insert(outlined.contract_id, outlined);
         }
-        for pairs in pairs.chunks(at_once) {
-            let customers = || pairs.iter().map(|(customer_id, _)| customer_id.as_uuid());
-            let walked = || pass_gate(customers(), lock);
-            let rows: Vec<(Outline, Option<String>)> = if let [(customer_id, product)] = pairs {
-                let metering = contract_usage_products::table
-                    .filter(contract_usage_products::customer_id.eq(Bound(customer_id.as_uuid())))
-                    .filter(contract_usage_products::usage_product_ref.eq(product.as_str()))
-                    .select(contract_usage_products::contract_id);
-                load_held!(
-                    self,
-                    "contracts",
-                    lock,
-                    outlines!(organization)
-                        .filter(contracts::customer_id.eq(Bound(customer_id.as_uuid())))
-                        .filter(contracts::contract_id.eq_any(metering))
-                        .filter(walked())
-                )?
-            } else {
-                let of_pair = |(customer, product): &(CustomerId, UsageProductRef)| {
-                    vec![Value::Id(customer.as_uuid()), Value::Text(product.as_str().to_owned())]
-                };
-                let metering = contract_usage_products::table
-                    .filter(one_of_rows("customer_id, usage_product_ref", pairs.iter().map(of_pair)))
-                    .select(contract_usage_products::contract_id);
-                load_held!(
-                    self,
-                    "contracts",
-                    lock,
-                    outlines!(organization)
-                        .filter(one_of_ids(contracts::customer_id, customers()))
-                        .filter(contracts::contract_id.eq_any(metering))
-                        .filter(walked())
-                )?
-            };
-            for row in rows {
-                let outlined = Outlined::of(row)?;
-                found.insert(outlined.contract_id, outlined);
-            }
+        if lock == Some(Lock::Exclusive) {
+            let locked: Vec<(Uuid, Uuid)> =
+                found.values().map(|contract| (contract.contract_id, contract.customer_id.as_uuid())).collect();
+            self.renew_stamps(&locked)?;
         }
         let mut contracts = self.with_terms(found.into_values().collect())?;
         contracts.sort_by_key(|contract| (contract.created_at, contract.contract_ref));
@@ -497,6 +555,33 @@ impl Contracts for Transaction<'_> {
             contracts.iter().try_for_each(|contract| self.note_contract(contract.contract_ref, lock))?;
         }
         Ok(contracts)
+    }
+
+    fn lock_stamps(
+        &mut self,
+        organization: OrganizationId,
+        pairs: &[(CustomerId, UsageProductRef)],
+    ) -> StoreResult<Vec<(ContractKey, Stamps)>> {
+        let rows = load_metering!(self, pairs, Some(Lock::Shared), StampsRow, stamps!(organization));
+        let mut found: BTreeMap<ContractRef, (ContractKey, Stamps)> = BTreeMap::new();
+        for (contract_id, customer_id, contract, customer, catalog) in rows {
+            let contract_id = Row::new("contracts", "").cell("contract_id", contract_id)?;
+            let row = Row::new("contracts", contract_id);
+            let missing = |column: &str| row.corrupt(column, "the row that it names does not exist");
+            let key = ContractKey {
+                organization,
+                customer: CustomerId::from_uuid(row.cell("customer_id", customer_id)?),
+                contract: ContractRef::from_uuid(contract_id),
+            };
+            let stamps = Stamps {
+                contract: row.cell("stamp", contract)?,
+                customer: row.cell("customer_id", customer.ok_or_else(|| missing("customer_id"))?)?,
+                catalog: row.cell("organization_id", catalog.ok_or_else(|| missing("organization_id"))?)?,
+            };
+            found.insert(key.contract, (key, stamps));
+        }
+        found.keys().try_for_each(|contract| self.note_contract(*contract, Lock::Shared))?;
+        Ok(found.into_values().collect())
     }
 
     fn lock_contract(&mut self, key: ContractKey, lock: Lock) -> StoreResult<Option<u32>> {
@@ -509,6 +594,9 @@ impl Contracts for Transaction<'_> {
                 .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid()))),
             contracts::version
         )?;
+        if lock == Lock::Exclusive && !versions.is_empty() {
+            self.renew_stamps(&[(key.contract.as_uuid(), key.customer.as_uuid())])?;
+        }
         versions.pop().map(stored).transpose()
     }
 
@@ -529,7 +617,13 @@ impl Contracts for Transaction<'_> {
         }
         let is_first = !self.holds_contracts;
         self.holds_contracts |= !contracts.is_empty();
-        // SQLite's only writer already locks every row.
+        if self.is_sqlite() {
+            // The only writer already locks every row.
+            let exclusive = contracts.iter().filter(|(_, lock)| *lock == Lock::Exclusive);
+            let exclusive: BTreeSet<(Uuid, Uuid)> =
+                exclusive.map(|(key, _)| (key.contract.as_uuid(), key.customer.as_uuid())).collect();
+            return self.renew_stamps(&Vec::from_iter(exclusive));
+        }
         let Connection::Postgres(connection) = &mut self.connection else { return Ok(()) };
         let hold = LockContracts::new(contracts, is_first);
         if hold.is_empty() {

@@ -1,5 +1,7 @@
 //! Reads, lists and settles documents. [`book_entries`](super::book_entries) writes the decisions about them.
 
+use std::collections::BTreeMap;
+
 use billing_domain::document::lines::LedgerLine;
 use billing_domain::document::{BookDocument, Document};
 use billing_domain::page::{Page, PageRequest};
@@ -12,7 +14,7 @@ use super::books::by_creation;
 use super::document_rows::WithParts;
 use super::ledger::{LineRow, currency_of};
 use super::owned;
-use crate::in_list::{also_one_of_ids, one_of_ids};
+use crate::in_list::{Value, also_one_of_ids, one_of_ids, one_of_rows};
 use crate::row::{Cell, Row};
 use crate::schema::{document_lines, documents};
 use crate::sql_types::Bound;
@@ -62,15 +64,32 @@ impl Documents for Transaction<'_> {
     fn documents_of_parents(
         &mut self,
         organization: OrganizationId,
-        customer_id: CustomerId,
-        parents: &[DocumentRef],
+        parents: &[(CustomerId, DocumentRef)],
     ) -> StoreResult<Vec<BookDocument>> {
-        let parents: Vec<Uuid> = parents.iter().map(|parent| parent.as_uuid()).collect();
-        let rows: Vec<(WithParts, Cell<Uuid>)> = with_conn!(self, "documents", |conn| documents::table
-            .filter(documents::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(one_of_ids(documents::parent_document_id, parents))
-            .select((WithParts::as_select(), documents::organization_id))
-            .load(conn))?;
+        let mut of_customer: BTreeMap<CustomerId, Vec<Uuid>> = BTreeMap::new();
+        for (customer, parent) in parents {
+            of_customer.entry(*customer).or_default().push(parent.as_uuid());
+        }
+        let mut rows: Vec<(WithParts, Cell<Uuid>)> = Vec::new();
+        // SQLite runs in the same process and cannot use an index for a list of rows.
+        if self.is_sqlite() || of_customer.len() <= 1 {
+            for (customer, parents) in of_customer {
+                let of_one: Vec<(WithParts, Cell<Uuid>)> = with_conn!(self, "documents", |conn| documents::table
+                    .filter(documents::customer_id.eq(Bound(customer.as_uuid())))
+                    .filter(one_of_ids(documents::parent_document_id, parents))
+                    .select((WithParts::as_select(), documents::organization_id))
+                    .load(conn))?;
+                rows.extend(of_one);
+            }
+        } else {
+            let of_parent =
+                |(customer, parent): &(CustomerId, DocumentRef)| vec![Value::Id(customer.as_uuid()), Value::Id(parent.as_uuid())];
+            let of_all: Vec<(WithParts, Cell<Uuid>)> = with_conn!(self, "documents", |conn| documents::table
+                .filter(one_of_rows("documents.customer_id, documents.parent_document_id", parents.iter().map(of_parent)))
+                .select((WithParts::as_select(), documents::organization_id))
+                .load(conn))?;
+            rows.extend(of_all);
+        }
         by_creation(owned("documents", organization, rows)?)
     }
 

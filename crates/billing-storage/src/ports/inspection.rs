@@ -8,10 +8,11 @@ use billing_domain::ports::{IntegrityQueries, StoreResult};
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, OrganizationId};
 use billing_domain::usage::{UsageKey, UsageTotal};
 use billing_domain::verification::RecordedVerification;
-use diesel::dsl::{count, count_star, max, min};
+use diesel::dsl::{count, count_star, exists, max, min, not};
 use diesel::prelude::*;
 use uuid::Uuid;
 
+use super::counted;
 use super::numbers::CONTRACT_KIND;
 use crate::row::{Cell, Row};
 use crate::schema::{
@@ -102,6 +103,20 @@ impl IntegrityQueries for Transaction<'_> {
             Ok((key, row.cell("created_at", made_at.unwrap_or(created_at))?))
         };
         rows.into_iter().map(read).collect()
+    }
+
+    fn events_without_document(&mut self, key: ContractKey) -> StoreResult<u64> {
+        let customer = Bound(key.customer.as_uuid());
+        counted(with_conn!(self, "usage_events", |conn| usage_events::table
+            .filter(usage_events::customer_id.eq(customer))
+            .filter(usage_events::contract_id.eq(Bound(key.contract.as_uuid())))
+            .filter(not(exists(
+                documents::table
+                    .filter(documents::document_id.eq(usage_events::document_id))
+                    .filter(documents::customer_id.eq(customer))
+            )))
+            .count()
+            .get_result(conn))?)
     }
 
     fn recount_contract(&mut self, key: ContractKey) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {

@@ -35,6 +35,16 @@ impl OrganizationRow {
     }
 }
 
+impl Transaction<'_> {
+    /// Gives the organization's catalog a new stamp, so that caches read its entities and usage products again.
+    pub(super) fn raise_catalog_stamp(&mut self, organization: OrganizationId) -> StoreResult<()> {
+        with_conn!(self, "organizations", |conn| diesel::update(organizations::table.find(Bound(organization.as_uuid())))
+            .set(organizations::catalog_stamp.eq(Bound(Uuid::now_v7())))
+            .execute(conn))?;
+        Ok(())
+    }
+}
+
 impl Organizations for Transaction<'_> {
     fn insert_organization(&mut self, organization: &Organization) -> StoreResult<Insertion> {
         let inserted = with_conn!(self, "organizations", |conn| diesel::insert_into(organizations::table)

@@ -118,7 +118,10 @@ impl Entities for Transaction<'_> {
         match updated {
             None => Err(self.remember(StatementError::Contended)),
             Some(0) => Ok(Update::Unknown),
-            Some(_) => Ok(Update::Done),
+            Some(_) => {
+                self.raise_catalog_stamp(organization)?;
+                Ok(Update::Done)
+            }
         }
     }
 
@@ -196,7 +199,7 @@ impl Customers for Transaction<'_> {
         let columns = CustomerColumns::of(&customer.profile)?;
         let updated = with_conn!(self, "customers", |conn| diesel::update(customers::table.find(Bound(customer.id.as_uuid())))
             .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
-            .set(columns)
+            .set((columns, customers::stamp.eq(Bound(Uuid::now_v7()))))
             .execute(conn))?;
         Ok(if updated == 1 { Update::Done } else { Update::Unknown })
     }

@@ -21,7 +21,7 @@ use uuid::Uuid;
 use super::counted;
 use super::event_rows::EventRow;
 use crate::connect::LONG_READ_TIMEOUT;
-use crate::events_query::EventsQuery;
+use crate::events_query::{EventsQuery, beyond_first_by_time};
 use crate::in_list::{also_one_of_ids, one_of_ids};
 use crate::json::StoredReport;
 use crate::row::{Cell, Row};
@@ -212,13 +212,16 @@ impl UsageQueries for Transaction<'_> {
     ) -> StoreResult<Vec<UsageEvent>> {
         let keys = EventsQuery::<(Id, Id)>::page(organization, filter, by, page);
         // PostgreSQL's statistics show when this is faster, and it then plans this way by itself.
-        let among_first = match (by, self.is_sqlite()) {
-            (EventSortKey::Created, true) => EventsQuery::<(Id, Id)>::page_among_first(organization, filter, page),
-            _ => None,
-        };
+        let among_first =
+            if self.is_sqlite() { EventsQuery::<(Id, Id)>::page_among_first(organization, filter, by, page) } else { None };
+        let beyond = (among_first.is_some() && by == EventSortKey::Timestamp).then(|| beyond_first_by_time(filter, page));
         let rows: Vec<EventRow> = with_conn!(self, "usage_events", |conn| {
             let found: Vec<(Uuid, Uuid)> = among_first.map_or(Ok(Vec::new()), |query| query.load(conn))?;
-            let is_whole = usize::try_from(page.size()).is_ok_and(|size| found.len() == size);
+            let mut is_whole = usize::try_from(page.size()).is_ok_and(|size| found.len() == size);
+            if !is_whole && let Some(beyond) = beyond {
+                let more: Vec<Cell<Uuid>> = beyond.load(conn)?;
+                is_whole = more.is_empty();
+            }
             let keys: Vec<(Uuid, Uuid)> = if is_whole { found } else { keys.load(conn)? };
             let (ids, customers): (Vec<Uuid>, BTreeSet<Uuid>) = keys.into_iter().unzip();
             let of_page = usage_events::table

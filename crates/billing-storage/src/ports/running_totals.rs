@@ -18,7 +18,7 @@ use crate::schema::usage_totals;
 use crate::sql_types::Bound;
 use crate::statement::Statement;
 use crate::tx::{Connection, Transaction, load_held, with_conn};
-use crate::usage_key::{PutTotal, PutTotals};
+use crate::usage_key::{AddTotals, PutTotal, PutTotals};
 
 #[derive(Insertable)]
 #[diesel(table_name = usage_totals, treat_none_as_default_value = false)]
@@ -70,6 +70,12 @@ impl TotalRow {
     pub(super) fn contract_ref(&self) -> StoreResult<ContractRef> {
         let row = Row::new("usage_totals", &self.usage_product_ref);
         Ok(ContractRef::from_uuid(row.cell("contract_id", self.contract_id.clone())?))
+    }
+
+    /// Returns whether the sum has at most the digits of a sum.
+    fn is_in_range(&self) -> bool {
+        let row = Row::new("usage_totals", &self.usage_product_ref);
+        row.cell("sum", self.sum.clone()).is_ok_and(|sum| QuantitySum::new(sum).is_ok())
     }
 
     fn read(self) -> StoreResult<(UsageKey, UsageTotal)> {
@@ -175,6 +181,29 @@ impl Transaction<'_> {
     }
 }
 
+impl Transaction<'_> {
+    /// Adds to the existing ones among these totals, on PostgreSQL. Each key occurs once.
+    fn add_to_existing(
+        &mut self,
+        organization: Uuid,
+        added: &[(CustomerId, UsageKey, UsageTotal)],
+    ) -> StoreResult<Vec<TotalRow>> {
+        let mut rows = Vec::with_capacity(added.len());
+        for added in added.chunks(MAX_KEYS) {
+            let mut puts = Vec::with_capacity(added.len());
+            for (customer_id, key, total) in added {
+                puts.push(PutTotal::new(organization, customer_id.as_uuid(), key, total, stored(total.events)?));
+            }
+            let Some(connection) = self.with_arrays() else {
+                return self.refuse("usage_totals: added without arrays".to_owned());
+            };
+            let found: QueryResult<Vec<TotalRow>> = AddTotals::new(organization, puts).load(connection);
+            rows.extend(found.map_err(|error| self.failed("usage_totals", &error))?);
+        }
+        Ok(rows)
+    }
+}
+
 impl RunningTotals for Transaction<'_> {
     fn lock_usage(
         &mut self,
@@ -223,6 +252,54 @@ impl RunningTotals for Transaction<'_> {
             return self.refuse("usage_totals: not there to be replaced".to_owned());
         }
         Ok(())
+    }
+
+    fn add_usage(
+        &mut self,
+        organization: OrganizationId,
+        added: &[(CustomerId, UsageKey, UsageTotal)],
+    ) -> StoreResult<Option<Vec<(UsageKey, UsageTotal)>>> {
+        let mut added = added.to_vec();
+        added.sort_by(|a, b| a.1.cmp(&b.1));
+        if self.with_arrays().is_none() {
+            // SQLite stores decimals as text and never adds them, and on a distributed database a statement that locks
+            // goes to one node.
+            let keys: Vec<(CustomerId, UsageKey)> = added.iter().map(|(customer, key, _)| (*customer, key.clone())).collect();
+            let mut totals = Vec::with_capacity(added.len());
+            for ((customer, key, new), (_, before)) in added.into_iter().zip(self.lock_usage(organization, &keys)?) {
+                let Ok(total) = before.joined(new) else { return Ok(None) };
+                totals.push((customer, key, total));
+            }
+            self.put_usage(organization, &totals)?;
+            return Ok(Some(totals.into_iter().map(|(_, key, total)| (key, total)).collect()));
+        }
+        added.iter().try_for_each(|(customer_id, key, _)| self.note_total(*customer_id, key))?;
+        let mut rows = self.add_to_existing(organization.as_uuid(), &added)?;
+        if rows.iter().any(|row| !row.is_in_range()) {
+            return Ok(None);
+        }
+        if rows.len() < added.len() {
+            // The first events of their periods.
+            let mut totals = read_totals(rows)?;
+            let missing: Vec<(CustomerId, UsageKey, UsageTotal)> = added
+                .iter()
+                .filter(|(_, key, _)| totals.binary_search_by(|(found, _)| found.cmp(key)).is_err())
+                .cloned()
+                .collect();
+            let keys: Vec<(CustomerId, UsageKey)> = missing.iter().map(|(customer, key, _)| (*customer, key.clone())).collect();
+            self.make_totals(organization.as_uuid(), &keys)?;
+            rows = self.add_to_existing(organization.as_uuid(), &missing)?;
+            if rows.iter().any(|row| !row.is_in_range()) {
+                return Ok(None);
+            }
+            totals.extend(read_totals(rows)?);
+            totals.sort_by(|a, b| a.0.cmp(&b.0));
+            if totals.len() < added.len() {
+                return self.refuse("usage_totals: of another organization".to_owned());
+            }
+            return Ok(Some(totals));
+        }
+        Ok(Some(read_totals(rows)?))
     }
 
     fn events_in_totals(

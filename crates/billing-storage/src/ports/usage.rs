@@ -12,13 +12,14 @@ use diesel::prelude::*;
 use uuid::Uuid;
 
 use super::catalog::UsageProductRow;
+use super::document_rows::DRAFT;
 use super::event_rows::{EventRow, NewEvent};
 use super::owned;
 use super::parties::CustomerRow;
 use crate::arrays::InsertRows;
 use crate::in_list::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
-use crate::schema::{customers, usage_events, usage_products};
+use crate::schema::{customers, documents, usage_events, usage_products};
 use crate::sql_types::Bound;
 use crate::tx::{Connection, Transaction, with_conn};
 
@@ -28,6 +29,45 @@ fn read_events(organization: OrganizationId, found: Vec<(EventRow, Cell<Uuid>)>)
     let mut found = found.into_iter().map(EventRow::read).collect::<StoreResult<Vec<_>>>()?;
     found.sort_by_key(|event| event.event_ref);
     Ok(found)
+}
+
+/// The condition that the document of the row `n` is a draft. A scalar query, because PostgreSQL can turn EXISTS into a scan of
+/// all documents.
+const ON_A_DRAFT: &str = " WHERE (SELECT documents.lifecycle FROM documents WHERE documents.document_id = n.document_id \
+    AND documents.customer_id = n.customer_id) = 'DRAFT'";
+
+impl Transaction<'_> {
+    /// Inserts events and returns their number. On PostgreSQL, skips those whose reference is in use or that do not meet the
+    /// condition.
+    fn store_events(&mut self, events: &[UsageEvent], condition: &'static str) -> StoreResult<usize> {
+        let rows = events.iter().map(NewEvent::of).collect::<StoreResult<Vec<_>>>()?;
+        let stored: QueryResult<usize> = match &mut self.connection {
+            Connection::Sqlite(connection) => {
+                rows.into_iter().map(|row| diesel::insert_into(usage_events::table).values(row).execute(*connection)).sum()
+            }
+            Connection::Postgres(connection) => {
+                InsertRows::new("usage_events", NewEvent::columns(&rows)).only(condition).execute(*connection)
+            }
+        };
+        stored.map_err(|error| self.failed("usage_events", &error))
+    }
+
+    /// Returns whether the documents of all events are drafts.
+    fn are_drafts(&mut self, events: &[UsageEvent]) -> StoreResult<bool> {
+        let of_events: BTreeSet<(Uuid, Uuid)> =
+            events.iter().map(|event| (event.placement.document_ref.as_uuid(), event.customer_id.as_uuid())).collect();
+        for (document_id, customer_id) in of_events {
+            let lifecycle: Option<String> = with_conn!(self, "documents", |conn| documents::table
+                .find((Bound(document_id), Bound(customer_id)))
+                .select(documents::lifecycle)
+                .first(conn)
+                .optional())?;
+            if lifecycle.as_deref() != Some(DRAFT) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
 }
 
 impl UsageEvents for Transaction<'_> {
@@ -57,17 +97,24 @@ impl UsageEvents for Transaction<'_> {
     }
 
     fn insert_events(&mut self, _organization: OrganizationId, events: &[UsageEvent]) -> StoreResult<()> {
-        let rows = events.iter().map(NewEvent::of).collect::<StoreResult<Vec<_>>>()?;
-        let stored: QueryResult<usize> = match &mut self.connection {
-            Connection::Sqlite(connection) => {
-                rows.into_iter().map(|row| diesel::insert_into(usage_events::table).values(row).execute(*connection)).sum()
-            }
-            Connection::Postgres(connection) => InsertRows::new("usage_events", NewEvent::columns(&rows)).execute(*connection),
-        };
-        if stored.map_err(|error| self.failed("usage_events", &error))? < events.len() {
+        if self.store_events(events, "")? < events.len() {
             return self.refuse("usage_events: a reference is in use".to_owned());
         }
         Ok(())
+    }
+
+    fn insert_events_on_drafts(&mut self, organization: OrganizationId, events: &[UsageEvent]) -> StoreResult<bool> {
+        // On PostgreSQL the insert itself checks the documents, unless it may go to one node of several.
+        if self.with_arrays().is_none() {
+            return if self.are_drafts(events)? { self.insert_events(organization, events).map(|()| true) } else { Ok(false) };
+        }
+        if self.store_events(events, ON_A_DRAFT)? == events.len() {
+            return Ok(true);
+        }
+        if self.are_drafts(events)? {
+            return self.refuse("usage_events: a reference is in use".to_owned());
+        }
+        Ok(false)
     }
 
     fn event(&mut self, organization: OrganizationId, event_ref: EventRef) -> StoreResult<Option<UsageEvent>> {

@@ -5,8 +5,8 @@ use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::{PaymentTime, ProductTerms, Quantities, QuantityStep, SelectedCharge};
 use billing_domain::contract::{Contract, ContractProduct, EndReason, Segment, SegmentTerms};
 use billing_domain::party::NetTerms;
-use billing_domain::ports::{DueContract, Lock, Store, StoreError, StoreResult};
-use billing_domain::refs::{ContractKey, ContractRef, ProductNo};
+use billing_domain::ports::{DueContract, Lock, Store, StoreError, StoreResult, Tx};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, ProductNo, UsageProductRef};
 
 use super::{World, done, later, long_ago, page, read, transact_answer, undo, world, write};
 use crate::Singly as _;
@@ -228,6 +228,72 @@ pub fn contracts_metering_have_the_terms_that_stand_whatever_was_read_of_others(
         tx.append_contract_version(w.org, &kept, later(2), Actor::Service)
     });
     assert_eq!(write(store, |tx| tx.contracts_metering(w.org, &metered, Some(Lock::Shared))), [kept]);
+}
+
+pub fn stamps_change_with_what_they_stand_for(store: &dyn Store) {
+    let w = world(store);
+    let key = w.contract.key(w.org);
+    let pairs = [(w.customer.id, w.product.usage_product_ref.clone())];
+    let stamps = || {
+        let found = write(store, |tx| tx.lock_stamps(w.org, &pairs));
+        assert_eq!(found.iter().map(|(contract, _)| *contract).collect::<Vec<_>>(), [key]);
+        found[0].1
+    };
+    let mut before = stamps();
+    write(store, |tx| tx.lock_contract(key, Lock::Shared).map(drop));
+    write(store, |tx| tx.hold_contracts(&[(key, Lock::Shared)]));
+    write(store, |tx| tx.agreement(key, Some(Lock::Shared)).map(drop));
+    undo(store, |tx| tx.lock_contract(key, Lock::Exclusive).map(drop));
+    assert_eq!(stamps(), before, "shared locks and rolled-back transactions change no stamp");
+    let locks: [fn(&mut dyn Tx, ContractKey) -> StoreResult<()>; 3] = [
+        |tx, key| tx.lock_contract(key, Lock::Exclusive).map(drop),
+        |tx, key| tx.hold_contracts(&[(key, Lock::Shared), (key, Lock::Exclusive)]),
+        |tx, key| tx.agreement(key, Some(Lock::Exclusive)).map(drop),
+    ];
+    for (n, lock) in locks.into_iter().enumerate() {
+        write(store, |tx| lock(tx, key));
+        let after = stamps();
+        assert_ne!(after.contract, before.contract, "{n}");
+        assert_eq!((after.customer, after.catalog), (before.customer, before.catalog), "{n}");
+        before = after;
+    }
+    write(store, |tx| tx.contracts_metering(w.org, &pairs, Some(Lock::Exclusive)).map(drop));
+    assert_ne!(stamps().contract, before.contract);
+    let before = stamps();
+    write(store, |tx| tx.update_customer(w.org, &w.customer).map(drop));
+    let after = stamps();
+    assert_ne!(after.customer, before.customer);
+    assert_eq!((after.contract, after.catalog), (before.contract, before.catalog));
+    write(store, |tx| tx.update_usage_product(w.org, &w.product).map(drop));
+    let product = stamps();
+    write(store, |tx| tx.update_entity(w.org, &w.entity).map(drop));
+    let entity = stamps();
+    assert!(after.catalog != product.catalog && product.catalog != entity.catalog);
+    assert_eq!((entity.contract, entity.customer), (after.contract, after.customer));
+}
+
+pub fn contracts_have_stamps_by_what_they_meter(store: &dyn Store) {
+    let (w, stranger) = (world(store), world(store));
+    let product = &w.product.usage_product_ref;
+    let (second, others) = (w.another_contract(2), fixtures::customer(&FreshIds, "other"));
+    write(store, |tx| {
+        done(tx.insert_customer(w.org, &others))?;
+        tx.insert_contract(w.org, &second, None)
+    });
+    let stamped = |organization, pairs: &[(CustomerId, UsageProductRef)]| {
+        let found = write(store, |tx| tx.lock_stamps(organization, pairs));
+        found.into_iter().map(|(key, _)| key).collect::<Vec<ContractKey>>()
+    };
+    let own = (w.customer.id, product.clone());
+    let mut both = [w.contract.key(w.org), second.key(w.org)];
+    both.sort_by_key(|key| key.contract);
+    // Each contract once, by reference, also if it meters several of the pairs.
+    let unknown = (w.customer.id, fixtures::usage_product_ref("unknown"));
+    let nothing = (others.id, product.clone());
+    assert_eq!(stamped(w.org, &[own.clone(), unknown.clone(), nothing.clone(), own.clone()]), both);
+    assert_eq!(stamped(w.org, &[unknown, nothing]), []);
+    assert_eq!(stamped(w.org, &[]), []);
+    assert_eq!(stamped(stranger.org, &[own]), []);
 }
 
 /// Stores contracts due at the given instants, in this order. Returns their due entries.

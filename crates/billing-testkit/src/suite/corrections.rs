@@ -7,7 +7,8 @@ use billing_domain::document::{
 };
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{DocumentFilter, Lock, Store, StoreError};
-use billing_domain::refs::{DocumentRef, ProductNo};
+use billing_domain::refs::{CustomerId, DocumentRef, ProductNo};
+use uuid::Uuid;
 
 use super::documents::two_products;
 use super::{World, all, later, read, refs_of, settle, transact_answer, undo, world, write};
@@ -153,19 +154,23 @@ pub fn documents_that_name_a_parent_come_by_creation_void_ones_too(store: &dyn S
     let of_other = w.open(store, adjustment(&w, DocumentKind::Debit, &other, 2));
     w.void(store, &child);
     let named = |parent: &DocumentHead| -> Vec<DocumentRef> {
-        let found = read(store, |tx| tx.documents_of_parents(w.org, w.customer.id, &[parent.document_ref]));
+        let found = read(store, |tx| tx.documents_of_parents(w.org, &[(w.customer.id, parent.document_ref)]));
         found.into_iter().map(|document| document.head.document_ref).collect()
     };
     assert_eq!(named(&invoice), [first.document_ref, child.document_ref, third.document_ref]);
     assert_eq!(named(&other), [of_other.document_ref]);
     assert_eq!(named(&first), []);
-    let stored = read(store, |tx| tx.documents_of_parents(w.org, w.customer.id, &[invoice.document_ref]));
+    let stored = read(store, |tx| tx.documents_of_parents(w.org, &[(w.customer.id, invoice.document_ref)]));
     assert_eq!(stored[1].head, child);
     assert_eq!((stored[0].status, stored[1].status), (LifecycleStatus::Issued, LifecycleStatus::Discarded));
-    let of_both = read(store, |tx| {
-        tx.documents_of_parents(w.org, w.customer.id, &[other.document_ref, invoice.document_ref, w.head(9).document_ref])
-    });
-    assert_eq!(of_both.len(), 4);
+    let parents = [other.document_ref, invoice.document_ref, w.head(9).document_ref];
+    let of_both = parents.map(|parent| (w.customer.id, parent));
+    assert_eq!(read(store, |tx| tx.documents_of_parents(w.org, &of_both)).len(), 4);
+    // A document of another customer has no such children, also when several customers are named.
+    let of_stranger = CustomerId::from_uuid(Uuid::from_u128(99));
+    let of_several = [(of_stranger, other.document_ref), (w.customer.id, invoice.document_ref)];
+    assert_eq!(read(store, |tx| tx.documents_of_parents(w.org, &of_several)), stored);
+    assert_eq!(read(store, |tx| tx.documents_of_parents(w.org, &[])), []);
 }
 
 pub fn what_payments_and_credits_say_is_replaced_and_read_back(store: &dyn Store) {

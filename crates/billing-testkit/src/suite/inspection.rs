@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use billing_domain::contract::Contract;
 use billing_domain::document::DocumentKind;
 use billing_domain::ports::Store;
-use billing_domain::refs::{ContractRef, ProductNo};
+use billing_domain::refs::{ContractRef, DocumentRef, ProductNo};
 use billing_domain::usage::{UsageEvent, UsageKey, UsageTotal};
 use billing_domain::verification::{Finding, RecordedVerification, Verification};
 
@@ -105,6 +105,25 @@ pub fn the_totals_of_a_contract_are_those_that_are_kept(store: &dyn Store) {
     expected.push((zero.clone(), UsageTotal::ZERO));
     expected.sort_by(|a, b| a.0.cmp(&b.0));
     assert_eq!(kept(), expected, "by their keys");
+}
+
+pub fn events_whose_document_is_lost_are_counted(store: &dyn Store) {
+    let w = world(store);
+    let head = w.open(store, w.head(1));
+    let event = || fixtures::event(&FreshIds, &head, &w.product.usage_product_ref, later(1), fixtures::quantity("1"));
+    let lost = || {
+        let mut lost = event();
+        lost.placement.document_ref = DocumentRef::from_uuid(uuid::Uuid::now_v7());
+        lost
+    };
+    let count = || read(store, |tx| tx.events_without_document(w.contract.key(w.org)));
+    write(store, |tx| tx.insert_events(w.org, &[event(), event()]));
+    assert_eq!(count(), 0);
+    let deleted = UsageEvent { deleted: true, ..lost() };
+    write(store, |tx| tx.insert_events(w.org, &[event(), lost(), deleted.clone()]));
+    assert_eq!(count(), 2);
+    let another = w.another_contract(7);
+    assert_eq!(read(store, |tx| tx.events_without_document(another.key(w.org))), 0);
 }
 
 pub fn series_without_a_gap_are_whole(store: &dyn Store) {

@@ -260,7 +260,7 @@ pub fn another_organization_corrects_no_documents(store: &dyn Store) {
         tx.lock_contract(w.contract.key(stranger), Lock::Exclusive)?;
         assert!(!tx.update_draft(stranger, &debit)?);
         assert!(!tx.void_issued(invoice.key(stranger), later(1), fixtures::date("2026-02-12"))?);
-        assert_eq!(tx.documents_of_parents(stranger, customer, &[invoice.document_ref])?, []);
+        assert_eq!(tx.documents_of_parents(stranger, &[(customer, invoice.document_ref)])?, []);
         assert_eq!(tx.ledger_lines(debit.key(stranger))?, []);
         assert_eq!(tx.book_rows(w.contract.key(stranger))?, BookRows::default());
         Ok(())
@@ -327,7 +327,7 @@ pub fn another_customer_corrects_nothing(store: &dyn Store) {
     let january = month(1).start();
     write(store, |tx| {
         assert!(!tx.void_issued(document(&from), later(1), fixtures::date("2026-02-12"))?);
-        assert_eq!(tx.documents_of_parents(w.org, other.id, &[from.document_ref])?, []);
+        assert_eq!(tx.documents_of_parents(w.org, &[(other.id, from.document_ref)])?, []);
         assert_eq!(tx.ledger_lines(document(&debit))?, []);
         assert_eq!(tx.book_rows(contract)?, BookRows::default());
         assert_eq!(tx.recount_usage(w.org, other.id, &event.usage_key(), None)?, UsageTotal::ZERO);

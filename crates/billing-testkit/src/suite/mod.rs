@@ -156,6 +156,8 @@ macro_rules! store_contract {
                 a_customers_contracts_come_by_creation_in_pages
                 contracts_metering_looks_at_every_version_of_every_product
                 contracts_metering_have_the_terms_that_stand_whatever_was_read_of_others
+                stamps_change_with_what_they_stand_for
+                contracts_have_stamps_by_what_they_meter
                 due_contracts_come_longest_due_first_then_by_reference
                 due_contracts_come_in_pages_after_the_last_one
                 the_next_due_instant_can_be_moved_and_cleared
@@ -233,6 +235,7 @@ macro_rules! store_contract {
                 contracts_come_by_reference_after_the_last_one
                 the_totals_of_a_contract_are_counted_again
                 the_totals_of_a_contract_are_those_that_are_kept
+                events_whose_document_is_lost_are_counted
                 series_without_a_gap_are_whole
                 a_series_with_a_gap_is_named
                 what_nobody_touched_has_its_seals
@@ -385,6 +388,9 @@ macro_rules! store_contract {
                 totals_are_replaced_and_read_back
                 the_events_that_totals_count_are_added_up
                 totals_of_many_customers_are_held_and_replaced_at_once
+                events_are_added_to_totals
+                a_sum_beyond_its_digits_is_not_added
+                events_are_put_on_drafts_only
                 customers_and_usage_products_that_events_name_are_those_that_are_there
                 totals_of_usage_keep_every_part
             }

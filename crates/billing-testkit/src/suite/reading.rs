@@ -1,12 +1,12 @@
 //! Queries of usage: lists, sums and reports.
 
-use billing_domain::page::Page;
+use billing_domain::page::{Direction, Page};
 use std::ops::ControlFlow;
 
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{DocumentHead, DocumentKind, Purpose};
 use billing_domain::ports::{BilledDocumentKey, EventFilter, EventScope, EventSortKey, Lock, Store};
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId};
+use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, UsageProductRef};
 use billing_domain::report::ReportedEvent;
 use billing_domain::summary::MeteredEvent;
 use billing_domain::usage::{Placement, ReportData, ReportValue, UsageEvent};
@@ -315,6 +315,35 @@ pub fn many_events_are_visited_one_by_one(store: &dyn Store) {
     let last = read(store, |tx| tx.events(w.org, &EventFilter::default(), EventSortKey::Timestamp, page(1000, 2)));
     assert_eq!(last, expected[2000..]);
     assert_eq!(read(store, |tx| tx.count_events(w.org, &EventFilter::default())), 2_500);
+    // The only event of its product is far from both ends of the list.
+    let rare = UsageProductRef::parse("rare").expect("a reference");
+    let of_rare = fixtures::event(&FreshIds, &head, &rare, later(MANY / 2), quantity("1"));
+    insert(store, &w, std::slice::from_ref(&of_rare));
+    let all_of_rare = EventFilter { usage_product_ref: Some(rare), ..EventFilter::default() };
+    for direction in [Direction::Forward, Direction::Backward] {
+        for filter in [
+            all_of_rare.clone(),
+            EventFilter { from: Some(later(1)), ..all_of_rare.clone() },
+            EventFilter { from: Some(later(MANY / 2)), to: Some(later(MANY / 2 + 1)), ..all_of_rare.clone() },
+        ] {
+            let first = page(1, 0).in_direction(direction);
+            let found = read(store, |tx| tx.events(w.org, &filter, EventSortKey::Timestamp, first));
+            assert_eq!(found, std::slice::from_ref(&of_rare), "{filter:?}");
+            assert_eq!(read(store, |tx| tx.count_events(w.org, &filter)), 1);
+            let second = page(1, 1).in_direction(direction);
+            assert_eq!(read(store, |tx| tx.events(w.org, &filter, EventSortKey::Timestamp, second)), []);
+        }
+    }
+    // A range of time with many events, and one whose page is not full.
+    let range = EventFilter { from: Some(later(100)), to: Some(later(2_300)), ..EventFilter::default() };
+    let mut of_range: Vec<UsageEvent> = expected[100..2_300].to_vec();
+    of_range.push(of_rare);
+    of_range.sort_by_key(|event| (event.occurred_at, event.event_ref));
+    for (number, of_page) in [(0, &of_range[..1000]), (2, &of_range[2000..])] {
+        let found = read(store, |tx| tx.events(w.org, &range, EventSortKey::Timestamp, page(1000, number)));
+        assert_eq!(found, of_page, "{number}");
+    }
+    assert_eq!(read(store, |tx| tx.count_events(w.org, &range)), 2_201);
 }
 
 /// Stores the draft adjustment of an invoice.

@@ -5,14 +5,14 @@ use billing_domain::contract::Contract;
 use billing_domain::document::DocumentHead;
 use billing_domain::ports::{Access, RollBack, Store, StoreError};
 use billing_domain::quantity::QuantitySum;
-use billing_domain::refs::{AdminRef, ApiKeyRef, ContractRef, CustomerId, EventRef, FormatRef, UsageProductRef};
+use billing_domain::refs::{AdminRef, ApiKeyRef, ContractRef, CustomerId, DocumentRef, EventRef, FormatRef, UsageProductRef};
 use billing_domain::usage::{
     CountedEvent, FormattedSource, ReportData, ReportValue, UsageEvent, UsageKey, UsageTotal, Validations,
 };
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::{World, done, later, lock_usage, put_usage, read, transact_answer, usage, world, write};
+use super::{World, done, later, lock_usage, put_usage, read, transact_answer, undo, usage, world, write};
 use crate::FreshIds;
 use crate::fixtures::{self, quantity};
 
@@ -284,6 +284,99 @@ pub fn totals_of_many_customers_are_held_and_replaced_at_once(store: &dyn Store)
     let foreign = (w.customer.id, key, count(9));
     let answer = transact_answer(store, |tx| tx.put_usage(w.org, std::slice::from_ref(&foreign)));
     assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
+}
+
+pub fn events_are_added_to_totals(store: &dyn Store) {
+    let (w, keys) = world_with_keys(store);
+    let total = |seconds: &[i64], text: &str| {
+        let counted = |seconds: &i64| CountedEvent {
+            event_ref: EventRef::from_uuid(Uuid::now_v7()),
+            occurred_at: later(*seconds),
+            service_date: fixtures::date("2026-01-31"),
+            quantity: quantity(text),
+        };
+        seconds.iter().map(counted).try_fold(UsageTotal::ZERO, UsageTotal::plus).expect("in range")
+    };
+    let mut kept: std::collections::BTreeMap<UsageKey, UsageTotal> = std::collections::BTreeMap::new();
+    let rounds = [
+        // The totals do not exist yet.
+        vec![(&keys[2], total(&[5], "2.50")), (&keys[0], total(&[1, 9], "1"))],
+        // One exists, and its latest event stays the latest. The events of a group have one time.
+        vec![(&keys[0], total(&[4, 9], "7")), (&keys[1], total(&[2, 2, 2], "0.1"))],
+        // One more does not exist.
+        keys.iter().map(|key| (key, total(&[20], "0.000000001"))).collect(),
+        vec![(&keys[3], total(&[3], "100"))],
+    ];
+    for (n, added) in rounds.into_iter().enumerate() {
+        let rows: Vec<(CustomerId, UsageKey, UsageTotal)> =
+            added.into_iter().map(|(key, total)| (w.customer.id, key.clone(), total)).collect();
+        let mut expected = Vec::new();
+        for (_, key, total) in &rows {
+            let before = kept.get(key).copied().unwrap_or(UsageTotal::ZERO);
+            let after = before.joined(*total).expect("in range");
+            kept.insert(key.clone(), after);
+            expected.push((key.clone(), after));
+        }
+        expected.sort_by(|a, b| a.0.cmp(&b.0));
+        assert_eq!(write(store, |tx| tx.add_usage(w.org, &rows)), Some(expected), "{n}");
+        let mut stored = read(store, |tx| usage(tx, w.org, w.customer.id, &keys));
+        stored.sort_by(|a, b| a.0.cmp(&b.0));
+        assert_eq!(stored, kept.clone().into_iter().collect::<Vec<_>>(), "{n}");
+    }
+    // Unknown values stay unknown.
+    let unknown = UsageTotal { max: None, latest: None, last_day: None, ..kept[&keys[0]] };
+    let added = (w.customer.id, keys[0].clone(), total(&[99], "1000"));
+    let after = write(store, |tx| {
+        lock_usage(tx, w.org, w.customer.id, &keys[..1])?;
+        put_usage(tx, w.org, w.customer.id, &[(keys[0].clone(), unknown)])?;
+        tx.add_usage(w.org, std::slice::from_ref(&added))
+    });
+    assert_eq!(after, Some(vec![(keys[0].clone(), unknown.joined(added.2).expect("in range"))]));
+    assert_eq!(write(store, |tx| tx.add_usage(w.org, &[])), Some(vec![]));
+    // A key of another organization doesn't exist.
+    let stranger = world(store);
+    let answer = transact_answer(store, |tx| tx.add_usage(stranger.org, std::slice::from_ref(&added)));
+    assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
+}
+
+pub fn a_sum_beyond_its_digits_is_not_added(store: &dyn Store) {
+    let (w, keys) = world_with_keys(store);
+    let sum = QuantitySum::new(Decimal::from(9_999_999_999_999_999_999_u64)).expect("19 digits");
+    let full = UsageTotal { sum, events: 1, ..UsageTotal::ZERO };
+    write(store, |tx| {
+        lock_usage(tx, w.org, w.customer.id, &keys[..1])?;
+        put_usage(tx, w.org, w.customer.id, &[(keys[0].clone(), full)])
+    });
+    let one = UsageTotal { sum: QuantitySum::new(Decimal::ONE).expect("one"), events: 1, ..UsageTotal::ZERO };
+    for many in [1, 2] {
+        let added: Vec<_> = keys[..many].iter().map(|key| (w.customer.id, key.clone(), one)).collect();
+        assert_eq!(undo(store, |tx| tx.add_usage(w.org, &added)), None, "{many}");
+    }
+    assert_eq!(read(store, |tx| usage(tx, w.org, w.customer.id, &keys)), [(keys[0].clone(), full)]);
+}
+
+pub fn events_are_put_on_drafts_only(store: &dyn Store) {
+    let w = world(store);
+    let (draft, void) = (w.open(store, w.head(1)), w.open(store, w.head(2)));
+    let issued = w.issue(store, w.head(3), fixtures::cents(1));
+    w.void(store, &void);
+    let on_draft = [event(&w, &draft, 1, "1"), event(&w, &draft, 2, "2")];
+    assert!(write(store, |tx| tx.insert_events_on_drafts(w.org, &on_draft)));
+    assert!(write(store, |tx| tx.insert_events_on_drafts(w.org, &[])));
+    let mut nowhere = event(&w, &draft, 3, "1");
+    nowhere.placement.document_ref = DocumentRef::from_uuid(Uuid::now_v7());
+    for other in [event(&w, &void, 3, "1"), event(&w, &issued, 3, "1"), nowhere] {
+        let events = [event(&w, &draft, 4, "1"), other];
+        assert!(!undo(store, |tx| tx.insert_events_on_drafts(w.org, &events)), "{:?}", events[1]);
+    }
+    read(store, |tx| {
+        for event in &on_draft {
+            assert_eq!(tx.event(w.org, event.event_ref)?.as_ref(), Some(event));
+        }
+        Ok(())
+    });
+    let again = transact_answer(store, |tx| tx.insert_events_on_drafts(w.org, &on_draft));
+    assert!(matches!(again, Err(StoreError::Corrupt(_))), "{again:?}");
 }
 
 pub fn customers_and_usage_products_that_events_name_are_those_that_are_there(store: &dyn Store) {

@@ -23,6 +23,7 @@ use crate::idempotency::{self, IdempotencyKeyLocks};
 use crate::usage::batch::EVENTS_PER_TRANSACTION;
 use crate::usage::change::{ChangeBatch, ChangeOutcome, ChangeRequest, EventChange};
 use crate::usage::ingest::{IngestBatch, IngestItem, IngestOutcome, IngestPath, MAX_HOLD_ATTEMPTS};
+use crate::usage::recall::Shortcuts;
 use crate::{Services, UseCase, allow};
 
 /// The maximum number of events in a transaction that open or correct documents, while single requests wait. Such events are
@@ -53,6 +54,12 @@ struct AuthorizedItem<'g, R> {
     index: usize,
     by: Actor,
     row: &'g R,
+}
+
+/// The outcomes of a group's items, and whether their transaction was committed because it changed data.
+struct Attempted<T> {
+    outcomes: Vec<Outcome<T>>,
+    is_committed: bool,
 }
 
 /// The reason why the transaction of a group is rolled back.
@@ -247,11 +254,36 @@ impl WriterThread<'_> {
 
     /// Processes events in one transaction, as far as the path handles them.
     fn attempt_events(&self, events: &[EventRow], lane: IngestPath) -> UseCaseResult<Vec<Outcome<IngestOutcome>>> {
-        self.attempt(events, &|tx, organization, events| {
+        if lane == IngestPath::DraftsOnly {
+            let shortcuts = Shortcuts::new(&self.queue.cache);
+            let attempted = self.attempt_events_with(events, lane, Some(&shortcuts));
+            if !shortcuts.must_repeat() {
+                let Attempted { outcomes, is_committed } = attempted?;
+                if is_committed {
+                    shortcuts.keep_learned();
+                }
+                return Ok(outcomes);
+            }
+        }
+        Ok(self.attempt_events_with(events, lane, None)?.outcomes)
+    }
+
+    fn attempt_events_with(
+        &self,
+        events: &[EventRow],
+        lane: IngestPath,
+        shortcuts: Option<&Shortcuts<'_>>,
+    ) -> UseCaseResult<Attempted<IngestOutcome>> {
+        let begin = || {
+            if let Some(shortcuts) = shortcuts {
+                shortcuts.begin();
+            }
+        };
+        self.attempt(events, &begin, &|tx, organization, events| {
             let reported: Vec<IngestItem<'_>> = events.iter().map(|event| event.row.by(event.by)).collect();
             let Some(by) = reported.first().map(|first| first.by) else { return Ok(Vec::new()) };
             let cx = &mut Cx::of_actor(tx, self.services, organization, by, self.services.now());
-            let results = IngestBatch { events: &reported }.ingest(cx, lane)?;
+            let results = IngestBatch { events: &reported, shortcuts }.ingest(cx, lane)?;
             Ok(events.iter().map(|event| event.index).zip(results).collect())
         })
     }
@@ -259,20 +291,23 @@ impl WriterThread<'_> {
     /// Processes changes in one transaction. For each organization, only the changes of one actor are made, and the others
     /// are deferred.
     fn attempt_changes(&self, changes: &[ChangeRow]) -> UseCaseResult<Vec<Outcome<ChangeOutcome>>> {
-        self.attempt(changes, &|tx, organization, changes| {
+        let attempted = self.attempt(changes, &|| (), &|tx, organization, changes| {
             let Some(by) = changes.first().map(|first| first.by) else { return Ok(Vec::new()) };
             let now: Vec<&AuthorizedItem<'_, ChangeRow>> = changes.iter().filter(|change| change.by == by).collect();
             let asked: Vec<ChangeRequest<'_>> = now.iter().map(|change| change.row.asked()).collect();
             let cx = &mut Cx::of_actor(tx, self.services, organization, by, self.services.now());
             Ok(now.iter().map(|change| change.index).zip(ChangeBatch { asked: &asked }.decide(cx)?).collect())
-        })
+        })?;
+        Ok(attempted.outcomes)
     }
 
-    /// Processes a group in one transaction, and commits it if any item changes data.
-    fn attempt<R: GroupItem>(&self, group: &[R], decide: Decide<'_, R>) -> UseCaseResult<Vec<Outcome<R::Output>>> {
+    /// Processes a group in one transaction, and commits it if any item changes data. `begin` is called whenever the store
+    /// begins the transaction.
+    fn attempt<R: GroupItem>(&self, group: &[R], begin: &dyn Fn(), decide: Decide<'_, R>) -> UseCaseResult<Attempted<R::Output>> {
         let began = Instant::now();
         let decided_at = Cell::new(began);
         let committed = transact(&*self.services.store, Access::Write, |tx| {
+            begin();
             let (outcomes, is_stored) = self.outcomes(tx, group, decide).map_err(GroupAbort::Failed)?;
             decided_at.set(Instant::now());
             if is_stored { Ok(outcomes) } else { Err(GroupAbort::Undone(outcomes)) }
@@ -285,9 +320,9 @@ impl WriterThread<'_> {
                     _ => false,
                 };
                 self.queue.wrote(R::KIND, outcomes.iter().filter(is_written).count(), times);
-                Ok(outcomes)
+                Ok(Attempted { outcomes, is_committed: true })
             }
-            Err(GroupAbort::Undone(outcomes)) => Ok(outcomes),
+            Err(GroupAbort::Undone(outcomes)) => Ok(Attempted { outcomes, is_committed: false }),
             Err(GroupAbort::Failed(error)) => Err(error),
         }
     }

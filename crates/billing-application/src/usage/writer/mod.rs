@@ -24,6 +24,7 @@ use self::figures::Times;
 use self::group::WriterThread;
 use self::queued::Batch;
 use super::batch::BatchOutcome;
+use super::event_cache::EventCache;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -47,11 +48,17 @@ pub struct WriterLimits {
     pub transactions: usize,
     /// The approximate maximum memory of all queued requests, in bytes.
     pub bytes: usize,
+    /// The maximum number of pairs of customer and usage product whose contracts and drafts are kept in memory. Zero disables
+    /// the cache.
+    pub event_cache: usize,
 }
+
+/// The default of [`WriterLimits::event_cache`]. An entry takes about five kilobytes.
+pub const DEFAULT_EVENT_CACHE: usize = 20_000;
 
 impl Default for WriterLimits {
     fn default() -> Self {
-        Self { groups: 1, events: 512, batches: 64, transactions: 256, bytes: 64 * 1024 * 1024 }
+        Self { groups: 1, events: 512, batches: 64, transactions: 256, bytes: 64 * 1024 * 1024, event_cache: DEFAULT_EVENT_CACHE }
     }
 }
 
@@ -70,6 +77,8 @@ struct Queue {
     arrived: Condvar,
     /// Without the current load, which the state contains.
     figures: Mutex<WriterFigures>,
+    /// What the threads read for earlier events.
+    cache: EventCache,
 }
 
 struct State {
@@ -89,7 +98,8 @@ impl UsageWriter {
         let turns = if limits.groups > 1 { FairQueue::default() } else { FairQueue::of_one_writer() };
         let state = Mutex::new(State { turns, stopping: false });
         let (arrived, figures) = (Condvar::new(), Mutex::default());
-        let queue = Arc::new(Queue { limits, state, arrived, figures });
+        let cache = EventCache::new(limits.event_cache);
+        let queue = Arc::new(Queue { limits, state, arrived, figures, cache });
         let mut threads = Vec::new();
         for _ in 0..limits.groups.max(1) {
             let (services, queue) = (services.clone(), Arc::clone(&queue));

@@ -646,6 +646,78 @@ fn what_an_organization_always_has_room_for_is_let_in_however_many_of_others_wai
     assert!(word(&theirs).contains("customer_ref"), "a customer of another organization");
 }
 
+#[test]
+fn what_is_cached_is_read_again_after_each_change() {
+    let office = Office::with_a_draft();
+    let report = || {
+        let told = office.submit(calls(DAY, "1")).recv_timeout(SOON).expect("an answer").1;
+        let Ok(Execution::Executed(IngestOutcome::Recorded(view))) = told else { panic!("the event is recorded") };
+        (view.document_numbers.to_string(), view.usage_product_name.to_string())
+    };
+    let cached = |number: &str, name: &str| {
+        for n in 0..4 {
+            assert_eq!(report(), (number.to_owned(), name.to_owned()), "{n}");
+        }
+    };
+    let name = report().1;
+    cached("UB-INV-1", &name);
+    let renamed = Changes::of(|profile: &mut UsageProductProfile| {
+        profile.name = billing_domain::text::OneLine::parse("Renamed").expect("a name");
+    });
+    let (services, principal) = (&office.books.bench.services, &office.books.bench.principal);
+    run(services, principal, UseCase::EditUsageProduct, |cx| {
+        edit_usage_product(cx, &fixtures::usage_product_ref("calls"), &renamed)
+    })
+    .expect("an edit");
+    cached("UB-INV-1", "Renamed");
+    // A new contract of the customer begins later, so it bills the events.
+    let newer = office.books.pricing("newer", vec![graduated("calls", THREE_TIERS)]);
+    let mut product = requested(&newer, "2026-01-05", "2026-02-28");
+    product.payment_time = Some(PaymentTime::AfterUse);
+    office.books.contract(vec![product]);
+    let number = report().0;
+    assert_ne!(number, "UB-INV-1");
+    cached(&number, "Renamed");
+    // The draft is issued.
+    office.books.bill("2026-03-20T12:00:00Z");
+    let correction = report().0;
+    assert_ne!(correction, number);
+}
+
+#[test]
+fn a_cache_of_any_size_records_the_same() {
+    let recorded = [0, 1, 2, 1_000].map(|event_cache| {
+        let office = Office::new(NetTerms::Days(14), WriterLimits { event_cache, ..WriterLimits::default() });
+        for quantity in ["1", "20", "300", "4"] {
+            for day in ["2026-01-10T00:00:00Z", "2026-01-11T00:00:00Z", "2026-01-20T00:00:00Z"] {
+                word(&office.submit(calls(day, quantity)));
+            }
+        }
+        let told: Vec<_> = office.together(|| (0..9).map(|n| office.submit(calls(DAY, &n.to_string()))).collect());
+        (words(&told), office.books.documents())
+    });
+    assert!(recorded.iter().all(|of_size| *of_size == recorded[0]), "{recorded:?}");
+}
+
+#[test]
+fn an_event_beyond_the_largest_sum_is_refused_alone_and_leaves_no_total() {
+    let office = Office::with_a_draft();
+    for _ in 0..3 {
+        assert_eq!(word(&office.submit(calls(DAY, "1"))), "UB-INV-1");
+    }
+    let before = office.books.documents();
+    let told = office.together_quietly(|| ["1", "999999999999999", "1"].map(|quantity| office.submit(calls(DAY, quantity))));
+    let said = words(&told);
+    assert_eq!((said[0].as_str(), said[2].as_str()), ("UB-INV-1", "UB-INV-1"), "{said:?}");
+    assert_ne!(said[1], "UB-INV-1", "the price is beyond the limit of a document");
+    assert_ne!(office.books.documents(), before);
+    assert_eq!(word(&office.submit(calls(DAY, "1"))), "UB-INV-1");
+    assert!(
+        billing_application::verify::verify(&office.books.bench.services, false)
+            .is_ok_and(|verified| { verified.iter().all(|(_, found)| found.findings.is_empty()) })
+    );
+}
+
 /// Returns a contract for calls at three tiers with this aggregation, and events in January and February. Issues January if
 /// `is_issued` is set.
 fn history(random: &mut Random, aggregation: Aggregation, is_issued: bool) -> (Office, Vec<EventRef>) {
