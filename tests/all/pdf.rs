@@ -9,12 +9,15 @@ use acceptance::when::Day;
 use acceptance::{Answer, Client, Database, Server, binary, books, catalog, on_both_databases};
 use serde_json::{Value, json};
 
+use crate::printed_calculation;
+
 on_both_databases!(
     an_issued_document_is_one_file_for_ever,
     a_file_says_what_the_interface_says,
     a_draft_is_drawn_as_it_is_now_and_kept_never,
-    a_character_that_no_font_has_is_named_until_there_is_one,
+    names_of_other_scripts_are_printed_and_missing_characters_are_named,
     a_file_changed_behind_our_back_is_noticed,
+    a_statement_is_a_file_in_the_customers_language,
 );
 
 /// Fonts with the letters of `NAME`.
@@ -167,9 +170,8 @@ fn a_draft_is_drawn_as_it_is_now_and_kept_never(database: &Database) {
     let first = pdf(&client, &draft);
     let said = text(&first);
     assert!(said.iter().any(|line| line.contains("1.500")) && !said.concat().contains("Factuurdatum"), "{said:#?}");
-    // The watermark is slanted, so that each line has only a letter or two.
-    let letters: String = said.iter().filter(|line| line.len() <= 2).cloned().collect();
-    assert!("CONCEPT".chars().all(|letter| letters.contains(letter)), "{said:#?}");
+    // The watermark is slanted. As text, each of its letters would be on a line of its own.
+    assert!(said.iter().all(|line| line.is_empty() || line.chars().count() > 2), "{said:#?}");
     assert_eq!(first.header("Content-Disposition"), "inline; filename=\"UB-INV-1.pdf\"");
 
     assert_eq!(file(&pdf(&client, &draft)), file(&first), "the draft is unchanged");
@@ -194,17 +196,26 @@ fn a_draft_is_drawn_as_it_is_now_and_kept_never(database: &Database) {
     }
 }
 
-fn a_character_that_no_font_has_is_named_until_there_is_one(database: &Database) {
+fn names_of_other_scripts_are_printed_and_missing_characters_are_named(database: &Database) {
     let (server, client, draft) = start(database, &json!({}));
-    client.post("/api/customers/edit/acme", &json!({"name": format!("Acme {NAME}")})).ok();
+    // Characters for private use, which no font has.
+    client.post("/api/customers/edit/acme", &json!({"name": format!("Acme \u{e000}{NAME}\u{e001}")})).ok();
     // The customer is billed regardless of the name.
     assert_eq!(books::run(&client).len(), 1);
     let refused = pdf(&client, &draft);
     assert_eq!((refused.status, refused.text_of("code").as_str()), (409, "glyph_missing"), "{}", refused.text);
-    assert!(refused.text_of("detail").contains("“ש”"), "{}", refused.text);
+    let detail = refused.text_of("detail");
+    assert!(detail.contains('\u{e000}') && detail.contains('\u{e001}'), "{detail:?}");
+    let shown = books::document(&client, &draft["document_ref"]);
+    assert_eq!(shown["state"], "ISSUED", "the document is answered as JSON");
+
+    client.post("/api/customers/edit/acme", &json!({"name": format!("Acme {NAME}")})).ok();
+    let event = catalog::event_on(catalog::ACME, Day::today().plus_days(-20), 1);
+    let late = books::report(&client, &event);
     drop(server);
     let server = Server::start_with(database, &["--fonts-dir", FONTS]);
-    let drawn = text(&pdf(&client.at(&server), &draft));
+    let document = json!({"document_ref": late["related_document_ref"]});
+    let drawn = text(&pdf(&client.at(&server), &document));
     assert!(drawn.iter().any(|line| line.contains(NAME)), "{drawn:#?}");
 }
 
@@ -225,4 +236,165 @@ fn a_file_changed_behind_our_back_is_noticed(database: &Database) {
     let answer = pdf(&client, &draft);
     assert_eq!((answer.status, answer.text_of("code").as_str()), (500, "internal_error"), "a changed file isn't returned");
     drop(server.without_verification());
+}
+
+/// A linear congruential generator, so that a failure can be repeated.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+/// The usage products of the random histories, each with its line item and price.
+fn metered() -> Vec<(&'static str, Value)> {
+    let tiers = json!([
+        {"up_to": 100, "unit_price": "0.105", "flat_amount": "5"}, {"up_to": 1000, "unit_price": "0.05"}, {"unit_price": "0.0125"},
+    ]);
+    vec![
+        ("Calls", json!({"price": {"model": "PER_UNIT", "unit_price": "0.0006"}, "included_quantity": 250})),
+        ("Storage", json!({"price": {"model": "GRADUATED", "tiers": tiers}})),
+        ("Messages", json!({"price": {"model": "VOLUME", "tiers": tiers}, "maximum_amount": "20"})),
+        ("Reports", json!({"price": {"model": "PACKAGE", "package_size": 100, "package_price": "3.35"}})),
+        (
+            "Payments",
+            json!({
+                "price": {"model": "PERCENTAGE", "rate": "2.9", "fixed_amount": "0.30"}, "minimum_amount": "12.50",
+            }),
+        ),
+    ]
+}
+
+/// Creates contracts of six months that are over, with random seats and usage, bills them, and changes them by late events.
+/// Returns the references of all issued documents.
+fn random_history(client: &Client, customers: u64, dice: &mut Dice) -> Vec<Value> {
+    let mut line_items = vec![json!({"line_item_id": "seats", "name": "Seats", "kind": "FIXED",
+        "price": {"model": "PER_UNIT", "unit_price": "12.35"}})];
+    for (name, item) in metered() {
+        client.post("/api/usage/products/", &json!({"usage_product_ref": name, "name": name, "unit": "units"})).ok();
+        let item = catalog::with(item, &json!({"line_item_id": name, "name": name, "kind": "USAGE", "usage_product_ref": name}));
+        line_items.push(item);
+    }
+    client
+        .post(
+            "/api/pricings/",
+            &json!({"product_pricing_ref": "mixed", "name": "Mixed plan", "currency": "EUR",
+        "minimum_fee": "120", "line_items": line_items}),
+        )
+        .ok();
+    let end = Day::today().first_of_month().plus_days(-1);
+    let begin = end.plus_days(1).plus_months(-6);
+    for customer in 0..customers {
+        let customer = format!("customer-{customer}");
+        client.post("/api/customers/", &json!({"customer_ref": customer, "name": customer, "tax": 19})).ok();
+        let start = begin.plus_days(i64::try_from(dice.roll(20)).expect("a few days"));
+        let change = |days: i64, quantity: u64| json!({"from": start.plus_days(days).to_string(), "quantity": quantity});
+        let mut quantities = vec![change(0, 1 + dice.roll(9))];
+        for days in [35, 70, 75] {
+            quantities.push(change(days + i64::try_from(dice.roll(5)).expect("a few days"), 1 + dice.roll(20)));
+        }
+        let mut selected = vec![json!({"line_item_id": "seats", "quantities": quantities})];
+        selected.extend(metered().iter().map(|(name, _)| json!({"line_item_id": name})));
+        let product = json!({"product_pricing_ref": "mixed", "billing_start_date": start.to_string(),
+            "billing_end_date": end.to_string(), "line_items": selected});
+        catalog::make_contract(client, &json!({"customer_ref": customer, "products": [product]}));
+        let days = u64::try_from(start.days_until(end)).expect("a period");
+        let events: Vec<Value> = (0..30).map(|_| random_event(&customer, start, days, dice)).collect();
+        client.post("/api/usage/event/batch", &json!({"events": events})).ok();
+    }
+    let issued = books::run(client).len();
+    assert!(issued >= usize::try_from(customers * 5).expect("a count"), "{issued} documents");
+    // What comes late stands on debits and credits.
+    let mut late = Vec::new();
+    for customer in 0..customers {
+        let event = random_event(&format!("customer-{customer}"), begin.plus_days(25), 60, dice);
+        let document_ref = books::report(client, &event)["related_document_ref"].clone();
+        if books::document(client, &document_ref)["state"] == "DRAFT" {
+            books::issue(client, &document_ref).ok();
+        }
+        late.push(document_ref);
+    }
+    let refs: Vec<Value> = catalog::documents(client)
+        .into_iter()
+        .filter(|document| document["state"] != "DRAFT" && document["state"] != "VOID")
+        .map(|document| document["document_ref"].clone())
+        .collect();
+    assert!(late.iter().any(|document_ref| refs.contains(document_ref)), "some documents are late ones");
+    refs
+}
+
+fn random_event(customer: &str, start: Day, days: u64, dice: &mut Dice) -> Value {
+    let day = start.plus_days(i64::try_from(dice.roll(days)).expect("a few days"));
+    let names = metered();
+    let (name, _) = names[usize::try_from(dice.roll(5)).expect("an index")];
+    json!({"timestamp": day.noon(), "customer_ref": customer, "usage_product_ref": name, "quantity": 1 + dice.roll(900)})
+}
+
+#[test]
+fn the_printed_factors_of_two_hundred_documents_give_their_printed_amounts() {
+    const DOCUMENTS: usize = 200;
+    let database = Database::sqlite();
+    let server = Server::start(&database);
+    let client = Client::new_key(&server);
+    let refs = random_history(&client, 40, &mut Dice(38));
+    assert!(refs.len() >= DOCUMENTS, "{} documents", refs.len());
+    let mut lines = 0;
+    for document_ref in refs.iter().take(DOCUMENTS) {
+        let document = books::document(&client, document_ref);
+        let text = text(&pdf(&client, &document));
+        lines += check_lines(&document, &text);
+        let sums = |name: &str| shown(&document[name]);
+        let due = if document["kind"] == "CREDIT" { "Amount credited" } else { "Amount due" };
+        assert!(text.iter().any(|line| line.starts_with(&format!("{due} "))), "{text:#?}");
+        assert!(text.iter().any(|line| *line == format!("Total {} EUR", sums("total"))), "{document} {text:#?}");
+    }
+    assert!(lines > DOCUMENTS * 3, "{lines} lines");
+}
+
+/// Checks each line of a document and returns their number.
+fn check_lines(document: &Value, text: &[String]) -> usize {
+    let products = document["products"].as_array().expect("products");
+    let items: Vec<&Value> = products.iter().flat_map(|product| product["line_items"].as_array().expect("lines")).collect();
+    let mut places = Vec::new();
+    let mut next = 0;
+    for item in &items {
+        let name = if item["line_item_id"].is_null() { "Minimum fee" } else { item["name"].as_str().expect("a name") };
+        let end = format!(" {}", shown(&item["amount"]));
+        let found = text[next..].iter().position(|line| line.starts_with(&format!("{name} ")) && line.ends_with(&end));
+        let place = next + found.unwrap_or_else(|| panic!("{name} of {end} isn't in {text:#?}"));
+        places.push((name, place));
+        next = place + 1;
+    }
+    let sums = ["Subtotal ", "Net amount ", "Total "];
+    let last = text.iter().position(|line| sums.iter().any(|sum| line.starts_with(sum))).expect("a sum");
+    for (i, (name, place)) in places.iter().enumerate() {
+        let end = places.get(i + 1).map_or(last, |(_, next)| *next);
+        let rows: Vec<&str> = text[place + 1..end].iter().map(String::as_str).collect();
+        printed_calculation::check(name, &text[*place], &rows);
+    }
+    items.len()
+}
+
+fn a_statement_is_a_file_in_the_customers_language(database: &Database) {
+    let (_server, client, draft) = start(database, &json!({}));
+    client.post("/api/customers/edit/acme", &json!({"language": "de", "legal_name": "Acme GmbH"})).ok();
+    books::issue(&client, &draft["document_ref"]).ok();
+    let invoice = books::document(&client, &draft["document_ref"]);
+    let answer = client.get("/api/customers/statement/acme?format=pdf");
+    assert_eq!(answer.header("Content-Disposition"), "inline; filename=\"statement-acme.pdf\"");
+    let text = text(&answer);
+    let total = shown(&invoice["total"]).replace(',', "").replace('.', ",");
+    for wanted in [
+        "Kontoauszug",
+        "Acme GmbH",
+        "Anfangssaldo 0,00",
+        &format!("Rechnung UB-INV-1 {total} {total}"),
+        &format!("Endsaldo {total}"),
+    ] {
+        assert!(text.iter().any(|line| line.ends_with(wanted)), "{wanted}: {text:#?}");
+    }
+    let refused = client.get("/api/customers/statement/acme?format=xlsx");
+    assert_eq!(refused.status, 422, "{}", refused.text);
 }

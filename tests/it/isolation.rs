@@ -161,7 +161,7 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     add("POST", "/api/documents/payments/reverse/{}", None, &theirs.payment_ref, UNKNOWN_UUID);
     add("POST", "/api/documents/refund/{}", amount(), &theirs.payment_ref, UNKNOWN_UUID);
     add("POST", "/api/documents/unapply/{}", None, &theirs.application_ref, UNKNOWN_UUID);
-    for path in ["balance", "statement"] {
+    for path in ["balance", "e_invoice_check", "statement"] {
         add("GET", &format!("/api/customers/{path}/{{}}"), None, customer, UNKNOWN_NAME);
     }
     for path in ["/api/contracts/{}", "/api/contracts/invoices/current/{}", "/api/contracts/invoices/next/{}"] {
@@ -188,6 +188,7 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     add("POST", "/api/usage/event/formatted", named("{}", "mine-product"), customer, UNKNOWN_NAME);
     add("POST", "/api/usage/event/formatted", named("mine-customer", "{}"), product, UNKNOWN_NAME);
     add("GET", "/api/documents/{}/pdf", None, &theirs.document_ref, UNKNOWN_UUID);
+    add("GET", "/api/documents/{}/xml", None, &theirs.document_ref, UNKNOWN_UUID);
     add("GET", "/api/documents/{}/usage.csv", None, &theirs.document_ref, UNKNOWN_UUID);
     for path in ["/api/usage/event/filter?", "/api/usage/summary?interval=day&group_by=customer_ref&", "/api/usage/report?"] {
         add("GET", &format!("{path}customer_ref={{}}"), None, customer, UNKNOWN_NAME);

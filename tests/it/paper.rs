@@ -12,6 +12,7 @@ on_sqlite!(
     tax_in_the_sellers_own_currency_waits_for_its_rate,
     what_is_not_subject_to_tax_stands_alone,
     documents_opened_in_one_run_name_each_other_by_their_numbers,
+    the_appearance_of_a_sellers_documents_is_frozen_with_them,
 );
 
 const IBAN: &str = "DE89370400440532013000";
@@ -105,12 +106,12 @@ fn a_reverse_charge_invoice_keeps_what_an_eu_payer_expects(database: &Database) 
         "bank_name": "Commerzbank"});
     sell(&client, &german_seller(), &french_customer(), &account, &json!({}));
     let draft = books::numbered(&client, "SEL-INV-1");
-    assert_eq!((&draft["state"], &draft["format"], &draft["missing"]), (&json!("DRAFT"), &json!(2), &json!([])));
+    assert_eq!((&draft["state"], &draft["format"], &draft["missing"]), (&json!("DRAFT"), &json!(3), &json!([])));
     assert_eq!(draft["customer"]["vat_id"], "FR40303265045", "a draft shows current data");
 
     assert_eq!(books::run(&client).len(), 1);
     let invoice = books::numbered(&client, "SEL-INV-1");
-    assert_eq!((&invoice["state"], &invoice["format"], &invoice["missing"]), (&json!("ISSUED"), &json!(2), &json!([])));
+    assert_eq!((&invoice["state"], &invoice["format"], &invoice["missing"]), (&json!("ISSUED"), &json!(3), &json!([])));
     let customer = json!({
         "customer_ref": "acme", "customer_name": "Acme", "customer_legal_name": "Acme SAS",
         "address": {"line1": "1 rue de la Paix", "line2": null, "city": "Paris", "state": null, "zip_code": "75002",
@@ -137,7 +138,7 @@ fn a_reverse_charge_invoice_keeps_what_an_eu_payer_expects(database: &Database) 
     assert_eq!(invoice["legal_notes"], notes);
     let paper =
         books::fields(&invoice, ["buyer_reference", "language", "paper_size", "tax_label", "corrects", "tax_in_currency"]);
-    assert_eq!(paper, ["04011000-12345-35", "fr", "A4", "USt.", "null", "null"]);
+    assert_eq!(paper, ["04011000-12345-35", "fr", "A4", "TVA", "null", "null"]);
     let taxed =
         books::fields(&invoice["taxes"][0], ["tax_category", "exemption_code", "exemption_reason", "rate", "base", "amount"]);
     assert_eq!(taxed, ["AE", "VATEX-EU-AE", "Reverse charge", "0", "109.00", "0.00"]);
@@ -291,4 +292,42 @@ fn documents_opened_in_one_run_name_each_other_by_their_numbers(database: &Datab
     let corrects = json!({"document_number": "UB-INV-1", "issue_date": Day::today().to_string()});
     assert_eq!(books::numbered(&client, "UB-DBT-1")["corrects"], corrects);
     assert_eq!(books::numbered(&client, "UB-INV-1")["corrects"], Value::Null);
+}
+
+/// A square as SVG.
+const SQUARE: &str =
+    "PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIHZpZXdCb3g9IjAgMCAxIDEiPjxwYXRoIGQ9Ik0wIDBoMXYxeiIvPjwvc3ZnPg==";
+/// The same with a script.
+const SCRIPT: &str = "PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIHZpZXdCb3g9IjAgMCAxIDEiPjxzY3JpcHQvPjwvc3ZnPg==";
+
+fn the_appearance_of_a_sellers_documents_is_frozen_with_them(database: &Database) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    let account = json!({"billing_account_id": "main", "iban": IBAN});
+    let seller = catalog::with(
+        german_seller(),
+        &json!({"logo": SQUARE, "accent_color": "#0B5CAD", "footer": "Register court Bremen\nHRB 12345"}),
+    );
+    sell(&client, &seller, &french_customer(), &account, &json!({}));
+    let shown = client.get("/api/entities/seller").ok();
+    let logo = shown["logo"].clone();
+    assert!(logo.as_str().is_some_and(|logo| logo.starts_with("svg:") && logo.len() == 68), "{logo}");
+    assert_eq!(books::run(&client).len(), 1);
+    let invoice = books::numbered(&client, "SEL-INV-1");
+    let appearance = |value: &Value| [value["logo"].clone(), value["accent_color"].clone(), value["footer"].clone()];
+    assert_eq!(appearance(&invoice), [logo.clone(), json!("#0b5cad"), json!("Register court Bremen\nHRB 12345")]);
+
+    let edit = |fields: &Value| client.post("/api/entities/edit/seller", fields);
+    assert_eq!(edit(&shown).ok()["logo"], logo, "what GET returns can be sent back");
+    edit(&json!({"logo": null, "accent_color": null, "footer": null})).ok();
+    let invoice_now = books::numbered(&client, "SEL-INV-1");
+    assert_eq!(appearance(&invoice_now), appearance(&invoice), "the issued document keeps its appearance");
+    assert_eq!(edit(&json!({"logo": logo})).ok()["logo"], logo, "a stored logo can be named by its hash");
+
+    let unknown = format!("svg:{}", "0f".repeat(32));
+    for (wrong, code) in [(unknown.as_str(), "invalid_value"), (SCRIPT, "invalid_value"), ("R0lGODlh", "invalid_format")] {
+        let answer = edit(&json!({"logo": wrong}));
+        let error = &answer.body["errors"][0];
+        assert_eq!((answer.status, &error["pointer"], &error["code"]), (422, &json!("/logo"), &json!(code)), "{}", answer.text);
+    }
 }

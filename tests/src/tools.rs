@@ -22,6 +22,17 @@ pub fn python(program: &str) -> Command {
     Command::new(environment("python-env", &[]).join("bin").join(program))
 }
 
+/// Returns the command that checks a folder of e-invoices with the official rules.
+///
+/// # Panics
+/// Panics if its Python environment cannot be created.
+pub fn e_invoice_check() -> Command {
+    let python = environment("python-env", &["einvoice"]).join("bin/python");
+    let mut command = Command::new(python);
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("einvoice/check.py"));
+    command
+}
+
 /// Returns the directory with the `node_modules` that generate clients.
 ///
 /// # Panics

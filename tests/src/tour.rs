@@ -175,7 +175,8 @@ impl Tour {
         let seller = json!({
             "entity_ref": "seller", "name": "Seller GmbH", "legal_name": "Seller Gesellschaft mbH", "number_prefix": "SEL",
             "timezone": "Europe/Berlin", "currency": "EUR",
-            "address": {"line1": "Hauptstr. 1", "city": "Berlin", "zip_code": "10115", "country": "DE"},
+            "address": {"line1": "Hauptstr. 1", "city": "Berlin", "zip_code": "10115", "country": "DE", "country_code": "DE"},
+            "vat_id": "DE123456789",
         });
         self.post("create_entity", "/api/entities/", seller);
         self.post("edit_entity", "/api/entities/edit/seller", json!({"grace_hours": 3}));
@@ -218,10 +219,13 @@ impl Tour {
         let customer = json!({
             "customer_ref": "acme", "name": "Acme Ltd", "email": "billing@acme.example", "tax": 19, "net_terms": 30,
             "entity_ref": "seller",
-            "billing_address": {"line1": "1 Main Street", "city": "Dublin", "zip_code": "D01 F5P2", "country": "IE"},
+            "billing_address": {"line1": "1 Main Street", "city": "Dublin", "zip_code": "D01 F5P2", "country": "IE", "country_code": "IE"},
+            "e_invoice_profile": "XRECHNUNG",
         });
         self.post("create_customer", "/api/customers/", customer);
-        self.post("edit_customer", "/api/customers/edit/acme", json!({"legal_name": "Acme Limited"}));
+        self.get("check_e_invoice", "/api/customers/e_invoice_check/acme");
+        let edit = json!({"legal_name": "Acme Limited", "e_invoice_profile": null});
+        self.post("edit_customer", "/api/customers/edit/acme", edit);
         self.get("get_customer", "/api/customers/acme");
         self.get("list_customers", "/api/customers/filter?name=Acme");
         self.get("list_customer_names", "/api/customers/names");
@@ -340,6 +344,7 @@ impl Tour {
         self.post_nothing("issue_document", &format!("/api/documents/issue/{invoice}"));
         self.get("get_document", &format!("/api/documents/{invoice}"));
         self.get("get_document_pdf", &format!("/api/documents/{invoice}/pdf"));
+        self.get("get_document_xml", &format!("/api/documents/{invoice}/xml?syntax=ubl"));
         self.get("list_documents", "/api/documents/filter?customer_ref=acme&state=ISSUED&pageSize=1");
         self.get("report_document_usage", &format!("/api/documents/{invoice}/usage.csv"));
         let payments = format!("/api/documents/payments/{invoice}");

@@ -1,15 +1,16 @@
 //! Loads, settles and saves receivables accounts. This module knows which rows a decision about money needs and in which
 //! order accounts are locked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::document::DocumentKind;
+use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::document::{AppliedAtIssue, AtIssue, DocumentKind};
 use billing_domain::ledger::receivables::{AccountEntry, DecisionContext, Issuance, ReceivablesAccount};
 use billing_domain::ledger::{ContractBook, Entry};
-use billing_domain::money::MoneySum;
+use billing_domain::money::{Money, MoneySum};
 use billing_domain::ports::{ApplicationsOf, DocumentsOf, PaymentsOf, StoreError, Tx};
 use billing_domain::receivables::{AccountKey, AccountRows, ApplicationSource};
-use billing_domain::refs::{ApplicationRef, DocumentRef, OrganizationId, PaymentRef};
+use billing_domain::refs::{ApplicationRef, CustomerId, DocumentRef, OrganizationId, PaymentRef};
 
 use crate::basics::{corrupt, distinct};
 use crate::carry_out::Cx;
@@ -152,6 +153,52 @@ fn settle_account(
     }
     account.issue(touched.issued, &touched.moment, ids)?;
     Ok(account)
+}
+
+/// Freezes the applied credits and balance with the documents that the transaction issues, so that they show what is due at
+/// their issue. The documents must have their numbers.
+pub(crate) fn freeze_applied(
+    cx: &mut Cx<'_>,
+    accounts: &[ReceivablesAccount],
+    decided: &mut [(&mut ContractBook, Vec<Entry>)],
+) -> UseCaseResult<()> {
+    let mut applied: BTreeMap<DocumentRef, Vec<(DocumentRef, Money)>> = BTreeMap::new();
+    let mut unknown: BTreeMap<CustomerId, BTreeSet<DocumentRef>> = BTreeMap::new();
+    let known = accounts.iter().flat_map(|account| account.documents()).map(|document| &document.head);
+    let known = known.filter(|head| head.number.sequence > 0).map(|head| (head.document_ref, head.number.clone()));
+    let mut numbers: BTreeMap<DocumentRef, DocumentNumber> = known.collect();
+    for (book, entries) in decided.iter() {
+        for entry in entries {
+            let Entry::Issued { document_ref, .. } = entry else { continue };
+            let document = book.document(*document_ref).ok_or_else(|| corrupt("a book", document_ref, "isn't in it"))?;
+            let key = AccountKey::of(document);
+            let of_document = accounts.iter().find(|account| *account.key() == key);
+            let of_document = of_document.map(|account| account.newly_applied(*document_ref)).unwrap_or_default();
+            numbers.insert(*document_ref, document.head.number.clone());
+            unknown.entry(key.customer_id).or_default().extend(of_document.iter().map(|(other, _)| *other));
+            applied.insert(*document_ref, of_document);
+        }
+    }
+    for (customer_id, mut others) in unknown {
+        others.retain(|other| !numbers.contains_key(other));
+        if !others.is_empty() {
+            let found = cx.tx.book_documents_by_refs(cx.organization, &[customer_id], &Vec::from_iter(others))?;
+            numbers.extend(found.into_iter().map(|document| (document.head.document_ref, document.head.number)));
+        }
+    }
+    for (_, entries) in decided {
+        for entry in entries {
+            let Entry::Issued { document_ref, issued, .. } = entry else { continue };
+            let named = |(other, amount): (DocumentRef, Money)| {
+                let number = numbers.get(&other).cloned().ok_or_else(|| corrupt("a document", &other, "is not there"))?;
+                Ok::<_, UseCaseError>(AppliedAtIssue { document_number: number, amount })
+            };
+            let of_document = applied.remove(document_ref).unwrap_or_default();
+            let of_document = of_document.into_iter().map(named).collect::<UseCaseResult<Vec<_>>>()?;
+            issued.at_issue = Some(AtIssue::new(issued.content.total, of_document)?);
+        }
+    }
+    Ok(())
 }
 
 /// Saves the decisions on accounts and returns their entries. Documents issued in the same transaction must be saved before.

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, TimeZone};
+use billing_domain::document::files::RenderedFile;
 use billing_domain::money::MoneySum;
 use billing_domain::party::Customer;
-use billing_domain::receivables::{AccountKey, AccountStatement, Balance, statement};
+use billing_domain::receivables::{AccountKey, AccountStatement, Balance, StatementPrintout, statement};
 use billing_domain::refs::{CustomerRef, EntityRef};
 
 use crate::book_repository::distinct;
 use crate::carry_out::Cx;
 use crate::catalog::only;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// Returns the balances of a customer, by entity and currency.
 ///
@@ -55,6 +58,34 @@ pub fn customer_statement(
     let customer = known(cx, customer_ref)?;
     let entries = cx.tx.statement_entries(cx.organization, customer.id, to)?;
     Ok(statement(entries, from, to)?)
+}
+
+/// Returns the statements of [`customer_statement`] with the parties that [`print_statement`] names. The date is today's in the
+/// time zone of the first entity.
+///
+/// # Errors
+/// Returns [`UseCaseError::Unknown`] if the customer does not exist.
+pub fn statement_printout(
+    cx: &mut Cx<'_>,
+    customer_ref: &CustomerRef,
+    from: Option<Date>,
+    to: Option<Date>,
+) -> UseCaseResult<StatementPrintout> {
+    let accounts = customer_statement(cx, customer_ref, from, to)?;
+    let customer = known(cx, customer_ref)?;
+    let refs = distinct(accounts.iter().map(|account| account.entity_ref.clone()));
+    let entities = cx.tx.entities_by_refs(cx.organization, &refs)?;
+    let zone = entities.first().map_or(TimeZone::UTC, |entity| entity.profile.time_zone);
+    Ok(StatementPrintout { customer, entities, accounts, from, to, day: zone.service_date(cx.now) })
+}
+
+/// Prints the statements of a customer. The file is not stored.
+///
+/// # Errors
+/// Returns [`UseCaseError::Print`] if printing fails.
+pub fn print_statement(services: &Services, principal: &Principal, statement: &StatementPrintout) -> UseCaseResult<RenderedFile> {
+    allow(principal, UseCase::GetStatement)?;
+    Ok(services.printer.print_statement(statement)?)
 }
 
 fn known(cx: &mut Cx<'_>, customer_ref: &CustomerRef) -> UseCaseResult<Customer> {

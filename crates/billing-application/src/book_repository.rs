@@ -371,6 +371,7 @@ pub(crate) fn write_all<'b>(
             number.ok_or_else(|| UseCaseError::InvariantViolation("a document without a number"))
         })?;
     }
+    accounts::freeze_applied(cx, &accounts, &mut decided)?;
     let mut kept = DeferredWrites::default();
     for (book, entries) in &decided {
         kept.take_up(organization, book, entries)?;
@@ -407,7 +408,7 @@ impl<'e> DeferredWrites<'e> {
                 Entry::Lines { document_ref, lines } => {
                     self.lines.insert(DocumentKey { organization, customer, document: *document_ref }, lines);
                 }
-                Entry::Issued { document_ref, issued } => self.add_sums(book, *document_ref, 1, &issued.content)?,
+                Entry::Issued { document_ref, issued, .. } => self.add_sums(book, *document_ref, 1, &issued.content)?,
                 Entry::Voided { document_ref, content, .. } => self.add_sums(book, *document_ref, -1, content)?,
                 Entry::UsageMoved { key, total, onto: _ } => {
                     self.totals.insert(key.clone(), (customer, *total));
@@ -528,7 +529,7 @@ fn write_together(cx: &mut Cx<'_>, entries: &[(CustomerId, &Entry)]) -> UseCaseR
         let key_of = |document: &DocumentRef| DocumentKey { organization, customer: *customer, document: *document };
         match entry {
             Entry::Opened { head, family } => opened.push((&**head, *family)),
-            Entry::Issued { document_ref, issued: said } => issued.push((key_of(document_ref), &**said)),
+            Entry::Issued { document_ref, issued: said, .. } => issued.push((key_of(document_ref), &**said)),
             Entry::Amended(amended) => tx.append_contract_version(organization, amended, now, by)?,
             Entry::Redrawn(head) => still(tx.update_draft(organization, head)?)?,
             Entry::Discarded { document_ref, content, at } => still(tx.void_draft(key_of(document_ref), content, *at)?)?,

@@ -1,6 +1,7 @@
 //! The common error type of all use cases, for callers and operators.
 
 use billing_domain::access::{MAX_FAILED_CODES, Permission, Role};
+use billing_domain::einvoice::{EInvoiceError, Missing};
 use billing_domain::format::FormatError;
 use billing_domain::money::{AmountOutOfRange, MoneyError};
 use billing_domain::ports::{PrintError, SecretError, StoreError};
@@ -95,6 +96,9 @@ pub enum UseCaseError {
         /// The cause and the remedy.
         detail: String,
     },
+    /// The document lacks terms that its e-invoice requires.
+    #[error("required terms of the e-invoice are missing: {}; see `errors`", .0.len())]
+    EInvoiceIncomplete(Vec<Missing>),
     /// The idempotency key was used for another request.
     #[error("this idempotency key was used for another request: send the same body again, or use a new key")]
     IdempotencyKeyReuse,
@@ -150,6 +154,16 @@ impl From<Refusal> for UseCaseError {
             Refusal::NoMatch(refusal) => Self::NoMatch(refusal),
             Refusal::AmountOutOfRange(error) => Self::AmountOutOfRange(error),
             Refusal::Broken(detail) => Self::Store(StoreError::Corrupt(detail)),
+        }
+    }
+}
+
+impl From<EInvoiceError> for UseCaseError {
+    fn from(error: EInvoiceError) -> Self {
+        let code = error.code();
+        match error {
+            EInvoiceError::Incomplete(missing) => Self::EInvoiceIncomplete(missing),
+            EInvoiceError::Unavailable(detail) => Self::Conflict { code, detail },
         }
     }
 }

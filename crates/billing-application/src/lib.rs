@@ -38,7 +38,8 @@ use std::sync::Arc;
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{
-    Clock, CodeChecker, DocumentPrinter, EventMapper, IdSource, KeyMaker, PasswordHasher, Sealer, Store, TokenSigner,
+    Clock, CodeChecker, DocumentPrinter, EInvoiceWriter, EventMapper, IdSource, KeyMaker, PasswordHasher, Sealer, Store,
+    TokenSigner,
 };
 
 pub use carry_out::{Cx, Request, Transactions, carry_out, carry_out_in_parts, read, run};
@@ -69,6 +70,8 @@ pub struct Services {
     pub teller: Arc<dyn audit::AuditRenderer>,
     /// Printing of documents.
     pub printer: Arc<dyn DocumentPrinter>,
+    /// Writing of e-invoices.
+    pub e_invoices: Arc<dyn EInvoiceWriter>,
     /// The lifetime of a bearer token, in seconds.
     pub token_lifetime_seconds: i64,
 }

@@ -129,7 +129,7 @@ impl Figures {
             let values = CompareValues::new(before, after, |figure| Some(figure.value))?;
             let p99 = CompareValues::new(before, after, |figure| figure.latency.map(|(_, most)| most));
             let micros = CompareValues::new(before, after, Figure::service_micros);
-            Some(Comparison { row: *row, kind: *kind, values, p99, micros })
+            Some(Comparison { row, kind: *kind, values, p99, micros })
         };
         found.filter_map(comparison).collect()
     }

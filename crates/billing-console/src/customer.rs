@@ -22,13 +22,15 @@ pub struct CustomerAnswers {
     pub documents: Value,
     /// Rendered recent usage.
     pub usage: Markup,
+    /// The terms that e-invoices would lack; null if the check is not possible.
+    pub e_invoice: Value,
     /// Whether the visitor may edit the customer.
     pub may_edit: bool,
 }
 
 /// Renders the page of a customer.
 pub fn customer(answers: &CustomerAnswers) -> Markup {
-    let CustomerAnswers { customer, balance, contracts, documents, usage, may_edit } = answers;
+    let CustomerAnswers { customer, balance, contracts, documents, usage, e_invoice, may_edit } = answers;
     let at = JsonView(customer);
     let reference = at.at("customer_ref").text();
     let more = |part: &str| format!("{}?customer_ref={}", href(&[part]), encoded(&reference));
@@ -53,7 +55,22 @@ pub fn customer(answers: &CustomerAnswers) -> Markup {
             p { (link(Some(more("usage")), "Explore usage")) }
         }))
         p { (link(Some(more("events")), "Usage events")) " · " (changes("CUSTOMER", &reference)) }
+        @if e_invoice.is_array() { (section("E-invoices", &missing_terms(JsonView(e_invoice)))) }
         (section("Details", &fields(at)))
+    }
+}
+
+/// Renders the terms that e-invoices for the customer would lack.
+fn missing_terms(missing: JsonView<'_>) -> Markup {
+    html! {
+        @if missing.items().next().is_none() {
+            p { "Ready: the data of the customer and the entity suffices for e-invoices." }
+        } @else {
+            p { "Documents would lack these terms, unless their contract states them:" }
+            ul { @for term in missing.items() {
+                li { code { (term.at("pointer").text()) } " " span.muted { (term.at("detail").text()) } }
+            } }
+        }
     }
 }
 

@@ -9,12 +9,14 @@ use crate::parts::{address, changes, day, encoded, facts, href, instant, link, m
 /// API responses for the page of a document.
 #[derive(Clone, Debug, Default)]
 pub struct DocumentAnswers {
-    /// The document.
+    /// The document. Its lines may have the steps of their calculation as texts, in the field `steps`.
     pub document: Value,
     /// Payments recorded on the document.
     pub payments: Value,
     /// URL of the PDF file.
     pub pdf: String,
+    /// URL of the e-invoice.
+    pub xml: String,
     /// URL of the usage that the document bills, as CSV.
     pub usage: String,
     /// Whether the visitor may run actions on the document.
@@ -118,8 +120,9 @@ pub(crate) fn lines(at: JsonView<'_>) -> Markup {
 
 fn line_row(document: JsonView<'_>, line: JsonView<'_>, currency: &str) -> Markup {
     let usage = line.at("usage_product_ref");
-    let has_tiers = line.at("tiers").items().next().is_some();
-    let opens = has_tiers || usage.is_there();
+    let steps: Vec<String> = line.at_any("steps").items().map(JsonView::text).collect();
+    let has_tiers = steps.is_empty() && line.at("tiers").items().next().is_some();
+    let opens = has_tiers || !steps.is_empty() || usage.is_there();
     html! {
         tr.opens[opens] {
             td { (line.at("name").text()) }
@@ -131,6 +134,7 @@ fn line_row(document: JsonView<'_>, line: JsonView<'_>, currency: &str) -> Marku
         @if opens {
             tr { td colspan="5" { details {
                 summary { "Calculation" }
+                @if !steps.is_empty() { ul.calculation { @for step in &steps { li { (step) } } } }
                 @if has_tiers { (tiers(line, currency)) }
                 @if usage.is_there() { p { (link(Some(events(document, usage)), "Show usage events")) } }
             } } }
@@ -190,6 +194,10 @@ pub(crate) fn totals(at: JsonView<'_>) -> Markup {
                     (row(&format!("{tax_name} {} % of {}", tax.at("rate").text(), tax.at("base").text()), tax.at("amount")))
                 }
                 (row("Total", at.at("total")))
+                @for applied in at.at("applied_at_issue").items() {
+                    tr.muted { th scope="row" { "Applied at issue: " (applied.at("document_number").text()) } td.amount { (less(applied.at("amount"), &currency)) } }
+                }
+                @if at.at("applied_at_issue").items().next().is_some() { (row("Due at issue", at.at("due_at_issue"))) }
                 (lesser("Credits", "credits_amount"))
                 (lesser("Paid", "paid_amount"))
                 (lesser("Written off", "written_off_amount"))
@@ -297,6 +305,7 @@ fn actions(answers: &DocumentAnswers) -> Markup {
                 a.button.plain[*what == "write-off"].grave[*what == "void"] href=(doing(what, reference)) { (name) }
             }
             a href=(answers.pdf) { "PDF" }
+            @if at.at("issue_date").is_there() { a href=(answers.xml) { "E-invoice (XML)" } }
             @if is_issued { a href=(answers.usage) { "Usage (CSV)" } }
         } }
     }
@@ -323,6 +332,16 @@ mod tests {
         }));
         assert!(page.contains("/console/events?document_ref=d&amp;usage_product_ref=api%20calls"), "{page}");
         assert!(page.contains("Unlimited") && page.contains("60.0"), "{page}");
+    }
+
+    #[test]
+    fn a_line_opens_into_the_steps_of_its_calculation() {
+        let line = json!({"name": "Seats", "amount": 60.00, "steps": ["5 × 12.00 = 60"], "tiers": []});
+        let page = shown(json!({
+            "document_ref": "d", "kind": "INVOICE", "state": "ISSUED", "currency": "EUR",
+            "products": [{"product_name": "Plan", "line_items": [line]}]
+        }));
+        assert!(page.contains("<summary>Calculation</summary>") && page.contains("<li>5 × 12.00 = 60</li>"), "{page}");
     }
 
     #[test]

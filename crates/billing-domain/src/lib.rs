@@ -9,6 +9,7 @@
 //! | What does a document bill and contain, and when is it issued? | [`document`] |
 //! | How do documents change when usage, terms or time change? | [`ledger`] |
 //! | Which contract product and period does an event match? | [`matching`] |
+//! | What does a document contain as an e-invoice? | [`einvoice`] |
 //! | Who owes which amount, and by which document? | [`receivables`], [`ledger::receivables`] |
 //!
 //! The `mocks` feature provides a `mockall` mock of each port that isn't composed of other ports, for tests of a single port.
@@ -35,6 +36,7 @@ pub mod codes;
 pub mod contract;
 pub mod decimal;
 pub mod document;
+pub mod einvoice;
 pub mod event_input;
 pub mod format;
 pub mod idempotency;

@@ -374,6 +374,12 @@ impl Price {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SignedPrice(Decimal);
 
+impl From<Price> for SignedPrice {
+    fn from(price: Price) -> Self {
+        Self(price.0)
+    }
+}
+
 impl SignedPrice {
     /// Parses a price.
     ///

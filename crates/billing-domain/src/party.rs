@@ -1,5 +1,6 @@
 //! The two parties of a document: the customer who pays and the supplier entity that bills.
 
+pub mod appearance;
 pub mod bank;
 pub mod legal;
 
@@ -13,7 +14,7 @@ use crate::refusal::Refusal;
 use crate::tax::DefaultTaxes;
 use crate::text::{OneLine, Prose};
 use crate::violation::Violations;
-use legal::{BuyerReference, DocumentSettings, LegalProfile};
+use legal::{BuyerReference, DocumentSettings, EInvoiceProfile, LegalProfile};
 
 /// The maximum net terms in days.
 pub const MAX_NET_TERMS_DAYS: u16 = 3650;
@@ -188,6 +189,8 @@ pub struct CustomerProfile {
     pub legal: LegalProfile,
     /// The buyer reference on documents of products without a buyer reference of their own.
     pub buyer_reference: Option<BuyerReference>,
+    /// The e-invoice profile of the customer's documents. `None` means the entity's profile.
+    pub e_invoice_profile: Option<EInvoiceProfile>,
 }
 
 /// A supplier entity: the legal person that bills.
@@ -269,6 +272,7 @@ impl CustomerProfile {
             apply_balance: true,
             legal: LegalProfile::default(),
             buyer_reference: None,
+            e_invoice_profile: None,
         }
     }
 }
@@ -279,7 +283,9 @@ impl EntityProfile {
     /// # Errors
     /// Returns all violations.
     pub fn check(&self) -> Result<(), Violations> {
-        self.taxes.check()
+        let mut found = self.taxes.check().err().unwrap_or_default();
+        found.extend(self.paper.check().err().unwrap_or_default());
+        found.or(())
     }
 
     /// Creates a profile that has only a name and a prefix, with the time zone UTC and the default grace.

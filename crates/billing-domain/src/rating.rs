@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 use crate::catalog::{Charge, FixedPrice, LineItem, PricingContent, Tier, Tiers, UsageCharge, UsagePrice};
 use crate::contract::terms::MeteredCharge;
 use crate::decimal::{AmountOutOfRange, exact_add, exact_mul};
-use crate::money::{Currency, DayShare, Money, Price};
+use crate::money::{Currency, DayShare, Money, Percentage, Price};
 use crate::quantity::Quantity;
 use crate::usage::UsageTotal;
 
@@ -20,8 +20,33 @@ pub struct RatedUsage {
     pub unit_price: Option<Price>,
     /// The tiers that Q reaches, for a tiered price.
     pub tiers: Vec<RatedTier>,
+    /// The other factors that give the amount.
+    pub factors: UsageFactors,
     /// A(Q), rounded, after minimum and maximum are applied.
     pub amount: Money,
+}
+
+/// The factors of a usage price besides Q and the unit price.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageFactors {
+    /// The included quantity.
+    pub included: Decimal,
+    /// The quantity billed in advance; zero if there is none.
+    pub prepaid: Decimal,
+    /// The priced quantity: Q or the prepaid quantity if that is larger, less the included quantity.
+    pub billable: Decimal,
+    /// The tiers that the priced quantity reaches, with their lower bounds.
+    pub tiers: Vec<CalculatedTier>,
+    /// The packages, for a price by package.
+    pub packages: Option<PackageCalculation>,
+    /// The percentage, for a price in percent.
+    pub percentage: Option<PercentageCalculation>,
+    /// The minimum amount of a whole period, if it raised the amount.
+    pub minimum: Option<Price>,
+    /// The share of the period that the minimum is prorated by.
+    pub share: DayShare,
+    /// The maximum amount, if it lowered the amount.
+    pub maximum: Option<Price>,
 }
 
 /// The part of an amount that one tier contributes.
@@ -33,6 +58,92 @@ pub struct RatedTier {
     pub quantity: Decimal,
     /// The unrounded amount of the tier.
     pub amount: Decimal,
+}
+
+/// A tier that a quantity reaches, with the part of the amount that it contributes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CalculatedTier {
+    /// The quantity above which the tier begins.
+    pub from: Decimal,
+    /// The largest quantity in the tier; `None` in the last tier.
+    pub up_to: Option<Decimal>,
+    /// The units that the tier prices.
+    pub quantity: Decimal,
+    /// The price of one unit.
+    pub unit_price: Price,
+    /// The amount added once when the tier is reached.
+    pub flat_amount: Price,
+    /// The unrounded amount of the tier.
+    pub amount: Decimal,
+}
+
+impl CalculatedTier {
+    /// Returns `unit_price × quantity + flat_amount`.
+    ///
+    /// # Errors
+    /// Returns [`AmountOutOfRange`] if exact decimals can't represent the amount.
+    pub fn price(&self) -> Result<Decimal, AmountOutOfRange> {
+        exact_add(exact_mul(self.unit_price.as_decimal(), self.quantity)?, self.flat_amount.as_decimal())
+    }
+}
+
+/// The packages that a quantity fills, full or partial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PackageCalculation {
+    /// The number of packages, a whole number.
+    pub count: Decimal,
+    /// The number of units in a package.
+    pub size: Quantity,
+    /// The price of a package.
+    pub price: Price,
+}
+
+impl PackageCalculation {
+    /// Returns the packages of a quantity: `⌈quantity ÷ size⌉`.
+    ///
+    /// # Errors
+    /// Returns [`AmountOutOfRange`] if exact decimals can't represent the number.
+    pub fn of(quantity: Decimal, size: Quantity, price: Price) -> Result<Self, AmountOutOfRange> {
+        Ok(Self { count: packages(quantity, size.as_decimal())?, size, price })
+    }
+
+    /// Returns `count × price`.
+    ///
+    /// # Errors
+    /// Returns [`AmountOutOfRange`] if exact decimals can't represent the amount.
+    pub fn amount(&self) -> Result<Decimal, AmountOutOfRange> {
+        exact_mul(self.count, self.price.as_decimal())
+    }
+
+    /// Returns whether these are the packages of a quantity.
+    pub fn holds(&self, quantity: Decimal) -> bool {
+        packages(quantity, self.size.as_decimal()) == Ok(self.count)
+    }
+}
+
+/// A percentage of an amount of money, and an amount for each event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PercentageCalculation {
+    /// The rate in percent.
+    pub rate: Percentage,
+    /// The amount of money that the rate applies to.
+    pub base: Decimal,
+    /// The amount added for each event.
+    pub fixed_amount: Price,
+    /// The number of events.
+    pub count: u64,
+}
+
+impl PercentageCalculation {
+    /// Returns `rate % × base + fixed_amount × count`.
+    ///
+    /// # Errors
+    /// Returns [`AmountOutOfRange`] if exact decimals can't represent the amount.
+    pub fn amount(&self) -> Result<Decimal, AmountOutOfRange> {
+        let of_amount = exact_mul(exact_mul(self.rate.as_decimal(), Decimal::new(1, 2))?, self.base)?;
+        let per_event = exact_mul(self.fixed_amount.as_decimal(), Decimal::from(self.count))?;
+        exact_add(of_amount, per_event)
+    }
 }
 
 /// Whether the minimum amount of a line item applies.
@@ -58,7 +169,7 @@ pub fn rate(
     let used = usage.quantity(metered.aggregation);
     let prepaid = metered.charge.prepaid_quantity.map_or(Decimal::ZERO, Quantity::as_decimal);
     let rated = rate_quantity(&metered.charge, used.max(prepaid), usage.events, minimum, share, currency)?;
-    Ok(RatedUsage { quantity: used, ..rated })
+    Ok(RatedUsage { quantity: used, factors: UsageFactors { prepaid, ..rated.factors }, ..rated })
 }
 
 /// Rates the prepaid quantity: A(p). Returns `None` if no quantity is prepaid.
@@ -70,8 +181,12 @@ pub fn rate_prepaid(
     share: DayShare,
     currency: Currency,
 ) -> Result<Option<RatedUsage>, AmountOutOfRange> {
-    let prepaid = metered.charge.prepaid_quantity;
-    prepaid.map(|p| rate_quantity(&metered.charge, p.as_decimal(), 0, Minimum::Applies, share, currency)).transpose()
+    let rate = |prepaid: Quantity| {
+        let prepaid = prepaid.as_decimal();
+        let rated = rate_quantity(&metered.charge, prepaid, 0, Minimum::Applies, share, currency)?;
+        Ok(RatedUsage { factors: UsageFactors { prepaid, ..rated.factors }, ..rated })
+    };
+    metered.charge.prepaid_quantity.map(rate).transpose()
 }
 
 /// A line item with its rated amount.
@@ -96,7 +211,8 @@ pub fn rate_pricing(pricing: &PricingContent, quantity: Quantity) -> Result<Vec<
         let (used, events) = (quantity.as_decimal(), u64::from(quantity > Quantity::ZERO));
         let prepaid = charge.prepaid_quantity.map_or(Decimal::ZERO, Quantity::as_decimal);
         let rated = rate_quantity(charge, used.max(prepaid), events, Minimum::Applies, DayShare::WHOLE, pricing.currency)?;
-        Ok(RatedItem { item: item.clone(), rated: RatedUsage { quantity: used, ..rated } })
+        let factors = UsageFactors { prepaid, ..rated.factors };
+        Ok(RatedItem { item: item.clone(), rated: RatedUsage { quantity: used, factors, ..rated } })
     };
     of_usage.map(rated).collect()
 }
@@ -109,50 +225,107 @@ fn rate_quantity(
     share: DayShare,
     currency: Currency,
 ) -> Result<RatedUsage, AmountOutOfRange> {
-    let billable = exact_add(quantity, -charge.included_quantity.as_decimal())?.max(Decimal::ZERO);
-    let (unit_price, tiers, raw) = rate_units(&charge.price, billable, events)?;
-    let mut amount = Money::round(raw, currency)?;
+    let included = charge.included_quantity.as_decimal();
+    let billable = exact_add(quantity, -included)?.max(Decimal::ZERO);
+    let units = rate_units(&charge.price, billable, events)?;
+    let mut amount = Money::round(units.amount, currency)?;
+    let (mut raised_to, mut lowered_to) = (None, None);
     if let Some(least) = charge.minimum_amount.filter(|_| minimum == Minimum::Applies) {
-        let least = Money::round_share(least.as_decimal(), share, currency)?;
-        amount = if amount.minor() < least.minor() { least } else { amount };
+        let at_least = Money::round_share(least.as_decimal(), share, currency)?;
+        if amount.minor() < at_least.minor() {
+            (amount, raised_to) = (at_least, Some(least));
+        }
     }
     if let Some(maximum) = charge.maximum_amount {
-        let maximum = Money::round(maximum.as_decimal(), currency)?;
-        amount = if amount.minor() > maximum.minor() { maximum } else { amount };
+        let at_most = Money::round(maximum.as_decimal(), currency)?;
+        if amount.minor() > at_most.minor() {
+            (amount, lowered_to) = (at_most, Some(maximum));
+        }
     }
-    Ok(RatedUsage { quantity, unit_price, tiers, amount })
+    let RatedUnits { unit_price, tiers, packages, percentage, amount: _ } = units;
+    let factors = UsageFactors {
+        included,
+        prepaid: Decimal::ZERO,
+        billable,
+        tiers: tiers.iter().map(|(calculated, _)| *calculated).collect(),
+        packages,
+        percentage,
+        minimum: raised_to,
+        share,
+        maximum: lowered_to,
+    };
+    let tiers = tiers.into_iter().map(|(_, tier)| tier).collect();
+    Ok(RatedUsage { quantity, unit_price, tiers, factors, amount })
 }
 
-/// The unrounded price of units, preceded by the unit price or the tiers.
-type RatedUnits = (Option<Price>, Vec<RatedTier>, Decimal);
+/// The unrounded price of units, with its factors.
+#[derive(Clone, Debug, Default)]
+struct RatedUnits {
+    unit_price: Option<Price>,
+    tiers: ReachedTiers,
+    packages: Option<PackageCalculation>,
+    percentage: Option<PercentageCalculation>,
+    amount: Decimal,
+}
+
+/// Reached tiers, with and without their bounds.
+type ReachedTiers = Vec<(CalculatedTier, RatedTier)>;
 
 fn rate_units(price: &UsagePrice, billable: Decimal, events: u64) -> Result<RatedUnits, AmountOutOfRange> {
     Ok(match price {
-        UsagePrice::PerUnit { unit_price } => (Some(*unit_price), Vec::new(), exact_mul(unit_price.as_decimal(), billable)?),
+        UsagePrice::PerUnit { unit_price } => {
+            let amount = exact_mul(unit_price.as_decimal(), billable)?;
+            RatedUnits { unit_price: Some(*unit_price), amount, ..RatedUnits::default() }
+        }
         UsagePrice::Graduated(tiers) => {
-            let rated = graduated(tiers, billable)?;
-            let raw = sum(&rated)?;
-            (None, rated, raw)
+            let tiers = graduated(tiers, billable)?;
+            RatedUnits { amount: sum(&tiers)?, tiers, ..RatedUnits::default() }
         }
         UsagePrice::Volume(tiers) => {
-            let rated = volume(tiers, billable)?;
-            let raw = sum(&rated)?;
-            (None, rated, raw)
+            let tiers = volume(tiers, billable)?;
+            RatedUnits { amount: sum(&tiers)?, tiers, ..RatedUnits::default() }
         }
         UsagePrice::Package { package_size, package_price } => {
-            let packages = packages(billable, package_size.as_decimal())?;
-            (None, Vec::new(), exact_mul(packages, package_price.as_decimal())?)
+            let packages = PackageCalculation::of(billable, *package_size, *package_price)?;
+            RatedUnits { amount: packages.amount()?, packages: Some(packages), ..RatedUnits::default() }
         }
         UsagePrice::Percentage { rate, fixed_amount } => {
-            let of_amount = exact_mul(exact_mul(rate.as_decimal(), Decimal::new(1, 2))?, billable)?;
-            let per_event = exact_mul(fixed_amount.as_decimal(), Decimal::from(events))?;
-            (None, Vec::new(), exact_add(of_amount, per_event)?)
+            let (rate, fixed_amount) = (*rate, *fixed_amount);
+            let percentage = PercentageCalculation { rate, base: billable, fixed_amount, count: events };
+            RatedUnits { amount: percentage.amount()?, percentage: Some(percentage), ..RatedUnits::default() }
         }
     })
 }
 
 /// Quantities and the number of days for which each was agreed, oldest first.
 pub type QuantityDays = [(Quantity, u32)];
+
+/// The result of rating agreed quantities, as the line of a fixed item shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RatedFixed {
+    /// The price of one unit, if the price model has a single one.
+    pub unit_price: Option<Price>,
+    /// The quantities in the given order.
+    pub shares: Vec<RatedShare>,
+    /// The amount, rounded once.
+    pub amount: Money,
+}
+
+/// The part of a fixed item's amount that one quantity contributes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RatedShare {
+    /// The quantity.
+    pub quantity: Quantity,
+    /// The number of days for which it was agreed.
+    pub days: u32,
+    /// The tiers that it reaches.
+    pub tiers: Vec<CalculatedTier>,
+    /// The packages, for a price by package.
+    pub packages: Option<PackageCalculation>,
+    /// The rounded amount of the quantity by itself if these parts add up to the amount, else the difference between the rounded
+    /// sums with and without the quantity.
+    pub amount: Money,
+}
 
 /// Rates agreed quantities: `round(Σ A(quantity) × days ÷ days of the whole period)`, rounded once (billing rules 6).
 ///
@@ -164,24 +337,58 @@ pub fn rate_fixed(
     of_days: u32,
     currency: Currency,
 ) -> Result<Money, AmountOutOfRange> {
-    let mut sum = Decimal::ZERO;
-    for (quantity, days) in quantities {
-        let quantity = quantity.as_decimal();
-        let raw = match price {
-            FixedPrice::Flat { amount } => exact_mul(amount.as_decimal(), quantity)?,
-            FixedPrice::Metered(price) => rate_units(price, quantity, 0)?.2,
-        };
-        sum = exact_add(sum, exact_mul(raw, Decimal::from(*days))?)?;
-    }
-    Money::round_share(sum, DayShare { days: 1, of: of_days }, currency)
+    Ok(rate_quantities(price, quantities, of_days, currency)?.amount)
 }
 
-fn sum(tiers: &[RatedTier]) -> Result<Decimal, AmountOutOfRange> {
-    tiers.iter().try_fold(Decimal::ZERO, |total, tier| exact_add(total, tier.amount))
+/// Does the same as [`rate_fixed`], and returns the factors of the amount.
+///
+/// # Errors
+/// Returns [`AmountOutOfRange`] if exact decimals can't represent the amount.
+pub fn rate_quantities(
+    price: &FixedPrice,
+    quantities: &QuantityDays,
+    of_days: u32,
+    currency: Currency,
+) -> Result<RatedFixed, AmountOutOfRange> {
+    let mut rated = RatedFixed { unit_price: None, shares: Vec::new(), amount: Money::zero(currency) };
+    let one_day = DayShare { days: 1, of: of_days };
+    let mut sum = Decimal::ZERO;
+    let mut alone = Vec::with_capacity(quantities.len());
+    for (quantity, days) in quantities {
+        let (quantity, days) = (*quantity, *days);
+        let units = match price {
+            FixedPrice::Flat { amount } => rate_units(&UsagePrice::PerUnit { unit_price: *amount }, quantity.as_decimal(), 0)?,
+            FixedPrice::Metered(price) => rate_units(price, quantity.as_decimal(), 0)?,
+        };
+        let of_quantity = exact_mul(units.amount, Decimal::from(days))?;
+        alone.push(Money::round_share(of_quantity, one_day, currency)?);
+        sum = exact_add(sum, of_quantity)?;
+        let (before, amount) = (rated.amount, Money::round_share(sum, one_day, currency)?);
+        rated.amount = amount;
+        rated.unit_price = units.unit_price;
+        rated.shares.push(RatedShare {
+            quantity,
+            days,
+            tiers: units.tiers.into_iter().map(|(calculated, _)| calculated).collect(),
+            packages: units.packages,
+            amount: Money::from_minor(amount.minor() - before.minor(), currency),
+        });
+    }
+    // A reader rounds each part by itself.
+    if Money::sum(currency, alone.iter().copied()) == Ok(rated.amount) {
+        for (share, amount) in rated.shares.iter_mut().zip(alone) {
+            share.amount = amount;
+        }
+    }
+    Ok(rated)
+}
+
+fn sum(tiers: &[(CalculatedTier, RatedTier)]) -> Result<Decimal, AmountOutOfRange> {
+    tiers.iter().try_fold(Decimal::ZERO, |total, (_, tier)| exact_add(total, tier.amount))
 }
 
 /// Prices each unit by the tier it falls in, and adds the flat amount of each reached tier.
-fn graduated(tiers: &Tiers, quantity: Decimal) -> Result<Vec<RatedTier>, AmountOutOfRange> {
+fn graduated(tiers: &Tiers, quantity: Decimal) -> Result<ReachedTiers, AmountOutOfRange> {
     let mut from = Decimal::ZERO;
     let mut rated = Vec::new();
     for tier in tiers.as_slice() {
@@ -189,25 +396,33 @@ fn graduated(tiers: &Tiers, quantity: Decimal) -> Result<Vec<RatedTier>, AmountO
             break;
         }
         let to = tier.up_to.map_or(quantity, |up_to| quantity.min(up_to.as_decimal()));
-        rated.push(rated_tier(*tier, exact_add(to, -from)?)?);
+        rated.push(rated_tier(*tier, from, exact_add(to, -from)?)?);
         from = to;
     }
     Ok(rated)
 }
 
 /// Prices all units by the tier that the quantity falls in, and adds the flat amount of that tier.
-fn volume(tiers: &Tiers, quantity: Decimal) -> Result<Vec<RatedTier>, AmountOutOfRange> {
+fn volume(tiers: &Tiers, quantity: Decimal) -> Result<ReachedTiers, AmountOutOfRange> {
     if quantity.is_zero() {
         return Ok(Vec::new());
     }
-    let holds = |tier: &&Tier| tier.up_to.is_none_or(|up_to| quantity <= up_to.as_decimal());
-    let tier = tiers.as_slice().iter().find(holds);
-    tier.map(|tier| rated_tier(*tier, quantity)).into_iter().collect()
+    let mut from = Decimal::ZERO;
+    for tier in tiers.as_slice() {
+        match tier.up_to.map(Price::as_decimal).filter(|up_to| quantity > *up_to) {
+            Some(up_to) => from = up_to,
+            None => return Ok(vec![rated_tier(*tier, from, quantity)?]),
+        }
+    }
+    Ok(Vec::new())
 }
 
-fn rated_tier(tier: Tier, quantity: Decimal) -> Result<RatedTier, AmountOutOfRange> {
-    let units = exact_mul(tier.unit_price.as_decimal(), quantity)?;
-    Ok(RatedTier { tier, quantity, amount: exact_add(units, tier.flat_amount.as_decimal())? })
+fn rated_tier(tier: Tier, from: Decimal, quantity: Decimal) -> Result<(CalculatedTier, RatedTier), AmountOutOfRange> {
+    let Tier { up_to, unit_price, flat_amount } = tier;
+    let up_to = up_to.map(Price::as_decimal);
+    let mut calculated = CalculatedTier { from, up_to, quantity, unit_price, flat_amount, amount: Decimal::ZERO };
+    calculated.amount = calculated.price()?;
+    Ok((calculated, RatedTier { tier, quantity, amount: calculated.amount }))
 }
 
 /// Returns ⌈quantity ÷ size⌉. Integer arithmetic avoids a division that could round.
@@ -232,7 +447,6 @@ mod tests {
     use super::*;
     use crate::calendar::Timestamp;
     use crate::catalog::{Aggregation, Recurrence};
-    use crate::money::Percentage;
     use crate::refs::{EventRef, UsageProductRef};
     use crate::usage::CountedEvent;
 
@@ -428,7 +642,7 @@ mod tests {
                 let rated = rate(&metered(price), &usage(&[&q.to_string()]), Minimum::Applies, DayShare::WHOLE, eur()).expect("in range");
                 let units = rated.tiers.iter().try_fold(Decimal::ZERO, |sum, tier| exact_add(sum, tier.quantity)).expect("in range");
                 prop_assert_eq!(units, Decimal::from(q));
-                let raw = sum(&rated.tiers).expect("in range");
+                let raw = rated.tiers.iter().try_fold(Decimal::ZERO, |sum, tier| exact_add(sum, tier.amount)).expect("in range");
                 prop_assert_eq!(Money::round(raw, eur()), Ok(rated.amount));
             }
         }

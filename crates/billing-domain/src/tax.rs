@@ -32,6 +32,18 @@ impl TaxCategory {
     pub const fn needs_reason(self) -> bool {
         matches!(self, Self::E | Self::Ae | Self::G | Self::O)
     }
+
+    /// Returns the code of UNTDID 5305.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::S => "S",
+            Self::Z => "Z",
+            Self::E => "E",
+            Self::Ae => "AE",
+            Self::G => "G",
+            Self::O => "O",
+        }
+    }
 }
 
 /// A tax category, with the reason if no tax is charged.

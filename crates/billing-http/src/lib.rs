@@ -32,6 +32,7 @@ mod held_value;
 mod identity;
 mod in_flight;
 mod ingest;
+mod logo;
 mod metrics;
 mod middleware;
 mod numbers;

@@ -28,6 +28,8 @@ const PROBED_BELOW: &str = "/health/";
 
 /// Media type of PDF documents.
 pub(crate) const PDF: &str = "application/pdf";
+/// Media type of e-invoices.
+pub(crate) const XML: &str = "application/xml";
 
 /// Header of the idempotency key.
 pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -129,9 +131,9 @@ impl ResponseSpec {
         Self { schema: Some(A::schema), or, means }
     }
 
-    /// Returns whether the response is a file, which supports conditional requests.
+    /// Returns whether the response is always a file, which supports conditional requests.
     pub(crate) fn is_file(&self) -> bool {
-        self.or.contains(&PDF)
+        self.schema.is_none() && (self.or.contains(&PDF) || self.or.contains(&XML))
     }
 
     pub(crate) const fn text(or: &'static [&'static str], means: &'static str) -> Self {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use billing_domain::calendar::{Date, Period};
-use billing_domain::money::{Currency, Money};
+use billing_domain::money::{Currency, Money, MoneySum};
 use billing_domain::party::legal::{Language, PaperSize};
 use billing_domain::ports::PrintError;
 use chrono::Datelike as _;
@@ -38,6 +38,14 @@ const fn locale_of(language: Language, size: PaperSize) -> Locale {
         (Language::Nl, _) => locale!("nl"),
         (Language::Pt, _) => locale!("pt"),
         (Language::Pl, _) => locale!("pl"),
+        (Language::Ja, _) => locale!("ja"),
+        (Language::Sv, _) => locale!("sv"),
+        (Language::Da, _) => locale!("da"),
+        (Language::Nb, _) => locale!("nb"),
+        (Language::Fi, _) => locale!("fi"),
+        (Language::Cs, _) => locale!("cs"),
+        (Language::Hu, _) => locale!("hu"),
+        (Language::Ro, _) => locale!("ro"),
     }
 }
 
@@ -76,6 +84,11 @@ impl Figures {
     /// Formats an amount without its currency.
     pub(crate) fn amount(&self, amount: Money) -> Result<String, PrintError> {
         self.digits(amount.to_decimal())
+    }
+
+    /// Formats a sum of amounts without its currency.
+    pub(crate) fn sum(&self, sum: MoneySum) -> Result<String, PrintError> {
+        self.digits(sum.to_decimal())
     }
 
     /// Formats an amount with its currency.

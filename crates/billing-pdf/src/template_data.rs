@@ -1,30 +1,36 @@
 //! The data of a document's template: texts in the document's language, by position. This module determines the content
 //! of a document, the template its layout.
 
+use billing_domain::calendar::Period;
+use billing_domain::codes::CountryCode;
+use billing_domain::document::calculation::{CalculationStep, LineCalculation};
 use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, PartyDetails};
 use billing_domain::document::lines::DocumentLine;
 use billing_domain::document::printout::Printout;
 use billing_domain::document::totals::{BilledProduct, DocumentContent, Tax};
-use billing_domain::document::{DocumentKind, Purpose};
+use billing_domain::document::{AppliedAtIssue, DocumentKind, Purpose};
 use billing_domain::money::{Currency, Money, MoneyError, Percentage};
-use billing_domain::party::Address;
 use billing_domain::party::bank::BankAccountProfile;
-use billing_domain::party::legal::{PaperSize, tax_label};
+use billing_domain::party::legal::{Language, PaperSize, tax_label};
 use billing_domain::ports::PrintError;
 use billing_domain::rating::RatedTier;
 use billing_domain::tax::{TaxBasis, TaxCategory, TaxInCurrency, TaxTreatment};
 use rust_decimal::Decimal;
 use serde::Serialize;
 
+use crate::calculation::{CalculationRenderer, Detail};
+use crate::epc;
 use crate::figures::Figures;
-use crate::translations::Translations;
+use crate::stamp::Stamp;
+use crate::texts::{Entry, Footer, Text, address_lines, font_families, shortened};
+use crate::translations::{Translations, with};
 
 /// The maximum number of lines that are printed individually.
 pub(crate) const MOST_LINES: usize = 500;
-/// The maximum length of a name in the footer, which has space for one line only.
-const FOOT_CHARS: usize = 60;
 
 type PrintResult<T> = Result<T, PrintError>;
+/// A line's quantity, its price of one unit, and the rows of its calculation.
+type Columns = (Option<String>, Option<String>, Vec<Detail>);
 
 /// The data of the template.
 #[derive(Debug, Serialize)]
@@ -35,8 +41,17 @@ pub(crate) struct TemplateData {
     title: String,
     heading: &'static str,
     number: String,
-    /// The watermark on each page.
-    stamp: Option<&'static str>,
+    /// The font families, in the order of their use.
+    fonts: [&'static str; 2],
+    /// The color of the title and the rules.
+    accent: Option<String>,
+    /// The file name of the logo.
+    logo: Option<&'static str>,
+    /// The word of the watermark on each page.
+    #[serde(skip)]
+    pub(crate) draft: Option<&'static str>,
+    /// The outlines of the watermark.
+    pub(crate) stamp: Option<Stamp>,
     letterhead: Text,
     seller: Party,
     customer: Party,
@@ -46,19 +61,17 @@ pub(crate) struct TemplateData {
     sums: Vec<Entry>,
     /// The last entry of the totals.
     total: Entry,
+    /// What follows the total: what a credit was applied to, and what is left of it.
+    rest: Vec<Entry>,
     /// The reasons for tax exemptions.
     reasons: Vec<Text>,
     payment: Option<Block>,
+    /// The QR code of the bank transfer.
+    code: Option<Code>,
     notes: Option<Notes>,
+    footer: Option<Footer>,
     foot: String,
     page: [&'static str; 2],
-}
-
-/// A labeled value.
-#[derive(Debug, Serialize)]
-struct Entry {
-    label: String,
-    value: Text,
 }
 
 #[derive(Debug, Serialize)]
@@ -81,18 +94,21 @@ struct Product {
 #[derive(Debug, Serialize)]
 struct Line {
     name: Text,
-    period: String,
+    /// The billed days, if they are others than those of the document.
+    period: Option<String>,
     quantity: Option<String>,
     price: Option<String>,
     amount: String,
-    /// The calculation of the amount: each quantity step or tier with its part.
+    /// The calculation of the amount.
     details: Vec<Detail>,
 }
 
+/// A QR code with its caption and its description for screen readers.
 #[derive(Debug, Serialize)]
-struct Detail {
-    what: String,
-    amount: Option<String>,
+struct Code {
+    svg: String,
+    caption: &'static str,
+    description: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -107,66 +123,11 @@ struct Notes {
     paragraphs: Vec<Vec<Text>>,
 }
 
-/// A user's text, which may be broken if it is wider than its space.
-#[derive(Debug, Serialize)]
-#[serde(transparent)]
-struct Text(String);
-
-/// The number of unbreakable characters that fit into half a page.
-const WIDE: usize = 40;
-/// The number of unbreakable characters that fit into a third of a page.
-const NARROW: usize = 20;
-
-impl Text {
-    fn new(text: &str) -> Self {
-        Self::within(WIDE, text)
-    }
-
-    fn within(room: usize, text: &str) -> Self {
-        let mut broken = String::with_capacity(text.len());
-        let mut unbroken = 0;
-        // The byte order mark is invisible and not allowed in archival PDF.
-        for c in text.chars().filter(|c| *c != '\u{feff}') {
-            unbroken = if c.is_whitespace() || c == '-' { 0 } else { unbroken + 1 };
-            if unbroken > room && c.is_alphanumeric() {
-                broken.push('\u{200b}');
-                unbroken = 1;
-            }
-            broken.push(c);
-        }
-        Self(broken)
-    }
-
-    /// Returns the lines of a text that are not empty.
-    fn lines(text: &str) -> impl Iterator<Item = Self> {
-        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(Self::new)
-    }
-}
-
-impl Entry {
-    fn new(label: impl Into<String>, value: &str) -> Self {
-        Self { label: label.into(), value: Text::new(value) }
-    }
-
-    /// Creates an entry for a formatted number or date, which is never broken.
-    fn figure(label: impl Into<String>, value: String) -> Self {
-        Self { label: label.into(), value: Text(value) }
-    }
-
-    /// Creates an entry for a narrow space.
-    fn narrow(label: &str, value: &str) -> Self {
-        Self { label: label.to_owned(), value: Text::within(NARROW, value) }
-    }
-
-    fn maybe(label: &str, value: Option<&str>) -> Option<Self> {
-        value.map(|value| Self::new(label, value))
-    }
-}
-
 /// The builder of a document's template data.
 struct Writer<'p> {
     printout: &'p Printout,
     paper: Option<&'p LegalParticulars>,
+    language: Language,
     words: &'static Translations,
     figures: Figures,
     currency: Currency,
@@ -182,10 +143,11 @@ impl TemplateData {
         let paper = printout.said.paper.as_deref();
         let language = paper.map(|paper| paper.language).unwrap_or_default();
         let size = paper.map_or(PaperSize::A4, |paper| paper.size);
-        let label = paper.map_or_else(|| tax_label(None), |paper| paper.tax_label.clone());
+        let label = paper.map_or_else(|| tax_label(None, language), |paper| paper.tax_label.clone());
         let writer = Writer {
             printout,
             paper,
+            language,
             words: Translations::of(language),
             figures: Figures::of(language, size)?,
             currency: printout.head.currency,
@@ -212,7 +174,11 @@ impl Writer<'_> {
             },
             title: format!("{heading} {number}"),
             heading,
-            stamp: self.printout.issued.is_none().then_some(words.draft),
+            fonts: font_families(self.language, self.country_of_customer()),
+            accent: self.paper.and_then(|paper| paper.accent_color).map(|color| color.to_string()),
+            logo: self.logo(),
+            draft: self.printout.issued.is_none().then_some(words.draft),
+            stamp: None,
             letterhead: Text::new(parties.entity_name.as_str()),
             seller: self.party(words.seller, seller_name, seller, self.contact()),
             customer: self.party(words.customer, customer_name, customer, Vec::new()),
@@ -226,13 +192,27 @@ impl Writer<'_> {
             products: self.products(content)?,
             sums: self.sums(content)?,
             total: self.total(content)?,
+            rest: self.rest()?,
             reasons: self.reasons(content),
-            payment: self.payment(&number),
+            payment: self.payment(content, &number),
+            code: self.code(content, seller_name, &number),
             notes: self.notes(),
+            footer: self.paper.and_then(|paper| paper.footer.as_ref()).map(|footer| Footer::of(footer.as_str())),
             foot: format!("{} · {heading} {number}", shortened(seller_name)),
             page: words.page,
             number,
         })
+    }
+
+    /// Returns the file name of the logo, if its image is there.
+    fn logo(&self) -> Option<&'static str> {
+        let logo = self.paper.and_then(|paper| paper.logo.as_ref());
+        logo.filter(|logo| logo.image.is_some()).map(|logo| logo.format.file_name())
+    }
+
+    fn country_of_customer(&self) -> Option<&'static str> {
+        let address = self.paper.and_then(|paper| paper.customer.address.as_ref());
+        address.and_then(|address| address.country_code).map(CountryCode::as_str)
     }
 
     fn party(&self, label: &'static str, name: &str, details: Option<&PartyDetails>, more: Vec<Entry>) -> Party {
@@ -246,7 +226,8 @@ impl Writer<'_> {
             ]
         });
         let numbers = numbers.into_iter().flatten().flatten().chain(more).collect();
-        Party { label, name: Text::new(name), lines: address.map(address_lines).unwrap_or_default(), numbers }
+        let lines = address.map(|address| address_lines(address, self.language)).unwrap_or_default();
+        Party { label, name: Text::new(name), lines, numbers }
     }
 
     /// Returns the seller's contact for payers.
@@ -314,8 +295,11 @@ impl Writer<'_> {
         let last = product.lines.iter().map(|line| line.service_period.last_day()).max().unwrap_or(first);
         let count = self.figures.number(Decimal::from(product.lines.len()))?;
         Ok(Some(Line {
-            name: Text(self.words.lines.replace("{}", &count)),
-            period: format!("{} – {}", self.figures.date(first)?, self.figures.date(last)?),
+            name: Text(with(self.words.lines, &count)),
+            period: match Period::inclusive(first, last) {
+                Some(period) => self.period(period)?,
+                None => None,
+            },
             quantity: None,
             price: None,
             amount: self.figures.amount(product.sub_total)?,
@@ -324,11 +308,53 @@ impl Writer<'_> {
     }
 
     fn line(&self, line: &DocumentLine) -> PrintResult<Line> {
-        let figures = &self.figures;
-        let counted = |quantity: Decimal, unit: Option<&str>| {
-            let quantity = figures.number(quantity)?;
-            Ok(unit.map_or(quantity.clone(), |unit| format!("{quantity} {unit}")))
+        let (quantity, price, details) = match &line.calculation {
+            Some(calculation) => self.calculated(line, calculation)?,
+            None => self.uncalculated(line)?,
         };
+        let name = if line.line_item_id.is_none() { self.words.minimum_fee } else { line.name.as_str() };
+        let period = match &line.charge {
+            Some(charge) => Some(self.figures.date(charge.date)?),
+            None => self.period(line.service_period)?,
+        };
+        Ok(Line { name: Text::new(name), period, quantity, price, amount: self.figures.amount(line.amount)?, details })
+    }
+
+    /// Formats the days of a line, unless they are those of the document.
+    fn period(&self, period: Period) -> PrintResult<Option<String>> {
+        if period == self.printout.head.period { Ok(None) } else { self.figures.period(period).map(Some) }
+    }
+
+    /// Returns the name of one unit of a line: the word for its unit code in the document's language, or else its own name.
+    fn unit<'l>(&self, line: &'l DocumentLine) -> Option<&'l str> {
+        let of_usage = line.usage.as_ref().and_then(|usage| usage.unit.as_ref());
+        let own = of_usage.or_else(|| line.charge.as_ref().and_then(|charge| charge.unit.as_ref()));
+        let has_unit = line.usage.is_some() || line.charge.is_some();
+        let named = line.unit_code.filter(|_| has_unit).and_then(|code| self.words.units.named(code));
+        named.or_else(|| own.map(|unit| unit.as_str()))
+    }
+
+    const fn calculations(&self) -> CalculationRenderer<'_> {
+        CalculationRenderer { words: self.words, figures: &self.figures, currency: self.currency }
+    }
+
+    /// Returns the quantity, the price of one unit and the rows of a line's calculation. If the product of quantity and price is
+    /// the whole calculation, it has no rows.
+    fn calculated(&self, line: &DocumentLine, calculation: &LineCalculation) -> PrintResult<Columns> {
+        let (unit, steps) = (self.unit(line), calculation.steps(self.currency));
+        let counted = |quantity| self.calculations().counted(quantity, unit);
+        if let [CalculationStep::UnitPrice { quantity, unit_price, .. }] = steps.as_slice() {
+            let price = self.figures.price(*unit_price, self.currency)?;
+            return Ok((Some(counted(*quantity)?), Some(price), Vec::new()));
+        }
+        let quantity = calculation.usage_quantity.or(calculation.billable_quantity).map(counted).transpose()?;
+        Ok((quantity, None, self.calculations().rows(&steps, unit)?))
+    }
+
+    /// Returns the quantity, the price of one unit and the details of a line of format 1 or 2.
+    fn uncalculated(&self, line: &DocumentLine) -> PrintResult<Columns> {
+        let figures = &self.figures;
+        let counted = |quantity: Decimal, unit: Option<&str>| self.calculations().counted(quantity, unit);
         let mut details = Vec::new();
         let (quantity, price) = match (&line.usage, &line.charge, line.quantities.as_slice()) {
             (Some(usage), _, _) => {
@@ -336,13 +362,11 @@ impl Writer<'_> {
                     details.push(self.tier(tier)?);
                 }
                 let price = usage.unit_price.map(|price| figures.price(price.as_decimal(), self.currency)).transpose()?;
-                let unit = usage.unit.as_ref().map(|unit| unit.as_str());
-                (Some(counted(usage.quantity, unit)?), price)
+                (Some(counted(usage.quantity, self.unit(line))?), price)
             }
             (None, Some(charge), _) => {
-                let unit = charge.unit.as_ref().map(|unit| unit.as_str());
                 let price = figures.price(charge.unit_price.as_decimal(), self.currency)?;
-                (Some(counted(charge.quantity.as_decimal(), unit)?), Some(price))
+                (Some(counted(charge.quantity.as_decimal(), self.unit(line))?), Some(price))
             }
             // A part of a price is not one unit, because another document has the rest.
             (None, None, []) if line.line_item_id.is_none() || !self.is_regular() => (None, None),
@@ -350,19 +374,14 @@ impl Writer<'_> {
             (None, None, [step]) => (Some(counted(step.quantity.as_decimal(), None)?), None),
             (None, None, steps) => {
                 for step in steps {
-                    let since = self.words.from.replace("{}", &figures.date(step.from)?);
+                    let since = with(self.words.from, &figures.date(step.from)?);
                     let what = format!("{} {since}", counted(step.quantity.as_decimal(), None)?);
                     details.push(Detail { what, amount: None });
                 }
                 (None, None)
             }
         };
-        let name = if line.line_item_id.is_none() { self.words.minimum_fee } else { line.name.as_str() };
-        let period = match &line.charge {
-            Some(charge) => figures.date(charge.date)?,
-            None => figures.period(line.service_period)?,
-        };
-        Ok(Line { name: Text::new(name), period, quantity, price, amount: figures.amount(line.amount)?, details })
+        Ok((quantity, price, details))
     }
 
     fn is_regular(&self) -> bool {
@@ -393,7 +412,8 @@ impl Writer<'_> {
             sums.push(Entry::figure(name, figures.money(self.negated(content.total_discount)?)?));
         }
         let taxes: Vec<&Tax> = content.taxes.iter().filter(|tax| is_shown(tax)).collect();
-        if is_discounted || !taxes.is_empty() {
+        // Without a tax, the net amount is the total.
+        if !taxes.is_empty() {
             let net = content.sub_total.checked_sub(content.total_discount).map_err(unsummed)?;
             sums.push(Entry::figure(words.net, figures.money(net)?));
         }
@@ -408,40 +428,84 @@ impl Writer<'_> {
             sums.push(Entry::figure(label, figures.money(*total)?));
         }
         sums.push(Entry::figure(words.total, figures.money(content.total)?));
+        if let Some(at_issue) = self.printout.at_issue.as_ref().filter(|_| !self.is_credit()) {
+            for AppliedAtIssue { document_number, amount } in &at_issue.applied {
+                let label = with(words.applied, &document_number.to_string());
+                sums.push(Entry::figure(label, figures.money(self.negated(*amount)?)?));
+            }
+        }
         Ok(sums)
     }
 
-    /// Returns the total. A newly issued document has no payments yet.
-    fn total(&self, content: &DocumentContent) -> PrintResult<Entry> {
-        let label = match self.printout.head.kind {
-            DocumentKind::Credit => self.words.credited,
-            DocumentKind::Invoice | DocumentKind::Debit => self.words.amount_due,
-        };
-        Ok(Entry::figure(label, self.figures.money(content.total)?))
+    fn is_credit(&self) -> bool {
+        self.printout.head.kind == DocumentKind::Credit
     }
 
-    /// Returns the distinct reasons for tax exemptions.
+    /// Returns what is due after the amounts that were applied at the issue. A draft and a document of format 1 or 2 have none.
+    fn due(&self, content: &DocumentContent) -> Money {
+        self.printout.at_issue.as_ref().map_or(content.total, |at_issue| at_issue.due)
+    }
+
+    /// Returns the amount due, or the credited amount.
+    fn total(&self, content: &DocumentContent) -> PrintResult<Entry> {
+        let (label, amount) =
+            if self.is_credit() { (self.words.credited, content.total) } else { (self.words.amount_due, self.due(content)) };
+        Ok(Entry::figure(label, self.figures.money(amount)?))
+    }
+
+    /// Returns what a credit was applied to at its issue, and what is left of it.
+    fn rest(&self) -> PrintResult<Vec<Entry>> {
+        let Some(at_issue) = self.printout.at_issue.as_ref().filter(|_| self.is_credit()) else { return Ok(Vec::new()) };
+        let mut rest = Vec::new();
+        for AppliedAtIssue { document_number, amount } in &at_issue.applied {
+            let label = with(self.words.applied_to, &document_number.to_string());
+            rest.push(Entry::figure(label, self.figures.money(self.negated(*amount)?)?));
+        }
+        rest.push(Entry::figure(self.words.credit_left, self.figures.money(at_issue.due)?));
+        Ok(rest)
+    }
+
+    /// Returns the distinct reasons for tax exemptions. Reverse charge is named once, in the document's language.
     fn reasons(&self, content: &DocumentContent) -> Vec<Text> {
         let mut reasons: Vec<String> = Vec::new();
-        let mut add = |reason: String| {
-            if !reasons.iter().any(|known| known.eq_ignore_ascii_case(&reason)) {
-                reasons.push(reason);
-            }
-        };
         for Tax { treatment, .. } in &content.taxes {
-            if treatment.basis.category == Some(TaxCategory::Ae) {
-                add(self.words.reverse_charge.to_owned());
-            }
-            if let Some(reason) = reason_of(&treatment.basis) {
-                add(reason.to_owned());
+            let reason = if treatment.basis.category == Some(TaxCategory::Ae) {
+                Some(self.reverse_charge(treatment.basis.exemption_reason.as_ref().map(|reason| reason.as_str())))
+            } else {
+                reason_of(&treatment.basis).map(str::to_owned)
+            };
+            if let Some(reason) = reason.filter(|reason| !reasons.iter().any(|known| known.eq_ignore_ascii_case(reason))) {
+                reasons.push(reason);
             }
         }
         reasons.iter().map(|reason| Text::new(reason)).collect()
     }
 
-    fn payment(&self, number: &str) -> Option<Block> {
-        let owed = self.printout.head.kind != DocumentKind::Credit;
-        let account = self.paper.and_then(|paper| paper.bank_account.as_ref()).filter(|_| owed)?;
+    /// Returns the words for reverse charge, with a reason that says more than the same words in any language.
+    fn reverse_charge(&self, reason: Option<&str>) -> String {
+        let words = self.words.reverse_charge;
+        match reason.map(str::trim).filter(|reason| !is_reverse_charge(reason)) {
+            None => words.to_owned(),
+            Some(reason) if reason.to_lowercase().contains(&words.to_lowercase()) => reason.to_owned(),
+            Some(reason) => format!("{words} ({reason})"),
+        }
+    }
+
+    /// Returns the account to pay to, if anything is due.
+    fn account(&self, content: &DocumentContent) -> Option<&BankAccountProfile> {
+        let is_owed = !self.is_credit() && self.due(content).minor() > 0;
+        self.paper.and_then(|paper| paper.bank_account.as_ref()).filter(|_| is_owed)
+    }
+
+    /// Returns the QR code of the bank transfer. A draft has none, because its amount can change.
+    fn code(&self, content: &DocumentContent, payee: &str, number: &str) -> Option<Code> {
+        let account = self.account(content).filter(|_| self.printout.issued.is_some())?;
+        let svg = epc::qr_code(self.printout.head.kind, self.due(content), account, payee, number)?;
+        Some(Code { svg, caption: self.words.scan, description: self.words.qr_code })
+    }
+
+    fn payment(&self, content: &DocumentContent, number: &str) -> Option<Block> {
+        let account = self.account(content)?;
         let words = self.words;
         let BankAccountProfile { account_name, iban, account_number, routing_number, bic, bank_name } = account;
         let iban = iban.as_ref().map(|iban| in_groups(iban.as_str()));
@@ -481,6 +545,17 @@ impl Writer<'_> {
     }
 }
 
+/// Returns whether a text has only the words for reverse charge, in any language.
+fn is_reverse_charge(text: &str) -> bool {
+    Language::ALL.iter().any(|language| is_like(Translations::of(*language).reverse_charge, text))
+}
+
+/// Returns whether two texts have the same letters, regardless of capitals, spaces and punctuation.
+fn is_like(one: &str, other: &str) -> bool {
+    let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
+    letters(one) == letters(other)
+}
+
 fn unsummed(error: MoneyError) -> PrintError {
     PrintError::Failed(error.to_string())
 }
@@ -497,33 +572,8 @@ fn reason_of(basis: &TaxBasis) -> Option<&str> {
     basis.exemption_reason.as_ref().map(|reason| reason.as_str()).or(code)
 }
 
-/// Returns an address from its first line to its country in postal order. The postal code precedes the city, but
-/// follows it if a state is given.
-fn address_lines(address: &Address) -> Vec<Text> {
-    let Address { line1, line2, city, state, zip_code, country, country_code } = address;
-    let text = |part: &Option<billing_domain::text::Prose>| part.as_ref().map(|part| part.as_str().trim().to_owned());
-    let place = match (text(zip_code), text(city), text(state)) {
-        (zip_code, city, None) => [zip_code, city].into_iter().flatten().collect::<Vec<_>>().join(" "),
-        (zip_code, city, Some(state)) => {
-            let state = [Some(state), zip_code].into_iter().flatten().collect::<Vec<_>>().join(" ");
-            [city, Some(state)].into_iter().flatten().collect::<Vec<_>>().join(", ")
-        }
-    };
-    let country = text(country).or_else(|| country_code.map(|code| code.to_string()));
-    let lines = [text(line1), text(line2), Some(place), country];
-    lines.into_iter().flatten().flat_map(|line| Text::lines(&line).collect::<Vec<_>>()).collect()
-}
-
 /// Returns an IBAN in groups of four.
 fn in_groups(iban: &str) -> String {
     let groups: Vec<&str> = iban.as_bytes().chunks(4).filter_map(|group| std::str::from_utf8(group).ok()).collect();
     groups.join("\u{a0}")
-}
-
-/// Shortens a name to the length of a line.
-fn shortened(name: &str) -> String {
-    if name.chars().count() <= FOOT_CHARS {
-        return name.to_owned();
-    }
-    name.chars().take(FOOT_CHARS).chain(std::iter::once('…')).collect()
 }

@@ -1,9 +1,27 @@
 //! The fixed texts of documents: one table per language. A missing translation does not compile.
 
+mod cs;
+mod da;
+mod de;
+mod en;
+mod es;
+mod fi;
+mod fr;
+mod hu;
+mod it;
+mod ja;
+mod nb;
+mod nl;
+mod pl;
+mod pt;
+mod ro;
+mod sv;
+
+use billing_domain::codes::{CountryCode, UnitCode};
 use billing_domain::document::DocumentKind;
 use billing_domain::party::legal::Language;
 
-/// The texts of one language. The placeholder `{}` stands for a value.
+/// The texts of one language. The placeholder `{}` stands for a value, `{0}` and `{1}` for one of several values.
 #[derive(Debug)]
 pub(crate) struct Translations {
     /// BCP 47.
@@ -60,20 +78,142 @@ pub(crate) struct Translations {
     pub(crate) notes: &'static str,
     /// The texts around the page number and the number of pages.
     pub(crate) page: [&'static str; 2],
+    /// A row for a credit or a surplus that was applied at the issue.
+    pub(crate) applied: &'static str,
+    /// A row for a document that a credit was applied to at its issue.
+    pub(crate) applied_to: &'static str,
+    /// What is left of a credit at its issue.
+    pub(crate) credit_left: &'static str,
+    /// The included quantity of a calculation.
+    pub(crate) included: &'static str,
+    /// The prepaid quantity of a calculation.
+    pub(crate) prepaid: &'static str,
+    /// The priced quantity or the amount that counts for a minimum fee.
+    pub(crate) billed: &'static str,
+    /// A rate of an amount: `{0}` of `{1}`.
+    pub(crate) percent_of: &'static str,
+    /// Packages: their number, their size and the price of one.
+    pub(crate) packages: &'static str,
+    /// Days of a period: `{0}` of `{1}`.
+    pub(crate) of_days: &'static str,
+    /// The minimum that raised an amount.
+    pub(crate) minimum: &'static str,
+    /// The maximum that lowered an amount.
+    pub(crate) maximum: &'static str,
+    /// The minimum fee of a whole period.
+    pub(crate) minimum_fee_of: &'static str,
+    /// The price that the factors give now.
+    pub(crate) now: &'static str,
+    /// What documents bill of the same price: their numbers `{0}` and the amount `{1}`.
+    pub(crate) billed_on: &'static str,
+    /// What documents without a number bill of the same price.
+    pub(crate) billed_before: &'static str,
+    /// The price now less what is already billed.
+    pub(crate) difference: &'static str,
+    /// The caption of the QR code for a transfer.
+    pub(crate) scan: &'static str,
+    /// The description of the QR code for screen readers.
+    pub(crate) qr_code: &'static str,
+    /// The title of a statement.
+    pub(crate) statement: &'static str,
+    /// The first day of a statement.
+    pub(crate) from_day: &'static str,
+    /// The last day of a statement.
+    pub(crate) to_day: &'static str,
+    pub(crate) opening_balance: &'static str,
+    pub(crate) closing_balance: &'static str,
+    pub(crate) date: &'static str,
+    pub(crate) document: &'static str,
+    pub(crate) balance: &'static str,
+    /// The entry of a statement for a voided document.
+    pub(crate) voided: &'static str,
+    /// The entry of a statement for a payment.
+    pub(crate) payment_received: &'static str,
+    pub(crate) refund: &'static str,
+    pub(crate) reversal: &'static str,
+    pub(crate) write_off: &'static str,
+    pub(crate) no_entries: &'static str,
+    /// The names of units of time, which unit codes stand for.
+    pub(crate) units: Units,
+}
+
+/// The names of units of time.
+#[derive(Debug)]
+pub(crate) struct Units {
+    pub(crate) hours: &'static str,
+    pub(crate) minutes: &'static str,
+    pub(crate) seconds: &'static str,
+    pub(crate) days: &'static str,
+    pub(crate) weeks: &'static str,
+    pub(crate) months: &'static str,
+    pub(crate) years: &'static str,
+}
+
+impl Units {
+    /// Returns the name of the unit that a code of UN/ECE Recommendation 20 stands for: a word of the language, or a symbol that
+    /// all languages share. Returns `None` for any other unit.
+    pub(crate) fn named(&self, code: UnitCode) -> Option<&'static str> {
+        Some(match code.as_str() {
+            "HUR" => self.hours,
+            "MIN" => self.minutes,
+            "SEC" => self.seconds,
+            "DAY" => self.days,
+            "WEE" => self.weeks,
+            "MON" => self.months,
+            "ANN" => self.years,
+            "2P" => "kB",
+            "4L" => "MB",
+            "E34" => "GB",
+            "E35" => "TB",
+            "KGM" => "kg",
+            "KMT" => "km",
+            "KWH" => "kWh",
+            "LTR" => "l",
+            "MTR" => "m",
+            "MWH" => "MWh",
+            _ => return None,
+        })
+    }
+}
+
+/// Replaces the placeholder `{}` of a text.
+pub(crate) fn with(text: &str, value: &str) -> String {
+    text.replacen("{}", value, 1)
+}
+
+/// Replaces the placeholders `{0}`, `{1}` and so on of a text.
+pub(crate) fn with_all(text: &str, values: &[&str]) -> String {
+    let mut parts = text.split('{');
+    let mut filled = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        // A part begins with the number of its value.
+        let (number, rest) = part.split_once('}').unwrap_or_default();
+        filled.push_str(number.parse().ok().and_then(|number: usize| values.get(number).copied()).unwrap_or_default());
+        filled.push_str(rest);
+    }
+    filled
 }
 
 impl Translations {
     /// Returns the texts of a language.
     pub(crate) const fn of(language: Language) -> &'static Self {
         match language {
-            Language::En => &EN,
-            Language::De => &DE,
-            Language::Fr => &FR,
-            Language::Es => &ES,
-            Language::It => &IT,
-            Language::Nl => &NL,
-            Language::Pt => &PT,
-            Language::Pl => &PL,
+            Language::En => &en::WORDS,
+            Language::De => &de::WORDS,
+            Language::Fr => &fr::WORDS,
+            Language::Es => &es::WORDS,
+            Language::It => &it::WORDS,
+            Language::Nl => &nl::WORDS,
+            Language::Pt => &pt::WORDS,
+            Language::Pl => &pl::WORDS,
+            Language::Ja => &ja::WORDS,
+            Language::Sv => &sv::WORDS,
+            Language::Da => &da::WORDS,
+            Language::Nb => &nb::WORDS,
+            Language::Fi => &fi::WORDS,
+            Language::Cs => &cs::WORDS,
+            Language::Hu => &hu::WORDS,
+            Language::Ro => &ro::WORDS,
         }
     }
 
@@ -87,379 +227,32 @@ impl Translations {
     }
 }
 
-const EN: Translations = Translations {
-    code: "en",
-    invoice: "Invoice",
-    credit: "Credit note",
-    debit: "Debit note",
-    draft: "DRAFT",
-    number: "Number",
-    issue_date: "Issue date",
-    due_date: "Due date",
-    service_period: "Service period",
-    po_number: "PO number",
-    buyer_reference: "Your reference",
-    corrects: "Refers to",
-    seller: "From",
-    customer: "Billed to",
-    vat_id: "VAT ID",
-    tax_id: "Tax number",
-    registration: "Registration",
-    contact: "Contact",
-    description: "Description",
-    quantity: "Quantity",
-    unit_price: "Unit price",
-    amount: "Amount",
-    from: "from {}",
-    minimum_fee: "Minimum fee",
-    lines: "Lines, not shown one by one: {}",
-    discount: "Discount",
-    sub_total: "Subtotal",
-    net: "Net amount",
-    tax_on: " on ",
-    tax_in: " in ",
-    percent: "%",
-    reverse_charge: "Reverse charge",
-    total: "Total",
-    amount_due: "Amount due",
-    credited: "Amount credited",
-    payment: "Payment",
-    account_name: "Account holder",
-    account_number: "Account number",
-    routing_number: "Routing number",
-    bank: "Bank",
-    payment_reference: "Reference",
-    notes: "Notes",
-    page: ["Page ", " of "],
-};
-
-const DE: Translations = Translations {
-    code: "de",
-    invoice: "Rechnung",
-    credit: "Rechnungskorrektur",
-    debit: "Nachberechnung",
-    draft: "ENTWURF",
-    number: "Nummer",
-    issue_date: "Ausstellungsdatum",
-    due_date: "Fällig am",
-    service_period: "Leistungszeitraum",
-    po_number: "Bestellnummer",
-    buyer_reference: "Ihre Referenz",
-    corrects: "Bezug",
-    seller: "Rechnungssteller",
-    customer: "Rechnungsempfänger",
-    vat_id: "USt-IdNr.",
-    tax_id: "Steuernummer",
-    registration: "Registernummer",
-    contact: "Ansprechpartner",
-    description: "Beschreibung",
-    quantity: "Menge",
-    unit_price: "Einzelpreis",
-    amount: "Betrag",
-    from: "ab {}",
-    minimum_fee: "Mindestgebühr",
-    lines: "Positionen, nicht einzeln aufgeführt: {}",
-    discount: "Rabatt",
-    sub_total: "Zwischensumme",
-    net: "Nettobetrag",
-    tax_on: " auf ",
-    tax_in: " in ",
-    percent: "\u{a0}%",
-    reverse_charge: "Steuerschuldnerschaft des Leistungsempfängers",
-    total: "Gesamtbetrag",
-    amount_due: "Zahlbetrag",
-    credited: "Gutgeschriebener Betrag",
-    payment: "Zahlung",
-    account_name: "Kontoinhaber",
-    account_number: "Kontonummer",
-    routing_number: "Routingnummer",
-    bank: "Bank",
-    payment_reference: "Verwendungszweck",
-    notes: "Anmerkungen",
-    page: ["Seite ", " von "],
-};
-
-const FR: Translations = Translations {
-    code: "fr",
-    invoice: "Facture",
-    credit: "Avoir",
-    debit: "Facture complémentaire",
-    draft: "BROUILLON",
-    number: "Numéro",
-    issue_date: "Date d’émission",
-    due_date: "Date d’échéance",
-    service_period: "Période de prestation",
-    po_number: "N° de commande",
-    buyer_reference: "Votre référence",
-    corrects: "Se rapporte à",
-    seller: "Émetteur",
-    customer: "Client",
-    vat_id: "N° TVA",
-    tax_id: "N° fiscal",
-    registration: "Immatriculation",
-    contact: "Contact",
-    description: "Désignation",
-    quantity: "Quantité",
-    unit_price: "Prix unitaire",
-    amount: "Montant",
-    from: "à partir du {}",
-    minimum_fee: "Montant minimum",
-    lines: "Lignes, non détaillées : {}",
-    discount: "Remise",
-    sub_total: "Sous-total",
-    net: "Montant net",
-    tax_on: " sur ",
-    tax_in: " en ",
-    percent: "\u{a0}%",
-    reverse_charge: "Autoliquidation",
-    total: "Total",
-    amount_due: "Net à payer",
-    credited: "Montant crédité",
-    payment: "Paiement",
-    account_name: "Titulaire du compte",
-    account_number: "N° de compte",
-    routing_number: "N° d’acheminement",
-    bank: "Banque",
-    payment_reference: "Référence",
-    notes: "Remarques",
-    page: ["Page ", " sur "],
-};
-
-const ES: Translations = Translations {
-    code: "es",
-    invoice: "Factura",
-    credit: "Factura rectificativa",
-    debit: "Nota de débito",
-    draft: "BORRADOR",
-    number: "Número",
-    issue_date: "Fecha de emisión",
-    due_date: "Vencimiento",
-    service_period: "Período de servicio",
-    po_number: "N.º de pedido",
-    buyer_reference: "Su referencia",
-    corrects: "Referencia a",
-    seller: "Emisor",
-    customer: "Cliente",
-    vat_id: "NIF-IVA",
-    tax_id: "Número fiscal",
-    registration: "N.º de registro",
-    contact: "Contacto",
-    description: "Descripción",
-    quantity: "Cantidad",
-    unit_price: "Precio unitario",
-    amount: "Importe",
-    from: "desde el {}",
-    minimum_fee: "Importe mínimo",
-    lines: "Líneas, sin detallar: {}",
-    discount: "Descuento",
-    sub_total: "Subtotal",
-    net: "Importe neto",
-    tax_on: " sobre ",
-    tax_in: " en ",
-    percent: "\u{a0}%",
-    reverse_charge: "Inversión del sujeto pasivo",
-    total: "Total",
-    amount_due: "Importe a pagar",
-    credited: "Importe abonado",
-    payment: "Pago",
-    account_name: "Titular de la cuenta",
-    account_number: "N.º de cuenta",
-    routing_number: "N.º de ruta",
-    bank: "Banco",
-    payment_reference: "Concepto",
-    notes: "Notas",
-    page: ["Página ", " de "],
-};
-
-const IT: Translations = Translations {
-    code: "it",
-    invoice: "Fattura",
-    credit: "Nota di credito",
-    debit: "Nota di debito",
-    draft: "BOZZA",
-    number: "Numero",
-    issue_date: "Data di emissione",
-    due_date: "Scadenza",
-    service_period: "Periodo di prestazione",
-    po_number: "N. ordine",
-    buyer_reference: "Vostro riferimento",
-    corrects: "Riferimento a",
-    seller: "Emittente",
-    customer: "Cliente",
-    vat_id: "Partita IVA",
-    tax_id: "Codice fiscale",
-    registration: "N. di registrazione",
-    contact: "Contatto",
-    description: "Descrizione",
-    quantity: "Quantità",
-    unit_price: "Prezzo unitario",
-    amount: "Importo",
-    from: "dal {}",
-    minimum_fee: "Importo minimo",
-    lines: "Righe, non dettagliate: {}",
-    discount: "Sconto",
-    sub_total: "Subtotale",
-    net: "Importo netto",
-    tax_on: " su ",
-    tax_in: " in ",
-    percent: "%",
-    reverse_charge: "Inversione contabile",
-    total: "Totale",
-    amount_due: "Importo da pagare",
-    credited: "Importo accreditato",
-    payment: "Pagamento",
-    account_name: "Intestatario",
-    account_number: "Numero di conto",
-    routing_number: "Codice di instradamento",
-    bank: "Banca",
-    payment_reference: "Causale",
-    notes: "Note",
-    page: ["Pagina ", " di "],
-};
-
-const NL: Translations = Translations {
-    code: "nl",
-    invoice: "Factuur",
-    credit: "Creditnota",
-    debit: "Debetnota",
-    draft: "CONCEPT",
-    number: "Nummer",
-    issue_date: "Factuurdatum",
-    due_date: "Vervaldatum",
-    service_period: "Prestatieperiode",
-    po_number: "Inkoopordernummer",
-    buyer_reference: "Uw referentie",
-    corrects: "Heeft betrekking op",
-    seller: "Leverancier",
-    customer: "Klant",
-    vat_id: "Btw-id",
-    tax_id: "Fiscaal nummer",
-    registration: "Registratienummer",
-    contact: "Contactpersoon",
-    description: "Omschrijving",
-    quantity: "Aantal",
-    unit_price: "Eenheidsprijs",
-    amount: "Bedrag",
-    from: "vanaf {}",
-    minimum_fee: "Minimumbedrag",
-    lines: "Regels, niet afzonderlijk vermeld: {}",
-    discount: "Korting",
-    sub_total: "Subtotaal",
-    net: "Nettobedrag",
-    tax_on: " over ",
-    tax_in: " in ",
-    percent: "%",
-    reverse_charge: "Btw verlegd",
-    total: "Totaal",
-    amount_due: "Te betalen",
-    credited: "Gecrediteerd bedrag",
-    payment: "Betaling",
-    account_name: "Rekeninghouder",
-    account_number: "Rekeningnummer",
-    routing_number: "Routingnummer",
-    bank: "Bank",
-    payment_reference: "Betalingskenmerk",
-    notes: "Opmerkingen",
-    page: ["Pagina ", " van "],
-};
-
-const PT: Translations = Translations {
-    code: "pt",
-    invoice: "Fatura",
-    credit: "Nota de crédito",
-    debit: "Nota de débito",
-    draft: "RASCUNHO",
-    number: "Número",
-    issue_date: "Data de emissão",
-    due_date: "Vencimento",
-    service_period: "Período de serviço",
-    po_number: "N.º de encomenda",
-    buyer_reference: "A sua referência",
-    corrects: "Referente a",
-    seller: "Emitente",
-    customer: "Cliente",
-    vat_id: "N.º de IVA",
-    tax_id: "Número fiscal",
-    registration: "N.º de registo",
-    contact: "Contacto",
-    description: "Descrição",
-    quantity: "Quantidade",
-    unit_price: "Preço unitário",
-    amount: "Valor",
-    from: "a partir de {}",
-    minimum_fee: "Valor mínimo",
-    lines: "Linhas, não discriminadas: {}",
-    discount: "Desconto",
-    sub_total: "Subtotal",
-    net: "Valor líquido",
-    tax_on: " sobre ",
-    tax_in: " em ",
-    percent: "%",
-    reverse_charge: "Autoliquidação",
-    total: "Total",
-    amount_due: "Valor a pagar",
-    credited: "Valor creditado",
-    payment: "Pagamento",
-    account_name: "Titular da conta",
-    account_number: "N.º da conta",
-    routing_number: "N.º de encaminhamento",
-    bank: "Banco",
-    payment_reference: "Referência",
-    notes: "Observações",
-    page: ["Página ", " de "],
-};
-
-const PL: Translations = Translations {
-    code: "pl",
-    invoice: "Faktura",
-    credit: "Faktura korygująca",
-    debit: "Nota debetowa",
-    draft: "WERSJA ROBOCZA",
-    number: "Numer",
-    issue_date: "Data wystawienia",
-    due_date: "Termin płatności",
-    service_period: "Okres rozliczeniowy",
-    po_number: "Numer zamówienia",
-    buyer_reference: "Numer referencyjny nabywcy",
-    corrects: "Dotyczy",
-    seller: "Sprzedawca",
-    customer: "Nabywca",
-    vat_id: "NIP UE",
-    tax_id: "Numer podatkowy",
-    registration: "Numer rejestrowy",
-    contact: "Kontakt",
-    description: "Opis",
-    quantity: "Ilość",
-    unit_price: "Cena jednostkowa",
-    amount: "Kwota",
-    from: "od {}",
-    minimum_fee: "Opłata minimalna",
-    lines: "Pozycje, niewyszczególnione: {}",
-    discount: "Rabat",
-    sub_total: "Suma częściowa",
-    net: "Kwota netto",
-    tax_on: " od ",
-    tax_in: " w ",
-    percent: "%",
-    reverse_charge: "Odwrotne obciążenie",
-    total: "Razem",
-    amount_due: "Do zapłaty",
-    credited: "Kwota korekty",
-    payment: "Płatność",
-    account_name: "Właściciel rachunku",
-    account_number: "Numer rachunku",
-    routing_number: "Numer rozliczeniowy",
-    bank: "Bank",
-    payment_reference: "Tytuł przelewu",
-    notes: "Uwagi",
-    page: ["Strona ", " z "],
-};
+/// Returns the name of a country in a language.
+pub(crate) fn country_name(code: CountryCode, language: Language) -> Option<&'static str> {
+    let names = match language {
+        Language::En => include_str!("countries/en.txt"),
+        Language::De => include_str!("countries/de.txt"),
+        Language::Fr => include_str!("countries/fr.txt"),
+        Language::Es => include_str!("countries/es.txt"),
+        Language::It => include_str!("countries/it.txt"),
+        Language::Nl => include_str!("countries/nl.txt"),
+        Language::Pt => include_str!("countries/pt.txt"),
+        Language::Pl => include_str!("countries/pl.txt"),
+        Language::Ja => include_str!("countries/ja.txt"),
+        Language::Sv => include_str!("countries/sv.txt"),
+        Language::Da => include_str!("countries/da.txt"),
+        Language::Nb => include_str!("countries/nb.txt"),
+        Language::Fi => include_str!("countries/fi.txt"),
+        Language::Cs => include_str!("countries/cs.txt"),
+        Language::Hu => include_str!("countries/hu.txt"),
+        Language::Ro => include_str!("countries/ro.txt"),
+    };
+    names.lines().find_map(|line| line.strip_prefix(code.as_str())?.strip_prefix(' '))
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const ALL: [&Translations; 8] = [&EN, &DE, &FR, &ES, &IT, &NL, &PT, &PL];
 
     /// Returns the texts of a table with their field names.
     fn words(table: &Translations) -> Vec<String> {
@@ -467,27 +260,72 @@ mod tests {
         shown.lines().map(|line| line.trim().trim_end_matches(',').to_owned()).filter(|line| line.contains('"')).collect()
     }
 
+    /// Returns the placeholders of a text in the order of their numbers.
+    fn places(text: &str) -> Vec<&str> {
+        let numbers = text.split('{').skip(1).filter_map(|part| Some(part.split_once('}')?.0));
+        // The escape of a character, such as \u{a0}, is no placeholder.
+        let mut places: Vec<&str> = numbers.filter(|number| number.bytes().all(|b| b.is_ascii_digit())).collect();
+        places.retain(|number| number.len() < 2);
+        places.sort_unstable();
+        places
+    }
+
     #[test]
     fn every_language_has_every_word() {
-        for table in ALL {
+        let english = words(Translations::of(Language::En));
+        for language in Language::ALL {
+            let table = Translations::of(language);
+            assert_eq!(table.code, format!("{language:?}").to_lowercase());
             let words = words(table);
-            assert!(words.iter().all(|word| !word.ends_with("\"\"") && !word.contains("\"\"")), "{words:?}");
-            for with_place in [table.from, table.lines] {
-                assert_eq!(with_place.matches("{}").count(), 1, "{}: {with_place}", table.code);
+            assert_eq!(words.len(), english.len(), "{}", table.code);
+            for (word, english) in words.iter().zip(&english) {
+                assert!(!word.contains("\"\""), "{}: {word}", table.code);
+                assert_eq!(places(word), places(english), "{}: {word}", table.code);
             }
-            let plain = words.iter().filter(|word| word.contains("{}")).count();
-            assert_eq!(plain, 2, "{}", table.code);
         }
     }
 
     #[test]
     fn a_language_is_none_of_the_others() {
-        for (i, table) in ALL.iter().enumerate() {
-            for other in &ALL[i + 1..] {
-                let (words, others) = (words(table), words(other));
+        for (i, language) in Language::ALL.into_iter().enumerate() {
+            for other in Language::ALL.into_iter().skip(i + 1) {
+                let (words, others) = (words(Translations::of(language)), words(Translations::of(other)));
                 let same = words.iter().zip(&others).filter(|(word, other)| word == other).count();
-                assert!(same < words.len() / 2, "{} and {} share {same} words", table.code, other.code);
+                assert!(same < words.len() / 2, "{language:?} and {other:?} share {same} words");
             }
+        }
+    }
+
+    #[test]
+    fn every_country_has_a_name_in_every_language() {
+        for language in Language::ALL {
+            for code in CountryCode::all() {
+                let code = CountryCode::parse(code).expect(code);
+                assert!(country_name(code, language).is_some_and(|name| !name.is_empty()), "{code} in {language:?}");
+            }
+        }
+        let name = |code: &str, language| country_name(CountryCode::parse(code).expect(code), language);
+        assert_eq!(name("DE", Language::Fr), Some("Allemagne"));
+        assert_eq!(name("FR", Language::Ja), Some("フランス"));
+        assert_eq!(name("HK", Language::De), Some("Hongkong"));
+    }
+
+    #[test]
+    fn placeholders_are_replaced_in_the_order_of_the_language() {
+        assert_eq!(with("from {}", "{}"), "from {}");
+        assert_eq!(with_all("{1} of {0}%", &["a", "{1}"]), "{1} of a%");
+        assert_eq!(with_all("{1}, {1}{2}", &["a", "b"]), "b, b");
+        assert_eq!(with_all("plain", &[]), "plain");
+    }
+
+    #[test]
+    fn a_unit_code_is_a_word_or_a_symbol() {
+        let named = |code: &str, language| Translations::of(language).units.named(UnitCode::parse(code).expect(code));
+        assert_eq!(named("HUR", Language::Fr), Some("heures"));
+        assert_eq!(named("E34", Language::Fr), Some("GB"));
+        assert_eq!(named("C62", Language::Fr), None);
+        for code in ["MIN", "SEC", "DAY", "WEE", "MON", "ANN", "2P", "4L", "E35", "KGM", "KMT", "KWH", "LTR", "MTR", "MWH"] {
+            assert!(named(code, Language::En).is_some(), "{code}");
         }
     }
 }

@@ -1,9 +1,10 @@
-//! Typesetting: compiles a template and data into a PDF file. It has no other input: no other files and no clock.
+//! Typesetting: compiles a template, data and a logo into a PDF file. It has no other input: no other files and no clock.
 
 use std::sync::LazyLock;
 
 use billing_domain::calendar::{Date, TimeZone};
 use billing_domain::document::printout::Printout;
+use billing_domain::party::appearance::{Logo, LogoFormat};
 use billing_domain::ports::PrintError;
 use chrono::Datelike as _;
 use typst::diag::{FileError, FileResult, SourceDiagnostic, SourceResult};
@@ -16,16 +17,57 @@ use typst::{Library, LibraryExt as _, World};
 use typst_layout::PagedDocument;
 use typst_pdf::{PdfOptions, PdfStandard, PdfStandards, Timestamp};
 
-use crate::fonts::Fonts;
+use crate::factur_x;
+use crate::fonts::{Fonts, is_invisible};
 
-/// The template's name. A changed template gets a new name.
-pub(crate) const TEMPLATE: &str = "invoice-1";
+/// The maximum number of characters that an error names.
+const MAX_MISSING: usize = 50;
 
-/// The data that all documents share. typst never frees a file id, so the two ids are created once.
+/// A template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Template {
+    /// Invoices, credits and debits.
+    Invoice,
+    /// Statements of customers.
+    Statement,
+}
+
+impl Template {
+    /// Returns the template's name. A changed template gets a new name, because the name is stored with each file.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Invoice => "invoice-2",
+            Self::Statement => "statement-1",
+        }
+    }
+}
+
+/// The inputs of a file.
+pub(crate) struct Sheet<'l> {
+    pub(crate) template: Template,
+    /// The template's data as JSON.
+    pub(crate) data: Vec<u8>,
+    /// The logo with its image.
+    pub(crate) logo: Option<&'l Logo>,
+    /// The e-invoice to attach, in CII. Only the template of invoices has one.
+    pub(crate) e_invoice: Option<&'l [u8]>,
+    /// The identifier of the file.
+    pub(crate) identifier: &'l str,
+    /// The date of the file.
+    pub(crate) day: Date,
+}
+
+/// The data that all documents share. typst never frees a file id, so the ids are created once.
 struct Constants {
     library: LazyHash<Library>,
-    template: Source,
+    invoice: Source,
+    /// The template of invoices with an attached e-invoice.
+    invoice_with_attachment: Source,
+    statement: Source,
     data: FileId,
+    e_invoice: FileId,
+    png: FileId,
+    svg: FileId,
 }
 
 static CONSTANTS: LazyLock<Constants> = LazyLock::new(|| {
@@ -35,16 +77,28 @@ static CONSTANTS: LazyLock<Constants> = LazyLock::new(|| {
     };
     Constants {
         library: LazyHash::new(Library::default()),
-        template: Source::new(file("invoice-1.typ"), include_str!("../templates/invoice-1.typ").to_owned()),
+        invoice: Source::new(file("invoice-2.typ"), include_str!("../templates/invoice-2.typ").to_owned()),
+        invoice_with_attachment: Source::new(
+            file("invoice-2-factur-x.typ"),
+            format!("{}\n{}", include_str!("../templates/invoice-2.typ"), factur_x::ATTACH),
+        ),
+        statement: Source::new(file("statement-1.typ"), include_str!("../templates/statement-1.typ").to_owned()),
         data: file("data.json"),
+        e_invoice: file(factur_x::FILE_NAME),
+        png: file(LogoFormat::Png.file_name()),
+        svg: file(LogoFormat::Svg.file_name()),
     }
 });
 
 /// The inputs of a compilation.
 struct Input<'f> {
     constants: &'static Constants,
+    template: &'static Source,
     fonts: &'f Fonts,
     data: Bytes,
+    /// The logo's file and content.
+    logo: Option<(FileId, Bytes)>,
+    e_invoice: Option<Bytes>,
 }
 
 impl World for Input<'_> {
@@ -57,19 +111,26 @@ impl World for Input<'_> {
     }
 
     fn main(&self) -> FileId {
-        self.constants.template.id()
+        self.template.id()
     }
 
     fn source(&self, id: FileId) -> FileResult<Source> {
-        if id == self.main() { Ok(self.constants.template.clone()) } else { Err(FileError::AccessDenied) }
+        if id == self.main() { Ok(self.template.clone()) } else { Err(FileError::AccessDenied) }
     }
 
     fn file(&self, id: FileId) -> FileResult<Bytes> {
-        if id == self.constants.data { Ok(self.data.clone()) } else { Err(FileError::AccessDenied) }
+        if id == self.constants.data {
+            return Ok(self.data.clone());
+        }
+        if id == self.constants.e_invoice {
+            return self.e_invoice.clone().ok_or(FileError::AccessDenied);
+        }
+        let logo = self.logo.as_ref().filter(|(logo, _)| *logo == id);
+        logo.map(|(_, image)| image.clone()).ok_or(FileError::AccessDenied)
     }
 
     fn font(&self, index: usize) -> Option<Font> {
-        self.fonts.fonts.get(index).cloned()
+        self.fonts.font(index)
     }
 
     fn today(&self, _: Option<Duration>) -> Option<Datetime> {
@@ -82,22 +143,39 @@ pub(crate) fn day_of(printout: &Printout) -> Date {
     printout.issued.map_or_else(|| TimeZone::UTC.service_date(printout.head.created_at), |issued| issued.issue_date)
 }
 
-/// Typesets a document with an identifier and a date.
+/// Typesets a sheet.
 ///
 /// # Errors
 /// Returns [`PrintError`] if typesetting fails.
-pub(crate) fn typeset(fonts: &Fonts, data: Vec<u8>, identifier: &str, day: Date) -> Result<Vec<u8>, PrintError> {
-    let input = Input { constants: &CONSTANTS, fonts, data: Bytes::new(data) };
-    let made = make(&input, identifier, day);
+pub(crate) fn typeset(fonts: &Fonts, sheet: Sheet<'_>) -> Result<Vec<u8>, PrintError> {
+    let constants = &*CONSTANTS;
+    let template = match sheet.template {
+        Template::Invoice if sheet.e_invoice.is_some() => &constants.invoice_with_attachment,
+        Template::Invoice => &constants.invoice,
+        Template::Statement => &constants.statement,
+    };
+    let logo = sheet.logo.and_then(|logo| {
+        let file = match logo.format {
+            LogoFormat::Png => constants.png,
+            LogoFormat::Svg => constants.svg,
+        };
+        Some((file, Bytes::new(logo.image.as_deref()?.to_vec())))
+    });
+    let e_invoice = sheet.e_invoice.map(|file| Bytes::new(file.to_vec()));
+    let input = Input { constants, template, fonts, data: Bytes::new(sheet.data), logo, e_invoice };
+    let made = make(&input, sheet.identifier, sheet.day);
     // typst caches results, but they are never used again.
     comemo::evict(0);
-    made
+    if sheet.e_invoice.is_some() { factur_x::with_description(made?) } else { made }
 }
 
 fn make(input: &Input<'_>, identifier: &str, day: Date) -> Result<Vec<u8>, PrintError> {
     let document: PagedDocument = told(typst::compile(input).output)?;
-    let missing = document.pages().iter().find_map(|page| missing_glyph(&page.frame));
-    if let Some(missing) = missing {
+    let mut missing = String::new();
+    for page in document.pages() {
+        add_missing_glyphs(&page.frame, &mut missing);
+    }
+    if !missing.is_empty() {
         return Err(PrintError::MissingGlyph(missing));
     }
     let standards = PdfStandards::new(&[PdfStandard::A_3b, PdfStandard::Ua_1]);
@@ -120,15 +198,23 @@ fn told<T>(result: SourceResult<T>) -> Result<T, PrintError> {
     })
 }
 
-/// Returns the first characters of a frame that no font contains.
-fn missing_glyph(frame: &Frame) -> Option<String> {
-    frame.items().find_map(|(_, item)| match item {
-        FrameItem::Group(group) => missing_glyph(&group.frame),
-        FrameItem::Text(TextItem { text, glyphs, .. }) => {
-            // The minimum is in source order: in right-to-left text the glyphs are in reverse order.
-            let missing = glyphs.iter().filter(|glyph| glyph.id == 0).min_by_key(|glyph| glyph.range().start);
-            missing.map(|glyph| text[glyph.range()].to_owned())
+/// Adds the characters of a frame that no font contains, each once, up to [`MAX_MISSING`].
+fn add_missing_glyphs(frame: &Frame, missing: &mut String) {
+    for (_, item) in frame.items() {
+        match item {
+            FrameItem::Group(group) => add_missing_glyphs(&group.frame, missing),
+            FrameItem::Text(TextItem { text, glyphs, .. }) => {
+                let mut ranges: Vec<_> = glyphs.iter().filter(|glyph| glyph.id == 0).map(|glyph| glyph.range()).collect();
+                // In right-to-left text the glyphs are in reverse order.
+                ranges.sort_by_key(|range| range.start);
+                let visible = |c: &char| !c.is_whitespace() && !is_invisible(*c);
+                for c in ranges.into_iter().flat_map(|range| text[range].chars()).filter(visible) {
+                    if !missing.contains(c) && missing.chars().count() < MAX_MISSING {
+                        missing.push(c);
+                    }
+                }
+            }
+            FrameItem::Shape(..) | FrameItem::Image(..) | FrameItem::Link(..) | FrameItem::Tag(_) => {}
         }
-        FrameItem::Shape(..) | FrameItem::Image(..) | FrameItem::Link(..) | FrameItem::Tag(_) => None,
-    })
+    }
 }

@@ -43,6 +43,8 @@ fn text_of<'c>(cell: &'c Cell<'_>) -> Cow<'c, str> {
         Cell::Bool(false) => Cow::Borrowed("false"),
         // Numbers, even with a sign, and constant texts are not formulas.
         Cell::Number(text) | Cell::Plain(text) => Cow::Borrowed(text),
+        Cell::Date(date) => Cow::Owned(date.to_string()),
+        Cell::Instant(instant) => Cow::Owned(instant.to_string()),
         Cell::Text(text) => guarded(text),
     }
 }

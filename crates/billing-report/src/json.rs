@@ -37,6 +37,8 @@ impl<W: Write> JsonTable<W> {
                 Cell::Bool(false) => self.out.write_all(b"false")?,
                 Cell::Number(number) if self.numbers == NumbersAs::Number => self.out.write_all(number.as_bytes())?,
                 Cell::Number(text) | Cell::Text(text) | Cell::Plain(text) => serde_json::to_writer(&mut self.out, text.as_ref())?,
+                Cell::Date(date) => serde_json::to_writer(&mut self.out, &date.to_string())?,
+                Cell::Instant(instant) => serde_json::to_writer(&mut self.out, &instant.to_string())?,
             }
         }
         self.out.write_all(b"}")

@@ -11,6 +11,7 @@ mod xlsx;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::report::{FIXED_COLUMNS, ReportColumns, ReportedEvent};
 use billing_domain::usage::ReportValue;
 
@@ -72,6 +73,10 @@ pub enum Cell<'c> {
     Bool(bool),
     /// A JSON number.
     Number(Cow<'c, str>),
+    /// A date.
+    Date(Date),
+    /// An instant.
+    Instant(Timestamp),
     /// A constant text, which is never a formula.
     Plain(Cow<'c, str>),
     /// A user's text.
@@ -211,7 +216,7 @@ fn cells<'e>(columns: &ReportColumns, event: &'e ReportedEvent) -> io::Result<Ve
     let text = |text: &'e str| Cell::Text(Cow::Borrowed(text));
     let mut cells = vec![
         Cell::Plain(event.event_ref.to_string().into()),
-        Cell::Plain(event.occurred_at.to_string().into()),
+        Cell::Instant(event.occurred_at),
         text(event.customer_ref.as_str()),
         text(event.customer_name.as_str()),
         text(event.usage_product_ref.as_str()),

@@ -47,7 +47,7 @@ fn of_entry<'a>(account: &'a AccountStatement, entry: &StatementEntry, balance: 
     [
         Cell::Text(Cow::Borrowed(account.entity_ref.as_str())),
         Cell::Plain(Cow::Borrowed(balance.currency().code())),
-        plain(entry.date),
+        Cell::Date(entry.date),
         Cell::Plain(Cow::Borrowed(word(entry.kind))),
         Cell::Text(Cow::Owned(entry.document_number.to_string())),
         plain(entry.document_ref),

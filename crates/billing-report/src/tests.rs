@@ -110,11 +110,12 @@ fn part(workbook: &[u8], name: &str) -> String {
 
 #[test]
 fn a_workbook_has_numbers_where_doubles_hold_them_and_texts_elsewhere() {
-    let sheet = part(&written(ReportFormat::Xlsx, &some_events()), "xl/worksheets/sheet1.xml");
+    let workbook = written(ReportFormat::Xlsx, &some_events());
+    let sheet = part(&workbook, "xl/worksheets/sheet1.xml");
     for cell in [
         r#"<c r="G2"><v>1.5</v></c>"#,
         r#"<c r="G3" t="inlineStr"><is><t>12345678901234.000001</t></is></c>"#,
-        r#"<c r="I1" t="inlineStr"><is><t>=cmd</t></is></c>"#,
+        r#"<c r="I1" s="1" t="inlineStr"><is><t>=cmd</t></is></c>"#,
         r#"<c r="I2" t="b"><v>1</v></c>"#,
         r#"<c r="K2"><v>-1.5</v></c>"#,
         r#"<c r="F2" t="inlineStr"><is><t>=SUM(A1)</t></is></c>"#,
@@ -122,6 +123,40 @@ fn a_workbook_has_numbers_where_doubles_hold_them_and_texts_elsewhere() {
         assert!(sheet.contains(cell), "{cell}\n{sheet}");
     }
     assert!(!sheet.contains("<f>"), "no formula");
+
+    // 2 January 2026 is day 46024 of spreadsheet programs.
+    let instant = sheet.split("<c r=\"B2\" s=\"2\"><v>46024.1278").count();
+    assert_eq!(instant, 2, "an instant is a number with a format: {sheet}");
+    let styles = part(&workbook, "xl/styles.xml");
+    assert!(styles.contains("formatCode=\"yyyy-mm-dd hh:mm:ss\""), "{styles}");
+    for feature in ["state=\"frozen\"", "<autoFilter ref=\"A1:L4\"/>", "<col min=\"1\" max=\"1\""] {
+        assert!(sheet.contains(feature), "{feature}\n{sheet}");
+    }
+}
+
+#[test]
+fn dates_are_cells_of_their_own_in_the_years_that_spreadsheets_have() {
+    let mut table = TableWriter::new(ReportFormat::Xlsx, "Dates", Vec::new());
+    table.start(vec!["day".to_owned()]).expect("a start");
+    for day in ["2026-01-31", "1899-12-31", "9999-12-31"] {
+        table.row(&[Cell::Date(fixtures::date(day))]).expect("a row");
+    }
+    let sheet = part(&table.finish().expect("an end"), "xl/worksheets/sheet1.xml");
+    for cell in [
+        r#"<c r="A2" s="2"><v>46053</v></c>"#,
+        r#"<c r="A3" t="inlineStr"><is><t>1899-12-31</t></is></c>"#,
+        r#"<c r="A4" s="2"><v>2958465</v></c>"#,
+    ] {
+        assert!(sheet.contains(cell), "{cell}\n{sheet}");
+    }
+    for (format, wanted) in
+        [(ReportFormat::Csv, "day\r\n2026-01-31\r\n"), (ReportFormat::Json, "[\n{\"day\":\"2026-01-31\"}\n]\n")]
+    {
+        let mut table = TableWriter::new(format, "Dates", Vec::new());
+        table.start(vec!["day".to_owned()]).expect("a start");
+        table.row(&[Cell::Date(fixtures::date("2026-01-31"))]).expect("a row");
+        assert_eq!(String::from_utf8(table.finish().expect("an end")).expect("UTF-8"), wanted);
+    }
 }
 
 #[test]

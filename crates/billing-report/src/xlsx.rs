@@ -1,11 +1,12 @@
 //! An XLSX workbook. Rows are written to unnamed temporary files in the system's directory. The workbook is assembled
 //! at the end and then copied to the output.
 //!
-//! A numeric cell is a double; a number with more digits is written as text. Texts are never formulas.
+//! A numeric cell is a double; a number with more digits is written as text. Dates and instants are cells of their own, so that
+//! spreadsheet programs sort and filter them; instants are in UTC. Texts are never formulas.
 
 use std::io::{self, Seek as _, SeekFrom, Write};
 
-use rust_xlsxwriter::{Workbook, Worksheet, XlsxError};
+use rust_xlsxwriter::{ExcelDateTime, Format, Workbook, Worksheet, XlsxError};
 
 use crate::Cell;
 
@@ -15,16 +16,33 @@ const SHEET_ROWS: u32 = 1_048_576;
 const DOUBLE_DIGITS: usize = 15;
 /// The smallest number accepted as a double; doubles near the lower limit of the format have fewer digits.
 const SMALLEST_DOUBLE: f64 = 1e-300;
+/// The maximum width of a column in characters.
+const WIDEST: u16 = 60;
+/// The width of the arrow that opens a column's filter, in characters.
+const ARROW: u16 = 3;
+/// The widths of a date and an instant in characters.
+const DATE_WIDTH: u16 = 10;
+const INSTANT_WIDTH: u16 = 19;
 
 pub(crate) struct XlsxTable<W: Write> {
     title: &'static str,
     headings: Vec<String>,
     workbook: Workbook,
+    formats: Formats,
+    /// The width of each column of the last sheet in characters.
+    widths: Vec<u16>,
     sheets: usize,
     /// The next row of the last sheet, from 0.
     next_row: u32,
     sheet_rows: u32,
     out: W,
+}
+
+/// The formats of cells.
+struct Formats {
+    heading: Format,
+    date: Format,
+    instant: Format,
 }
 
 impl<W: Write> XlsxTable<W> {
@@ -36,34 +54,59 @@ impl<W: Write> XlsxTable<W> {
         let mut workbook = Workbook::new();
         // A sheet's XML can exceed 4 GiB.
         workbook.use_zip_large_file(true);
-        let mut table = Self { title, headings, workbook, sheets: 0, next_row: 0, sheet_rows, out };
+        let formats = Formats {
+            heading: Format::new().set_bold(),
+            date: Format::new().set_num_format("yyyy-mm-dd"),
+            instant: Format::new().set_num_format("yyyy-mm-dd hh:mm:ss"),
+        };
+        let mut table = Self { title, headings, workbook, formats, widths: Vec::new(), sheets: 0, next_row: 0, sheet_rows, out };
         table.add_sheet()?;
         Ok(table)
     }
 
-    /// Adds a sheet with the headings. The first sheet's name is the title, such as `Usage`; the next one is `Usage 2`.
+    /// Adds a sheet with the headings, which stay visible. The first sheet's name is the title, such as `Usage`; the next one is `Usage 2`.
     fn add_sheet(&mut self) -> io::Result<()> {
         self.sheets += 1;
         let name = if self.sheets == 1 { self.title.to_owned() } else { format!("{} {}", self.title, self.sheets) };
         let sheet = self.workbook.add_worksheet_with_constant_memory().set_name(name).map_err(failed)?;
         for (column, heading) in (0..).zip(&self.headings) {
-            sheet.write_string(0, column, heading).map_err(failed)?;
+            sheet.write_string_with_format(0, column, heading, &self.formats.heading).map_err(failed)?;
         }
+        sheet.set_freeze_panes(1, 0).map_err(failed)?;
+        self.widths = self.headings.iter().map(|heading| width_of(heading).saturating_add(ARROW)).collect();
         self.next_row = 1;
+        Ok(())
+    }
+
+    /// Adds the filter and the widths of the columns to the last sheet, whose rows are complete.
+    fn complete_sheet(&mut self) -> io::Result<()> {
+        let sheet = self.workbook.worksheet_from_index(self.sheets - 1).map_err(failed)?;
+        for (column, width) in (0..).zip(&self.widths) {
+            // The additional character is the space beside the text.
+            sheet.set_column_width(column, f64::from((*width).min(WIDEST).saturating_add(1))).map_err(failed)?;
+        }
+        if let Some(last_column) = self.headings.len().checked_sub(1).and_then(|last| u16::try_from(last).ok()) {
+            sheet.autofilter(0, 0, self.next_row - 1, last_column).map_err(failed)?;
+        }
         Ok(())
     }
 
     pub(crate) fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         if self.next_row == self.sheet_rows {
+            self.complete_sheet()?;
             self.add_sheet()?;
         }
+        for (width, cell) in self.widths.iter_mut().zip(cells) {
+            *width = (*width).max(cell_width(cell));
+        }
         let sheet = self.workbook.worksheet_from_index(self.sheets - 1).map_err(failed)?;
-        write_row(sheet, self.next_row, cells).map_err(failed)?;
+        write_row(sheet, self.next_row, cells, &self.formats).map_err(failed)?;
         self.next_row += 1;
         Ok(())
     }
 
     pub(crate) fn finish(mut self) -> io::Result<W> {
+        self.complete_sheet()?;
         let mut file = tempfile::tempfile()?;
         self.workbook.save_to_writer(&mut file).map_err(failed)?;
         file.seek(SeekFrom::Start(0))?;
@@ -72,7 +115,7 @@ impl<W: Write> XlsxTable<W> {
     }
 }
 
-fn write_row(sheet: &mut Worksheet, row: u32, cells: &[Cell<'_>]) -> Result<(), XlsxError> {
+fn write_row(sheet: &mut Worksheet, row: u32, cells: &[Cell<'_>], formats: &Formats) -> Result<(), XlsxError> {
     for (column, cell) in (0..).zip(cells) {
         match cell {
             Cell::Missing | Cell::Null => {}
@@ -80,6 +123,8 @@ fn write_row(sheet: &mut Worksheet, row: u32, cells: &[Cell<'_>]) -> Result<(), 
                 sheet.write_boolean(row, column, *value)?;
             }
             Cell::Number(number) => write_number(sheet, row, column, number)?,
+            Cell::Date(date) => write_instant(sheet, row, column, &date.to_string(), &formats.date)?,
+            Cell::Instant(instant) => write_instant(sheet, row, column, &instant.to_string(), &formats.instant)?,
             Cell::Text(text) | Cell::Plain(text) => {
                 sheet.write_string(row, column, text.as_ref())?;
             }
@@ -94,6 +139,29 @@ fn write_number(sheet: &mut Worksheet, row: u32, column: u16, text: &str) -> Res
         None => sheet.write_string(row, column, text)?,
     };
     Ok(())
+}
+
+/// Writes a date or an instant. Spreadsheet programs have none before 1900 and after 9999; these are texts.
+fn write_instant(sheet: &mut Worksheet, row: u32, column: u16, text: &str, format: &Format) -> Result<(), XlsxError> {
+    match ExcelDateTime::parse_from_str(text) {
+        // The library counts the day before 1900 as day 0, which programs show as a day that does not exist.
+        Ok(instant) if text >= "1900" => sheet.write_datetime_with_format(row, column, &instant, format)?,
+        _ => sheet.write_string(row, column, text)?,
+    };
+    Ok(())
+}
+
+fn width_of(text: &str) -> u16 {
+    u16::try_from(text.chars().take(usize::from(WIDEST)).count()).unwrap_or(WIDEST)
+}
+
+fn cell_width(cell: &Cell<'_>) -> u16 {
+    match cell {
+        Cell::Missing | Cell::Null | Cell::Bool(_) => 0,
+        Cell::Number(text) | Cell::Text(text) | Cell::Plain(text) => width_of(text),
+        Cell::Date(_) => DATE_WIDTH,
+        Cell::Instant(_) => INSTANT_WIDTH,
+    }
 }
 
 /// Returns a JSON number as a double, or `None` if a double would lose digits.

@@ -139,6 +139,7 @@ fn services(database: &Arc<Database>, clock: Arc<dyn Clock>, tokens: Arc<JwtSign
         sealer: Arc::new(AesSealer),
         teller: Arc::new(JsonAuditRenderer),
         printer: Arc::new(Printer::default()),
+        e_invoices: Arc::new(billing_einvoice::Writer),
         token_lifetime_seconds: DEFAULT_TOKEN_LIFETIME_SECONDS,
     }
 }

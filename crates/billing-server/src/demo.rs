@@ -179,7 +179,12 @@ fn write_document(text: &mut String, document: &DocumentView) -> std::fmt::Resul
     writeln!(text, "{number}  {}  {}  ({:?})", document.parties.customer_name, document.period, document.state)?;
     for product in &document.content.products {
         for line in &product.lines {
-            writeln!(text, "  {:<16} {:>14}   {}", line.name.as_str(), line.amount.to_string(), origin(line))?;
+            write!(text, "  {:<16} {:>14}", line.name.as_str(), line.amount.to_string())?;
+            for (place, step) in steps(line).into_iter().enumerate() {
+                let lead = if place == 0 { "   ".to_owned() } else { format!("\n{:36}", "") };
+                write!(text, "{lead}{step}")?;
+            }
+            writeln!(text)?;
         }
         if product.discount.minor() != 0 {
             let rate = product.rates.discount.as_decimal();
@@ -192,20 +197,9 @@ fn write_document(text: &mut String, document: &DocumentView) -> std::fmt::Resul
     writeln!(text, "  {:<16} {:>14}", "Total", document.content.total.to_string())
 }
 
-/// Explains a line's amount.
-fn origin(line: &DocumentLine) -> String {
-    let Some(usage) = &line.usage else {
-        return if line.line_item_id.is_some() { "fixed".to_owned() } else { "difference to the minimum fee".to_owned() };
-    };
-    let unit = usage.unit.as_ref().map_or("", |unit| unit.as_str());
-    // A sum has as many decimal places as its longest part, so trailing zeros are removed.
-    let quantity = usage.quantity.normalize();
-    match usage.unit_price {
-        Some(unit_price) => format!("{quantity} {unit} x {}", unit_price.as_decimal()),
-        None if usage.tiers.is_empty() => format!("{quantity} {unit}"),
-        None => {
-            let tiers = usage.tiers.iter().map(|tier| format!("{} x {}", tier.quantity, tier.tier.unit_price.as_decimal()));
-            format!("{quantity} {unit} = {}", tiers.collect::<Vec<_>>().join(" + "))
-        }
-    }
+/// Explains a line's amount by the steps of its calculation.
+fn steps(line: &DocumentLine) -> Vec<String> {
+    let unit = line.usage.as_ref().and_then(|usage| usage.unit.as_ref()).map_or("", |unit| unit.as_str());
+    let steps = line.calculation.as_ref().map(|calculation| calculation.steps(line.amount.currency())).unwrap_or_default();
+    steps.iter().map(|step| step.in_english(unit)).collect()
 }

@@ -314,7 +314,8 @@ pub(crate) struct ServeSettings {
     #[arg(long, value_name = "SECONDS", env = "USAGE_BILLING_RUN_EVERY_SECONDS", default_value = "60", value_parser = within::<u64>(0..=86_400))]
     pub(crate) run_every_seconds: u64,
 
-    /// Folder with additional fonts for PDF documents. The built-in fonts have Latin, Greek and Cyrillic characters.
+    /// Folder with additional fonts for PDF documents. The built-in fonts have Latin, Greek and Cyrillic characters. For other
+    /// characters, the Noto Sans fonts below /usr/share/fonts are used, too.
     #[arg(long, value_name = "FOLDER", env = "USAGE_BILLING_FONTS_DIR", value_parser = folder)]
     pub(crate) fonts_dir: Option<PathBuf>,
 

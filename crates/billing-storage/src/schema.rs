@@ -58,6 +58,7 @@ editable_tables! {
             apply_balance -> Bool,
             legal -> Nullable<Json>,
             buyer_reference -> Nullable<Text>,
+            e_invoice_profile -> Nullable<Text>,
         }
     /// The editable columns of a usage product.
     usage_products (organization_id, usage_product_ref) { organization_id -> Id, usage_product_ref -> Text }
@@ -150,6 +151,12 @@ tables! {
         day -> Day,
         rate -> Dec,
         created_at -> Ts,
+    }
+    logos (organization_id, sha256) {
+        organization_id -> Id,
+        sha256 -> Binary,
+        format -> Text,
+        image -> Binary,
     }
     usage_formats (organization_id, format_ref) {
         organization_id -> Id,

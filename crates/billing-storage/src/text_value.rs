@@ -17,8 +17,9 @@ use billing_domain::document::linking::SlotKind;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::format::Expression;
 use billing_domain::money::{Currency, Money, Percentage, Price, SignedPrice};
+use billing_domain::party::appearance::{AccentColor, Footer, Logo};
 use billing_domain::party::bank::{Bic, Iban, RoutingNumber};
-use billing_domain::party::legal::{BuyerReference, Language, PaperSize, Strictness, VatId};
+use billing_domain::party::legal::{BuyerReference, EInvoiceProfile, Language, PaperSize, Strictness, VatId};
 use billing_domain::party::{NetTerms, NumberPrefix};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{
@@ -176,6 +177,9 @@ leaves! {
     Bic, "a BIC", |bic| bic.as_str().to_owned(), |text| Self::parse(text).ok();
     RoutingNumber, "a routing number", |number| number.as_str().to_owned(), |text| Self::parse(text).ok();
     BuyerReference, "a buyer reference", |reference| reference.as_str().to_owned(), |text| Self::parse(text).ok();
+    AccentColor, "a color", shown, |text| Self::parse(text).ok();
+    Footer, "a footer", |footer| footer.as_str().to_owned(), |text| Self::parse(text).ok();
+    Logo, "a logo", shown, Self::parse;
     BankAccountRef, "a reference", shown, |text| Self::parse(text).ok();
     NetTerms, "net terms", show_net_terms, read_net_terms;
     Scopes, "scopes", show_scopes, read_scopes;
@@ -203,9 +207,14 @@ words! {
     }
     Language, "a language" {
         Language::En = "en", Language::De = "de", Language::Fr = "fr", Language::Es = "es", Language::It = "it", Language::Nl = "nl",
-        Language::Pt = "pt", Language::Pl = "pl",
+        Language::Pt = "pt", Language::Pl = "pl", Language::Ja = "ja", Language::Sv = "sv", Language::Da = "da", Language::Nb = "nb",
+        Language::Fi = "fi", Language::Cs = "cs", Language::Hu = "hu", Language::Ro = "ro",
     }
     Strictness, "how strict papers are" { Strictness::Lenient = "LENIENT", Strictness::Strict = "STRICT" }
+    EInvoiceProfile, "an e-invoice profile" {
+        EInvoiceProfile::None = "NONE", EInvoiceProfile::En16931 = "EN16931", EInvoiceProfile::Xrechnung = "XRECHNUNG",
+        EInvoiceProfile::Peppol = "PEPPOL", EInvoiceProfile::FacturX = "FACTUR_X",
+    }
     PaperSize, "a size of paper" { PaperSize::A4 = "A4", PaperSize::Letter = "LETTER" }
     EndReason, "a reason to end" { EndReason::Cancelled = "CANCELLED", EndReason::Removed = "REMOVED" }
     SecretPurpose, "a purpose" {

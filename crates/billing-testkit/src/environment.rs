@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::files::RenderedFile;
 use billing_domain::document::printout::Printout;
-use billing_domain::ports::{Clock, DocumentPrinter, IdSource, PrintError};
+use billing_domain::einvoice::Syntax;
+use billing_domain::einvoice::business_terms::BusinessTerms;
+use billing_domain::ports::{Clock, DocumentPrinter, EInvoiceWriter, IdSource, PrintError};
+use billing_domain::receivables::StatementPrintout;
 use sha2::{Digest as _, Sha256};
 use uuid::{Builder, Uuid};
 
@@ -75,12 +78,31 @@ pub struct PlainPrinter;
 
 impl DocumentPrinter for PlainPrinter {
     fn print(&self, printout: &Printout) -> Result<RenderedFile, PrintError> {
-        let said = format!("{printout:?}");
-        if said.contains('☐') {
-            return Err(PrintError::MissingGlyph("☐".to_owned()));
-        }
+        plain(format!("{printout:?}"))
+    }
+
+    fn print_statement(&self, statement: &StatementPrintout) -> Result<RenderedFile, PrintError> {
+        plain(format!("{statement:?}"))
+    }
+}
+
+fn plain(said: String) -> Result<RenderedFile, PrintError> {
+    if said.contains('☐') {
+        return Err(PrintError::MissingGlyph("☐".to_owned()));
+    }
+    let sha256 = Sha256::digest(&said).into();
+    Ok(RenderedFile { bytes: said.into_bytes(), sha256, maker: "PlainPrinter 1".to_owned() })
+}
+
+/// A writer of e-invoices that writes the terms as plain text.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PlainEInvoices;
+
+impl EInvoiceWriter for PlainEInvoices {
+    fn write(&self, terms: &BusinessTerms, syntax: Syntax) -> Result<RenderedFile, PrintError> {
+        let said = format!("{syntax:?} {terms:?}");
         let sha256 = Sha256::digest(&said).into();
-        Ok(RenderedFile { bytes: said.into_bytes(), sha256, maker: "PlainPrinter 1".to_owned() })
+        Ok(RenderedFile { bytes: said.into_bytes(), sha256, maker: "PlainEInvoices 1".to_owned() })
     }
 }
 

@@ -133,6 +133,8 @@ CREATE TABLE customers (
     buyer_reference TEXT,
     -- Identifies the state of the row in caches. Each update takes a new identifier.
     stamp           UUID NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
+    -- Null means the profile of the entity.
+    e_invoice_profile TEXT,
     created_at      TIMESTAMPTZ NOT NULL,
     UNIQUE (organization_id, customer_ref)
 );
@@ -216,6 +218,15 @@ CREATE TABLE exchange_rates (
     rate            NUMERIC NOT NULL CHECK (rate > 0),
     created_at      TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (organization_id, from_currency, to_currency, day)
+);
+
+-- The images of logos. Entities and documents have only the hash. An image that a document names is never deleted.
+CREATE TABLE logos (
+    organization_id UUID NOT NULL REFERENCES organizations (organization_id),
+    sha256          BYTEA NOT NULL,
+    format          TEXT NOT NULL CHECK (format IN ('png', 'svg')),
+    image           BYTEA NOT NULL,
+    PRIMARY KEY (organization_id, sha256)
 );
 
 -- Contracts: chains of immutable versions. Every key includes the customer, by which tables are distributed.
@@ -886,6 +897,10 @@ CREATE TRIGGER document_lines_frozen BEFORE UPDATE OR DELETE ON document_lines
 CREATE TRIGGER document_files_frozen BEFORE UPDATE OR DELETE ON document_files
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER document_files_kept BEFORE TRUNCATE ON document_files
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER logos_frozen BEFORE UPDATE OR DELETE ON logos
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER logos_kept BEFORE TRUNCATE ON logos
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER audit_log_frozen BEFORE UPDATE OR DELETE ON audit_log
     FOR EACH ROW EXECUTE FUNCTION refuse_change();

@@ -25,6 +25,7 @@ DROP TABLE contract_usage_products;
 DROP TABLE contract_products;
 DROP TABLE contract_versions;
 DROP TABLE contracts;
+DROP TABLE logos;
 DROP TABLE exchange_rates;
 DROP TABLE bank_accounts;
 DROP TABLE usage_format_versions;

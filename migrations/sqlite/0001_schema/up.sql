@@ -127,6 +127,8 @@ CREATE TABLE customers (
     buyer_reference TEXT,
     -- Identifies the state of the row in caches. Each update takes a new identifier.
     stamp           BLOB NOT NULL DEFAULT x'00000000000000000000000000000000',
+    -- Null means the profile of the entity.
+    e_invoice_profile TEXT,
     created_at      INTEGER NOT NULL,
     UNIQUE (organization_id, customer_ref)
 ) STRICT, WITHOUT ROWID;
@@ -210,6 +212,15 @@ CREATE TABLE exchange_rates (
     created_at      INTEGER NOT NULL,
     PRIMARY KEY (organization_id, from_currency, to_currency, day)
 ) STRICT, WITHOUT ROWID;
+
+-- The images of logos. Entities and documents have only the hash. An image that a document names is never deleted.
+CREATE TABLE logos (
+    organization_id BLOB NOT NULL REFERENCES organizations (organization_id),
+    sha256          BLOB NOT NULL,
+    format          TEXT NOT NULL CHECK (format IN ('png', 'svg')),
+    image           BLOB NOT NULL,
+    PRIMARY KEY (organization_id, sha256)
+) STRICT;
 
 -- Contracts: chains of immutable versions. Every key includes the customer, by which tables are distributed.
 
@@ -885,6 +896,14 @@ END;
 CREATE TRIGGER document_files_frozen_delete BEFORE DELETE ON document_files
 BEGIN
     SELECT RAISE(ABORT, 'document_files never changes');
+END;
+CREATE TRIGGER logos_frozen_update BEFORE UPDATE ON logos
+BEGIN
+    SELECT RAISE(ABORT, 'logos never change');
+END;
+CREATE TRIGGER logos_frozen_delete BEFORE DELETE ON logos
+BEGIN
+    SELECT RAISE(ABORT, 'logos never change');
 END;
 CREATE TRIGGER audit_log_frozen_update BEFORE UPDATE ON audit_log
 BEGIN

@@ -269,10 +269,12 @@ pub(crate) fn catalog() -> Vec<(&'static str, Value, Refusal)> {
         ),
         (
             "/api/entities/",
-            json!({"name": "New", "number_prefix": "NEW", "paper": "LAX", "paper_size": "A3", "contact": {"mail": "a"},
+            json!({"name": "New", "number_prefix": "NEW", "paper": "LAX", "paper_size": "A3", "logo": "R0lGODlh",
+                "accent_color": "#ffffff", "contact": {"mail": "a"},
                 "electronic_address": {"scheme": "XX", "value": "a"}, "legal_notes": [{"subject_code": "XXXX"}]}),
             invalid(
-                "/paper invalid_value, /paper_size invalid_value, /contact/mail unknown_field, \
+                "/paper invalid_value, /paper_size invalid_value, /logo invalid_format, /accent_color out_of_range, \
+                 /contact/mail unknown_field, \
                  /electronic_address/scheme unknown_scheme, /legal_notes/0/subject_code unknown_subject_code, \
                  /legal_notes/0/text required",
             ),

@@ -3,6 +3,7 @@
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::{TimeZone, Timestamp};
 use billing_domain::page::{Page, PageRequest};
+use billing_domain::party::legal::DocumentSettings;
 use billing_domain::party::{Entity, EntityProfile};
 use billing_domain::patch::Changes;
 use billing_domain::ports::DocumentFilter;
@@ -57,6 +58,7 @@ pub fn create_entity(cx: &mut Cx<'_>, reference: Option<EntityRef>, wanted: Want
     let today = profile.time_zone.service_date(cx.now);
     profile.taxes = TaxPatch::from(wanted.tax).apply(&profile.taxes, today)?;
     profile.check()?;
+    keep_logo(cx, &mut profile.paper)?;
     let made = Entity {
         entity_ref: reference.unwrap_or_else(|| EntityRef::assigned(cx.services.ids.new_id())),
         profile,
@@ -89,6 +91,9 @@ pub fn edit_entity(cx: &mut Cx<'_>, reference: &EntityRef, changes: &Changes<Wan
     let today = wanted.profile.time_zone.service_date(cx.now);
     wanted.profile.taxes = TaxPatch::from(wanted.tax).apply(&wanted.profile.taxes, today)?;
     wanted.profile.check()?;
+    if wanted.profile.paper.logo != present.profile.paper.logo {
+        keep_logo(cx, &mut wanted.profile.paper)?;
+    }
     let was_default = default_entity(cx)?.as_ref() == Some(reference);
     let is_default = wanted.is_default.unwrap_or(was_default);
     if was_default && !is_default {
@@ -116,6 +121,19 @@ pub fn edit_entity(cx: &mut Cx<'_>, reference: &EntityRef, changes: &Changes<Wan
     let change = AuditChange::From(AuditSubject::Entity(&before), AuditSubject::Entity(&view));
     cx.audit(AuditAction::Edit, change)?;
     Ok(view)
+}
+
+/// Stores the image of a received logo. The entity has only its hash. A logo that is named by its hash must be stored already.
+fn keep_logo(cx: &mut Cx<'_>, paper: &mut DocumentSettings) -> UseCaseResult<()> {
+    let Some(logo) = &mut paper.logo else { return Ok(()) };
+    if logo.image.is_none() {
+        let known = cx.tx.logo_with_image(cx.organization, logo)?;
+        let detail = "must be the content of a PNG or SVG file in base64: no logo with this hash is stored";
+        return known.map(|_| ()).ok_or_else(|| Violations::one(&["logo"], "invalid_value", detail).into());
+    }
+    cx.tx.keep_logo(cx.organization, logo)?;
+    logo.image = None;
+    Ok(())
 }
 
 /// Returns an entity.

@@ -1,10 +1,12 @@
 //! Views of documents: stored and planned ones, drafts rated as of now, and issued documents as issued.
 
+mod e_invoice;
 mod issue_and_void;
 mod list;
 mod payments;
 mod print;
 
+pub use e_invoice::{EInvoiceToWrite, WantedEInvoice, WrittenEInvoice, find_e_invoice, write_e_invoice};
 pub use issue_and_void::{issue_document, void_document};
 pub use list::{DocumentList, DocumentPart, DocumentQuery, DocumentRow, list_documents, tabulate_documents};
 pub use payments::{
@@ -21,8 +23,8 @@ use billing_domain::document::lines::FamilySums;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::totals::{DocumentContent, total_up};
 use billing_domain::document::{
-    BookDocument, Document, DocumentHead, DocumentKind, DocumentState, DraftContent, IssuedDocument, Lifecycle, LifecycleStatus,
-    OutstandingAmounts, Parties, Purpose, Settlement,
+    AtIssue, BookDocument, Document, DocumentHead, DocumentKind, DocumentState, DraftContent, IssuedDocument, Lifecycle,
+    LifecycleStatus, OutstandingAmounts, Parties, Purpose, Settlement,
 };
 use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::preview::{self, DocumentPreview};
@@ -82,6 +84,8 @@ pub struct DocumentView {
     pub note: Option<Prose>,
     /// The legal particulars. `None` for a document frozen before they were recorded.
     pub paper: Option<Box<LegalParticulars>>,
+    /// The amounts applied at the issue. `None` for a document that is not issued or was frozen before they were recorded.
+    pub at_issue: Option<AtIssue>,
 }
 
 impl DocumentView {
@@ -96,14 +100,21 @@ impl DocumentView {
             let Self { state, period, net_terms, ref payment, ref parties, ref content, .. } = *view;
             let paper = (view.po_number.clone(), view.note.clone(), view.paper.clone());
             let owed = (view.settlement, view.owed, view.write_offs.clone());
-            ((state, period, net_terms), (payment.clone(), parties.clone(), content.clone()), paper, owed)
+            let content = content.without_calculations();
+            ((state, period, net_terms), (payment.clone(), parties.clone(), content), paper, owed)
         };
         said(self) == said(other)
     }
 
     /// Returns the version of the document's frozen format.
     pub fn format(&self) -> u8 {
-        if self.paper.is_some() { 2 } else { 1 }
+        let mut lines = self.content.products.iter().flat_map(|product| &product.lines);
+        let is_explained = lines.all(|line| line.calculation.is_some()) && (self.issued.is_none() || self.at_issue.is_some());
+        match self.paper {
+            None => 1,
+            Some(_) if !is_explained => 2,
+            Some(_) => 3,
+        }
     }
 }
 
@@ -532,12 +543,12 @@ fn show_document(
     let applications = relatives.applications(head.document_ref);
     let write_offs =
         relatives.write_offs.iter().filter(|write_off| write_off.document_ref == head.document_ref).cloned().collect();
-    let IssuedDocument { issue_date, due_date, parties, po_number, note, content, paper, .. } = *issued;
+    let IssuedDocument { issue_date, due_date, parties, po_number, note, content, paper, at_issue, .. } = *issued;
     let said = DraftContent { parties, po_number, note, content, paper };
     let view = said_view(book, head, stands, settlement, opened, said)?;
     let overdue = view.owed.amount_due.is_some_and(|due| due.minor() > 0) && today > due_date;
     let dates = IssueDates { issue_date, due_date: view.owed.amount_due.map(|_| due_date), overdue };
-    Ok(DocumentView { issued: Some(dates), applications, write_offs, ..view })
+    Ok(DocumentView { issued: Some(dates), applications, write_offs, at_issue, ..view })
 }
 
 /// Returns the content of a document that was not issued: a draft as of now, a voided draft as of its voiding.
@@ -596,5 +607,6 @@ fn said_view(
         po_number: said.po_number,
         note: said.note,
         paper: said.paper,
+        at_issue: None,
     })
 }

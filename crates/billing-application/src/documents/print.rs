@@ -4,9 +4,9 @@ use billing_domain::access::Principal;
 use billing_domain::document::files::{DocumentFile, FileForm, RenderedFile};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::printout::Printout;
-use billing_domain::ports::{Access, transact};
 use billing_domain::refs::DocumentRef;
 
+use super::e_invoice::{attached_e_invoice, keep};
 use super::unissued_content;
 use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
@@ -40,11 +40,23 @@ pub fn find_print(cx: &mut Cx<'_>, document_ref: DocumentRef) -> UseCaseResult<W
         let kept = cx.tx.document_file(document.head.key(cx.organization), FileForm::Pdf)?;
         return Ok(match kept {
             Some(DocumentFile { made, .. }) => WantedPrint::Kept(PrintedDocument { number: document.head.number, file: made }),
-            None => WantedPrint::ToPrint(Box::new(printout)),
+            None => {
+                let e_invoice = attached_e_invoice(cx, &document)?;
+                WantedPrint::ToPrint(Box::new(with_logo(cx, Printout { e_invoice, ..printout })?))
+            }
         });
     }
     let said = unissued_content(cx.tx, cx.organization, &mut Vec::new(), &document, cx.now)?;
-    Ok(WantedPrint::ToPrint(Box::new(Printout::of_draft(document.head, said))))
+    Ok(WantedPrint::ToPrint(Box::new(with_logo(cx, Printout::of_draft(document.head, said))?)))
+}
+
+/// Returns a printout with the image of its logo. A document has only the hash.
+fn with_logo(cx: &mut Cx<'_>, mut printout: Printout) -> UseCaseResult<Printout> {
+    if let Some(logo) = printout.said.paper.as_mut().and_then(|paper| paper.logo.as_mut()) {
+        let found = cx.tx.logo_with_image(cx.organization, logo)?;
+        *logo = found.ok_or(UseCaseError::InvariantViolation("a document with a logo that isn't stored"))?;
+    }
+    Ok(printout)
 }
 
 /// Prints a document. The first file of an issued document is stored. Concurrent callers all get the stored file.
@@ -54,14 +66,15 @@ pub fn find_print(cx: &mut Cx<'_>, document_ref: DocumentRef) -> UseCaseResult<W
 pub fn print_document(services: &Services, principal: &Principal, printout: &Printout) -> UseCaseResult<PrintedDocument> {
     let organization = allow(principal, UseCase::GetDocument)?;
     let number = printout.head.number.clone();
-    let file = services.printer.print(printout)?;
-    if printout.issued.is_none() {
-        return Ok(PrintedDocument { number, file });
-    }
-    let made = DocumentFile { form: FileForm::Pdf, made: file, made_at: services.now() };
-    let kept = transact(&*services.store, Access::Write, |tx| {
-        let kept = tx.keep_document_file(printout.head.key(organization), &made)?;
-        kept.ok_or(UseCaseError::Unknown(ResourceKind::Document))
-    })?;
-    Ok(PrintedDocument { number, file: kept.made })
+    let key = printout.head.key(organization);
+    let file = match &printout.e_invoice {
+        None => services.printer.print(printout)?,
+        Some(e_invoice) => {
+            // The file contains the stored e-invoice, so that both are the same bytes.
+            let e_invoice = Some(keep(services, key, FileForm::Cii, e_invoice.clone())?);
+            services.printer.print(&Printout { e_invoice, ..printout.clone() })?
+        }
+    };
+    let file = if printout.issued.is_none() { file } else { keep(services, key, FileForm::Pdf, file)? };
+    Ok(PrintedDocument { number, file })
 }

@@ -17,7 +17,7 @@ use billing_domain::ports::{
     StoreError, TokenSigner, Tx, transact,
 };
 use billing_formats::RhaiMapper;
-use billing_testkit::{CountingIds, FixedClock, PlainPrinter, fixtures};
+use billing_testkit::{CountingIds, FixedClock, PlainEInvoices, PlainPrinter, fixtures};
 use billing_teststore::TestStore;
 
 /// A placeholder for the ports of secrets, which billing does not use.
@@ -224,6 +224,7 @@ fn services(store: &Arc<TestStore>, clock: &Arc<FixedClock>, ids: &Arc<CountingI
         sealer: Arc::new(NoSecrets),
         teller: Arc::new(AsTheyAre),
         printer: Arc::new(PlainPrinter),
+        e_invoices: Arc::new(PlainEInvoices),
         token_lifetime_seconds: 60,
     }
 }

@@ -7,9 +7,11 @@ use super::numbering::DocumentNumber;
 use super::totals::DocumentContent;
 use super::{DocumentKind, Parties};
 use crate::money::Percentage;
+use crate::party::appearance::{AccentColor, Footer, Logo};
 use crate::party::bank::BankAccountProfile;
 use crate::party::legal::{
-    BuyerReference, Contact, ElectronicAddress, Language, LegalNote, LegalProfile, PaperSize, Registration, VatId, tax_label,
+    BuyerReference, Contact, EInvoiceProfile, ElectronicAddress, Language, LegalNote, LegalProfile, PaperSize, Registration,
+    VatId, tax_label,
 };
 use crate::party::{Address, Customer, Entity};
 use crate::tax::{TaxInCurrency, mixes_untaxable};
@@ -39,12 +41,20 @@ pub struct LegalParticulars {
     pub tax_label: OneLine,
     /// The notes that the seller's law requires.
     pub legal_notes: Vec<LegalNote>,
+    /// The seller's logo, by its hash.
+    pub logo: Option<Logo>,
+    /// The color of headings and rules.
+    pub accent_color: Option<AccentColor>,
+    /// The text at the end of the document.
+    pub footer: Option<Footer>,
     /// The issued document that this one corrects. If its parent invoice isn't issued, this is the first corrected child.
     pub corrects: Option<CorrectedDocument>,
     /// The last corrected child, if the parent invoice isn't issued and several children are corrected.
     pub corrects_last: Option<CorrectedDocument>,
     /// The taxes in the seller's tax currency, if that differs from the document's currency.
     pub tax_in_currency: Option<TaxInCurrency>,
+    /// The e-invoice profile: the customer's, else the entity's.
+    pub e_invoice_profile: EInvoiceProfile,
 }
 
 /// The data of a party in addition to its names.
@@ -107,19 +117,24 @@ impl LegalParticulars {
         let (payer, seller, paper) = (&customer.profile, &entity.profile, &entity.profile.paper);
         let country = seller.address.as_ref().and_then(|address| address.country_code);
         let email = paper.contact.as_ref().and_then(|contact| contact.email.as_ref());
+        let language = payer.legal.language.or(seller.legal.language).unwrap_or_default();
         Self {
             customer: PartyDetails::of(payer.billing_address.as_ref(), payer.email.as_ref(), payer.tax_id.as_ref(), &payer.legal),
             entity: PartyDetails::of(seller.address.as_ref(), email, seller.tax_id.as_ref(), &seller.legal),
             contact: paper.contact.clone(),
             buyer_reference: facts.buyer_reference.or_else(|| payer.buyer_reference.clone()),
             bank_account: facts.bank_account,
-            language: payer.legal.language.or(seller.legal.language).unwrap_or_default(),
+            language,
             size: paper.size.unwrap_or_else(|| PaperSize::of(country)),
-            tax_label: paper.tax_label.clone().unwrap_or_else(|| tax_label(country)),
+            tax_label: paper.tax_label.clone().unwrap_or_else(|| tax_label(country, language)),
             legal_notes: paper.legal_notes.clone(),
+            logo: paper.logo.clone(),
+            accent_color: paper.accent_color,
+            footer: paper.footer.clone(),
             corrects: facts.corrects,
             corrects_last: facts.corrects_last,
             tax_in_currency: facts.tax_in_currency,
+            e_invoice_profile: payer.e_invoice_profile.unwrap_or(paper.e_invoice.profile),
         }
     }
 }

@@ -6,6 +6,8 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::DocumentKind;
+use super::calculation::{self, LineCalculation, Unexplained};
+use super::numbering::DocumentNumber;
 use crate::calendar::Period;
 use crate::codes::UnitCode;
 use crate::contract::ProductPeriod;
@@ -86,6 +88,8 @@ pub struct DocumentLine {
     pub has_default_tax: bool,
     /// The amount, rounded once.
     pub amount: Money,
+    /// The factors that give the amount; `None` for documents of formats 1 and 2, and for a line that isn't shown.
+    pub calculation: Option<Box<LineCalculation>>,
 }
 
 /// The calculation of a usage line's amount.
@@ -117,6 +121,15 @@ pub struct LineCharge {
 }
 
 impl DocumentLine {
+    /// Checks that the line's calculation gives its amount on a document of a kind.
+    ///
+    /// # Errors
+    /// Returns [`Unexplained`] for a line that isn't explained, which is a defect.
+    pub fn check(&self, kind: DocumentKind) -> Result<(), Unexplained> {
+        let calculation = self.calculation.as_deref().ok_or(Unexplained::Missing)?;
+        calculation::check(calculation, self.amount, kind)
+    }
+
     /// Returns the key of the line's amount.
     pub fn key(&self, product_no: ProductNo) -> LineKey {
         LineKey {
@@ -162,8 +175,8 @@ pub struct DocumentLedgerLine {
     pub document_ref: DocumentRef,
     /// The document's family.
     pub family: DocumentRef,
-    /// The document's kind, which determines the sign of its amounts.
-    pub kind: DocumentKind,
+    /// The document's number. Its kind determines the sign of the amounts.
+    pub number: DocumentNumber,
     /// The line.
     pub line: LedgerLine,
 }
@@ -218,6 +231,7 @@ impl LedgerLine {
             charge: None,
             has_default_tax: self.has_default_tax,
             amount: self.amount,
+            calculation: None,
         }
     }
 

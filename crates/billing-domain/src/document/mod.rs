@@ -1,5 +1,6 @@
 //! Documents: invoices, credits and debits, from draft to frozen (billing rules 2 and 8).
 
+pub mod calculation;
 pub mod files;
 pub mod legal_particulars;
 pub mod lines;
@@ -236,6 +237,40 @@ pub struct IssuedDocument {
     pub content: DocumentContent,
     /// The legal particulars; `None` for documents of format 1, which were issued before legal particulars existed.
     pub paper: Option<Box<LegalParticulars>>,
+    /// The amounts applied at the issue; `None` for documents of formats 1 and 2, which were issued before they were frozen.
+    pub at_issue: Option<AtIssue>,
+}
+
+/// What was applied to a document in the transaction that issued it, or from it if it is a credit. Later payments and credits
+/// don't change it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AtIssue {
+    /// The applied amounts, in the order of application. For an invoice or a debit, each is from a credit or from the surplus
+    /// of a payment. For a credit, each is to a document.
+    pub applied: Vec<AppliedAtIssue>,
+    /// The total less the applied amounts: what is due at the issue, or for a credit what is left of it.
+    pub due: Money,
+}
+
+/// An amount that was applied when a document was issued.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppliedAtIssue {
+    /// The other document. For an invoice or a debit, the credit, or the document whose payment had a surplus. For a credit, the
+    /// document that it settles.
+    pub document_number: DocumentNumber,
+    /// The amount, above zero.
+    pub amount: Money,
+}
+
+impl AtIssue {
+    /// Returns the record of a document's total and the amounts applied at its issue.
+    ///
+    /// # Errors
+    /// Returns [`MoneyError`] on overflow.
+    pub fn new(total: Money, applied: Vec<AppliedAtIssue>) -> Result<Self, MoneyError> {
+        let sum = Money::sum(total.currency(), applied.iter().map(|applied| applied.amount))?;
+        Ok(Self { due: total.checked_sub(sum)?, applied })
+    }
 }
 
 /// The content of a draft at one time.

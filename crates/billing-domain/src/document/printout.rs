@@ -2,7 +2,8 @@
 
 use chrono::NaiveDate;
 
-use super::{Document, DocumentHead, DocumentKind, DraftContent, IssuedDocument};
+use super::files::RenderedFile;
+use super::{AtIssue, Document, DocumentHead, DocumentKind, DraftContent, IssuedDocument};
 
 /// All data needed to print a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +14,10 @@ pub struct Printout {
     pub issued: Option<PrintedDates>,
     /// The content.
     pub said: DraftContent,
+    /// The amounts applied at the issue; `None` for a draft and for documents of formats 1 and 2.
+    pub at_issue: Option<AtIssue>,
+    /// The e-invoice in CII to attach to the file, for the profile FACTUR_X.
+    pub e_invoice: Option<RenderedFile>,
 }
 
 /// The dates of an issued document, as issued.
@@ -28,7 +33,7 @@ impl Printout {
     /// Creates the printout of an issued document as it was issued. Later payments and a later void don't change it. Returns
     /// `None` if the document was never issued.
     pub fn of_issued(document: &Document) -> Option<Self> {
-        let IssuedDocument { issue_date, due_date, parties, po_number, note, content, paper, .. } =
+        let IssuedDocument { issue_date, due_date, parties, po_number, note, content, paper, at_issue, .. } =
             document.lifecycle.issued()?;
         let due_date = (document.head.kind != DocumentKind::Credit).then_some(*due_date);
         let said = DraftContent {
@@ -38,11 +43,12 @@ impl Printout {
             content: content.clone(),
             paper: paper.clone(),
         };
-        Some(Self { head: document.head.clone(), issued: Some(PrintedDates { issue_date: *issue_date, due_date }), said })
+        let issued = Some(PrintedDates { issue_date: *issue_date, due_date });
+        Some(Self { head: document.head.clone(), issued, said, at_issue: at_issue.clone(), e_invoice: None })
     }
 
     /// Creates the printout of a draft or a discarded draft.
     pub const fn of_draft(head: DocumentHead, said: DraftContent) -> Self {
-        Self { head, issued: None, said }
+        Self { head, issued: None, said, at_issue: None, e_invoice: None }
     }
 }

@@ -5,19 +5,22 @@
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
+use rust_decimal::Decimal;
 
 use super::DocumentKind;
+use super::calculation::{LineCalculation, MinimumFeeCalculation, PreviouslyBilled, Proration, QuantityShare};
 use super::lines::{
     BillWith, DiscountAndTax, DocumentLine, FamilySums, LedgerLine, LineCharge, LineUsage, MINIMUM_FEE_NAME, SumKey, sign,
 };
+use crate::calendar::{Period, plus_days};
 use crate::charge::{Charge, Charges};
 use crate::codes::UnitCode;
 use crate::contract::terms::{MeteredCharge, ProductTerms, QuantityStep, SelectedCharge, SelectedLineItem};
 use crate::contract::{Contract, ProductPeriod};
 use crate::decimal::exact_add;
-use crate::money::{Currency, DayShare, Money, MoneyError, Percentage, Price};
+use crate::money::{Currency, DayShare, Money, MoneyError, Percentage, Price, SignedPrice};
 use crate::quantity::Quantity;
-use crate::rating::{Minimum, RatedUsage, rate, rate_fixed, rate_prepaid};
+use crate::rating::{Minimum, RatedFixed, RatedShare, RatedUsage, UsageFactors, rate, rate_prepaid, rate_quantities};
 use crate::refs::{ContractRef, PricingRef, ProductNo, UsageProductRef};
 use crate::tax::TaxTreatment;
 use crate::text::OneLine;
@@ -205,6 +208,17 @@ impl DocumentContent {
         Ok(())
     }
 
+    /// Returns the content without the calculations of its lines. They can change while lines and totals stay the same, because
+    /// they name other documents.
+    #[must_use]
+    pub fn without_calculations(&self) -> Self {
+        let mut content = self.clone();
+        for line in content.products.iter_mut().flat_map(|product| &mut product.lines) {
+            line.calculation = None;
+        }
+        content
+    }
+
     /// Returns whether any line has an amount.
     pub fn has_amount(&self) -> bool {
         self.products.iter().flat_map(|product| &product.lines).any(|line| line.amount.minor() != 0)
@@ -267,8 +281,8 @@ pub fn lines_of_period(
             lines.push(line);
         }
     }
-    if let Some(fee) = period.terms.pricing.minimum_fee {
-        let fee = Money::round_share(fee.as_decimal(), period.period.share(), currency)?;
+    if let Some(agreed) = period.terms.pricing.minimum_fee {
+        let fee = Money::round_share(agreed.as_decimal(), period.period.share(), currency)?;
         let missing = fee.checked_sub(billed)?;
         if missing.minor() > 0 {
             lines.push(DocumentLine {
@@ -283,6 +297,7 @@ pub fn lines_of_period(
                 charge: None,
                 has_default_tax: false,
                 amount: missing,
+                calculation: Some(Box::new(minimum_fee_calculation(agreed, period, billed))),
             });
         }
     }
@@ -304,7 +319,11 @@ fn add_charges(lines: &mut Vec<DocumentLine>, period: &ProductPeriod<'_>, charge
     let mut net = NetPrice::of(lines, period, charges)?;
     below.sort_by(|(a, _), (b, _)| (a.date, a.recorded_at, &a.charge_ref).cmp(&(b.date, b.recorded_at, &b.charge_ref)));
     for (charge, mut line) in below {
-        line.amount = net.take(line.amount, charge.discountable)?;
+        let taken = net.take(line.amount, charge.discountable)?;
+        if let Some(calculation) = line.calculation.as_mut().filter(|_| taken != line.amount) {
+            calculation.minimum = Some(taken.to_decimal());
+        }
+        line.amount = taken;
         lines.push(line);
     }
     Ok(())
@@ -397,8 +416,9 @@ pub fn lines_of_step(
         let rated = rate(metered, after, Minimum::Waived, share, currency)?;
         let quantity = exact_add(rated.quantity, -before.quantity)?;
         let amount = rated.amount.checked_sub(before.amount)?;
+        let calculation = less(usage_calculation(&rated, Some(rated.quantity)), before.quantity, before.amount);
         let rated = RatedUsage { quantity, amount, tiers: Vec::new(), ..rated };
-        Ok(usage_line(item, metered, period, BillWith::Usage, rated))
+        Ok(usage_line(item, metered, period, BillWith::Usage, rated, calculation))
     };
     period.terms.metering(usage_product_ref).map(step).collect()
 }
@@ -426,6 +446,7 @@ fn usage_line(
     period: &ProductPeriod<'_>,
     bill_with: BillWith,
     rated: RatedUsage,
+    calculation: LineCalculation,
 ) -> DocumentLine {
     DocumentLine {
         line_item_id: Some(item.id.clone()),
@@ -445,7 +466,75 @@ fn usage_line(
         charge: None,
         has_default_tax: false,
         amount: rated.amount,
+        calculation: Some(Box::new(calculation)),
     }
+}
+
+/// Returns the calculation of rated usage. `used` is the usage; `None` for the quantity that is billed in advance.
+fn usage_calculation(rated: &RatedUsage, used: Option<Decimal>) -> LineCalculation {
+    let UsageFactors { included, prepaid, billable, tiers, packages, percentage, minimum, share, maximum } = &rated.factors;
+    let positive = |quantity: Decimal| (!quantity.is_zero()).then_some(quantity);
+    let prepaid = positive(*prepaid);
+    LineCalculation {
+        // Without a prepaid quantity, a line billed in advance is a line of no usage.
+        usage_quantity: used.or_else(|| prepaid.is_none().then_some(Decimal::ZERO)),
+        included_quantity: positive(*included),
+        prepaid_quantity: prepaid,
+        billable_quantity: Some(*billable),
+        unit_price: rated.unit_price.map(SignedPrice::from),
+        tiers: tiers.clone(),
+        packages: *packages,
+        percentage: *percentage,
+        proration: minimum.and_then(|_| Proration::of(*share)),
+        minimum: minimum.map(Price::as_decimal),
+        maximum: maximum.map(Price::as_decimal),
+        ..LineCalculation::default()
+    }
+}
+
+/// Returns a calculation less what is billed elsewhere. The ledger adds the documents that bill it.
+fn less(calculation: LineCalculation, quantity: Decimal, amount: Money) -> LineCalculation {
+    if amount.minor() == 0 && quantity.is_zero() {
+        return calculation;
+    }
+    let previously = PreviouslyBilled { quantity: Some(quantity), amount, documents: Vec::new() };
+    LineCalculation { previously: Some(previously), ..calculation }
+}
+
+/// Returns the calculation of the line that raises a period to its minimum fee.
+fn minimum_fee_calculation(fee: Price, period: &ProductPeriod<'_>, billed: Money) -> LineCalculation {
+    LineCalculation {
+        proration: Proration::of(period.period.share()),
+        minimum_fee: Some(MinimumFeeCalculation { fee, billed }),
+        ..LineCalculation::default()
+    }
+}
+
+/// Returns the calculation of a fixed item. `days` are the days that its quantities are agreed for, and `share` is their share
+/// of a whole period.
+fn fixed_calculation(rated: RatedFixed, days: Period, share: DayShare) -> LineCalculation {
+    let RatedFixed { unit_price, shares, amount: _ } = rated;
+    let unit_price = unit_price.map(SignedPrice::from);
+    let is_constant = shares.windows(2).all(|pair| pair[0].quantity == pair[1].quantity);
+    if let Some(first) = shares.first().filter(|_| is_constant) {
+        return LineCalculation {
+            billable_quantity: Some(first.quantity.as_decimal()),
+            unit_price,
+            tiers: first.tiers.clone(),
+            packages: first.packages,
+            proration: Proration::of(share),
+            ..LineCalculation::default()
+        };
+    }
+    let mut from = days.start();
+    let mut quantities = Vec::with_capacity(shares.len());
+    for RatedShare { quantity, days, tiers, packages, amount } in shares {
+        let next = plus_days(from, days);
+        let to = plus_days(from, days.saturating_sub(1));
+        quantities.push(QuantityShare { from, to, quantity, days, of_days: share.of, tiers, packages, amount });
+        from = next;
+    }
+    LineCalculation { unit_price, quantities, ..LineCalculation::default() }
 }
 
 /// Returns the prepaid line, if any, and the usage line with `A(max(Q, p))` less the prepaid amount.
@@ -461,11 +550,14 @@ fn usage_lines(
     let total = usage.get(&usage_key(contract_ref, period, &metered.charge.usage_product_ref));
     let mut rated = rate(metered, &total, Minimum::Applies, share, currency)?;
     let mut lines = Vec::new();
+    let mut calculation = usage_calculation(&rated, Some(rated.quantity));
     if let Some(in_advance) = rate_prepaid(metered, share, currency)? {
         rated.amount = rated.amount.checked_sub(in_advance.amount)?;
-        lines.push(usage_line(item, metered, period, BillWith::Fixed, in_advance));
+        calculation = less(calculation, in_advance.quantity, in_advance.amount);
+        let of_advance = usage_calculation(&in_advance, None);
+        lines.push(usage_line(item, metered, period, BillWith::Fixed, in_advance, of_advance));
     }
-    lines.push(usage_line(item, metered, period, BillWith::Usage, rated));
+    lines.push(usage_line(item, metered, period, BillWith::Usage, rated, calculation));
     Ok(lines)
 }
 
@@ -476,15 +568,18 @@ fn fixed_line(
     currency: Currency,
 ) -> Result<Option<DocumentLine>, MoneyError> {
     let SelectedCharge::Fixed { price, quantities, .. } = &item.charge else { return Ok(None) };
-    let amount = if item.is_once() {
+    let (rated, share) = if item.is_once() {
         let billed_in = contract.once_billed_in(&period.terms.pricing.pricing_ref, &item.id);
         if billed_in != Some((period.start(), period.product_no)) {
             return Ok(None);
         }
-        rate_fixed(price, &[(quantities.on(period.start()), DayShare::WHOLE.days)], DayShare::WHOLE.of, currency)?
+        let whole = DayShare::WHOLE;
+        (rate_quantities(price, &[(quantities.on(period.start()), whole.days)], whole.of, currency)?, whole)
     } else {
-        rate_fixed(price, &quantities.within(period.days()), period.period.share().of, currency)?
+        let share = period.period.share();
+        (rate_quantities(price, &quantities.within(period.days()), share.of, currency)?, share)
     };
+    let amount = rated.amount;
     Ok(Some(DocumentLine {
         line_item_id: Some(item.id.clone()),
         name: item.name.clone(),
@@ -497,6 +592,7 @@ fn fixed_line(
         charge: None,
         has_default_tax: false,
         amount,
+        calculation: Some(Box::new(fixed_calculation(rated, period.days(), share))),
     }))
 }
 
@@ -518,6 +614,11 @@ fn charge_line(charge: &Charge, period: &ProductPeriod<'_>) -> Result<DocumentLi
         }),
         has_default_tax: false,
         amount: charge.amount()?,
+        calculation: Some(Box::new(LineCalculation {
+            billable_quantity: Some(charge.quantity.as_decimal()),
+            unit_price: Some(charge.unit_price),
+            ..LineCalculation::default()
+        })),
     })
 }
 

@@ -1,8 +1,10 @@
 //! The contract book: a contract with its parties, terms, documents, lines, sums and usage, as decisions need them. The book
 //! makes no decisions. It answers look-ups, computes the content of drafts and applies entries.
 
+mod calculations;
 mod legal_particulars;
 
+pub use calculations::UnnumberedMention;
 pub use legal_particulars::CurrencyPair;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +21,7 @@ use crate::document::lines::{
     BillWith, BilledAmounts, BilledKey, DiscountAndTax, DocumentLedgerLine, DocumentLine, FamilySums, LedgerLine, LineKey,
 };
 use crate::document::linking::{BillingSlot, ProductPart, part_for, part_in};
+use crate::document::numbering::DocumentNumber;
 use crate::document::totals::{DocumentContent, RatedLines, UsageTotals, lines_of_period, total_up};
 use crate::document::{
     BookDocument, DocumentHead, DocumentKind, DraftContent, LifecycleStatus, Parties, Purpose, Settlement, join_notes,
@@ -94,6 +97,8 @@ pub struct ContractBook {
     places: BTreeMap<BillingSlot, DocumentRef>,
     /// The lines of documents that are neither void nor a period's regular draft.
     lines: BTreeMap<DocumentRef, Vec<LedgerLine>>,
+    /// The numbers and families of documents that the book has only lines of.
+    elsewhere: BTreeMap<DocumentRef, (DocumentNumber, DocumentRef)>,
     documented: BilledAmounts,
     /// The issued regular documents that bill the fixed items or the usage of a service period.
     billed_on: BTreeMap<(ProductNo, NaiveDate, BillWith), DocumentRef>,
@@ -127,6 +132,7 @@ impl ContractBook {
             order: Vec::new(),
             places: BTreeMap::new(),
             lines: BTreeMap::new(),
+            elsewhere: BTreeMap::new(),
             documented: BilledAmounts::nothing(),
             billed_on: BTreeMap::new(),
             sums: BTreeMap::new(),
@@ -155,8 +161,11 @@ impl ContractBook {
             self.note_places(&document.head, document.status);
             self.documents.insert(document.head.document_ref, document);
         }
-        for DocumentLedgerLine { document_ref, family, kind, line } in rows.lines {
-            self.documented.add(family, kind, &line, 1)?;
+        for DocumentLedgerLine { document_ref, family, number, line } in rows.lines {
+            self.documented.add(family, number.kind, &line, 1)?;
+            if !self.documents.contains_key(&document_ref) {
+                self.elsewhere.entry(document_ref).or_insert((number, family));
+            }
             self.lines.entry(document_ref).or_default().push(line);
         }
         for document_ref in self.order.clone() {
@@ -340,7 +349,10 @@ impl ContractBook {
                         (head.number.sequence, head.number_in_contract) = *numbers;
                     }
                 }
-                Entry::Issued { document_ref, issued } => self.name_corrected(*document_ref, issued.paper.as_deref_mut(), &given),
+                Entry::Issued { document_ref, issued, mentions } => {
+                    self.name_corrected(*document_ref, issued.paper.as_deref_mut(), &given);
+                    self.name_mentioned(&mut issued.content, mentions, &given);
+                }
                 Entry::Discarded { document_ref, content, .. } => {
                     self.name_corrected(*document_ref, content.paper.as_deref_mut(), &given);
                 }
@@ -363,7 +375,8 @@ impl ContractBook {
         self.contract.state(zone.unwrap_or(crate::calendar::TimeZone::UTC), now)
     }
 
-    /// Returns the current content of a draft. The book can't compute the content of other documents.
+    /// Returns the current content of a draft, without the documents that its calculations name. The book can't compute the
+    /// content of other documents.
     ///
     /// # Errors
     /// Returns [`Refusal::AmountOutOfRange`], or [`Refusal::Broken`] when the book lacks a required row.
@@ -406,7 +419,9 @@ impl ContractBook {
     /// Returns the errors of [`content`](Self::content).
     pub fn draft_content(&self, document_ref: DocumentRef) -> Result<DraftContent, Refusal> {
         let head = &self.require_document(document_ref)?.head;
-        let content = self.content(document_ref)?;
+        let mut content = self.content(document_ref)?;
+        // A draft names documents only by a number that they have.
+        self.explain(document_ref, &mut content)?;
         let rate = self.rate_of_exchange(&head.entity_ref, head.currency)?.flatten();
         Ok(DraftContent {
             parties: Parties::of(&self.customer, self.entity(&head.entity_ref)?),
@@ -613,8 +628,12 @@ impl ContractBook {
     /// Returns whether a billed amount has the discount and tax in force (billing rules 5). A tax that the contract leaves to a
     /// default keeps the treatment that the document had at its issue.
     pub(super) fn has_current_rates(&self, billed: &BilledKey, terms: &ProductTerms) -> bool {
-        billed.rates.discount == self.discount_of(billed.line.line_item_id.as_ref(), terms)
-            && terms.stated_tax().allows(&billed.rates.tax)
+        self.are_current(&billed.rates, billed.line.line_item_id.as_ref(), terms)
+    }
+
+    /// Returns whether a discount and tax are in force for a line.
+    fn are_current(&self, rates: &DiscountAndTax, line_item: Option<&LineItemId>, terms: &ProductTerms) -> bool {
+        rates.discount == self.discount_of(line_item, terms) && terms.stated_tax().allows(&rates.tax)
     }
 
     /// Returns the instant at which the content of drafts is computed, if set.
@@ -795,7 +814,7 @@ impl ContractBook {
                 self.change(head.document_ref, |document| document.head = (**head).clone())?;
             }
             Entry::Lines { document_ref, lines } => self.replace_lines(*document_ref, lines.clone())?,
-            Entry::Issued { document_ref, issued } => {
+            Entry::Issued { document_ref, issued, .. } => {
                 self.replace_lines(*document_ref, issued.content.ledger_lines())?;
                 let (family, kind) = self.change(*document_ref, |document| {
                     document.status = LifecycleStatus::Issued;

@@ -2,6 +2,7 @@
 
 use chrono::NaiveDate;
 
+use super::UnnumberedMention;
 use crate::calendar::Timestamp;
 use crate::charge::Charge;
 use crate::contract::Contract;
@@ -38,6 +39,8 @@ pub enum Entry {
         document_ref: DocumentRef,
         /// The issued content.
         issued: Box<IssuedDocument>,
+        /// The documents that calculations name and that get their number when the entry is written.
+        mentions: Vec<UnnumberedMention>,
     },
     /// A draft was discarded with its current content.
     Discarded {

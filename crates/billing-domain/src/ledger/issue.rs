@@ -14,7 +14,10 @@ use crate::document::legal_particulars::missing;
 use crate::document::lines::{BillWith, DocumentLine, LedgerLine, negated};
 use crate::document::linking::{BillingSlot, ProductPart, SlotKind, part_for_usage, part_in, parts_of_period};
 use crate::document::totals::DocumentContent;
-use crate::document::{BookDocument, DocumentHead, DocumentKind, IssuedDocument, LifecycleStatus, Parties, Purpose, due_date};
+use crate::document::{
+    AtIssue, BookDocument, DocumentHead, DocumentKind, IssuedDocument, LifecycleStatus, Parties, Purpose, due_date,
+};
+use crate::einvoice;
 use crate::money::{Currency, Money};
 use crate::party::Entity;
 use crate::party::legal::Strictness;
@@ -23,7 +26,7 @@ use crate::refusal::Refusal;
 
 /// Codes of refusals that leave a document with incomplete legal particulars a draft. They block no other document (billing
 /// rules 2).
-const PAPER_CODES: [&str; 2] = ["paper_incomplete", "exchange_rate_missing"];
+const PAPER_CODES: [&str; 4] = ["paper_incomplete", "exchange_rate_missing", "e_invoice_incomplete", "e_invoice_unavailable"];
 
 /// The result of issuing a draft.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -244,7 +247,8 @@ fn where_possible<T>(
 
 /// Returns whether documents of an entity in a currency may have incomplete legal particulars.
 fn may_lack(book: &ContractBook, entity_ref: &EntityRef, currency: Currency) -> Result<bool, Refusal> {
-    let is_strict = book.entity(entity_ref)?.profile.paper.strictness == Strictness::Strict;
+    let paper = &book.entity(entity_ref)?.profile.paper;
+    let is_strict = paper.strictness == Strictness::Strict || paper.e_invoice.required;
     Ok(is_strict || book.rate_of_exchange(entity_ref, currency)? == Some(None))
 }
 
@@ -604,12 +608,13 @@ pub(super) fn freeze(book: &mut ContractBook, document_ref: DocumentRef, now: Ti
 fn freeze_as(
     book: &mut ContractBook,
     document_ref: DocumentRef,
-    content: DocumentContent,
+    mut content: DocumentContent,
     now: Timestamp,
 ) -> Result<Money, Refusal> {
     if !content.adds_up() {
         return Err(Refusal::Broken("a document's total is not the sum of its lines".to_owned()));
     }
+    let mentions = book.explain(document_ref, &mut content)?;
     let document = book.require_document(document_ref)?.clone();
     let head = &document.head;
     let entity = book.entity(&head.entity_ref)?;
@@ -624,6 +629,7 @@ fn freeze_as(
     if entity.profile.paper.strictness == Strictness::Strict {
         require_complete(head, &missing(&parties, Some(&paper), &content))?;
     }
+    let requires_e_invoice = entity.profile.paper.e_invoice.required;
     let issued = IssuedDocument {
         issued_at: now,
         issue_date,
@@ -633,8 +639,12 @@ fn freeze_as(
         note: book.note_of(head),
         content,
         paper: Some(Box::new(paper)),
+        at_issue: Some(AtIssue::new(total, Vec::new())?),
     };
-    book.put(Entry::Issued { document_ref, issued: Box::new(issued) })?;
+    if requires_e_invoice {
+        einvoice::require(head, &issued)?;
+    }
+    book.put(Entry::Issued { document_ref, issued: Box::new(issued), mentions })?;
     Ok(total)
 }
 

@@ -168,7 +168,7 @@ fn split(
     }
     let mut split = Vec::new();
     for entry in issued.take_entries() {
-        let Entry::Issued { document_ref, issued: said } = entry else { continue };
+        let Entry::Issued { document_ref, issued: said, .. } = entry else { continue };
         let IssuedDocument { parties, po_number, note, content, paper, .. } = *said;
         let is_invoice = document_ref == preview.document.head.document_ref;
         let document = BookDocument { status: LifecycleStatus::Draft, ..issued.require_document(document_ref)?.clone() };

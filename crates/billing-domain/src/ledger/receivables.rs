@@ -196,6 +196,27 @@ impl ReceivablesAccount {
         self.applications.values()
     }
 
+    /// Returns the amounts that the entries added since the last call of [`take_entries`](Self::take_entries) apply to a
+    /// document, or from it if it is a credit, in order. Each amount has the other document: the credit, the document whose
+    /// payment had a surplus, or the settled document.
+    pub fn newly_applied(&self, document_ref: DocumentRef) -> Vec<(DocumentRef, Money)> {
+        let other_of = |application: &Application| {
+            if application.from == ApplicationSource::Credit(document_ref) {
+                return Some(application.to);
+            }
+            match application.from {
+                _ if application.to != document_ref => None,
+                ApplicationSource::Credit(credit) => Some(credit),
+                ApplicationSource::Payment(payment_ref) => Some(self.payments.get(&payment_ref)?.document_ref),
+            }
+        };
+        let applied = |entry: &AccountEntry| match entry {
+            AccountEntry::Applied(application) => Some((other_of(application)?, application.amount)),
+            _ => None,
+        };
+        self.entries.iter().filter_map(applied).collect()
+    }
+
     /// Takes the entries added since the last call, in order. The resulting state of each affected document and payment follows
     /// once, at the end.
     ///

@@ -1,8 +1,10 @@
 //! The legal identifiers of parties and the legal settings of documents (billing rules 10).
 
+use super::appearance::{AccentColor, Footer, Logo};
 use crate::codes::{AddressScheme, CountryCode, FormError, IdentifierScheme, NoteSubject};
 use crate::money::Currency;
 use crate::text::{OneLine, Prose};
+use crate::violation::Violations;
 
 /// The maximum length of a buyer reference in characters.
 pub const MAX_BUYER_REFERENCE_CHARS: usize = 100;
@@ -142,6 +144,44 @@ pub enum Language {
     Pt,
     /// Polish.
     Pl,
+    /// Japanese.
+    Ja,
+    /// Swedish.
+    Sv,
+    /// Danish.
+    Da,
+    /// Norwegian Bokmål.
+    Nb,
+    /// Finnish.
+    Fi,
+    /// Czech.
+    Cs,
+    /// Hungarian.
+    Hu,
+    /// Romanian.
+    Ro,
+}
+
+impl Language {
+    /// All languages.
+    pub const ALL: [Self; 16] = [
+        Self::En,
+        Self::De,
+        Self::Fr,
+        Self::Es,
+        Self::It,
+        Self::Nl,
+        Self::Pt,
+        Self::Pl,
+        Self::Ja,
+        Self::Sv,
+        Self::Da,
+        Self::Nb,
+        Self::Fi,
+        Self::Cs,
+        Self::Hu,
+        Self::Ro,
+    ];
 }
 
 /// Whether documents without the legally required information are issued.
@@ -152,6 +192,38 @@ pub enum Strictness {
     Lenient,
     /// Incomplete documents aren't issued.
     Strict,
+}
+
+/// The kind of e-invoice of a document. It determines the required terms and the syntaxes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum EInvoiceProfile {
+    /// No e-invoice.
+    None,
+    /// The European standard EN 16931 without further requirements, in both syntaxes.
+    #[default]
+    En16931,
+    /// XRechnung, the German national specification, in both syntaxes.
+    Xrechnung,
+    /// Peppol BIS Billing 3.0, in UBL only.
+    Peppol,
+    /// Factur-X and ZUGFeRD: CII only, which the document's PDF file contains.
+    FacturX,
+}
+
+/// The e-invoice settings of an entity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EInvoiceSettings {
+    /// The profile of documents for customers without a profile of their own.
+    pub profile: EInvoiceProfile,
+    /// Whether documents that can't be e-invoices aren't issued.
+    pub required: bool,
+}
+
+impl EInvoiceSettings {
+    /// Returns whether these are the default settings.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The page size of documents.
@@ -173,15 +245,49 @@ impl PaperSize {
     }
 }
 
-/// Returns the default name of taxes on documents in the seller's country.
-pub fn tax_label(country: Option<CountryCode>) -> OneLine {
-    OneLine::constant(match country.map(CountryCode::as_str) {
-        Some("US") => "Sales tax",
-        Some("AU" | "CA" | "IN" | "NZ" | "SG") => "GST",
-        Some("DE" | "AT") => "USt.",
-        Some("FR" | "LU" | "MC") => "TVA",
-        _ => "VAT",
+/// Returns the default name of taxes on documents: the seller's country determines the tax, the document's language the word.
+pub fn tax_label(country: Option<CountryCode>, language: Language) -> OneLine {
+    OneLine::constant(match (country.map(CountryCode::as_str), language) {
+        (Some("US"), _) => sales_tax(language),
+        (Some("AU" | "CA" | "IN" | "NZ" | "SG"), Language::Fr) => "TPS",
+        (Some("AU" | "CA" | "IN" | "NZ" | "SG"), _) => "GST",
+        (Some("JP"), Language::En) => "Consumption tax",
+        (Some("JP"), Language::Ja) => "消費税",
+        (Some("CH" | "LI"), Language::De) => "MWST",
+        (_, Language::En | Language::Pl) => "VAT",
+        (_, Language::De) => "USt.",
+        (_, Language::Fr | Language::Ro) => "TVA",
+        (_, Language::Es | Language::It | Language::Pt) => "IVA",
+        (_, Language::Nl) => "Btw",
+        (_, Language::Ja) => "付加価値税",
+        (_, Language::Sv | Language::Da) => "Moms",
+        (_, Language::Nb) => "MVA",
+        (_, Language::Fi) => "ALV",
+        (_, Language::Cs) => "DPH",
+        (_, Language::Hu) => "ÁFA",
     })
+}
+
+/// Returns the name of a tax on sales that is not a value added tax.
+const fn sales_tax(language: Language) -> &'static str {
+    match language {
+        Language::En => "Sales tax",
+        Language::De => "Verkaufssteuer",
+        Language::Fr => "Taxe de vente",
+        Language::Es => "Impuesto sobre las ventas",
+        Language::It => "Imposta sulle vendite",
+        Language::Nl => "Omzetbelasting",
+        Language::Pt => "Imposto sobre vendas",
+        Language::Pl => "Podatek od sprzedaży",
+        Language::Ja => "売上税",
+        Language::Sv => "Försäljningsskatt",
+        Language::Da => "Salgsskat",
+        Language::Nb => "Salgsskatt",
+        Language::Fi => "Myyntivero",
+        Language::Cs => "Daň z prodeje",
+        Language::Hu => "Forgalmi adó",
+        Language::Ro => "Taxă pe vânzări",
+    }
 }
 
 /// The legal and layout settings of an entity's documents.
@@ -191,7 +297,7 @@ pub struct DocumentSettings {
     pub strictness: Strictness,
     /// The page size. `None` means the default of the entity's country.
     pub size: Option<PaperSize>,
-    /// The name of taxes. `None` means the default of the entity's country.
+    /// The name of taxes. `None` means the default of the entity's country in the document's language.
     pub tax_label: Option<OneLine>,
     /// The contact for payers.
     pub contact: Option<Contact>,
@@ -199,11 +305,64 @@ pub struct DocumentSettings {
     pub legal_notes: Vec<LegalNote>,
     /// The currency in which the entity accounts for tax, if it differs from the currency of a document.
     pub tax_currency: Option<Currency>,
+    /// The e-invoice settings.
+    pub e_invoice: EInvoiceSettings,
+    /// The logo.
+    pub logo: Option<Logo>,
+    /// The color of headings and rules.
+    pub accent_color: Option<AccentColor>,
+    /// The text at the end of documents.
+    pub footer: Option<Footer>,
+}
+
+impl DocumentSettings {
+    /// Checks rules that involve more than one field.
+    ///
+    /// # Errors
+    /// Returns `required` for each part of the contact that the e-invoice profile XRECHNUNG requires, and `not_allowed` for required
+    /// e-invoices with the profile NONE.
+    pub fn check(&self) -> Result<(), Violations> {
+        let mut found = Violations::none();
+        let EInvoiceSettings { profile, required } = self.e_invoice;
+        if required && profile == EInvoiceProfile::None {
+            found.add(&["e_invoice", "required"], "not_allowed", "must be false with the profile NONE: choose another profile");
+        }
+        if profile == EInvoiceProfile::Xrechnung {
+            let contact = self.contact.clone().unwrap_or_default();
+            let asked =
+                [("name", contact.name.is_some()), ("phone", contact.phone.is_some()), ("email", contact.email.is_some())];
+            for (part, _) in asked.into_iter().filter(|(_, is_there)| !is_there) {
+                found.add(&["contact", part], "required", "must be given, because the e-invoice profile XRECHNUNG requires it");
+            }
+        }
+        found.or(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn e_invoice_settings_agree_with_each_other_and_with_the_contact() {
+        let text = |text: &str| OneLine::parse(text).ok();
+        let whole = Contact { name: text("Billing"), phone: text("+49 421 1234"), email: text("billing@example.com") };
+        let found = |profile, required, contact: Option<&Contact>| -> Vec<String> {
+            let e_invoice = EInvoiceSettings { profile, required };
+            let settings = DocumentSettings { contact: contact.cloned(), e_invoice, ..DocumentSettings::default() };
+            let violations = settings.check().err().unwrap_or_default();
+            violations.iter().map(|violation| format!("{} {}", violation.path.join("/"), violation.code)).collect()
+        };
+        assert_eq!(found(EInvoiceProfile::En16931, true, None), Vec::<String>::new());
+        assert_eq!(found(EInvoiceProfile::None, false, None), Vec::<String>::new());
+        assert_eq!(found(EInvoiceProfile::None, true, None), ["e_invoice/required not_allowed"]);
+        assert_eq!(found(EInvoiceProfile::Xrechnung, true, Some(&whole)), Vec::<String>::new());
+        let partial = Contact { phone: None, ..whole };
+        assert_eq!(found(EInvoiceProfile::Xrechnung, false, Some(&partial)), ["contact/phone required"]);
+        let all = ["contact/name required", "contact/phone required", "contact/email required"];
+        assert_eq!(found(EInvoiceProfile::Xrechnung, false, None), all);
+        assert!(EInvoiceSettings::default().is_default());
+    }
 
     #[test]
     fn a_vat_id_has_the_prefix_of_a_country() {
@@ -242,19 +401,26 @@ mod tests {
     }
 
     #[test]
-    fn size_and_word_for_taxes_follow_the_country() {
+    fn size_and_word_for_taxes_follow_the_country_and_the_language() {
         let country = |code| CountryCode::parse(code).ok();
         let rows = [
-            (None, PaperSize::A4, "VAT"),
-            (country("DE"), PaperSize::A4, "USt."),
-            (country("FR"), PaperSize::A4, "TVA"),
-            (country("GB"), PaperSize::A4, "VAT"),
-            (country("AU"), PaperSize::A4, "GST"),
-            (country("CA"), PaperSize::Letter, "GST"),
-            (country("US"), PaperSize::Letter, "Sales tax"),
+            (None, Language::En, PaperSize::A4, "VAT"),
+            (country("DE"), Language::De, PaperSize::A4, "USt."),
+            (country("DE"), Language::Fr, PaperSize::A4, "TVA"),
+            (country("DE"), Language::En, PaperSize::A4, "VAT"),
+            (country("CH"), Language::De, PaperSize::A4, "MWST"),
+            (country("FR"), Language::Fr, PaperSize::A4, "TVA"),
+            (country("GB"), Language::En, PaperSize::A4, "VAT"),
+            (country("AU"), Language::En, PaperSize::A4, "GST"),
+            (country("CA"), Language::Fr, PaperSize::Letter, "TPS"),
+            (country("JP"), Language::Ja, PaperSize::A4, "消費税"),
+            (country("JP"), Language::De, PaperSize::A4, "USt."),
+            (country("US"), Language::En, PaperSize::Letter, "Sales tax"),
+            (country("US"), Language::Fi, PaperSize::Letter, "Myyntivero"),
         ];
-        for (country, size, label) in rows {
-            assert_eq!((PaperSize::of(country), tax_label(country).as_str()), (size, label), "{country:?}");
+        for (country, language, size, label) in rows {
+            let found = (PaperSize::of(country), tax_label(country, language));
+            assert_eq!((found.0, found.1.as_str()), (size, label), "{country:?} {language:?}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::{Insertion, StoreResult, Update};
 use crate::catalog::{Pricing, UsageProduct};
 use crate::page::{Page, PageRequest};
+use crate::party::appearance::Logo;
 use crate::party::{Customer, Entity};
 use crate::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId, PricingRef, UsageProductRef};
 use crate::text::OneLine;
@@ -28,6 +29,10 @@ pub trait Entities {
     fn entities_by_refs(&mut self, organization: OrganizationId, refs: &[EntityRef]) -> StoreResult<Vec<Entity>>;
     /// Returns a page of all entities, ordered by creation.
     fn entities(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<Entity>>;
+    /// Stores the image of a logo, unless the organization has an image with this hash. A logo without its image is not stored.
+    fn keep_logo(&mut self, organization: OrganizationId, logo: &Logo) -> StoreResult<()>;
+    /// Returns a stored logo with its image; `None` if the organization has no image with this hash and format.
+    fn logo_with_image(&mut self, organization: OrganizationId, logo: &Logo) -> StoreResult<Option<Logo>>;
 }
 
 /// Storage of customers.

@@ -1,4 +1,4 @@
-//! Clock, identifiers, secrets, expressions and PDF output.
+//! Clock, identifiers, secrets, expressions, PDF output and e-invoices.
 
 use thiserror::Error;
 use uuid::Uuid;
@@ -7,7 +7,10 @@ use crate::access::{CodeSecret, PasswordHash, SecretDigest, TokenClaims};
 use crate::calendar::Timestamp;
 use crate::document::files::RenderedFile;
 use crate::document::printout::Printout;
+use crate::einvoice::Syntax;
+use crate::einvoice::business_terms::BusinessTerms;
 use crate::format::{FormatError, FormatMapping, MappedEvent};
+use crate::receivables::StatementPrintout;
 
 /// A source of the current time.
 #[cfg_attr(feature = "mocks", mockall::automock)]
@@ -210,4 +213,20 @@ pub trait DocumentPrinter: Send + Sync {
     /// # Errors
     /// Returns a [`PrintError`] when the document cannot be printed.
     fn print(&self, printout: &Printout) -> Result<RenderedFile, PrintError>;
+
+    /// Renders a customer's statements as a PDF file.
+    ///
+    /// # Errors
+    /// Returns a [`PrintError`] when the statements cannot be printed.
+    fn print_statement(&self, statement: &StatementPrintout) -> Result<RenderedFile, PrintError>;
+}
+
+/// A writer of e-invoices as XML. Writing is deterministic: the same terms give the same bytes.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait EInvoiceWriter: Send + Sync {
+    /// Writes business terms in a syntax.
+    ///
+    /// # Errors
+    /// Returns [`PrintError::Failed`] if a library fails.
+    fn write(&self, terms: &BusinessTerms, syntax: Syntax) -> Result<RenderedFile, PrintError>;
 }

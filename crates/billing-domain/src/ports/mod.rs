@@ -39,8 +39,8 @@ pub use contracts::{Contracts, NumberSeries, Stamps};
 pub use documents::{DocumentFiles, DocumentFilter, Documents, PurposeKind};
 pub use due_contracts::{DueContract, DueContracts};
 pub use environment::{
-    Clock, CodeChecker, DocumentPrinter, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher, PrintError,
-    Sealer, SecretError, TokenSigner,
+    Clock, CodeChecker, DocumentPrinter, EInvoiceWriter, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher,
+    PrintError, Sealer, SecretError, TokenSigner,
 };
 pub use formats::UsageFormats;
 pub use idempotency::IdempotencyStore;
@@ -81,8 +81,8 @@ pub use documents::{MockDocumentFiles, MockDocuments};
 pub use due_contracts::MockDueContracts;
 #[cfg(feature = "mocks")]
 pub use environment::{
-    MockClock, MockCodeChecker, MockDocumentPrinter, MockEventMapper, MockIdSource, MockKeyMaker, MockPasswordHasher, MockSealer,
-    MockTokenSigner,
+    MockClock, MockCodeChecker, MockDocumentPrinter, MockEInvoiceWriter, MockEventMapper, MockIdSource, MockKeyMaker,
+    MockPasswordHasher, MockSealer, MockTokenSigner,
 };
 #[cfg(feature = "mocks")]
 pub use formats::MockUsageFormats;

@@ -5,7 +5,7 @@
 
 mod statement;
 
-pub use statement::{AccountStatement, StatementEntry, StatementKind, StatementLine, statement};
+pub use statement::{AccountStatement, StatementEntry, StatementKind, StatementLine, StatementPrintout, statement};
 
 use chrono::NaiveDate;
 

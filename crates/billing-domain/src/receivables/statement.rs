@@ -6,6 +6,7 @@ use chrono::NaiveDate;
 
 use crate::document::numbering::DocumentNumber;
 use crate::money::{Currency, Money, MoneyError, MoneySum};
+use crate::party::{Customer, Entity};
 use crate::refs::{DocumentRef, EntityRef, PaymentRef};
 
 /// The kind of a statement entry.
@@ -68,6 +69,23 @@ pub struct AccountStatement {
     pub lines: Vec<StatementLine>,
     /// The amount owed after the last day.
     pub closing_balance: MoneySum,
+}
+
+/// All data needed to print a customer's statements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatementPrintout {
+    /// The customer.
+    pub customer: Customer,
+    /// The entities of the accounts.
+    pub entities: Vec<Entity>,
+    /// The statements.
+    pub accounts: Vec<AccountStatement>,
+    /// The first day; `None` from the beginning.
+    pub from: Option<NaiveDate>,
+    /// The last day; `None` to the end.
+    pub to: Option<NaiveDate>,
+    /// The day on which it is printed.
+    pub day: NaiveDate,
 }
 
 /// Creates the statements of one customer's entries, one for each account, sorted by day and then by input order. Entries

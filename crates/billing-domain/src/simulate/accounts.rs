@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::access::Actor;
 use crate::calendar::{TimeZone, Timestamp};
-use crate::document::{BookDocument, LifecycleStatus};
+use crate::document::{AppliedAtIssue, AtIssue, BookDocument, LifecycleStatus};
 use crate::ledger::receivables::{DecisionContext, Issuance, ReceivablesAccount};
 use crate::ledger::{ContractBook, Entry};
 use crate::money::Money;
@@ -30,12 +30,12 @@ impl Accounts {
     pub(super) fn take_up(
         &mut self,
         book: &mut ContractBook,
-        entries: &[Entry],
+        entries: &mut [Entry],
         now: Timestamp,
         ids: &mut dyn FnMut() -> Uuid,
     ) -> Result<(), Refusal> {
         let mut affected: BTreeMap<AccountKey, (Vec<Issuance>, Vec<DocumentRef>)> = BTreeMap::new();
-        for entry in entries {
+        for entry in &*entries {
             let (Entry::Issued { document_ref, .. } | Entry::Voided { document_ref, .. }) = entry else { continue };
             let Some(document) = book.document(*document_ref).cloned() else { continue };
             let (issued, voided) = affected.entry(AccountKey::of(&document)).or_default();
@@ -44,14 +44,26 @@ impl Accounts {
                 _ => issued.push(Issuance { takes_back: book.takes_back(*document_ref), document }),
             }
         }
+        let mut applied: BTreeMap<DocumentRef, Vec<(DocumentRef, Money)>> = BTreeMap::new();
         for (key, (issued, voided)) in affected {
+            let frozen: Vec<DocumentRef> = issued.iter().map(|issuance| issuance.document.head.document_ref).collect();
             let mut issued = Some(issued);
             self.decide(book, &key, now, ids, &mut |account, moment, mut ids| {
                 for document_ref in &voided {
                     account.void(*document_ref, moment, &mut ids)?;
                 }
-                account.issue(issued.take().unwrap_or_default(), moment, &mut ids)
+                account.issue(issued.take().unwrap_or_default(), moment, &mut ids)?;
+                applied.extend(frozen.iter().map(|document_ref| (*document_ref, account.newly_applied(*document_ref))));
+                Ok(())
             })?;
+        }
+        for entry in entries {
+            let Entry::Issued { document_ref, issued, .. } = entry else { continue };
+            let of_document = applied.remove(document_ref).unwrap_or_default();
+            let named = of_document.into_iter().filter_map(|(other, amount)| {
+                Some(AppliedAtIssue { document_number: book.document(other)?.head.number.clone(), amount })
+            });
+            issued.at_issue = Some(AtIssue::new(issued.content.total, named.collect())?);
         }
         Ok(())
     }

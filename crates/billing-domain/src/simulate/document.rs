@@ -10,7 +10,9 @@ use crate::document::legal_particulars::missing;
 use crate::document::lines::DocumentLine;
 use crate::document::numbering::DocumentNumber;
 use crate::document::totals::{DocumentContent, Tax};
-use crate::document::{BookDocument, DocumentKind, DocumentState, IssuedDocument, LifecycleStatus, Purpose};
+use crate::document::{AtIssue, BookDocument, DocumentKind, DocumentState, IssuedDocument, LifecycleStatus, Purpose};
+use crate::einvoice::business_terms::BusinessTerms;
+use crate::einvoice::{self, EInvoiceError};
 use crate::ledger::ContractBook;
 use crate::money::{Money, Percentage};
 use crate::refs::DocumentRef;
@@ -181,10 +183,21 @@ impl SimulatedDocument {
         corrected.map(|corrected| corrected.number.to_string()).collect()
     }
 
+    /// Returns what was applied when the document was issued, or `None` for a document that is not issued.
+    pub fn at_issue(&self) -> Option<&AtIssue> {
+        self.issued.as_ref().and_then(|issued| issued.at_issue.as_ref())
+    }
+
     /// Returns the missing legal particulars of an issued document, as JSON pointers (billing rules 10).
     pub fn missing(&self) -> Vec<String> {
         let issued = self.issued.iter();
         issued.flat_map(|issued| missing(&issued.parties, issued.paper.as_deref(), &issued.content)).collect()
+    }
+
+    /// Returns the business terms of the document as an e-invoice, or the reason why it has none. Returns `None` if the document was
+    /// never issued.
+    pub fn e_invoice(&self) -> Option<Result<BusinessTerms, EInvoiceError>> {
+        self.issued.as_deref().map(|issued| einvoice::terms(&self.document.head, issued))
     }
 
     /// Returns whether the document is opened. A document that exists only in a preview is not.

@@ -148,11 +148,11 @@ impl Life {
             Ok::<_, Refusal>((*last, *opened))
         })?;
         let mut accounts = std::mem::take(&mut self.accounts);
-        accounts.take_up(&mut self.book, &entries, self.now, &mut || next_id(&mut self.ids))?;
+        accounts.take_up(&mut self.book, &mut entries, self.now, &mut || next_id(&mut self.ids))?;
         self.accounts = accounts;
         for entry in entries {
             match entry {
-                Entry::Issued { document_ref, issued } => {
+                Entry::Issued { document_ref, issued, .. } => {
                     self.frozen.insert(document_ref, Frozen::Issued(issued));
                 }
                 Entry::Discarded { document_ref, content, .. } => {
@@ -250,7 +250,7 @@ impl Life {
         match self.frozen.get(&document_ref) {
             Some(Frozen::Issued(issued)) => Ok(issued.content.clone()),
             Some(Frozen::Discarded(content)) => Ok((**content).clone()),
-            None => self.book.content(document_ref),
+            None => Ok(self.book.draft_content(document_ref)?.content),
         }
     }
 

@@ -126,6 +126,7 @@ fn document(
         charge: None,
         has_default_tax: false,
         amount,
+        calculation: None,
     };
     let lines = RatedLines { product_no: ProductNo(0), terms, rates, lines: vec![line] };
     let content = total_up(amount.currency(), kind, vec![lines], before).expect("in range");

@@ -7,6 +7,7 @@ mod calendar_table;
 mod charges;
 mod contract_chain;
 mod corners;
+mod e_invoices;
 mod family_sums;
 mod histories;
 mod linking;

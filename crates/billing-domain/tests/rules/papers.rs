@@ -38,6 +38,7 @@ fn bill(kind: DocumentKind, rows: &[(&str, TaxBasis, i64)], before: &FamilySums)
             charge: None,
             has_default_tax: false,
             amount: cents(*minor),
+            calculation: None,
         }],
     });
     total_up(eur(), kind, rated.collect(), before).expect("small amounts")

@@ -19,6 +19,8 @@ use crate::problem::Problem;
 pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     let customer = visitor.get("get_customer", reference).await?;
     let balance = visitor.get("get_balance", reference).await?;
+    // The check is refused if no entity bills the customer by default.
+    let e_invoice = visitor.get("check_e_invoice", reference).await.unwrap_or_default();
     let of_customer = [("customer_ref", reference)];
     let contracts = few(visitor, &listings::CONTRACTS, &of_customer).await?;
     let latest = [("customer_ref", reference), ("order", "-created"), ("totals", "false")];
@@ -30,7 +32,8 @@ pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageB
     let usage = with_page(visitor, "Usage in the last 30 days", &address, lately(visitor, &narrowed)).await?;
     let title = JsonView(&customer).at("name").text();
     let may_edit = visitor.may(UseCase::EditCustomer);
-    let body = billing_console::customer(&CustomerAnswers { customer, balance, contracts, documents, usage, may_edit });
+    let body =
+        billing_console::customer(&CustomerAnswers { customer, balance, contracts, documents, usage, e_invoice, may_edit });
     Ok(PageBuilder { title, part: "customers", crumbs: crumbs(&listings::CUSTOMERS), body })
 }
 

@@ -2,6 +2,7 @@
 //! shows the API calls it uses.
 
 mod api_client;
+mod calculations;
 mod csv;
 mod customer;
 mod explorer;

@@ -10,6 +10,7 @@ use billing_domain::calendar::{TimeZone, plus_months};
 use serde_json::{Value, json};
 
 use super::api_client::{or_nothing, written};
+use super::calculations::with_steps;
 use super::form_data::{FormData, field as field_of, key, query};
 use super::form_fields;
 use super::lists::{few, listed};
@@ -343,7 +344,7 @@ pub(super) async fn wait(visitor: &SessionUser) -> Result<HttpResponse, Problem>
     let events = few(visitor, &listings::EVENTS, &[("contract_ref", &contract_ref), ("pageSize", "1")]).await?;
     let document_ref = events.pointer("/0/related_document_ref").and_then(Value::as_str).map(str::to_owned);
     let document = match document_ref {
-        Some(reference) => or_nothing(visitor.get("get_document", &reference).await)?,
+        Some(reference) => with_steps(or_nothing(visitor.get("get_document", &reference).await)?),
         None => Value::Null,
     };
     let today = TimeZone::UTC.service_date(visitor.state.services().now()).to_string();

@@ -7,6 +7,7 @@ use billing_console::{
 use serde_json::Value;
 
 use super::api_client::{Listed, or_nothing};
+use super::calculations::with_steps;
 use super::customer;
 use super::explorer;
 use super::form_data::{FormData, field, query};
@@ -132,14 +133,15 @@ async fn contract(visitor: &SessionUser, reference: &str) -> Result<PageBuilder,
 }
 
 async fn document(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let document = visitor.get("get_document", reference).await?;
+    let document = with_steps(visitor.get("get_document", reference).await?);
     let payments = visitor.get("list_payments_of_document", reference).await?;
     let title = JsonView(&document).at("document_number").text();
     let may_change = visitor.may(UseCase::VoidDocument);
     let document_ref = JsonView(&document).at("document_ref").text();
     let pdf = operations::named("get_document_pdf")?.url(&document_ref);
+    let xml = operations::named("get_document_xml")?.url(&document_ref);
     let usage = operations::named("report_document_usage")?.url(&document_ref);
-    let body = billing_console::document(&DocumentAnswers { document, payments, pdf, usage, may_change });
+    let body = billing_console::document(&DocumentAnswers { document, payments, pdf, xml, usage, may_change });
     Ok(PageBuilder { title, part: "documents", crumbs: crumbs(&listings::DOCUMENTS), body })
 }
 

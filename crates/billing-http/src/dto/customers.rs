@@ -2,7 +2,7 @@
 
 use billing_application::catalog::{CustomerView, TaxBasisPatch, TaxPatch, WantedCustomer};
 use billing_domain::money::{Currency, Percentage};
-use billing_domain::party::legal::{BuyerReference, LegalProfile};
+use billing_domain::party::legal::{BuyerReference, EInvoiceProfile, LegalProfile};
 use billing_domain::party::{Address, CustomerProfile, NetTerms, PaymentDetails};
 use billing_domain::patch::Patch;
 use billing_domain::refs::{CustomerRef, EntityRef};
@@ -37,6 +37,8 @@ fields! {
         @flat legal: LegalProfile,
         /// Default buyer reference for this customer's products.
         buyer_reference: Option<BuyerReference>,
+        /// E-invoice profile of this customer's documents. Default: the entity's.
+        e_invoice_profile: Option<EInvoiceProfile>,
         @flat taxes: DefaultTaxes,
     }
 }

@@ -54,8 +54,8 @@ pub(crate) fn cells(row: &DocumentRow) -> [Cell<'_>; HEADINGS.len()] {
         text(row.customer_name.as_str()),
         text(&row.entity_ref),
         plain(row.total.currency().code()),
-        plain(row.period.start()),
-        plain(row.period.last_day()),
+        Cell::Date(row.period.start()),
+        Cell::Date(row.period.last_day()),
         day(row.issue_date),
         day(row.due_date),
         day(row.paid_date),
@@ -83,7 +83,7 @@ fn text(value: impl ToString) -> Cell<'static> {
 }
 
 fn day(day: Option<Date>) -> Cell<'static> {
-    day.map_or(Cell::Null, plain)
+    day.map_or(Cell::Null, Cell::Date)
 }
 
 fn amount(amount: Money) -> Cell<'static> {

@@ -5,11 +5,14 @@ use billing_domain::contract::terms::QuantityStep;
 use billing_domain::document::lines::DocumentLine;
 use billing_domain::document::totals::{BilledProduct, Tax};
 use billing_domain::party::BankTransferDetails;
+use billing_domain::party::appearance::Footer;
 use billing_domain::ports::PurposeKind;
-use billing_domain::rating::RatedTier;
 
 use super::bank_accounts::{BankAccountJson, BankAccountResponse};
-use super::contract_lines::QuantityStepJson;
+use super::calculations::{
+    AppliedAtIssueJson, DocumentQuantityJson, DocumentTierJson, PackagesJson, PercentageJson, PreviouslyBilledJson,
+    ProrationJson, quantities_of, tiers_of, unit_price_of,
+};
 use super::declare::answer;
 use super::enums::{DocumentKindWord, DocumentStateWord, LanguageWord, PaperSizeWord, PurposeWord, TaxCategoryWord};
 use super::legal::{
@@ -18,7 +21,8 @@ use super::legal::{
 use super::money::{ApplicationJson, WriteOffJson};
 use super::party::{AddressJson, BankTransferJson, CryptoJson, OnlinePaymentJson};
 use super::values::{
-    BuyerReferenceText, CurrencyCode, DateText, ExemptionCodeText, LineText, TimestampText, UnitCodeText, VatIdText,
+    AccentColorText, BuyerReferenceText, CurrencyCode, DateText, ExemptionCodeText, FooterText, LineText, LogoText,
+    TimestampText, UnitCodeText, VatIdText,
 };
 use super::wire::{AssignedRef, EmailText, ExactNumber, LineItemRef, NamedRef, NetTermsValue};
 
@@ -102,6 +106,12 @@ answer! {
         /// Amount due: `total − credits_amount − paid_amount − written_off_amount`, never negative; null for a credit or
         /// a void document.
         amount_due: Option<ExactNumber> = view.owed.amount_due,
+        /// Amounts applied in the request that issued the document: for an invoice or a debit, credits and balance; for a
+        /// credit, what it settled. Later payments and credits do not change them. Empty before format 3.
+        applied_at_issue: Vec<AppliedAtIssueJson> = view.at_issue.iter().flat_map(|at_issue| &at_issue.applied),
+        /// Total less `applied_at_issue`: the amount due at the issue, or what was left of a credit. Null for a document that
+        /// is not issued, and before format 3.
+        due_at_issue: Option<ExactNumber> = view.at_issue.as_ref().map(|at_issue| at_issue.due),
         /// Amount of a credit that is neither applied nor refunded; null unless the document is an issued credit.
         unapplied_amount: Option<ExactNumber> = view.owed.unapplied,
         /// Applications to and from this document.
@@ -139,13 +149,19 @@ answer! {
         tax_label: Option<LineText> = paper.map(|paper| &paper.tax_label),
         /// Legal notes required by the entity's jurisdiction.
         legal_notes: Vec<LegalNoteJson> = paper.into_iter().flat_map(|paper| &paper.legal_notes),
+        /// Logo: the format and the SHA-256 hash of the image.
+        logo: Option<LogoText> = paper.and_then(|paper| paper.logo.as_ref()),
+        /// Color of the title and the rules.
+        accent_color: Option<AccentColorText> = paper.and_then(|paper| paper.accent_color),
+        /// Text at the end of the document.
+        footer: Option<FooterText> = paper.and_then(|paper| paper.footer.as_ref()).map(Footer::as_str),
         /// Language.
         language: Option<LanguageWord> = paper.map(|paper| paper.language),
         /// Page size.
         paper_size: Option<PaperSizeWord> = paper.map(|paper| paper.size),
-        /// Format of the frozen legal content. Format 1 lacks addresses, tax numbers, bank account, tax categories and
-        /// codes; format 2 has them.
-        #[schema(minimum = 1, maximum = 2)]
+        /// Format of the frozen content. Format 1 lacks addresses, tax numbers, bank account, tax categories and codes;
+        /// format 2 has them. Format 3 also has the factors of each line's amount and what was due at the issue.
+        #[schema(minimum = 1, maximum = 3)]
         format: u8 = view.format(),
         /// Legally required fields that are missing, as JSON pointers such as `/customer/legal_name`. Entities whose
         /// `paper` is STRICT issue no document with missing fields.
@@ -255,7 +271,7 @@ answer! {
 answer! {
     /// A line of a document.
     DocumentLineJson of line: DocumentLine {
-        let (usage, charge) = (line.usage.as_ref(), line.charge.as_ref());
+        let (usage, charge, calculation) = (line.usage.as_ref(), line.charge.as_ref(), line.calculation.as_deref());
         /// Line item, or `charge:` and the reference of a charge; null for the line that raises a period to its minimum
         /// fee.
         line_item_id: Option<LineItemRef> = line.line_item_id.as_ref(),
@@ -274,43 +290,52 @@ answer! {
                 .map(|usage| ExactNumber::from(usage.quantity))
                 .or_else(|| constant(&line.quantities))
                 .or_else(|| charge.map(|charge| ExactNumber::from(charge.quantity))),
-        /// Agreed quantities with their first days, for a fixed line item with quantities other than 1.
+        /// Quantity of the period's usage, for usage; in format 3 and later, as all factors of the amount.
+        @omitted usage_quantity: Option<ExactNumber> = calculation.and_then(|factors| factors.usage_quantity),
+        /// Included quantity, if it is above 0.
+        @omitted included_quantity: Option<ExactNumber> = calculation.and_then(|factors| factors.included_quantity),
+        /// Quantity billed in advance, if it is above 0. At least this quantity is priced.
+        @omitted prepaid_quantity: Option<ExactNumber> = calculation.and_then(|factors| factors.prepaid_quantity),
+        /// Priced quantity. For usage, the usage or the prepaid quantity if that is larger, less the included quantity.
+        @omitted billable_quantity: Option<ExactNumber> = calculation.and_then(|factors| factors.billable_quantity),
+        /// Quantities of a fixed line item: agreed ones with their first days, if any is not 1; in format 3 and later, with
+        /// their days and parts of the amount if the quantity changes within the period.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         #[schema(required = false)]
-        quantities: Vec<QuantityStepJson> = &line.quantities,
+        quantities: Vec<DocumentQuantityJson> = quantities_of(line),
         /// Unit name.
         unit: Option<LineText> =
             usage.and_then(|usage| usage.unit.as_ref()).or_else(|| charge.and_then(|charge| charge.unit.as_ref())),
         /// Unit code (UN/ECE); null in format 1.
         unit_code: Option<UnitCodeText> = line.unit_code,
         /// Price per unit; null if the line has no single unit price.
-        unit_price: Option<ExactNumber> =
-            usage
-                .and_then(|usage| usage.unit_price)
-                .map(ExactNumber::from)
-                .or_else(|| charge.map(|charge| ExactNumber::from(charge.unit_price))),
+        unit_price: Option<ExactNumber> = unit_price_of(line),
         /// Service date of a charge.
         @omitted date: Option<DateText> = charge.map(|charge| charge.date),
         /// Tiers reached by a tiered price.
-        tiers: Vec<DocumentTierJson> = usage.into_iter().flat_map(|usage| &usage.tiers),
+        tiers: Vec<DocumentTierJson> = tiers_of(line),
+        /// Packages, for a price by package.
+        @omitted packages: Option<PackagesJson> = calculation.and_then(|factors| factors.packages.as_ref()),
+        /// Percentage, for a price in percent.
+        @omitted percentage: Option<PercentageJson> = calculation.and_then(|factors| factors.percentage.as_ref()),
+        /// Billed days of a partial period. They apply to the price of a fixed line item and to minimums. Quantities that
+        /// change within the period have their own days.
+        @omitted proration: Option<ProrationJson> = calculation.and_then(|factors| factors.proration.as_ref()),
+        /// Minimum amount of a whole period that raised the amount. For a charge below zero, what it could take at most.
+        @omitted minimum: Option<ExactNumber> = calculation.and_then(|factors| factors.minimum),
+        /// Maximum amount that lowered the amount.
+        @omitted maximum: Option<ExactNumber> = calculation.and_then(|factors| factors.maximum),
+        /// Minimum fee of a whole period, for the line that raises the period to it.
+        @omitted minimum_fee: Option<ExactNumber> =
+            calculation.and_then(|factors| factors.minimum_fee).map(|minimum_fee| minimum_fee.fee),
+        /// Sum of the period's lines that count for the minimum fee. The line's amount is what is missing.
+        @omitted billed_for_minimum_fee: Option<ExactNumber> =
+            calculation.and_then(|factors| factors.minimum_fee).map(|minimum_fee| minimum_fee.billed),
+        /// Amounts that other documents bill of the same price. The line's amount is the price that the other factors give
+        /// less this amount; on a credit with the opposite sign.
+        @omitted previously: Option<PreviouslyBilledJson> = calculation.and_then(|factors| factors.previously.as_ref()),
         /// Amount of the line, rounded once.
         amount: ExactNumber = line.amount,
-    }
-}
-
-answer! {
-    /// The part of a line that one tier contributes.
-    DocumentTierJson of rated: RatedTier {
-        /// Largest quantity in the tier; null in the last tier.
-        up_to: Option<ExactNumber> = rated.tier.up_to,
-        /// Price per unit.
-        unit_price: ExactNumber = rated.tier.unit_price,
-        /// Amount added once when the tier is reached.
-        flat_amount: ExactNumber = rated.tier.flat_amount,
-        /// Units priced in this tier.
-        quantity: ExactNumber = rated.quantity,
-        /// Unrounded amount that the tier contributes to the line.
-        amount: ExactNumber = rated.amount,
     }
 }
 

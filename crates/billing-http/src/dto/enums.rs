@@ -9,9 +9,10 @@ use billing_domain::contract::schedule::CycleUnit;
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::lines::BillWith;
 use billing_domain::document::{DocumentKind, DocumentState};
+use billing_domain::einvoice::Syntax;
 use billing_domain::imports::ImportState;
 use billing_domain::page::Order;
-use billing_domain::party::legal::{Language, PaperSize, Strictness};
+use billing_domain::party::legal::{EInvoiceProfile, Language, PaperSize, Strictness};
 use billing_domain::ports::{
     ContractSortKey, CustomerSortKey, DocumentOrder, DocumentSortKey, EventSortKey, PaymentSortKey, PurposeKind, SearchHitKind,
 };
@@ -143,10 +144,23 @@ readable_words! {
     TaxCategoryWord is TaxCategory { "S" = S, "Z" = Z, "E" = E, "AE" = Ae, "G" = G, "O" = O }
 
     /// Language of documents.
-    LanguageWord is Language { "en" = En, "de" = De, "fr" = Fr, "es" = Es, "it" = It, "nl" = Nl, "pt" = Pt, "pl" = Pl }
+    LanguageWord is Language {
+        "en" = En, "de" = De, "fr" = Fr, "es" = Es, "it" = It, "nl" = Nl, "pt" = Pt, "pl" = Pl, "ja" = Ja, "sv" = Sv, "da" = Da,
+        "nb" = Nb, "fi" = Fi, "cs" = Cs, "hu" = Hu, "ro" = Ro,
+    }
 
     /// Whether documents with missing legal information are issued.
     StrictnessWord is Strictness { "LENIENT" = Lenient, "STRICT" = Strict }
+
+    /// Kind of e-invoice. `NONE`: no e-invoice. `EN16931`: the European standard, as UBL and as CII. `XRECHNUNG`: the German
+    /// specification, as UBL and as CII. `PEPPOL`: Peppol BIS Billing 3.0, as UBL. `FACTUR_X`: Factur-X and ZUGFeRD, as CII,
+    /// which the PDF contains.
+    EInvoiceProfileWord is EInvoiceProfile {
+        "NONE" = None, "EN16931" = En16931, "XRECHNUNG" = Xrechnung, "PEPPOL" = Peppol, "FACTUR_X" = FacturX,
+    }
+
+    /// Syntax of an e-invoice: `ubl` for UBL 2.1, `cii` for Cross Industry Invoice.
+    SyntaxWord is Syntax { "ubl" = Ubl, "cii" = Cii }
 
     /// Page size of documents.
     PaperSizeWord is PaperSize { "A4" = A4, "LETTER" = Letter }

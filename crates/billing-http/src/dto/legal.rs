@@ -6,9 +6,10 @@ use billing_domain::codes::{AddressScheme, ExemptionCode, IdentifierScheme, Note
 use billing_domain::contract::amendment::TaxTreatmentPatch;
 use billing_domain::document::legal_particulars::CorrectedDocument;
 use billing_domain::money::{Currency, Percentage};
+use billing_domain::party::appearance::{AccentColor, Footer, Logo};
 use billing_domain::party::legal::{
-    Contact, DocumentSettings, ElectronicAddress, Language, LegalNote, LegalProfile, MAX_LEGAL_NOTES, PaperSize, Registration,
-    Strictness, VatId,
+    Contact, DocumentSettings, EInvoiceProfile, EInvoiceSettings, ElectronicAddress, Language, LegalNote, LegalProfile,
+    MAX_LEGAL_NOTES, PaperSize, Registration, Strictness, VatId,
 };
 use billing_domain::patch::{Changes, Patch};
 use billing_domain::tax::{DatedTax, DefaultTaxes, StatedTax, TaxBasis, TaxCategory, TaxInCurrency};
@@ -50,6 +51,16 @@ object! {
         phone: Option<OneLine>,
         /// E-mail address.
         email: Option<Email>,
+    }
+}
+
+object! {
+    /// E-invoices of an entity.
+    answer EInvoiceSettings as "EInvoiceSettings" {
+        /// Profile for customers without a profile of their own. Default: EN16931. XRECHNUNG requires a whole contact.
+        profile: EInvoiceProfile = EInvoiceProfile::default(),
+        /// Whether a document that cannot be an e-invoice stays a draft. Default: false.
+        required: bool = false,
     }
 }
 
@@ -206,7 +217,7 @@ fields! {
         strictness as "paper": Strictness = Strictness::default(),
         /// Page size of documents. Default: by country.
         size as "paper_size": Option<PaperSize>,
-        /// Name of the tax on documents. Default: by country.
+        /// Name of the tax on documents. Default: by country and language of the document.
         tax_label: Option<OneLine>,
         /// Contact for questions from payers.
         contact: Option<Contact>,
@@ -214,6 +225,14 @@ fields! {
         legal_notes: Vec<LegalNote> = Vec::new(),
         /// Currency in which the entity accounts for tax, if it can differ from a document's currency.
         tax_currency: Option<Currency>,
+        /// E-invoices of the entity's documents. Default: the profile EN16931, not required.
+        e_invoice: EInvoiceSettings = EInvoiceSettings::default(),
+        /// Logo on documents. A PNG file is encoded again. An SVG file can have only shapes, gradients and styles.
+        logo: Option<Logo>,
+        /// Color of the title and the rules of documents. Its contrast to white must be at least 3:1.
+        accent_color: Option<AccentColor>,
+        /// Text at the end of documents.
+        footer: Option<Footer>,
     }
 }
 

@@ -16,6 +16,7 @@ pub(crate) mod contracts;
 pub(crate) mod customers;
 pub(crate) mod document_table;
 pub(crate) mod documents;
+pub(crate) mod e_invoices;
 pub(crate) mod effects;
 pub(crate) mod entities;
 pub(crate) mod event_reader;
@@ -34,6 +35,7 @@ pub(crate) mod summary;
 pub(crate) mod usage_products;
 pub(crate) mod verification;
 
+mod calculations;
 mod contract_lines;
 pub(crate) mod declare;
 pub(crate) mod enums;

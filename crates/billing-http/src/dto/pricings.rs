@@ -10,8 +10,8 @@ use billing_domain::rating::RatedItem;
 use billing_domain::refs::{LineItemId, PricingRef, UsageProductRef};
 use billing_domain::text::OneLine;
 
+use super::calculations::DocumentTierJson;
 use super::declare::{Fieldset as _, Listed, answer, body, edit, fields, object, wire};
-use super::documents::DocumentTierJson;
 use super::enums::{ChargeKind, ChargeKindWord, RecurrenceWord};
 use super::input::Fields;
 use super::prices::PriceJson;

@@ -14,6 +14,8 @@ use billing_domain::text::TextError;
 use billing_domain::usage::ReportDataError;
 use billing_import::{ColumnMapError, DelimiterError, FileNameError};
 
+use crate::logo::LogoError;
+
 /// A parse error. It displays the expected form.
 pub(crate) trait Reason: Display {
     /// Stable error code.
@@ -65,6 +67,12 @@ impl Reason for CalendarError {
             Self::NotATimestamp | Self::NotADate | Self::NotATimeZone => "invalid_format",
             Self::OutOfRange => "out_of_range",
         }
+    }
+}
+
+impl Reason for LogoError {
+    fn code(&self) -> &'static str {
+        Self::code(self)
     }
 }
 

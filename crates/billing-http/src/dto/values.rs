@@ -7,6 +7,7 @@ use billing_domain::decimal::DecimalError;
 use billing_domain::format::{Expression, MAX_EXPRESSION_BYTES};
 use billing_domain::idempotency::{IdempotencyKey, MAX_KEY_CHARS};
 use billing_domain::money::{Currency, Percentage, Price, SignedPrice};
+use billing_domain::party::appearance::{AccentColor, Footer, Logo, MAX_FOOTER_CHARS};
 use billing_domain::party::bank::{Bic, Iban, RoutingNumber};
 use billing_domain::party::legal::{BuyerReference, MAX_BUYER_REFERENCE_CHARS, VatId};
 use billing_domain::party::{MAX_GRACE_HOURS, MAX_NET_TERMS_DAYS, MAX_PREFIX_CHARS, NetTerms, NetTermsError, NumberPrefix};
@@ -30,6 +31,7 @@ use super::wire::{
     NetTermsInput, NetTermsValue, ONE_LINE, PercentageInput, PriceInput, QuantityInput, ReportDataJson, SEVERAL_LINES,
     SignedPriceInput, known, limited, texts,
 };
+use crate::logo::{self, MAX_LOGO_CHARS};
 
 /// Implements values: `Type as Schema: reader, writer as ItsSchema;`. The writer is omitted for values that do not occur
 /// in responses. Forms of another type's values are possible as in [`wire!`].
@@ -124,6 +126,16 @@ text_values! {
     /// Buyer reference printed on documents.
     BuyerReference as BuyerReferenceText: limited(1, MAX_BUYER_REFERENCE_CHARS, ONE_LINE), example "04011000-12345-35",
         |node| node.parsed(BuyerReference::parse), as_str;
+    /// A logo. In requests: the content of a PNG or SVG file of at most 256 KiB in base64, or a logo of a response. In responses:
+    /// the format and the SHA-256 hash of the stored image.
+    Logo as LogoText: limited(1, MAX_LOGO_CHARS, "^[A-Za-z0-9+/=:;,.-]+$"), example
+        "PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIHZpZXdCb3g9IjAgMCAxIDEiPjxwYXRoIGQ9Ik0wIDBoMXYxeiIvPjwvc3ZnPg==",
+        |node| node.parsed(logo::parse);
+    /// A color with enough contrast on white paper.
+    AccentColor as AccentColorText: limited(7, 7, "^#[0-9A-Fa-f]{6}$"), example "#0b5cad", |node| node.parsed(AccentColor::parse);
+    /// Text at the end of documents, at most 500 characters.
+    Footer as FooterText: limited(1, MAX_FOOTER_CHARS, SEVERAL_LINES), example "Register court Bremen HRB 12345",
+        |node| node.parsed(Footer::parse), as_str;
     /// An international bank account number.
     Iban as IbanText: limited(15, 64, "^[A-Z]{2}[0-9]{2}[A-Z0-9 ]+$"), example "DE89370400440532013000",
         |node| node.parsed(Iban::parse), as_str;
@@ -196,7 +208,7 @@ macro_rules! new_references {
 
 new_references! {
     /// Reference of a customer to create.
-    NewCustomerRef of CustomerRef beside ["balance", "edit", "filter", "names", "statement"];
+    NewCustomerRef of CustomerRef beside ["balance", "e_invoice_check", "edit", "filter", "names", "statement"];
     /// Reference of a supplier entity to create.
     NewEntityRef of EntityRef beside ["edit", "filter", "names"];
     /// Reference of a usage product to create.

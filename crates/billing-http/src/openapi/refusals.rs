@@ -168,13 +168,15 @@ const LOG_INS: [&str; 5] =
 const AMENDMENTS: &[&str] = &[
     "charge_already_recorded",
     "contract_over",
+    "e_invoice_incomplete",
+    "e_invoice_unavailable",
     "exchange_rate_missing",
     "paper_incomplete",
     "product_over",
     "usage_already_reported",
 ];
 /// Codes that can reject the issuing of a document.
-const DOCUMENTS: &[&str] = &["exchange_rate_missing", "paper_incomplete"];
+const DOCUMENTS: &[&str] = &["e_invoice_incomplete", "e_invoice_unavailable", "exchange_rate_missing", "paper_incomplete"];
 /// Codes for customer and entity data in third-party formats.
 const FORMS: &[&str] = &[
     "exemption_reason_required",

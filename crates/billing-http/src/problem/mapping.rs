@@ -7,6 +7,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::WWW_AUTHENTICATE;
 use billing_application::error::{MappingOrigin, ResourceKind, UseCaseError};
 use billing_domain::access::Permission;
+use billing_domain::einvoice::Missing;
 use billing_domain::format::{FormatError, FormatTarget};
 use billing_domain::ports::{PrintError, SecretError, StoreError};
 use billing_domain::refusal::MatchRefusal;
@@ -105,6 +106,13 @@ impl Problem {
             UseCaseError::Mapped(refusal) => Self::of(refusal).about_mapped_event(),
             UseCaseError::TooMuch { code, .. } => unprocessable(code),
             UseCaseError::Conflict { code, detail } => Self::new(StatusCode::CONFLICT, code, detail.clone()),
+            UseCaseError::EInvoiceIncomplete(missing) => {
+                let problem = Self::new(StatusCode::CONFLICT, "e_invoice_incomplete", error.to_string());
+                missing.iter().fold(problem, |problem, Missing { pointer, detail }| {
+                    let path: Vec<&str> = pointer.split('/').skip(1).collect();
+                    problem.with_error(&path, "required", detail.clone())
+                })
+            }
             UseCaseError::RequestInProgress => Self::request_in_progress(),
             UseCaseError::Overloaded => Self::overloaded(),
             UseCaseError::Secret(SecretError::PasswordLength | SecretError::CommonPassword) => unprocessable("password_refused"),
@@ -226,6 +234,7 @@ impl From<UseCaseError> for Problem {
             | UseCaseError::Mapped(_)
             | UseCaseError::TooMuch { .. }
             | UseCaseError::Conflict { .. }
+            | UseCaseError::EInvoiceIncomplete(_)
             | UseCaseError::RequestInProgress
             | UseCaseError::Print(PrintError::MissingGlyph(_))
             | UseCaseError::Secret(_) => {}
@@ -382,6 +391,7 @@ mod tests {
             ),
             (UseCaseError::TooMuch { code: "too_many_rows", detail: "fewer".to_owned() }, 422, "too_many_rows"),
             (UseCaseError::Conflict { code: "contract_over", detail: "it is over".to_owned() }, 409, "contract_over"),
+            (UseCaseError::EInvoiceIncomplete(Vec::new()), 409, "e_invoice_incomplete"),
             (UseCaseError::IdempotencyKeyReuse, 422, "idempotency_key_reuse"),
             (UseCaseError::RequestInProgress, 409, "request_in_progress"),
             (UseCaseError::InvariantViolation("a secret sum"), 500, "invariant_violation"),

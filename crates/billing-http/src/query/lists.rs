@@ -5,12 +5,13 @@ use billing_application::contracts::ContractQuery;
 use billing_application::documents::PaymentQuery;
 use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::contract::ContractState;
+use billing_domain::einvoice::Syntax;
 use billing_domain::page::{Direction, Order};
 use billing_domain::ports::{ChargeFilter, ContractFilter, CustomerFilter, PaymentFilter};
 use billing_domain::quantity::Quantity;
-use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, PricingRef};
+use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef, PricingRef};
 use billing_domain::text::OneLine;
-use billing_report::{NumbersAs, ReportFormat};
+use billing_report::NumbersAs;
 
 use super::{AnyText, ByCreation, ContractNumber, DEFAULT_PAGE_SIZE, Paged, SearchRef, Version};
 use crate::dto::declare::{params, wire};
@@ -102,6 +103,22 @@ impl CustomerParams {
     /// Returns the filter.
     pub(crate) fn filter(&self) -> CustomerFilter {
         CustomerFilter { name: self.name.clone(), email: self.email.clone(), tax_id: self.tax_id.clone() }
+    }
+}
+
+params! {
+    /// Options of an e-invoice.
+    EInvoiceParams {
+        /// Syntax. Default: `cii` for documents with the profile FACTUR_X, otherwise `ubl`.
+        syntax: Option<Syntax>,
+    }
+}
+
+params! {
+    /// Options of the check of e-invoices.
+    EInvoiceCheckParams {
+        /// Entity that bills. Default: the customer's default entity, else the organization's.
+        entity_ref: Option<EntityRef>,
     }
 }
 
@@ -218,7 +235,7 @@ params! {
         /// Last day. Default: to the end.
         to: Option<Date>,
         /// Format. Default: JSON.
-        format: StatementFormat = ReportFormat::Json,
+        format: StatementFormat = StatementForm::Json,
     }
     with {
         fn check(fields: Fields<'_>) {
@@ -230,15 +247,27 @@ params! {
     }
 }
 
+/// The format of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StatementForm {
+    /// An array of objects.
+    Json,
+    /// A table.
+    Csv,
+    /// A file for reading and printing.
+    Pdf,
+}
+
 /// The formats of a statement.
 pub(crate) struct StatementFormat;
 
 wire! {
-    StatementFormat of ReportFormat: |node| match node.text()? {
-        "json" => Some(ReportFormat::Json),
-        "csv" => Some(ReportFormat::Csv),
-        _ => node.refuse("invalid_value", "must be json or csv"),
-    }, |_| text().enum_values(Some(["json", "csv"]));
+    StatementFormat of StatementForm: |node| match node.text()? {
+        "json" => Some(StatementForm::Json),
+        "csv" => Some(StatementForm::Csv),
+        "pdf" => Some(StatementForm::Pdf),
+        _ => node.refuse("invalid_value", "must be json, csv or pdf"),
+    }, |_| text().enum_values(Some(["json", "csv", "pdf"]));
 }
 
 /// Resolves an optional reference. The inner option is `None` if no reference was given, the outer if a malformed

@@ -11,13 +11,14 @@ use serde::Serialize;
 use crate::call::{Call, Reply};
 use crate::dto::bank_accounts::{BankAccountBody, BankAccountEditBody, BankAccountJson};
 use crate::dto::customers::{CustomerBody, CustomerEditBody, CustomerJson, CustomerNameJson};
+use crate::dto::e_invoices::MissingTermJson;
 use crate::dto::entities::{EntityBody, EntityEditBody, EntityJson, EntityNameJson};
 use crate::dto::exchange_rates::{ExchangeRateBody, ExchangeRateJson};
 use crate::dto::formats::{FormatBody, FormatEditBody, FormatJson, FormatTestBody, FormatTestJson};
 use crate::dto::pricings::{PricingBody, PricingEditBody, PricingJson, PricingRateJson};
 use crate::dto::usage_products::{UsageProductBody, UsageProductEditBody, UsageProductJson};
 use crate::problem::Problem;
-use crate::query::lists::{CustomerParams, FormatParams, PricingRateParams};
+use crate::query::lists::{CustomerParams, EInvoiceCheckParams, FormatParams, PricingRateParams};
 use crate::query::{DEFAULT_PAGE_SIZE, Paged};
 use actix_web::HttpResponse;
 
@@ -96,6 +97,12 @@ pub(crate) async fn rate_pricing(call: Call) -> Reply {
     let reference = call.reference(PricingRef::parse, ResourceKind::Pricing)?;
     let PricingRateParams { quantity } = call.query.read()?;
     call.read_all::<PricingRateJson, _>(move |cx| catalog::rate_pricing(cx, &reference, &quantity)).await
+}
+
+pub(crate) async fn check_e_invoice(call: Call) -> Reply {
+    let reference = call.reference(CustomerRef::parse, ResourceKind::Customer)?;
+    let EInvoiceCheckParams { entity_ref } = call.query.read()?;
+    call.read_all::<MissingTermJson, _>(move |cx| catalog::check_e_invoice(cx, &reference, entity_ref.as_ref())).await
 }
 
 pub(crate) async fn list_customers(call: Call) -> Reply {

@@ -4,15 +4,17 @@ use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, ETag, EntityTag, Header as _, IF_NONE_MATCH, IfNoneMatch,
 };
 use actix_web::{HttpRequest, HttpResponse};
-use billing_application::documents::{self, DocumentList, PrintedDocument, WantedPrint};
+use billing_application::documents::{self, DocumentList, WantedEInvoice, WantedPrint};
 use billing_application::error::ResourceKind;
+use billing_domain::document::files::RenderedFile;
 use billing_domain::refs::DocumentRef;
 
 use crate::call::{Call, Reply};
 use crate::dto::documents::DocumentJson;
-use crate::operation::PDF;
+use crate::operation::{PDF, XML};
 use crate::preference;
 use crate::query::documents::DocumentListRequest;
+use crate::query::lists::EInvoiceParams;
 
 pub(crate) async fn get_document(call: Call) -> Reply {
     let document_ref = call.reference(DocumentRef::parse, ResourceKind::Document)?;
@@ -33,11 +35,23 @@ pub(crate) async fn get_document_pdf(call: Call) -> Reply {
             printed.await?
         }
     };
-    Ok(answer_file(&call.request, printed))
+    Ok(answer_file(&call.request, printed.file, PDF, &format!("{}.pdf", printed.number)))
+}
+
+pub(crate) async fn get_document_xml(call: Call) -> Reply {
+    let document_ref = call.reference(DocumentRef::parse, ResourceKind::Document)?;
+    let EInvoiceParams { syntax } = call.query.read()?;
+    let written = match call.look_up(move |cx| documents::find_e_invoice(cx, document_ref, syntax)).await? {
+        WantedEInvoice::Kept(written) => written,
+        WantedEInvoice::ToWrite(wanted) => {
+            call.run(move |services, principal| documents::write_e_invoice(services, principal, &wanted)).await?
+        }
+    };
+    Ok(answer_file(&call.request, written.file, XML, &format!("{}.xml", written.number)))
 }
 
 /// Returns the file, or 304 if the caller has it.
-fn answer_file(request: &HttpRequest, PrintedDocument { number, file }: PrintedDocument) -> HttpResponse {
+fn answer_file(request: &HttpRequest, file: RenderedFile, media_type: &'static str, name: &str) -> HttpResponse {
     let tag = EntityTag::new_strong(file.sha256.iter().map(|byte| format!("{byte:02x}")).collect());
     let is_known = match IfNoneMatch::parse(request) {
         Ok(IfNoneMatch::Any) => request.headers().contains_key(IF_NONE_MATCH),
@@ -52,8 +66,8 @@ fn answer_file(request: &HttpRequest, PrintedDocument { number, file }: PrintedD
     if is_known {
         return response.finish();
     }
-    response.insert_header((CONTENT_TYPE, PDF));
-    response.insert_header((CONTENT_DISPOSITION, format!("inline; filename=\"{number}.pdf\"")));
+    response.insert_header((CONTENT_TYPE, media_type));
+    response.insert_header((CONTENT_DISPOSITION, format!("inline; filename=\"{name}\"")));
     response.body(file.bytes)
 }
 

@@ -7,15 +7,16 @@ use billing_application::documents::{self, SourceRef};
 use billing_application::error::ResourceKind;
 use billing_domain::page::Page;
 use billing_domain::refs::{ApplicationRef, CustomerRef, DocumentRef, PaymentRef};
-use billing_report::{ReportFormat, statement_csv};
+use billing_report::statement_csv;
 
 use crate::call::{Call, Reply};
 use crate::dto::documents::DocumentJson;
 use crate::dto::money::{
     ApplyBody, BalanceJson, PaymentBody, PaymentJson, RefundBody, ReversalBody, StatementJson, WriteOffBody,
 };
+use crate::operation::PDF;
 use crate::problem::Problem;
-use crate::query::lists::{PaymentParams, StatementParams};
+use crate::query::lists::{PaymentParams, StatementForm, StatementParams};
 
 pub(crate) async fn record_payment(call: Call) -> Reply {
     let document_ref = call.reference(DocumentRef::parse, ResourceKind::Document)?;
@@ -75,19 +76,30 @@ pub(crate) async fn get_balance(call: Call) -> Reply {
 pub(crate) async fn get_statement(call: Call) -> Reply {
     let reference = call.reference(CustomerRef::parse, ResourceKind::Customer)?;
     let StatementParams { from, to, format } = call.query.read()?;
-    let name = format!("attachment; filename=\"statement-{}.csv\"", reference.as_str());
-    let found = call.look_up(move |cx| balances::customer_statement(cx, &reference, from, to)).await?;
-    match format {
-        ReportFormat::Csv => {
-            let mut response = HttpResponse::Ok();
-            response.insert_header((CONTENT_TYPE, "text/csv; charset=utf-8"));
-            response.insert_header((CONTENT_DISPOSITION, name));
-            Ok(response.body(statement_csv(&found).map_err(|_| Problem::internal())?))
-        }
-        ReportFormat::Json | ReportFormat::Xlsx => {
-            Ok(HttpResponse::Ok().json(found.iter().map(StatementJson::from).collect::<Vec<_>>()))
-        }
+    let named = |extension: &str| format!("filename=\"statement-{}.{extension}\"", reference.as_str());
+    let (table, file) = (format!("attachment; {}", named("csv")), format!("inline; {}", named("pdf")));
+    if format == StatementForm::Pdf {
+        let statement = call.look_up(move |cx| balances::statement_printout(cx, &reference, from, to)).await?;
+        let permit = call.state.permit_print(call.principal()?.organization()).await?;
+        let printed = call.run(move |services, principal| {
+            // The rendering thread releases the permit, even if the request was abandoned.
+            let _permit = permit;
+            balances::print_statement(services, principal, &statement)
+        });
+        let printed = printed.await?;
+        let mut response = HttpResponse::Ok();
+        response.insert_header((CONTENT_TYPE, PDF));
+        response.insert_header((CONTENT_DISPOSITION, file));
+        return Ok(response.body(printed.bytes));
     }
+    let found = call.look_up(move |cx| balances::customer_statement(cx, &reference, from, to)).await?;
+    if format == StatementForm::Csv {
+        let mut response = HttpResponse::Ok();
+        response.insert_header((CONTENT_TYPE, "text/csv; charset=utf-8"));
+        response.insert_header((CONTENT_DISPOSITION, table));
+        return Ok(response.body(statement_csv(&found).map_err(|_| Problem::internal())?));
+    }
+    Ok(HttpResponse::Ok().json(found.iter().map(StatementJson::from).collect::<Vec<_>>()))
 }
 
 /// Parses the reference of a credit or a payment, which have the same format.

@@ -99,7 +99,11 @@ async fn what_is_read_of_a_contract_is_posted_back_and_changes_nothing() {
     assert_eq!(stale.problem(), (409, "version_conflict".to_owned()));
     let current = caller.get(&format!("/api/contracts/invoices/current/{contract_ref}")).await;
     let line = &current[0]["products"][0]["line_items"][0];
-    assert_eq!((&line["quantity"], &line["quantities"]), (&Value::Null, &quantities), "{current}");
+    let shares = json!([
+        {"from": "2026-01-01", "to": "2026-01-19", "quantity": 10, "days": 19, "of_days": 31, "amount": 61.29},
+        {"from": "2026-01-20", "to": "2026-01-31", "quantity": 12, "days": 12, "of_days": 31, "amount": 46.45},
+    ]);
+    assert_eq!((&line["quantity"], &line["quantities"]), (&Value::Null, &shares), "{current}");
 }
 
 #[actix_web::test]

@@ -79,7 +79,7 @@ async fn a_new_reference_is_no_word_that_a_path_has_in_its_place() {
     let server = Server::new();
     let bearer = server.bearer(&ALL).await;
     for (path, field, words) in [
-        ("/api/customers/", "customer_ref", vec!["balance", "edit", "filter", "names", "statement"]),
+        ("/api/customers/", "customer_ref", vec!["balance", "e_invoice_check", "edit", "filter", "names", "statement"]),
         ("/api/entities/", "entity_ref", vec!["edit", "filter", "names"]),
         ("/api/usage/products/", "usage_product_ref", vec!["edit", "filter"]),
         ("/api/pricings/", "product_pricing_ref", vec!["edit", "filter", "rates"]),

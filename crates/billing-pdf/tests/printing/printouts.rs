@@ -1,6 +1,7 @@
 //! Documents to render.
 
 use billing_domain::contract::terms::QuantityStep;
+use billing_domain::document::calculation::LineCalculation;
 use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, LegalParticularsInput};
 use billing_domain::document::lines::{BillWith, DiscountAndTax, DocumentLine, FamilySums, LineCharge, LineUsage};
 use billing_domain::document::linking::SlotKind;
@@ -42,6 +43,22 @@ pub(crate) fn fixed(name: &str, amount: Money) -> DocumentLine {
         charge: None,
         has_default_tax: false,
         amount,
+        calculation: None,
+    }
+}
+
+/// Returns a line with its calculation, as documents of format 3 have it.
+pub(crate) fn calculated(line: DocumentLine, calculation: LineCalculation) -> DocumentLine {
+    DocumentLine { calculation: Some(Box::new(calculation)), ..line }
+}
+
+/// Returns the calculation of a usage quantity with one unit price.
+pub(crate) fn per_unit(quantity: &str, unit_price: &str) -> LineCalculation {
+    LineCalculation {
+        usage_quantity: Some(dec(quantity)),
+        billable_quantity: Some(dec(quantity)),
+        unit_price: unit_price.parse().ok(),
+        ..LineCalculation::default()
     }
 }
 
@@ -196,6 +213,8 @@ pub(crate) fn printout_between(
             content,
             paper: Some(Box::new(paper)),
         },
+        at_issue: None,
+        e_invoice: None,
     }
 }
 

@@ -1,18 +1,19 @@
 //! The exact bytes of an issued document's content: fixed key order, exact numbers as text, no floats. The bytes are
 //! hashed, so the output for issued documents must never change; a new shape gets a new format. Fields that older
-//! documents lack are omitted when empty. Format 1 has no [`LegalParticulars`], format 2 has them. Each format is
-//! written as it was read.
+//! documents lack are omitted when empty. Format 1 has no [`LegalParticulars`], format 2 has them. Format 3 also has the
+//! calculation of each line and the amounts applied at the issue. Each format is written as it was read.
 
 use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::catalog::Tier;
 use billing_domain::codes::UnitCode;
 use billing_domain::contract::terms::QuantityStep;
+use billing_domain::document::calculation::LineCalculation;
 use billing_domain::document::legal_particulars::LegalParticulars;
 use billing_domain::document::lines::{BillWith, DiscountAndTax, DocumentLine, LineCharge, LineUsage};
 use billing_domain::document::linking::SlotKind;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::totals::{BilledProduct, DocumentContent, Tax};
-use billing_domain::document::{DocumentHead, DocumentKind, DraftContent, IssuedDocument, Parties, Purpose};
+use billing_domain::document::{AtIssue, DocumentHead, DocumentKind, DraftContent, IssuedDocument, Parties, Purpose};
 use billing_domain::money::{Currency, Money, Percentage, Price, SignedPrice};
 use billing_domain::party::{NetTerms, NumberPrefix, PaymentDetails};
 use billing_domain::quantity::Quantity;
@@ -26,6 +27,7 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
+use super::calculation::{self, AtIssueMirror};
 use super::paper::{self, TaxBasisMirror};
 use super::party::PaymentMirror;
 use super::pricing::TierMirror;
@@ -33,9 +35,14 @@ use super::terms::{QuantityStepMirror, period};
 use super::{column, list_of, option_of};
 use crate::text_value;
 
-/// Returns the format: 2 for content with legal particulars, 1 for older content.
+/// Returns the format: 3 for content with the amounts applied at the issue, 2 for content with legal particulars, 1 for older
+/// content.
 const fn format_of(issued: &IssuedDocument) -> u32 {
-    if issued.paper.is_some() { 2 } else { 1 }
+    match (&issued.at_issue, &issued.paper) {
+        (Some(_), _) => 3,
+        (None, Some(_)) => 2,
+        (None, None) => 1,
+    }
 }
 
 /// An issued document to be written: its head and its content.
@@ -164,7 +171,10 @@ struct IssuedMirror {
     content: DocumentContent,
     #[serde(with = "paper::boxed", default, skip_serializing_if = "Option::is_none")]
     paper: Option<Box<LegalParticulars>>,
+    #[serde(with = "at_issue", default, skip_serializing_if = "Option::is_none")]
+    at_issue: Option<AtIssue>,
 }
+option_of!(at_issue: AtIssue = "AtIssueMirror");
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "DraftContent")]
@@ -317,6 +327,9 @@ struct StoredLine {
     has_default_tax: bool,
     #[serde(with = "text_value")]
     amount: Money,
+    /// Present since format 3.
+    #[serde(with = "calculation::boxed", default, skip_serializing_if = "Option::is_none")]
+    calculation: Option<Box<LineCalculation>>,
 }
 list_of!(quantities: QuantityStep = "QuantityStepMirror");
 
@@ -354,6 +367,7 @@ mod line {
             charge,
             has_default_tax,
             amount,
+            calculation,
         } = line.clone();
         let period_start = (period_start != service_period.start()).then_some(period_start);
         let bill_with = (bill_with != usual).then_some(bill_with);
@@ -369,6 +383,7 @@ mod line {
             charge,
             has_default_tax,
             amount,
+            calculation,
         };
         stored.serialize(serializer)
     }
@@ -388,6 +403,7 @@ mod line {
             charge: line.charge,
             has_default_tax: line.has_default_tax,
             amount: line.amount,
+            calculation: line.calculation,
         })
     }
 }
@@ -468,6 +484,11 @@ list_of!(taxes: Tax = "tax");
 
 #[cfg(test)]
 mod tests {
+    use billing_domain::document::AppliedAtIssue;
+    use billing_domain::document::calculation::{
+        CalculatedTier, MinimumFeeCalculation, PackageCalculation, PercentageCalculation, PreviouslyBilled, Proration,
+        QuantityShare,
+    };
     use billing_testkit::{FreshIds, fixtures};
     use sha2::{Digest as _, Sha256};
 
@@ -475,6 +496,8 @@ mod tests {
 
     /// The first document of a chain, issued by a release before format 2.
     const FORMAT_1: &str = include_str!("../../tests/storage/issued_format_1.json");
+    /// A document issued by a release before format 3.
+    const FORMAT_2: &str = include_str!("../../tests/storage/issued_format_2.json");
     const FORMAT_1_HASH: &str = "d89f76edcdcd0147890d959f986d913de13593fc07e44a361c8bf913f526d6bb";
 
     #[test]
@@ -495,6 +518,79 @@ mod tests {
         assert_eq!(written, FORMAT_1);
         let hash = Sha256::new().chain_update([0; 32]).chain_update(&written).finalize();
         assert_eq!(hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>(), FORMAT_1_HASH);
+    }
+
+    #[test]
+    fn format_2_is_read_as_it_was_written_and_written_as_it_was_read() {
+        let Frozen { document, issued } = serde_json::from_str(FORMAT_2).expect("a document of format 2");
+        assert_eq!((issued.paper.is_some(), &issued.at_issue), (true, &None));
+        let lines = || issued.content.products.iter().flat_map(|product| &product.lines);
+        assert!(lines().all(|line| line.calculation.is_none() && line.unit_code.is_some()));
+        assert!(issued.content.adds_up());
+        assert_eq!(serde_json::to_string(&FrozenRef::new(&document, &issued)).expect("JSON"), FORMAT_2);
+    }
+
+    #[test]
+    fn what_has_an_amount_due_says_format_3_with_every_factor_of_its_lines() {
+        let Frozen { document, mut issued } = serde_json::from_str(FORMAT_2).expect("a document of format 2");
+        let decimal = |text: &str| Some(Decimal::from_str_exact(text).expect("a decimal"));
+        let (price, quantity) = (fixtures::price, fixtures::quantity);
+        let tier = CalculatedTier {
+            from: Decimal::ZERO,
+            up_to: decimal("100"),
+            quantity: Decimal::ONE_HUNDRED,
+            unit_price: price("0.10"),
+            flat_amount: price("0"),
+            amount: Decimal::TEN,
+        };
+        let packages = PackageCalculation { count: Decimal::TWO, size: quantity("1000"), price: price("35.00") };
+        let share = |packages| QuantityShare {
+            from: document.period.start(),
+            to: document.period.last_day(),
+            quantity: quantity("2"),
+            days: 30,
+            of_days: 30,
+            tiers: vec![tier],
+            packages,
+            amount: fixtures::cents(4900),
+        };
+        let number = DocumentNumber { kind: DocumentKind::Credit, ..document.number.clone() };
+        let every_factor = LineCalculation {
+            usage_quantity: decimal("150.5"),
+            included_quantity: decimal("10"),
+            prepaid_quantity: decimal("100"),
+            billable_quantity: decimal("140.5"),
+            unit_price: SignedPrice::parse("-0.10").ok(),
+            tiers: vec![tier, CalculatedTier { up_to: None, ..tier }],
+            packages: Some(packages),
+            percentage: Some(PercentageCalculation {
+                rate: fixtures::percent("2.9"),
+                base: Decimal::ONE,
+                fixed_amount: price("0.30"),
+                count: 12,
+            }),
+            quantities: vec![share(Some(packages)), share(None)],
+            proration: Some(Proration { days: 24, of_days: 30 }),
+            minimum: decimal("-60.00"),
+            maximum: decimal("50"),
+            minimum_fee: Some(MinimumFeeCalculation { fee: price("80"), billed: fixtures::cents(-1) }),
+            previously: Some(PreviouslyBilled {
+                quantity: decimal("100"),
+                amount: fixtures::cents(1000),
+                documents: vec![document.number.clone(), number.clone()],
+            }),
+        };
+        issued.content.products[0].lines[0].calculation = Some(Box::new(every_factor));
+        issued.content.products[0].lines[1].calculation = Some(Box::default());
+        let applied = AppliedAtIssue { document_number: number, amount: fixtures::cents(568) };
+        issued.at_issue = Some(AtIssue::new(issued.content.total, vec![applied]).expect("a small amount"));
+        let written = serde_json::to_string(&FrozenRef::new(&document, &issued)).expect("JSON");
+        let end = r#","at_issue":{"applied":[{"document_number":"UB-CRD-1","amount":"5.68 EUR"}],"due":"80.00 EUR"}}}"#;
+        assert!(written.starts_with(r#"{"format":3,"#) && written.ends_with(end), "{written}");
+        assert!(written.contains(r#""calculation":{"usage_quantity":"150.5","included_quantity":"10","#), "{written}");
+        assert!(written.contains(r#""calculation":{}"#), "{written}");
+        let read: Frozen = serde_json::from_str(&written).expect("a document of format 3");
+        assert_eq!((read.document, read.issued), (document, issued));
     }
 
     #[test]

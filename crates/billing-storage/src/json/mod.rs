@@ -10,6 +10,7 @@ use crate::row::Row;
 use crate::sql_types::JsonText;
 
 mod answer;
+mod calculation;
 mod format;
 mod issued;
 mod paper;

@@ -5,10 +5,11 @@ use billing_domain::document::legal_particulars::{CorrectedDocument, LegalPartic
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::money::{Currency, Money, Percentage, Price};
 use billing_domain::party::Address;
+use billing_domain::party::appearance::{AccentColor, Footer, Logo};
 use billing_domain::party::bank::{BankAccountProfile, Bic, Iban, RoutingNumber};
 use billing_domain::party::legal::{
-    BuyerReference, Contact, DocumentSettings, ElectronicAddress, Language, LegalNote, LegalProfile, PaperSize, Registration,
-    Strictness, VatId,
+    BuyerReference, Contact, DocumentSettings, EInvoiceProfile, EInvoiceSettings, ElectronicAddress, Language, LegalNote,
+    LegalProfile, PaperSize, Registration, Strictness, VatId,
 };
 use billing_domain::tax::{DatedTax, DefaultTaxes, ExchangeRate, StatedTax, TaxBasis, TaxCategory, TaxInCurrency};
 use billing_domain::text::{OneLine, Prose};
@@ -128,11 +129,32 @@ struct PaperProfileMirror {
     legal_notes: Vec<LegalNote>,
     #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     tax_currency: Option<Currency>,
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
+    logo: Option<Logo>,
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
+    accent_color: Option<AccentColor>,
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
+    footer: Option<Footer>,
+    #[serde(with = "EInvoiceSettingsMirror", default, skip_serializing_if = "EInvoiceSettings::is_default")]
+    e_invoice: EInvoiceSettings,
 }
 column!(
     /// The document settings of an entity.
     StoredPaperProfileRef, StoredPaperProfile: DocumentSettings = "PaperProfileMirror"
 );
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "EInvoiceSettings")]
+struct EInvoiceSettingsMirror {
+    #[serde(with = "text_value")]
+    profile: EInvoiceProfile,
+    required: bool,
+}
+
+/// Returns whether a profile is the one of documents that were issued before profiles existed. It is omitted.
+fn is_default_profile(profile: &EInvoiceProfile) -> bool {
+    *profile == EInvoiceProfile::default()
+}
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Contact")]
@@ -183,6 +205,14 @@ pub(super) struct PaperMirror {
     corrects_last: Option<CorrectedDocument>,
     #[serde(with = "tax_in_currency", default, skip_serializing_if = "Option::is_none")]
     tax_in_currency: Option<TaxInCurrency>,
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
+    logo: Option<Logo>,
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
+    accent_color: Option<AccentColor>,
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
+    footer: Option<Footer>,
+    #[serde(with = "text_value", default, skip_serializing_if = "is_default_profile")]
+    e_invoice_profile: EInvoiceProfile,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -5,6 +5,7 @@ use std::fmt;
 
 use billing_domain::calendar::Period;
 use billing_domain::document::lines::{DiscountAndTax, DocumentLedgerLine, LedgerLine, LedgerUsage, LineKey};
+use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::ledger::BookRows;
 use billing_domain::money::{Currency, Money, Percentage};
 use billing_domain::ports::StoreResult;
@@ -236,7 +237,7 @@ impl Transaction<'_> {
         contracts: &[ContractKey],
         books: &mut BTreeMap<ContractKey, BookRows>,
     ) -> StoreResult<()> {
-        type InForce = (LineRow, Cell<Uuid>, Cell<Uuid>, String, String, Cell<Uuid>);
+        type InForce = (LineRow, Cell<Uuid>, Cell<Uuid>, String, (String, String, i64), Cell<Uuid>);
         let rows: Vec<InForce> = load_of_contracts!(
             self,
             "document_lines",
@@ -255,11 +256,11 @@ impl Transaction<'_> {
                     document_lines::customer_id,
                     document_lines::contract_id,
                     documents::currency,
-                    documents::kind,
+                    (documents::kind, documents::number_prefix, documents::sequence),
                     documents::family_document_id,
                 ))
         );
-        for (line, customer_id, contract_id, currency, kind, family) in rows {
+        for (line, customer_id, contract_id, currency, (kind, prefix, sequence), family) in rows {
             let (document_ref, line) = line.read(currency_of(&currency)?)?;
             let row = Row::new("documents", document_ref);
             let key = ContractKey {
@@ -268,7 +269,12 @@ impl Transaction<'_> {
                 contract: ContractRef::from_uuid(row.cell("contract_id", contract_id)?),
             };
             let family = DocumentRef::from_uuid(row.cell("family_document_id", family)?);
-            let line = DocumentLedgerLine { document_ref, family, kind: row.leaf("kind", &kind)?, line };
+            let number = DocumentNumber {
+                prefix: row.leaf("number_prefix", &prefix)?,
+                kind: row.leaf("kind", &kind)?,
+                sequence: row.checked("sequence", u64::try_from(sequence))?,
+            };
+            let line = DocumentLedgerLine { document_ref, family, number, line };
             books.entry(key).or_default().lines.push(line);
         }
         Ok(())

@@ -2,12 +2,14 @@
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{Page, PageRequest};
+use billing_domain::party::appearance::Logo;
 use billing_domain::party::{Customer, Entity};
 use billing_domain::ports::{Customers, Entities, Insertion, Lock, StoreResult, Update};
 use billing_domain::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId};
 use billing_domain::text::OneLine;
 use diesel::prelude::*;
 use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::{counted, limits};
@@ -15,7 +17,7 @@ use crate::column_values::Columns as _;
 use crate::failure::StatementError;
 use crate::in_list::{one_of_ids, one_of_texts};
 use crate::row::{Cell, Row};
-use crate::schema::{CustomerColumns, EntityColumns, customers, documents, entities};
+use crate::schema::{CustomerColumns, EntityColumns, customers, documents, entities, logos};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, load_held, with_conn};
 
@@ -144,6 +146,36 @@ impl Entities for Transaction<'_> {
             Ok((ordered.select(EntityRow::as_select()).load(conn)?, total))
         })?;
         Ok(Page { items: rows.into_iter().map(EntityRow::read).collect::<StoreResult<_>>()?, total: counted(total)? })
+    }
+
+    fn keep_logo(&mut self, organization: OrganizationId, logo: &Logo) -> StoreResult<()> {
+        let Some(image) = &logo.image else { return Ok(()) };
+        with_conn!(self, "logos", |conn| diesel::insert_into(logos::table)
+            .values((
+                logos::organization_id.eq(Bound(organization.as_uuid())),
+                logos::sha256.eq(logo.sha256.as_slice()),
+                logos::format.eq(logo.format.as_str()),
+                logos::image.eq(image.as_ref()),
+            ))
+            .on_conflict_do_nothing()
+            .execute(conn))?;
+        Ok(())
+    }
+
+    fn logo_with_image(&mut self, organization: OrganizationId, logo: &Logo) -> StoreResult<Option<Logo>> {
+        let found: Option<Vec<u8>> = with_conn!(self, "logos", |conn| logos::table
+            .filter(logos::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(logos::sha256.eq(logo.sha256.as_slice()))
+            .filter(logos::format.eq(logo.format.as_str()))
+            .select(logos::image)
+            .first(conn)
+            .optional())?;
+        let Some(image) = found else { return Ok(None) };
+        // An image that was changed outside the program is never printed.
+        if Sha256::digest(&image).as_slice() != logo.sha256 {
+            return Err(Row::new("logos", logo).corrupt("image", "hasn't the hash that is its key"));
+        }
+        Ok(Some(Logo { image: Some(image.into()), ..logo.clone() }))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::{Aggregation, Charge, FixedPrice, LineItem, Pricing, UsageProduct};
+use billing_domain::party::legal::EInvoiceProfile;
 use billing_domain::party::{
     BankTransferDetails, CryptoDetails, Customer, Entity, NetTerms, OnlinePaymentDetails, PaymentDetails,
 };
@@ -47,6 +48,7 @@ fn full_customer() -> Customer {
         apply_balance: false,
         legal: fixtures::full_legal("FR40303265045"),
         buyer_reference: Some(fixtures::buyer_reference("Kostenstelle 47/11 – ä")),
+        e_invoice_profile: Some(EInvoiceProfile::FacturX),
     };
     customer
 }

@@ -245,7 +245,8 @@ pub fn stamps_change_with_what_they_stand_for(store: &dyn Store) {
     write(store, |tx| tx.agreement(key, Some(Lock::Shared)).map(drop));
     undo(store, |tx| tx.lock_contract(key, Lock::Exclusive).map(drop));
     assert_eq!(stamps(), before, "shared locks and rolled-back transactions change no stamp");
-    let locks: [fn(&mut dyn Tx, ContractKey) -> StoreResult<()>; 3] = [
+    type TakeLock = fn(&mut dyn Tx, ContractKey) -> StoreResult<()>;
+    let locks: [TakeLock; 3] = [
         |tx, key| tx.lock_contract(key, Lock::Exclusive).map(drop),
         |tx, key| tx.hold_contracts(&[(key, Lock::Shared), (key, Lock::Exclusive)]),
         |tx, key| tx.agreement(key, Some(Lock::Exclusive)).map(drop),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::contract::terms::QuantityStep;
+use billing_domain::document::calculation::{LineCalculation, PreviouslyBilled, Proration};
 use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, LegalParticularsInput};
 use billing_domain::document::lines::{BillWith, DiscountAndTax, DocumentLine, LedgerLine, LineCharge, LineUsage};
 use billing_domain::document::linking::SlotKind;
@@ -171,6 +172,7 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
         charge: None,
         has_default_tax: false,
         amount: cents(minor),
+        calculation: None,
     };
     let used = |quantity: &str, unit: Option<&str>, unit_price: Option<&str>, tiers: Vec<RatedTier>| LineUsage {
         usage_product_ref: w.product.usage_product_ref.clone(),
@@ -192,6 +194,16 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
                 QuantityStep { from: date("2025-12-15"), quantity: fixtures::quantity("3.50") },
                 QuantityStep { from: date("2026-01-10"), quantity: fixtures::quantity("0") },
             ],
+            calculation: Some(Box::new(LineCalculation {
+                unit_price: Some(price("1.250").into()),
+                proration: Some(Proration { days: 17, of_days: 31 }),
+                previously: Some(PreviouslyBilled {
+                    quantity: Decimal::from_str_exact("0.50").ok(),
+                    amount: cents(-40),
+                    documents: vec![w.head(1).number],
+                }),
+                ..LineCalculation::default()
+            })),
             ..line(Some("seats"), None, -40)
         },
         DocumentLine { bill_with: BillWith::Fixed, ..line(Some("prepaid"), Some(used("100", None, None, vec![])), 50) },

@@ -2,6 +2,7 @@
 
 use billing_domain::document::lines::{BillWith, DiscountAndTax, DocumentLedgerLine, LedgerLine, LedgerUsage, LineKey};
 use billing_domain::document::linking::SlotKind;
+use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{DocumentHead, DocumentKind, Purpose};
 use billing_domain::money::Money;
 use billing_domain::ports::{Lock, Store, StoreError, StoreResult, Tx};
@@ -174,7 +175,7 @@ pub fn what_documents_in_force_bill_of_a_period_is_documented(store: &dyn Store)
     let on = |head: &DocumentHead, line: &LedgerLine| DocumentLedgerLine {
         document_ref: head.document_ref,
         family: invoice_of(head),
-        kind: head.kind,
+        number: DocumentNumber { kind: head.kind, ..head.number.clone() },
         line: line.clone(),
     };
     let invoice = w.issue(store, w.head(1), cents(100));

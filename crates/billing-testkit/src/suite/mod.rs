@@ -311,6 +311,7 @@ macro_rules! store_contract {
                 the_newest_exchange_rate_on_a_day_or_before_counts
                 an_exchange_rate_takes_the_place_of_the_days_other_one
                 another_organization_sees_and_changes_no_accounts_and_rates
+                the_image_of_a_logo_is_stored_once_in_its_organization
             }
             reading {
                 events_come_by_timestamp_then_reference_in_pages

@@ -1,6 +1,7 @@
-//! Bank accounts and exchange rates.
+//! Bank accounts, exchange rates and logos.
 
 use billing_domain::page::Page;
+use billing_domain::party::appearance::{Logo, LogoFormat};
 use billing_domain::party::bank::{BankAccount, BankAccountProfile};
 use billing_domain::ports::{Insertion, Store, Update};
 use billing_domain::tax::ExchangeRate;
@@ -111,4 +112,22 @@ pub fn another_organization_sees_and_changes_no_accounts_and_rates(store: &dyn S
     });
     assert_eq!(read(store, |tx| tx.bank_accounts(w.org, all())).items, [account]);
     assert_eq!(read(store, |tx| tx.exchange_rates(w.org, all())).items, [known]);
+}
+
+pub fn the_image_of_a_logo_is_stored_once_in_its_organization(store: &dyn Store) {
+    let w = world(store);
+    let stranger = fixtures::organization(&FreshIds);
+    let received = fixtures::logo();
+    let named = Logo { image: None, ..received.clone() };
+    write(store, |tx| {
+        done(tx.insert_organization(&stranger))?;
+        tx.keep_logo(w.org, &named)?;
+        assert_eq!(tx.logo_with_image(w.org, &named)?, None, "a logo without its image is not stored");
+        tx.keep_logo(w.org, &received)?;
+        tx.keep_logo(w.org, &received)
+    });
+    assert_eq!(read(store, |tx| tx.logo_with_image(w.org, &named)), Some(received));
+    assert_eq!(read(store, |tx| tx.logo_with_image(stranger.id, &named)), None);
+    let other_format = Logo { format: LogoFormat::Png, ..named };
+    assert_eq!(read(store, |tx| tx.logo_with_image(w.org, &other_format)), None);
 }

@@ -105,7 +105,8 @@ struct DocumentFigures {
 impl DocumentFigures {
     fn of(view: &DocumentView) -> (String, Self) {
         let number = view.opened.as_ref().expect("an opened document").number.to_string();
-        let lines = view.content.products.iter().map(|product| format!("{product:?}")).collect();
+        // A calculation can name other documents although the line stays as it is.
+        let lines = view.content.without_calculations().products.iter().map(|product| format!("{product:?}")).collect();
         let told =
             Self { state: view.state, total: view.content.total, due: view.owed.amount_due, settlement: view.settlement, lines };
         (number, told)
@@ -461,7 +462,7 @@ impl UseCases {
                     replaces: head.replaces.map(|replaced| places[&replaced]),
                     family: places[&document.family],
                     settlement: document.settlement,
-                    said: document.lifecycle.issued().map(|issued| issued.content.clone()),
+                    said: document.lifecycle.issued().map(|issued| unnamed(&issued.content)),
                     lines: Vec::new(),
                 }
             })
@@ -479,7 +480,7 @@ impl UseCases {
                 replaces: document.head.replaces.map(place),
                 family: place(document.family),
                 settlement: document.settlement,
-                said: world.frozen.get(&document.head.document_ref).cloned(),
+                said: world.frozen.get(&document.head.document_ref).map(unnamed),
                 lines: Vec::new(),
             });
         }
@@ -513,6 +514,17 @@ impl UseCases {
         }
         Ok(())
     }
+}
+
+/// Returns content whose calculations name no documents. The domain's histories assign no numbers.
+fn unnamed(content: &DocumentContent) -> DocumentContent {
+    let mut content = content.clone();
+    for line in content.products.iter_mut().flat_map(|product| &mut product.lines) {
+        if let Some(previously) = line.calculation.as_mut().and_then(|calculation| calculation.previously.as_mut()) {
+            previously.documents.clear();
+        }
+    }
+    content
 }
 
 /// Returns the use case that an operation requests.

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::document::lines::BillWith;
+use billing_domain::document::calculation::{CalculatedTier, PackageCalculation};
+use billing_domain::document::lines::{BillWith, DocumentLine};
+use billing_domain::document::totals::DocumentContent;
 use billing_domain::document::{BookDocument, DocumentKind, LifecycleStatus, Purpose};
 use billing_domain::money::Percentage;
 use billing_domain::party::NetTerms;
@@ -238,4 +240,76 @@ impl World {
 fn percent(minor: i64, rate: Percentage) -> i64 {
     let rate: u32 = (rate.as_decimal() * rust_decimal::Decimal::from(100)).try_into().expect("hundredths of a percent");
     round_ratio(i128::from(minor) * i128::from(rate), 10_000)
+}
+
+/// Billionths, in which factors are whole numbers.
+const UNIT: i128 = 1_000_000_000;
+
+/// Returns a factor in billionths.
+macro_rules! raw {
+    ($number:expr) => {{
+        let number = $number;
+        number.mantissa() * 10i128.pow(9 - number.scale())
+    }};
+}
+
+/// Computes a line's amount in whole numbers, from nothing but the factors that its document shows.
+fn amount_of_factors(line: &DocumentLine, kind: DocumentKind) -> Checked<i64> {
+    let factors = line.calculation.as_ref().ok_or_else(|| format!("{line:?} has no calculation"))?;
+    let exponent = line.amount.currency().exponent();
+    let round = |amount: i128, (days, of): (u32, u32)| {
+        round_ratio(amount * 10i128.pow(exponent) * i128::from(days), UNIT * UNIT * i128::from(of))
+    };
+    let units = |quantity: i128, tiers: &[CalculatedTier], packages: Option<PackageCalculation>| {
+        let mut amount = factors.unit_price.map_or(0, |price| raw!(price.as_decimal()) * quantity);
+        for tier in tiers {
+            amount += raw!(tier.unit_price.as_decimal()) * raw!(tier.quantity) + raw!(tier.flat_amount.as_decimal()) * UNIT;
+        }
+        amount + packages.map_or(0, |packages| raw!(packages.count) * raw!(packages.price.as_decimal()))
+    };
+    let is_usage = factors.usage_quantity.is_some() || factors.prepaid_quantity.is_some();
+    let (whole, share) = ((1, 1), factors.proration.map_or((1, 1), |proration| (proration.days, proration.of_days)));
+    let mut minor = if let Some(minimum_fee) = factors.minimum_fee {
+        (round(raw!(minimum_fee.fee.as_decimal()) * UNIT, share) - minimum_fee.billed.minor()).max(0)
+    } else if let Some(first) = factors.quantities.first() {
+        let parts = factors
+            .quantities
+            .iter()
+            .map(|part| units(raw!(part.quantity.as_decimal()), &part.tiers, part.packages) * i128::from(part.days));
+        let amount = round(parts.sum(), (1, first.of_days));
+        if factors.quantities.iter().map(|part| part.amount.minor()).sum::<i64>() != amount {
+            return Err(format!("the parts of {line:?} don't make {amount}"));
+        }
+        amount
+    } else {
+        let quantity = factors.billable_quantity.map_or(0, |quantity| raw!(quantity));
+        let mut amount = units(quantity, &factors.tiers, factors.packages);
+        if let Some(percentage) = factors.percentage {
+            amount += raw!(percentage.rate.as_decimal()) * raw!(percentage.base) / 100;
+            amount += raw!(percentage.fixed_amount.as_decimal()) * i128::from(percentage.count) * UNIT;
+        }
+        round(amount, if is_usage { whole } else { share })
+    };
+    if let Some(minimum) = factors.minimum {
+        minor = minor.max(round(raw!(minimum) * UNIT, if is_usage { share } else { whole }));
+    }
+    if let Some(maximum) = factors.maximum {
+        minor = minor.min(round(raw!(maximum) * UNIT, whole));
+    }
+    let before = factors.previously.as_ref().map_or(0, |previously| previously.amount.minor());
+    Ok(sign(kind) * (minor - before))
+}
+
+/// Checks that the factors of each line give its amount. Returns the number of lines.
+pub(crate) fn explained(content: &DocumentContent, kind: DocumentKind) -> Checked<u32> {
+    let mut count = 0;
+    for line in content.products.iter().flat_map(|product| &product.lines) {
+        line.check(kind).map_err(|unexplained| format!("{line:?}: {unexplained}"))?;
+        let amount = amount_of_factors(line, kind)?;
+        if amount != line.amount.minor() {
+            return Err(format!("the factors of {line:?} give {amount}"));
+        }
+        count += 1;
+    }
+    Ok(count)
 }

@@ -20,6 +20,7 @@ use billing_domain::refusal::Refusal;
 use billing_domain::usage::{CountedEvent, UsageKey, UsageTotal};
 use uuid::Uuid;
 
+use crate::histories::check::explained;
 use crate::histories::concrete;
 use crate::histories::convert;
 use crate::histories::follow::{Deed, Follower};
@@ -29,6 +30,9 @@ use crate::histories::model::{Charge, Event, Facts, LastDay, Model, Slot, Verdic
 use crate::histories::money::Accounts;
 use crate::histories::plans::{Reached, START};
 use crate::histories::spec::*;
+
+/// What is reached by each line of an issued document whose factors give its amount.
+pub(crate) const EXPLAINED: &str = "explained line";
 
 /// A result whose error describes the problem.
 pub(crate) type Checked<T = ()> = Result<T, String>;
@@ -118,6 +122,10 @@ impl World {
             let shown = shown.map_err(|refusal| format!("{what} can't be read: {refusal:?}"))?;
             let content = shown.iter().filter_map(|shown| shown.content.as_ref());
             let odd = content.clone().find(|draft| !draft.content.adds_up());
+            for draft in &shown {
+                let content = draft.content.as_ref().map(|said| explained(&said.content, draft.document.head.kind));
+                content.transpose().map_err(|problem| format!("{what}: {problem}"))?;
+            }
             odd.map_or(Ok(()), |odd| Err(format!("{what} shows what doesn't add up: {odd:?}")))
         };
         read("the current period", preview::preview_current_period(&self.book, self.now))?;
@@ -168,7 +176,7 @@ impl World {
     fn write(&mut self, entries: &[Entry]) -> Checked {
         for entry in entries {
             match entry {
-                Entry::Issued { document_ref, issued } => {
+                Entry::Issued { document_ref, issued, .. } => {
                     if self.frozen.insert(*document_ref, issued.content.clone()).is_some() {
                         return Err(format!("{document_ref:?} is issued twice"));
                     }
@@ -176,6 +184,7 @@ impl World {
                         return Err(format!("a document is issued with a total of {}", issued.content.total));
                     }
                     let document = self.book.document(*document_ref).ok_or("an unknown document is issued")?.clone();
+                    *self.reached.entry(EXPLAINED.to_owned()).or_insert(0) += explained(&issued.content, document.head.kind)?;
                     self.note(&format!("issued {:?} {:?}", document.head.kind, document.head.purpose));
                     let is_opened =
                         |other: &Entry| matches!(other, Entry::Opened { head, .. } if head.document_ref == *document_ref);

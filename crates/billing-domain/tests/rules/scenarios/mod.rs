@@ -1,5 +1,6 @@
 //! Scenarios of contracts, described with [`Simulation`]. All sums are computed by hand.
 
+mod calculations;
 mod cancels;
 mod charging;
 mod corrections;

@@ -8,7 +8,9 @@ use billing_domain::contract::Contract;
 use billing_domain::document::lines::{DiscountAndTax, FamilySums};
 use billing_domain::document::linking::SlotKind;
 use billing_domain::document::totals::{DocumentContent, RatedLines, UsageTotals, lines_of_period, total_up, usage_key};
-use billing_domain::document::{DocumentKind, DocumentState, LifecycleStatus, OutstandingAmounts, Parties, Purpose, Settlement};
+use billing_domain::document::{
+    AppliedAtIssue, AtIssue, DocumentKind, DocumentState, LifecycleStatus, OutstandingAmounts, Parties, Purpose, Settlement,
+};
 use billing_domain::money::{AmountOutOfRange, Currency, Money};
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{IdSource, StoreError};
@@ -100,6 +102,7 @@ pub(super) fn preview(currency: Currency) -> DocumentView {
         po_number: None,
         note: None,
         paper,
+        at_issue: None,
     }
 }
 
@@ -165,9 +168,10 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
               "service_period_end": "2026-01-31",
               "usage_product_ref": null,
               "quantity": null,
+              "billable_quantity": 1,
               "unit": null,
               "unit_code": "C62",
-              "unit_price": null,
+              "unit_price": 20,
               "tiers": [],
               "amount": 20.00
             },
@@ -178,6 +182,8 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
               "service_period_end": "2026-01-31",
               "usage_product_ref": "calls",
               "quantity": 1500.5,
+              "usage_quantity": 1500.5,
+              "billable_quantity": 1500.5,
               "unit": null,
               "unit_code": "C62",
               "unit_price": 0.0025,
@@ -191,11 +197,14 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
               "service_period_end": "2026-01-31",
               "usage_product_ref": "storage",
               "quantity": 1500.5,
+              "usage_quantity": 1500.5,
+              "billable_quantity": 1500.5,
               "unit": null,
               "unit_code": "C62",
               "unit_price": null,
               "tiers": [
                 {
+                  "from": 0,
                   "up_to": 100,
                   "unit_price": 0.10,
                   "flat_amount": 0,
@@ -203,6 +212,7 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
                   "amount": 10
                 },
                 {
+                  "from": 100,
                   "up_to": 1000,
                   "unit_price": 0.05,
                   "flat_amount": 1,
@@ -210,6 +220,7 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
                   "amount": 46
                 },
                 {
+                  "from": 1000,
                   "up_to": null,
                   "unit_price": 0.01,
                   "flat_amount": 0,
@@ -230,6 +241,8 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
               "unit_code": "C62",
               "unit_price": null,
               "tiers": [],
+              "minimum_fee": 100,
+              "billed_for_minimum_fee": 84.76,
               "amount": 15.24
             }
           ],
@@ -261,6 +274,8 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
       "paid_amount": 0.00,
       "written_off_amount": 0.00,
       "amount_due": 107.10,
+      "applied_at_issue": [],
+      "due_at_issue": null,
       "unapplied_amount": null,
       "applications": [],
       "write_offs": [],
@@ -288,9 +303,12 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
       "tax_in_currency": null,
       "tax_label": "VAT",
       "legal_notes": [],
+      "logo": null,
+      "accent_color": null,
+      "footer": null,
       "language": "en",
       "paper_size": "A4",
-      "format": 2,
+      "format": 3,
       "missing": [
         "/customer/legal_name",
         "/customer/address",
@@ -339,6 +357,8 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
     view.po_number = Some(fixtures::line("PO 17"));
     view.note = Some(fixtures::prose("Thank\nyou"));
     view.payment = Default::default();
+    let applied = AppliedAtIssue { document_number: number, amount: fixtures::cents(10) };
+    view.at_issue = Some(AtIssue::new(view.content.total, vec![applied]).expect("a small amount"));
     view.content.products.clear();
     assert_snapshot!(presented(&DocumentJson::from(&view)), @r#"
     {
@@ -414,6 +434,13 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
       "paid_amount": 30.80,
       "written_off_amount": 0.00,
       "amount_due": 76.20,
+      "applied_at_issue": [
+        {
+          "document_number": "MAIN-INV-1",
+          "amount": 0.10
+        }
+      ],
+      "due_at_issue": 107.00,
       "unapplied_amount": null,
       "applications": [],
       "write_offs": [],
@@ -429,9 +456,12 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
       "tax_in_currency": null,
       "tax_label": "VAT",
       "legal_notes": [],
+      "logo": null,
+      "accent_color": null,
+      "footer": null,
       "language": "en",
       "paper_size": "A4",
-      "format": 2,
+      "format": 3,
       "missing": [
         "/customer/legal_name",
         "/customer/address",

@@ -94,8 +94,8 @@ fn what_parties_say_of_themselves_is_read_as_it_is_shown() {
     let (_, read) = super::entity(&posted_back(&shown)).expect("an entity");
     assert_eq!(read.profile, entity.profile);
     let cleared = r#"{"vat_id":null,"registration":null,"electronic_address":null,"language":null,"tax_category":null,
-        "exemption_code":null,"exemption_reason":null,"paper":null,"paper_size":null,"tax_label":null,"contact":null,
-        "legal_notes":null,"tax_currency":null}"#;
+        "exemption_code":null,"exemption_reason":null,"logo":null,"accent_color":null,"footer":null,"paper":null,"paper_size":null,"tax_label":null,"contact":null,
+        "legal_notes":null,"tax_currency":null,"e_invoice":null}"#;
     let mut read = super::entity_edit(&json(cleared), &entity.entity_ref, &entity.profile).expect("an edit").profile;
     assert_eq!(read.taxes, reverse_charge().with(StatedTax::default(), None, fixtures::date(TODAY)));
     read.taxes = DefaultTaxes::default();
@@ -113,8 +113,11 @@ fn each_field_of_a_paper_is_held_against_its_form() {
         ("registration", r#"{"scheme":"EM"}"#, &["/registration/scheme unknown_scheme", "/registration/value required"]),
         ("electronic_address", r#"{"value":"a"}"#, &["/electronic_address/scheme required"]),
         ("electronic_address", r#"{"scheme":"EM","value":"a","kind":1}"#, &["/electronic_address/kind unknown_field"]),
-        ("language", r#""sv""#, &["/language invalid_value"]),
+        ("language", r#""sv""#, &[]),
+        ("language", r#""xx""#, &["/language invalid_value"]),
         ("buyer_reference", r#""""#, &["/buyer_reference too_short"]),
+        ("e_invoice_profile", r#""FACTUR_X""#, &[]),
+        ("e_invoice_profile", r#""ZUGFERD""#, &["/e_invoice_profile invalid_value"]),
         ("tax_category", r#""K""#, &["/tax_category invalid_value"]),
         ("tax_category", r#""G""#, &["/exemption_reason exemption_reason_required"]),
         ("exemption_code", r#""VATEX""#, &["/exemption_code unknown_exemption_code"]),
@@ -122,6 +125,42 @@ fn each_field_of_a_paper_is_held_against_its_form() {
         ("billing_address", r#"{"country_code":"UK"}"#, &["/billing_address/country_code invalid_country_code"]),
     ];
     check_field(super::customer, r#"{"name":"Acme"}"#, rows);
+}
+
+#[test]
+fn the_appearance_of_an_entitys_documents_is_held_against_its_form() {
+    let hash = "0f".repeat(32);
+    let known = format!("\"svg:{hash}\"");
+    let rows: &[(&str, &str, &[&str])] = &[
+        ("logo", &known, &[]),
+        ("logo", r#""data:image/svg+xml;base64,PHN2Zy8+""#, &["/logo invalid_format"]),
+        ("logo", r#""svg:0F""#, &["/logo invalid_format"]),
+        ("logo", "1", &["/logo wrong_type"]),
+        ("accent_color", r##""#0b5cad""##, &[]),
+        ("accent_color", r#""blue""#, &["/accent_color invalid_format"]),
+        ("accent_color", r##""#ffd700""##, &["/accent_color out_of_range"]),
+        ("footer", r#""Register court Bremen\nHRB 12345""#, &[]),
+        ("footer", r#""""#, &["/footer too_short"]),
+        ("e_invoice", r#"{"profile":"PEPPOL","required":true}"#, &[]),
+        ("e_invoice", r#"{"required":true}"#, &[]),
+        (
+            "e_invoice",
+            r#"{"profile":"UBL","mandatory":true}"#,
+            &["/e_invoice/profile invalid_value", "/e_invoice/mandatory unknown_field"],
+        ),
+        ("e_invoice", r#"{"profile":"NONE","required":true}"#, &["/e_invoice/required not_allowed"]),
+        (
+            "e_invoice",
+            r#"{"profile":"XRECHNUNG"}"#,
+            &["/contact/name required", "/contact/phone required", "/contact/email required"],
+        ),
+    ];
+    check_field(super::entity, r#"{"name":"Main","number_prefix":"MAIN"}"#, rows);
+    let too_long = json(&format!(r#"{{"name":"Main","number_prefix":"MAIN","footer":"{}"}}"#, "ä".repeat(501)));
+    assert_eq!(
+        super::entity(&too_long).expect_err("a long footer").iter().map(|found| found.code).collect::<Vec<_>>(),
+        ["too_long"]
+    );
 }
 
 #[test]
@@ -190,7 +229,7 @@ fn a_document_shows_its_paper_and_format_1_says_that_it_has_none() {
     assert_eq!(shown["bank_account"]["iban"], "DE89370400440532013000");
     assert_eq!(shown["corrects"], json(r#"{"document_number":"MAIN-INV-7","issue_date":"2025-12-31"}"#));
     assert_eq!(shown["corrects_last"], json(r#"{"document_number":"MAIN-INV-9","issue_date":"2026-01-02"}"#));
-    assert_eq!((&shown["tax_in_currency"]["total_tax"].to_string(), &shown["format"]), (&"0.93".to_owned(), &json("2")));
+    assert_eq!((&shown["tax_in_currency"]["total_tax"].to_string(), &shown["format"]), (&"0.93".to_owned(), &json("3")));
     assert_eq!(
         (&shown["tax_label"], &shown["paper_size"], &shown["language"]),
         (&json("\"MWSt.\""), &json("\"LETTER\""), &json("\"fr\""))

@@ -267,6 +267,7 @@ fn customers_are_shown_whole_and_by_name() {
       "electronic_address": null,
       "language": null,
       "buyer_reference": null,
+      "e_invoice_profile": null,
       "tax_treatments": [
         {
           "from": null,
@@ -312,6 +313,7 @@ fn a_customer_with_a_name_only_is_shown_with_nulls() {
       "electronic_address": null,
       "language": null,
       "buyer_reference": null,
+      "e_invoice_profile": null,
       "tax_treatments": [],
       "tax": null,
       "tax_category": null,
@@ -370,6 +372,13 @@ fn entities_are_shown_whole_and_by_name() {
       "contact": null,
       "legal_notes": [],
       "tax_currency": null,
+      "e_invoice": {
+        "profile": "EN16931",
+        "required": false
+      },
+      "logo": null,
+      "accent_color": null,
+      "footer": null,
       "default": true,
       "tax_category": null,
       "exemption_code": null,

@@ -1,0 +1,145 @@
+//! How a line's amount follows from quantities and prices, in figures instead of words (BT-154).
+
+use rust_decimal::Decimal;
+
+use crate::document::calculation::{CalculationStep, PackageCalculation, Proration, QuantityShare};
+use crate::document::lines::{DocumentLine, LineUsage};
+use crate::text::OneLine;
+
+/// Returns the calculation of a line, such as `1500 calls: 100 × 0.10, 900 × 0.05, 500 × 0.01`; `None` if there is nothing to
+/// explain.
+pub(super) fn explain(line: &DocumentLine) -> Option<String> {
+    let unit = unit_of(line);
+    let mut head = line.usage.as_ref().map(|usage| with_unit(usage.quantity, unit));
+    let mut rows = Vec::new();
+    match line.calculation.as_deref() {
+        Some(calculation) => {
+            for step in calculation.steps(line.amount.currency()) {
+                match row(&step, unit) {
+                    Row::Head(text) => head = Some(text),
+                    Row::Part(text) => rows.push(text),
+                }
+            }
+        }
+        None => rows.extend(line.usage.iter().flat_map(tiers)),
+    }
+    match (head, rows.is_empty()) {
+        (Some(head), true) => Some(head),
+        (Some(head), false) => Some(format!("{head}: {}", rows.join(", "))),
+        (None, true) => None,
+        (None, false) => Some(rows.join(", ")),
+    }
+}
+
+/// A row of an explanation.
+enum Row {
+    /// What is priced.
+    Head(String),
+    /// A part of the calculation.
+    Part(String),
+}
+
+fn row(step: &CalculationStep, unit: Option<&OneLine>) -> Row {
+    match step {
+        CalculationStep::Usage { used, included, prepaid, billed } => {
+            let mut text = match (used, prepaid) {
+                (Some(used), Some(prepaid)) => format!("max({}, {})", figure(*used), figure(*prepaid)),
+                (Some(quantity), None) | (None, Some(quantity)) => figure(*quantity),
+                (None, None) => figure(*billed),
+            };
+            if let Some(included) = included {
+                text = format!("{text} − {}", figure(*included));
+            }
+            Row::Head(format!("{text} = {}", with_unit(*billed, unit)))
+        }
+        CalculationStep::UnitPrice { quantity, unit_price, .. } => Row::Part(product(*quantity, *unit_price)),
+        CalculationStep::Tier(tier) => {
+            Row::Part(with_flat(product(tier.quantity, tier.unit_price.as_decimal()), tier.flat_amount.as_decimal()))
+        }
+        CalculationStep::Packages { packages, .. } => Row::Part(packages_of(packages, unit)),
+        CalculationStep::Percentage { percentage, .. } => {
+            let share = format!("{} % × {}", figure(percentage.rate.as_decimal()), figure(percentage.base));
+            let fixed = percentage.fixed_amount.as_decimal();
+            Row::Part(if fixed.is_zero() || percentage.count == 0 {
+                share
+            } else {
+                format!("{share} + {} × {fixed}", percentage.count)
+            })
+        }
+        CalculationStep::Quantity { share, unit_price } => Row::Part(quantity_of(share, *unit_price, unit)),
+        CalculationStep::Proration(proration) => Row::Part(days(*proration)),
+        CalculationStep::Minimum { minimum, proration, .. } => Row::Part(prorated(format!("≥ {minimum}"), *proration)),
+        CalculationStep::Maximum { maximum, .. } => Row::Part(format!("≤ {maximum}")),
+        CalculationStep::MinimumFee { minimum_fee, proration, .. } => {
+            let fee = prorated(minimum_fee.fee.as_decimal().to_string(), *proration);
+            Row::Part(format!("{fee} − {}", minimum_fee.billed.to_decimal()))
+        }
+        CalculationStep::Previously { now, previously, .. } => {
+            let numbers: Vec<String> = previously.documents.iter().map(ToString::to_string).collect();
+            let billed = format!("{} − {}", now.to_decimal(), previously.amount.to_decimal());
+            Row::Part(if numbers.is_empty() { billed } else { format!("{billed} ({})", numbers.join(", ")) })
+        }
+    }
+}
+
+/// Returns the tiers of a document that was issued before calculations were frozen.
+fn tiers(usage: &LineUsage) -> impl Iterator<Item = String> + '_ {
+    usage
+        .tiers
+        .iter()
+        .map(|rated| with_flat(product(rated.quantity, rated.tier.unit_price.as_decimal()), rated.tier.flat_amount.as_decimal()))
+}
+
+fn unit_of(line: &DocumentLine) -> Option<&OneLine> {
+    let of_charge = || line.charge.as_ref().and_then(|charge| charge.unit.as_ref());
+    line.usage.as_ref().and_then(|usage| usage.unit.as_ref()).or_else(of_charge)
+}
+
+fn quantity_of(share: &QuantityShare, unit_price: Option<Decimal>, unit: Option<&OneLine>) -> String {
+    let priced = share
+        .tiers
+        .iter()
+        .map(|tier| with_flat(product(tier.quantity, tier.unit_price.as_decimal()), tier.flat_amount.as_decimal()));
+    let packages = share.packages.as_ref().map(|packages| packages_of(packages, unit));
+    let single = unit_price.map(|price| product(share.quantity.as_decimal(), price));
+    let price: Vec<String> = single.into_iter().chain(priced).chain(packages).collect();
+    let price = if price.is_empty() { figure(share.quantity.as_decimal()) } else { price.join(" + ") };
+    format!("{}/{}: ({price}) × {}/{}", share.from, share.to, share.days, share.of_days)
+}
+
+fn packages_of(packages: &PackageCalculation, unit: Option<&OneLine>) -> String {
+    let size = with_unit(packages.size.as_decimal(), unit);
+    format!("{} ({size})", product(packages.count, packages.price.as_decimal()))
+}
+
+/// Returns a quantity without trailing zeros.
+fn figure(number: Decimal) -> String {
+    number.normalize().to_string()
+}
+
+fn with_unit(quantity: Decimal, unit: Option<&OneLine>) -> String {
+    match unit {
+        Some(unit) => format!("{} {unit}", figure(quantity)),
+        None => figure(quantity),
+    }
+}
+
+/// Returns a quantity and a price, which keeps the digits it was given.
+fn product(quantity: Decimal, price: Decimal) -> String {
+    format!("{} × {price}", figure(quantity))
+}
+
+fn with_flat(text: String, flat: Decimal) -> String {
+    if flat.is_zero() { text } else { format!("{text} + {flat}") }
+}
+
+fn days(Proration { days, of_days }: Proration) -> String {
+    format!("× {days}/{of_days}")
+}
+
+fn prorated(text: String, proration: Option<Proration>) -> String {
+    match proration {
+        Some(proration) => format!("{text} {}", days(proration)),
+        None => text,
+    }
+}

@@ -1,0 +1,99 @@
+//! Lines, discounts and periods of an e-invoice (BG-14, BG-20, BG-25, BG-26).
+
+use rust_decimal::Decimal;
+
+use super::business_terms::{Allowance, InvoiceLine, filled};
+use super::explanation::explain;
+use super::sums::category_of;
+use crate::calendar::Period;
+use crate::codes::UnitCode;
+use crate::decimal::{exact_add, exact_mul};
+use crate::document::calculation::LineCalculation;
+use crate::document::lines::DocumentLine;
+use crate::document::totals::{BilledProduct, DocumentContent};
+use crate::money::{Money, Percentage};
+use crate::party::legal::EInvoiceProfile;
+
+/// The reason code of a discount in UNTDID 5189.
+const DISCOUNT: &str = "95";
+/// How far the amount of a discount may differ from its percentage, in hundredths (PEPPOL-EN16931-R040).
+const DISCOUNT_SLACK: Decimal = Decimal::TWO;
+
+/// Returns the lines in the order of the document.
+pub(super) fn lines(content: &DocumentContent) -> Vec<InvoiceLine> {
+    let all = content.products.iter().flat_map(|product| product.lines.iter().map(move |line| (product, line)));
+    all.zip(1..).map(|((product, line), number)| invoice_line(number, product, line)).collect()
+}
+
+fn invoice_line(number: usize, product: &BilledProduct, line: &DocumentLine) -> InvoiceLine {
+    let id = line.line_item_id.as_ref().map(|id| id.as_str().to_owned());
+    let shown = quantity_and_price(line);
+    let is_shown = shown.is_some();
+    let (quantity, unit_price) = shown.unwrap_or_else(|| {
+        let amount = line.amount.to_decimal();
+        (if amount < Decimal::ZERO { Decimal::NEGATIVE_ONE } else { Decimal::ONE }, amount.abs())
+    });
+    InvoiceLine {
+        number,
+        quantity,
+        unit_code: line.unit_code.filter(|_| is_shown).unwrap_or(UnitCode::ONE),
+        amount: line.amount,
+        period: line.service_period,
+        unit_price,
+        category: category_of(&product.rates.tax),
+        rate: product.rates.tax.rate,
+        name: filled(line.name.as_str()).or_else(|| id.clone()).unwrap_or_else(|| "-".to_owned()),
+        description: if is_shown { None } else { explain(line) },
+        item_id: id,
+    }
+}
+
+/// Returns the quantity and the price of a line if their product, rounded once, is the line's amount. A negative price becomes a
+/// negative quantity, because a price is never below zero (BR-27).
+fn quantity_and_price(line: &DocumentLine) -> Option<(Decimal, Decimal)> {
+    let of_usage = line.usage.as_ref().and_then(|usage| Some((usage.quantity, usage.unit_price?.as_decimal())));
+    let of_charge = line.charge.as_ref().map(|charge| (charge.quantity.as_decimal(), charge.unit_price.as_decimal()));
+    let of_calculation = |calculation: &LineCalculation| {
+        Some((calculation.billable_quantity?, calculation.unit_price?.as_decimal())).filter(|_| calculation.previously.is_none())
+    };
+    let calculated = line.calculation.as_deref().and_then(of_calculation);
+    let gives_amount = |(quantity, price): &(Decimal, Decimal)| {
+        let product = exact_mul(*quantity, *price).and_then(|product| Money::round(product, line.amount.currency()));
+        product == Ok(line.amount)
+    };
+    let found = [of_usage, of_charge, calculated].into_iter().flatten().find(gives_amount);
+    found.map(|(quantity, price)| if price < Decimal::ZERO { (-quantity, -price) } else { (quantity, price) })
+}
+
+/// Returns the discounts, one for each product with a discount.
+pub(super) fn allowances(content: &DocumentContent) -> Vec<Allowance> {
+    let discounted = content.products.iter().filter(|product| product.discount.minor() != 0);
+    let allowance = |product: &BilledProduct| Allowance {
+        amount: product.discount,
+        percentage: percentage_of(product),
+        category: category_of(&product.rates.tax),
+        rate: product.rates.tax.rate,
+        reason: None,
+        reason_code: Some(DISCOUNT),
+    };
+    discounted.map(allowance).collect()
+}
+
+/// Returns the base and the percentage of a discount if they give its amount.
+fn percentage_of(product: &BilledProduct) -> Option<(Money, Percentage)> {
+    let BilledProduct { sub_total, discount, rates, .. } = product;
+    let expected = exact_mul(sub_total.to_decimal(), rates.discount.as_decimal()).ok()?;
+    let billed = exact_mul(discount.to_decimal(), Decimal::ONE_HUNDRED).ok()?;
+    let difference = exact_add(expected, -billed).ok()?;
+    (difference.abs() <= DISCOUNT_SLACK).then_some((*sub_total, rates.discount))
+}
+
+/// Returns the period of the document. Peppol and XRechnung require that it contains the periods of all lines, which usage billed in
+/// the following period doesn't fulfill otherwise (PEPPOL-EN16931-R110, R111).
+pub(super) fn invoicing_period(profile: EInvoiceProfile, own: Period, content: &DocumentContent) -> Period {
+    if !matches!(profile, EInvoiceProfile::Xrechnung | EInvoiceProfile::Peppol) {
+        return own;
+    }
+    let periods = content.products.iter().flat_map(|product| &product.lines).map(|line| line.service_period);
+    periods.fold(own, |all, period| Period::new(all.start().min(period.start()), all.end().max(period.end())).unwrap_or(all))
+}
