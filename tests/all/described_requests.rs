@@ -24,7 +24,7 @@ const SECONDS_PER_REQUEST_OF_EACH: u64 = 30;
 const TOKEN_LIFETIME: &str = "--token-lifetime-seconds=86400";
 
 /// The fields and parameters that name an object.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 20] = [
     "admin_ref",
     "api_key_ref",
     "application_ref",
@@ -33,11 +33,13 @@ const NAMES: [&str; 18] = [
     "contract_ref",
     "customer_ref",
     "document_ref",
+    "endpoint_ref",
     "entity_ref",
     "event_ref",
     "format_name",
     "format_ref",
     "line_item_id",
+    "notification_ref",
     "payment_ref",
     "product_pricing_ref",
     "session_ref",

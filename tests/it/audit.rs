@@ -19,7 +19,7 @@ on_both_databases!(
 
 /// The action and object kind that each writing operation records, or the reason why it records nothing.
 #[allow(clippy::type_complexity, reason = "the constant is a table")]
-const LEFT: [(&str, Result<(&str, &str), &str>); 55] = [
+const LEFT: [(&str, Result<(&str, &str), &str>); 61] = [
     ("log_in", Ok(("LOG_IN", "API_KEY"))),
     ("log_out", Err("ends what was begun, and changes nothing")),
     ("generate_key", Ok(("CREATE", "API_KEY"))),
@@ -75,6 +75,12 @@ const LEFT: [(&str, Result<(&str, &str), &str>); 55] = [
     ("apply", Ok(("CREATE", "APPLICATION"))),
     ("unapply", Ok(("DELETE", "APPLICATION"))),
     ("write_off", Ok(("WRITE_OFF", "DOCUMENT"))),
+    ("create_webhook_endpoint", Ok(("CREATE", "WEBHOOK_ENDPOINT"))),
+    ("edit_webhook_endpoint", Ok(("EDIT", "WEBHOOK_ENDPOINT"))),
+    ("delete_webhook_endpoint", Ok(("DELETE", "WEBHOOK_ENDPOINT"))),
+    ("rotate_webhook_secret", Ok(("ROTATE", "WEBHOOK_ENDPOINT"))),
+    ("test_webhook_endpoint", Err("changes nothing about the endpoint, and the feed has the test")),
+    ("replay_webhook_deliveries", Ok(("REPLAY", "WEBHOOK_ENDPOINT"))),
 ];
 const REVISIONS: &str = "an event's revisions tell its changes";
 

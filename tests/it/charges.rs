@@ -77,7 +77,7 @@ fn a_charge_is_on_its_periods_draft_and_answers_its_number(database: &Database) 
         "date": "2026-01-10", "name": "Setup", "quantity": 2.5, "unit_price": 200.001, "unit": "h", "amount": made["amount"],
         "currency": "EUR", "bill_with": "USAGE", "discountable": true, "note": "two\nlines", "reason": "they asked",
         "related_document_ref": draft["document_ref"], "related_document_numbers": "UB-INV-1", "document_state": "DRAFT",
-        "created_at": "2026-01-05T12:00:00Z", "revision": 1,
+        "created_at": "2026-01-05T12:00:00Z", "updated_at": "2026-01-05T12:00:00Z", "revision": 1,
         "history": [{
             "revision": 1, "changed_at": "2026-01-05T12:00:00Z", "changed_by": made["history"][0]["changed_by"],
             "action": "CREATED", "before": null,
@@ -86,7 +86,10 @@ fn a_charge_is_on_its_periods_draft_and_answers_its_number(database: &Database) 
     });
     assert_eq!(made["amount"].to_string(), "500.00");
     let mut shown = made.clone();
-    shown["created_at"] = expected["created_at"].clone();
+    assert_eq!(shown["updated_at"], shown["created_at"]);
+    for field in ["created_at", "updated_at"] {
+        shown[field] = expected[field].clone();
+    }
     shown["history"][0]["changed_at"] = expected["history"][0]["changed_at"].clone();
     assert_eq!(shown, expected);
     assert!(made["history"][0]["changed_by"].as_str().is_some_and(|by| by.starts_with("api_key:")), "{made}");

@@ -103,6 +103,7 @@ fn a_number_out_of_range_is_told_the_range_and_the_help_says_it_too() {
         ("--event-cache", "0", "1000000"),
         ("--keep-alive-seconds", "1", "3600"),
         ("--run-every-seconds", "0", "86400"),
+        ("--notification-days", "7", "365"),
         ("--login-failures", "1", "10000"),
         ("--logins-per-minute", "1", "1000000"),
     ];

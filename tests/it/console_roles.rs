@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use acceptance::console::{Form, forms, links, page, upload};
+use acceptance::hooks::{Endpoint, Receiver};
 use acceptance::when::{Day, now};
 use acceptance::{Client, Database, Server, binary, catalog};
 use serde_json::json;
@@ -50,6 +51,7 @@ const MORE: [(&str, &[&str]); 4] = [
             "edit/formats",
             "edit/pricings",
             "edit/usage-products",
+            "edit/webhooks",
             "import",
             "imports/undo",
             "new/bank-accounts",
@@ -60,6 +62,11 @@ const MORE: [(&str, &[&str]); 4] = [
             "new/imports",
             "new/pricings",
             "new/usage-products",
+            "new/webhooks",
+            "webhooks/delete",
+            "webhooks/rotate",
+            "webhooks/send",
+            "webhooks/test",
         ],
     ),
     ("owner", &["keys", "keys/delete", "keys/rotate", "team", "team/disable", "team/enable", "team/reset", "team/role"]),
@@ -95,7 +102,7 @@ fn action(address: &str) -> Option<String> {
 fn action_of_form(address: &str) -> String {
     let parts: Vec<&str> = address.trim_start_matches("/console/").split('/').collect();
     action(address).unwrap_or_else(|| match parts.as_slice() {
-        [part @ ("keys" | "team"), what, _] => format!("{part}/{what}"),
+        [part @ ("keys" | "team" | "webhooks"), what, _] => format!("{part}/{what}"),
         ["account", "sessions", "end", _] => "account/sessions/end".to_owned(),
         _ => parts.join("/"),
     })
@@ -129,6 +136,8 @@ fn explore(client: &Client) -> Offered {
 /// Creates one object of every kind that an action applies to.
 fn make_world(owner: &Client, software: &Client) {
     catalog::make(software);
+    let receiver = Receiver::start();
+    let endpoint = Endpoint::create(software, &receiver, &json!({}));
     for (path, body) in [
         ("/api/bank_accounts/", json!({"billing_account_id": "main", "iban": "DE89370400440532013000"})),
         (
@@ -168,6 +177,9 @@ fn make_world(owner: &Client, software: &Client) {
     }
     let file = format!("idempotency_key,timestamp,customer_ref,usage_product_ref,quantity\nx,{},acme,api-calls,1\n", now());
     assert_eq!(upload(owner, &[("file", Some("a.csv"), &file), ("do", None, "import")]).status, 303);
+    // A notification that was delivered can be sent again.
+    receiver.wait_for(1);
+    endpoint.wait_for(software, "pending", &json!(0));
 }
 
 /// Returns the newest entry of the audit log. The entry differs after any change.

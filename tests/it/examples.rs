@@ -62,6 +62,7 @@ impl Placeholders {
             Value::Object(members) => members.into_iter().map(|(name, member)| (name.clone(), self.put(&name, member))).collect(),
             Value::Array(elements) => elements.into_iter().map(|element| self.put(field, element)).collect(),
             Value::String(text) => json!(self.text(field, &text)),
+            Value::Number(_) if field == "ms" => json!(84),
             other => other,
         }
     }
@@ -73,13 +74,17 @@ impl Placeholders {
             "code" if text.contains('-') => return "ABCD-EFGH-IJKL-MNOP".to_owned(),
             "code" => return "287082".to_owned(),
             "recovery_codes" => return "ABCD-EFGH-IJKL-MNOP".to_owned(),
+            "secret" if text.starts_with("whsec_") => return WEBHOOK_SECRET.to_owned(),
             "secret" => return SECRET.to_owned(),
+            "url" if text.starts_with("http://127") => return "https://hooks.example.com/billing".to_owned(),
             "uri" => {
                 let (before, after) = text.split_once("secret=").expect("a secret");
                 return format!("{before}secret={SECRET}{}", after.get(SECRET.len()..).unwrap_or_default());
             }
             // Times that are hours or days after the beginning.
-            "one_time_until" | "expires_at" | "rotated_expires_at" => return format!("{}:00:00Z", &text[..13]),
+            "one_time_until" | "expires_at" | "previous_expires_at" | "rotated_expires_at" => {
+                return format!("{}:00:00Z", &text[..13]);
+            }
             _ if text.starts_with("eyJ") => return "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ0aGUga2V5In0.c2lnbmF0dXJl".to_owned(),
             _ if text.starts_with(&format!("{}{}", tour::DAY, &BEGIN[..4])) => return format!("{}{BEGIN}", tour::DAY),
             _ => {}
@@ -97,6 +102,8 @@ impl Placeholders {
 }
 
 const UUID_LENGTH: usize = 36;
+/// A secret of 32 zero bytes.
+const WEBHOOK_SECRET: &str = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 /// The secret of the example in the RFC.
 const SECRET: &str = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ";
 

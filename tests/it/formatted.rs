@@ -160,7 +160,7 @@ fn a_formatted_event_is_answered_with_all_its_fields(database: &Database) {
             "additional_report_data",
         ]
     );
-    assert_eq!(fields[10..], ["document_state", "created_at", "revision", "format_ref", "format_version", "event"]);
+    assert_eq!(fields[10..], ["document_state", "created_at", "updated_at", "revision", "format_ref", "format_version", "event"]);
     assert_eq!(
         [&result["related_document_numbers"], &result["customer_name"], &result["usage_product_name"], &result["timestamp"]],
         [&json!("UB-INV-1"), &json!("acme Ltd"), &json!("API calls"), &event["at"]]

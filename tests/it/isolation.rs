@@ -10,6 +10,8 @@ on_both_databases!(a_foreign_reference_is_answered_like_an_unknown_one, two_orga
 
 const UNKNOWN_UUID: &str = "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b";
 const UNKNOWN_NAME: &str = "names-nothing";
+/// A URL at which no server listens.
+const UNREACHABLE: &str = "http://127.0.0.1:9/hooks";
 
 /// An entity, a customer, a usage product, a pricing, a contract and an event, all named with a prefix.
 struct Things {
@@ -24,6 +26,8 @@ struct Things {
     import_ref: String,
     run_ref: String,
     application_ref: String,
+    notification_ref: String,
+    endpoint_ref: String,
 }
 
 fn make_things(admin: &Client, server: &Server, name: &str) -> (Client, Things) {
@@ -54,6 +58,7 @@ fn make_things(admin: &Client, server: &Server, name: &str) -> (Client, Things) 
     let formatted = client.post("/api/usage/event/formatted", &formatted).ok();
     let line = event(&format!("{name}-customer"), &format!("{name}-product"));
     let imported = client.post("/api/usage/import", &json!([catalog::with(line, &json!({"idempotency_key": "i"}))])).ok();
+    let endpoint = client.post("/api/webhooks/endpoints/", &json!({"url": UNREACHABLE, "enabled": false}));
     let text = |field: &str| result[field].as_str().expect("a reference").to_owned();
     let application = paid(&client, name)["applications"][0].clone();
     let own = admin.get("/auth/session").ok();
@@ -70,6 +75,8 @@ fn make_things(admin: &Client, server: &Server, name: &str) -> (Client, Things) 
         application_ref: application["application_ref"].as_str().expect("a reference").to_owned(),
         import_ref: imported["import_ref"].as_str().expect("a reference").to_owned(),
         run_ref: client.get("/api/billing/runs/filter").ok()[0]["run_ref"].as_str().expect("a run").to_owned(),
+        notification_ref: books::notifications(&client, "pageSize=1")[0]["notification_ref"].as_str().expect("one").to_owned(),
+        endpoint_ref: endpoint.text_of("endpoint_ref"),
     };
     (client, things)
 }
@@ -158,6 +165,21 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     add("GET", "/api/usage/imports/{}", None, &theirs.import_ref, UNKNOWN_UUID);
     add("POST", "/api/usage/imports/undo/{}", None, &theirs.import_ref, UNKNOWN_UUID);
     add("GET", "/api/billing/runs/{}", None, &theirs.run_ref, UNKNOWN_UUID);
+    add("GET", "/api/notifications/{}", None, &theirs.notification_ref, UNKNOWN_UUID);
+    add("GET", "/api/notifications/filter?customer_ref={}", None, customer, UNKNOWN_NAME);
+    add("GET", "/api/notifications/filter?subject=document:{}", None, &theirs.document_ref, UNKNOWN_UUID);
+    add("GET", "/api/notifications/filter?subject=contract:{}", None, &theirs.contract_ref, UNKNOWN_UUID);
+    for (path, body) in
+        [("edit/", Some(json!({"enabled": true}))), ("rotate/", None), ("test/", None), ("replay/", Some(json!({"after": 0})))]
+    {
+        add("POST", &format!("/api/webhooks/endpoints/{path}{{}}"), body, &theirs.endpoint_ref, UNKNOWN_UUID);
+    }
+    for method in ["GET", "DELETE"] {
+        add(method, "/api/webhooks/endpoints/{}", None, &theirs.endpoint_ref, UNKNOWN_UUID);
+    }
+    add("GET", "/api/webhooks/deliveries/filter?endpoint_ref={}", None, &theirs.endpoint_ref, UNKNOWN_UUID);
+    add("GET", "/api/webhooks/deliveries/filter?subject=document:{}", None, &theirs.document_ref, UNKNOWN_UUID);
+    add("POST", "/api/webhooks/endpoints/", Some(json!({"url": UNREACHABLE, "customer_refs": ["{}"]})), customer, UNKNOWN_NAME);
     add("POST", "/api/documents/payments/reverse/{}", None, &theirs.payment_ref, UNKNOWN_UUID);
     add("POST", "/api/documents/refund/{}", amount(), &theirs.payment_ref, UNKNOWN_UUID);
     add("POST", "/api/documents/unapply/{}", None, &theirs.application_ref, UNKNOWN_UUID);
@@ -353,6 +375,7 @@ fn everything(client: &Client, admin: &Client) -> Vec<String> {
         "/api/usage/event/filter?pageSize=1000".to_owned(),
         "/api/usage/imports/filter?pageSize=1000".to_owned(),
         "/api/billing/runs/filter?pageSize=1000".to_owned(),
+        "/api/webhooks/endpoints/filter?pageSize=1000".to_owned(),
         "/api/usage/report?format=json".to_owned(),
         "/api/usage/summary?interval=month&group_by=customer_ref,usage_product_ref".to_owned(),
     ];

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 const CLUSTER: &str = "USAGE_BILLING_TEST_CITUS_URL";
 
 /// Distributed tables with their distribution column, if it isn't the customer's.
-const BY_ANOTHER_COLUMN: [(&str, &str); 7] = [
+const BY_ANOTHER_COLUMN: [(&str, &str); 11] = [
     ("number_series", "entity_ref"),
     ("replay_log", "idempotency_key"),
     ("audit_log", "audit_id"),
@@ -21,10 +21,14 @@ const BY_ANOTHER_COLUMN: [(&str, &str); 7] = [
     ("usage_imports", "import_id"),
     ("usage_import_events", "import_id"),
     ("billing_runs", "run_id"),
+    ("notification_heads", "organization_id"),
+    ("webhook_endpoints", "endpoint_id"),
+    ("webhook_secrets", "endpoint_id"),
+    ("webhook_deliveries", "endpoint_id"),
 ];
 
 /// Statements that query all nodes on purpose: a part of their text, with the reason.
-const EVERYWHERE: [(&str, &str); 41] = [
+const EVERYWHERE: [(&str, &str); 55] = [
     (r#"FROM "contracts" WHERE (("contracts"."contract_id" = $1) AND ("contracts"."organization_id" = $2))"#, A_REFERENCE),
     (r#"FROM "documents" WHERE (("documents"."document_id" = $1) AND ("documents"."organization_id" = $2))"#, A_REFERENCE),
     (r#"FROM "charges" WHERE (("charges"."organization_id" = $1) AND ("charges"."charge_ref" = $2))"#, A_REFERENCE),
@@ -72,6 +76,20 @@ const EVERYWHERE: [(&str, &str); 41] = [
     (r#"ORDER BY "document_files"."document_id""#, VERIFY),
     (r#"SELECT EXISTS (SELECT "documents"."document_id""#, "a prefix is another entity's if any document has it"),
     (r#"("number_series"."kind" != $2)"#, VERIFY),
+    ("FROM notifications WHERE organization_id = $1", A_FEED),
+    (r#"FROM "notifications" WHERE ("notifications"."position" IS NULL)"#, A_FEED),
+    ("FROM notifications n WHERE n.organization_id = $1", A_FEED),
+    (r#"("webhook_endpoints"."enabled" = $2)"#, A_FEED),
+    (r#""notifications"."kind", "notifications"."position" FROM "notifications""#, A_FEED),
+    (r#"FROM "webhook_endpoints" WHERE ("webhook_endpoints"."organization_id" = $1) ORDER BY"#, A_LIST),
+    ("FROM webhook_endpoints e WHERE e.enabled", "deliveries are due at the endpoints of all organizations"),
+    ("SELECT count(*), min(created_at) FROM webhook_deliveries", "a metric counts the deliveries to all endpoints"),
+    (r#"("notices"."at" <= $1)"#, "the billing run looks for notices of all customers"),
+    (r#"SELECT "notifications"."created_at" FROM "notifications""#, VERIFY),
+    ("FROM issued_documents d WHERE d.organization_id = $1", VERIFY),
+    (r#"SELECT "notifications"."position", "notifications"."created_at""#, FORGOTTEN),
+    (r#"("notifications"."position" <= $2)"#, FORGOTTEN),
+    (r#"("webhook_deliveries"."position" <= $2)"#, FORGOTTEN),
 ];
 const A_REFERENCE: &str = "a path names it by its reference alone, once";
 const THE_LOG: &str = "the log is the whole organization's, and an entry lies where its own reference says";
@@ -80,6 +98,7 @@ const A_HISTORY: &str = "the history is the whole organization's, and a row lies
 const FORGOTTEN: &str = "what is too old is forgotten of all customers";
 const A_LIST: &str = "a list of all customers'";
 const A_REPORT: &str = "a report on all customers";
+const A_FEED: &str = "the feed is the whole organization's";
 const A_SEARCH: &str = "what is searched for may be any customer's";
 const VERIFY: &str = "everything is verified";
 

@@ -19,14 +19,15 @@ FIRST, TODAY = 20_454, 22_000
 
 FILL = """
 INSERT INTO organizations (organization_id, name, created_at) VALUES ({org}, 'org', {at:0});
-INSERT INTO entities (organization_id, entity_ref, name, number_prefix, time_zone, grace_hours, payment, created_at)
-    VALUES ({org}, 'main', 'Main', 'UB', 'UTC', 0, {json}, {at:0}), ({org}, 'rare', 'Rare', 'RA', 'UTC', 0, {json}, {at:0});
-INSERT INTO customers (customer_id, organization_id, customer_ref, name, email, tax_id, payment, created_at)
-    SELECT {id:n}, {org}, 'customer-' || n, 'Customer ' || n, 'pay' || n || '@example.com', 'DE' || n, {json}, {at:n}
+INSERT INTO entities (organization_id, entity_ref, name, number_prefix, time_zone, grace_hours, payment, created_at, updated_at)
+    VALUES ({org}, 'main', 'Main', 'UB', 'UTC', 0, {json}, {at:0}, {at:0}),
+        ({org}, 'rare', 'Rare', 'RA', 'UTC', 0, {json}, {at:0}, {at:0});
+INSERT INTO customers (customer_id, organization_id, customer_ref, name, email, tax_id, payment, created_at, updated_at)
+    SELECT {id:n}, {org}, 'customer-' || n, 'Customer ' || n, 'pay' || n || '@example.com', 'DE' || n, {json}, {at:n}, {at:n}
     FROM {series:customers} AS s;
-INSERT INTO contracts (contract_id, customer_id, organization_id, number, po_number, version, terms_id, created_at, cancelled_at,
+INSERT INTO contracts (contract_id, customer_id, organization_id, number, po_number, version, terms_id, created_at, updated_at, cancelled_at,
         documents_opened, first_day, last_day, entity_ref)
-    SELECT {id:n}, {id:(n - 1) / 5 + 1}, {org}, n, 'PO-' || n, 1, {id:n}, {at:n}, CASE WHEN n % 1000 = 0 THEN {at:n} END, 10,
+    SELECT {id:n}, {id:(n - 1) / 5 + 1}, {org}, n, 'PO-' || n, 1, {id:n}, {at:n}, {at:n}, CASE WHEN n % 1000 = 0 THEN {at:n} END, 10,
         {day:20454 + n % 1000}, {day:20454 + n % 1000 + 365 + 1500 * (n % 2)}, 'main'
     FROM {series:contracts} AS s;
 INSERT INTO documents (document_id, customer_id, organization_id, contract_id, entity_ref, kind, number_prefix, sequence, purpose, slot,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::{Answer, Client};
 
 /// The fields of an issued document that later documents and payments can change.
-const DERIVED: [&str; 12] = [
+const DERIVED: [&str; 13] = [
     "state",
     "due_date",
     "paid_date",
@@ -14,6 +14,7 @@ const DERIVED: [&str; 12] = [
     "written_off_amount",
     "amount_due",
     "unapplied_amount",
+    "updated_at",
     "applications",
     "write_offs",
     "overdue",
@@ -44,6 +45,45 @@ pub fn numbered(client: &Client, number: &str) -> Value {
     let documents = crate::catalog::documents(client);
     let found = documents.iter().find(|document| document["document_number"] == number);
     found.unwrap_or_else(|| panic!("no {number} in {}", Value::Array(documents.clone()))).clone()
+}
+
+/// Returns the notifications that match a query string, as soon as there is one.
+///
+/// # Panics
+/// Panics if there is none within a minute.
+#[track_caller]
+pub fn notifications(client: &Client, query: &str) -> Vec<Value> {
+    let begun = std::time::Instant::now();
+    loop {
+        let found = client.get(&format!("/api/notifications/filter?{query}")).ok();
+        let found = found.as_array().expect("a list").clone();
+        if !found.is_empty() {
+            return found;
+        }
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "no notification matches {query}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+/// Returns all notifications after a position, read page by page, once every stored notification has its position.
+///
+/// # Panics
+/// Panics if a notification has no position within a minute.
+#[track_caller]
+pub fn feed(database: &crate::Database, client: &Client, mut after: u64) -> Vec<Value> {
+    let begun = std::time::Instant::now();
+    while database.ask("SELECT count(*) FROM notifications WHERE position IS NULL") != ["0"] {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "not all notifications are numbered");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let mut all = Vec::new();
+    loop {
+        let page = client.get(&format!("/api/notifications/filter?after={after}&pageSize=100")).ok();
+        let page = page.as_array().expect("a list").clone();
+        let Some(last) = page.last() else { return all };
+        after = last["position"].as_u64().expect("a position");
+        all.extend(page);
+    }
 }
 
 /// Reports an event and returns the response.

@@ -14,6 +14,7 @@ pub mod console;
 pub mod database;
 mod described;
 pub mod documentation;
+pub mod hooks;
 pub mod load;
 pub mod naive;
 pub mod problem;

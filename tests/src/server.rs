@@ -126,6 +126,9 @@ impl Server {
             .env("USAGE_BILLING_RUN_EVERY_SECONDS", "0")
             // The minimum cost, because hashing took a quarter of the computing time of all tests.
             .env("USAGE_BILLING_PASSWORD_COST", "10")
+            // The receivers of tests are on this machine.
+            .env("USAGE_BILLING_WEBHOOK_ALLOW_HTTP", "true")
+            .env("USAGE_BILLING_WEBHOOK_ALLOW_NETWORKS", "127.0.0.0/8")
             .envs(environment.iter().copied())
             .arg("serve")
             .args(flags);

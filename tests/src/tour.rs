@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::client::Key;
 use crate::codes::code_at;
+use crate::hooks::{Endpoint, Receiver};
 use crate::{Answer, Client, Server};
 
 /// The day of the tour. The server and the tour need a clock that shows this day.
@@ -54,6 +55,7 @@ pub fn take(server: &Server) -> TourResult {
     tour.be_paid();
     tour.end(&contract_ref);
     tour.ask_the_service();
+    tour.send_notifications();
     let spare_keys = (0..20).map(|_| tour.admin.generate_key(&json!({})).api_key_ref).collect();
     TourResult { exchanges: tour.exchanges, client: tour.client, spare_keys }
 }
@@ -377,10 +379,36 @@ impl Tour {
     fn ask_the_service(&mut self) {
         self.get("search", "/api/search?q=acme");
         self.get("list_audit_entries", "/api/audit/filter?object_kind=CUSTOMER&object_ref=acme");
+        let notification = crate::books::notifications(&self.client, "type=document.issued&pageSize=1")[0].clone();
+        self.get("list_notifications", "/api/notifications/filter?after=0&type=document.issued&pageSize=1");
+        self.get("get_notification", &format!("/api/notifications/{}", text(&notification["notification_ref"])));
         self.get("live", "/health/live");
         self.get("ready", "/health/ready");
         self.get("openapi", "/openapi.json");
         self.get("metrics", "/metrics");
+    }
+
+    /// Sends notifications to an endpoint, which remains. No notification is stored meanwhile, except for the test.
+    fn send_notifications(&mut self) {
+        let receiver = Receiver::start();
+        // Notifications that are numbered after this would be sent by themselves.
+        let voided = crate::books::notifications(&self.client, "type=document.voided")[0].clone();
+        let endpoint = json!({"url": receiver.url(), "event_types": ["document.voided"]});
+        let made = self.post("create_webhook_endpoint", "/api/webhooks/endpoints/", endpoint);
+        let endpoint = Endpoint { endpoint_ref: text(&made["endpoint_ref"]), secret: text(&made["secret"]) };
+        self.post("edit_webhook_endpoint", &endpoint.path("edit/"), json!({"description": "Accounting"}));
+        self.post("rotate_webhook_secret", &endpoint.path("rotate/"), json!({"overlap_hours": 24}));
+        self.post_nothing("test_webhook_endpoint", &endpoint.path("test/"));
+        let again = json!({"notification_refs": [voided["notification_ref"]], "only": "ALL"});
+        self.post("replay_webhook_deliveries", &endpoint.path("replay/"), again);
+        receiver.wait_for(2);
+        endpoint.wait_for(&self.client, "pending", &json!(0));
+        let deliveries = format!("/api/webhooks/deliveries/filter?endpoint_ref={}&state=DELIVERED", endpoint.endpoint_ref);
+        self.get("list_webhook_deliveries", &deliveries);
+        self.get("get_webhook_endpoint", &endpoint.path(""));
+        self.get("list_webhook_endpoints", "/api/webhooks/endpoints/filter?pageSize=1");
+        let spare = Endpoint::create(&self.client, &receiver, &json!({"enabled": false}));
+        self.delete("delete_webhook_endpoint", &spare.path(""));
     }
 }
 

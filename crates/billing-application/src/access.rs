@@ -40,7 +40,7 @@ pub fn log_in_key(services: &Services, api_key: &str, password: &str, request_id
     let token = services.tokens.sign(&claims)?;
     let doer = AuditContext { organization: key.organization, author: AuditActor::ApiKey(key.api_key_ref), request_id };
     transact(&*services.store, Access::Write, |tx| {
-        tx.touch_api_keys(&[KeyUse { organization: key.organization, api_key_ref: key.api_key_ref, at: now }])?;
+        tx.touch_api_keys(&[KeyUse { organization: key.organization, api_key_ref: key.api_key_ref, at: now }], now)?;
         record_audit_event_throttled(tx, services, doer, AuditAction::LogIn, AuditSubject::ApiKey(&key))
     })?;
     Ok(token)
@@ -152,6 +152,7 @@ fn admit(services: &Services, present: &Administrator, log_in: AdministratorLogI
     if let Some(new_password) = new_password {
         administrator.password_hash = hash_new(services, log_in.password, new_password)?;
         administrator.one_time_until = None;
+        administrator.note_update(present, services.now());
     } else if services.passwords.is_outdated(&present.password_hash) {
         // Only a log-in knows the password, so only a log-in can renew an outdated hash. A password that is no longer
         // accepted keeps its hash.

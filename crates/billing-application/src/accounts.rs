@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{AppliedAtIssue, AtIssue, DocumentKind};
-use billing_domain::ledger::receivables::{AccountEntry, DecisionContext, Issuance, ReceivablesAccount};
+use billing_domain::ledger::receivables::{AccountEntry, AccountParties, DecisionContext, Issuance, ReceivablesAccount};
 use billing_domain::ledger::{ContractBook, Entry};
 use billing_domain::money::{Money, MoneySum};
+use billing_domain::notification::notify;
+use billing_domain::notification::{Fact, Notice};
 use billing_domain::ports::{ApplicationsOf, DocumentsOf, PaymentsOf, StoreError, Tx};
 use billing_domain::receivables::{AccountKey, AccountRows, ApplicationSource};
 use billing_domain::refs::{ApplicationRef, CustomerId, DocumentRef, OrganizationId, PaymentRef};
@@ -15,6 +17,7 @@ use billing_domain::refs::{ApplicationRef, CustomerId, DocumentRef, Organization
 use crate::basics::{corrupt, distinct};
 use crate::carry_out::Cx;
 use crate::error::{UseCaseError, UseCaseResult};
+use crate::notifications;
 
 /// The rows of an account that a decision needs.
 #[derive(Debug, Default)]
@@ -83,6 +86,7 @@ pub(crate) fn read(
 /// The documents of an account that a transaction issues or voids.
 struct DocumentTransitions {
     moment: DecisionContext,
+    parties: AccountParties,
     applies_balance: bool,
     issued: Vec<Issuance>,
     voided: Vec<DocumentRef>,
@@ -102,6 +106,7 @@ pub(crate) fn settle_accounts<'b>(
             let zone = book.entity(&document.head.entity_ref)?.profile.time_zone;
             let of_account = touched.entry(AccountKey::of(document)).or_insert_with(|| DocumentTransitions {
                 moment: DecisionContext { at: cx.now, zone, by: cx.by },
+                parties: AccountParties { customer_ref: book.customer.customer_ref.clone(), zone },
                 applies_balance: book.customer.profile.apply_balance,
                 issued: Vec::new(),
                 voided: Vec::new(),
@@ -121,7 +126,8 @@ pub(crate) fn settle_accounts<'b>(
     let held = cx.tx.hold_accounts(cx.organization, &touched.keys().cloned().collect())?;
     let settle = |(key, touched): (AccountKey, DocumentTransitions)| {
         let unapplied = held.get(&key).copied().ok_or(UseCaseError::InvariantViolation("an account that isn't held"))?;
-        settle_account(cx, ReceivablesAccount::new(key, touched.applies_balance, unapplied), touched)
+        let account = ReceivablesAccount::new(key, touched.applies_balance, unapplied).with_parties(touched.parties.clone());
+        settle_account(cx, account, touched)
     };
     touched.into_iter().map(settle).collect()
 }
@@ -201,20 +207,39 @@ pub(crate) fn freeze_applied(
     Ok(())
 }
 
-/// Saves the decisions on accounts and returns their entries. Documents issued in the same transaction must be saved before.
+/// Saves the decisions on accounts and their notifications, and returns the entries.
 pub(crate) fn write(cx: &mut Cx<'_>, accounts: &mut [ReceivablesAccount]) -> UseCaseResult<Vec<AccountEntry>> {
-    let mut written = Vec::new();
+    let SavedAccounts { entries, facts, notices } = save(cx, accounts)?;
+    notifications::record(cx, &facts, &notices)?;
+    Ok(entries)
+}
+
+/// The entries of saved accounts, and what notifications must state about them.
+#[derive(Default)]
+pub(crate) struct SavedAccounts {
+    pub(crate) entries: Vec<AccountEntry>,
+    pub(crate) facts: Vec<Fact>,
+    pub(crate) notices: Vec<Notice>,
+}
+
+/// Saves the decisions on accounts. Documents issued in the same transaction must be saved before. The caller records the
+/// notifications.
+pub(crate) fn save(cx: &mut Cx<'_>, accounts: &mut [ReceivablesAccount]) -> UseCaseResult<SavedAccounts> {
+    let mut saved = SavedAccounts::default();
     for account in accounts {
         let entries = account.take_entries()?;
         if let Some(recorder) = cx.recorder() {
             recorder.capture_account(cx.tx, cx.organization, account, &entries, cx.now)?;
         }
         if !entries.is_empty() || account.is_unapplied_changed() {
-            cx.tx.put_account(cx.organization, account.key(), &entries, account.unapplied(), cx.now)?;
+            cx.tx.put_account(cx.organization, account.key(), &entries, account.unapplied(), cx.services.now())?;
         }
-        written.extend(entries);
+        let (facts, notices) = notify::of_account(account, &entries, cx.now)?;
+        saved.facts.extend(facts);
+        saved.notices.extend(notices);
+        saved.entries.extend(entries);
     }
-    Ok(written)
+    Ok(saved)
 }
 
 /// Locks an account without loading its rows. Returns it with the context for decisions.
@@ -226,6 +251,7 @@ pub(crate) fn lock_account(cx: &mut Cx<'_>, key: AccountKey) -> UseCaseResult<(R
     let entities = cx.tx.entities_by_refs(organization, std::slice::from_ref(&key.entity_ref))?;
     let zone = entities.first().ok_or_else(|| missing("entity"))?.profile.time_zone;
     let unapplied = cx.tx.hold_account(organization, &key)?;
-    let account = ReceivablesAccount::new(key, customer.profile.apply_balance, unapplied);
+    let parties = AccountParties { customer_ref: customer.customer_ref.clone(), zone };
+    let account = ReceivablesAccount::new(key, customer.profile.apply_balance, unapplied).with_parties(parties);
     Ok((account, DecisionContext { at: cx.now, zone, by: cx.by }))
 }

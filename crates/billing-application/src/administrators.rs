@@ -5,7 +5,7 @@ use billing_domain::access::{
 };
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Timestamp;
-use billing_domain::page::{Page, PageRequest};
+use billing_domain::page::{Page, PageRequest, UpdateFilter};
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::{AdminRef, OrganizationId};
 use billing_domain::text::OneLine;
@@ -50,12 +50,34 @@ pub fn list_administrators(services: &Services, organization: &OneLine) -> UseCa
     })
 }
 
-/// Returns a page of the organization's administrators.
+/// A sort key for administrators.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AdministratorSortKey {
+    /// The e-mail address.
+    #[default]
+    Email,
+    /// The time of the last change. Equal times are ordered by reference.
+    Updated,
+}
+
+/// Returns a page of the organization's administrators. An organization has few of them, so all are read.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the administrators cannot be read.
-pub fn administrators_of(cx: &mut Cx<'_>, page: PageRequest) -> UseCaseResult<Page<Administrator>> {
-    let all = cx.tx.administrators(cx.organization)?;
+pub fn administrators_of(
+    cx: &mut Cx<'_>,
+    updates: &UpdateFilter,
+    by: AdministratorSortKey,
+    page: PageRequest,
+) -> UseCaseResult<Page<Administrator>> {
+    let mut all = cx.tx.administrators(cx.organization)?;
+    all.retain(|one| updates.matches(one.updated_at, &one.admin_ref.to_string(), page.direction()));
+    if by == AdministratorSortKey::Updated {
+        all.sort_by_key(|one| (one.updated_at, one.admin_ref));
+    }
+    if page.is_backward() {
+        all.reverse();
+    }
     let total = all.len() as u64;
     let skip = usize::try_from(page.offset()).unwrap_or(usize::MAX);
     let items = all.into_iter().skip(skip).take(usize::try_from(page.size()).unwrap_or(usize::MAX)).collect();
@@ -145,6 +167,7 @@ pub fn edit_administrator(cx: &mut Cx<'_>, admin_ref: AdminRef, edit: Administra
         let detail = "the last owner who can log in cannot change: create another owner first".to_owned();
         return Err(UseCaseError::Conflict { code: "last_owner", detail });
     }
+    changed.note_update(&present, cx.now);
     cx.tx.update_administrator(&changed)?;
     if changed.disabled_at.is_some() {
         cx.tx.delete_sessions(admin_ref, None)?;
@@ -254,6 +277,7 @@ fn change(
         let present = held(tx, email)?;
         let mut administrator = present.clone();
         how(&mut administrator);
+        administrator.note_update(&present, services.now());
         tx.update_administrator(&administrator)?;
         tx.delete_sessions(administrator.admin_ref, None)?;
         let change = AuditChange::From(AuditSubject::Administrator(&present), AuditSubject::Administrator(&administrator));
@@ -288,6 +312,7 @@ impl PasswordReset {
             changed.second_factor = SecondFactor::Off;
         }
         changed.second_factor.forget_failed_codes();
+        changed.note_update(present, services.now());
         tx.update_administrator(&changed)?;
         tx.delete_sessions(changed.admin_ref, None)?;
         let thing = AuditSubject::Administrator(&changed);
@@ -323,6 +348,7 @@ pub(crate) fn insert_administrator(
         let detail = format!("an organization can have at most {MAX_ADMINISTRATORS} administrators");
         return Err(UseCaseError::Conflict { code: "too_many_administrators", detail });
     }
+    let now = services.now();
     let administrator = Administrator {
         admin_ref: AdminRef::from_uuid(services.ids.new_id()),
         organization: doer.organization,
@@ -331,8 +357,9 @@ pub(crate) fn insert_administrator(
         password_hash: new.password_hash,
         one_time_until: new.one_time_until,
         second_factor: SecondFactor::Off,
-        created_at: services.now(),
+        created_at: now,
         disabled_at: None,
+        updated_at: now,
     };
     inserted(ResourceKind::Administrator, tx.insert_administrator(&administrator)?)?;
     record_audit_event(tx, services, doer, AuditAction::Create, AuditChange::Made(AuditSubject::Administrator(&administrator)))?;

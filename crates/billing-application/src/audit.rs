@@ -4,15 +4,18 @@
 
 use billing_domain::access::{Administrator, ApiKey, Permission};
 use billing_domain::audit::{AuditAction, AuditEntry, AuditPosition, AuditedKind};
+use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::charge::Charge;
 use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::notification::Fact;
 use billing_domain::party::Organization;
 use billing_domain::party::bank::BankAccount;
 use billing_domain::ports::{AuditFilter, AuditPart, Tx};
 use billing_domain::receivables::{Application, Payment};
 use billing_domain::refs::{AuditRef, BillingRunRef, ImportRef, OrganizationId};
 use billing_domain::tax::ExchangeRate;
+use billing_domain::webhook::WebhookEndpoint;
 
 use crate::Services;
 use crate::carry_out::{AuditContext, Cx};
@@ -44,6 +47,8 @@ pub enum AuditSubject<'a> {
     Format(&'a FormatView),
     /// A bank account.
     BankAccount(&'a BankAccount),
+    /// A webhook endpoint.
+    Endpoint(&'a WebhookEndpoint),
     /// An exchange rate.
     ExchangeRate(&'a ExchangeRate),
     /// A contract.
@@ -119,6 +124,7 @@ impl AuditSubject<'_> {
             Self::Pricing(_) => AuditedKind::Pricing,
             Self::Format(_) => AuditedKind::Format,
             Self::BankAccount(_) => AuditedKind::BankAccount,
+            Self::Endpoint(_) => AuditedKind::WebhookEndpoint,
             Self::ExchangeRate(_) => AuditedKind::ExchangeRate,
             Self::Contract(_) => AuditedKind::Contract,
             Self::Charge(_) => AuditedKind::Charge,
@@ -142,6 +148,7 @@ impl AuditSubject<'_> {
             Self::Pricing(pricing) => pricing.pricing_ref.to_string(),
             Self::Format(view) => view.format.format_ref.to_string(),
             Self::BankAccount(account) => account.account_ref.to_string(),
+            Self::Endpoint(endpoint) => endpoint.endpoint_ref.to_string(),
             Self::ExchangeRate(rate) => format!("{}/{}/{}", rate.from.code(), rate.to.code(), rate.date),
             Self::Contract(view) => view.contract.contract_ref.to_string(),
             Self::Charge(charge) => charge.charge_ref.to_string(),
@@ -173,6 +180,9 @@ pub trait AuditRenderer: Send + Sync {
 
     /// Returns an error as a stable code and a message.
     fn reason(&self, error: &UseCaseError) -> (&'static str, String);
+
+    /// Returns the notification of a fact that became true at an instant, as webhooks send it.
+    fn render_notification(&self, fact: &Fact, at: Timestamp) -> String;
 }
 
 /// A change of a resource.

@@ -25,6 +25,7 @@ use crate::audit::{AuditChange, AuditSubject, RunSummary};
 use crate::book_repository;
 use crate::carry_out::{Cx, Transactions};
 use crate::error::{UseCaseError, UseCaseResult};
+use crate::notices;
 pub use crate::run_history::FailedContract;
 use crate::run_history::RunRecorder;
 
@@ -169,12 +170,16 @@ fn run_of(
             let known = report.failed.len();
             bill_together(transactions, (run_ref, now), together, (&mut report, &mut history))?;
             history.failed(transactions.services(), organization, report.failed.iter().skip(known));
+            if !report.dry_run {
+                notices::record_failures(transactions, organization, report.failed.get(known..).unwrap_or_default())?;
+            }
             (rest, left, after) = (others, left - many, together.last().copied());
         }
         if due.is_empty() {
             break;
         }
     }
+    review_notices(transactions, organization, wanted);
     match history.end(transactions, report.next.is_some()) {
         // The documents are already issued, so the caller needs the report.
         Err(error) if !transactions.is_joined() => {
@@ -183,6 +188,17 @@ fn run_of(
         ended => ended?,
     }
     Ok(report)
+}
+
+/// Reviews the notices whose instants have come. A run in one transaction leaves them to the next run, because it has locked
+/// accounts already.
+fn review_notices(transactions: &mut Transactions<'_, '_>, organization: Option<OrganizationId>, wanted: BillingRunRequest<'_>) {
+    if wanted.dry_run || transactions.is_joined() {
+        return;
+    }
+    if let Err(error) = notices::review_due(transactions, organization, wanted.may_go_on) {
+        tracing::error!(%error, "cannot load the notices of overdue documents and ending contracts");
+    }
 }
 
 /// Records an audit event for a transaction of a run, unless it changed nothing.
@@ -281,7 +297,8 @@ fn bill_together(
             }
             audit_chunk(cx, run_ref, &billed).map_err(RunAbort::Failed)?;
             let add = |run: &mut BillingRunRecord| billed.documents().for_each(|document| run.add_document(document));
-            let run = history.save_progress(cx.tx, organization, add).map_err(RunAbort::Failed)?;
+            let saved_at = cx.services.now();
+            let run = history.save_progress(cx.tx, (organization, saved_at), add).map_err(RunAbort::Failed)?;
             Ok((billed, run))
         });
         let committed = committed.or_else(|stop| match stop {
@@ -355,7 +372,13 @@ fn issue_due(cx: &mut Cx<'_>, due: &[DueContract], dry_run: bool) -> UseCaseResu
             }
         }
     }
-    book_repository::write_all(cx, books.values_mut())?;
+    let mut facts = Vec::new();
+    for (contract_ref, run, _) in &runs {
+        if let Some(book) = books.get_mut(contract_ref).filter(|_| run.failed.is_empty()) {
+            facts.extend(notices::end_failure(cx, book)?);
+        }
+    }
+    book_repository::write_all_with(cx, books.values_mut(), facts)?;
     for (contract_ref, run, open) in runs {
         let book = books.get(&contract_ref).ok_or(UseCaseError::InvariantViolation("a contract without a book"))?;
         show_run(book, run, &open, dry_run, &mut billed)?;

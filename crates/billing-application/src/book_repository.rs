@@ -10,7 +10,10 @@ use billing_domain::document::linking::{BillingSlot, SlotKind, part_for_usage};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::totals::DocumentContent;
 use billing_domain::document::{BookDocument, DocumentHead, DocumentKind, LifecycleStatus};
+use billing_domain::ledger::receivables::ReceivablesAccount;
 use billing_domain::ledger::{BookRows, ContractBook, ContractHeader, CurrencyPair, Entry, Extent};
+use billing_domain::notification::Fact;
+use billing_domain::notification::notify;
 use billing_domain::party::Entity;
 use billing_domain::ports::{FamilySum, Lock, StoreError, Tx};
 use billing_domain::refs::{
@@ -24,6 +27,7 @@ pub(crate) use crate::basics::{corrupt, distinct};
 use crate::carry_out::Cx;
 use crate::catalog::inserted;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
+use crate::notifications;
 
 /// Returns the entities that bill the contracts, in any version.
 pub(crate) fn entities_of<'c>(
@@ -119,12 +123,22 @@ pub(crate) fn lock_books(
     contracts: &[ContractKey],
     now: Timestamp,
 ) -> UseCaseResult<Vec<ContractBook>> {
+    let books = lock_headers(tx, organization, contracts)?;
+    load_books(tx, organization, books, now)
+}
+
+/// Locks contracts of an organization exclusively and returns their books before any rows are loaded, ordered by reference.
+/// Missing contracts are skipped.
+pub(crate) fn lock_headers(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    contracts: &[ContractKey],
+) -> UseCaseResult<Vec<ContractBook>> {
     let alone: Vec<(ContractKey, Lock)> = contracts.iter().map(|contract| (*contract, Lock::Exclusive)).collect();
     tx.hold_contracts(&alone)?;
     // Load after locking, because the contracts can no longer change.
     let agreements = tx.agreements(contracts)?;
-    let books = with_parties_all(tx, organization, agreements)?;
-    load_books(tx, organization, books, now)
+    with_parties_all(tx, organization, agreements)
 }
 
 /// Loads the rest of a contract's book, so that every decision can be made on it as of `now`.
@@ -353,6 +367,15 @@ pub(crate) fn write_all<'b>(
     cx: &mut Cx<'_>,
     books: impl IntoIterator<Item = &'b mut ContractBook>,
 ) -> UseCaseResult<Vec<Vec<Entry>>> {
+    write_all_with(cx, books, Vec::new())
+}
+
+/// Does the same as [`write_all`], and records notifications of `facts` together with those of the entries.
+pub(crate) fn write_all_with<'b>(
+    cx: &mut Cx<'_>,
+    books: impl IntoIterator<Item = &'b mut ContractBook>,
+    mut facts: Vec<Fact>,
+) -> UseCaseResult<Vec<Vec<Entry>>> {
     let organization = cx.organization;
     let mut decided: Vec<(&mut ContractBook, Vec<Entry>)> = Vec::new();
     for book in books {
@@ -378,15 +401,30 @@ pub(crate) fn write_all<'b>(
     }
     write_steps(cx, &decided)?;
     kept.write(cx.tx, organization)?;
+    note_settled(&mut decided, &accounts);
+    let mut notices = Vec::new();
+    for (book, entries) in &decided {
+        facts.extend(notify::of(book, entries, cx.now)?);
+        notices.extend(notify::notices(book, entries, cx.now)?);
+    }
+    let saved = accounts::save(cx, &mut accounts)?;
+    // The notifications of settlements are counted in the accounts.
+    note_settled(&mut decided, &accounts);
+    facts.extend(saved.facts);
+    notices.extend(saved.notices);
+    notifications::record(cx, &facts, &notices)?;
+    Ok(decided.into_iter().map(|(_, entries)| entries).collect())
+}
+
+/// Copies the state of accounts' documents to the books.
+fn note_settled(decided: &mut [(&mut ContractBook, Vec<Entry>)], accounts: &[ReceivablesAccount]) {
     let settled = accounts.iter().flat_map(|account| account.documents().map(|document| (account.key().customer_id, document)));
     let settled: Vec<(CustomerId, &BookDocument)> = settled.collect();
-    for (book, _) in &mut decided {
+    for (book, _) in decided {
         let customer_id = book.contract.customer_id;
         let of_customer = settled.iter().filter(|(customer, _)| *customer == customer_id);
         book.note_settled(of_customer.map(|(_, document)| *document));
     }
-    accounts::write(cx, &mut accounts)?;
-    Ok(decided.into_iter().map(|(_, entries)| entries).collect())
 }
 
 /// Rows that are written once for all contracts, in their final state, independently of the write steps.
@@ -523,6 +561,8 @@ fn write_steps(cx: &mut Cx<'_>, decided: &[(&mut ContractBook, Vec<Entry>)]) -> 
 /// Writes entries of one kind.
 fn write_together(cx: &mut Cx<'_>, entries: &[(CustomerId, &Entry)]) -> UseCaseResult<()> {
     let (organization, now, by) = (cx.organization, cx.now, cx.by);
+    // A billing run decides as of its start, but its changes show from this transaction on.
+    let updated_at = cx.services.now();
     let tx = &mut *cx.tx;
     let (mut opened, mut issued) = (Vec::new(), Vec::new());
     for (customer, entry) in entries {
@@ -531,8 +571,8 @@ fn write_together(cx: &mut Cx<'_>, entries: &[(CustomerId, &Entry)]) -> UseCaseR
             Entry::Opened { head, family } => opened.push((&**head, *family)),
             Entry::Issued { document_ref, issued: said, .. } => issued.push((key_of(document_ref), &**said)),
             Entry::Amended(amended) => tx.append_contract_version(organization, amended, now, by)?,
-            Entry::Redrawn(head) => still(tx.update_draft(organization, head)?)?,
-            Entry::Discarded { document_ref, content, at } => still(tx.void_draft(key_of(document_ref), content, *at)?)?,
+            Entry::Redrawn(head) => still(tx.update_draft(organization, head, updated_at)?)?,
+            Entry::Discarded { document_ref, content, .. } => still(tx.void_draft(key_of(document_ref), content, updated_at)?)?,
             Entry::Voided { document_ref, at, on, .. } => still(tx.void_issued(key_of(document_ref), *at, *on)?)?,
             Entry::EventsMoved { from, to, of: None } => tx.move_events(key_of(from), *to)?,
             Entry::EventsMoved { from, to, of: Some((product_no, start)) } => {
@@ -546,10 +586,10 @@ fn write_together(cx: &mut Cx<'_>, entries: &[(CustomerId, &Entry)]) -> UseCaseR
         }
     }
     if !opened.is_empty() {
-        tx.open_documents(organization, &opened)?;
+        tx.open_documents(organization, &opened, updated_at)?;
     }
     if !issued.is_empty() {
-        still(tx.issue_documents(organization, &issued)?)?;
+        still(tx.issue_documents(organization, &issued, updated_at)?)?;
     }
     Ok(())
 }

@@ -279,6 +279,14 @@ impl Transactions<'_, '_> {
         }
     }
 
+    /// Runs a part that is one statement that reads.
+    pub(crate) fn glance<T>(&mut self, mut part: impl FnMut(&mut dyn Tx) -> UseCaseResult<T>) -> UseCaseResult<T> {
+        match self {
+            Self::Joined(cx) => part(cx.tx),
+            Self::Separate(services, _) => transact(&*services.store, Access::Glance, part),
+        }
+    }
+
     /// Returns organization, actor and request of the principal.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use billing_domain::document::{BookDocument, DocumentState};
 use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::charge::{self, ChargeContext};
 use billing_domain::money::Money;
-use billing_domain::page::{Page, PageRequest};
+use billing_domain::page::{ListSortKey, Page, PageRequest};
 use billing_domain::ports::{ChargeFilter, Tx};
 use billing_domain::refs::{
     ChargeRef, ContractKey, ContractRef, CustomerId, CustomerRef, DocumentRef, OrganizationId, PricingRef,
@@ -89,6 +89,8 @@ pub struct ChargeQuery {
     pub customer_ref: Option<CustomerRef>,
     /// The other conditions.
     pub filter: ChargeFilter,
+    /// The sort key.
+    pub by: ListSortKey,
 }
 
 /// Records a charge and puts it on its document.
@@ -145,7 +147,7 @@ pub fn get_charge(cx: &mut Cx<'_>, charge_ref: &ChargeRef) -> UseCaseResult<Char
     found.ok_or(UseCaseError::InvariantViolation("a charge without a view"))
 }
 
-/// Returns a page of charges that are not deleted, ordered by creation. The page is empty if a reference does not exist.
+/// Returns a page of charges that are not deleted. The page is empty if a reference does not exist.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the charges cannot be read.
@@ -154,7 +156,7 @@ pub fn list_charges(cx: &mut Cx<'_>, query: &ChargeQuery, page: PageRequest) -> 
     if !narrow_to_customer(cx.tx, cx.organization, query.customer_ref.as_ref(), &mut filter.customer_id)? {
         return Ok(Page::empty());
     }
-    let Page { items, total } = cx.tx.charges(cx.organization, &filter, page)?;
+    let Page { items, total } = cx.tx.listed_charges(cx.organization, &filter, query.by, page)?;
     Ok(Page { items: view_all(cx.tx, cx.organization, items, cx.now)?, total })
 }
 

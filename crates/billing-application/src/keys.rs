@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use billing_domain::access::{ApiKey, Scopes};
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Timestamp;
-use billing_domain::page::{Page, PageRequest};
+use billing_domain::page::{ListRequest, Page};
 use billing_domain::ports::{Access, Insertion, KeyUse, transact};
 use billing_domain::refs::{ApiKeyRef, OrganizationId};
 use billing_domain::text::OneLine;
@@ -75,6 +75,7 @@ fn insert_key(cx: &mut Cx<'_>, request: &KeyRequest) -> UseCaseResult<GeneratedK
             last_used_at: None,
             expires_at: request.expires_at,
             successor: None,
+            updated_at: cx.now,
         };
         if cx.tx.insert_api_key(&key)? == Insertion::Done {
             return Ok(GeneratedKey { key, password: made.password });
@@ -125,6 +126,7 @@ pub fn rotate_key(cx: &mut Cx<'_>, api_key_ref: ApiKeyRef, rotation: Rotation) -
     let successor = insert_key(cx, &request)?;
     let mut old = present.clone();
     old.rotate_to(successor.key.api_key_ref, now.plus_seconds(i64::from(rotation.overlap_hours) * HOUR_SECONDS));
+    old.updated_at = now;
     cx.tx.update_api_key(&old)?;
     let change = AuditChange::From(AuditSubject::ApiKey(&present), AuditSubject::ApiKey(&old));
     cx.audit(AuditAction::Rotate, change)?;
@@ -135,8 +137,8 @@ pub fn rotate_key(cx: &mut Cx<'_>, api_key_ref: ApiKeyRef, rotation: Rotation) -
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the keys cannot be read.
-pub fn list_keys(cx: &mut Cx<'_>, page: PageRequest) -> UseCaseResult<Page<ApiKey>> {
-    Ok(cx.tx.api_keys(cx.organization, page)?)
+pub fn list_keys(cx: &mut Cx<'_>, list: &ListRequest) -> UseCaseResult<Page<ApiKey>> {
+    Ok(cx.tx.listed_api_keys(cx.organization, &list.updates, list.by, list.page)?)
 }
 
 /// Deletes a key. Its tokens become invalid at once.
@@ -199,7 +201,7 @@ impl KeyUses {
             due.map(|(key, used)| KeyUse { organization: used.organization, api_key_ref: *key, at: used.at }).collect()
         };
         for uses in due.chunks(USES_PER_TRANSACTION) {
-            transact(&*services.store, Access::Write, |tx| Ok::<_, UseCaseError>(tx.touch_api_keys(uses)?))?;
+            transact(&*services.store, Access::Write, |tx| Ok::<_, UseCaseError>(tx.touch_api_keys(uses, now)?))?;
             let mut kept = self.kept();
             for KeyUse { api_key_ref, at, .. } in uses {
                 if let Some(used) = kept.get_mut(api_key_ref) {

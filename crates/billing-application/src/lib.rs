@@ -20,6 +20,7 @@ pub mod formats;
 pub mod idempotency;
 pub mod keys;
 pub mod latest_instant;
+pub mod notifications;
 pub mod organizations;
 pub mod own_account;
 pub mod run_history;
@@ -27,10 +28,12 @@ pub mod search;
 pub mod secrets;
 pub mod usage;
 pub mod verify;
+pub mod webhooks;
 
 mod accounts;
 mod basics;
 mod book_repository;
+mod notices;
 mod permissions;
 mod second_factor;
 
@@ -39,7 +42,7 @@ use std::sync::Arc;
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{
     Clock, CodeChecker, DocumentPrinter, EInvoiceWriter, EventMapper, IdSource, KeyMaker, PasswordHasher, Sealer, Store,
-    TokenSigner,
+    TokenSigner, WebhookSender,
 };
 
 pub use carry_out::{Cx, Request, Transactions, carry_out, carry_out_in_parts, read, run};
@@ -72,6 +75,8 @@ pub struct Services {
     pub printer: Arc<dyn DocumentPrinter>,
     /// Writing of e-invoices.
     pub e_invoices: Arc<dyn EInvoiceWriter>,
+    /// Requests to webhook endpoints.
+    pub webhooks: Arc<dyn WebhookSender>,
     /// The lifetime of a bearer token, in seconds.
     pub token_lifetime_seconds: i64,
 }

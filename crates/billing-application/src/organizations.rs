@@ -94,7 +94,7 @@ fn insert_organization(services: &Services, tx: &mut dyn Tx, name: &OneLine) -> 
     inserted(ResourceKind::Organization, tx.insert_organization(&organization)?)?;
     let entity = first_entity(services)?;
     inserted(ResourceKind::Entity, tx.insert_entity(organization.id, &entity)?)?;
-    tx.set_default_entity(organization.id, &entity.entity_ref)?;
+    tx.set_default_entity(organization.id, &entity.entity_ref, entity.updated_at)?;
     organization.default_entity = Some(entity.entity_ref);
     let change = AuditChange::Made(AuditSubject::Organization(&organization));
     record_audit_event(tx, services, AuditContext::command_line(organization.id), AuditAction::Create, change)?;
@@ -104,10 +104,12 @@ fn insert_organization(services: &Services, tx: &mut dyn Tx, name: &OneLine) -> 
 fn first_entity(services: &Services) -> UseCaseResult<Entity> {
     let number_prefix =
         NumberPrefix::parse(FIRST_PREFIX).map_err(|reason| Violations::one(&["number_prefix"], "invalid", reason.to_string()))?;
+    let now = services.now();
     Ok(Entity {
         entity_ref: EntityRef::assigned(services.ids.new_id()),
         profile: EntityProfile::plain(own_text(FIRST_ENTITY)?, number_prefix),
-        created_at: services.now(),
+        created_at: now,
+        updated_at: now,
     })
 }
 

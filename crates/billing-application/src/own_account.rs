@@ -152,7 +152,7 @@ pub fn confirm_second_factor(services: &Services, principal: &Principal, code: &
     transact(&*services.store, Access::Write, |tx| {
         let present = held(tx, &waiting)?;
         let source = CodeSource { secret: sealed.clone(), since: now, last_step, recovery: recovery.clone(), failed_codes: 0 };
-        let changed = Administrator { second_factor: SecondFactor::On(source), ..present.clone() };
+        let changed = Administrator { second_factor: SecondFactor::On(source), updated_at: now, ..present.clone() };
         tx.update_administrator(&changed)?;
         let change = AuditChange::From(AuditSubject::Administrator(&present), AuditSubject::Administrator(&changed));
         record_audit_event(tx, services, AuditContext::of(principal), AuditAction::AddSecondFactor, change)
@@ -186,7 +186,7 @@ pub fn remove_second_factor(services: &Services, principal: &Principal, password
     };
     transact(&*services.store, Access::Write, |tx| {
         let present = held(tx, &present)?;
-        let changed = Administrator { second_factor: SecondFactor::Off, ..present.clone() };
+        let changed = Administrator { second_factor: SecondFactor::Off, updated_at: services.now(), ..present.clone() };
         tx.update_administrator(&changed)?;
         if kind == CodeKind::Recovery {
             let used = AuditChange::Unshown(AuditSubject::Administrator(&present));

@@ -32,7 +32,9 @@ use_cases! {
         ResetAdministrator;
     Permission::Scope(Scope::UsageWrite) => RecordUsage, UpdateEvent, DeleteEvent, UndoImport;
     Permission::Scope(Scope::CatalogWrite) => CreateCustomer, EditCustomer, CreateEntity, EditEntity, CreateUsageProduct,
-        EditUsageProduct, CreatePricing, EditPricing, CreateFormat, EditFormat, CreateBankAccount, EditBankAccount, PutExchangeRate;
+        EditUsageProduct, CreatePricing, EditPricing, CreateFormat, EditFormat, CreateBankAccount, EditBankAccount, PutExchangeRate,
+        CreateWebhookEndpoint, EditWebhookEndpoint, DeleteWebhookEndpoint, RotateWebhookSecret, TestWebhookEndpoint,
+        ReplayWebhookDeliveries;
     Permission::Scope(Scope::ContractsWrite) => CreateContract, EditContract, ChangeQuantity, CancelContract, ResumeContract;
     Permission::Scope(Scope::DocumentsWrite) => IssueDocument, VoidDocument, RecordPayment, ReversePayment, Refund, Apply, Unapply,
         WriteOff, RunBilling, RecordCharge, EditCharge, DeleteCharge;
@@ -41,7 +43,8 @@ use_cases! {
         GetBankAccount, ListBankAccounts, ListExchangeRates,
         GetContract, ListContracts, PreviewInvoices, GetDocument, ListDocuments, ListPayments, GetBalance,
         GetStatement, GetCharge, ListCharges, Search, RunDry, ListAuditEntries,
-        ListRefusedUsage, ListBillingRuns, GetBillingRun, ListImports, GetImport, GetVerification;
+        ListRefusedUsage, ListBillingRuns, GetBillingRun, ListImports, GetImport, GetVerification, ListNotifications,
+        GetNotification, GetWebhookEndpoint, ListWebhookEndpoints, ListWebhookDeliveries;
 }
 
 impl UseCase {

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use billing_domain::audit::AuditActor;
 use billing_domain::calendar::Timestamp;
-use billing_domain::page::{Page, PageRequest};
+use billing_domain::page::{ListSortKey, Page, PageRequest};
 use billing_domain::ports::{Access, RunFilter, Tx, transact};
 use billing_domain::refs::{BillingRunRef, ContractRef, OrganizationId};
 use billing_domain::refusal::Refusal;
@@ -93,12 +93,13 @@ impl RunRecorder {
     pub(crate) fn save_progress(
         &self,
         tx: &mut dyn Tx,
-        organization: OrganizationId,
+        (organization, now): (OrganizationId, Timestamp),
         add: impl FnOnce(&mut BillingRunRecord),
     ) -> UseCaseResult<Option<BillingRunRecord>> {
         let Some(run) = self.runs.get(&organization) else { return Ok(None) };
         let mut run = run.clone();
         add(&mut run);
+        run.head.updated_at = now;
         tx.put_billing_run(organization, &run)?;
         Ok(Some(run))
     }
@@ -126,7 +127,7 @@ impl RunRecorder {
     pub(crate) fn end(self, transactions: &mut Transactions<'_, '_>, cut_short: bool) -> UseCaseResult<()> {
         let ended_at = transactions.services().now();
         for (organization, mut run) in self.runs {
-            run.head.ended_at = Some(ended_at);
+            (run.head.ended_at, run.head.updated_at) = (Some(ended_at), ended_at);
             run.head.cut_short = cut_short;
             let before = transactions.write(organization, |cx| end(cx.tx, organization, &run))?;
             for RunFailure { contract_ref, document, code, detail } in run.new_failures(before.as_ref()) {
@@ -143,7 +144,7 @@ impl RunRecorder {
 /// Saves the end of a run, or deletes the run if it has no new results. Returns the run that ended before it.
 fn end(tx: &mut dyn Tx, organization: OrganizationId, run: &BillingRunRecord) -> UseCaseResult<Option<BillingRunRecord>> {
     let head = &run.head;
-    let until = RunFilter { to: Some(head.begun_at), from: None };
+    let until = RunFilter { to: Some(head.begun_at), ..RunFilter::default() };
     let one = PageRequest::new(1, 0).map_err(|_| UseCaseError::InvariantViolation("a page of one"))?;
     let before = tx.billing_runs(organization, &until, one)?.items.pop().filter(|before| before.ended_at.is_some());
     let before = match before {
@@ -165,12 +166,17 @@ fn end(tx: &mut dyn Tx, organization: OrganizationId, run: &BillingRunRecord) ->
     Ok(before)
 }
 
-/// Returns a page of the organization's runs, newest first.
+/// Returns a page of the organization's runs that match a filter.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the runs cannot be read.
-pub fn list_billing_runs(cx: &mut Cx<'_>, filter: &RunFilter, page: PageRequest) -> UseCaseResult<Page<RunHead>> {
-    Ok(cx.tx.billing_runs(cx.organization, filter, page)?)
+pub fn list_billing_runs(
+    cx: &mut Cx<'_>,
+    filter: &RunFilter,
+    by: ListSortKey,
+    page: PageRequest,
+) -> UseCaseResult<Page<RunHead>> {
+    Ok(cx.tx.listed_billing_runs(cx.organization, filter, by, page)?)
 }
 
 /// Returns a run with its results.

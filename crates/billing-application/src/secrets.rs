@@ -2,7 +2,7 @@
 
 use billing_domain::access::{PasswordHash, SecretPurpose, SigningSecret, secrets_in_use};
 use billing_domain::calendar::Timestamp;
-use billing_domain::ports::{Access, Insertion, KeyMaker, SecretError, Store, transact};
+use billing_domain::ports::{Access, Insertion, KeyMaker, SecretError, Store, Tx, transact};
 use billing_domain::violation::Violations;
 
 use crate::Services;
@@ -22,14 +22,26 @@ pub fn shared_secrets(
     if !present.is_empty() {
         return Ok(present);
     }
-    transact(store, Access::Write, |tx| {
-        let made = new_secret(keys, now, purpose, 1)?;
-        match tx.insert_signing_secret(&made)? {
-            Insertion::Done => Ok(vec![made]),
-            // Another replica created it first.
-            Insertion::Taken(_) => Ok(tx.signing_secrets(purpose)?),
-        }
-    })
+    transact(store, Access::Write, |tx| shared_secrets_within(tx, keys, now, purpose))
+}
+
+/// Returns the shared secrets for a purpose within a transaction that may write, newest first. Creates one if none exists.
+pub(crate) fn shared_secrets_within(
+    tx: &mut dyn Tx,
+    keys: &dyn KeyMaker,
+    now: Timestamp,
+    purpose: SecretPurpose,
+) -> UseCaseResult<Vec<SigningSecret>> {
+    let present = tx.signing_secrets(purpose)?;
+    if !present.is_empty() {
+        return Ok(present);
+    }
+    let made = new_secret(keys, now, purpose, 1)?;
+    match tx.insert_signing_secret(&made)? {
+        Insertion::Done => Ok(vec![made]),
+        // Another replica created it first.
+        Insertion::Taken(_) => Ok(tx.signing_secrets(purpose)?),
+    }
 }
 
 fn new_secret(keys: &dyn KeyMaker, now: Timestamp, purpose: SecretPurpose, number: u32) -> UseCaseResult<SigningSecret> {

@@ -9,6 +9,7 @@ use billing_domain::document::{Document, DocumentKind, Lifecycle, Purpose};
 use billing_domain::ledger::receivables::{ReceivablesAccount, check_account};
 use billing_domain::ledger::{ContractBook, check, overdue};
 use billing_domain::money::MoneySum;
+use billing_domain::notification::NOTIFICATION_DAYS;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{
     Access, ApplicationsOf, DocumentFilter, DocumentsOf, PaymentsOf, StoreError, StoreResult, Tx, transact,
@@ -20,13 +21,15 @@ use billing_domain::usage::{UsageKey, UsageTotal};
 use billing_domain::verification::{RecordedVerification, Verification};
 
 use crate::Services;
-use crate::basics::corrupt;
+use crate::basics::{DAY_SECONDS, corrupt};
 use crate::book_repository;
 use crate::carry_out::Cx;
 use crate::error::{UseCaseError, UseCaseResult};
 
 /// The number of contracts looked up at a time.
 const CONTRACTS_PER_PAGE: u32 = 100;
+/// A time that no transaction takes, in seconds.
+const LONGEST_TRANSACTION_SECONDS: i64 = 3600;
 
 /// Verifies every organization and returns the findings of each. If `is_recorded` is set, also saves the findings in each
 /// organization.
@@ -116,7 +119,30 @@ fn verify_organization(services: &Services, organization: OrganizationId) -> Use
         }
     }
     verify_accounts(services, organization, &mut found)?;
+    verify_notifications(services, organization, &mut found)?;
     Ok(found)
+}
+
+/// Verifies that issued documents have their notifications, as far as notifications are retained.
+fn verify_notifications(services: &Services, organization: OrganizationId, found: &mut Verification) -> UseCaseResult<()> {
+    let missing = look(services, organization, found, |tx| {
+        let now = services.now();
+        let since = notified_since(tx.oldest_notification(organization)?, now);
+        Ok(tx.issued_without_notification(organization, since, now)?)
+    })?;
+    for document_ref in missing.into_iter().flatten() {
+        found.find(format!("document {document_ref}"), "it is issued, and no notification states that");
+    }
+    Ok(())
+}
+
+/// Returns the instant since which every issued document has a notification. `oldest` is the creation time of the oldest
+/// notification.
+fn notified_since(oldest: Option<Timestamp>, now: Timestamp) -> Timestamp {
+    let shortest = i64::from(*NOTIFICATION_DAYS.start()) * DAY_SECONDS;
+    // A transaction can commit an older notification than another one that is already deleted.
+    let retained = now.plus_seconds(LONGEST_TRANSACTION_SECONDS - shortest);
+    oldest.map_or(retained, |oldest| retained.min(oldest.plus_seconds(LONGEST_TRANSACTION_SECONDS)))
 }
 
 /// A query that returns a sentence for each violation in an organization.

@@ -9,6 +9,7 @@ use crate::list::table;
 use crate::listings::{DOCUMENTS, DOCUMENTS_OF};
 use crate::parts::{changes, day, encoded, facts, href, link, money, section, state};
 use crate::thing::fields;
+use crate::webhooks::notifications;
 
 /// API responses for the page of a contract.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub struct ContractAnswers {
     pub next: Value,
     /// The latest documents.
     pub documents: Value,
+    /// The notifications about the contract.
+    pub notifications: Value,
     /// Whether the visitor may change the contract.
     pub may_change: bool,
     /// Whether the visitor may create charges.
@@ -54,6 +57,7 @@ pub fn contract(answers: &ContractAnswers) -> Markup {
         @for product in at.at("products").items() {
             (section(&format!("Product: {}", product.at("product_pricing_ref").text()), &agreed(product)))
         }
+        (notifications(JsonView(&answers.notifications)))
     }
 }
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::json_view::JsonView;
 use crate::parts::{address, changes, day, encoded, facts, href, instant, link, money, number, section, state, words};
+use crate::webhooks::notifications;
 
 /// API responses for the page of a document.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +14,8 @@ pub struct DocumentAnswers {
     pub document: Value,
     /// Payments recorded on the document.
     pub payments: Value,
+    /// The notifications about the document.
+    pub notifications: Value,
     /// URL of the PDF file.
     pub pdf: String,
     /// URL of the e-invoice.
@@ -33,6 +36,7 @@ pub fn document(answers: &DocumentAnswers) -> Markup {
         (sheet(at))
         (family(at))
         (settlement(at, JsonView(&answers.payments), answers.may_change))
+        (notifications(JsonView(&answers.notifications)))
         p { (changes("DOCUMENT", &at.at("document_ref").text())) }
         @if !missing.is_empty() {
             (section("Missing legal information", &html! {

@@ -29,6 +29,7 @@ const NAVIGATION: &[(&str, &str)] = &[
     ("entities", "Entities"),
     ("bank-accounts", "Bank accounts"),
     ("formats", "Formats"),
+    ("webhooks", "Webhooks"),
     ("keys", "API keys"),
     ("team", "Team"),
     ("audit", "Audit log"),

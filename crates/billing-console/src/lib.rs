@@ -28,6 +28,7 @@ mod start;
 mod team;
 mod thing;
 mod usage;
+mod webhooks;
 
 pub use account::{AccountAnswers, Enrollment, account, confirmation, enrolled, recovery_codes};
 pub use contract::{ContractAnswers, contract};
@@ -52,5 +53,6 @@ pub use start::{FirstCall, FirstStep, Start, Waited, first_call, start, wait};
 pub use team::{Invitation, invited, team};
 pub use thing::thing;
 pub use usage::{ChartBucket, Explored, Span, UsageAnswers, usage, usage_lately, usage_sums};
+pub use webhooks::{WebhookAnswers, WebhookForm, delivered, webhook, webhook_form, webhook_secret};
 
 pub mod listings;

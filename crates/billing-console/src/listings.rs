@@ -22,6 +22,8 @@ pub const ALL: &[&Listing] = &[
     &IMPORTS,
     &BILLING_RUNS,
     &REFUSED,
+    &WEBHOOKS,
+    &DELIVERIES,
     &AUDIT,
 ];
 
@@ -306,6 +308,48 @@ pub const REFUSED: Listing = Listing {
     empty: "No usage was rejected in the last 90 days.",
     is_made_here: false,
 };
+
+/// Webhook endpoints.
+pub const WEBHOOKS: Listing = Listing {
+    part: "webhooks",
+    title: "Webhooks",
+    operation: "list_webhook_endpoints",
+    read: Some("get_webhook_endpoint"),
+    columns: &[
+        column("URL", "url", CellFormat::Text).leading("webhooks", "endpoint_ref"),
+        column("State", "state", CellFormat::State),
+        column("Pending", "pending", CellFormat::Number),
+        column("Failed", "failed", CellFormat::Number),
+        column("Last delivered", "last_delivered_at", CellFormat::Instant),
+        column("Description", "description", CellFormat::Text),
+    ],
+    order: None,
+    empty: "No webhook endpoints yet. An endpoint receives notifications about documents and contracts.",
+    is_made_here: true,
+};
+
+/// Deliveries of notifications to webhook endpoints.
+pub const DELIVERIES: Listing = Listing {
+    part: "deliveries",
+    title: "Deliveries",
+    operation: "list_webhook_deliveries",
+    read: None,
+    columns: &[
+        column("Type", "type", CellFormat::Text).leading("deliveries", "notification_ref"),
+        column("State", "state", CellFormat::State),
+        column("Subject", "subject", CellFormat::Text),
+        column("Attempts", "attempt", CellFormat::Number),
+        column("Next attempt", "due_at", CellFormat::Instant),
+        column("Created", "created_at", CellFormat::Instant),
+        column("Endpoint", "endpoint_ref", CellFormat::Text).leading("webhooks", "endpoint_ref"),
+    ],
+    order: None,
+    empty: "No deliveries yet.",
+    is_made_here: false,
+};
+
+/// Delivery columns on the page of an endpoint.
+pub(crate) const DELIVERIES_OF: &[&str] = &["type", "state", "subject", "attempt", "due_at", "created_at"];
 
 /// The audit log.
 pub const AUDIT: Listing = Listing {

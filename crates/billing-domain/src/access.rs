@@ -354,6 +354,8 @@ pub struct ApiKey {
     pub expires_at: Option<Timestamp>,
     /// The key that replaces this key.
     pub successor: Option<ApiKeyRef>,
+    /// The time of the last change, also of `last_used_at`.
+    pub updated_at: Timestamp,
 }
 
 /// The maximum time in hours that a replaced key stays valid beside its successor.
@@ -412,9 +414,21 @@ pub struct Administrator {
     pub created_at: Timestamp,
     /// The time since which the administrator is disabled, or `None`.
     pub disabled_at: Option<Timestamp>,
+    /// The time of the last change of what the API shows of the administrator.
+    pub updated_at: Timestamp,
 }
 
 impl Administrator {
+    /// Records the time of the change that led from an earlier state to this one, if the API shows a difference.
+    pub fn note_update(&mut self, before: &Self, now: Timestamp) {
+        let shown = |state: &Self| {
+            (state.email.clone(), state.role, state.second_factor.since(), state.one_time_until, state.disabled_at)
+        };
+        if shown(self) != shown(before) {
+            self.updated_at = now;
+        }
+    }
+
     /// Returns whether the administrator is enabled and the password hasn't expired.
     pub fn can_log_in(&self, now: Timestamp) -> bool {
         self.disabled_at.is_none() && self.one_time_until.is_none_or(|until| now < until)
@@ -706,6 +720,7 @@ mod tests {
             last_used_at: None,
             expires_at: None,
             successor: None,
+            updated_at: at("2026-01-01T00:00:00Z"),
         }
     }
 
@@ -720,6 +735,7 @@ mod tests {
             second_factor: SecondFactor::Off,
             created_at: at("2026-01-01T00:00:00Z"),
             disabled_at: None,
+            updated_at: at("2026-01-01T00:00:00Z"),
         }
     }
 

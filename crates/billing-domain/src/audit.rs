@@ -120,7 +120,7 @@ words! {
         LogIn = "LOG_IN",
         /// A log-in failed.
         FailLogIn = "FAIL_LOG_IN",
-        /// An administrator was disabled.
+        /// An administrator was disabled, or the service disabled a webhook endpoint.
         Disable = "DISABLE",
         /// An administrator was enabled again.
         Enable = "ENABLE",
@@ -138,8 +138,10 @@ words! {
         LockSecondFactor = "LOCK_SECOND_FACTOR",
         /// An administrator ended one or more of their own sessions.
         EndSessions = "END_SESSIONS",
-        /// An API key was replaced by a successor.
+        /// An API key was replaced by a successor, or a webhook endpoint got a new secret.
         Rotate = "ROTATE",
+        /// Notifications were scheduled again for a webhook endpoint.
+        Replay = "REPLAY",
     }
 
     /// The kind of the changed object.
@@ -178,6 +180,8 @@ words! {
         BillingRun = "BILLING_RUN",
         /// A file of usage events.
         UsageFile = "USAGE_FILE",
+        /// A webhook endpoint.
+        WebhookEndpoint = "WEBHOOK_ENDPOINT",
     }
 }
 

@@ -37,6 +37,8 @@ pub struct UsageProduct {
     pub profile: UsageProductProfile,
     /// The time of creation.
     pub created_at: Timestamp,
+    /// The time of the last change.
+    pub updated_at: Timestamp,
 }
 
 /// The editable fields of a usage product. Contracts keep the values they were created with.
@@ -61,6 +63,8 @@ pub struct Pricing {
     pub content: PricingContent,
     /// The time of creation.
     pub created_at: Timestamp,
+    /// The time of the last change.
+    pub updated_at: Timestamp,
 }
 
 /// The editable fields of a pricing.

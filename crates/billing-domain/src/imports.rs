@@ -98,6 +98,8 @@ pub struct ImportRecord {
     pub more_documents: u64,
     /// The progress of undoing the import, or `None` if no undo was requested.
     pub undone: Option<ImportUndo>,
+    /// The time of the last change.
+    pub updated_at: Timestamp,
 }
 
 impl ImportRecord {
@@ -124,6 +126,7 @@ impl ImportRecord {
             documents: Vec::new(),
             more_documents,
             undone: None,
+            updated_at: begun_at,
         }
     }
 

@@ -43,7 +43,9 @@ pub mod idempotency;
 pub mod imports;
 pub mod ledger;
 pub mod matching;
+pub mod metadata;
 pub mod money;
+pub mod notification;
 pub mod page;
 pub mod party;
 pub mod patch;
@@ -63,6 +65,7 @@ pub mod text;
 pub mod usage;
 pub mod verification;
 pub mod violation;
+pub mod webhook;
 
 /// The example in the README is a test.
 #[cfg(doctest)]

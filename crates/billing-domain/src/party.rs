@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::calendar::{TimeZone, Timestamp};
 use crate::codes::CountryCode;
+use crate::metadata::Metadata;
 use crate::money::Currency;
 use crate::refs::{BankAccountRef, CustomerId, CustomerRef, EntityRef, OrganizationId};
 use crate::refusal::Refusal;
@@ -158,6 +159,8 @@ pub struct Customer {
     pub profile: CustomerProfile,
     /// The time of creation.
     pub created_at: Timestamp,
+    /// The time of the last change.
+    pub updated_at: Timestamp,
 }
 
 /// The editable data of a customer.
@@ -191,6 +194,8 @@ pub struct CustomerProfile {
     pub buyer_reference: Option<BuyerReference>,
     /// The e-invoice profile of the customer's documents. `None` means the entity's profile.
     pub e_invoice_profile: Option<EInvoiceProfile>,
+    /// The metadata.
+    pub metadata: Metadata,
 }
 
 /// A supplier entity: the legal person that bills.
@@ -202,6 +207,8 @@ pub struct Entity {
     pub profile: EntityProfile,
     /// The time of creation.
     pub created_at: Timestamp,
+    /// The time of the last change, also of whether the entity is the organization's default.
+    pub updated_at: Timestamp,
 }
 
 impl Entity {
@@ -273,6 +280,7 @@ impl CustomerProfile {
             legal: LegalProfile::default(),
             buyer_reference: None,
             e_invoice_profile: None,
+            metadata: Metadata::default(),
         }
     }
 }

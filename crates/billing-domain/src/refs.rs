@@ -44,6 +44,8 @@ pub enum ResourceKind {
     Customer,
     /// A document.
     Document,
+    /// A webhook endpoint.
+    Endpoint,
     /// A supplier entity.
     Entity,
     /// A usage event.
@@ -54,6 +56,8 @@ pub enum ResourceKind {
     BillingRun,
     /// A file import.
     Import,
+    /// A notification.
+    Notification,
     /// An organization.
     Organization,
     /// A payment or a refund.
@@ -78,11 +82,13 @@ impl ResourceKind {
             Self::Contract => "contract",
             Self::Customer => "customer",
             Self::Document => "document",
+            Self::Endpoint => "webhook endpoint",
             Self::Entity => "entity",
             Self::Event => "usage event",
             Self::Format => "usage format",
             Self::BillingRun => "billing run",
             Self::Import => "import",
+            Self::Notification => "notification",
             Self::Organization => "organization",
             Self::Payment => "payment",
             Self::Pricing => "pricing",
@@ -245,6 +251,12 @@ assigned_ref! {
     ImportRef;
     /// A part of the events that an import recorded.
     ImportPartRef;
+    /// A notification.
+    NotificationRef;
+    /// A webhook endpoint.
+    EndpointRef;
+    /// A running process of the service. Leases name it.
+    ServerRef;
 }
 
 named_ref! {

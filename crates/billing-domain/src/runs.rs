@@ -52,13 +52,27 @@ pub struct RunHead {
     pub voided: u64,
     /// The number of documents that couldn't be issued, plus the number of contracts that couldn't be billed.
     pub failed: u64,
+    /// The time of the last change.
+    pub updated_at: Timestamp,
 }
 
 impl RunHead {
     /// Creates the head of a run that begins.
     pub const fn begun(run_ref: BillingRunRef, author: AuditActor, request_id: Option<RequestId>, begun_at: Timestamp) -> Self {
         let (contracts, issued, voided, failed) = (0, 0, 0, 0);
-        Self { run_ref, author, request_id, begun_at, ended_at: None, cut_short: false, contracts, issued, voided, failed }
+        Self {
+            run_ref,
+            author,
+            request_id,
+            begun_at,
+            ended_at: None,
+            cut_short: false,
+            contracts,
+            issued,
+            voided,
+            failed,
+            updated_at: begun_at,
+        }
     }
 
     /// Returns the state of the run.

@@ -28,6 +28,7 @@ use crate::dto::wire::written;
 use crate::identity::{DeferredTokenCheck, Identity};
 use crate::problem::Problem;
 use crate::query::Query;
+use crate::query::updates::LastChange;
 use crate::state::{HttpState, state_of};
 use crate::stored_response::{self, Success};
 use crate::writer_turn::{TransactionSize, run_in_turn};
@@ -219,6 +220,19 @@ impl Call {
         Ok(self.query.answer::<_, J>(page, &self.look_up(work).await?))
     }
 
+    /// Does the same as [`list`](Self::list) for a list that can be ordered by the time of the last change.
+    pub(crate) async fn list_updated<J, T>(
+        self,
+        page: PageRequest,
+        work: impl FnMut(&mut Cx<'_>) -> UseCaseResult<Page<T>> + Send + 'static,
+    ) -> Reply
+    where
+        T: LastChange + Send + 'static,
+        J: for<'t> From<&'t T> + Serialize,
+    {
+        Ok(self.query.answer_updated::<_, J>(page, &self.look_up(work).await?))
+    }
+
     /// Runs a use case that only reads.
     pub(crate) async fn look_up<T: Send + 'static>(
         &self,
@@ -250,7 +264,13 @@ impl Call {
         work: impl FnOnce(&Services, &Principal) -> UseCaseResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
         let principal = self.principal()?.clone();
-        blocking(&self.state, move |services| work(services, &principal)).await
+        let permit = self.state.permit_connection(principal.organization()).await?;
+        blocking(&self.state, move |services| {
+            // The working thread releases the permit, even if the request was abandoned.
+            let _permit = permit;
+            work(services, &principal)
+        })
+        .await
     }
 
     /// Runs work that is one transaction and may change data. On a database with one writer, the work waits for its turn in the
@@ -343,10 +363,12 @@ async fn respond_once(call: Call, mut keyed: Option<IdempotentRequest>, takes_tu
         // The writer must not wait. A database with one writer has no duplicates in flight on other servers.
         keyed.wait = if takes_turn { Duration::ZERO } else { TWIN_WAIT.saturating_sub(began.elapsed()) };
     }
+    // The usage writer has a connection of its own.
+    let permit = if takes_turn { None } else { Some(state.permit_connection(principal.organization()).await?) };
     let by = principal.clone();
     let work = Box::new(move |services: &Services| {
-        // The working thread releases the guard, because the request may have been abandoned.
-        let _turn = turn;
+        // The working thread releases them, because the request may have been abandoned.
+        let (_turn, _permit) = (turn, permit);
         work(services, Request { principal: &by, use_case, key: keyed.as_ref() })
     });
     let IdempotentResponse { answer, is_repeat } = if takes_turn {

@@ -60,6 +60,12 @@ impl FairPermits {
         Self::with_limit(permits, permits.saturating_sub(1).max(1))
     }
 
+    /// Creates permits of which one organization holds at most half, and at least one, for work that lasts long and uses what
+    /// other work of the server needs, too.
+    pub(crate) fn with_half_reserved(permits: usize) -> Self {
+        Self::with_limit(permits, permits.div_ceil(2).max(1))
+    }
+
     fn with_limit(permits: usize, limit_per_organization: usize) -> Self {
         Self(Arc::new(Mutex::new(Permits {
             free: permits,

@@ -14,7 +14,8 @@ use billing_application::billing_run::BillingReport;
 use billing_application::error::UseCaseResult;
 use billing_application::usage::{Distribution, GroupFigures, ImportedFile, UsageWriter, WriterFigures};
 use billing_domain::calendar::Timestamp;
-use billing_domain::ports::{DiskUse, PoolUse, Store, WriterPauses};
+use billing_domain::ports::{DeliveryBacklog, DiskUse, PoolUse, Store, WriterPauses};
+use billing_domain::webhook::AttemptOutcome;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet};
@@ -35,6 +36,8 @@ const PREFIX: &str = "usage_billing";
 /// Upper bounds of the request duration buckets, in seconds.
 const DURATIONS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0];
 
+/// The time between two counts of the pending deliveries of webhooks.
+const WEBHOOKS_COUNTED_EVERY: Duration = Duration::from_secs(15);
 /// The time between two counts of the contracts with late documents.
 const LATE_COUNTED_EVERY: Duration = Duration::from_secs(60);
 const MICROS_PER_SECOND: i64 = 1_000_000;
@@ -105,6 +108,7 @@ pub(crate) struct Metrics {
     imports: ImportMetrics,
     billing: BillingMetrics,
     late: LateContracts,
+    webhooks: WebhookMetrics,
 }
 
 /// The figures of the billing runs that the server starts periodically.
@@ -136,6 +140,30 @@ struct LateCount {
 
 impl LateContracts {
     fn lock(&self) -> MutexGuard<'_, LateCount> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The figures of webhooks.
+#[derive(Default)]
+struct WebhookMetrics {
+    attempts: Family<OutcomeLabels, Counter>,
+    backlog: WebhookBacklog,
+}
+
+/// The pending deliveries of all organizations, and the time of the last attempt to count them.
+#[derive(Clone, Debug, Default)]
+struct WebhookBacklog(Arc<Mutex<BacklogCount>>);
+
+#[derive(Debug, Default)]
+struct BacklogCount {
+    attempted_at: Option<Instant>,
+    /// The number of deliveries, and the age of the oldest in seconds. `None` until the first count.
+    counted: Option<(u64, i64)>,
+}
+
+impl WebhookBacklog {
+    fn lock(&self) -> MutexGuard<'_, BacklogCount> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -199,7 +227,9 @@ impl Metrics {
         imports.register(&mut registry);
         billing.register(&mut registry);
         registry.register_collector(Box::new(late.clone()));
-        Self { registry, requests, durations, refused_events, failed_log_ins, imports, billing, late }
+        let webhooks = WebhookMetrics::default();
+        webhooks.register(&mut registry);
+        Self { registry, requests, durations, refused_events, failed_log_ins, imports, billing, late, webhooks }
     }
 
     /// Records a completed request. `operation` is `None` for unknown routes and pages.
@@ -288,6 +318,28 @@ impl Metrics {
         self.late.lock().contracts = Some(contracts);
     }
 
+    /// Counts an attempt to deliver a notification to a webhook endpoint.
+    pub(crate) fn webhook_attempted(&self, outcome: AttemptOutcome) {
+        self.webhooks.attempts.get_or_create(&OutcomeLabels { outcome: outcome_label(outcome) }).inc();
+    }
+
+    /// Returns whether the pending deliveries of webhooks must be counted now, at most once in 15 seconds. The caller then counts
+    /// them.
+    pub(crate) fn must_count_webhooks(&self) -> bool {
+        let mut count = self.webhooks.backlog.lock();
+        let is_due = count.attempted_at.is_none_or(|attempted_at| attempted_at.elapsed() >= WEBHOOKS_COUNTED_EVERY);
+        if is_due {
+            count.attempted_at = Some(Instant::now());
+        }
+        is_due
+    }
+
+    /// Sets the number of pending deliveries of webhooks, and when the oldest of them was created.
+    pub(crate) fn set_webhook_backlog(&self, backlog: DeliveryBacklog, now: Timestamp) {
+        let age = backlog.oldest.map_or(0, |oldest| (now.as_micros() - oldest.as_micros()).max(0) / MICROS_PER_SECOND);
+        self.webhooks.backlog.lock().counted = Some((backlog.pending, age));
+    }
+
     /// Returns all metrics as text.
     pub(crate) fn text(&self, format: MetricsFormat) -> Result<String, fmt::Error> {
         let mut text = String::new();
@@ -342,6 +394,43 @@ impl ImportMetrics {
         for outcome in [IMPORT_DONE, IMPORT_STOPPED, IMPORT_FAILED] {
             drop(ended.get_or_create(&OutcomeLabels { outcome }));
         }
+    }
+}
+
+impl WebhookMetrics {
+    fn register(&self, registry: &mut Registry) {
+        let Self { attempts, backlog } = self;
+        let help = "Attempts of this server to deliver notifications to webhook endpoints, by outcome";
+        registry.register("webhook_attempts", help, attempts.clone());
+        for outcome in AttemptOutcome::ALL {
+            drop(attempts.get_or_create(&OutcomeLabels { outcome: outcome_label(*outcome) }));
+        }
+        registry.register_collector(Box::new(backlog.clone()));
+    }
+}
+
+const fn outcome_label(outcome: AttemptOutcome) -> &'static str {
+    match outcome {
+        AttemptOutcome::Delivered => "delivered",
+        AttemptOutcome::Gone => "gone",
+        AttemptOutcome::Overloaded => "overloaded",
+        AttemptOutcome::Rejected => "rejected",
+        AttemptOutcome::TimedOut => "timed_out",
+        AttemptOutcome::Unreachable => "unreachable",
+        AttemptOutcome::TlsFailed => "tls_failed",
+        AttemptOutcome::AddressNotPublic => "address_not_public",
+        AttemptOutcome::NotSent => "not_sent",
+    }
+}
+
+impl Collector for WebhookBacklog {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        let Some((pending, age)) = self.lock().counted else { return Ok(()) };
+        let help = "Notifications of all organizations that wait for an attempt to deliver them to a webhook endpoint";
+        gauge(pending).encode(encoder.encode_descriptor("webhook_deliveries_pending", help, None, MetricType::Gauge)?)?;
+        let help = "Age of the oldest of them, or 0 if none waits";
+        let unit = Some(&Unit::Seconds);
+        gauge(age).encode(encoder.encode_descriptor("webhook_oldest_pending_age", help, unit, MetricType::Gauge)?)
     }
 }
 

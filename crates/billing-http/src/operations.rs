@@ -4,7 +4,6 @@
 use actix_web::Route;
 use actix_web::http::Method;
 use billing_application::UseCase;
-use billing_domain::page::MAX_PAGE_SIZE;
 
 use crate::dto::administrators::{
     AdministratorEditBody, AdministratorJson, AdministratorResetBody, InvitationBody, InvitationJson,
@@ -32,6 +31,7 @@ use crate::dto::log_in::{LogInAnswer, LogInBody};
 use crate::dto::money::{
     ApplyBody, BalanceJson, PaymentBody, PaymentJson, RefundBody, ReversalBody, StatementJson, WriteOffBody,
 };
+use crate::dto::notifications::NotificationJson;
 use crate::dto::own_account::{
     ConfirmationBody, OwnAccountJson, OwnSessionJson, PasswordChangeBody, RecoveryCodesJson, SecondFactorCodeBody,
     SecondFactorEnrollmentJson, SecondFactorRemovalBody,
@@ -42,6 +42,10 @@ use crate::dto::search::SearchResultJson;
 use crate::dto::summary::SummaryLineJson;
 use crate::dto::usage_products::{UsageProductBody, UsageProductEditBody, UsageProductJson};
 use crate::dto::verification::VerificationJson;
+use crate::dto::webhooks::{
+    CreatedWebhookEndpointJson, ReplayBody, ReplayResultJson, RotatedSecretJson, SecretRotationBody, WebhookAttemptJson,
+    WebhookDeliveryJson, WebhookEndpointBody, WebhookEndpointEditBody, WebhookEndpointJson,
+};
 pub use crate::operation::{AuthRequirement, Operation, VERSION, VERSIONED_BELOW};
 use crate::operation::{Free, Handler, List, QuerySpec, RequestBodySpec, ResponseSpec};
 use crate::problem::Problem;
@@ -50,15 +54,17 @@ use crate::query::billing::RunParams;
 use crate::query::documents::DocumentListParams;
 use crate::query::imports::{ImportListParams, ImportParams};
 use crate::query::lists::{
-    ChargeParams, ContractParams, ContractSearchParams, CustomerParams, EInvoiceCheckParams, EInvoiceParams, FormatParams,
-    OpenApiParams, PaymentParams, PricingRateParams, SearchParams, StatementParams,
+    AdministratorListParams, ChargeParams, ContractParams, ContractSearchParams, CustomerParams, EInvoiceCheckParams,
+    EInvoiceParams, FormatParams, KeyListParams, ListParams, OpenApiParams, PaymentParams, PricingRateParams, SearchParams,
+    StatementParams,
 };
+use crate::query::notifications::NotificationParams;
 use crate::query::usage::{BatchParams, EventListParams, RefusedParams, ReportParams, SummaryParams};
-use crate::query::{DEFAULT_PAGE_SIZE, Paged};
+use crate::query::webhooks::DeliveryParams;
 use crate::routes::service::HealthJson;
 use crate::routes::{
-    administrators, audit, auth, batches, billing, catalog, charges, contracts, documents, dry_run, imports, money, own_account,
-    reports, search, service, usage,
+    administrators, audit, auth, batches, billing, catalog, charges, contracts, documents, dry_run, imports, money,
+    notifications, own_account, reports, search, service, usage, webhooks,
 };
 
 macro_rules! answered {
@@ -183,7 +189,7 @@ operations! {
 
         /// Lists the organization's API keys in order of creation.
         GET "/auth/keys/list" Permission(ListKeys) => auth::list_keys,
-            asks Paged<MAX_PAGE_SIZE>,
+            asks KeyListParams,
             answers List<ApiKeyJson>: "The keys, without their passwords";
 
         /// Rotates an API key: creates a successor with the same name and scopes.
@@ -280,7 +286,7 @@ operations! {
 
         /// Lists the organization's administrators by e-mail address.
         GET "/api/administrators/filter" Permission(ListAdministrators) => administrators::list_administrators,
-            asks Paged<MAX_PAGE_SIZE>,
+            asks AdministratorListParams,
             answers List<AdministratorJson>: "A page of administrators";
     }
 
@@ -413,7 +419,7 @@ operations! {
 
         /// Lists usage products in order of creation.
         GET "/api/usage/products/filter" Permission(ListUsageProducts) => catalog::list_usage_products,
-            asks Paged<DEFAULT_PAGE_SIZE>,
+            asks ListParams,
             answers List<UsageProductJson>: "A page of usage products";
 
         /// Returns a usage product.
@@ -474,12 +480,12 @@ operations! {
 
         /// Lists supplier entities in order of creation.
         GET "/api/entities/filter" Permission(ListEntities) => catalog::list_entities,
-            asks Paged<DEFAULT_PAGE_SIZE>,
+            asks ListParams,
             answers List<EntityJson>: "A page of supplier entities";
 
         /// Lists the names of supplier entities in order of creation.
         GET "/api/entities/names" Permission(ListEntities) => catalog::list_entity_names,
-            asks Paged<DEFAULT_PAGE_SIZE>,
+            asks ListParams,
             answers List<EntityNameJson>: "A page of names";
 
         /// Returns a supplier entity.
@@ -501,7 +507,7 @@ operations! {
 
         /// Lists pricings in order of creation.
         GET "/api/pricings/filter" Permission(ListPricings) => catalog::list_pricings,
-            asks Paged<DEFAULT_PAGE_SIZE>,
+            asks ListParams,
             answers List<PricingJson>: "A page of pricings";
 
         /// Returns a pricing.
@@ -531,7 +537,7 @@ operations! {
 
         /// Lists bank accounts in order of creation.
         GET "/api/bank_accounts/filter" Permission(ListBankAccounts) => catalog::list_bank_accounts,
-            asks Paged<DEFAULT_PAGE_SIZE>,
+            asks ListParams,
             answers List<BankAccountJson>: "A page of bank accounts";
 
         /// Returns a bank account.
@@ -545,7 +551,7 @@ operations! {
 
         /// Lists exchange rates in order of creation.
         GET "/api/exchange_rates/filter" Permission(ListExchangeRates) => catalog::list_exchange_rates,
-            asks Paged<DEFAULT_PAGE_SIZE>,
+            asks ListParams,
             answers List<ExchangeRateJson>: "A page of exchange rates";
     }
 
@@ -574,7 +580,7 @@ operations! {
 
         /// Lists usage formats in order of creation, the built-in format first.
         GET "/api/usage/formats/filter" Permission(ListFormats) => catalog::list_usage_formats,
-            asks Paged<DEFAULT_PAGE_SIZE>,
+            asks ListParams,
             answers List<FormatJson>: "A page of usage formats";
 
         /// Returns a usage format.
@@ -783,6 +789,65 @@ operations! {
             answers BillingRunJson: "The run";
     }
 
+    webhooks {
+        /// Creates a webhook endpoint, to which notifications are sent.
+        ///
+        /// The endpoint receives notifications that are numbered from now on. Requests are signed as Standard Webhooks 1.0.0
+        /// describes. Only this response contains the secret.
+        POST "/api/webhooks/endpoints/" Permission(CreateWebhookEndpoint) => webhooks::create_webhook_endpoint,
+            takes WebhookEndpointBody,
+            answers CreatedWebhookEndpointJson: "The created endpoint and its secret",
+            conflicts secret_shown_once,
+            refuses address_not_public invalid_url too_many_endpoints unknown_event_type;
+
+        /// Changes a webhook endpoint. Omitted fields stay unchanged; null clears a field.
+        ///
+        /// Disabling an endpoint cancels its pending deliveries. After enabling it again, they can be replayed.
+        POST "/api/webhooks/endpoints/edit/{endpoint_ref}" Permission(EditWebhookEndpoint) => webhooks::edit_webhook_endpoint,
+            takes WebhookEndpointEditBody,
+            answers WebhookEndpointJson: "The changed endpoint",
+            refuses address_not_public invalid_url unknown_event_type;
+
+        /// Rotates the secret of a webhook endpoint.
+        ///
+        /// Until the overlap ends, requests have a signature by each secret, the newest first.
+        POST "/api/webhooks/endpoints/rotate/{endpoint_ref}" Permission(RotateWebhookSecret) => webhooks::rotate_webhook_secret,
+            takes Option<SecretRotationBody>,
+            answers RotatedSecretJson: "The new secret, and the end of the overlap",
+            conflicts rotation_in_progress secret_shown_once;
+
+        /// Sends a test notification to a webhook endpoint, also to a disabled one, and returns the attempt.
+        POST "/api/webhooks/endpoints/test/{endpoint_ref}" Permission(TestWebhookEndpoint) => webhooks::test_webhook_endpoint,
+            answers WebhookAttemptJson: "The attempt";
+
+        /// Sends notifications of the feed to a webhook endpoint again.
+        ///
+        /// Only notifications that the endpoint receives are sent.
+        POST "/api/webhooks/endpoints/replay/{endpoint_ref}" Permission(ReplayWebhookDeliveries) => webhooks::replay_webhook_deliveries,
+            takes ReplayBody,
+            answers ReplayResultJson: "The number of notifications that are sent again",
+            conflicts endpoint_disabled,
+            refuses conflicting_fields unknown_event_type;
+
+        /// Lists webhook endpoints in order of creation.
+        GET "/api/webhooks/endpoints/filter" Permission(ListWebhookEndpoints) => webhooks::list_webhook_endpoints,
+            asks ListParams,
+            answers List<WebhookEndpointJson>: "A page of endpoints";
+
+        /// Returns a webhook endpoint.
+        GET "/api/webhooks/endpoints/{endpoint_ref}" Permission(GetWebhookEndpoint) => webhooks::get_webhook_endpoint,
+            answers WebhookEndpointJson: "The endpoint";
+
+        /// Deletes a webhook endpoint with its deliveries. Notifications remain in the feed.
+        DELETE "/api/webhooks/endpoints/{endpoint_ref}" Permission(DeleteWebhookEndpoint) => webhooks::delete_webhook_endpoint,
+            gone: "The endpoint is deleted";
+
+        /// Lists deliveries of notifications to webhook endpoints with their last attempts, newest notification first.
+        GET "/api/webhooks/deliveries/filter" Permission(ListWebhookDeliveries) => webhooks::list_webhook_deliveries,
+            asks DeliveryParams,
+            answers List<WebhookDeliveryJson>: "A page of deliveries";
+    }
+
     service {
         /// Returns the time and the result of the last recorded verification.
         ///
@@ -812,6 +877,19 @@ operations! {
         GET "/api/audit/filter" Permission(ListAuditEntries) => audit::list_audit_entries,
             asks AuditParams,
             answers List<AuditEntryJson>: "A page of entries";
+
+        /// Lists notifications about documents, contracts and webhook endpoints, oldest first.
+        ///
+        /// Each element has a position without gaps, and `after` is the last position that the caller has seen. A
+        /// response is complete: a notification that is stored later has a later position. Notifications are retained for
+        /// 30 days, or as the server is configured.
+        GET "/api/notifications/filter" Permission(ListNotifications) => notifications::list_notifications,
+            asks NotificationParams,
+            answers List<NotificationJson>: "The next notifications";
+
+        /// Returns a notification.
+        GET "/api/notifications/{notification_ref}" Permission(GetNotification) => notifications::get_notification,
+            answers NotificationJson: "The notification";
 
         /// Reports whether the process is running.
         GET "/health/live" Nothing => service::live,
@@ -1063,8 +1141,9 @@ mod tests {
             ("/api/bank_accounts/", NewBankAccountRef::RESERVED),
             ("/api/charges/", NewChargeRef::RESERVED),
         ];
-        // References of contracts are UUIDs, which no word is.
-        let is_named = |path: &&str| path.ends_with('/') && *path != "/api/contracts/";
+        // References of contracts and webhook endpoints are UUIDs, which no word is.
+        let has_uuids = ["/api/contracts/", "/api/webhooks/endpoints/"];
+        let is_named = |path: &&str| path.ends_with('/') && !has_uuids.contains(path);
         let has_reference = |path: &&str| {
             let below = |operation: &Operation| operation.path.strip_prefix(*path).is_some_and(|rest| rest.starts_with('{'));
             OPERATIONS.iter().any(below)

@@ -24,6 +24,7 @@ pub const DEFAULT_REPORTS_AT_ONCE: usize = 3;
 /// Number of concurrent PDF renderings.
 const PRINTS_AT_ONCE: usize = 2;
 /// Number of concurrent usage format trials. The most expensive trial occupies a processor for 50 ms.
+const DEFAULT_REQUESTS_AT_ONCE: usize = 8;
 const TRIALS_AT_ONCE: usize = 1;
 /// Maximum wait for a permit. Rendering a hundred one-page documents takes less.
 const TURN_WAIT: Duration = Duration::from_secs(5);
@@ -66,7 +67,10 @@ pub struct HttpSettings {
     pub prints_at_once: usize,
     /// Number of concurrent usage format trials.
     pub trials_at_once: usize,
-    /// Maximum wait for a permit to create a report, render a document, try a usage format, scan events or parse a large body.
+    /// Number of requests that use a database connection at the same time, besides reports and the usage writer. More would wait
+    /// for a connection in a queue that does not know organizations.
+    pub requests_at_once: usize,
+    /// Maximum wait for a permit to use a connection, to create a report, render a document, try a usage format, scan events or parse a large body.
     pub turn_wait: Duration,
     /// Number of event groups written concurrently. With one, the database has a single writer, and each change that is one
     /// transaction waits for its turn in the queue of the usage writer.
@@ -91,6 +95,7 @@ impl HttpSettings {
             reports_at_once: DEFAULT_REPORTS_AT_ONCE,
             prints_at_once: PRINTS_AT_ONCE,
             trials_at_once: TRIALS_AT_ONCE,
+            requests_at_once: DEFAULT_REQUESTS_AT_ONCE,
             turn_wait: TURN_WAIT,
             groups_at_once: 1,
             event_cache: DEFAULT_EVENT_CACHE,

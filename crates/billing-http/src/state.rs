@@ -12,6 +12,7 @@ use billing_application::error::UseCaseResult;
 use billing_application::keys::KeyUses;
 use billing_application::usage::{RefusedUsageCounts, UsageWriter, WriterLimits};
 use billing_domain::refs::OrganizationId;
+use billing_domain::webhook::AttemptOutcome;
 
 use crate::auth::gate::LogInGate;
 use crate::fair_permits::{FairPermit, FairPermits};
@@ -38,6 +39,7 @@ struct Shared {
     prints: FairPermits,
     trials: FairPermits,
     parses: FairPermits,
+    connections: FairPermits,
     writer: Arc<UsageWriter>,
     refused: RefusedUsageCounts,
     key_uses: KeyUses,
@@ -52,10 +54,11 @@ impl HttpState {
         let log_ins = LogInGate::new(&settings.log_in);
         // A slow client prolongs its report, so one organization never has all permits. Other work ends by itself soon.
         let reports = FairPermits::with_reserve(settings.reports_at_once);
-        let scans = FairPermits::new(settings.reports_at_once.clamp(1, MAX_SCANS));
+        let scans = FairPermits::with_half_reserved(settings.reports_at_once.clamp(1, MAX_SCANS));
         let prints = FairPermits::new(settings.prints_at_once);
         let trials = FairPermits::new(settings.trials_at_once);
-        let parses = FairPermits::new(std::thread::available_parallelism().map_or(1, NonZero::get));
+        let parses = FairPermits::with_half_reserved(std::thread::available_parallelism().map_or(1, NonZero::get));
+        let connections = FairPermits::new(settings.requests_at_once);
         let (twins, stopping) = (InFlightRequests::default(), AtomicBool::new(false));
         let limits =
             WriterLimits { groups: settings.groups_at_once, event_cache: settings.event_cache, ..WriterLimits::default() };
@@ -73,6 +76,7 @@ impl HttpState {
             prints,
             trials,
             parses,
+            connections,
             writer,
             refused,
             key_uses,
@@ -124,6 +128,11 @@ impl HttpState {
     /// Records for the metrics that a periodic billing run was skipped.
     pub fn record_skipped_billing_run(&self) {
         self.0.metrics.billing_skipped();
+    }
+
+    /// Counts an attempt to deliver a notification to a webhook endpoint for the metrics.
+    pub fn record_webhook_attempt(&self, outcome: AttemptOutcome) {
+        self.0.metrics.webhook_attempted(outcome);
     }
 
     pub(crate) fn key_uses(&self) -> &KeyUses {
@@ -186,6 +195,11 @@ impl HttpState {
     /// Waits for a permit to parse a large body on a blocking thread, like [`permit_report`](Self::permit_report).
     pub(crate) async fn permit_parse(&self, organization: OrganizationId) -> Result<FairPermit, Problem> {
         self.permit(&self.0.parses, organization).await
+    }
+
+    /// Waits for a permit to use a database connection, like [`permit_report`](Self::permit_report).
+    pub(crate) async fn permit_connection(&self, organization: OrganizationId) -> Result<FairPermit, Problem> {
+        self.permit(&self.0.connections, organization).await
     }
 
     async fn permit(&self, permits: &FairPermits, organization: OrganizationId) -> Result<FairPermit, Problem> {

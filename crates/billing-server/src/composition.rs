@@ -11,6 +11,7 @@ use billing_formats::RhaiMapper;
 use billing_http::{COOKIE_KEY_BYTES, CookieKey, JsonAuditRenderer};
 use billing_pdf::Printer;
 use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
+use billing_webhooks::{HttpWebhooks, WebhookSettings};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::environment::{SystemClock, UuidV7};
@@ -95,6 +96,7 @@ impl Composition {
         signer: SignerSettings,
         passwords: BcryptPasswords,
         printer: Printer,
+        webhooks: WebhookSettings,
     ) -> CommandResult<Self> {
         let database = Arc::new(database);
         let keys = RandomKeys;
@@ -109,6 +111,7 @@ impl Composition {
             token_lifetime_seconds: signer.lifetime_seconds,
             passwords: Arc::new(passwords),
             printer: Arc::new(printer),
+            webhooks: Arc::new(HttpWebhooks::new(webhooks)),
             ..services(&database, Arc::new(SystemClock), Arc::clone(&tokens))
         };
         Ok(Self { database, services, cookie_key, renewed_signer: signer.secrets.is_empty().then_some(tokens) })
@@ -140,6 +143,7 @@ fn services(database: &Arc<Database>, clock: Arc<dyn Clock>, tokens: Arc<JwtSign
         teller: Arc::new(JsonAuditRenderer),
         printer: Arc::new(Printer::default()),
         e_invoices: Arc::new(billing_einvoice::Writer),
+        webhooks: Arc::new(HttpWebhooks::new(WebhookSettings::default())),
         token_lifetime_seconds: DEFAULT_TOKEN_LIFETIME_SECONDS,
     }
 }

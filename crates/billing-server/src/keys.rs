@@ -51,7 +51,7 @@ fn present(store: &StoreSettings, organization: &OneLine) -> CommandResult<(Serv
 fn all(services: &Services, principal: &Principal) -> CommandResult<Vec<ApiKey>> {
     let (mut all, mut page) = (Vec::new(), PageRequest::LARGEST);
     loop {
-        let part = read(services, principal, UseCase::ListKeys, |cx| list_keys(cx, page))?;
+        let part = read(services, principal, UseCase::ListKeys, |cx| list_keys(cx, &page.into()))?;
         if part.items.is_empty() {
             return Ok(all);
         }

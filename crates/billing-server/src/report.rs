@@ -52,6 +52,7 @@ fn query(settings: &ReportSettings) -> CommandResult<EventQuery> {
             contract_ref: parsed("--contract-ref", settings.contract_ref.as_deref(), ContractRef::parse)?,
             from: parsed("--from", settings.from.as_deref(), Timestamp::parse)?,
             to: parsed("--to", settings.to.as_deref(), Timestamp::parse)?,
+            ..EventFilter::default()
         },
     })
 }

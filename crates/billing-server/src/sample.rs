@@ -13,8 +13,9 @@ use billing_domain::catalog::{
 };
 use billing_domain::codes::UnitCode;
 use billing_domain::contract::terms::RequestedProduct;
+use billing_domain::metadata::Metadata;
 use billing_domain::money::{Currency, Percentage, Price};
-use billing_domain::page::PageRequest;
+use billing_domain::page::{ListRequest, PageRequest};
 use billing_domain::party::CustomerProfile;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, LineItemId, OrganizationId, PricingRef, UsageProductRef};
@@ -39,9 +40,9 @@ pub(crate) struct SampleAccess {
 /// Returns `None` and changes nothing if the organization already has a usage product or a pricing, or one of the references.
 pub(crate) fn make(services: &Services, organization: OrganizationId, with_key: bool) -> CommandResult<Option<SampleAccess>> {
     let principal = Principal::of_command_line(organization);
-    let page = PageRequest::LARGEST;
-    let products = read(services, &principal, UseCase::ListUsageProducts, |cx| list_usage_products(cx, page))?.total;
-    let pricings = read(services, &principal, UseCase::ListPricings, |cx| list_pricings(cx, page))?.total;
+    let page = ListRequest::from(PageRequest::LARGEST);
+    let products = read(services, &principal, UseCase::ListUsageProducts, |cx| list_usage_products(cx, &page))?.total;
+    let pricings = read(services, &principal, UseCase::ListPricings, |cx| list_pricings(cx, &page))?.total;
     if products + pricings > 0 {
         return Ok(None);
     }
@@ -218,5 +219,6 @@ fn contract_request(
         ..RequestedProduct::plain(pricing_ref, start, last)
     };
     let customer_ref = CustomerRef::parse(customer_ref).map_err(broken)?;
-    Ok(ContractRequest { customer_ref, po_number: None, products: vec![product], allow_backdated: false })
+    let metadata = Metadata::default();
+    Ok(ContractRequest { customer_ref, po_number: None, metadata, products: vec![product], allow_backdated: false })
 }

@@ -1,11 +1,13 @@
 //! Periodic tasks:
 //! - the billing run, with the same use case as on request
 //! - deletion of expired idempotency records
+//! - numbering notifications, and deletion of old ones
 //! - writing counts of rejected usage
 //! - loading rotated secrets
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -14,11 +16,16 @@ use billing_application::Services;
 use billing_application::billing_run::run_billing_everywhere;
 use billing_application::idempotency::forget_old_answers;
 use billing_application::latest_instant::latest_recorded_instant;
+use billing_application::notifications::{
+    forget_old_notifications, number_notifications, wait_for_notifications, wake_numbering,
+};
 use billing_application::run_history::forget_old_billing_runs;
 use billing_application::secrets::shared_secrets_in_use;
 use billing_application::usage::{forget_old_imports, forget_old_refused_usage};
+use billing_application::webhooks::WebhookWaker;
 use billing_auth::JwtSigner;
 use billing_domain::access::SecretPurpose;
+use billing_domain::refs::ServerRef;
 use billing_http::HttpState;
 
 use crate::drift_checked_clock::DriftCheckedClock;
@@ -142,6 +149,80 @@ impl CountsWriter {
     /// Stops. The server's shutdown writes the remaining counts.
     pub(crate) fn stop(self) {
         self.0.stop();
+    }
+}
+
+/// The longest pause between two looks at notifications without a position, which other servers can store.
+const NUMBERED_EVERY: Duration = Duration::from_secs(1);
+/// The pauses before looking at notifications that this process has stored, until they are committed.
+const COMMIT_PAUSES: [Duration; 3] = [Duration::from_millis(20), Duration::from_millis(80), Duration::from_millis(400)];
+/// The interval for deleting old notifications.
+const NOTIFICATIONS_FORGOTTEN_EVERY: Duration = Duration::from_secs(3600);
+
+/// A thread that numbers notifications as soon as they are committed, and deletes old ones.
+pub(crate) struct NotificationNumberer {
+    is_stopped: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl NotificationNumberer {
+    /// Starts the thread. Notifications are retained for `days`. `deliverer` delivers numbered notifications.
+    ///
+    /// # Errors
+    /// Returns an error when the operating system cannot create a thread.
+    pub(crate) fn start(services: Services, days: u16, deliverer: WebhookWaker) -> io::Result<Self> {
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&is_stopped);
+        let thread = std::thread::Builder::new().name("notifications".to_owned()).spawn(move || {
+            let server = ServerRef::from_uuid(services.ids.new_id());
+            let mut forgotten: Option<Instant> = None;
+            while !stopped.load(Ordering::Relaxed) {
+                if forgotten.is_none_or(|at| at.elapsed() >= NOTIFICATIONS_FORGOTTEN_EVERY) {
+                    forgotten = Some(Instant::now());
+                    forget_notifications(&services, days);
+                }
+                if wait_for_notifications(NUMBERED_EVERY) {
+                    // A transaction that is slower than these pauses is numbered a second later.
+                    let is_numbered = COMMIT_PAUSES.into_iter().any(|pause| {
+                        std::thread::sleep(pause);
+                        stopped.load(Ordering::Relaxed) || number(&services, server, &deliverer) > 0
+                    });
+                    if is_numbered {
+                        continue;
+                    }
+                }
+                number(&services, server, &deliverer);
+            }
+        })?;
+        Ok(Self { is_stopped, thread })
+    }
+
+    pub(crate) fn stop(self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        wake_numbering();
+        if self.thread.join().is_err() {
+            tracing::error!("the thread that numbers notifications panicked");
+        }
+    }
+}
+
+/// Numbers notifications and returns their number. Their deliveries are due at once.
+fn number(services: &Services, server: ServerRef, deliverer: &WebhookWaker) -> u64 {
+    let numbered = number_notifications(services, server).unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot number notifications; the next attempt numbers them");
+        0
+    });
+    if numbered > 0 {
+        deliverer.wake();
+    }
+    numbered
+}
+
+fn forget_notifications(services: &Services, days: u16) {
+    match forget_old_notifications(services, days) {
+        Ok(0) => {}
+        Ok(notifications) => tracing::info!(notifications, "deleted old notifications"),
+        Err(error) => tracing::error!(%error, "cannot delete old notifications"),
     }
 }
 

@@ -2,12 +2,15 @@
 
 use std::io::IsTerminal;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpServer;
 use actix_web::dev::ServerHandle;
 use billing_application::organizations::{FirstStart, first_organization, first_start};
+use billing_application::webhooks::WebhookDeliverer;
 use billing_auth::BcryptPasswords;
+use billing_domain::refs::ServerRef;
 use billing_domain::text::OneLine;
 use billing_http::{DEFAULT_REPORTS_AT_ONCE, HttpSettings, HttpState, LogInLimits, PublicUrl, key_calls};
 use billing_pdf::Printer;
@@ -23,7 +26,7 @@ use crate::failure::{CommandError, CommandResult};
 use crate::listen::listen;
 use crate::sample::{self, SampleAccess};
 use crate::say;
-use crate::scheduler::{CountsWriter, Scheduler, SecretsReader};
+use crate::scheduler::{CountsWriter, NotificationNumberer, Scheduler, SecretsReader};
 use crate::settings::ServeSettings;
 use crate::telemetry::Telemetry;
 
@@ -45,7 +48,8 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
     let signer = SignerSettings { secrets: settings.jwt_secrets()?, lifetime_seconds: settings.token_lifetime_seconds };
     let passwords =
         BcryptPasswords::with_cost(settings.password_cost).map_err(|error| CommandError::Setting(error.to_string()))?;
-    let composition = Composition::new(database, signer, passwords, Printer::new(settings.fonts_dir.clone()))?;
+    let printer = Printer::new(settings.fonts_dir.clone());
+    let composition = Composition::new(database, signer, passwords, printer, settings.webhooks())?;
     composition.services.store.ready().map_err(CommandError::store)?;
     let public_url = match &settings.public_url {
         Some(url) => url.clone(),
@@ -56,6 +60,7 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
         HttpSettings {
             trusted_proxies: settings.trusted_proxies.clone(),
             reports_at_once: reports_at_once(settings.store.database_connections),
+            requests_at_once: requests_at_once(settings.store.database_connections, composition.database.groups_at_once()),
             groups_at_once: composition.database.groups_at_once(),
             event_cache: settings.event_cache,
             metrics_apart: settings.metrics_listen.is_some(),
@@ -93,6 +98,14 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
         .transpose()
         .map_err(no_thread)?;
     let counts = CountsWriter::start(state.clone(), composition.services.clone()).map_err(no_thread)?;
+    let observing = state.clone();
+    let deliverer = WebhookDeliverer::start(
+        composition.services.clone(),
+        ServerRef::from_uuid(composition.services.ids.new_id()),
+        Arc::new(move |outcome| observing.record_webhook_attempt(outcome)),
+    );
+    let numberer = NotificationNumberer::start(composition.services.clone(), settings.notification_days, deliverer.waker());
+    let numberer = numberer.map_err(no_thread)?;
     let secrets = composition.renewed_signer.clone().map(|signer| SecretsReader::start(composition.services.clone(), signer));
     let secrets = secrets.transpose().map_err(no_thread)?;
     let writing = state.clone();
@@ -124,6 +137,8 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
     if let Some(scheduler) = scheduler {
         scheduler.stop();
     }
+    numberer.stop();
+    deliverer.stop();
     if let Err(error) = composition.database.close() {
         tracing::warn!(%error, "the -wal file of the database is still needed: copy both files");
     }
@@ -143,6 +158,14 @@ fn listen_on(address: SocketAddr, what_for: &str) -> CommandResult<TcpListener> 
 fn reports_at_once(connections: u32) -> usize {
     let least = if connections < 4 { 1 } else { 2 };
     usize::try_from(connections / 4).unwrap_or(DEFAULT_REPORTS_AT_ONCE).clamp(least, DEFAULT_REPORTS_AT_ONCE)
+}
+
+/// Returns the limit of requests that use a connection at the same time. Reports use the same connections, and so does the usage
+/// writer of a database with several writers.
+fn requests_at_once(connections: u32, groups_at_once: usize) -> usize {
+    let writer = if groups_at_once > 1 { groups_at_once } else { 0 };
+    let connections_of_all = usize::try_from(connections).unwrap_or(usize::MAX);
+    connections_of_all.saturating_sub(writer + reports_at_once(connections)).max(1)
 }
 
 /// Waits for SIGTERM or SIGINT. It then reports that the server is not ready, so that load balancers send no new

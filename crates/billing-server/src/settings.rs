@@ -14,10 +14,12 @@ use billing_domain::access::{
     DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, MAX_TOKEN_LIFETIME_SECONDS, Role, SecretPurpose, check_log_in_name,
 };
 use billing_domain::format::DEFAULT_FORMAT_NAME;
+use billing_domain::notification::{NOTIFICATION_DAYS, NOTIFICATIONS_KEPT_DAYS};
 use billing_domain::text::OneLine;
 use billing_http::{Network, PublicUrl};
 use billing_import::{Delimiter, FileKind};
 use billing_report::ReportFormat;
+use billing_webhooks::{PermittedNetwork, WebhookProxy, WebhookSettings};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use secrecy::{ExposeSecret as _, SecretString};
 use validator::ValidateEmail as _;
@@ -314,6 +316,22 @@ pub(crate) struct ServeSettings {
     #[arg(long, value_name = "SECONDS", env = "USAGE_BILLING_RUN_EVERY_SECONDS", default_value = "60", value_parser = within::<u64>(0..=86_400))]
     pub(crate) run_every_seconds: u64,
 
+    /// Days for which notifications are retained, 7 to 365.
+    #[arg(long, value_name = "DAYS", env = "USAGE_BILLING_NOTIFICATION_DAYS", default_value_t = NOTIFICATIONS_KEPT_DAYS, value_parser = within::<u16>(NOTIFICATION_DAYS))]
+    pub(crate) notification_days: u16,
+
+    /// Permits webhook endpoints with http:// URLs. In the environment: true or false.
+    #[arg(long, env = "USAGE_BILLING_WEBHOOK_ALLOW_HTTP", value_parser = truth)]
+    webhook_allow_http: bool,
+
+    /// Networks or IP addresses, comma-separated, to which webhooks are sent although they are not public, also with any port.
+    #[arg(long, value_name = "NETWORKS", env = "USAGE_BILLING_WEBHOOK_ALLOW_NETWORKS", value_delimiter = ',')]
+    webhook_allow_networks: Vec<PermittedNetwork>,
+
+    /// URL of the HTTP proxy that webhooks go through. The proxy must reject addresses that are not public. Default: none.
+    #[arg(long, value_name = "URL", env = "USAGE_BILLING_WEBHOOK_PROXY", hide_env_values = true)]
+    webhook_proxy: Option<WebhookProxy>,
+
     /// Folder with additional fonts for PDF documents. The built-in fonts have Latin, Greek and Cyrillic characters. For other
     /// characters, the Noto Sans fonts below /usr/share/fonts are used, too.
     #[arg(long, value_name = "FOLDER", env = "USAGE_BILLING_FONTS_DIR", value_parser = folder)]
@@ -354,6 +372,15 @@ impl StoreSettings {
 }
 
 impl ServeSettings {
+    /// Returns where webhooks may be sent.
+    pub(crate) fn webhooks(&self) -> WebhookSettings {
+        WebhookSettings {
+            allow_http: self.webhook_allow_http,
+            networks: self.webhook_allow_networks.clone(),
+            proxy: self.webhook_proxy.clone(),
+        }
+    }
+
     /// Returns the password of the first administrator, if it is set.
     ///
     /// # Errors

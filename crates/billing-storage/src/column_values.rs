@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use billing_domain::metadata::Metadata;
 use billing_domain::party::legal::{DocumentSettings, LegalProfile};
 use billing_domain::ports::StoreResult;
 use billing_domain::tax::DefaultTaxes;
@@ -99,7 +100,7 @@ macro_rules! where_stated {
         }
     )+};
 }
-where_stated!(LegalProfile, DocumentSettings, DefaultTaxes);
+where_stated!(LegalProfile, DocumentSettings, DefaultTaxes, Metadata);
 
 impl<T: TextValue> ColumnValue<T> for Dec {
     fn keep(value: &T) -> StoreResult<Cell<Decimal>> {
@@ -162,6 +163,7 @@ macro_rules! editable_tables {
                 $($key_column -> $key_type,)+
                 $($column -> $type,)+
                 created_at -> Ts,
+                updated_at -> Ts,
             }
         }
 

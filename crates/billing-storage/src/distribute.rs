@@ -33,7 +33,7 @@ const COPIED: [&str; 16] = [
 ];
 
 /// The customers' tables. Each is colocated with the first one by customer.
-const OF_CUSTOMERS: [&str; 20] = [
+const OF_CUSTOMERS: [&str; 23] = [
     "contracts",
     "contract_versions",
     "contract_products",
@@ -48,16 +48,19 @@ const OF_CUSTOMERS: [&str; 20] = [
     "payments",
     "applications",
     "write_offs",
+    "metadata",
     "charges",
     "charge_revisions",
     "usage_totals",
     "usage_events",
     "usage_event_revisions",
     "usage_event_keys",
+    "notifications",
+    "notices",
 ];
 
 /// Tables without customers that are written too often to have copies, each with its distribution column.
-const BY_THEMSELVES: [(&str, &str); 7] = [
+const BY_THEMSELVES: [(&str, &str); 11] = [
     ("number_series", "entity_ref"),
     ("replay_log", "idempotency_key"),
     ("audit_log", "audit_id"),
@@ -65,6 +68,10 @@ const BY_THEMSELVES: [(&str, &str); 7] = [
     ("usage_imports", "import_id"),
     ("usage_import_events", "import_id"),
     ("billing_runs", "run_id"),
+    ("notification_heads", "organization_id"),
+    ("webhook_endpoints", "endpoint_id"),
+    ("webhook_secrets", "endpoint_id"),
+    ("webhook_deliveries", "endpoint_id"),
 ];
 
 /// Unique indexes without a customer, which no single node can enforce. A plain index replaces each one for lookups.

@@ -16,6 +16,7 @@ use diesel::sql_types::{BigInt, Text};
 use diesel::sqlite::Sqlite;
 use uuid::Uuid;
 
+use crate::ports::id_of;
 use crate::sql_types::{Id, Ts};
 use crate::statement::Statement;
 
@@ -42,6 +43,10 @@ struct Narrowed<'a> {
     contract_id: Option<Uuid>,
     from: Option<Timestamp>,
     to: Option<Timestamp>,
+    updated_since: Option<Timestamp>,
+    /// The position after which the rows of a page are.
+    after: Option<(Timestamp, Uuid)>,
+    backward: bool,
 }
 
 #[derive(Debug)]
@@ -68,7 +73,7 @@ impl<'a, R> EventsQuery<'a, R> {
             // events of every customer.
             Columns::Count => is_of_all && self.narrowed.from.is_some(),
             Columns::Page { by: EventSortKey::Timestamp, among_first, .. } => among_first.is_some(),
-            Columns::Metered | Columns::ReportData | Columns::Reported => false,
+            Columns::Page { by: EventSortKey::Updated, .. } | Columns::Metered | Columns::ReportData | Columns::Reported => false,
         }
     }
 
@@ -80,7 +85,7 @@ impl<'a, R> EventsQuery<'a, R> {
     /// Returns the events and customers of a page.
     pub(crate) fn page(organization: OrganizationId, filter: &'a EventFilter, by: EventSortKey, page: PageRequest) -> Self {
         let (size, offset) = crate::ports::limits(page);
-        let narrowed = Narrowed::by(organization, filter);
+        let narrowed = Narrowed { backward: page.is_backward(), ..Narrowed::by(organization, filter) };
         Self::new(narrowed, Columns::Page { by, size, offset, backward: page.is_backward(), among_first: None })
     }
 
@@ -99,11 +104,14 @@ impl<'a, R> EventsQuery<'a, R> {
         page: PageRequest,
     ) -> Option<Self> {
         let mut query = Self::page(organization, filter, by, page);
-        let Narrowed { customer_id, contract_id, document_id, .. } = query.narrowed;
+        let Narrowed { customer_id, contract_id, document_id, updated_since, after, .. } = query.narrowed;
+        let is_narrow = updated_since.is_some() || after.is_some();
         let first = match by {
             EventSortKey::Created if customer_id.is_some() => AMONG_FIRST,
-            EventSortKey::Timestamp if [customer_id, contract_id, document_id].iter().all(Option::is_none) => first_by_time(page),
-            EventSortKey::Created | EventSortKey::Timestamp => return None,
+            EventSortKey::Timestamp if !is_narrow && [customer_id, contract_id, document_id].iter().all(Option::is_none) => {
+                first_by_time(page)
+            }
+            EventSortKey::Created | EventSortKey::Timestamp | EventSortKey::Updated => return None,
         };
         if let Columns::Page { among_first, .. } = &mut query.columns {
             *among_first = Some(first);
@@ -141,6 +149,9 @@ impl<'a> Narrowed<'a> {
                 contract_id: Some(contract_ref.as_uuid()),
                 from: None,
                 to: None,
+                updated_since: None,
+                after: None,
+                backward: false,
             },
         }
     }
@@ -155,6 +166,9 @@ impl<'a> Narrowed<'a> {
             contract_id: filter.contract_ref.map(|contract| contract.as_uuid()),
             from: filter.from,
             to: filter.to,
+            updated_since: filter.updates.since,
+            after: filter.updates.after.as_ref().map(|position| (position.updated_at, id_of(position))),
+            backward: false,
         }
     }
 }
@@ -189,7 +203,7 @@ pub(crate) fn beyond_first_by_time(filter: &EventFilter, page: PageRequest) -> S
 
 /// The event columns that queries need.
 const SOURCE_COLUMNS: &str = "event_id, customer_id, contract_id, product_no, usage_product_ref, service_start, document_id, \
-                              occurred_at, quantity, report_data, revision";
+                              occurred_at, quantity, report_data, revision, revised_at";
 
 impl Columns {
     const fn select(&self) -> &'static str {
@@ -226,6 +240,8 @@ impl Columns {
             Self::Page { by: EventSortKey::Timestamp, backward: true, .. } => " ORDER BY e.occurred_at DESC, e.event_id DESC",
             Self::Page { by: EventSortKey::Created, backward: false, .. } => " ORDER BY e.event_id",
             Self::Page { by: EventSortKey::Created, backward: true, .. } => " ORDER BY e.event_id DESC",
+            Self::Page { by: EventSortKey::Updated, backward: false, .. } => " ORDER BY e.revised_at, e.event_id",
+            Self::Page { by: EventSortKey::Updated, backward: true, .. } => " ORDER BY e.revised_at DESC, e.event_id DESC",
             Self::ReportData => " AND e.report_data IS NOT NULL",
             Self::Reported => " ORDER BY e.occurred_at, e.event_id, r.revision",
         }
@@ -252,8 +268,11 @@ macro_rules! fragments {
                 out.push_sql(" FROM (");
                 if let Columns::Page { among_first: Some(first), by, backward, .. } = &self.columns {
                     match by {
-                        EventSortKey::Created => self.narrowed.walk_ast_among_first(first, *backward, out.reborrow())?,
                         EventSortKey::Timestamp => self.narrowed.walk_ast_among_first_by_time(first, *backward, out.reborrow())?,
+                        // No page by the last change is searched among the first events.
+                        EventSortKey::Created | EventSortKey::Updated => {
+                            self.narrowed.walk_ast_among_first(first, *backward, out.reborrow())?;
+                        }
                     }
                 } else if !self.narrowed.with_billed {
                     self.narrowed.walk_ast_of("usage_events WHERE NOT deleted", out.reborrow())?;
@@ -342,6 +361,17 @@ macro_rules! fragments {
                 if let Some(usage_product_ref) = &self.usage_product_ref {
                     push_condition(&mut out, "usage_product_ref", " = ");
                     out.push_bind_param::<Text, str>(usage_product_ref)?;
+                }
+                if let Some(since) = &self.updated_since {
+                    push_condition(&mut out, "revised_at", " >= ");
+                    out.push_bind_param::<Ts, _>(since)?;
+                }
+                if let Some((revised_at, event_id)) = &self.after {
+                    push_condition(&mut out, "(revised_at, event_id)", if self.backward { " < (" } else { " > (" });
+                    out.push_bind_param::<Ts, _>(revised_at)?;
+                    out.push_sql(", ");
+                    out.push_bind_param::<Id, _>(event_id)?;
+                    out.push_sql(")");
                 }
                 self.walk_range(out)
             }

@@ -158,7 +158,8 @@ nested_rows! {
         by "s.product_no, s.version, s.in_force_from";
     /// A contract's customer.
     CustomerOfContract: [
-        ID "customers.customer_id", PLAIN "customers.customer_ref", all CustomerColumns, MICROS "customers.created_at"
+        ID "customers.customer_id", PLAIN "customers.customer_ref", all CustomerColumns, MICROS "customers.created_at",
+        MICROS "customers.updated_at"
     ]
         "customers WHERE customers.customer_id = contracts.customer_id"
         by "customers.customer_id";

@@ -59,6 +59,7 @@ editable_tables! {
             legal -> Nullable<Json>,
             buyer_reference -> Nullable<Text>,
             e_invoice_profile -> Nullable<Text>,
+            metadata -> Nullable<Json>,
         }
     /// The editable columns of a usage product.
     usage_products (organization_id, usage_product_ref) { organization_id -> Id, usage_product_ref -> Text }
@@ -111,6 +112,7 @@ tables! {
         second_factor_step -> Nullable<BigInt>,
         recovery_digests -> Nullable<Binary>,
         failed_codes -> BigInt,
+        updated_at -> Ts,
     }
     api_keys (api_key_id) {
         api_key_id -> Id,
@@ -123,6 +125,7 @@ tables! {
         last_used_at -> Nullable<Ts>,
         expires_at -> Nullable<Ts>,
         successor_id -> Nullable<Id>,
+        updated_at -> Ts,
     }
     sessions (digest) {
         digest -> Binary,
@@ -151,6 +154,7 @@ tables! {
         day -> Day,
         rate -> Dec,
         created_at -> Ts,
+        updated_at -> Ts,
     }
     logos (organization_id, sha256) {
         organization_id -> Id,
@@ -164,6 +168,7 @@ tables! {
         name -> Text,
         version -> Integer,
         created_at -> Ts,
+        updated_at -> Ts,
     }
     usage_format_versions (organization_id, format_ref, version) {
         organization_id -> Id,
@@ -180,8 +185,10 @@ tables! {
         organization_id -> Id,
         number -> BigInt,
         po_number -> Nullable<Text>,
+        metadata -> Nullable<Json>,
         version -> Integer,
         created_at -> Ts,
+        updated_at -> Ts,
         cancelled_at -> Nullable<Ts>,
         next_due_at -> Nullable<Ts>,
         documents_opened -> Integer,
@@ -190,6 +197,9 @@ tables! {
         entity_ref -> Nullable<Text>,
         terms_id -> Id,
         stamp -> Id,
+        notification_count -> BigInt,
+        failure_code -> Nullable<Text>,
+        failure_told_at -> Nullable<Ts>,
     }
     contract_versions (contract_id, customer_id, version) {
         contract_id -> Id,
@@ -251,6 +261,7 @@ tables! {
         unapplied_minor -> Nullable<BigInt>,
         updated_at -> Ts,
         po_number -> Nullable<Text>,
+        notification_count -> BigInt,
     }
     document_parts (document_id, customer_id, product_no) {
         document_id -> Id,
@@ -321,8 +332,10 @@ tables! {
         amount_minor -> BigInt,
         paid_date -> Day,
         reference -> Nullable<Text>,
+        metadata -> Nullable<Json>,
         recorded_at -> Ts,
         recorded_by -> Text,
+        updated_at -> Ts,
         organization_id -> Id,
         entity_ref -> Text,
         currency -> Text,
@@ -336,6 +349,14 @@ tables! {
         reversal_reason -> Nullable<Text>,
         reversed_at -> Nullable<Ts>,
         reversed_by -> Nullable<Text>,
+    }
+    metadata (organization_id, kind, key, value, customer_id, subject_id) {
+        organization_id -> Id,
+        kind -> Text,
+        key -> Text,
+        value -> Text,
+        customer_id -> Id,
+        subject_id -> Id,
     }
     accounts (customer_id, entity_ref, currency) {
         customer_id -> Id,
@@ -523,6 +544,7 @@ tables! {
         request_id -> Nullable<Text>,
         begun_at -> Ts,
         ended_at -> Nullable<Ts>,
+        updated_at -> Ts,
         cut_short -> Bool,
         contracts -> BigInt,
         issued -> BigInt,
@@ -541,6 +563,7 @@ tables! {
         request_id -> Nullable<Text>,
         begun_at -> Ts,
         ended_at -> Nullable<Ts>,
+        updated_at -> Ts,
         stopped_at_line -> Nullable<BigInt>,
         recorded -> BigInt,
         already_there -> BigInt,
@@ -566,11 +589,76 @@ tables! {
         after -> Nullable<Text>,
         request_id -> Nullable<Text>,
     }
+    notifications (customer_id, notification_id) {
+        customer_id -> Id,
+        notification_id -> Id,
+        organization_id -> Id,
+        subject -> Text,
+        sequence -> BigInt,
+        kind -> Text,
+        body -> Text,
+        created_at -> Ts,
+        position -> Nullable<BigInt>,
+    }
+    notification_heads (organization_id) {
+        organization_id -> Id,
+        position -> BigInt,
+        lease_by -> Nullable<Id>,
+        lease_until -> Nullable<Ts>,
+    }
+    notices (customer_id, subject, kind) {
+        customer_id -> Id,
+        subject -> Text,
+        kind -> Text,
+        organization_id -> Id,
+        at -> Ts,
+    }
+    webhook_endpoints (organization_id, endpoint_id) {
+        organization_id -> Id,
+        endpoint_id -> Id,
+        url -> Text,
+        event_types -> Json,
+        customer_refs -> Nullable<Json>,
+        description -> Nullable<Text>,
+        enabled -> Bool,
+        disabled_reason -> Nullable<Text>,
+        paused_until -> Nullable<Ts>,
+        pauses -> Integer,
+        failing_since -> Nullable<Ts>,
+        failures -> BigInt,
+        last_delivered_at -> Nullable<Ts>,
+        notification_count -> BigInt,
+        created_at -> Ts,
+        updated_at -> Ts,
+    }
+    webhook_secrets (endpoint_id, kid) {
+        endpoint_id -> Id,
+        kid -> Text,
+        secret -> Binary,
+        created_at -> Ts,
+        expires_at -> Nullable<Ts>,
+    }
+    webhook_deliveries (endpoint_id, notification_id) {
+        endpoint_id -> Id,
+        notification_id -> Id,
+        organization_id -> Id,
+        customer_id -> Id,
+        position -> BigInt,
+        state -> Text,
+        attempt -> Integer,
+        due_at -> Nullable<Ts>,
+        lease_by -> Nullable<Id>,
+        lease_until -> Nullable<Ts>,
+        attempts -> Json,
+        created_at -> Ts,
+        updated_at -> Ts,
+    }
 }
 
 diesel::allow_tables_to_appear_in_same_query!(contracts, contract_usage_products, contract_products, customers);
 diesel::allow_tables_to_appear_in_same_query!(documents, document_parts, document_lines, issued_documents, payments, write_offs);
 diesel::allow_tables_to_appear_in_same_query!(document_files, issued_documents);
+diesel::allow_tables_to_appear_in_same_query!(metadata, payments);
 diesel::allow_tables_to_appear_in_same_query!(usage_formats, usage_format_versions);
 diesel::allow_tables_to_appear_in_same_query!(documents, usage_events);
 diesel::allow_tables_to_appear_in_same_query!(contracts, documents);

@@ -17,6 +17,7 @@ use billing_domain::document::linking::SlotKind;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::format::Expression;
 use billing_domain::money::{Currency, Money, Percentage, Price, SignedPrice};
+use billing_domain::notification::{NotificationType, Subject};
 use billing_domain::party::appearance::{AccentColor, Footer, Logo};
 use billing_domain::party::bank::{Bic, Iban, RoutingNumber};
 use billing_domain::party::legal::{BuyerReference, EInvoiceProfile, Language, PaperSize, Strictness, VatId};
@@ -28,6 +29,7 @@ use billing_domain::refs::{
 };
 use billing_domain::tax::TaxCategory;
 use billing_domain::text::{OneLine, Prose};
+use billing_domain::webhook::{AttemptOutcome, DeliveryState, DisabledReason, EventType, WebhookUrl};
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
@@ -156,6 +158,8 @@ leaves! {
     AuditActor, "an author", shown, Self::parse;
     AuditAction, "an action", |action| action.as_str().to_owned(), Self::parse;
     AuditedKind, "a kind of object", |kind| kind.as_str().to_owned(), Self::parse;
+    NotificationType, "a notification type", shown, Self::parse;
+    Subject, "a subject", shown, Self::parse;
     RequestId, "a request's id", shown, Self::parse;
     Currency, "a currency", shown, |text| Self::from_code(text).ok();
     Decimal, "a decimal", shown, |text| Self::from_str_exact(text).ok();
@@ -181,6 +185,11 @@ leaves! {
     Footer, "a footer", |footer| footer.as_str().to_owned(), |text| Self::parse(text).ok();
     Logo, "a logo", shown, Self::parse;
     BankAccountRef, "a reference", shown, |text| Self::parse(text).ok();
+    WebhookUrl, "a URL", |url| url.as_str().to_owned(), |text| Self::parse(text).ok();
+    EventType, "an event type", |kind| kind.as_str().to_owned(), |text| Self::parse(text).ok();
+    DisabledReason, "a reason to disable", |reason| reason.as_str().to_owned(), Self::parse;
+    DeliveryState, "a state of a delivery", |state| state.as_str().to_owned(), Self::parse;
+    AttemptOutcome, "an outcome of an attempt", |outcome| outcome.as_str().to_owned(), Self::parse;
     NetTerms, "net terms", show_net_terms, read_net_terms;
     Scopes, "scopes", show_scopes, read_scopes;
 }

@@ -1,4 +1,4 @@
-//! Deterministic clocks, identifiers and document printers for tests.
+//! Deterministic clocks, identifiers, document printers and webhook senders for tests.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,8 +8,12 @@ use billing_domain::document::files::RenderedFile;
 use billing_domain::document::printout::Printout;
 use billing_domain::einvoice::Syntax;
 use billing_domain::einvoice::business_terms::BusinessTerms;
-use billing_domain::ports::{Clock, DocumentPrinter, EInvoiceWriter, IdSource, PrintError};
+use billing_domain::ports::{
+    Clock, DocumentPrinter, EInvoiceWriter, IdSource, PrintError, WebhookRequest, WebhookResponse, WebhookSender,
+    WebhookUrlRefusal,
+};
 use billing_domain::receivables::StatementPrintout;
+use billing_domain::webhook::{AttemptOutcome, WebhookUrl};
 use sha2::{Digest as _, Sha256};
 use uuid::{Builder, Uuid};
 
@@ -103,6 +107,26 @@ impl EInvoiceWriter for PlainEInvoices {
         let said = format!("{syntax:?} {terms:?}");
         let sha256 = Sha256::digest(&said).into();
         Ok(RenderedFile { bytes: said.into_bytes(), sha256, maker: "PlainEInvoices 1".to_owned() })
+    }
+}
+
+/// A sender of webhooks that permits every URL and reaches none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoWebhooks;
+
+impl WebhookSender for NoWebhooks {
+    fn check(&self, _url: &WebhookUrl) -> Result<(), WebhookUrlRefusal> {
+        Ok(())
+    }
+
+    fn send(&self, _request: &WebhookRequest<'_>) -> WebhookResponse {
+        WebhookResponse {
+            status: None,
+            outcome: AttemptOutcome::Unreachable,
+            retry_after_seconds: None,
+            millis: 0,
+            excerpt: Some("no endpoint is reached in this test".to_owned()),
+        }
     }
 }
 

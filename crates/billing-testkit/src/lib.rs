@@ -22,5 +22,5 @@ mod singly;
 pub mod strategies;
 pub mod suite;
 
-pub use environment::{CountingIds, FixedClock, FreshIds, PlainEInvoices, PlainPrinter};
+pub use environment::{CountingIds, FixedClock, FreshIds, NoWebhooks, PlainEInvoices, PlainPrinter};
 pub use singly::Singly;

@@ -34,7 +34,7 @@ pub trait Singly: Tx {
     /// # Errors
     /// Returns the errors of [`open_documents`](billing_domain::ports::BookWriter::open_documents).
     fn open_document(&mut self, organization: OrganizationId, head: &DocumentHead, family: DocumentRef) -> StoreResult<()> {
-        self.open_documents(organization, &[(head, family)])
+        self.open_documents(organization, &[(head, family)], head.created_at)
     }
 
     /// Replaces the ledger lines of a draft adjustment.
@@ -50,7 +50,7 @@ pub trait Singly: Tx {
     /// # Errors
     /// Returns the errors of [`issue_documents`](billing_domain::ports::BookWriter::issue_documents).
     fn issue_document(&mut self, key: DocumentKey, issued: &IssuedDocument) -> StoreResult<bool> {
-        self.issue_documents(key.organization, &[(key, issued)])
+        self.issue_documents(key.organization, &[(key, issued)], issued.issued_at)
     }
 
     /// Adds to the sums of a customer's document families.

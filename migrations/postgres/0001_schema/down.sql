@@ -1,3 +1,9 @@
+DROP TABLE webhook_deliveries;
+DROP TABLE webhook_secrets;
+DROP TABLE webhook_endpoints;
+DROP TABLE notices;
+DROP TABLE notification_heads;
+DROP TABLE notifications;
 DROP TABLE audit_log;
 DROP TABLE replay_log;
 DROP TABLE billing_runs;
@@ -10,6 +16,7 @@ DROP TABLE usage_events;
 DROP TABLE usage_totals;
 DROP TABLE charge_revisions;
 DROP TABLE charges;
+DROP TABLE metadata;
 DROP TABLE write_offs;
 DROP TABLE applications;
 DROP TABLE payments;

@@ -25,6 +25,8 @@ CREATE TABLE administrators (
     email                TEXT COLLATE "C" NOT NULL,
     password_hash        TEXT NOT NULL,
     created_at           TIMESTAMPTZ NOT NULL,
+    -- The last change of a column that the API shows.
+    updated_at           TIMESTAMPTZ NOT NULL,
     -- Set: the administrator can't log in.
     disabled_at          TIMESTAMPTZ,
     role                 TEXT NOT NULL DEFAULT 'owner',
@@ -52,6 +54,8 @@ CREATE TABLE api_keys (
     -- Words separated by spaces, in the order in which they are shown.
     scopes          TEXT NOT NULL,
     created_at      TIMESTAMPTZ NOT NULL,
+    -- The last change, also of `last_used_at`.
+    updated_at      TIMESTAMPTZ NOT NULL,
     last_used_at    TIMESTAMPTZ,
     expires_at      TIMESTAMPTZ,
     -- The key that replaces this one. Both work until `expires_at`.
@@ -108,6 +112,7 @@ CREATE TABLE entities (
     taxes           JSON,
     paper           JSON,
     created_at      TIMESTAMPTZ NOT NULL,
+    updated_at      TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (organization_id, entity_ref),
     UNIQUE (organization_id, number_prefix)
 );
@@ -135,12 +140,16 @@ CREATE TABLE customers (
     stamp           UUID NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
     -- Null means the profile of the entity.
     e_invoice_profile TEXT,
+    -- An object. The table metadata has its keys, too. NULL: none.
+    metadata        JSON,
     created_at      TIMESTAMPTZ NOT NULL,
+    updated_at      TIMESTAMPTZ NOT NULL,
     UNIQUE (organization_id, customer_ref)
 );
 -- A hash index, because a name can be longer than a B-tree entry. Lookups are for the whole name.
 CREATE INDEX customers_by_name ON customers USING hash (name);
 CREATE INDEX customers_by_creation ON customers (organization_id, created_at, customer_ref);
+CREATE INDEX customers_by_update ON customers (organization_id, updated_at, customer_ref);
 -- In the collation C `lower` changes the letters A to Z only, as on SQLite.
 CREATE INDEX customers_by_lower_name ON customers (organization_id, lower(name COLLATE "C"), customer_ref);
 CREATE INDEX customers_by_email ON customers (organization_id, lower(email COLLATE "C")) WHERE email IS NOT NULL;
@@ -155,6 +164,7 @@ CREATE TABLE usage_products (
     unit_code         TEXT NOT NULL,
     aggregation       TEXT NOT NULL CHECK (aggregation IN ('SUM', 'COUNT', 'MAX', 'LATEST')),
     created_at        TIMESTAMPTZ NOT NULL,
+    updated_at        TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (organization_id, usage_product_ref)
 );
 CREATE INDEX usage_products_by_name ON usage_products USING hash (name);
@@ -167,6 +177,7 @@ CREATE TABLE pricings (
     minimum_fee     NUMERIC,
     line_items      JSON NOT NULL,
     created_at      TIMESTAMPTZ NOT NULL,
+    updated_at      TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (organization_id, pricing_ref)
 );
 
@@ -177,6 +188,7 @@ CREATE TABLE usage_formats (
     name            TEXT COLLATE "C" NOT NULL,
     version         INTEGER NOT NULL,
     created_at      TIMESTAMPTZ NOT NULL,
+    updated_at      TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (organization_id, format_ref)
 );
 CREATE UNIQUE INDEX usage_formats_name ON usage_formats (organization_id, md5(name));
@@ -204,6 +216,7 @@ CREATE TABLE bank_accounts (
     bic             TEXT,
     bank_name       TEXT,
     created_at      TIMESTAMPTZ NOT NULL,
+    updated_at      TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (organization_id, account_ref),
     CHECK ((iban IS NULL) <> (account_number IS NULL))
 );
@@ -217,6 +230,7 @@ CREATE TABLE exchange_rates (
     day             DATE NOT NULL,
     rate            NUMERIC NOT NULL CHECK (rate > 0),
     created_at      TIMESTAMPTZ NOT NULL,
+    updated_at      TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (organization_id, from_currency, to_currency, day)
 );
 
@@ -237,6 +251,8 @@ CREATE TABLE contracts (
     organization_id  UUID NOT NULL,
     number           BIGINT NOT NULL,
     po_number        TEXT,
+    -- As in customers.
+    metadata         JSON,
     -- The number of the newest version.
     version          INTEGER NOT NULL,
     -- Identifies the contract's terms in caches. Each change takes a new identifier, also one that is rolled back.
@@ -247,6 +263,8 @@ CREATE TABLE contracts (
     last_day         DATE,
     entity_ref       TEXT COLLATE "C",
     created_at       TIMESTAMPTZ NOT NULL,
+    -- When the newest version was created.
+    updated_at       TIMESTAMPTZ NOT NULL,
     cancelled_at     TIMESTAMPTZ,
     -- When the contract next has a document to issue. NULL: never again.
     next_due_at      TIMESTAMPTZ,
@@ -255,6 +273,11 @@ CREATE TABLE contracts (
     stamp            UUID NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
     -- The number of documents opened so far, from which a document takes its number in the contract.
     documents_opened INTEGER NOT NULL,
+    -- The number of notifications about the contract.
+    notification_count BIGINT NOT NULL DEFAULT 0 CHECK (notification_count >= 0),
+    -- Why the billing run could not bill the contract, and when that was last told. NULL: it is billed.
+    failure_code     TEXT,
+    failure_told_at  TIMESTAMPTZ,
     PRIMARY KEY (contract_id, customer_id)
 );
 CREATE INDEX contracts_of_customer ON contracts (customer_id, created_at, contract_id);
@@ -262,6 +285,7 @@ CREATE INDEX contracts_of_organization ON contracts (organization_id, contract_i
 CREATE INDEX contracts_due ON contracts (next_due_at, contract_id) WHERE next_due_at IS NOT NULL;
 -- One index for each order and filter of the list.
 CREATE INDEX contracts_by_creation ON contracts (organization_id, created_at, contract_id);
+CREATE INDEX contracts_by_update ON contracts (organization_id, updated_at, contract_id);
 CREATE INDEX contracts_by_number ON contracts (organization_id, number);
 CREATE INDEX contracts_by_po_number ON contracts (organization_id, po_number, created_at, contract_id) WHERE po_number IS NOT NULL;
 CREATE INDEX contracts_by_first_day ON contracts (organization_id, first_day);
@@ -354,8 +378,11 @@ CREATE TABLE documents (
     unapplied_minor      BIGINT,
     amount_due_minor     BIGINT,
     paid_date            DATE,
-    -- When the document was last opened, issued, voided, paid, credited, applied or written off.
+    -- When the document was last opened, issued, voided, paid, credited, applied or written off. Of a draft, also when its period or
+    -- products, or its contract's version, last changed.
     updated_at           TIMESTAMPTZ NOT NULL,
+    -- The number of notifications about the document.
+    notification_count   BIGINT NOT NULL DEFAULT 0 CHECK (notification_count >= 0),
     PRIMARY KEY (document_id, customer_id),
     FOREIGN KEY (contract_id, customer_id) REFERENCES contracts (contract_id, customer_id),
     FOREIGN KEY (parent_document_id, customer_id) REFERENCES documents (document_id, customer_id),
@@ -534,11 +561,15 @@ CREATE TABLE payments (
     of_payment_id   UUID,
     method          TEXT,
     reference       TEXT,
+    -- As in customers.
+    metadata        JSON,
     -- The applied and refunded amount of a payment, and the rest.
     used_minor      BIGINT NOT NULL DEFAULT 0,
     unapplied_minor BIGINT NOT NULL DEFAULT 0,
     recorded_at     TIMESTAMPTZ NOT NULL,
     recorded_by     TEXT NOT NULL,
+    -- When the payment was last recorded, reversed, applied or refunded.
+    updated_at      TIMESTAMPTZ NOT NULL,
     reversed_on     DATE,
     reversal_reason TEXT,
     reversed_at     TIMESTAMPTZ,
@@ -551,6 +582,7 @@ CREATE TABLE payments (
 CREATE INDEX payments_of_document ON payments (customer_id, document_id);
 CREATE INDEX payments_unapplied ON payments (customer_id, entity_ref, currency) WHERE unapplied_minor > 0;
 CREATE INDEX payments_by_date ON payments (organization_id, paid_date, payment_id);
+CREATE INDEX payments_by_update ON payments (organization_id, updated_at, payment_id);
 CREATE INDEX payments_by_reference ON payments (organization_id, reference) WHERE reference IS NOT NULL;
 
 -- Amounts of credits and payments that settle a document. An application that is undone stays, with the actor and the time.
@@ -598,6 +630,17 @@ CREATE TABLE write_offs (
 );
 CREATE INDEX write_offs_of_account ON write_offs (customer_id, entity_ref, currency);
 
+-- The metadata of customers, contracts and payments by key and value. The rows themselves have it, too.
+CREATE TABLE metadata (
+    organization_id UUID NOT NULL,
+    kind            TEXT COLLATE "C" NOT NULL CHECK (kind IN ('CUSTOMER', 'CONTRACT', 'PAYMENT')),
+    key             TEXT COLLATE "C" NOT NULL,
+    value           TEXT COLLATE "C" NOT NULL,
+    customer_id     UUID NOT NULL,
+    subject_id      UUID NOT NULL,
+    PRIMARY KEY (organization_id, kind, key, value, customer_id, subject_id)
+);
+
 -- Charges: amounts billed by hand, with manual credits among them.
 
 -- The newest revision of each charge, also of deleted ones.
@@ -629,6 +672,7 @@ CREATE TABLE charges (
 );
 CREATE INDEX charges_of_contract ON charges (customer_id, contract_id);
 CREATE INDEX charges_of_organization ON charges (organization_id, recorded_at, charge_ref);
+CREATE INDEX charges_by_update ON charges (organization_id, revised_at, charge_ref);
 
 -- Superseded revisions only.
 CREATE TABLE charge_revisions (
@@ -796,6 +840,7 @@ CREATE TABLE usage_imports (
     request_id      TEXT,
     begun_at        TIMESTAMPTZ NOT NULL,
     ended_at        TIMESTAMPTZ,
+    updated_at      TIMESTAMPTZ NOT NULL,
     stopped_at_line BIGINT,
     recorded        BIGINT NOT NULL,
     already_there   BIGINT NOT NULL,
@@ -829,6 +874,7 @@ CREATE TABLE billing_runs (
     request_id      TEXT,
     begun_at        TIMESTAMPTZ NOT NULL,
     ended_at        TIMESTAMPTZ,
+    updated_at      TIMESTAMPTZ NOT NULL,
     cut_short       BOOLEAN NOT NULL,
     contracts       BIGINT NOT NULL,
     issued          BIGINT NOT NULL,
@@ -875,6 +921,118 @@ CREATE INDEX audit_log_by_time ON audit_log (organization_id, at, audit_id);
 CREATE INDEX audit_log_by_subject ON audit_log (organization_id, subject, at, audit_id);
 CREATE INDEX audit_log_by_actor ON audit_log (organization_id, actor, at, audit_id);
 CREATE INDEX audit_log_by_request ON audit_log (organization_id, request_id) WHERE request_id IS NOT NULL;
+
+-- Notifications: facts for other software, and their delivery to webhooks.
+
+-- A fact about a subject: a document, contract, account, limit or webhook endpoint. Written in the transaction of the change. Kept for 30
+-- days (--notification-days). Bodies have up to 16 KiB.
+CREATE TABLE notifications (
+    notification_id UUID NOT NULL,
+    -- The organization where the subject belongs to no customer.
+    customer_id     UUID NOT NULL,
+    organization_id UUID NOT NULL,
+    -- The kind of the subject and its reference, separated by a colon.
+    subject         TEXT COLLATE "C" NOT NULL,
+    -- Counts the notifications of the subject from 1.
+    sequence        BIGINT NOT NULL CHECK (sequence > 0),
+    kind            TEXT COLLATE "C" NOT NULL,
+    -- The bytes that webhooks send.
+    body            TEXT NOT NULL,
+    created_at      TIMESTAMPTZ NOT NULL,
+    -- Counts the notifications of the organization from 1. NULL until the notification is numbered.
+    position        BIGINT,
+    PRIMARY KEY (customer_id, notification_id),
+    UNIQUE (customer_id, subject, sequence)
+);
+CREATE INDEX notifications_by_position ON notifications (organization_id, position) WHERE position IS NOT NULL;
+CREATE INDEX notifications_by_id ON notifications (organization_id, notification_id);
+CREATE INDEX notifications_without_position ON notifications (organization_id, notification_id) WHERE position IS NULL;
+
+-- The last position of each organization's notifications. One server at a time numbers them, as long as it has the lease.
+CREATE TABLE notification_heads (
+    organization_id UUID NOT NULL PRIMARY KEY,
+    position        BIGINT NOT NULL CHECK (position >= 0),
+    lease_by        UUID,
+    lease_until     TIMESTAMPTZ,
+    CHECK ((lease_by IS NULL) = (lease_until IS NULL))
+);
+
+-- Notifications that time alone causes, with the instant at which the billing run looks at their subject again.
+CREATE TABLE notices (
+    customer_id     UUID NOT NULL,
+    subject         TEXT COLLATE "C" NOT NULL,
+    kind            TEXT COLLATE "C" NOT NULL,
+    organization_id UUID NOT NULL,
+    at              TIMESTAMPTZ NOT NULL,
+    PRIMARY KEY (customer_id, subject, kind)
+);
+CREATE INDEX notices_due ON notices (at, organization_id);
+
+-- URLs to which notifications are sent.
+CREATE TABLE webhook_endpoints (
+    organization_id    UUID NOT NULL,
+    endpoint_id        UUID NOT NULL,
+    url                TEXT NOT NULL,
+    -- A list of types. A type is exact, `document.*` or `*`.
+    event_types        JSON NOT NULL,
+    -- A list. NULL: notifications of all customers, and those of no customer.
+    customer_refs      JSON,
+    description        TEXT,
+    enabled            BOOLEAN NOT NULL,
+    -- Why the service disabled the endpoint: FAILING or GONE.
+    disabled_reason    TEXT CHECK (disabled_reason IN ('FAILING', 'GONE')),
+    -- Nothing is sent before this instant. `pauses` counts the pauses since the last success.
+    paused_until       TIMESTAMPTZ,
+    pauses             INTEGER NOT NULL DEFAULT 0 CHECK (pauses >= 0),
+    -- The first failure since the last success, and the number of failures since then.
+    failing_since      TIMESTAMPTZ,
+    failures           BIGINT NOT NULL DEFAULT 0 CHECK (failures >= 0),
+    last_delivered_at  TIMESTAMPTZ,
+    -- The number of notifications about the endpoint.
+    notification_count BIGINT NOT NULL DEFAULT 0 CHECK (notification_count >= 0),
+    created_at         TIMESTAMPTZ NOT NULL,
+    updated_at         TIMESTAMPTZ NOT NULL,
+    PRIMARY KEY (organization_id, endpoint_id)
+);
+
+-- The secrets by which an endpoint verifies signatures, encrypted. At most two at a time, of which the older one expires.
+CREATE TABLE webhook_secrets (
+    endpoint_id UUID NOT NULL,
+    kid         TEXT NOT NULL,
+    secret      BYTEA NOT NULL,
+    created_at  TIMESTAMPTZ NOT NULL,
+    expires_at  TIMESTAMPTZ,
+    PRIMARY KEY (endpoint_id, kid)
+);
+
+-- Notifications on their way to an endpoint. Deleted with their notifications.
+CREATE TABLE webhook_deliveries (
+    endpoint_id     UUID NOT NULL,
+    notification_id UUID NOT NULL,
+    organization_id UUID NOT NULL,
+    -- As in notifications, to find the body.
+    customer_id     UUID NOT NULL,
+    position        BIGINT NOT NULL,
+    state           TEXT NOT NULL CHECK (state IN ('PENDING', 'DELIVERED', 'FAILED', 'CANCELLED')),
+    -- The number of attempts.
+    attempt         INTEGER NOT NULL DEFAULT 0 CHECK (attempt >= 0),
+    -- When the next attempt is due. NULL unless PENDING.
+    due_at          TIMESTAMPTZ,
+    -- The server that sends the delivery, until the lease expires. The delivery is due again then.
+    lease_by        UUID,
+    lease_until     TIMESTAMPTZ,
+    -- The last 10 attempts.
+    attempts        JSON NOT NULL,
+    created_at      TIMESTAMPTZ NOT NULL,
+    updated_at      TIMESTAMPTZ NOT NULL,
+    PRIMARY KEY (endpoint_id, notification_id),
+    CHECK ((state = 'PENDING') = (due_at IS NOT NULL)),
+    CHECK ((lease_by IS NULL) = (lease_until IS NULL))
+);
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (endpoint_id, due_at, position) WHERE state = 'PENDING';
+CREATE INDEX webhook_deliveries_leased ON webhook_deliveries (endpoint_id, lease_until) WHERE lease_by IS NOT NULL;
+CREATE INDEX webhook_deliveries_of_endpoint ON webhook_deliveries (endpoint_id, state, position);
+CREATE INDEX webhook_deliveries_by_position ON webhook_deliveries (organization_id, position, endpoint_id);
 
 -- Triggers: issued documents, their lines and files, and the audit log never change. The trigger of lines reads only its own row. A line
 -- added to an issued document is found by `verify`, which compares lines with the issued content.

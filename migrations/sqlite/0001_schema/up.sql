@@ -23,6 +23,8 @@ CREATE TABLE administrators (
     email                TEXT NOT NULL UNIQUE,
     password_hash        TEXT NOT NULL,
     created_at           INTEGER NOT NULL,
+    -- The last change of a column that the API shows.
+    updated_at           INTEGER NOT NULL,
     -- Set: the administrator can't log in.
     disabled_at          INTEGER,
     role                 TEXT NOT NULL DEFAULT 'owner' CHECK (role IN ('read', 'finance', 'operator', 'owner')),
@@ -47,6 +49,8 @@ CREATE TABLE api_keys (
     -- Words separated by spaces, in the order in which they are shown.
     scopes          TEXT NOT NULL,
     created_at      INTEGER NOT NULL,
+    -- The last change, also of `last_used_at`.
+    updated_at      INTEGER NOT NULL,
     last_used_at    INTEGER,
     expires_at      INTEGER,
     -- The key that replaces this one. Both work until `expires_at`.
@@ -102,6 +106,7 @@ CREATE TABLE entities (
     taxes           TEXT,
     paper           TEXT,
     created_at      INTEGER NOT NULL,
+    updated_at      INTEGER NOT NULL,
     PRIMARY KEY (organization_id, entity_ref),
     UNIQUE (organization_id, number_prefix)
 ) STRICT, WITHOUT ROWID;
@@ -129,11 +134,15 @@ CREATE TABLE customers (
     stamp           BLOB NOT NULL DEFAULT x'00000000000000000000000000000000',
     -- Null means the profile of the entity.
     e_invoice_profile TEXT,
+    -- An object. The table metadata has its keys, too. NULL: none.
+    metadata        TEXT,
     created_at      INTEGER NOT NULL,
+    updated_at      INTEGER NOT NULL,
     UNIQUE (organization_id, customer_ref)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX customers_by_name ON customers (organization_id, name);
 CREATE INDEX customers_by_creation ON customers (organization_id, created_at, customer_ref);
+CREATE INDEX customers_by_update ON customers (organization_id, updated_at, customer_ref);
 -- `lower` changes the letters A to Z only.
 CREATE INDEX customers_by_lower_name ON customers (organization_id, lower(name), customer_ref);
 CREATE INDEX customers_by_email ON customers (organization_id, lower(email)) WHERE email IS NOT NULL;
@@ -148,6 +157,7 @@ CREATE TABLE usage_products (
     unit_code         TEXT NOT NULL DEFAULT 'C62',
     aggregation       TEXT NOT NULL CHECK (aggregation IN ('SUM', 'COUNT', 'MAX', 'LATEST')),
     created_at        INTEGER NOT NULL,
+    updated_at        INTEGER NOT NULL,
     PRIMARY KEY (organization_id, usage_product_ref)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX usage_products_by_name ON usage_products (organization_id, name);
@@ -160,6 +170,7 @@ CREATE TABLE pricings (
     minimum_fee     TEXT,
     line_items      TEXT NOT NULL,
     created_at      INTEGER NOT NULL,
+    updated_at      INTEGER NOT NULL,
     PRIMARY KEY (organization_id, pricing_ref)
 ) STRICT, WITHOUT ROWID;
 
@@ -170,6 +181,7 @@ CREATE TABLE usage_formats (
     name            TEXT NOT NULL,
     version         INTEGER NOT NULL,
     created_at      INTEGER NOT NULL,
+    updated_at      INTEGER NOT NULL,
     PRIMARY KEY (organization_id, format_ref),
     UNIQUE (organization_id, name)
 ) STRICT, WITHOUT ROWID;
@@ -197,6 +209,7 @@ CREATE TABLE bank_accounts (
     bic             TEXT,
     bank_name       TEXT,
     created_at      INTEGER NOT NULL,
+    updated_at      INTEGER NOT NULL,
     PRIMARY KEY (organization_id, account_ref),
     CHECK ((iban IS NULL) <> (account_number IS NULL))
 ) STRICT, WITHOUT ROWID;
@@ -210,6 +223,7 @@ CREATE TABLE exchange_rates (
     day             INTEGER NOT NULL,
     rate            TEXT NOT NULL,
     created_at      INTEGER NOT NULL,
+    updated_at      INTEGER NOT NULL,
     PRIMARY KEY (organization_id, from_currency, to_currency, day)
 ) STRICT, WITHOUT ROWID;
 
@@ -230,6 +244,8 @@ CREATE TABLE contracts (
     organization_id  BLOB NOT NULL,
     number           INTEGER NOT NULL,
     po_number        TEXT,
+    -- As in customers.
+    metadata         TEXT,
     -- The number of the newest version.
     version          INTEGER NOT NULL,
     -- Identifies the contract's terms in caches. Each change takes a new identifier, also one that is rolled back.
@@ -240,6 +256,8 @@ CREATE TABLE contracts (
     last_day         INTEGER,
     entity_ref       TEXT,
     created_at       INTEGER NOT NULL,
+    -- When the newest version was created.
+    updated_at       INTEGER NOT NULL,
     cancelled_at     INTEGER,
     -- When the contract next has a document to issue. NULL: never again.
     next_due_at      INTEGER,
@@ -248,6 +266,11 @@ CREATE TABLE contracts (
     stamp            BLOB NOT NULL DEFAULT x'00000000000000000000000000000000',
     -- The number of documents opened so far, from which a document takes its number in the contract.
     documents_opened INTEGER NOT NULL,
+    -- The number of notifications about the contract.
+    notification_count INTEGER NOT NULL DEFAULT 0 CHECK (notification_count >= 0),
+    -- Why the billing run could not bill the contract, and when that was last told. NULL: it is billed.
+    failure_code     TEXT,
+    failure_told_at  INTEGER,
     PRIMARY KEY (contract_id, customer_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX contracts_of_customer ON contracts (customer_id, created_at, contract_id);
@@ -255,6 +278,7 @@ CREATE INDEX contracts_of_organization ON contracts (organization_id, contract_i
 CREATE INDEX contracts_due ON contracts (next_due_at, contract_id) WHERE next_due_at IS NOT NULL;
 -- One index for each order and filter of the list.
 CREATE INDEX contracts_by_creation ON contracts (organization_id, created_at, contract_id);
+CREATE INDEX contracts_by_update ON contracts (organization_id, updated_at, contract_id);
 CREATE INDEX contracts_by_number ON contracts (organization_id, number);
 CREATE INDEX contracts_by_po_number ON contracts (organization_id, po_number, created_at, contract_id) WHERE po_number IS NOT NULL;
 CREATE INDEX contracts_by_first_day ON contracts (organization_id, first_day);
@@ -348,8 +372,11 @@ CREATE TABLE documents (
     unapplied_minor      INTEGER,
     amount_due_minor     INTEGER,
     paid_date            INTEGER,
-    -- When the document was last opened, issued, voided, paid, credited, applied or written off.
+    -- When the document was last opened, issued, voided, paid, credited, applied or written off. Of a draft, also when its period or
+    -- products, or its contract's version, last changed.
     updated_at           INTEGER NOT NULL DEFAULT 0,
+    -- The number of notifications about the document.
+    notification_count   INTEGER NOT NULL DEFAULT 0 CHECK (notification_count >= 0),
     PRIMARY KEY (document_id, customer_id),
     FOREIGN KEY (contract_id, customer_id) REFERENCES contracts (contract_id, customer_id),
     FOREIGN KEY (parent_document_id, customer_id) REFERENCES documents (document_id, customer_id),
@@ -527,11 +554,15 @@ CREATE TABLE payments (
     of_payment_id   BLOB,
     method          TEXT,
     reference       TEXT,
+    -- As in customers.
+    metadata        TEXT,
     -- The applied and refunded amount of a payment, and the rest.
     used_minor      INTEGER NOT NULL,
     unapplied_minor INTEGER NOT NULL,
     recorded_at     INTEGER NOT NULL,
     recorded_by     TEXT NOT NULL,
+    -- When the payment was last recorded, reversed, applied or refunded.
+    updated_at      INTEGER NOT NULL,
     reversed_on     INTEGER,
     reversal_reason TEXT,
     reversed_at     INTEGER,
@@ -544,6 +575,7 @@ CREATE TABLE payments (
 CREATE INDEX payments_of_document ON payments (customer_id, document_id);
 CREATE INDEX payments_unapplied ON payments (customer_id, entity_ref, currency) WHERE unapplied_minor > 0;
 CREATE INDEX payments_by_date ON payments (organization_id, paid_date, payment_id);
+CREATE INDEX payments_by_update ON payments (organization_id, updated_at, payment_id);
 CREATE INDEX payments_by_reference ON payments (organization_id, reference) WHERE reference IS NOT NULL;
 
 -- Amounts of credits and payments that settle a document. An application that is undone stays, with the actor and the time.
@@ -591,6 +623,17 @@ CREATE TABLE write_offs (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX write_offs_of_account ON write_offs (customer_id, entity_ref, currency);
 
+-- The metadata of customers, contracts and payments by key and value. The rows themselves have it, too.
+CREATE TABLE metadata (
+    organization_id BLOB NOT NULL,
+    kind            TEXT NOT NULL CHECK (kind IN ('CUSTOMER', 'CONTRACT', 'PAYMENT')),
+    key             TEXT NOT NULL,
+    value           TEXT NOT NULL,
+    customer_id     BLOB NOT NULL,
+    subject_id      BLOB NOT NULL,
+    PRIMARY KEY (organization_id, kind, key, value, customer_id, subject_id)
+) STRICT, WITHOUT ROWID;
+
 -- Charges: amounts billed by hand, with manual credits among them.
 
 -- The newest revision of each charge, also of deleted ones.
@@ -622,6 +665,7 @@ CREATE TABLE charges (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX charges_of_contract ON charges (customer_id, contract_id);
 CREATE INDEX charges_of_organization ON charges (organization_id, recorded_at, charge_ref);
+CREATE INDEX charges_by_update ON charges (organization_id, revised_at, charge_ref);
 
 -- Superseded revisions only.
 CREATE TABLE charge_revisions (
@@ -788,6 +832,7 @@ CREATE TABLE usage_imports (
     request_id      TEXT,
     begun_at        INTEGER NOT NULL,
     ended_at        INTEGER,
+    updated_at      INTEGER NOT NULL,
     stopped_at_line INTEGER,
     recorded        INTEGER NOT NULL,
     already_there   INTEGER NOT NULL,
@@ -821,6 +866,7 @@ CREATE TABLE billing_runs (
     request_id      TEXT,
     begun_at        INTEGER NOT NULL,
     ended_at        INTEGER,
+    updated_at      INTEGER NOT NULL,
     cut_short       INTEGER NOT NULL,
     contracts       INTEGER NOT NULL,
     issued          INTEGER NOT NULL,
@@ -867,6 +913,118 @@ CREATE INDEX audit_log_by_time ON audit_log (organization_id, at, audit_id);
 CREATE INDEX audit_log_by_subject ON audit_log (organization_id, subject, at, audit_id);
 CREATE INDEX audit_log_by_actor ON audit_log (organization_id, actor, at, audit_id);
 CREATE INDEX audit_log_by_request ON audit_log (organization_id, request_id) WHERE request_id IS NOT NULL;
+
+-- Notifications: facts for other software, and their delivery to webhooks.
+
+-- A fact about a subject: a document, contract, account, limit or webhook endpoint. Written in the transaction of the change. Kept for 30
+-- days (--notification-days). With a rowid, because bodies have up to 16 KiB.
+CREATE TABLE notifications (
+    notification_id BLOB NOT NULL,
+    -- The organization where the subject belongs to no customer.
+    customer_id     BLOB NOT NULL,
+    organization_id BLOB NOT NULL,
+    -- The kind of the subject and its reference, separated by a colon.
+    subject         TEXT NOT NULL,
+    -- Counts the notifications of the subject from 1.
+    sequence        INTEGER NOT NULL CHECK (sequence > 0),
+    kind            TEXT NOT NULL,
+    -- The bytes that webhooks send.
+    body            TEXT NOT NULL,
+    created_at      INTEGER NOT NULL,
+    -- Counts the notifications of the organization from 1. NULL until the notification is numbered.
+    position        INTEGER,
+    PRIMARY KEY (customer_id, notification_id),
+    UNIQUE (customer_id, subject, sequence)
+) STRICT;
+CREATE INDEX notifications_by_position ON notifications (organization_id, position) WHERE position IS NOT NULL;
+CREATE INDEX notifications_by_id ON notifications (organization_id, notification_id);
+CREATE INDEX notifications_without_position ON notifications (organization_id, notification_id) WHERE position IS NULL;
+
+-- The last position of each organization's notifications. One server at a time numbers them, as long as it has the lease.
+CREATE TABLE notification_heads (
+    organization_id BLOB NOT NULL PRIMARY KEY,
+    position        INTEGER NOT NULL CHECK (position >= 0),
+    lease_by        BLOB,
+    lease_until     INTEGER,
+    CHECK ((lease_by IS NULL) = (lease_until IS NULL))
+) STRICT, WITHOUT ROWID;
+
+-- Notifications that time alone causes, with the instant at which the billing run looks at their subject again.
+CREATE TABLE notices (
+    customer_id     BLOB NOT NULL,
+    subject         TEXT NOT NULL,
+    kind            TEXT NOT NULL,
+    organization_id BLOB NOT NULL,
+    at              INTEGER NOT NULL,
+    PRIMARY KEY (customer_id, subject, kind)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX notices_due ON notices (at, organization_id);
+
+-- URLs to which notifications are sent.
+CREATE TABLE webhook_endpoints (
+    organization_id    BLOB NOT NULL,
+    endpoint_id        BLOB NOT NULL,
+    url                TEXT NOT NULL,
+    -- A list of types. A type is exact, `document.*` or `*`.
+    event_types        TEXT NOT NULL,
+    -- A list. NULL: notifications of all customers, and those of no customer.
+    customer_refs      TEXT,
+    description        TEXT,
+    enabled            INTEGER NOT NULL,
+    -- Why the service disabled the endpoint: FAILING or GONE.
+    disabled_reason    TEXT CHECK (disabled_reason IN ('FAILING', 'GONE')),
+    -- Nothing is sent before this instant. `pauses` counts the pauses since the last success.
+    paused_until       INTEGER,
+    pauses             INTEGER NOT NULL DEFAULT 0 CHECK (pauses >= 0),
+    -- The first failure since the last success, and the number of failures since then.
+    failing_since      INTEGER,
+    failures           INTEGER NOT NULL DEFAULT 0 CHECK (failures >= 0),
+    last_delivered_at  INTEGER,
+    -- The number of notifications about the endpoint.
+    notification_count INTEGER NOT NULL DEFAULT 0 CHECK (notification_count >= 0),
+    created_at         INTEGER NOT NULL,
+    updated_at         INTEGER NOT NULL,
+    PRIMARY KEY (organization_id, endpoint_id)
+) STRICT;
+
+-- The secrets by which an endpoint verifies signatures, encrypted. At most two at a time, of which the older one expires.
+CREATE TABLE webhook_secrets (
+    endpoint_id BLOB NOT NULL,
+    kid         TEXT NOT NULL,
+    secret      BLOB NOT NULL,
+    created_at  INTEGER NOT NULL,
+    expires_at  INTEGER,
+    PRIMARY KEY (endpoint_id, kid)
+) STRICT, WITHOUT ROWID;
+
+-- Notifications on their way to an endpoint. Deleted with their notifications.
+CREATE TABLE webhook_deliveries (
+    endpoint_id     BLOB NOT NULL,
+    notification_id BLOB NOT NULL,
+    organization_id BLOB NOT NULL,
+    -- As in notifications, to find the body.
+    customer_id     BLOB NOT NULL,
+    position        INTEGER NOT NULL,
+    state           TEXT NOT NULL CHECK (state IN ('PENDING', 'DELIVERED', 'FAILED', 'CANCELLED')),
+    -- The number of attempts.
+    attempt         INTEGER NOT NULL DEFAULT 0 CHECK (attempt >= 0),
+    -- When the next attempt is due. NULL unless PENDING.
+    due_at          INTEGER,
+    -- The server that sends the delivery, until the lease expires. The delivery is due again then.
+    lease_by        BLOB,
+    lease_until     INTEGER,
+    -- The last 10 attempts.
+    attempts        TEXT NOT NULL,
+    created_at      INTEGER NOT NULL,
+    updated_at      INTEGER NOT NULL,
+    PRIMARY KEY (endpoint_id, notification_id),
+    CHECK ((state = 'PENDING') = (due_at IS NOT NULL)),
+    CHECK ((lease_by IS NULL) = (lease_until IS NULL))
+) STRICT;
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (endpoint_id, due_at, position) WHERE state = 'PENDING';
+CREATE INDEX webhook_deliveries_leased ON webhook_deliveries (endpoint_id, lease_until) WHERE lease_by IS NOT NULL;
+CREATE INDEX webhook_deliveries_of_endpoint ON webhook_deliveries (endpoint_id, state, position);
+CREATE INDEX webhook_deliveries_by_position ON webhook_deliveries (organization_id, position, endpoint_id);
 
 -- Triggers: issued documents, their lines and files, and the audit log never change. The trigger of lines reads only its own row. A line
 -- added to an issued document is found by `verify`, which compares lines with the issued content.

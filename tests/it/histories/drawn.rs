@@ -21,7 +21,7 @@ enum Where {
     Nowhere(&'static str),
 }
 
-const DRAWN: [(&str, Where); 55] = [
+const DRAWN: [(&str, Where); 61] = [
     ("log_in", Http),
     ("log_out", Http),
     ("generate_key", Http),
@@ -77,7 +77,14 @@ const DRAWN: [(&str, Where); 55] = [
     ("apply", UseCases),
     ("unapply", UseCases),
     ("write_off", UseCases),
+    ("create_webhook_endpoint", Nowhere(DELIVERIES)),
+    ("edit_webhook_endpoint", Nowhere(DELIVERIES)),
+    ("delete_webhook_endpoint", Nowhere(DELIVERIES)),
+    ("rotate_webhook_secret", Nowhere(DELIVERIES)),
+    ("test_webhook_endpoint", Nowhere(DELIVERIES)),
+    ("replay_webhook_deliveries", Nowhere(DELIVERIES)),
 ];
+const DELIVERIES: &str = "where notifications are sent changes nothing that is owed: `webhooks::` has receivers for them";
 const CODES: &str = "how people log in changes nothing that is owed, and codes go by the time: `team::` has a clock for them";
 
 /// Returns the operations that these histories draw.

@@ -6,6 +6,7 @@
 mod asking;
 mod contract;
 mod drawn;
+mod feed;
 mod files;
 mod formats;
 mod history;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use acceptance::random::setting;
 use acceptance::{Client, Database, Server, binary, on_both_databases};
+use feed::Feed;
 use history::{History, RefusedCounts, Stage};
 
 on_both_databases!(what_is_billed_is_what_was_used_after_every_step);
@@ -44,6 +46,7 @@ fn what_is_billed_is_what_was_used_after_every_step(database: &Database) {
     let stage = Stage::new(&servers[0], servers.get(1));
     let (first, count) = (setting("SEED", 1), setting("HTTP_HISTORIES", HISTORIES));
     let (mut refused, mut done) = (RefusedCounts::new(), BTreeSet::from(Stage::DONE));
+    let mut feed = Feed::default();
     for seed in first.. {
         // A run of the usual length continues until every operation is drawn, but at most for the same number of histories again.
         let is_drawn = count < ALL_DRAWN || done == drawn::here();
@@ -52,6 +55,7 @@ fn what_is_billed_is_what_was_used_after_every_step(database: &Database) {
             break;
         }
         let left = History::play(&stage, seed);
+        feed.read_on(database, &stage.client, seed);
         refused.extend(left.refused);
         done.extend(left.done);
         if (seed - first) % VERIFIED_EVERY == VERIFIED_EVERY - 1
@@ -60,6 +64,7 @@ fn what_is_billed_is_what_was_used_after_every_step(database: &Database) {
             panic!("SEED={} HTTP_HISTORIES={VERIFIED_EVERY}: {found}", seed + 1 - VERIFIED_EVERY);
         }
     }
+    feed.end(database, &stage.client);
     // A server writes its counts of rejected usage when it exits.
     for mut server in servers {
         server.terminate();

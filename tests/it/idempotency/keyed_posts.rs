@@ -161,6 +161,21 @@ fn format_posts(client: &Client) -> Vec<Post> {
     ]
 }
 
+/// Returns the requests of webhook endpoints. No server listens at their URLs.
+fn webhook_posts(client: &Client) -> Vec<Post> {
+    let endpoint = |enabled: bool| json!({"url": "http://127.0.0.1:9/hooks", "enabled": enabled});
+    let made = |enabled: bool| client.post("/api/webhooks/endpoints/", &endpoint(enabled)).text_of("endpoint_ref");
+    let (described, hours) = (|text: &str| json!({"description": text}), |hours: u32| json!({"overlap_hours": hours}));
+    let again = |after: u32| json!({"after": after, "only": "FAILED"});
+    vec![
+        Post::new("/api/webhooks/endpoints/", endpoint(false), endpoint(true)).adding_to("/api/webhooks/endpoints/filter"),
+        Post::new("/api/webhooks/endpoints/edit/{endpoint_ref}", described("one"), described("other")).to(&made(false)),
+        Post::new("/api/webhooks/endpoints/rotate/{endpoint_ref}", hours(1), hours(2)).to(&made(false)),
+        Post::new("/api/webhooks/endpoints/test/{endpoint_ref}", Value::Null, Value::Null).to(&made(false)).without_body(),
+        Post::new("/api/webhooks/endpoints/replay/{endpoint_ref}", again(0), again(1)).to(&made(true)),
+    ]
+}
+
 /// Returns the request of every operation, in an organization that has only an entity.
 pub(crate) fn posts(client: &Client, admin: &Client) -> Vec<Post> {
     catalog::make(client);
@@ -210,6 +225,7 @@ pub(crate) fn posts(client: &Client, admin: &Client) -> Vec<Post> {
     other_contract["po_number"] = json!("PO-2");
     let mut posts = format_posts(client);
     posts.extend(admins_posts(admin));
+    posts.extend(webhook_posts(client));
     posts.extend([
         Post::new("/api/usage/event", event, other_event),
         Post::new("/api/usage/event/update", update(7), update(8)),

@@ -8,7 +8,7 @@ mod shown;
 
 use std::path::{Path, PathBuf};
 
-use crate::server::ADMIN_PASSWORD;
+use crate::server::{ADMIN_PASSWORD, free_port};
 use crate::{Client, Clock, Database, Server, when};
 
 pub use blocks::{Block, Kind, Page};
@@ -20,6 +20,10 @@ const LOG_IN: &str = "Log in";
 /// The values that pages show in place of values that differ between servers.
 const SHOWN_ADDRESS: &str = "http://127.0.0.1:8080";
 const SHOWN_PASSWORD: &str = "the password that was printed";
+/// The ports that programs on a page listen on. The tests replace them by free ones.
+const SHOWN_PORTS: [&str; 2] = ["8090", "8091"];
+/// The flags with which a server sends webhooks to programs on a page.
+const TO_PROGRAMS: [&str; 3] = ["--webhook-allow-http", "--webhook-allow-networks", "127.0.0.1"];
 
 /// Returns the root directory of the repository.
 pub fn root() -> PathBuf {
@@ -102,6 +106,8 @@ struct Reader {
     shell: Shell,
     /// The block that gets a token with `key.json`.
     log_in: String,
+    /// Free ports for the programs of the page.
+    ports: [String; 2],
     /// The place and the output of the last calls. `shown` contains the responses to these calls that the page has
     /// shown so far.
     printed: Option<(String, String)>,
@@ -113,7 +119,11 @@ impl Reader {
     fn begin(page: &Page, start: Start) -> Self {
         let now = page.blocks.iter().find_map(|block| block.at.clone()).unwrap_or_else(when::now);
         let (database, clock) = (Database::sqlite(), Clock::at(&now));
-        let flags: &[&str] = if start == Start::Sample { &["--sample"] } else { &[] };
+        let flags: &[&str] = match start {
+            Start::Empty => &[],
+            Start::LoggedIn => &TO_PROGRAMS,
+            Start::Sample => &["--sample"],
+        };
         let server = Server::start_on_with(&database, &clock, flags);
         let mut environment = clock.environment().to_vec();
         environment.push(("USAGE_BILLING_DATABASE_URL", database.url().to_owned()));
@@ -121,7 +131,8 @@ impl Reader {
         let guide = Page::read(API_GUIDE);
         let log_in = guide.blocks.iter().find(|block| block.section == LOG_IN && block.text.contains("TOKEN=$("));
         let log_in = log_in.expect("a block that logs software in").text.clone();
-        Self { server, clock, shell, log_in, printed: None, shown: Vec::new(), wrong: Vec::new() }
+        let ports = SHOWN_PORTS.map(|_| free_port().to_string());
+        Self { server, clock, shell, log_in, ports, printed: None, shown: Vec::new(), wrong: Vec::new() }
     }
 
     fn call(&mut self, page: &Page, block: &Block) {
@@ -163,7 +174,9 @@ impl Reader {
     }
 
     fn of_this_server(&self, calls: &str) -> String {
-        calls.replace(SHOWN_ADDRESS, self.server.base_url()).replace(SHOWN_PASSWORD, ADMIN_PASSWORD)
+        let calls = calls.replace(SHOWN_ADDRESS, self.server.base_url()).replace(SHOWN_PASSWORD, ADMIN_PASSWORD);
+        let ports = SHOWN_PORTS.iter().zip(&self.ports);
+        ports.fold(calls, |calls, (shown, port)| calls.replace(&format!(":{shown}"), &format!(":{port}")))
     }
 
     /// Compares the output of the last calls with the responses on the page.

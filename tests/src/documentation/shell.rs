@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -52,6 +53,8 @@ impl Shell {
             .env("NO_PROXY", "*")
             .env("LC_ALL", "C.UTF-8")
             .env("RUST_LOG", "error")
+            // Programs that calls start in the background end with the shell.
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         let mut child = command.spawn().expect("bash starts");
@@ -86,6 +89,8 @@ impl Shell {
 
 impl Drop for Shell {
     fn drop(&mut self) {
+        let group = format!("-{}", self.child.id());
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

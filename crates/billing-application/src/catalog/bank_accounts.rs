@@ -1,7 +1,7 @@
 //! Bank accounts for customers' payments. Issued documents keep the account data as of their issue.
 
 use billing_domain::audit::AuditAction;
-use billing_domain::page::{Page, PageRequest};
+use billing_domain::page::{ListRequest, Page};
 use billing_domain::party::bank::{BankAccount, BankAccountProfile};
 use billing_domain::patch::Changes;
 use billing_domain::refs::BankAccountRef;
@@ -21,7 +21,7 @@ pub fn create_bank_account(
     profile: BankAccountProfile,
 ) -> UseCaseResult<BankAccount> {
     profile.check()?;
-    let made = BankAccount { account_ref, profile, created_at: cx.now };
+    let made = BankAccount { account_ref, profile, created_at: cx.now, updated_at: cx.now };
     inserted(ResourceKind::BankAccount, cx.tx.insert_bank_account(cx.organization, &made)?)?;
     cx.audit(AuditAction::Create, AuditChange::Made(AuditSubject::BankAccount(&made)))?;
     Ok(made)
@@ -43,6 +43,9 @@ pub fn edit_bank_account(
     let mut made = present.clone();
     changes.apply(&mut made.profile);
     made.profile.check()?;
+    if made != present {
+        made.updated_at = cx.now;
+    }
     updated(ResourceKind::BankAccount, cx.tx.update_bank_account(cx.organization, &made)?)?;
     let change = AuditChange::From(AuditSubject::BankAccount(&present), AuditSubject::BankAccount(&made));
     cx.audit(AuditAction::Edit, change)?;
@@ -57,10 +60,10 @@ pub fn get_bank_account(cx: &mut Cx<'_>, reference: &BankAccountRef) -> UseCaseR
     only(ResourceKind::BankAccount, cx.tx.bank_accounts_by_refs(cx.organization, std::slice::from_ref(reference))?)
 }
 
-/// Returns a page of bank accounts, ordered by creation.
+/// Returns a page of bank accounts.
 ///
 /// # Errors
 /// Returns [`Store`](crate::error::UseCaseError::Store) if the accounts cannot be read.
-pub fn list_bank_accounts(cx: &mut Cx<'_>, page: PageRequest) -> UseCaseResult<Page<BankAccount>> {
-    Ok(cx.tx.bank_accounts(cx.organization, page)?)
+pub fn list_bank_accounts(cx: &mut Cx<'_>, list: &ListRequest) -> UseCaseResult<Page<BankAccount>> {
+    Ok(cx.tx.listed_bank_accounts(cx.organization, &list.updates, list.by, list.page)?)
 }

@@ -2,6 +2,7 @@
 
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Date;
+use billing_domain::metadata::{Metadata, MetadataSubject};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::{Customer, CustomerProfile};
 use billing_domain::patch::Changes;
@@ -63,9 +64,12 @@ pub fn create_customer(cx: &mut Cx<'_>, reference: Option<CustomerRef>, wanted: 
         customer_ref: reference.unwrap_or_else(|| CustomerRef::assigned(cx.services.ids.new_id())),
         profile,
         created_at: cx.now,
+        updated_at: cx.now,
     };
     check_entity(cx.tx, cx.organization, made.profile.entity_ref.as_ref())?;
     inserted(ResourceKind::Customer, cx.tx.insert_customer(cx.organization, &made)?)?;
+    let subject = MetadataSubject::Customer(made.id);
+    cx.tx.put_metadata(cx.organization, subject, &Metadata::default(), &made.profile.metadata)?;
     let view = CustomerView::of(made, || today_of_customers(cx))?;
     cx.audit(AuditAction::Create, AuditChange::Made(AuditSubject::Customer(&view)))?;
     Ok(view)
@@ -84,7 +88,8 @@ pub fn edit_customer(cx: &mut Cx<'_>, reference: &CustomerRef, changes: &Changes
     changes.apply(&mut wanted);
     let day = if wanted.tax.is_named() { Some(today_of_customers(cx)?) } else { None };
     wanted.profile.taxes = wanted.tax.apply(&wanted.profile.taxes, day.unwrap_or(Date::MIN))?;
-    let made = Customer { profile: wanted.profile, ..present.clone() };
+    let updated_at = if wanted.profile == present.profile { present.updated_at } else { cx.now };
+    let made = Customer { profile: wanted.profile, updated_at, ..present.clone() };
     made.profile.check()?;
     check_entity(cx.tx, cx.organization, made.profile.entity_ref.as_ref())?;
     if let Some(recorder) = cx.recorder() {
@@ -92,6 +97,8 @@ pub fn edit_customer(cx: &mut Cx<'_>, reference: &CustomerRef, changes: &Changes
         recorder.capture_drafts(cx.tx, cx.organization, &filter, cx.now)?;
     }
     updated(ResourceKind::Customer, cx.tx.update_customer(cx.organization, &made)?)?;
+    let subject = MetadataSubject::Customer(made.id);
+    cx.tx.put_metadata(cx.organization, subject, &present.profile.metadata, &made.profile.metadata)?;
     let mut today = || day.map_or_else(|| today_of_customers(cx), Ok);
     let before = CustomerView::of(present, &mut today)?;
     let view = CustomerView::of(made, &mut today)?;

@@ -2,7 +2,7 @@
 
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::{TimeZone, Timestamp};
-use billing_domain::page::{Page, PageRequest};
+use billing_domain::page::{ListRequest, Page, PageRequest};
 use billing_domain::party::legal::DocumentSettings;
 use billing_domain::party::{Entity, EntityProfile};
 use billing_domain::patch::Changes;
@@ -63,12 +63,13 @@ pub fn create_entity(cx: &mut Cx<'_>, reference: Option<EntityRef>, wanted: Want
         entity_ref: reference.unwrap_or_else(|| EntityRef::assigned(cx.services.ids.new_id())),
         profile,
         created_at: cx.now,
+        updated_at: cx.now,
     };
     inserted(ResourceKind::Entity, cx.tx.insert_entity(cx.organization, &made)?)?;
     let default = default_entity(cx)?;
     let is_default = wanted.is_default.unwrap_or(default.is_none());
     if is_default {
-        cx.tx.set_default_entity(cx.organization, &made.entity_ref)?;
+        cx.tx.set_default_entity(cx.organization, &made.entity_ref, cx.now)?;
     }
     let view = EntityView::of(made, is_default, cx.now)?;
     cx.audit(AuditAction::Create, AuditChange::Made(AuditSubject::Entity(&view)))?;
@@ -111,10 +112,12 @@ pub fn edit_entity(cx: &mut Cx<'_>, reference: &EntityRef, changes: &Changes<Wan
         let filter = DocumentFilter { entity_ref: Some(reference.clone()), ..DocumentFilter::default() };
         recorder.capture_drafts(cx.tx, cx.organization, &filter, cx.now)?;
     }
-    let made = Entity { profile: wanted.profile, ..present.clone() };
+    let is_unchanged = wanted.profile == present.profile && is_default == was_default;
+    let updated_at = if is_unchanged { present.updated_at } else { cx.now };
+    let made = Entity { profile: wanted.profile, updated_at, ..present.clone() };
     updated(ResourceKind::Entity, cx.tx.update_entity(cx.organization, &made)?)?;
     if is_default && !was_default {
-        cx.tx.set_default_entity(cx.organization, reference)?;
+        cx.tx.set_default_entity(cx.organization, reference, cx.now)?;
     }
     let before = EntityView::of(present, was_default, cx.now)?;
     let view = EntityView::of(made, is_default, cx.now)?;
@@ -162,13 +165,13 @@ pub fn default_time_zone(cx: &mut Cx<'_>) -> UseCaseResult<TimeZone> {
     Ok(found.first().map_or(TimeZone::UTC, |entity| entity.profile.time_zone))
 }
 
-/// Returns a page of entities, ordered by creation.
+/// Returns a page of entities.
 ///
 /// # Errors
 /// Returns [`Store`](crate::error::UseCaseError::Store) if the entities cannot be read.
-pub fn list_entities(cx: &mut Cx<'_>, page: PageRequest) -> UseCaseResult<Page<EntityView>> {
+pub fn list_entities(cx: &mut Cx<'_>, list: &ListRequest) -> UseCaseResult<Page<EntityView>> {
     let default = default_entity(cx)?;
-    let found = cx.tx.entities(cx.organization, page)?;
+    let found = cx.tx.listed_entities(cx.organization, &list.updates, list.by, list.page)?;
     let shown = |entity: Entity| {
         let is_default = default.as_ref() == Some(&entity.entity_ref);
         EntityView::of(entity, is_default, cx.now)

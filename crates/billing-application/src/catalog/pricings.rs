@@ -2,7 +2,7 @@
 
 use billing_domain::audit::AuditAction;
 use billing_domain::catalog::{Pricing, PricingContent};
-use billing_domain::page::{Page, PageRequest};
+use billing_domain::page::{ListRequest, Page};
 use billing_domain::patch::Changes;
 use billing_domain::quantity::Quantity;
 use billing_domain::rating::{self, RatedItem};
@@ -34,6 +34,7 @@ pub fn create_pricing(cx: &mut Cx<'_>, reference: Option<PricingRef>, content: P
         pricing_ref: reference.unwrap_or_else(|| PricingRef::assigned(cx.services.ids.new_id())),
         content,
         created_at: cx.now,
+        updated_at: cx.now,
     };
     check_content(cx, &made.content)?;
     inserted(ResourceKind::Pricing, cx.tx.insert_pricing(cx.organization, &made)?)?;
@@ -53,6 +54,9 @@ pub fn edit_pricing(cx: &mut Cx<'_>, reference: &PricingRef, changes: &Changes<P
     let mut made = present.clone();
     changes.apply(&mut made.content);
     check_content(cx, &made.content)?;
+    if made != present {
+        made.updated_at = cx.now;
+    }
     updated(ResourceKind::Pricing, cx.tx.update_pricing(cx.organization, &made)?)?;
     let change = AuditChange::From(AuditSubject::Pricing(&present), AuditSubject::Pricing(&made));
     cx.audit(AuditAction::Edit, change)?;
@@ -82,12 +86,12 @@ pub fn rate_pricing(cx: &mut Cx<'_>, reference: &PricingRef, quantities: &[Quant
     quantities.iter().map(rate).collect()
 }
 
-/// Returns a page of pricings, ordered by creation.
+/// Returns a page of pricings.
 ///
 /// # Errors
 /// Returns [`Store`](crate::error::UseCaseError::Store) if the pricings cannot be read.
-pub fn list_pricings(cx: &mut Cx<'_>, page: PageRequest) -> UseCaseResult<Page<Pricing>> {
-    Ok(cx.tx.pricings(cx.organization, page)?)
+pub fn list_pricings(cx: &mut Cx<'_>, list: &ListRequest) -> UseCaseResult<Page<Pricing>> {
+    Ok(cx.tx.listed_pricings(cx.organization, &list.updates, list.by, list.page)?)
 }
 
 /// Checks that line items are distinct and that their usage products exist.

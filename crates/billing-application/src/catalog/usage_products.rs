@@ -2,7 +2,7 @@
 
 use billing_domain::audit::AuditAction;
 use billing_domain::catalog::{UsageProduct, UsageProductProfile};
-use billing_domain::page::{Page, PageRequest};
+use billing_domain::page::{ListRequest, Page};
 use billing_domain::patch::Changes;
 use billing_domain::refs::UsageProductRef;
 
@@ -26,6 +26,7 @@ pub fn create_usage_product(
         usage_product_ref: reference.unwrap_or_else(|| UsageProductRef::assigned(cx.services.ids.new_id())),
         profile,
         created_at: cx.now,
+        updated_at: cx.now,
     };
     inserted(ResourceKind::UsageProduct, cx.tx.insert_usage_product(cx.organization, &made)?)?;
     cx.audit(AuditAction::Create, AuditChange::Made(AuditSubject::UsageProduct(&made)))?;
@@ -47,6 +48,9 @@ pub fn edit_usage_product(
     let present = only(ResourceKind::UsageProduct, found)?;
     let mut made = present.clone();
     changes.apply(&mut made.profile);
+    if made != present {
+        made.updated_at = cx.now;
+    }
     updated(ResourceKind::UsageProduct, cx.tx.update_usage_product(cx.organization, &made)?)?;
     let change = AuditChange::From(AuditSubject::UsageProduct(&present), AuditSubject::UsageProduct(&made));
     cx.audit(AuditAction::Edit, change)?;
@@ -61,10 +65,10 @@ pub fn get_usage_product(cx: &mut Cx<'_>, reference: &UsageProductRef) -> UseCas
     only(ResourceKind::UsageProduct, cx.tx.usage_products_by_refs(cx.organization, std::slice::from_ref(reference))?)
 }
 
-/// Returns a page of usage products, ordered by creation.
+/// Returns a page of usage products.
 ///
 /// # Errors
 /// Returns [`Store`](crate::error::UseCaseError::Store) if the usage products cannot be read.
-pub fn list_usage_products(cx: &mut Cx<'_>, page: PageRequest) -> UseCaseResult<Page<UsageProduct>> {
-    Ok(cx.tx.usage_products(cx.organization, page)?)
+pub fn list_usage_products(cx: &mut Cx<'_>, list: &ListRequest) -> UseCaseResult<Page<UsageProduct>> {
+    Ok(cx.tx.listed_usage_products(cx.organization, &list.updates, list.by, list.page)?)
 }

@@ -7,6 +7,7 @@ use billing_domain::contract::amendment::{CancelAt, ContractEdit, QuantityChange
 use billing_domain::contract::resolve::Catalog;
 use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::amend::{self, BackdatingPolicy};
+use billing_domain::metadata::MetadataSubject;
 use billing_domain::patch::Patch;
 use billing_domain::refs::{ContractRef, CustomerRef, EntityRef};
 use billing_domain::violation::Violations;
@@ -121,6 +122,8 @@ fn amend(
     let present = view((*book.contract).clone(), &book.entities, now)?;
     decide(cx, &mut book, backdated)?;
     book_repository::write(cx, &mut book)?;
+    let subject = MetadataSubject::Contract(book.contract.customer_id, contract_ref);
+    cx.tx.put_metadata(organization, subject, &present.contract.metadata, &book.contract.metadata)?;
     let amended = view((*book.contract).clone(), &book.entities, now)?;
     cx.audit(action, AuditChange::From(AuditSubject::Contract(&present), AuditSubject::Contract(&amended)))?;
     Ok(amended)

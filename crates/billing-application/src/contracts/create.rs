@@ -8,6 +8,8 @@ use billing_domain::contract::{Contract, ContractProduct, check_products};
 use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::Entry;
 use billing_domain::ledger::amend::{self, BackdatingPolicy};
+use billing_domain::metadata::{Metadata, MetadataSubject};
+use billing_domain::notification::notify;
 use billing_domain::party::Customer;
 use billing_domain::patch::Patch;
 use billing_domain::ports::Tx;
@@ -19,6 +21,7 @@ use crate::audit::{AuditChange, AuditSubject};
 use crate::book_repository::{distinct, entities_of};
 use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UNKNOWN_REFERENCE, UseCaseResult, unknown_reference};
+use crate::notifications;
 
 /// A request to create a contract.
 #[derive(Clone, Debug)]
@@ -27,6 +30,8 @@ pub struct ContractRequest {
     pub customer_ref: CustomerRef,
     /// The purchase order number.
     pub po_number: Option<OneLine>,
+    /// The metadata.
+    pub metadata: Metadata,
     /// The products in order.
     pub products: Vec<RequestedProduct>,
     /// Whether the higher limit applies to the number of documents that become due at once (billing rules 1.6).
@@ -66,8 +71,10 @@ pub fn create_contract(cx: &mut Cx<'_>, request: &ContractRequest) -> UseCaseRes
         customer_id: customer.id,
         customer_ref: customer.customer_ref.clone(),
         po_number: request.po_number.clone(),
+        metadata: request.metadata.clone(),
         version: 1,
         created_at: now,
+        updated_at: now,
         cancelled_at: None,
         products,
     };
@@ -79,6 +86,10 @@ pub fn create_contract(cx: &mut Cx<'_>, request: &ContractRequest) -> UseCaseRes
         _ => None,
     });
     cx.tx.insert_contract(organization, &book.contract, due)?;
+    let subject = MetadataSubject::Contract(book.contract.customer_id, book.contract.contract_ref);
+    cx.tx.put_metadata(organization, subject, &Metadata::default(), &book.contract.metadata)?;
+    let (fact, notice) = notify::created(&book, now)?;
+    notifications::record(cx, &[fact], notice.as_slice())?;
     if let Some(recorder) = cx.recorder() {
         recorder.capture_contract(book.contract.key(organization));
     }

@@ -12,6 +12,7 @@ use crate::audit::{AuditChange, AuditSubject};
 use crate::book_repository::{self, corrupt};
 use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
+use crate::notices;
 
 /// Issues a draft now, independently of its due time.
 ///
@@ -23,7 +24,8 @@ pub fn issue_document(cx: &mut Cx<'_>, document_ref: DocumentRef) -> UseCaseResu
     act(cx, AuditAction::Issue, document_ref, |cx, book, _| {
         let outcome = issue::issue(book, document_ref, cx.now, &mut cx.ids())?;
         issue::schedule_next_run(book, cx.now)?;
-        book_repository::write(cx, book)?;
+        let billed_again = notices::end_failure(cx, book)?;
+        book_repository::write_all_with(cx, [book], Vec::from_iter(billed_again))?;
         Ok(outcome.issued.first().map_or(document_ref, |(issued, _)| *issued))
     })
 }

@@ -135,6 +135,8 @@ pub struct OpenedFields {
     pub related: Vec<RelatedDocument>,
     /// When the document was opened.
     pub created_at: Timestamp,
+    /// When the document last changed.
+    pub updated_at: Timestamp,
 }
 
 /// A related document: a parent, a child or an adjustment.
@@ -444,7 +446,7 @@ impl RelatedDocuments {
         self.documents.extend(documents.into_iter().map(|document| (document.head.document_ref, document)));
     }
 
-    fn opened(&self, head: &DocumentHead) -> UseCaseResult<OpenedFields> {
+    fn opened(&self, head: &DocumentHead, updated_at: Timestamp) -> UseCaseResult<OpenedFields> {
         let parent = match head.parent {
             None => None,
             Some(parent) => {
@@ -460,6 +462,7 @@ impl RelatedDocuments {
             parent,
             related: self.below(head.document_ref).into_iter().map(RelatedDocument::of).collect::<UseCaseResult<_>>()?,
             created_at: head.created_at,
+            updated_at,
         })
     }
 }
@@ -499,7 +502,7 @@ pub(crate) fn show_all(
         let DocumentPreview { document, is_opened, content } = shown;
         match content {
             Some(content) => {
-                let opened = is_opened.then(|| relatives.opened(&document.head)).transpose()?;
+                let opened = is_opened.then(|| relatives.opened(&document.head, document.updated_at)).transpose()?;
                 let state = DocumentState::Draft;
                 said_view(book, document.head, (LifecycleStatus::Draft, state), document.settlement, opened, content)
             }
@@ -522,9 +525,9 @@ fn show_document(
     now: Timestamp,
 ) -> UseCaseResult<DocumentView> {
     let state = document.state()?;
-    let Document { head, lifecycle, settlement, .. } = document;
+    let Document { head, lifecycle, settlement, updated_at, .. } = document;
     let stands = (lifecycle.status(), state);
-    let opened = Some(relatives.opened(&head)?);
+    let opened = Some(relatives.opened(&head, updated_at)?);
     let issued = match lifecycle {
         Lifecycle::Issued(issued) | Lifecycle::Uncollectible(issued) | Lifecycle::Void(issued) => issued,
         Lifecycle::Draft => {

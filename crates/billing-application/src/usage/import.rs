@@ -478,6 +478,7 @@ impl FileImport {
             let Some(present) = cx.tx.hold_import(cx.organization, import_ref)? else { return Ok(()) };
             let import = ImportRecord {
                 ended_at: Some(cx.now),
+                updated_at: cx.now,
                 stopped_at,
                 recorded: self.summary.recorded,
                 already_there: self.summary.already_there,

@@ -52,14 +52,17 @@ impl EventQuery {
 pub fn list_events(cx: &mut Cx<'_>, query: &EventQuery, by: EventSortKey, page: PageRequest) -> UseCaseResult<Page<EventView>> {
     let Some(filter) = query.resolve(cx.tx, cx.organization)? else { return Ok(Page::empty()) };
     let items = cx.tx.events(cx.organization, &filter, by, page)?;
-    Ok(Page { total: count(cx.tx, cx.organization, &filter)?, items: view_events(cx.tx, cx.organization, &[], items)? })
+    let total = if filter.updates.after.is_some() { 0 } else { count(cx.tx, cx.organization, &filter)? };
+    Ok(Page { total, items: view_events(cx.tx, cx.organization, &[], items)? })
 }
 
 /// Returns the number of events that match a filter. Uses the running totals where possible and counts events only if the
 /// filter needs it.
 fn count(tx: &mut dyn Tx, organization: OrganizationId, filter: &EventFilter) -> UseCaseResult<u64> {
     Ok(match filter {
-        EventFilter { customer_id, contract_ref, usage_product_ref, document_ref: None, from: None, to: None } => {
+        EventFilter { customer_id, contract_ref, usage_product_ref, document_ref: None, from: None, to: None, updates }
+            if updates.since.is_none() =>
+        {
             tx.events_in_totals(organization, *customer_id, *contract_ref, usage_product_ref.as_ref())?
         }
         _ => tx.count_events(organization, filter)?,

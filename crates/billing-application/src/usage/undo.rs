@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::audit::AuditAction;
 use billing_domain::imports::{IMPORTS_KEPT_DAYS, ImportRecord, ImportUndo};
-use billing_domain::page::{Page, PageRequest};
+use billing_domain::page::{ListSortKey, Page, PageRequest};
 use billing_domain::ports::{Access, ImportFilter, StoreError, transact};
 use billing_domain::refs::{CustomerId, EventRef, ImportPartRef, ImportRef, OrganizationId};
 
@@ -27,12 +27,17 @@ const MAX_REFUSED: usize = 1_000;
 /// The number of old imports deleted in one transaction.
 const PURGED_PER_TRANSACTION: u32 = 100;
 
-/// Returns a page of the organization's imports, newest first.
+/// Returns a page of the organization's imports that match a filter.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the imports cannot be read.
-pub fn list_imports(cx: &mut Cx<'_>, filter: &ImportFilter, page: PageRequest) -> UseCaseResult<Page<ImportRecord>> {
-    Ok(cx.tx.imports(cx.organization, filter, page)?)
+pub fn list_imports(
+    cx: &mut Cx<'_>,
+    filter: &ImportFilter,
+    by: ListSortKey,
+    page: PageRequest,
+) -> UseCaseResult<Page<ImportRecord>> {
+    Ok(cx.tx.listed_imports(cx.organization, filter, by, page)?)
 }
 
 /// An import with the number of events that remain to be undone.
@@ -161,7 +166,7 @@ impl UndoStep {
             if cx.tx.count_imported_events(organization, import_ref)? == 0 && undone.ended_at.is_none() {
                 undone.ended_at = Some(now);
             }
-            cx.tx.put_import(organization, &ImportRecord { undone: Some(undone), ..import })?;
+            cx.tx.put_import(organization, &ImportRecord { undone: Some(undone), updated_at: now, ..import })?;
             return Ok(UndoneStep { is_last: true, ..UndoneStep::default() });
         };
         let wanted = part.events.iter().filter(|event_ref| !refused.contains(event_ref)).copied();
@@ -201,7 +206,7 @@ impl UndoStep {
         }
         // The import may have recorded more events since an earlier undo ended.
         undone.ended_at = None;
-        cx.tx.put_import(organization, &ImportRecord { undone: Some(undone), ..import })?;
+        cx.tx.put_import(organization, &ImportRecord { undone: Some(undone), updated_at: now, ..import })?;
         Ok(step)
     }
 }

@@ -25,6 +25,7 @@ use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::document::lines::BillWith;
 use billing_domain::document::{DocumentKind, DocumentState};
 use billing_domain::ledger::receivables::NewPayment;
+use billing_domain::metadata::Metadata;
 use billing_domain::money::SignedPrice;
 use billing_domain::party::{Customer, Entity, NetTerms, NumberPrefix};
 use billing_domain::patch::{Changes, Patch};
@@ -119,7 +120,8 @@ impl Books {
 
     pub(crate) fn try_contract(&self, products: Vec<RequestedProduct>, allow_backdated: bool) -> UseCaseResult<ContractRef> {
         let customer_ref = fixtures::customer_ref("acme");
-        let request = ContractRequest { customer_ref, po_number: None, products, allow_backdated };
+        let metadata = Metadata::default();
+        let request = ContractRequest { customer_ref, po_number: None, metadata, products, allow_backdated };
         let made = run(&self.bench.services, &self.bench.principal, UseCase::CreateContract, |cx| create_contract(cx, &request))?;
         Ok(made.contract.contract_ref)
     }
@@ -136,7 +138,7 @@ impl Books {
         version: Option<u32>,
         allow_backdated: bool,
     ) -> UseCaseResult<ContractView> {
-        let edit = ContractEdit { po_number: Patch::Keep, products: Some(products), since, version };
+        let edit = ContractEdit { po_number: Patch::Keep, metadata: Patch::Keep, products: Some(products), since, version };
         run(&self.bench.services, &self.bench.principal, UseCase::EditContract, |cx| {
             edit_contract(cx, contract, None, &edit, allow_backdated)
         })
@@ -149,7 +151,7 @@ impl Books {
         products: Vec<ProductPatch>,
         since: EffectiveFrom,
     ) -> UseCaseResult<Effects> {
-        let edit = ContractEdit { po_number: Patch::Keep, products: Some(products), since, version: None };
+        let edit = ContractEdit { po_number: Patch::Keep, metadata: Patch::Keep, products: Some(products), since, version: None };
         run(&self.bench.services, &self.bench.principal, UseCase::EditContract, |cx| {
             cx.dry_run(&mut |cx| edit_contract(cx, contract, None, &edit, false).map(drop))
         })
@@ -280,7 +282,8 @@ impl Books {
     }
 
     pub(crate) fn pay(&self, number: &str, amount: &str) -> UseCaseResult<()> {
-        let facts = NewPayment { amount: amount.to_owned(), paid_date: None, reference: None, method: None };
+        let metadata = Metadata::default();
+        let facts = NewPayment { amount: amount.to_owned(), paid_date: None, reference: None, method: None, metadata };
         let document_ref = self.reference(number);
         run(&self.bench.services, &self.bench.principal, UseCase::RecordPayment, |cx| {
             record_payment(cx, document_ref, &facts, false)

@@ -11,13 +11,15 @@ use billing_application::{Cx, Services, Transactions, UseCase};
 use billing_domain::access::{CodeSecret, PasswordHash, Principal, SecretDigest, TokenClaims};
 use billing_domain::audit::AuditEntry;
 use billing_domain::calendar::Timestamp;
+use billing_domain::money::Money;
+use billing_domain::notification::{Fact, FactData};
 use billing_domain::page::{MAX_PAGE_SIZE, PageRequest};
 use billing_domain::ports::{
     Access, AuditFilter, AuditPart, CodeChecker, Insertion, KeyMaker, NewKey, PasswordCheck, PasswordHasher, Sealer, SecretError,
     StoreError, TokenSigner, Tx, transact,
 };
 use billing_formats::RhaiMapper;
-use billing_testkit::{CountingIds, FixedClock, PlainEInvoices, PlainPrinter, fixtures};
+use billing_testkit::{CountingIds, FixedClock, NoWebhooks, PlainEInvoices, PlainPrinter, fixtures};
 use billing_teststore::TestStore;
 
 /// A placeholder for the ports of secrets, which billing does not use.
@@ -69,6 +71,20 @@ impl AuditRenderer for AsTheyAre {
 
     fn reason(&self, error: &UseCaseError) -> (&'static str, String) {
         ("refused", error.to_string())
+    }
+
+    /// Returns the type, the subject, the sequence, and the state and the amount due of a document.
+    fn render_notification(&self, fact: &Fact, _at: Timestamp) -> String {
+        let state = match &fact.data {
+            FactData::Document(document) => {
+                let due = document.owed.and_then(|owed| owed.amount_due).map_or(0, Money::minor);
+                format!("{:?} {due}", document.state)
+            }
+            FactData::Contract(contract) => format!("version {}", contract.contract.version),
+            FactData::Billing(billing) => format!("{:?}", billing.failure),
+            FactData::Endpoint(endpoint) => endpoint.url.clone(),
+        };
+        format!("{} {} {} {state}", fact.kind, fact.subject(), fact.sequence)
     }
 }
 
@@ -225,6 +241,7 @@ fn services(store: &Arc<TestStore>, clock: &Arc<FixedClock>, ids: &Arc<CountingI
         teller: Arc::new(AsTheyAre),
         printer: Arc::new(PlainPrinter),
         e_invoices: Arc::new(PlainEInvoices),
+        webhooks: Arc::new(NoWebhooks),
         token_lifetime_seconds: 60,
     }
 }

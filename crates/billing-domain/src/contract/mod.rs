@@ -10,6 +10,7 @@ pub mod terms;
 use chrono::NaiveDate;
 
 use crate::calendar::{Period, TimeZone, Timestamp};
+use crate::metadata::Metadata;
 use crate::refs::{
     ContractKey, ContractRef, CustomerId, CustomerRef, EntityRef, LineItemId, OrganizationId, PricingRef, ProductNo,
 };
@@ -34,10 +35,14 @@ pub struct Contract {
     pub customer_ref: CustomerRef,
     /// The purchase order number.
     pub po_number: Option<OneLine>,
+    /// The metadata.
+    pub metadata: Metadata,
     /// The newest version, counted from 1.
     pub version: u32,
     /// The time of creation.
     pub created_at: Timestamp,
+    /// The time of the newest version.
+    pub updated_at: Timestamp,
     /// The time of cancellation.
     pub cancelled_at: Option<Timestamp>,
     /// The products in their order, including ended products.

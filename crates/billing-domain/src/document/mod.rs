@@ -108,6 +108,9 @@ pub struct Document {
     pub lifecycle: Lifecycle,
     /// The amounts paid, credited and used.
     pub settlement: Settlement,
+    /// When the document was last opened, issued, voided, paid, credited, applied or written off. For a draft, also when
+    /// its period or products, or its contract's version, last changed.
+    pub updated_at: Timestamp,
 }
 
 /// A document as a book holds it, without its content. The content of a draft follows from the book.
@@ -127,6 +130,10 @@ pub struct BookDocument {
     pub due_date: Option<NaiveDate>,
     /// The amounts paid, credited and used.
     pub settlement: Settlement,
+    /// The time of the last change, as it was read or when the document was opened.
+    pub updated_at: Timestamp,
+    /// The number of notifications about the document.
+    pub notifications: u64,
 }
 
 impl BookDocument {

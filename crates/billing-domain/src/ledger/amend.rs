@@ -200,7 +200,7 @@ fn amend(
     refuse_too_large_periods(book, &before, &amendment)?;
     let housed = charges_with_document(book)?;
     let entries_before = book.entries().len();
-    book.put(Entry::Amended(Box::new(amendment.contract.clone())))?;
+    book.put(Entry::Amended(Box::new(Contract { updated_at: now, ..amendment.contract.clone() })))?;
     let contract = Arc::clone(&book.contract);
     let plans = (&*before, &*contract);
     reconcile_drafts(book, plans, drafts, &housed, now, supplies)?;

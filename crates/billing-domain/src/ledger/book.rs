@@ -71,6 +71,19 @@ pub struct ContractHeader {
     pub customer: Customer,
     /// The time at which the billing run processes the contract next; `None` if never.
     pub next_due_at: Option<Timestamp>,
+    /// The number of notifications about the contract.
+    pub notifications: u64,
+    /// The failure of the billing run, if it could not bill the contract.
+    pub failure: Option<BillingFailure>,
+}
+
+/// A failure to bill a contract, as the last notification about it states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BillingFailure {
+    /// The error code.
+    pub code: String,
+    /// The time of the notification.
+    pub notified_at: Timestamp,
 }
 
 /// A contract with everything a decision about it needs.
@@ -109,6 +122,11 @@ pub struct ContractBook {
     entries: Vec<Entry>,
     /// The number of entries that are already checked.
     checked: usize,
+    /// The number of notifications about the contract.
+    notifications: u64,
+    failure: Option<BillingFailure>,
+    /// Whether a new version of the contract ends on another day than the loaded version.
+    is_end_moved: bool,
 }
 
 impl ContractBook {
@@ -141,13 +159,16 @@ impl ContractBook {
             with_events: BTreeSet::new(),
             entries: Vec::new(),
             checked: 0,
+            notifications: 0,
+            failure: None,
+            is_end_moved: false,
         }
     }
 
     /// Creates the book of a stored contract, before its rows are loaded.
     pub fn of(agreement: ContractHeader, entities: Vec<Entity>) -> Self {
-        let ContractHeader { contract, customer, next_due_at } = agreement;
-        Self { next_due: Some(next_due_at), ..Self::new(contract, customer, entities) }
+        let ContractHeader { contract, customer, next_due_at, notifications, failure } = agreement;
+        Self { next_due: Some(next_due_at), notifications, failure, ..Self::new(contract, customer, entities) }
     }
 
     /// Adds the loaded rows.
@@ -201,11 +222,38 @@ impl ContractBook {
         self.order = order;
     }
 
-    /// Copies the status and settlement from documents of an account to the book's documents.
+    /// Returns the number of notifications about the contract.
+    pub const fn notifications(&self) -> u64 {
+        self.notifications
+    }
+
+    /// Counts a notification about the contract that no entry causes, and returns its sequence.
+    pub const fn count_notification(&mut self) -> u64 {
+        self.notifications += 1;
+        self.notifications
+    }
+
+    /// Returns the failure of the billing run that is not over yet.
+    pub const fn failure(&self) -> Option<&BillingFailure> {
+        self.failure.as_ref()
+    }
+
+    /// Ends the failure of the billing run.
+    pub fn end_failure(&mut self) {
+        self.failure = None;
+    }
+
+    /// Returns whether a new version of the contract ends on another day than the loaded version.
+    pub const fn is_end_moved(&self) -> bool {
+        self.is_end_moved
+    }
+
+    /// Copies the status, the settlement and the number of notifications from documents of an account to the book's documents.
     pub fn note_settled<'a>(&mut self, settled: impl IntoIterator<Item = &'a BookDocument>) {
         for document in settled {
             if let Some(known) = self.documents.get_mut(&document.head.document_ref) {
                 (known.status, known.settlement) = (document.status, document.settlement);
+                known.notifications = document.notifications;
             }
         }
     }
@@ -793,7 +841,11 @@ impl ContractBook {
 
     fn apply(&mut self, entry: &Entry) -> Result<(), Refusal> {
         match entry {
-            Entry::Amended(contract) => self.contract = Arc::new((**contract).clone()),
+            Entry::Amended(contract) => {
+                self.is_end_moved |= contract.effective_end_date() != self.contract.effective_end_date();
+                self.notifications += 1;
+                self.contract = Arc::new((**contract).clone());
+            }
             Entry::Opened { head, family } => {
                 let document = BookDocument {
                     head: (**head).clone(),
@@ -803,6 +855,8 @@ impl ContractBook {
                     issue_date: None,
                     due_date: None,
                     settlement: Settlement::none(head.currency),
+                    updated_at: head.created_at,
+                    notifications: 1,
                 };
                 self.note_places(head, LifecycleStatus::Draft);
                 self.order.push(head.document_ref);
@@ -821,6 +875,7 @@ impl ContractBook {
                     document.total = Some(issued.content.total);
                     document.issue_date = Some(issued.issue_date);
                     document.due_date = Some(issued.due_date);
+                    document.notifications += 1;
                     (document.family, document.head.kind)
                 })?;
                 issued.content.add_to(self.sums.entry(family).or_default(), kind, 1)?;
@@ -829,7 +884,10 @@ impl ContractBook {
             Entry::Discarded { document_ref, .. } => {
                 self.replace_lines(*document_ref, Vec::new())?;
                 self.places.retain(|_, standing| standing != document_ref);
-                self.change(*document_ref, |document| document.status = LifecycleStatus::Discarded)?;
+                self.change(*document_ref, |document| {
+                    document.status = LifecycleStatus::Discarded;
+                    document.notifications += 1;
+                })?;
             }
             Entry::Voided { document_ref, content, .. } => {
                 self.billed_on.retain(|_, billing| billing != document_ref);
@@ -837,6 +895,7 @@ impl ContractBook {
                 self.places.retain(|_, standing| standing != document_ref);
                 let (family, kind) = self.change(*document_ref, |document| {
                     document.status = LifecycleStatus::Void;
+                    document.notifications += 1;
                     (document.family, document.head.kind)
                 })?;
                 content.add_to(self.sums.entry(family).or_default(), kind, -1)?;

@@ -3,6 +3,7 @@
 //! A [`ReceivablesAccount`] is loaded with the documents, payments and applications that a decision needs. A decision returns a
 //! refusal, or adds [`AccountEntry`] values, which the account applies at once.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
@@ -12,9 +13,10 @@ use crate::access::Actor;
 use crate::calendar::{TimeZone, Timestamp, day_after};
 use crate::decimal::Digits;
 use crate::document::{BookDocument, DocumentKind, LifecycleStatus, OutstandingAmounts, Purpose, Settlement};
+use crate::metadata::Metadata;
 use crate::money::{Money, MoneyError, MoneySum};
 use crate::receivables::{AccountKey, AccountRows, Application, ApplicationSource, Payment, PaymentKind, Reversal, WriteOff};
-use crate::refs::{ApplicationRef, DocumentRef, PaymentRef, WriteOffRef};
+use crate::refs::{ApplicationRef, CustomerRef, DocumentRef, PaymentRef, WriteOffRef};
 use crate::refusal::Refusal;
 use crate::text::OneLine;
 
@@ -65,7 +67,19 @@ pub enum AccountEntry {
         settlement: Settlement,
         /// The outstanding amounts.
         owed: OutstandingAmounts,
+        /// The outstanding amounts before the decision.
+        before: OutstandingAmounts,
     },
+}
+
+impl AccountEntry {
+    /// Returns whether a notification states the change: the outstanding amounts of an issued document are different now.
+    pub fn is_notified(&self) -> bool {
+        match self {
+            Self::Settled { standing, owed, before, .. } => standing.is_issued() && owed != before,
+            _ => false,
+        }
+    }
 }
 
 /// The time, zone and actor of a decision.
@@ -105,6 +119,17 @@ pub struct NewPayment {
     pub reference: Option<OneLine>,
     /// The payment method.
     pub method: Option<OneLine>,
+    /// The metadata.
+    pub metadata: Metadata,
+}
+
+/// The customer of an account and the time zone of its entity, for notifications.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccountParties {
+    /// The customer's reference.
+    pub customer_ref: CustomerRef,
+    /// The time zone of the account's entity.
+    pub zone: TimeZone,
 }
 
 /// A receivables account with the rows loaded for a decision.
@@ -122,7 +147,10 @@ pub struct ReceivablesAccount {
     applications: BTreeMap<ApplicationRef, Application>,
     entries: Vec<AccountEntry>,
     settled: BTreeSet<DocumentRef>,
+    /// The outstanding amounts that documents had before the first change since the last [`take_entries`](Self::take_entries).
+    before: BTreeMap<DocumentRef, OutstandingAmounts>,
     used: BTreeSet<PaymentRef>,
+    parties: Option<AccountParties>,
 }
 
 impl ReceivablesAccount {
@@ -139,8 +167,26 @@ impl ReceivablesAccount {
             applications: BTreeMap::new(),
             entries: Vec::new(),
             settled: BTreeSet::new(),
+            before: BTreeMap::new(),
             used: BTreeSet::new(),
+            parties: None,
         }
+    }
+
+    /// Sets the customer and the time zone, which notifications need.
+    #[must_use]
+    pub fn with_parties(self, parties: AccountParties) -> Self {
+        Self { parties: Some(parties), ..self }
+    }
+
+    /// Returns the customer and the time zone, if they are set.
+    pub const fn parties(&self) -> Option<&AccountParties> {
+        self.parties.as_ref()
+    }
+
+    /// Returns a loaded document.
+    pub fn document(&self, document_ref: DocumentRef) -> Option<&BookDocument> {
+        self.documents.get(&document_ref)
     }
 
     /// Returns the key of the account.
@@ -224,11 +270,17 @@ impl ReceivablesAccount {
     /// Returns [`MoneyError`] when an amount is out of range.
     pub fn take_entries(&mut self) -> Result<Vec<AccountEntry>, MoneyError> {
         let mut entries = std::mem::take(&mut self.entries);
+        let mut before = std::mem::take(&mut self.before);
         for document_ref in std::mem::take(&mut self.settled) {
-            if let Some(document) = self.documents.get(&document_ref) {
+            if let Some(document) = self.documents.get_mut(&document_ref) {
                 let (standing, settlement) = (document.status, document.settlement);
                 let owed = document.owed()?;
-                entries.push(AccountEntry::Settled { document_ref, standing, settlement, owed });
+                let before = before.remove(&document_ref).unwrap_or(owed);
+                let settled = AccountEntry::Settled { document_ref, standing, settlement, owed, before };
+                if settled.is_notified() {
+                    document.notifications += 1;
+                }
+                entries.push(settled);
             }
         }
         for payment_ref in std::mem::take(&mut self.used) {
@@ -408,7 +460,7 @@ impl ReceivablesAccount {
             let reopened =
                 self.reverse_applications_of(ApplicationSource::Credit(document_ref), moment.today(), moment, supplies)?;
             self.unapplied = self.unapplied.checked_sub(document.total.unwrap_or(self.zero()))?;
-            self.known_mut(document_ref)?.status = LifecycleStatus::Void;
+            self.put_void(document_ref)?;
             return self.allocate_balance_to_all(reopened, moment, supplies);
         }
         let is_on_it = |payment: &&Payment| {
@@ -423,7 +475,13 @@ impl ReceivablesAccount {
             let detail = "a document with applied credits cannot be voided: unapply the credits first";
             return Err(Refusal::conflict("credits_applied", detail));
         }
-        self.known_mut(document_ref)?.status = LifecycleStatus::Void;
+        self.put_void(document_ref)
+    }
+
+    fn put_void(&mut self, document_ref: DocumentRef) -> Result<(), Refusal> {
+        let document = self.known_mut(document_ref)?;
+        document.status = LifecycleStatus::Void;
+        document.notifications += 1;
         Ok(())
     }
 
@@ -461,10 +519,12 @@ impl ReceivablesAccount {
             paid_date,
             reference: facts.reference.clone(),
             method: facts.method.clone(),
+            metadata: facts.metadata.clone(),
             used: self.zero(),
             reversal: None,
             recorded_at: moment.at,
             recorded_by: moment.by,
+            updated_at: moment.at,
         };
         self.unapplied = self.unapplied.checked_add(amount)?;
         self.entries.push(AccountEntry::Recorded(Box::new(payment.clone())));
@@ -542,10 +602,12 @@ impl ReceivablesAccount {
             paid_date,
             reference: facts.reference.clone(),
             method: facts.method.clone(),
+            metadata: facts.metadata.clone(),
             used: self.zero(),
             reversal: None,
             recorded_at: moment.at,
             recorded_by: moment.by,
+            updated_at: moment.at,
         };
         self.entries.push(AccountEntry::Recorded(Box::new(refund.clone())));
         self.payments.insert(payment_ref, refund);
@@ -876,7 +938,11 @@ impl ReceivablesAccount {
 
     fn known_mut(&mut self, document_ref: DocumentRef) -> Result<&mut BookDocument, Refusal> {
         let document = self.documents.get_mut(&document_ref);
-        document.ok_or_else(|| Refusal::Broken(format!("document {document_ref} isn't in the account")))
+        let document = document.ok_or_else(|| Refusal::Broken(format!("document {document_ref} isn't in the account")))?;
+        if let Entry::Vacant(first) = self.before.entry(document_ref) {
+            first.insert(document.owed()?);
+        }
+        Ok(document)
     }
 
     fn known_payment(&self, payment_ref: PaymentRef) -> Result<&Payment, Refusal> {

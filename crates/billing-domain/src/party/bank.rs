@@ -20,6 +20,8 @@ pub struct BankAccount {
     pub profile: BankAccountProfile,
     /// The time of creation.
     pub created_at: Timestamp,
+    /// The time of the last change.
+    pub updated_at: Timestamp,
 }
 
 /// The editable data of a bank account. Its number is either an IBAN or an account number.

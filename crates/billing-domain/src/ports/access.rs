@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::{Insertion, StoreResult};
 use crate::access::{AdminSession, Administrator, ApiKey, SecretDigest, SecretPurpose, SigningSecret, TokenClaims};
 use crate::calendar::Timestamp;
-use crate::page::{Page, PageRequest};
+use crate::page::{ListSortKey, Page, PageRequest, UpdateFilter};
 use crate::party::Organization;
 use crate::refs::{AdminRef, ApiKeyRef, EntityRef, OrganizationId, SessionRef};
 use crate::text::OneLine;
@@ -21,8 +21,9 @@ pub trait Organizations {
     fn organization_by_name(&mut self, name: &OneLine) -> StoreResult<Option<Organization>>;
     /// Returns the number of organizations.
     fn count_organizations(&mut self) -> StoreResult<u64>;
-    /// Sets the entity that bills when nothing else names an entity.
-    fn set_default_entity(&mut self, id: OrganizationId, entity_ref: &EntityRef) -> StoreResult<()>;
+    /// Sets the entity that bills when nothing else names an entity. The entity that was the default before last changed at
+    /// `at`.
+    fn set_default_entity(&mut self, id: OrganizationId, entity_ref: &EntityRef, at: Timestamp) -> StoreResult<()>;
 }
 
 /// Storage of administrators.
@@ -73,14 +74,24 @@ pub trait ApiKeys {
     /// Returns the API keys that the tokens were issued for, in the order of the tokens. Each key is looked up in the
     /// organization of its token. The result is `None` for a revoked token.
     fn keys_of_tokens(&mut self, tokens: &[TokenClaims]) -> StoreResult<Vec<Option<ApiKey>>>;
+    /// Returns a page of the API keys that match conditions on the last change. The order may be ascending or descending.
+    fn listed_api_keys(
+        &mut self,
+        organization: OrganizationId,
+        updates: &UpdateFilter,
+        by: ListSortKey,
+        page: PageRequest,
+    ) -> StoreResult<Page<ApiKey>>;
     /// Returns the API keys of an organization, ordered by creation.
-    fn api_keys(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<ApiKey>>;
+    fn api_keys(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<ApiKey>> {
+        self.listed_api_keys(organization, &UpdateFilter::default(), ListSortKey::Created, page)
+    }
     /// Locks an API key, by reference, until the transaction ends. Other lockers wait, then read the current state.
     fn hold_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<Option<ApiKey>>;
     /// Updates the expiry and the replacement of an API key. Does nothing when the key does not exist.
     fn update_api_key(&mut self, key: &ApiKey) -> StoreResult<()>;
-    /// Records when API keys were used. An already recorded later use stays.
-    fn touch_api_keys(&mut self, uses: &[KeyUse]) -> StoreResult<()>;
+    /// Records now when API keys were used. An already recorded later use stays.
+    fn touch_api_keys(&mut self, uses: &[KeyUse], now: Timestamp) -> StoreResult<()>;
     /// Deletes an API key and returns it, or `None` when the key does not exist.
     fn delete_api_key(&mut self, organization: OrganizationId, api_key_ref: ApiKeyRef) -> StoreResult<Option<ApiKey>>;
 }

@@ -8,8 +8,9 @@ use super::{StoreError, StoreResult};
 use crate::calendar::Timestamp;
 use crate::document::BookDocument;
 use crate::ledger::receivables::AccountEntry;
+use crate::metadata::Metadata;
 use crate::money::MoneySum;
-use crate::page::{Page, PageRequest};
+use crate::page::{Page, PageRequest, UpdateFilter};
 use crate::receivables::{AccountKey, Application, ApplicationSource, Payment, StatementEntry, WriteOff};
 use crate::refs::{ApplicationRef, CustomerId, DocumentKey, DocumentRef, OrganizationId, PaymentRef};
 use crate::text::OneLine;
@@ -114,6 +115,10 @@ pub struct PaymentFilter {
     pub from: Option<NaiveDate>,
     /// Matches payments on or before this date.
     pub to: Option<NaiveDate>,
+    /// Matches payments whose metadata has these keys with these values.
+    pub metadata: Metadata,
+    /// Conditions on the time of the last change.
+    pub updates: UpdateFilter,
 }
 
 /// A sort key for payments. Equal keys are ordered by reference.
@@ -124,6 +129,8 @@ pub enum PaymentSortKey {
     Created,
     /// The payment date.
     PaidDate,
+    /// The time of the last change.
+    Updated,
 }
 
 /// Read access to payments and applications for display.

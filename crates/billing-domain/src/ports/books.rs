@@ -54,7 +54,7 @@ pub trait BookReader {
 #[cfg_attr(feature = "mocks", mockall::automock)]
 #[allow(clippy::needless_lifetimes, reason = "what makes the mock asks for their names")]
 pub trait BookWriter {
-    /// Stores drafts, each with its family.
+    /// Stores drafts, each with its family. `at` becomes the time of their last change, here and in the other changes.
     ///
     /// # Errors
     /// - Returns [`StoreError::Corrupt`](super::StoreError::Corrupt) when a regular document that is not void has the
@@ -62,10 +62,14 @@ pub trait BookWriter {
     /// - Returns [`StoreError::Corrupt`](super::StoreError::Corrupt) when a document of the organization has the same
     ///   number.
     /// - Returns [`StoreError::Contended`](super::StoreError::Contended) when the number prefix of an entity has changed.
-    fn open_documents<'a>(&mut self, organization: OrganizationId, drafts: &[(&'a DocumentHead, DocumentRef)])
-    -> StoreResult<()>;
+    fn open_documents<'a>(
+        &mut self,
+        organization: OrganizationId,
+        drafts: &[(&'a DocumentHead, DocumentRef)],
+        at: Timestamp,
+    ) -> StoreResult<()>;
     /// Updates the slot, period and products of a draft. Returns `false` when the document is no longer a draft.
-    fn update_draft(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<bool>;
+    fn update_draft(&mut self, organization: OrganizationId, head: &DocumentHead, at: Timestamp) -> StoreResult<bool>;
     /// Replaces the ledger lines of draft adjustments of an organization.
     fn put_lines_of_drafts<'a>(
         &mut self,
@@ -81,6 +85,7 @@ pub trait BookWriter {
         &mut self,
         organization: OrganizationId,
         drafts: &[(DocumentKey, &'a IssuedDocument)],
+        at: Timestamp,
     ) -> StoreResult<bool>;
     /// Voids a draft. Returns `false` when the document is no longer a draft. Its ledger lines no longer count.
     fn void_draft(&mut self, key: DocumentKey, content: &DraftContent, at: Timestamp) -> StoreResult<bool>;

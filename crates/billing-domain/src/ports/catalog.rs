@@ -2,7 +2,7 @@
 
 use super::{Insertion, StoreResult, Update};
 use crate::catalog::{Pricing, UsageProduct};
-use crate::page::{Page, PageRequest};
+use crate::page::{ListSortKey, Page, PageRequest, UpdateFilter};
 use crate::party::appearance::Logo;
 use crate::party::{Customer, Entity};
 use crate::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId, PricingRef, UsageProductRef};
@@ -27,8 +27,18 @@ pub trait Entities {
     fn update_entity(&mut self, organization: OrganizationId, entity: &Entity) -> StoreResult<Update>;
     /// Returns the existing entities among these references.
     fn entities_by_refs(&mut self, organization: OrganizationId, refs: &[EntityRef]) -> StoreResult<Vec<Entity>>;
+    /// Returns a page of the entities that match conditions on the last change. The order may be ascending or descending.
+    fn listed_entities(
+        &mut self,
+        organization: OrganizationId,
+        updates: &UpdateFilter,
+        by: ListSortKey,
+        page: PageRequest,
+    ) -> StoreResult<Page<Entity>>;
     /// Returns a page of all entities, ordered by creation.
-    fn entities(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<Entity>>;
+    fn entities(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<Entity>> {
+        self.listed_entities(organization, &UpdateFilter::default(), ListSortKey::Created, page)
+    }
     /// Stores the image of a logo, unless the organization has an image with this hash. A logo without its image is not stored.
     fn keep_logo(&mut self, organization: OrganizationId, logo: &Logo) -> StoreResult<()>;
     /// Returns a stored logo with its image; `None` if the organization has no image with this hash and format.
@@ -68,8 +78,18 @@ pub trait UsageProducts {
     ) -> StoreResult<Vec<UsageProduct>>;
     /// Returns at most two usage products with a name. Two results prove that the name is ambiguous.
     fn usage_products_by_name(&mut self, organization: OrganizationId, name: &OneLine) -> StoreResult<Vec<UsageProduct>>;
+    /// Returns a page of the usage products that match conditions on the last change. The order may be ascending or descending.
+    fn listed_usage_products(
+        &mut self,
+        organization: OrganizationId,
+        updates: &UpdateFilter,
+        by: ListSortKey,
+        page: PageRequest,
+    ) -> StoreResult<Page<UsageProduct>>;
     /// Returns a page of all usage products, ordered by creation.
-    fn usage_products(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<UsageProduct>>;
+    fn usage_products(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<UsageProduct>> {
+        self.listed_usage_products(organization, &UpdateFilter::default(), ListSortKey::Created, page)
+    }
 }
 
 /// Storage of pricings.
@@ -81,6 +101,16 @@ pub trait Pricings {
     fn update_pricing(&mut self, organization: OrganizationId, pricing: &Pricing) -> StoreResult<Update>;
     /// Returns the existing pricings among these references.
     fn pricings_by_refs(&mut self, organization: OrganizationId, refs: &[PricingRef]) -> StoreResult<Vec<Pricing>>;
+    /// Returns a page of the pricings that match conditions on the last change. The order may be ascending or descending.
+    fn listed_pricings(
+        &mut self,
+        organization: OrganizationId,
+        updates: &UpdateFilter,
+        by: ListSortKey,
+        page: PageRequest,
+    ) -> StoreResult<Page<Pricing>>;
     /// Returns a page of all pricings, ordered by creation.
-    fn pricings(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<Pricing>>;
+    fn pricings(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<Pricing>> {
+        self.listed_pricings(organization, &UpdateFilter::default(), ListSortKey::Created, page)
+    }
 }

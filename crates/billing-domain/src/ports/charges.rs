@@ -4,7 +4,7 @@ use chrono::NaiveDate;
 
 use super::{Insertion, StoreResult};
 use crate::charge::Charge;
-use crate::page::{Page, PageRequest};
+use crate::page::{ListSortKey, Page, PageRequest, UpdateFilter};
 use crate::refs::{ChargeRef, ContractRef, CustomerId, OrganizationId};
 
 /// A filter for lists of charges.
@@ -18,6 +18,8 @@ pub struct ChargeFilter {
     pub from: Option<NaiveDate>,
     /// Matches charges on or before this date.
     pub to: Option<NaiveDate>,
+    /// Conditions on the newest revision's time.
+    pub updates: UpdateFilter,
 }
 
 /// Storage of charges. To write a charge, its contract must be locked [`Lock::Exclusive`](super::Lock::Exclusive).
@@ -40,6 +42,16 @@ pub trait Charges {
         customers: &[CustomerId],
         charges: &[ChargeRef],
     ) -> StoreResult<Vec<Charge>>;
+    /// Returns a page of the charges that are not deleted and match a filter. The order may be ascending or descending.
+    fn listed_charges(
+        &mut self,
+        organization: OrganizationId,
+        filter: &ChargeFilter,
+        by: ListSortKey,
+        page: PageRequest,
+    ) -> StoreResult<Page<Charge>>;
     /// Returns a page of the charges that are not deleted and match a filter, ordered by creation.
-    fn charges(&mut self, organization: OrganizationId, filter: &ChargeFilter, page: PageRequest) -> StoreResult<Page<Charge>>;
+    fn charges(&mut self, organization: OrganizationId, filter: &ChargeFilter, page: PageRequest) -> StoreResult<Page<Charge>> {
+        self.listed_charges(organization, filter, ListSortKey::Created, page)
+    }
 }

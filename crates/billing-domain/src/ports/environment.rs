@@ -1,4 +1,4 @@
-//! Clock, identifiers, secrets, expressions, PDF output and e-invoices.
+//! Clock, identifiers, secrets, expressions, PDF output, e-invoices and requests to webhooks.
 
 use thiserror::Error;
 use uuid::Uuid;
@@ -11,6 +11,8 @@ use crate::einvoice::Syntax;
 use crate::einvoice::business_terms::BusinessTerms;
 use crate::format::{FormatError, FormatMapping, MappedEvent};
 use crate::receivables::StatementPrintout;
+use crate::refs::NotificationRef;
+use crate::webhook::{AttemptOutcome, WebhookSecret, WebhookUrl};
 
 /// A source of the current time.
 #[cfg_attr(feature = "mocks", mockall::automock)]
@@ -229,4 +231,63 @@ pub trait EInvoiceWriter: Send + Sync {
     /// # Errors
     /// Returns [`PrintError::Failed`] if a library fails.
     fn write(&self, terms: &BusinessTerms, syntax: Syntax) -> Result<RenderedFile, PrintError>;
+}
+
+/// Why an endpoint may not have a URL.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum WebhookUrlRefusal {
+    /// The URL cannot be requested, or the settings of the server do not permit its scheme or port.
+    #[error("{0}")]
+    Invalid(String),
+    /// The host is an address to which requests may not go.
+    #[error("{0}")]
+    NotPublic(String),
+}
+
+/// A request to an endpoint.
+#[derive(Clone, Debug)]
+pub struct WebhookRequest<'r> {
+    /// The URL.
+    pub url: &'r WebhookUrl,
+    /// The reference of the notification, which is the same at every attempt.
+    pub id: NotificationRef,
+    /// The time of the attempt.
+    pub at: Timestamp,
+    /// The body, as it is signed and sent.
+    pub body: &'r str,
+    /// The secrets that sign, the newest first.
+    pub secrets: &'r [WebhookSecret],
+}
+
+/// The result of a request to an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookResponse {
+    /// The status of the response, if one arrived.
+    pub status: Option<u16>,
+    /// The outcome.
+    pub outcome: AttemptOutcome,
+    /// The time after which the endpoint asks to be called again, in seconds.
+    pub retry_after_seconds: Option<u32>,
+    /// The time that the request took, in milliseconds.
+    pub millis: u32,
+    /// The beginning of the response's body, or the reason why no response arrived. It has at most
+    /// [`MAX_EXCERPT_BYTES`](crate::webhook::MAX_EXCERPT_BYTES) and no control characters.
+    pub excerpt: Option<String>,
+}
+
+/// A sender of signed requests to webhook endpoints (Standard Webhooks 1.0.0).
+///
+/// A request ends within 15 seconds, follows no redirects, and connects only to addresses that the settings of the server permit.
+/// Never call it within a transaction or on an async worker.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait WebhookSender: Send + Sync {
+    /// Checks that requests to a URL are permitted, as far as that is known without looking up its host.
+    ///
+    /// # Errors
+    /// Returns the reason why they are not.
+    fn check(&self, url: &WebhookUrl) -> Result<(), WebhookUrlRefusal>;
+
+    /// Sends a request.
+    #[allow(clippy::needless_lifetimes, reason = "the mock needs the lifetime named")]
+    fn send<'r>(&self, request: &WebhookRequest<'r>) -> WebhookResponse;
 }

@@ -1,7 +1,7 @@
 //! Storage of usage formats. The rules of all ports of the store apply here, too.
 
 use crate::format::FormatVersion;
-use crate::page::Page;
+use crate::page::{ListSortKey, Page, PageRequest, UpdateFilter};
 use crate::refs::{FormatRef, OrganizationId};
 use crate::text::OneLine;
 
@@ -30,6 +30,15 @@ pub trait UsageFormats {
         format_ref: &FormatRef,
         version: u32,
     ) -> StoreResult<Option<FormatVersion>>;
+    /// Returns a page of the newest versions of the formats that match conditions on the last change. The order may be
+    /// ascending or descending.
+    fn listed_formats(
+        &mut self,
+        organization: OrganizationId,
+        updates: &UpdateFilter,
+        by: ListSortKey,
+        page: PageRequest,
+    ) -> StoreResult<Page<FormatVersion>>;
     /// Returns the newest version of every format, ordered by creation of the format. Skips the first `skip` formats and
     /// returns at most `limit`.
     fn formats(&mut self, organization: OrganizationId, skip: u64, limit: u32) -> StoreResult<Page<FormatVersion>>;

@@ -3,7 +3,7 @@
 use super::StoreResult;
 use crate::calendar::Timestamp;
 use crate::imports::{ImportRecord, ImportedEvent};
-use crate::page::{Page, PageRequest};
+use crate::page::{Direction, ListSortKey, Page, PageRequest, UpdateFilter};
 use crate::refs::{CustomerId, EventRef, ImportPartRef, ImportRef, OrganizationId};
 
 /// A filter for imports.
@@ -15,6 +15,8 @@ pub struct ImportFilter {
     pub to: Option<Timestamp>,
     /// Matches imports of files with this name.
     pub name: Option<String>,
+    /// Conditions on the time of the last change.
+    pub updates: UpdateFilter,
 }
 
 /// A part of the events that an import created.
@@ -35,14 +37,24 @@ pub trait UsageImports {
     fn import(&mut self, organization: OrganizationId, import_ref: ImportRef) -> StoreResult<Option<ImportRecord>>;
     /// Locks an import until the transaction ends and returns it. No other transaction can lock or change it meanwhile.
     fn hold_import(&mut self, organization: OrganizationId, import_ref: ImportRef) -> StoreResult<Option<ImportRecord>>;
-    /// Returns a page of the imports that match a filter, ordered by start, then by reference, newest first. Each import
-    /// includes only its first documents.
+    /// Returns a page of the imports that match a filter, ordered by start or by the last change, then by reference. The
+    /// order may be ascending or descending. Each import includes only its first documents.
+    fn listed_imports(
+        &mut self,
+        organization: OrganizationId,
+        filter: &ImportFilter,
+        by: ListSortKey,
+        page: PageRequest,
+    ) -> StoreResult<Page<ImportRecord>>;
+    /// Returns a page of the imports that match a filter, ordered by start, then by reference, newest first.
     fn imports(
         &mut self,
         organization: OrganizationId,
         filter: &ImportFilter,
         page: PageRequest,
-    ) -> StoreResult<Page<ImportRecord>>;
+    ) -> StoreResult<Page<ImportRecord>> {
+        self.listed_imports(organization, filter, ListSortKey::Created, page.in_direction(Direction::Backward))
+    }
     /// Records events that an import created, as one part.
     fn add_imported_events(
         &mut self,

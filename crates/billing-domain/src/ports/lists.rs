@@ -11,8 +11,9 @@ use crate::calendar::Timestamp;
 use crate::contract::{Contract, ContractState};
 use crate::document::Document;
 use crate::document::numbering::DocumentNumber;
+use crate::metadata::{Metadata, MetadataSubject};
 use crate::money::{Currency, Money, MoneySum};
-use crate::page::{Order, Page, PageRequest};
+use crate::page::{Order, Page, PageRequest, UpdateFilter};
 use crate::party::{Customer, Entity};
 use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, OrganizationId, PricingRef};
 use crate::text::OneLine;
@@ -75,6 +76,8 @@ pub enum DocumentSortKey {
     DueDate,
     /// The total. Documents are grouped by currency, in the order of the currency code.
     Amount,
+    /// The time of the last change.
+    Updated,
 }
 
 /// An order of documents. Equal keys are ordered by reference.
@@ -91,6 +94,8 @@ pub enum ContractSortKey {
     Created,
     /// The last day. Contracts without an end come after all others.
     LastDay,
+    /// The time of the newest version.
+    Updated,
 }
 
 /// A sort key for customers. Equal keys are ordered by reference.
@@ -101,6 +106,8 @@ pub enum CustomerSortKey {
     Created,
     /// The name. The letters A to Z are compared case-insensitively, all other characters by code point.
     Name,
+    /// The time of the last change.
+    Updated,
 }
 
 /// The value of a document's sort key.
@@ -108,6 +115,8 @@ pub enum CustomerSortKey {
 pub enum OrderedBy {
     /// The time of opening.
     Created(Timestamp),
+    /// The time of the last change.
+    Updated(Timestamp),
     /// The issue date or due date.
     Day(NaiveDate),
     /// The total.
@@ -134,6 +143,7 @@ impl DocumentOrder {
             DocumentSortKey::IssueDate => issued.map(|issued| OrderedBy::Day(issued.issue_date)),
             DocumentSortKey::DueDate => document.due_date().map(OrderedBy::Day),
             DocumentSortKey::Amount => issued.map(|issued| OrderedBy::Amount(issued.content.total)),
+            DocumentSortKey::Updated => Some(OrderedBy::Updated(document.updated_at)),
         };
         DocumentPosition { key: key.unwrap_or(OrderedBy::Nothing), document_ref: document.head.document_ref }
     }
@@ -145,7 +155,7 @@ impl DocumentOrder {
             (OrderedBy::Nothing, OrderedBy::Nothing) => Ordering::Equal,
             (OrderedBy::Nothing, _) => return Ordering::Greater,
             (_, OrderedBy::Nothing) => return Ordering::Less,
-            (OrderedBy::Created(a), OrderedBy::Created(b)) => a.cmp(&b),
+            (OrderedBy::Created(a), OrderedBy::Created(b)) | (OrderedBy::Updated(a), OrderedBy::Updated(b)) => a.cmp(&b),
             (OrderedBy::Day(a), OrderedBy::Day(b)) => a.cmp(&b),
             (OrderedBy::Amount(a), OrderedBy::Amount(b)) => {
                 (a.currency().code(), a.minor()).cmp(&(b.currency().code(), b.minor()))
@@ -215,6 +225,10 @@ pub struct ContractFilter {
     pub pricing_ref: Option<PricingRef>,
     /// Matches contracts whose next document is due to be issued before this instant.
     pub issues_before: Option<Timestamp>,
+    /// Matches contracts whose metadata has these keys with these values.
+    pub metadata: Metadata,
+    /// Conditions on the time of the newest version.
+    pub updates: UpdateFilter,
 }
 
 /// A filter for lists of customers.
@@ -226,6 +240,10 @@ pub struct CustomerFilter {
     pub email: Option<String>,
     /// Matches customers with this tax number.
     pub tax_id: Option<String>,
+    /// Matches customers whose metadata has these keys with these values.
+    pub metadata: Metadata,
+    /// Conditions on the time of the last change.
+    pub updates: UpdateFilter,
 }
 
 /// The kind of a search hit.
@@ -325,6 +343,14 @@ pub trait ListQueries {
         by: CustomerSortKey,
         page: PageRequest,
     ) -> StoreResult<Page<Customer>>;
+    /// Replaces the keys and values by which a customer, contract or payment is found. `before` has the stored ones.
+    fn put_metadata(
+        &mut self,
+        organization: OrganizationId,
+        subject: MetadataSubject,
+        before: &Metadata,
+        after: &Metadata,
+    ) -> StoreResult<()>;
     /// Returns about `limit` objects that match a search, ordered by kind, then by reference.
     ///
     /// Exact matches of a number, reference, key, purchase order number or name come first. Objects whose name starts

@@ -21,6 +21,7 @@ mod idempotency;
 mod imports;
 mod inspection;
 mod lists;
+mod notifications;
 mod reference_data;
 mod refused;
 mod running_totals;
@@ -28,6 +29,7 @@ mod runs;
 mod store;
 mod usage;
 mod usage_queries;
+mod webhooks;
 
 pub use access::{Administrators, ApiKeys, KeyUse, Organizations, Sessions, SigningSecrets, Tokens};
 pub use accounts::{Accounts, ApplicationsOf, Balances, DocumentsOf, PaymentFilter, PaymentSortKey, Payments, PaymentsOf};
@@ -40,7 +42,7 @@ pub use documents::{DocumentFiles, DocumentFilter, Documents, PurposeKind};
 pub use due_contracts::{DueContract, DueContracts};
 pub use environment::{
     Clock, CodeChecker, DocumentPrinter, EInvoiceWriter, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher,
-    PrintError, Sealer, SecretError, TokenSigner,
+    PrintError, Sealer, SecretError, TokenSigner, WebhookRequest, WebhookResponse, WebhookSender, WebhookUrlRefusal,
 };
 pub use formats::UsageFormats;
 pub use idempotency::IdempotencyStore;
@@ -50,7 +52,8 @@ pub use lists::{
     ContractFilter, ContractSortKey, CustomerFilter, CustomerSortKey, DocumentAmounts, DocumentOrder, DocumentPosition,
     DocumentSortKey, DocumentSums, ListQueries, ListWindow, LocalDates, OrderedBy, SearchHit, SearchHitKind, SearchTerms,
 };
-pub use reference_data::{BankAccounts, ExchangeRates};
+pub use notifications::{NewDelivery, NotificationFilter, Notifications, NumberedNotification};
+pub use reference_data::{BankAccounts, ExchangeRates, StoredExchangeRate};
 pub use refused::{RefusedFilter, RefusedUsage};
 pub use running_totals::RunningTotals;
 pub use runs::{BillingRuns, RunFilter};
@@ -60,6 +63,10 @@ pub use store::{
 };
 pub use usage::{EventChanges, EventKeys, UsageEvents};
 pub use usage_queries::{BilledDocumentKey, EventFilter, EventScope, EventSortKey, RowVisitor, UsageQueries};
+pub use webhooks::{
+    DeliveryBacklog, DeliveryCounts, DeliveryFilter, DeliveryLease, ListedDelivery, ReplayCandidate, ReplayRange,
+    WebhookDeliveries, WebhookEndpoints,
+};
 
 #[cfg(feature = "mocks")]
 pub use access::{MockAdministrators, MockApiKeys, MockOrganizations, MockSessions, MockSigningSecrets, MockTokens};
@@ -82,7 +89,7 @@ pub use due_contracts::MockDueContracts;
 #[cfg(feature = "mocks")]
 pub use environment::{
     MockClock, MockCodeChecker, MockDocumentPrinter, MockEInvoiceWriter, MockEventMapper, MockIdSource, MockKeyMaker,
-    MockPasswordHasher, MockSealer, MockTokenSigner,
+    MockPasswordHasher, MockSealer, MockTokenSigner, MockWebhookSender,
 };
 #[cfg(feature = "mocks")]
 pub use formats::MockUsageFormats;
@@ -95,6 +102,8 @@ pub use inspection::MockIntegrityQueries;
 #[cfg(feature = "mocks")]
 pub use lists::MockListQueries;
 #[cfg(feature = "mocks")]
+pub use notifications::MockNotifications;
+#[cfg(feature = "mocks")]
 pub use reference_data::{MockBankAccounts, MockExchangeRates};
 #[cfg(feature = "mocks")]
 pub use refused::MockRefusedUsage;
@@ -106,3 +115,5 @@ pub use runs::MockBillingRuns;
 pub use usage::{MockEventChanges, MockEventKeys, MockUsageEvents};
 #[cfg(feature = "mocks")]
 pub use usage_queries::MockUsageQueries;
+#[cfg(feature = "mocks")]
+pub use webhooks::{MockWebhookDeliveries, MockWebhookEndpoints};

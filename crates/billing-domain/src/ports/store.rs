@@ -14,8 +14,9 @@ use thiserror::Error;
 use super::{
     Accounts, Administrators, ApiKeys, AuditLog, Balances, BankAccounts, BillingRuns, BookReader, BookWriter, Charges, Contracts,
     Customers, DocumentFiles, Documents, DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, IdempotencyStore,
-    IntegrityQueries, ListQueries, NumberSeries, Organizations, Payments, Pricings, RefusedUsage, RunningTotals, Sessions,
-    SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageImports, UsageProducts, UsageQueries,
+    IntegrityQueries, ListQueries, Notifications, NumberSeries, Organizations, Payments, Pricings, RefusedUsage, RunningTotals,
+    Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageImports, UsageProducts, UsageQueries, WebhookDeliveries,
+    WebhookEndpoints,
 };
 
 /// An error of the store.
@@ -239,9 +240,12 @@ pub trait Tx:
     + NumberSeries
     + IdempotencyStore
     + AuditLog
+    + Notifications
     + RefusedUsage
     + BillingRuns
     + UsageImports
+    + WebhookEndpoints
+    + WebhookDeliveries
     + IntegrityQueries
 {
 }
@@ -281,9 +285,12 @@ impl<T> Tx for T where
         + NumberSeries
         + IdempotencyStore
         + AuditLog
+        + Notifications
         + RefusedUsage
         + BillingRuns
         + UsageImports
+        + WebhookEndpoints
+        + WebhookDeliveries
         + IntegrityQueries
 {
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::calendar::Timestamp;
-use crate::page::PageRequest;
+use crate::page::{PageRequest, UpdateFilter};
 use crate::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId, UsageProductRef};
 use crate::report::ReportedEvent;
 use crate::summary::MeteredEvent;
@@ -26,6 +26,8 @@ pub struct EventFilter {
     pub from: Option<Timestamp>,
     /// Matches events that happened before this instant.
     pub to: Option<Timestamp>,
+    /// Conditions on the newest revision's time.
+    pub updates: UpdateFilter,
 }
 
 /// A sort key for events. Equal keys are ordered by reference.
@@ -36,6 +38,8 @@ pub enum EventSortKey {
     Timestamp,
     /// The time of reporting. References increase with it.
     Created,
+    /// The time of the newest revision.
+    Updated,
 }
 
 /// The key of a document whose events are requested.

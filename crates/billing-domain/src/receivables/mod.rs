@@ -12,6 +12,7 @@ use chrono::NaiveDate;
 use crate::access::Actor;
 use crate::calendar::Timestamp;
 use crate::document::BookDocument;
+use crate::metadata::Metadata;
 use crate::money::{Currency, Money, MoneyError, MoneySum};
 use crate::refs::{ApplicationRef, CustomerId, DocumentRef, EntityRef, PaymentRef, WriteOffRef};
 use crate::text::OneLine;
@@ -70,6 +71,8 @@ pub struct Payment {
     pub reference: Option<OneLine>,
     /// The payment method.
     pub method: Option<OneLine>,
+    /// The metadata.
+    pub metadata: Metadata,
     /// The amount of a payment that is applied to documents or refunded.
     pub used: Money,
     /// The reversal, if the payment or refund was reversed.
@@ -78,6 +81,8 @@ pub struct Payment {
     pub recorded_at: Timestamp,
     /// The actor who recorded it.
     pub recorded_by: Actor,
+    /// The time of the last change: the recording, a reversal, or a change of the used amount.
+    pub updated_at: Timestamp,
 }
 
 impl Payment {

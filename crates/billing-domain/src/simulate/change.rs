@@ -132,7 +132,7 @@ impl ContractChange {
             ChangeStart::CurrentPeriod => EffectiveFrom::CurrentPeriod,
             ChangeStart::Day(day) => EffectiveFrom::Day(day.read("effective_from")?),
         };
-        Ok(ContractEdit { po_number, products, since, version: self.version })
+        Ok(ContractEdit { po_number, metadata: Patch::Keep, products, since, version: self.version })
     }
 }
 

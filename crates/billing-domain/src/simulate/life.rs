@@ -20,6 +20,7 @@ use crate::document::{BookDocument, DocumentKind, IssuedDocument};
 use crate::ledger::amend::BackdatingPolicy;
 use crate::ledger::issue::Failure;
 use crate::ledger::{ContractBook, Entry, amend as amending, check, issue};
+use crate::metadata::Metadata;
 use crate::party::{Customer, CustomerProfile};
 use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, ProductNo};
 use crate::refusal::Refusal;
@@ -70,6 +71,7 @@ impl Life {
             customer_ref: CustomerRef::parse("customer").map_err(|error| Refusal::Broken(error.to_string()))?,
             profile: CustomerProfile::plain(Given::<OneLine>::from("Customer").read("name")?),
             created_at: Timestamp::MIN,
+            updated_at: Timestamp::MIN,
         };
         for change in &setup.customer {
             change.apply(&mut customer, NaiveDate::MIN)?;
@@ -102,8 +104,10 @@ impl Life {
             customer_id: customer.id,
             customer_ref: customer.customer_ref.clone(),
             po_number: None,
+            metadata: Metadata::default(),
             version: 1,
             created_at,
+            updated_at: created_at,
             cancelled_at: None,
             products,
         };

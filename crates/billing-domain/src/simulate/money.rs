@@ -4,6 +4,7 @@ use super::accounts::Decision;
 use super::life::Life;
 use super::setup::unknown;
 use crate::ledger::receivables::NewPayment;
+use crate::metadata::Metadata;
 use crate::receivables::{AccountKey, ApplicationSource};
 use crate::refs::DocumentRef;
 use crate::refusal::Refusal;
@@ -90,5 +91,5 @@ impl Life {
 }
 
 fn facts(amount: &str) -> NewPayment {
-    NewPayment { amount: amount.to_owned(), paid_date: None, reference: None, method: None }
+    NewPayment { amount: amount.to_owned(), paid_date: None, reference: None, method: None, metadata: Metadata::default() }
 }

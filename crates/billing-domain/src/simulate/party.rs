@@ -209,7 +209,8 @@ impl EntityChange {
 /// Returns an entity in UTC with the default grace.
 pub(super) fn plain_entity(entity_ref: EntityRef, prefix: &str) -> Result<Entity, Refusal> {
     let name = Given::<OneLine>::from(entity_ref.as_str()).read("name")?;
-    Ok(Entity { profile: EntityProfile::plain(name, number_prefix(prefix)?), entity_ref, created_at: Timestamp::MIN })
+    let profile = EntityProfile::plain(name, number_prefix(prefix)?);
+    Ok(Entity { profile, entity_ref, created_at: Timestamp::MIN, updated_at: Timestamp::MIN })
 }
 
 fn number_prefix(text: &str) -> Result<NumberPrefix, Refusal> {

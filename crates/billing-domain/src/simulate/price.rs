@@ -203,6 +203,7 @@ impl Prices {
             },
             usage_product_ref: usage_product_ref.clone(),
             created_at: Timestamp::MIN,
+            updated_at: Timestamp::MIN,
         };
         let charge = UsageCharge {
             usage_product_ref,
@@ -322,6 +323,6 @@ impl PriceList {
             line_items,
         };
         content.check()?;
-        Ok((Pricing { pricing_ref, content, created_at: Timestamp::MIN }, usage_products))
+        Ok((Pricing { pricing_ref, content, created_at: Timestamp::MIN, updated_at: Timestamp::MIN }, usage_products))
     }
 }

@@ -34,6 +34,8 @@ fn document(number: u128, kind: DocumentKind, purpose: Purpose, parent: Option<u
         issue_date: Some(date("2027-02-01")),
         due_date: Some(date("2027-02-01")),
         settlement: Settlement::none(eur()),
+        updated_at: fixtures::at(fixtures::CREATED_AT),
+        notifications: 0,
     }
 }
 

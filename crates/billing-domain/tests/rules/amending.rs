@@ -57,7 +57,7 @@ fn on<T>(today: &str, begun: &[u16], decide: impl FnOnce(&AmendmentContext<'_>) 
 }
 
 fn edit(products: Vec<ProductPatch>, since: EffectiveFrom) -> ContractEdit {
-    ContractEdit { po_number: Patch::Keep, products: Some(products), since, version: None }
+    ContractEdit { po_number: Patch::Keep, metadata: Patch::Keep, products: Some(products), since, version: None }
 }
 
 fn from(day: &str) -> EffectiveFrom {
@@ -169,7 +169,13 @@ fn an_edit_of_another_version_than_the_newest_is_refused() {
     let contract =
         after(&year(), "2026-01-10", &edit(vec![api(|p| p.tax = Patch::Set(percent("7")))], EffectiveFrom::NextPeriod));
     assert_eq!(contract.version, 2);
-    let edit = |version| ContractEdit { po_number: Patch::Keep, products: None, since: EffectiveFrom::default(), version };
+    let edit = |version| ContractEdit {
+        po_number: Patch::Keep,
+        metadata: Patch::Keep,
+        products: None,
+        since: EffectiveFrom::default(),
+        version,
+    };
     let attempt = |version| on("2026-01-10", &[], |now| edited(&contract, &edit(version), &catalog(), now));
     for (version, expected) in [(1, vec!["version_conflict"]), (3, vec!["version out_of_range"]), (0, vec!["version_conflict"])] {
         assert_eq!(code(&attempt(Some(version)).expect_err("a refusal")), expected, "{version}");

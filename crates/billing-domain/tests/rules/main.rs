@@ -12,6 +12,7 @@ mod family_sums;
 mod histories;
 mod linking;
 mod matching;
+mod notifications;
 mod papers;
 mod quantities;
 mod scenarios;

@@ -25,6 +25,7 @@ mod runs;
 mod session_user;
 mod sums;
 mod team;
+mod webhooks;
 
 use actix_session::SessionExt as _;
 use actix_web::dev::UrlEncoded;
@@ -135,6 +136,9 @@ async fn act(request: HttpRequest, payload: web::Payload) -> HttpResponse {
     }
     if let ["imports", reference, "undo"] = place.as_slice() {
         return imports::undo(&visitor, reference).await.unwrap_or_else(|problem| refused_to(&visitor, problem));
+    }
+    if let Some(done) = webhooks::act(&visitor, &place, &said).await {
+        return done.unwrap_or_else(|problem| refused_to(&visitor, problem));
     }
     if let Some(done) = team::act(&visitor, &place, &said).await {
         return done.unwrap_or_else(|problem| refused_to(&visitor, problem));

@@ -21,6 +21,7 @@ use super::resources;
 use super::runs;
 use super::session_user::SessionUser;
 use super::team;
+use super::webhooks;
 use crate::operations;
 use crate::problem::Problem;
 
@@ -44,6 +45,10 @@ pub(super) async fn page(visitor: &SessionUser, place: &[&str]) -> Result<String
         ["imports", reference, "undo"] => imports_of::undo_page(visitor, reference).await?,
         ["new", "billing-runs"] => runs::preview(visitor).await?,
         ["billing-runs", reference] => runs::page(visitor, reference).await?,
+        ["new", "webhooks"] => webhooks::form(visitor, None).await?,
+        ["edit", "webhooks", reference] => webhooks::form(visitor, Some(reference)).await?,
+        ["webhooks", reference] => webhooks::page(visitor, reference).await?,
+        ["deliveries", reference] => webhooks::delivery(visitor, reference).await?,
         [kind, what] if forms::has(kind, what) => return FormPage::at(visitor, kind, what, None).await?.show().await,
         [kind, what, reference] if forms::has(kind, what) => {
             return FormPage::at(visitor, kind, what, Some(reference)).await?.show().await;
@@ -69,6 +74,8 @@ pub(super) fn done(asked: &FormData) -> Option<Notice> {
         "undo" => "Undo finished. This page shows events that remain.",
         "password" => "Password changed. Your other sessions have ended.",
         "remove" => "Second factor removed.",
+        "send" => "The notification is sent again.",
+        "delete-webhook" => "Webhook endpoint deleted.",
         "end-session" => "Session ended.",
         "disable" => "Administrator disabled.",
         "enable" => "Administrator enabled.",
@@ -84,6 +91,7 @@ fn may_make(visitor: &SessionUser, listing: &Listing) -> bool {
     match listing.part {
         "imports" => visitor.may(UseCase::RecordUsage),
         "formats" => visitor.may(UseCase::CreateFormat),
+        "webhooks" => visitor.may(UseCase::CreateWebhookEndpoint),
         "billing-runs" => visitor.may(UseCase::RunBilling),
         part => forms::may(visitor, "new", part),
     }
@@ -125,10 +133,12 @@ async fn contract(visitor: &SessionUser, reference: &str) -> Result<PageBuilder,
     let next = visitor.get("next_invoices", reference).await?;
     let latest = [("contract_ref", reference), ("order", "-created"), ("totals", "false")];
     let documents = few(visitor, &listings::DOCUMENTS, &latest).await?;
+    let notifications = webhooks::of_subject(visitor, "contract", reference).await?;
     let title = JsonView(&contract).at("contract_number").text();
     let may_change = forms::may(visitor, "edit", "contracts");
     let may_charge = forms::may(visitor, "do", "charge");
-    let body = billing_console::contract(&ContractAnswers { contract, current, next, documents, may_change, may_charge });
+    let answers = ContractAnswers { contract, current, next, documents, notifications, may_change, may_charge };
+    let body = billing_console::contract(&answers);
     Ok(PageBuilder { title, part: "contracts", crumbs: crumbs(&listings::CONTRACTS), body })
 }
 
@@ -141,7 +151,8 @@ async fn document(visitor: &SessionUser, reference: &str) -> Result<PageBuilder,
     let pdf = operations::named("get_document_pdf")?.url(&document_ref);
     let xml = operations::named("get_document_xml")?.url(&document_ref);
     let usage = operations::named("report_document_usage")?.url(&document_ref);
-    let body = billing_console::document(&DocumentAnswers { document, payments, pdf, xml, usage, may_change });
+    let notifications = webhooks::of_subject(visitor, "document", &document_ref).await?;
+    let body = billing_console::document(&DocumentAnswers { document, payments, notifications, pdf, xml, usage, may_change });
     Ok(PageBuilder { title, part: "documents", crumbs: crumbs(&listings::DOCUMENTS), body })
 }
 

@@ -62,6 +62,8 @@ answer! {
         created_at: TimestampText = administrator.created_at,
         /// Time since which the administrator cannot log in; null if they can.
         disabled_at: Option<TimestampText> = administrator.disabled_at,
+        /// Time of the last change.
+        updated_at: TimestampText = administrator.updated_at,
     }
 }
 

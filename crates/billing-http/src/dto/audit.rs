@@ -6,7 +6,9 @@ use billing_application::audit::{AuditDiff, AuditRenderer, AuditSubject, ImportF
 use billing_application::documents::DocumentView;
 use billing_application::error::UseCaseError;
 use billing_domain::audit::AuditEntry;
+use billing_domain::calendar::Timestamp;
 use billing_domain::charge::Charge;
+use billing_domain::notification::Fact;
 use billing_domain::party::Organization;
 use billing_domain::receivables::{Application, ApplicationSource, Payment};
 use serde::{Serialize, Serializer};
@@ -22,12 +24,15 @@ use super::customers::CustomerJson;
 use super::declare::answer;
 use super::entities::EntityJson;
 use super::enums::{AuditActionWord, AuditedKindWord, BillWithWord, DocumentKindWord, DocumentStateWord, PaymentKindWord};
-use super::exchange_rates::ExchangeRateJson;
+use super::exchange_rates::AuditedExchangeRateJson;
 use super::formats::FormatJson;
 use super::keys::ApiKeyJson;
+use super::metadata::MetadataJson;
+use super::notifications::notification_body;
 use super::pricings::PricingJson;
 use super::usage_products::UsageProductJson;
 use super::values::{CurrencyCode, DateText, LineText, ProseText, TimestampText};
+use super::webhooks::AuditedEndpointJson;
 use super::wire::{AssignedRef, ExactNumber, NamedRef};
 use crate::problem::Problem;
 
@@ -167,6 +172,8 @@ answer! {
         reference: Option<LineText> = payment.reference.as_ref(),
         /// Payment method.
         method: Option<LineText> = payment.method.as_ref(),
+        /// Metadata; omitted without keys.
+        @omitted metadata: Option<MetadataJson> = Some(&payment.metadata).filter(|metadata| !metadata.is_empty()),
         /// Date of the reversal.
         reversed_date: Option<DateText> = reversal.map(|reversal| reversal.date),
         /// Reason for the reversal.
@@ -249,11 +256,20 @@ impl AuditRenderer for JsonAuditRenderer {
         let problem = Problem::of(error);
         (problem.code(), problem.detail().to_owned())
     }
+
+    fn render_notification(&self, fact: &Fact, at: Timestamp) -> String {
+        notification_body(fact, at)
+    }
 }
 
 fn shown(thing: AuditSubject<'_>) -> Value {
     fn of(answer: impl Serialize) -> Value {
-        serde_json::to_value(answer).expect("texts and numbers under names can be written")
+        let mut value = serde_json::to_value(answer).expect("texts and numbers under names can be written");
+        // The entry has the time of the change.
+        if let Some(fields) = value.as_object_mut() {
+            fields.remove("updated_at");
+        }
+        value
     }
     match thing {
         AuditSubject::Organization(organization) => of(AuditedOrganizationJson::from(organization)),
@@ -265,7 +281,8 @@ fn shown(thing: AuditSubject<'_>) -> Value {
         AuditSubject::Pricing(pricing) => of(PricingJson::from(pricing)),
         AuditSubject::Format(view) => of(FormatJson::from(view)),
         AuditSubject::BankAccount(account) => of(BankAccountJson::from(account)),
-        AuditSubject::ExchangeRate(rate) => of(ExchangeRateJson::from(rate)),
+        AuditSubject::Endpoint(endpoint) => of(AuditedEndpointJson::from(endpoint)),
+        AuditSubject::ExchangeRate(rate) => of(AuditedExchangeRateJson::from(rate)),
         AuditSubject::Contract(view) => of(ContractJson::from(view)),
         AuditSubject::Charge(charge) => of(AuditedChargeJson::from(charge)),
         AuditSubject::Document(view) => of(AuditedDocumentJson::from(view)),

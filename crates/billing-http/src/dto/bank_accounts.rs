@@ -1,10 +1,11 @@
 //! Bank accounts that customers pay to.
 
+use billing_domain::calendar::Timestamp;
 use billing_domain::party::bank::{BankAccount, BankAccountProfile, Bic, Iban, RoutingNumber};
 use billing_domain::refs::BankAccountRef;
 use billing_domain::text::OneLine;
 
-use super::declare::{answer, body, edit, fields};
+use super::declare::{SkipIfNone, answer, body, edit, fields, ignore_response_fields};
 use super::values::NewBankAccountRef;
 
 fields! {
@@ -22,6 +23,9 @@ fields! {
         /// Name of the bank.
         bank_name: Option<OneLine>,
     }
+    with {
+        ignore_response_fields!(BankAccountJson);
+    }
 }
 
 body! {
@@ -30,6 +34,9 @@ body! {
         /// Identifier, as used in `billing_bank_transfer_details`.
         billing_account_id: NewBankAccountRef,
         @flat profile: BankAccountProfile,
+    }
+    with {
+        ignore_response_fields!(BankAccountJson);
     }
 }
 
@@ -43,11 +50,16 @@ edit! {
 pub(crate) struct BankAccountResponse {
     pub(crate) account_ref: BankAccountRef,
     pub(crate) profile: BankAccountProfile,
+    pub(crate) updated_at: Option<Timestamp>,
 }
 
 impl From<&BankAccount> for BankAccountJson {
     fn from(account: &BankAccount) -> Self {
-        Self(BankAccountResponse { account_ref: account.account_ref.clone(), profile: account.profile.clone() })
+        Self(BankAccountResponse {
+            account_ref: account.account_ref.clone(),
+            profile: account.profile.clone(),
+            updated_at: Some(account.updated_at),
+        })
     }
 }
 
@@ -57,5 +69,7 @@ answer! {
         /// Identifier, as used in `billing_bank_transfer_details`.
         account_ref as "billing_account_id": BankAccountRef,
         @flat profile: BankAccountProfile,
+        /// Time of the last change; omitted on documents.
+        updated_at: SkipIfNone<Timestamp>,
     }
 }

@@ -120,6 +120,8 @@ answer! {
         begun_at: TimestampText = head.begun_at,
         /// End time; null if the run has not reported its end.
         ended_at: Option<TimestampText> = head.ended_at,
+        /// Time of the last change.
+        updated_at: TimestampText = head.updated_at,
         /// State.
         state: RunStateWord = head.state(),
         /// Number of due contracts that were processed.

@@ -136,6 +136,8 @@ answer! {
         document_state: Option<DocumentStateWord> = documents.map(|documents| documents.state),
         /// Time when it was first stored.
         created_at: TimestampText = charge.recorded_at,
+        /// Time of the creation or the last change of the charge.
+        updated_at: TimestampText = charge.revised_at,
         /// Revision number, starting at 1.
         #[schema(minimum = 1)]
         revision: u32 = charge.revision,

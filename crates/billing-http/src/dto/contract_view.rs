@@ -9,6 +9,7 @@ use billing_domain::contract::{ContractProduct, SegmentTerms};
 use super::contract_lines::ContractLineItemJson;
 use super::declare::answer;
 use super::enums::{ContractStateWord, CycleUnitWord, PaymentTimeWord, TaxCategoryWord};
+use super::metadata::MetadataJson;
 use super::party::{BankTransferJson, CryptoJson, OnlinePaymentJson};
 use super::values::{BuyerReferenceText, DateText, ExemptionCodeText, LineText, ProseText, TimestampText};
 use super::wire::{AssignedRef, ExactNumber, NamedRef, NetTermsValue};
@@ -47,6 +48,10 @@ answer! {
         effective_end_date: Option<DateText> = contract.effective_end_date(),
         /// Time of the cancellation.
         cancelled_at: Option<TimestampText> = contract.cancelled_at,
+        /// Keys and values of the caller.
+        metadata: MetadataJson = &contract.metadata,
+        /// Time of the last change, which created the newest version.
+        updated_at: TimestampText = contract.updated_at,
     }
 }
 

@@ -6,6 +6,7 @@ use billing_domain::contract::MAX_PRODUCTS;
 use billing_domain::contract::amendment::{ContractEdit, EffectiveFrom, ProductPatch, TaxTreatmentPatch};
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::{PaymentTime, RequestedLineItem, RequestedProduct};
+use billing_domain::metadata::Metadata;
 use billing_domain::money::{Percentage, Price};
 use billing_domain::party::legal::BuyerReference;
 use billing_domain::party::{BankTransferDetails, CryptoDetails, NetTerms, OnlinePaymentDetails, PaymentDetails};
@@ -42,6 +43,8 @@ fields! {
         customer_ref: CustomerRef,
         /// Purchase order number.
         po_number: Option<OneLine>,
+        /// Keys and values of your own, such as identifiers in other systems.
+        metadata: Metadata = Metadata::default(),
         /// Products of the contract.
         products: Vec<RequestedProduct> = Vec::new(),
         /// Whether the request may create up to 1,200 documents that are due immediately instead of 24. Default: false.
@@ -126,6 +129,8 @@ body! {
         customer_ref: NotClearable<CustomerRef>,
         /// Purchase order number.
         po_number: Patch<OneLine>,
+        /// Keys and values of your own. A new value replaces all keys; null removes them.
+        metadata: Patch<Metadata>,
         /// The full new list of products. Missing products end.
         products: ProductsEdit,
         @flat options: AmendmentOptions,
@@ -147,7 +152,13 @@ impl ContractEditBody {
             (None, true) => EffectiveFrom::CurrentPeriod,
             (None, false) => EffectiveFrom::NextPeriod,
         };
-        ContractEdit { po_number: self.po_number.clone(), products: self.products.clone(), since, version: self.version }
+        ContractEdit {
+            po_number: self.po_number.clone(),
+            metadata: self.metadata.clone(),
+            products: self.products.clone(),
+            since,
+            version: self.version,
+        }
     }
 }
 

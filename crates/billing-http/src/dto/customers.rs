@@ -1,6 +1,8 @@
 //! Customers.
 
 use billing_application::catalog::{CustomerView, TaxBasisPatch, TaxPatch, WantedCustomer};
+use billing_domain::calendar::Timestamp;
+use billing_domain::metadata::Metadata;
 use billing_domain::money::{Currency, Percentage};
 use billing_domain::party::legal::{BuyerReference, EInvoiceProfile, LegalProfile};
 use billing_domain::party::{Address, CustomerProfile, NetTerms, PaymentDetails};
@@ -39,6 +41,8 @@ fields! {
         buyer_reference: Option<BuyerReference>,
         /// E-invoice profile of this customer's documents. Default: the entity's.
         e_invoice_profile: Option<EInvoiceProfile>,
+        /// Keys and values of your own, such as identifiers in other systems. A new value replaces all keys.
+        metadata: Metadata = Metadata::default(),
         @flat taxes: DefaultTaxes,
     }
 }
@@ -85,6 +89,8 @@ answer! {
         customer.customer_ref as "customer_ref": CustomerRef,
         @flat customer.profile: CustomerProfile,
         @flat tax: StatedTax,
+        /// Time of the last change.
+        customer.updated_at as "updated_at": Timestamp,
     }
 }
 

@@ -71,6 +71,9 @@ answer! {
         is_partial_period: bool = view.is_partial_period,
         /// Time of creation; null for a preview.
         created_at: Option<TimestampText> = opened.map(|opened| opened.created_at),
+        /// Time of the last change: creation, issue, void, payment, credit, application or write-off. Of a draft, also a change
+        /// of its period, its products or its contract, but not of its usage. Null for a preview.
+        updated_at: Option<TimestampText> = opened.map(|opened| opened.updated_at),
         /// Date of issue.
         issue_date: Option<DateText> = view.issued.map(|issued| issued.issue_date),
         /// Due date; null for a credit or a void document.
@@ -132,7 +135,7 @@ answer! {
         bank_account: Option<BankAccountJson> =
             account_ref
                 .zip(account)
-                .map(|(account_ref, profile)| BankAccountResponse { account_ref, profile: profile.clone() })
+                .map(|(account_ref, profile)| BankAccountResponse { account_ref, profile: profile.clone(), updated_at: None })
                 .as_ref(),
         /// Buyer reference.
         buyer_reference: Option<BuyerReferenceText> =

@@ -1,7 +1,7 @@
 //! Supplier entities.
 
 use billing_application::catalog::{EntityView, TaxBasisPatch, WantedEntity};
-use billing_domain::calendar::TimeZone;
+use billing_domain::calendar::{TimeZone, Timestamp};
 use billing_domain::money::Currency;
 use billing_domain::party::legal::{DocumentSettings, LegalProfile};
 use billing_domain::party::{Address, DEFAULT_GRACE_HOURS, EntityProfile, NetTerms, NumberPrefix, PaymentDetails};
@@ -107,6 +107,8 @@ answer! {
         /// entity.
         is_default as "default": bool,
         @flat tax.basis: TaxBasis,
+        /// Time of the last change.
+        entity.updated_at as "updated_at": Timestamp,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Enumerations on the wire, each with one table for reading, serializing and describing its words.
 
+use billing_application::administrators::AdministratorSortKey;
 use billing_application::usage::EventAction;
 use billing_domain::access::{Role, Scope};
 use billing_domain::audit::{AuditAction, AuditedKind};
@@ -11,7 +12,8 @@ use billing_domain::document::lines::BillWith;
 use billing_domain::document::{DocumentKind, DocumentState};
 use billing_domain::einvoice::Syntax;
 use billing_domain::imports::ImportState;
-use billing_domain::page::Order;
+use billing_domain::notification::NotificationType;
+use billing_domain::page::{ListSortKey, Order};
 use billing_domain::party::legal::{EInvoiceProfile, Language, PaperSize, Strictness};
 use billing_domain::ports::{
     ContractSortKey, CustomerSortKey, DocumentOrder, DocumentSortKey, EventSortKey, PaymentSortKey, PurposeKind, SearchHitKind,
@@ -20,6 +22,7 @@ use billing_domain::receivables::{PaymentKind, StatementKind};
 use billing_domain::runs::RunState;
 use billing_domain::summary::Interval;
 use billing_domain::tax::TaxCategory;
+use billing_domain::webhook::{AttemptOutcome, DeliveryState, DisabledReason, EndpointState, ReplayScope};
 use billing_report::{NumbersAs, ReportFormat};
 use serde::{Serialize, Serializer};
 use utoipa::openapi::schema::ObjectBuilder;
@@ -237,20 +240,28 @@ macro_rules! order_words {
 order_words! {
     /// Sort order of documents; `-` in front means descending.
     DocumentOrderWord is DocumentSortKey {
-        "created" = Created, "issue_date" = IssueDate, "due_date" = DueDate, "amount" = Amount,
+        "created" = Created, "issue_date" = IssueDate, "due_date" = DueDate, "amount" = Amount, "updated_at" = Updated,
     }
 
     /// Sort order of usage events; `-` in front means descending.
-    EventOrderWord is EventSortKey { "timestamp" = Timestamp, "created" = Created }
+    EventOrderWord is EventSortKey { "timestamp" = Timestamp, "created" = Created, "updated_at" = Updated }
 
     /// Sort order of contracts; `-` in front means descending.
-    ContractOrderWord is ContractSortKey { "created" = Created, "effective_end_date" = LastDay }
+    ContractOrderWord is ContractSortKey {
+        "created" = Created, "effective_end_date" = LastDay, "updated_at" = Updated,
+    }
 
     /// Sort order of customers; `-` in front means descending.
-    CustomerOrderWord is CustomerSortKey { "created" = Created, "name" = Name }
+    CustomerOrderWord is CustomerSortKey { "created" = Created, "name" = Name, "updated_at" = Updated }
 
     /// Sort order of payments; `-` in front means descending.
-    PaymentOrderWord is PaymentSortKey { "created" = Created, "paid_date" = PaidDate }
+    PaymentOrderWord is PaymentSortKey { "created" = Created, "paid_date" = PaidDate, "updated_at" = Updated }
+
+    /// Sort order of a list; `-` in front means descending.
+    ListOrderWord is ListSortKey { "created" = Created, "updated_at" = Updated }
+
+    /// Sort order of administrators; `-` in front means descending.
+    AdministratorOrderWord is AdministratorSortKey { "email" = Email, "updated_at" = Updated }
 }
 
 impl DocumentOrderWord {
@@ -310,4 +321,27 @@ domain_words! {
 
     /// Kind of a changed object.
     AuditedKindWord is AuditedKind;
+
+    /// State of a webhook endpoint. `FAILING`: attempts have failed since the last success. `PAUSED`: the endpoint is
+    /// overloaded, and the service waits.
+    EndpointStateWord is EndpointState;
+
+    /// Reason why the service disabled a webhook endpoint. `FAILING`: no success for 5 days and at least 10 failures. `GONE`:
+    /// the endpoint answered 410.
+    DisabledReasonWord is DisabledReason;
+
+    /// State of a delivery. `FAILED`: all attempts failed. `CANCELLED`: the endpoint was disabled before.
+    DeliveryStateWord is DeliveryState;
+
+    /// Outcome of an attempt. `OVERLOADED`: the status was 429, 502, 503 or 504. `REJECTED`: the status was none of these, 2xx
+    /// and 410. `ADDRESS_NOT_PUBLIC`: the host has an address to which requests may not go. `NOT_SENT`: the settings of the
+    /// server do not permit the URL.
+    AttemptOutcomeWord is AttemptOutcome;
+
+    /// Which notifications are sent again. `MISSING`: those without a delivery to the endpoint. `FAILED`: those whose delivery
+    /// failed or was cancelled. `ALL`: also delivered ones.
+    ReplayScopeWord is ReplayScope;
+
+    /// Type of a notification.
+    NotificationTypeWord is NotificationType;
 }

@@ -196,6 +196,8 @@ answer! {
         document_state: DocumentStateWord = view.document_state,
         /// Time when it was first stored.
         created_at: TimestampText = event.recorded_at,
+        /// Time of the creation or the last change of the event.
+        updated_at: TimestampText = event.revised_at,
         /// Revision number, starting at 1.
         #[schema(minimum = 1)]
         revision: u32 = event.revision,

@@ -1,13 +1,16 @@
 //! Exchange rates for tax.
 
-use billing_domain::calendar::Date;
+use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::money::{Currency, Price};
+use billing_domain::ports::StoredExchangeRate;
 use billing_domain::tax::ExchangeRate;
 use billing_domain::violation::Violations;
 use serde_json::Value;
 
-use super::declare::{Fieldset as _, answer, body, fields};
+use super::declare::{Fieldset as _, answer, body, fields, ignore_response_fields};
 use super::input;
+use super::values::{CurrencyCode, DateText};
+use super::wire::ExactNumber;
 
 fields! {
     ExchangeRate {
@@ -28,6 +31,9 @@ body! {
     ExchangeRateBody {
         @flat rate: ExchangeRate,
     }
+    with {
+        ignore_response_fields!(ExchangeRateJson);
+    }
 }
 
 impl ExchangeRateBody {
@@ -44,9 +50,8 @@ impl ExchangeRateBody {
     }
 }
 
-answer! {
-    /// An exchange rate.
-    ExchangeRateJson of ExchangeRate {
+fields! {
+    answer ExchangeRate {
         /// Currency of documents.
         from: Currency,
         /// Currency in which an entity accounts for tax.
@@ -55,5 +60,28 @@ answer! {
         date: Date,
         /// Value of one unit of `from` in `to`.
         rate: Price,
+    }
+}
+
+answer! {
+    /// An exchange rate.
+    ExchangeRateJson of StoredExchangeRate {
+        @flat rate: ExchangeRate,
+        /// Time of the last change.
+        updated_at: Timestamp,
+    }
+}
+
+answer! {
+    /// An exchange rate in the audit log.
+    AuditedExchangeRateJson of rate: ExchangeRate {
+        /// Currency of documents.
+        from: CurrencyCode = rate.from,
+        /// Currency in which an entity accounts for tax.
+        to: CurrencyCode = rate.to,
+        /// First day of the rate.
+        date: DateText = rate.date,
+        /// Value of one unit of `from` in `to`.
+        rate: ExactNumber = rate.rate,
     }
 }

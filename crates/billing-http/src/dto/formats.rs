@@ -212,6 +212,8 @@ answer! {
         changed_at: Option<TimestampText> = view.made.map(|(at, _)| TimestampText::from(at)),
         /// Author of this version: `api_key:` or `admin:` and a reference; null for the built-in format.
         changed_by: Option<String> = view.made.map(|(_, by)| by.to_string()),
+        /// Time of the last change, like `changed_at`; null for the built-in format.
+        updated_at: Option<TimestampText> = view.made.map(|(at, _)| TimestampText::from(at)),
     }
 }
 

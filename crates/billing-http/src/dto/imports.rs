@@ -222,6 +222,8 @@ answer! {
         begun_at: TimestampText = import.begun_at,
         /// End time; null if the import has not reported its end.
         ended_at: Option<TimestampText> = import.ended_at,
+        /// Time of the last change.
+        updated_at: TimestampText = import.updated_at,
         /// State.
         state: ImportStateWord = import.state(),
         /// Line at which the import stopped; null if it did not stop early.

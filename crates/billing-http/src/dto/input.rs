@@ -487,7 +487,14 @@ impl<'a> Fields<'a> {
 
     /// Rejects all fields except these and those that only responses contain, which are ignored.
     pub(crate) fn only_beside(&self, known: &[&str], answered: &[String]) {
-        let is_known = |name: &str| known.contains(&name) || answered.iter().any(|answered| answered == name);
+        // A parameter that is declared as `name[key]` can have any key.
+        let has_key = |name: &str| match name.strip_suffix(']').and_then(|name| name.split_once('[')) {
+            Some((base, _)) if self.found.source == Source::Query => {
+                known.iter().any(|known| known.strip_suffix("[key]") == Some(base))
+            }
+            Some(_) | None => false,
+        };
+        let is_known = |name: &str| known.contains(&name) || answered.iter().any(|answered| answered == name) || has_key(name);
         let (code, what) = match self.found.source {
             Source::Body => ("unknown_field", "field"),
             Source::Query => ("unknown_parameter", "parameter"),

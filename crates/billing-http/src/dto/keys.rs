@@ -80,6 +80,8 @@ answer! {
         expires_at: Option<TimestampText> = key.expires_at,
         /// Reference of the successor, if the key was rotated.
         successor_ref: Option<AssignedRef> = key.successor,
+        /// Time of the last change, also of `last_used_at`.
+        updated_at: TimestampText = key.updated_at,
     }
 }
 

@@ -3,12 +3,14 @@
 use billing_application::documents::{ApplicationView, PaymentView};
 use billing_domain::calendar::Date;
 use billing_domain::ledger::receivables::NewPayment;
+use billing_domain::metadata::Metadata;
 use billing_domain::receivables::{AccountStatement, ApplicationSource, Balance, PaymentKind, StatementLine, WriteOff};
 use billing_domain::refs::DocumentRef;
 use billing_domain::text::OneLine;
 
 use super::declare::{answer, body, fields};
 use super::enums::{PaymentKindWord, StatementKindWord};
+use super::metadata::MetadataJson;
 use super::values::{AmountText, CurrencyCode, DateText, LineText, TimestampText};
 use super::wire::{AssignedRef, ExactNumber, NamedRef};
 
@@ -22,6 +24,8 @@ fields! {
         reference: Option<OneLine>,
         /// Payment method.
         method: Option<OneLine>,
+        /// Keys and values of your own, such as the identifier at a payment provider.
+        metadata: Metadata = Metadata::default(),
     }
 }
 
@@ -146,6 +150,8 @@ answer! {
         reference: Option<LineText> = payment.reference.as_ref(),
         /// Payment method.
         method: Option<LineText> = payment.method.as_ref(),
+        /// Keys and values of the caller.
+        metadata: MetadataJson = &payment.metadata,
         /// Amount that is neither applied nor refunded.
         unapplied_amount: ExactNumber = view.unapplied,
         /// Date of the reversal.
@@ -162,6 +168,8 @@ answer! {
         recorded_at: TimestampText = payment.recorded_at,
         /// Author.
         recorded_by: String = payment.recorded_by.to_string(),
+        /// Time of the last change: the recording, a reversal, or a change of the applied or refunded amount.
+        updated_at: TimestampText = payment.updated_at,
     }
 }
 

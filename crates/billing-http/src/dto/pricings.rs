@@ -11,11 +11,11 @@ use billing_domain::refs::{LineItemId, PricingRef, UsageProductRef};
 use billing_domain::text::OneLine;
 
 use super::calculations::DocumentTierJson;
-use super::declare::{Fieldset as _, Listed, answer, body, edit, fields, object, wire};
+use super::declare::{Fieldset as _, Listed, answer, body, edit, fields, ignore_response_fields, object, wire};
 use super::enums::{ChargeKind, ChargeKindWord, RecurrenceWord};
 use super::input::Fields;
 use super::prices::PriceJson;
-use super::values::{CurrencyCode, LineText, NewPricingRef};
+use super::values::{CurrencyCode, LineText, NewPricingRef, TimestampText};
 use super::wire::{ExactNumber, NamedRef};
 
 fields! {
@@ -29,6 +29,9 @@ fields! {
         /// Line items with distinct identifiers.
         line_items: Vec<LineItem> = Vec::new(),
     }
+    with {
+        ignore_response_fields!(PricingJson);
+    }
 }
 
 body! {
@@ -37,6 +40,9 @@ body! {
         /// Reference. Default: assigned by the service.
         product_pricing_ref: Option<NewPricingRef>,
         @flat content: PricingContent,
+    }
+    with {
+        ignore_response_fields!(PricingJson);
     }
 }
 
@@ -160,6 +166,8 @@ answer! {
         minimum_fee: Option<ExactNumber> = content.minimum_fee,
         /// Line items.
         line_items: Vec<LineItemJson> = &content.line_items,
+        /// Time of the last change.
+        updated_at: TimestampText = pricing.updated_at,
     }
 }
 

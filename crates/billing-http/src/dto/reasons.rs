@@ -7,11 +7,13 @@ use billing_domain::codes::FormError;
 use billing_domain::decimal::DecimalError;
 use billing_domain::format::ExpressionError;
 use billing_domain::idempotency::IdempotencyKeyError;
+use billing_domain::metadata::MetadataError;
 use billing_domain::money::UnknownCurrency;
 use billing_domain::party::NumberPrefixError;
 use billing_domain::refs::RefError;
 use billing_domain::text::TextError;
 use billing_domain::usage::ReportDataError;
+use billing_domain::webhook::{UnknownEventType, WebhookUrlError};
 use billing_import::{ColumnMapError, DelimiterError, FileNameError};
 
 use crate::logo::LogoError;
@@ -79,6 +81,27 @@ impl Reason for LogoError {
 impl Reason for FormError {
     fn code(&self) -> &'static str {
         self.code
+    }
+}
+
+impl Reason for MetadataError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::TooManyKeys => "too_many",
+            Self::Key | Self::Value => "invalid_format",
+        }
+    }
+}
+
+impl Reason for WebhookUrlError {
+    fn code(&self) -> &'static str {
+        "invalid_url"
+    }
+}
+
+impl Reason for UnknownEventType {
+    fn code(&self) -> &'static str {
+        "unknown_event_type"
     }
 }
 

@@ -1,11 +1,12 @@
 //! Usage products.
 
+use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::{Aggregation, UsageProduct, UsageProductProfile};
 use billing_domain::codes::UnitCode;
 use billing_domain::refs::UsageProductRef;
 use billing_domain::text::OneLine;
 
-use super::declare::{answer, body, edit, fields};
+use super::declare::{answer, body, edit, fields, ignore_response_fields};
 use super::values::NewUsageProductRef;
 
 fields! {
@@ -19,6 +20,9 @@ fields! {
         /// How the quantities of a period are aggregated. Default: SUM.
         aggregation: Aggregation = Aggregation::default(),
     }
+    with {
+        ignore_response_fields!(UsageProductJson);
+    }
 }
 
 body! {
@@ -27,6 +31,9 @@ body! {
         /// Reference. Default: assigned by the service.
         usage_product_ref: Option<NewUsageProductRef>,
         @flat profile: UsageProductProfile,
+    }
+    with {
+        ignore_response_fields!(UsageProductJson);
     }
 }
 
@@ -41,5 +48,7 @@ answer! {
         /// Reference.
         usage_product_ref: UsageProductRef,
         @flat profile: UsageProductProfile,
+        /// Time of the last change.
+        updated_at: Timestamp,
     }
 }

@@ -2,6 +2,7 @@
 //! generators.
 
 mod examples;
+mod notifications;
 mod refusals;
 mod shape;
 mod shared;
@@ -14,7 +15,9 @@ use billing_domain::idempotency::MAX_KEY_CHARS;
 use billing_report::NumbersAs;
 use serde_json::Value;
 use utoipa::openapi::header::HeaderBuilder;
-use utoipa::openapi::path::{HttpMethod, Operation as Described, OperationBuilder, ParameterBuilder, ParameterIn, Paths};
+use utoipa::openapi::path::{
+    HttpMethod, Operation as Described, OperationBuilder, ParameterBuilder, ParameterIn, ParameterStyle, Paths,
+};
 use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
@@ -30,6 +33,7 @@ use crate::operation::{AuthRequirement, Operation, PDF, VERSION};
 use crate::operations::OPERATIONS;
 use crate::preference::AS_STRINGS;
 use crate::problem::{PROBLEM_JSON, ProblemJson};
+use crate::query::METADATA;
 pub(crate) use shared::resolved;
 
 const BEARER: &str = "bearer";
@@ -41,7 +45,7 @@ const REQUEST_ID: &str = "Id of the request in the response and in the server lo
                           `. _ : - / + =`. Other ids are replaced.";
 
 /// Tags of the operations, in display order.
-const TAGS: [(&str, &str); 9] = [
+const TAGS: [(&str, &str); 10] = [
     ("auth", "Log-in, log-out and API keys"),
     ("administrators", "Administrators, their roles, and the caller's own account"),
     ("usage", "Usage events"),
@@ -50,6 +54,7 @@ const TAGS: [(&str, &str); 9] = [
     ("catalog", "Customers, supplier entities, usage products and pricings, bank accounts and exchange rates"),
     ("documents", "Invoices, credits, debits and billing runs"),
     ("charges", "One-off amounts and manual credit notes"),
+    ("webhooks", "Webhook endpoints, and deliveries of notifications to them"),
     ("service", "Health, metrics, search, audit log, dry runs and this document"),
 ];
 
@@ -61,6 +66,7 @@ pub fn openapi_json() -> String {
 /// Returns the document for one representation of decimals.
 pub(crate) fn described(numbers: NumbersAs) -> Value {
     let mut json = serde_json::to_value(document(numbers)).expect("nothing in it can fail to be written");
+    json["webhooks"] = notifications::webhooks();
     shape::for_generators(&mut json);
     if numbers == NumbersAs::String {
         examples::with_numbers_as_strings(&mut json);
@@ -89,6 +95,7 @@ fn document(numbers: NumbersAs) -> Document {
         }
         paths.add_path_operation(operation.path, vec![method(&operation.method)], described);
     }
+    notifications::define(&mut schemas);
     let mut components = Components::new();
     components.schemas.extend(schemas.into_all());
     let version = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([VERSION]));
@@ -177,7 +184,11 @@ fn parameters(operation: &Operation, schemas: &mut Schemas) -> Vec<ParameterBuil
     }
     for asked in operation.asks.iter().flat_map(|asks| (asks.described)(schemas)) {
         let required = if asked.presence == Presence::Required { Required::True } else { Required::False };
-        let parameter = ParameterBuilder::new().name(asked.name).parameter_in(ParameterIn::Query).required(required);
+        let mut parameter = ParameterBuilder::new().name(asked.name).parameter_in(ParameterIn::Query).required(required);
+        if asked.name == METADATA {
+            // Each key is a parameter of its own: `metadata[key]=value`.
+            parameter = parameter.style(Some(ParameterStyle::DeepObject)).explode(Some(true));
+        }
         all.push(parameter.description(Some(asked.meaning.trim())).schema(Some(schemas::described(asked.schema, ""))));
     }
     if operation.is_versioned() {

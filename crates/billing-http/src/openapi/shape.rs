@@ -61,13 +61,18 @@ fn plain(name: &str) -> &str {
     SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 
-/// Returns the schemas that occur only in responses.
+/// Returns the schemas that occur only in responses and in requests of the service itself.
 fn only_in_answers(document: &Value) -> BTreeSet<String> {
     let (mut asked, mut answered) = (BTreeSet::new(), BTreeSet::new());
     let items = document["paths"].as_object().into_iter().flat_map(Map::values);
     for operation in items.filter_map(Value::as_object).flat_map(Map::values) {
         reach(document, &operation["requestBody"], &mut asked);
         reach(document, &operation["responses"], &mut answered);
+    }
+    // The service sends the bodies of webhooks, so that they have all fields like responses.
+    let webhooks = document["webhooks"].as_object().into_iter().flat_map(Map::values);
+    for operation in webhooks.filter_map(Value::as_object).flat_map(Map::values) {
+        reach(document, &operation["requestBody"], &mut answered);
     }
     answered.difference(&asked).map(|name| (*name).to_owned()).collect()
 }

@@ -21,7 +21,8 @@ use super::{
 
 /// Codes of business rule violations, third-party format errors and unknown names. If such an error is the only one, its
 /// code becomes the problem's code.
-const RULES: [&str; 33] = [
+const RULES: [&str; 36] = [
+    "address_not_public",
     "ambiguous_name",
     "conflicting_fields",
     "credit_above_billed",
@@ -34,6 +35,7 @@ const RULES: [&str; 33] = [
     "invalid_country_code",
     "invalid_iban",
     "invalid_routing_number",
+    "invalid_url",
     "invalid_vat_id",
     "not_a_period_start",
     "not_retroactive",
@@ -44,6 +46,7 @@ const RULES: [&str; 33] = [
     "tax_category_rate",
     "timestamp_in_future",
     "too_many_documents",
+    "unknown_event_type",
     "unknown_exemption_code",
     "unknown_field",
     "unknown_format",
@@ -285,8 +288,10 @@ pub(crate) fn not_found_code(thing: ResourceKind) -> &'static str {
         ResourceKind::Entity => "entity_not_found",
         ResourceKind::Event => "event_not_found",
         ResourceKind::Format => "usage_format_not_found",
+        ResourceKind::Endpoint => "webhook_endpoint_not_found",
         ResourceKind::BillingRun => "billing_run_not_found",
         ResourceKind::Import => "import_not_found",
+        ResourceKind::Notification => "notification_not_found",
         ResourceKind::Organization => "organization_not_found",
         ResourceKind::Pricing => "pricing_not_found",
         ResourceKind::Session => "session_not_found",

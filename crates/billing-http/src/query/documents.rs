@@ -76,8 +76,7 @@ params! {
         due_from: Option<Date>,
         /// Latest due date.
         due_to: Option<Date>,
-        /// Earliest time of the latest change, RFC 3339 with an offset. Changes are creation, issue, void, payment,
-        /// credit, application and write-off.
+        /// Earliest time of the last change (`updated_at`), RFC 3339 with an offset.
         updated_since: Option<Timestamp>,
         /// Whether an invoice or debit has an amount due.
         has_amount_due: Option<bool>,
@@ -208,7 +207,7 @@ fn shown(sums: &DocumentSums, amount: impl Fn(&DocumentAmounts) -> MoneySum) -> 
 /// Encodes a position in a list for callers: the order, the sort value and the reference of the document.
 fn cursor(order: DocumentOrder, position: &DocumentPosition) -> String {
     let key = match position.key {
-        OrderedBy::Created(at) => at.as_micros().to_string(),
+        OrderedBy::Created(at) | OrderedBy::Updated(at) => at.as_micros().to_string(),
         OrderedBy::Day(day) => day.to_string(),
         OrderedBy::Amount(amount) => format!("{}:{}", amount.currency().code(), amount.minor()),
         OrderedBy::Nothing => NOT_ISSUED.to_owned(),
@@ -228,6 +227,7 @@ fn read_cursor(order: DocumentOrder, text: &str) -> Option<DocumentPosition> {
     }
     let key = match order.by {
         DocumentSortKey::Created => OrderedBy::Created(Timestamp::from_micros(key.parse().ok()?).ok()?),
+        DocumentSortKey::Updated => OrderedBy::Updated(Timestamp::from_micros(key.parse().ok()?).ok()?),
         _ if key == NOT_ISSUED => OrderedBy::Nothing,
         DocumentSortKey::IssueDate | DocumentSortKey::DueDate => OrderedBy::Day(parse_date(key).ok()?),
         DocumentSortKey::Amount => {

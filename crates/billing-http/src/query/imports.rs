@@ -7,8 +7,11 @@ use billing_domain::ports::ImportFilter;
 use billing_domain::text::OneLine;
 use billing_import::{ColumnMap, Delimiter, FileName, ReadOptions};
 
+use super::lists::NEWEST_FIRST;
+use super::updates::UpdateParams;
 use super::{AnyText, DEFAULT_PAGE_SIZE, Paged, digits};
 use crate::dto::declare::{params, wire};
+use crate::dto::enums::ListOrderWord;
 use crate::dto::schemas::{integer, text};
 
 /// Largest line number that can be requested. Files over HTTP have fewer lines.
@@ -44,6 +47,9 @@ params! {
         to: Option<Timestamp>,
         /// File name.
         name: Option<AnyText>,
+        /// Sort order. Default: `-created`, by start time, newest first.
+        order: ListOrderWord = NEWEST_FIRST,
+        @flat updates: UpdateParams,
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
@@ -51,7 +57,7 @@ params! {
 impl ImportListParams {
     /// Returns the filter.
     pub(crate) fn filter(&self) -> ImportFilter {
-        ImportFilter { from: self.from, to: self.to, name: self.name.clone() }
+        ImportFilter { from: self.from, to: self.to, name: self.name.clone(), updates: self.updates.filter() }
     }
 }
 

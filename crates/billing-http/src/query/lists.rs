@@ -6,18 +6,22 @@ use billing_application::documents::PaymentQuery;
 use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::contract::ContractState;
 use billing_domain::einvoice::Syntax;
-use billing_domain::page::{Direction, Order};
+use billing_domain::page::{ListRequest, ListSortKey, MAX_PAGE_SIZE, Order, PageRequest};
 use billing_domain::ports::{ChargeFilter, ContractFilter, CustomerFilter, PaymentFilter};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef, PricingRef};
 use billing_domain::text::OneLine;
 use billing_report::NumbersAs;
 
-use super::{AnyText, ByCreation, ContractNumber, DEFAULT_PAGE_SIZE, Paged, SearchRef, Version};
+use super::updates::UpdateParams;
+use super::{AnyText, ContractNumber, DEFAULT_PAGE_SIZE, MetadataParams, Paged, SearchRef, Version};
 use crate::dto::declare::{params, wire};
-use crate::dto::enums::{ContractOrderWord, CustomerOrderWord, PaymentOrderWord};
+use crate::dto::enums::{AdministratorOrderWord, ContractOrderWord, CustomerOrderWord, ListOrderWord, PaymentOrderWord};
 use crate::dto::input::Node;
 use crate::dto::schemas::text;
+
+/// The order of lists of runs and imports, by start time.
+pub(super) const NEWEST_FIRST: Order<ListSortKey> = Order { by: ListSortKey::Created, descending: true };
 
 params! {
     /// Options of the OpenAPI document.
@@ -34,6 +38,54 @@ params! {
         /// Version number. Default: the newest version.
         version: Option<Version>,
     }
+}
+
+params! {
+    /// Order, conditions and page of a list without other filters.
+    ListParams {
+        /// Sort order. Default: by creation.
+        order: ListOrderWord = Order::default(),
+        @flat updates: UpdateParams,
+        @flat page: Paged<DEFAULT_PAGE_SIZE>,
+    }
+}
+
+params! {
+    /// Order, conditions and page of the list of API keys.
+    KeyListParams {
+        /// Sort order. Default: by creation.
+        order: ListOrderWord = Order::default(),
+        @flat updates: UpdateParams,
+        @flat page: Paged<MAX_PAGE_SIZE>,
+    }
+}
+
+params! {
+    /// Order, conditions and page of the list of administrators.
+    AdministratorListParams {
+        /// Sort order. Default: by e-mail address.
+        order: AdministratorOrderWord = Order::default(),
+        @flat updates: UpdateParams,
+        @flat page: Paged<MAX_PAGE_SIZE>,
+    }
+}
+
+impl ListParams {
+    /// Returns the request.
+    pub(crate) fn request(&self) -> ListRequest {
+        list_request(self.order, &self.updates, self.page.0)
+    }
+}
+
+impl KeyListParams {
+    /// Returns the request.
+    pub(crate) fn request(&self) -> ListRequest {
+        list_request(self.order, &self.updates, self.page.0)
+    }
+}
+
+fn list_request(order: Order<ListSortKey>, updates: &UpdateParams, page: PageRequest) -> ListRequest {
+    ListRequest { updates: updates.filter(), by: order.by, page: page.in_direction(order.direction()) }
 }
 
 params! {
@@ -64,6 +116,8 @@ params! {
         issues_before: Option<Timestamp>,
         /// Sort order. Default: by creation. Contracts without an end come last.
         order: ContractOrderWord = Order::default(),
+        @flat metadata: MetadataParams,
+        @flat updates: UpdateParams,
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
@@ -79,6 +133,8 @@ impl ContractSearchParams {
             ends_before: self.ends_before,
             pricing_ref: possible(self.product_pricing_ref)?,
             issues_before: self.issues_before,
+            updates: self.updates.filter(),
+            metadata: self.metadata.0,
         };
         Some(ContractQuery { customer_ref: possible(self.customer_ref)?, state: self.state, filter, by: self.order.by })
     }
@@ -95,6 +151,8 @@ params! {
         tax_id: Option<AnyText>,
         /// Sort order. Default: by creation. The order of names ignores the case of letters A to Z.
         order: CustomerOrderWord = Order::default(),
+        @flat metadata: MetadataParams,
+        @flat updates: UpdateParams,
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
@@ -102,7 +160,13 @@ params! {
 impl CustomerParams {
     /// Returns the filter.
     pub(crate) fn filter(&self) -> CustomerFilter {
-        CustomerFilter { name: self.name.clone(), email: self.email.clone(), tax_id: self.tax_id.clone() }
+        CustomerFilter {
+            name: self.name.clone(),
+            email: self.email.clone(),
+            tax_id: self.tax_id.clone(),
+            metadata: self.metadata.0.clone(),
+            updates: self.updates.filter(),
+        }
     }
 }
 
@@ -183,6 +247,8 @@ params! {
         to: Option<Date>,
         /// Sort order. Default: by creation.
         order: PaymentOrderWord = Order::default(),
+        @flat metadata: MetadataParams,
+        @flat updates: UpdateParams,
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
@@ -196,6 +262,8 @@ impl PaymentParams {
             reference: possible(self.reference)?,
             from: self.from,
             to: self.to,
+            updates: self.updates.filter(),
+            metadata: self.metadata.0,
         };
         Some(PaymentQuery { customer_ref: possible(self.customer_ref)?, filter, by: self.order.by })
     }
@@ -212,8 +280,9 @@ params! {
         from: Option<Date>,
         /// Latest service date.
         to: Option<Date>,
-        /// Sort order by creation; `-created` lists the newest first. Default: `created`.
-        order: ByCreation = Direction::Forward,
+        /// Sort order. Default: by creation.
+        order: ListOrderWord = Order::default(),
+        @flat updates: UpdateParams,
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
@@ -222,8 +291,9 @@ impl ChargeParams {
     /// Returns the query; `None` if nothing can match.
     pub(crate) fn query(self) -> Option<ChargeQuery> {
         let contract_ref = possible(self.contract_ref)?;
-        let filter = ChargeFilter { customer_id: None, contract_ref, from: self.from, to: self.to };
-        Some(ChargeQuery { customer_ref: possible(self.customer_ref)?, filter })
+        let updates = self.updates.filter();
+        let filter = ChargeFilter { customer_id: None, contract_ref, from: self.from, to: self.to, updates };
+        Some(ChargeQuery { customer_ref: possible(self.customer_ref)?, filter, by: self.order.by })
     }
 }
 

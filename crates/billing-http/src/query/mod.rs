@@ -7,7 +7,10 @@ pub(crate) mod billing;
 pub(crate) mod documents;
 pub(crate) mod imports;
 pub(crate) mod lists;
+pub(crate) mod notifications;
+pub(crate) mod updates;
 pub(crate) mod usage;
+pub(crate) mod webhooks;
 
 use std::future::{Ready, ready};
 use std::ops::RangeInclusive;
@@ -19,13 +22,16 @@ use billing_domain::access::RequestId;
 use billing_domain::audit::AuditActor;
 use billing_domain::contract::Contract;
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::page::{Direction, MAX_PAGE_SIZE, Page, PageRequest};
-use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef, PricingRef, UsageProductRef};
+use billing_domain::metadata::{Metadata, check_entry};
+use billing_domain::notification::Subject;
+use billing_domain::page::{MAX_PAGE_SIZE, Page, PageRequest};
+use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EndpointRef, EntityRef, PricingRef, UsageProductRef};
 use billing_domain::text::OneLine;
+use billing_domain::violation::Violations;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::Schema;
+use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema, Type};
 
 use crate::dto::declare::{Fieldset, Wire, wire};
 use crate::dto::input::{Fields, Node, read_query};
@@ -170,6 +176,48 @@ impl<const USUAL_SIZE: u32> Fieldset for Paged<USUAL_SIZE> {
     }
 }
 
+/// The parameter by which lists are filtered by metadata, as OpenAPI names it.
+pub(crate) const METADATA: &str = "metadata";
+
+/// Filters by metadata: `metadata[key]=value`. Each of them must match.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MetadataParams(pub(crate) Metadata);
+
+impl Fieldset for MetadataParams {
+    fn names() -> &'static [&'static str] {
+        &["metadata[key]"]
+    }
+
+    fn read_fields(fields: Fields<'_>) -> Option<Self> {
+        let mut wanted = Vec::new();
+        let mut is_valid = true;
+        for (name, node) in fields.entries() {
+            let Some(key) = name.strip_prefix("metadata[").and_then(|rest| rest.strip_suffix(']')) else { continue };
+            match node.text().map(|value| (value, check_entry(key, value))) {
+                Some((value, Ok(()))) => wanted.push((key.to_owned(), value.to_owned())),
+                Some((_, Err(reason))) => {
+                    node.taken::<(), _>(Err(reason));
+                    is_valid = false;
+                }
+                None => is_valid = false,
+            }
+        }
+        if !is_valid {
+            return None;
+        }
+        fields
+            .agreed(Metadata::new(wanted).map_err(|reason| Violations::one(&[METADATA], "too_many", reason.to_string())))
+            .map(Self)
+    }
+
+    fn described(_: &mut Schemas) -> Vec<FieldSchema> {
+        let meaning = "Filters by metadata: `metadata[key]=value`. Each of them must match.";
+        let values = AdditionalProperties::from(Schema::from(text()));
+        let schema = ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(values));
+        vec![FieldSchema { name: METADATA, meaning, presence: Presence::Optional, schema: schema.into() }]
+    }
+}
+
 /// Rejects a page number together with a cursor.
 fn refuse_number_beside_cursor(fields: Fields<'_>) {
     if fields.has(CURSOR) && fields.has(NUMBER) {
@@ -197,17 +245,6 @@ fn digits(node: Node<'_>, range: &RangeInclusive<u32>, detail: &str) -> Option<u
     }
 }
 
-/// The direction of a list ordered by creation.
-pub(crate) struct ByCreation;
-
-fn by_creation(node: Node<'_>) -> Option<Direction> {
-    match node.text()? {
-        "created" => Some(Direction::Forward),
-        "-created" => Some(Direction::Backward),
-        _ => node.refuse("invalid_value", "must be created or -created"),
-    }
-}
-
 /// A version number.
 pub(crate) struct Version;
 
@@ -218,7 +255,6 @@ pub(crate) struct AnyText;
 wire! {
     Version of u32: |node| digits(node, &(1..=MAX_VERSION), &format!("must be a whole number from 1 to {MAX_VERSION}")),
         |_| integer(1, MAX_VERSION);
-    ByCreation of Direction: by_creation, |_| text().enum_values(Some(["created", "-created"]));
     AnyText of String: any_text, |_| text();
 }
 
@@ -275,12 +311,14 @@ findable! {
     CustomerRef: |text| CustomerRef::parse(text).ok();
     ContractRef: |text| ContractRef::parse(text).ok();
     DocumentRef: |text| DocumentRef::parse(text).ok();
+    EndpointRef: |text| EndpointRef::parse(text).ok();
     EntityRef: |text| EntityRef::parse(text).ok();
     PricingRef: |text| PricingRef::parse(text).ok();
     UsageProductRef: |text| UsageProductRef::parse(text).ok();
     OneLine: |text| OneLine::parse(text).ok();
     AuditActor like "scheduler": AuditActor::parse;
     RequestId: RequestId::parse;
+    Subject like "document:0198c5f2-9a11-7c02-8d3e-5f0a1b2c3d4e": Subject::parse;
     DocumentNumber like "UB-INV-1": DocumentNumber::parse;
     ContractNumber like "C-1": |text| Contract::read_number(text).map(ContractNumber);
 }

@@ -2,13 +2,14 @@
 
 use billing_application::usage::{EventQuery, ReportOf};
 use billing_domain::calendar::{Date, TimeZone, Timestamp};
-use billing_domain::page::Order;
+use billing_domain::page::{Order, UpdateFilter};
 use billing_domain::ports::{EventFilter, RefusedFilter};
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, UsageProductRef};
 use billing_domain::summary::{Grouping, Interval};
 use billing_report::ReportFormat;
 
 use super::lists::possible;
+use super::updates::UpdateParams;
 use super::{AnyText, DEFAULT_PAGE_SIZE, Paged, SearchRef};
 use crate::dto::declare::{params, wire};
 use crate::dto::enums::EventOrderWord;
@@ -54,6 +55,7 @@ impl EventParams {
             contract_ref: possible(self.contract_ref)?,
             from: self.from,
             to: self.to,
+            updates: UpdateFilter::default(),
         };
         Some(EventQuery { customer_ref: possible(self.customer_ref)?, filter })
     }
@@ -66,7 +68,17 @@ params! {
         /// Sort order. Default: by time of usage. `created` sorts by time of recording, which is fast for any number of
         /// events.
         order: EventOrderWord = Order::default(),
+        @flat updates: UpdateParams,
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
+    }
+}
+
+impl EventListParams {
+    /// Returns the query; `None` if nothing can match.
+    pub(crate) fn query(self) -> Option<EventQuery> {
+        let updates = self.updates.filter();
+        let query = self.events.query()?;
+        Some(EventQuery { filter: EventFilter { updates, ..query.filter }, ..query })
     }
 }
 

@@ -2,7 +2,6 @@
 
 use billing_application::administrators::{self, OneTimePassword};
 use billing_application::error::ResourceKind;
-use billing_domain::page::MAX_PAGE_SIZE;
 use billing_domain::refs::AdminRef;
 
 use crate::auth::{address, session};
@@ -12,11 +11,15 @@ use crate::dto::administrators::{
     AdministratorEditBody, AdministratorJson, AdministratorResetBody, InvitationBody, InvitationJson,
 };
 use crate::problem::Problem;
-use crate::query::Paged;
+use crate::query::lists::AdministratorListParams;
 
 pub(crate) async fn list_administrators(call: Call) -> Reply {
-    let Paged(page) = call.query.read::<Paged<MAX_PAGE_SIZE>>()?;
-    call.list::<AdministratorJson, _>(page, move |cx| administrators::administrators_of(cx, page)).await
+    let params: AdministratorListParams = call.query.read()?;
+    let (updates, by) = (params.updates.filter(), params.order.by);
+    let page = params.page.0.in_direction(params.order.direction());
+    let list =
+        call.list_updated::<AdministratorJson, _>(page, move |cx| administrators::administrators_of(cx, &updates, by, page));
+    list.await
 }
 
 pub(crate) async fn invite_administrator(call: Call) -> Reply {

@@ -9,7 +9,6 @@ use billing_application::access::{self, AdministratorLogIn, LogInName, OpenedSes
 use billing_application::error::ResourceKind;
 use billing_application::keys::{self, Rotation};
 use billing_domain::access::RequestId;
-use billing_domain::page::MAX_PAGE_SIZE;
 use billing_domain::refs::ApiKeyRef;
 use billing_domain::text::OneLine;
 use tracing::Instrument as _;
@@ -24,7 +23,7 @@ use crate::context::RequestContext;
 use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody, KeyRotationBody, RotatedKeyJson};
 use crate::dto::log_in::{AdminSessionJson, LogIn, LogInBody};
 use crate::metrics::LogInKind;
-use crate::query::Paged;
+use crate::query::lists::KeyListParams;
 use crate::state::{HttpState, state_of};
 
 pub(crate) async fn log_in(request: HttpRequest, session: Session, UnauthenticatedBody(body): UnauthenticatedBody) -> Reply {
@@ -169,8 +168,8 @@ pub(crate) async fn generate_key(call: Call) -> Reply {
 }
 
 pub(crate) async fn list_keys(call: Call) -> Reply {
-    let Paged(page) = call.query.read::<Paged<MAX_PAGE_SIZE>>()?;
-    call.list::<ApiKeyJson, _>(page, move |cx| keys::list_keys(cx, page)).await
+    let list = call.query.read::<KeyListParams>()?.request();
+    call.list_updated::<ApiKeyJson, _>(list.page, move |cx| keys::list_keys(cx, &list)).await
 }
 
 pub(crate) async fn rotate_key(call: Call) -> Reply {

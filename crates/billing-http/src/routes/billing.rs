@@ -35,9 +35,9 @@ pub(crate) async fn run_billing(call: Call) -> Reply {
 
 pub(crate) async fn list_billing_runs(call: Call) -> Reply {
     let params: RunParams = call.query.read()?;
-    let (filter, page) = (params.filter(), params.page.0);
-    call.list::<BillingRunJson, BillingRunResponse>(page, move |cx| {
-        let found = run_history::list_billing_runs(cx, &filter, page)?;
+    let (filter, by, page) = (params.filter(), params.order.by, params.page.0.in_direction(params.order.direction()));
+    call.list_updated::<BillingRunJson, BillingRunResponse>(page, move |cx| {
+        let found = run_history::list_billing_runs(cx, &filter, by, page)?;
         Ok(Page { total: found.total, items: found.items.into_iter().map(|head| (head, None)).collect() })
     })
     .await

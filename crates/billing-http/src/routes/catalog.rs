@@ -18,8 +18,7 @@ use crate::dto::formats::{FormatBody, FormatEditBody, FormatJson, FormatTestBody
 use crate::dto::pricings::{PricingBody, PricingEditBody, PricingJson, PricingRateJson};
 use crate::dto::usage_products::{UsageProductBody, UsageProductEditBody, UsageProductJson};
 use crate::problem::Problem;
-use crate::query::lists::{CustomerParams, EInvoiceCheckParams, FormatParams, PricingRateParams};
-use crate::query::{DEFAULT_PAGE_SIZE, Paged};
+use crate::query::lists::{CustomerParams, EInvoiceCheckParams, FormatParams, ListParams, PricingRateParams};
 use actix_web::HttpResponse;
 
 /// Declares the handlers of resources for their use cases: `makes handler: Body { reference, content } => use case`,
@@ -49,8 +48,8 @@ macro_rules! resource_handlers {
         })?
 
         $(pub(crate) async fn $list(call: Call) -> Reply {
-            let Paged(page) = call.query.read::<Paged<DEFAULT_PAGE_SIZE>>()?;
-            call.list::<$element, _>(page, move |cx| $lists(cx, page)).await
+            let list = call.query.read::<ListParams>()?.request();
+            call.list_updated::<$element, _>(list.page, move |cx| $lists(cx, &list)).await
         })*
     )+};
 }
@@ -117,7 +116,7 @@ async fn customers<J: for<'c> From<&'c CustomerView> + Serialize>(call: Call) ->
     let params: CustomerParams = call.query.read()?;
     let (filter, Order { by, .. }) = (params.filter(), params.order);
     let page = params.page.0.in_direction(params.order.direction());
-    call.list::<J, _>(page, move |cx| catalog::list_customers(cx, &filter, by, page)).await
+    call.list_updated::<J, _>(page, move |cx| catalog::list_customers(cx, &filter, by, page)).await
 }
 
 pub(crate) async fn get_usage_format(call: Call) -> Reply {
@@ -143,6 +142,6 @@ pub(crate) async fn put_exchange_rate(call: Call) -> Reply {
 }
 
 pub(crate) async fn list_exchange_rates(call: Call) -> Reply {
-    let Paged(page) = call.query.read::<Paged<DEFAULT_PAGE_SIZE>>()?;
-    call.list::<ExchangeRateJson, _>(page, move |cx| catalog::list_exchange_rates(cx, page)).await
+    let list = call.query.read::<ListParams>()?.request();
+    call.list_updated::<ExchangeRateJson, _>(list.page, move |cx| catalog::list_exchange_rates(cx, &list)).await
 }

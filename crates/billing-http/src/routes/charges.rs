@@ -23,12 +23,12 @@ pub(crate) async fn edit_charge(call: Call) -> Reply {
 
 pub(crate) async fn list_charges(call: Call) -> Reply {
     let params: ChargeParams = call.query.read()?;
-    let (page, wanted) = (params.page.0.in_direction(params.order), params.query());
+    let (page, wanted) = (params.page.0.in_direction(params.order.direction()), params.query());
     let found = call.scan(move |cx| match &wanted {
         Some(wanted) => charges::list_charges(cx, wanted, page),
         None => Ok(Page::empty()),
     });
-    Ok(call.query.answer::<_, ChargeJson>(page, &found.await?))
+    Ok(call.query.answer_updated::<_, ChargeJson>(page, &found.await?))
 }
 
 pub(crate) async fn get_charge(call: Call) -> Reply {

@@ -86,7 +86,7 @@ pub(crate) async fn list_contracts(call: Call) -> Reply {
 pub(crate) async fn search_contracts(call: Call) -> Reply {
     let params: ContractSearchParams = call.query.read()?;
     let (page, wanted) = (params.page.0.in_direction(params.order.direction()), params.query());
-    call.list::<ContractJson, _>(page, move |cx| match &wanted {
+    call.list_updated::<ContractJson, _>(page, move |cx| match &wanted {
         Some(wanted) => contracts::search_contracts(cx, wanted, page),
         None => Ok(Page::empty()),
     })

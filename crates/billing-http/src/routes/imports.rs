@@ -73,10 +73,10 @@ pub(crate) async fn import_usage(call: Call, file: UploadedFile) -> Reply {
 
 pub(crate) async fn list_imports(call: Call) -> Reply {
     let params: ImportListParams = call.query.read()?;
-    let (filter, page) = (params.filter(), params.page.0);
-    let found = call.look_up(move |cx| usage::list_imports(cx, &filter, page)).await?;
+    let (filter, by, page) = (params.filter(), params.order.by, params.page.0.in_direction(params.order.direction()));
+    let found = call.look_up(move |cx| usage::list_imports(cx, &filter, by, page)).await?;
     let told = Page { total: found.total, items: found.items.into_iter().map(|import| (import, None)).collect() };
-    Ok(call.query.answer::<_, ImportJson>(page, &told))
+    Ok(call.query.answer_updated::<_, ImportJson>(page, &told))
 }
 
 pub(crate) async fn get_import(call: Call) -> Reply {

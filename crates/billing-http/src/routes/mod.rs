@@ -13,11 +13,13 @@ pub(crate) mod documents;
 pub(crate) mod dry_run;
 pub(crate) mod imports;
 pub(crate) mod money;
+pub(crate) mod notifications;
 pub(crate) mod own_account;
 pub(crate) mod reports;
 pub(crate) mod search;
 pub(crate) mod service;
 pub(crate) mod usage;
+pub(crate) mod webhooks;
 
 use crate::problem::Problem;
 

@@ -32,7 +32,7 @@ pub(crate) async fn list_payments_of_document(call: Call) -> Reply {
 pub(crate) async fn list_payments(call: Call) -> Reply {
     let params: PaymentParams = call.query.read()?;
     let (page, wanted) = (params.page.0.in_direction(params.order.direction()), params.query());
-    call.list::<PaymentJson, _>(page, move |cx| match &wanted {
+    call.list_updated::<PaymentJson, _>(page, move |cx| match &wanted {
         Some(wanted) => documents::list_payments(cx, wanted, page),
         None => Ok(Page::empty()),
     })

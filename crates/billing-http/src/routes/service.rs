@@ -5,7 +5,7 @@ use std::time::Duration;
 use actix_web::http::header::{ContentType, VARY};
 use actix_web::web::{Data, Json};
 use actix_web::{HttpRequest, HttpResponse};
-use billing_application::{billing_run, verify};
+use billing_application::{billing_run, verify, webhooks};
 use billing_report::NumbersAs;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -60,14 +60,14 @@ pub(crate) async fn metrics(request: HttpRequest, state: Data<HttpState>) -> Rep
 /// Returns the metrics.
 pub(crate) async fn told_metrics(request: HttpRequest, state: Data<HttpState>) -> Reply {
     count_late_contracts(&state).await;
+    count_webhooks(&state).await;
     let format = MetricsFormat::preferred_by(&request);
     let text = state.metrics().text(format).map_err(|_| Problem::internal())?;
     Ok(HttpResponse::Ok().content_type(format.content_type()).insert_header((VARY, "accept")).body(text))
 }
 
-/// The longest wait of a request for metrics for the count of contracts with late documents. Prometheus waits ten seconds for
-/// all metrics.
-const LATE_COUNT_WAIT: Duration = Duration::from_secs(2);
+/// The longest wait of a request for metrics for a count in the database. Prometheus waits ten seconds for all metrics.
+const COUNT_WAIT: Duration = Duration::from_secs(2);
 
 /// Counts the contracts with late documents, at most once a minute. If the database is slow, the request does not wait for the
 /// count, which then appears in a later request.
@@ -81,7 +81,23 @@ async fn count_late_contracts(state: &HttpState) {
         counted_for.metrics().set_late_contracts(contracts);
         Ok(())
     });
-    if let Ok(Err(problem)) = tokio::time::timeout(LATE_COUNT_WAIT, counting).await {
+    if let Ok(Err(problem)) = tokio::time::timeout(COUNT_WAIT, counting).await {
         tracing::warn!(code = problem.code(), "cannot count the contracts with late documents; the metrics have the last count");
+    }
+}
+
+/// Counts the pending deliveries of webhooks, like [`count_late_contracts`].
+async fn count_webhooks(state: &HttpState) {
+    if !state.metrics().must_count_webhooks() {
+        return;
+    }
+    let counted_for = state.clone();
+    let counting = blocking(state, move |services| {
+        let backlog = webhooks::webhook_backlog(services)?;
+        counted_for.metrics().set_webhook_backlog(backlog, services.now());
+        Ok(())
+    });
+    if let Ok(Err(problem)) = tokio::time::timeout(COUNT_WAIT, counting).await {
+        tracing::warn!(code = problem.code(), "cannot count the pending deliveries of webhooks; the metrics have the last count");
     }
 }

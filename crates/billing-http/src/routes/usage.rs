@@ -21,7 +21,6 @@ use crate::dto::refused::RefusedUsageJson;
 use crate::dto::wire::written;
 use crate::ingest::answer_of;
 use crate::problem::Problem;
-use crate::query::Paged;
 use crate::query::usage::{EventListParams, RefusedParams};
 use crate::stored_response::{self, Success};
 
@@ -72,14 +71,14 @@ async fn preview(call: &Call, event: NewUsageEvent, told: ErrorMapping) -> Reply
 }
 
 pub(crate) async fn list_events(call: Call) -> Reply {
-    let EventListParams { events, order, page: Paged(page) } = call.query.read()?;
-    let page = page.in_direction(order.direction());
-    let wanted = events.query();
+    let params: EventListParams = call.query.read()?;
+    let (order, page) = (params.order, params.page.0.in_direction(params.order.direction()));
+    let wanted = params.query();
     let found = call.scan(move |cx| match &wanted {
         Some(wanted) => usage::list_events(cx, wanted, order.by, page),
         None => Ok(Page::empty()),
     });
-    Ok(call.query.answer::<_, EventJson>(page, &found.await?))
+    Ok(call.query.answer_updated::<_, EventJson>(page, &found.await?))
 }
 
 pub(crate) async fn list_refused_usage(call: Call) -> Reply {

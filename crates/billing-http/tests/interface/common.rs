@@ -13,7 +13,7 @@ use billing_auth::{AesSealer, BcryptPasswords, JwtSigner, RandomKeys, TimedCodes
 use billing_domain::ports::Store;
 use billing_formats::RhaiMapper;
 use billing_http::{CookieKey, HttpSettings, HttpState};
-use billing_testkit::{CountingIds, FixedClock, PlainEInvoices, PlainPrinter, fixtures};
+use billing_testkit::{CountingIds, FixedClock, NoWebhooks, PlainEInvoices, PlainPrinter, fixtures};
 use billing_teststore::TestStore;
 use serde_json::Value;
 
@@ -101,6 +101,7 @@ impl Server {
             teller: Arc::new(billing_http::JsonAuditRenderer),
             printer: Arc::new(PlainPrinter),
             e_invoices: Arc::new(PlainEInvoices),
+            webhooks: Arc::new(NoWebhooks),
             token_lifetime_seconds: 3600,
         };
         organizations::first_start(&services, &fixtures::line(EMAIL), PASSWORD).expect("a first start");

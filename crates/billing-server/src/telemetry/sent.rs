@@ -59,7 +59,9 @@ struct Sender(ureq::Agent);
 
 impl Sender {
     fn new() -> Self {
-        Self(ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).http_status_as_error(false).build().into())
+        let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).http_status_as_error(false);
+        // A collector can have an https:// address.
+        Self(config.tls_config(billing_webhooks::tls_config()).build().into())
     }
 }
 

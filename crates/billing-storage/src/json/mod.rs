@@ -13,6 +13,7 @@ mod answer;
 mod calculation;
 mod format;
 mod issued;
+mod metadata;
 mod paper;
 mod party;
 mod pricing;

@@ -5,7 +5,7 @@ use billing_domain::access::{
     SigningSecret, TokenClaims,
 };
 use billing_domain::calendar::Timestamp;
-use billing_domain::page::{Page, PageRequest};
+use billing_domain::page::{ListSortKey, Page, PageRequest, UpdateFilter};
 use billing_domain::ports::{Administrators, ApiKeys, Insertion, KeyUse, Lock, Sessions, SigningSecrets, StoreResult, Tokens};
 use billing_domain::refs::{AdminRef, ApiKeyRef, OrganizationId, SessionRef};
 use billing_domain::text::OneLine;
@@ -13,7 +13,8 @@ use diesel::dsl::{exists, not};
 use diesel::prelude::*;
 use uuid::Uuid;
 
-use super::{counted, limits};
+use super::counted;
+use super::update_lists::list_rows;
 use crate::in_list::one_of_ids;
 use crate::row::{Cell, Row};
 use crate::schema::{administrators, api_keys, revoked_tokens, sessions, signing_secrets};
@@ -37,6 +38,7 @@ struct AdministratorRow {
     second_factor_step: Option<i64>,
     recovery_digests: Option<Vec<u8>>,
     failed_codes: i64,
+    updated_at: Cell<Timestamp>,
 }
 
 const DIGEST_BYTES: usize = 32;
@@ -70,6 +72,7 @@ impl AdministratorRow {
             password_hash: PasswordHash(self.password_hash),
             created_at: row.cell("created_at", self.created_at)?,
             disabled_at: row.optional("disabled_at", self.disabled_at)?,
+            updated_at: row.cell("updated_at", self.updated_at)?,
         })
     }
 }
@@ -106,6 +109,7 @@ impl Administrators for Transaction<'_> {
                 administrators::second_factor_step.eq(step),
                 administrators::recovery_digests.eq(&digests),
                 administrators::failed_codes.eq(failed_codes),
+                administrators::updated_at.eq(Bound(administrator.updated_at)),
             ))
             .on_conflict_do_nothing()
             .execute(conn))?;
@@ -184,6 +188,7 @@ impl Administrators for Transaction<'_> {
             administrators::second_factor_step.eq(step),
             administrators::recovery_digests.eq(&digests),
             administrators::failed_codes.eq(failed_codes),
+            administrators::updated_at.eq(Bound(administrator.updated_at)),
         ))
         .execute(conn))?;
         Ok(())
@@ -203,6 +208,7 @@ struct ApiKeyRow {
     last_used_at: Option<Cell<Timestamp>>,
     expires_at: Option<Cell<Timestamp>>,
     successor_id: Option<Cell<Uuid>>,
+    updated_at: Cell<Timestamp>,
 }
 
 impl ApiKeyRow {
@@ -219,6 +225,7 @@ impl ApiKeyRow {
             last_used_at: row.optional("last_used_at", self.last_used_at)?,
             expires_at: row.optional("expires_at", self.expires_at)?,
             successor: row.optional("successor_id", self.successor_id)?.map(ApiKeyRef::from_uuid),
+            updated_at: row.cell("updated_at", self.updated_at)?,
         })
     }
 }
@@ -241,6 +248,7 @@ impl ApiKeys for Transaction<'_> {
                 api_keys::last_used_at.eq(key.last_used_at.map(Bound)),
                 api_keys::expires_at.eq(key.expires_at.map(Bound)),
                 api_keys::successor_id.eq(key.successor.map(|key| Bound(key.as_uuid()))),
+                api_keys::updated_at.eq(Bound(key.updated_at)),
             ))
             .on_conflict_do_nothing()
             .execute(conn))?;
@@ -289,14 +297,15 @@ impl ApiKeys for Transaction<'_> {
         Ok(tokens.iter().map(key_of).collect())
     }
 
-    fn api_keys(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<ApiKey>> {
-        let (limit, offset) = limits(page);
-        let (rows, total): (Vec<ApiKeyRow>, i64) = with_conn!(self, "api_keys", |conn| {
-            let of_organization = || api_keys::table.filter(api_keys::organization_id.eq(Bound(organization.as_uuid())));
-            let total = of_organization().count().get_result(conn)?;
-            let ordered = of_organization().order((api_keys::created_at, api_keys::api_key_id)).limit(limit).offset(offset);
-            Ok((ordered.select(ApiKeyRow::as_select()).load(conn)?, total))
-        })?;
+    fn listed_api_keys(
+        &mut self,
+        organization: OrganizationId,
+        updates: &UpdateFilter,
+        by: ListSortKey,
+        page: PageRequest,
+    ) -> StoreResult<Page<ApiKey>> {
+        let (rows, total): (Vec<ApiKeyRow>, i64) =
+            list_rows!(self, "api_keys", api_keys::api_key_id as id, ApiKeyRow, organization, updates, by, page);
         Ok(Page { items: rows.into_iter().map(ApiKeyRow::read).collect::<StoreResult<_>>()?, total: counted(total)? })
     }
 
@@ -319,17 +328,18 @@ impl ApiKeys for Transaction<'_> {
             .set((
                 api_keys::expires_at.eq(key.expires_at.map(Bound)),
                 api_keys::successor_id.eq(key.successor.map(|key| Bound(key.as_uuid()))),
+                api_keys::updated_at.eq(Bound(key.updated_at)),
             ))
             .execute(conn))?;
         Ok(())
     }
 
-    fn touch_api_keys(&mut self, uses: &[KeyUse]) -> StoreResult<()> {
+    fn touch_api_keys(&mut self, uses: &[KeyUse], now: Timestamp) -> StoreResult<()> {
         for KeyUse { organization, api_key_ref, at } in uses {
             with_conn!(self, "api_keys", |conn| diesel::update(api_keys::table.find(Bound(api_key_ref.as_uuid())))
                 .filter(api_keys::organization_id.eq(Bound(organization.as_uuid())))
                 .filter(api_keys::last_used_at.is_null().or(api_keys::last_used_at.lt(Bound(*at))))
-                .set(api_keys::last_used_at.eq(Bound(*at)))
+                .set((api_keys::last_used_at.eq(Bound(*at)), api_keys::updated_at.eq(Bound(now))))
                 .execute(conn))?;
         }
         Ok(())

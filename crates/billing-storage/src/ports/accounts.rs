@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::{BookDocument, LifecycleStatus};
 use billing_domain::ledger::receivables::AccountEntry;
+use billing_domain::metadata::{Metadata, MetadataSubject};
 use billing_domain::money::{Money, MoneySum};
 use billing_domain::ports::{Accounts, ApplicationsOf, DocumentsOf, PaymentsOf, StoreResult};
 use billing_domain::receivables::{AccountKey, Application, ApplicationSource, Payment, PaymentKind};
@@ -12,17 +13,18 @@ use billing_domain::refs::{CustomerId, OrganizationId};
 use billing_domain::text::OneLine;
 use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Bool, Text};
+use diesel::sql_types::{BigInt, Bool, Nullable, Text};
 use uuid::Uuid;
 
 use super::balances::{key_of, unapplied_columns, unapplied_sum};
 use super::document_rows::{ISSUED, UNCOLLECTIBLE, WithParts};
 use super::payments::{ApplicationRow, PAYMENT, PaymentRow, REFUND, read_applications, read_payments};
 use crate::arrays::{InsertRows, Returning, column};
+use crate::column_values::ColumnValue;
 use crate::in_list::one_of_ids;
 use crate::row::{Cell, Row};
 use crate::schema::{accounts, applications, documents, payments, write_offs};
-use crate::sql_types::{Bound, Id};
+use crate::sql_types::{Bound, Id, Json};
 use crate::tx::{Transaction, with_conn};
 
 /// The maximum number of open documents read at a time.
@@ -270,6 +272,7 @@ impl Transaction<'_> {
                         payments::reversal_reason.eq(reversal.reason.as_ref().map(OneLine::as_str)),
                         payments::reversed_at.eq(Bound(reversal.recorded_at)),
                         payments::reversed_by.eq(reversal.recorded_by.to_string()),
+                        payments::updated_at.eq(Bound(at)),
                     ))
                     .execute(conn))?;
                 self.require_changed(changed, || format!("payments {payment_ref}"))
@@ -278,7 +281,11 @@ impl Transaction<'_> {
                 let id = (Bound(payment_ref.as_uuid()), customer);
                 let changed = with_conn!(self, "payments", |conn| diesel::update(payments::table.find(id))
                     .filter(payments::organization_id.eq(owner))
-                    .set((payments::used_minor.eq(used.minor()), payments::unapplied_minor.eq(unapplied.minor())))
+                    .set((
+                        payments::used_minor.eq(used.minor()),
+                        payments::unapplied_minor.eq(unapplied.minor()),
+                        payments::updated_at.eq(Bound(at)),
+                    ))
                     .execute(conn))?;
                 self.require_changed(changed, || format!("payments {payment_ref}"))
             }
@@ -329,8 +336,9 @@ impl Transaction<'_> {
                     .execute(conn))?;
                 Ok(())
             }
-            AccountEntry::Settled { document_ref, standing, settlement, owed } => {
+            AccountEntry::Settled { document_ref, standing, settlement, owed, before: _ } => {
                 let id = (Bound(document_ref.as_uuid()), customer);
+                let notified = i64::from(entry.is_notified());
                 let settled = (
                     documents::paid_minor.eq(settlement.paid.minor()),
                     documents::credits_minor.eq(settlement.credits.minor()),
@@ -339,6 +347,7 @@ impl Transaction<'_> {
                     documents::amount_due_minor.eq(owed.amount_due.map(Money::minor)),
                     documents::unapplied_minor.eq(owed.unapplied.map(Money::minor)),
                     documents::updated_at.eq(Bound(at)),
+                    documents::notification_count.eq(documents::notification_count + notified),
                 );
                 let lifecycle = match standing {
                     LifecycleStatus::Issued => Some(ISSUED),
@@ -362,6 +371,7 @@ impl Transaction<'_> {
             PaymentKind::Payment => (PAYMENT, (None, None)),
             PaymentKind::Refund(source) => (REFUND, source_ids(source)),
         };
+        let metadata = <Nullable<Json> as ColumnValue<Metadata>>::keep(&payment.metadata)?;
         let unapplied = match payment.kind {
             PaymentKind::Payment => payment.amount.minor(),
             PaymentKind::Refund(_) => 0,
@@ -383,11 +393,14 @@ impl Transaction<'_> {
                 payments::paid_date.eq(Bound(payment.paid_date)),
                 payments::reference.eq(payment.reference.as_ref().map(OneLine::as_str)),
                 payments::method.eq(payment.method.as_ref().map(OneLine::as_str)),
+                payments::metadata.eq(&metadata),
                 payments::recorded_at.eq(Bound(payment.recorded_at)),
                 payments::recorded_by.eq(payment.recorded_by.to_string()),
+                payments::updated_at.eq(Bound(payment.updated_at)),
             ))
             .execute(conn))?;
-        Ok(())
+        let subject = MetadataSubject::Payment(key.customer_id, payment.payment_ref);
+        self.write_metadata(organization, subject, &Metadata::default(), &payment.metadata)
     }
 
     fn require_changed(&mut self, changed: usize, what: impl FnOnce() -> String) -> StoreResult<()> {

@@ -54,6 +54,7 @@ impl Transaction<'_> {
                 documents::discarded_content.eq(discarded),
                 documents::amount_due_minor.eq(None::<i64>),
                 documents::unapplied_minor.eq(None::<i64>),
+                documents::notification_count.eq(documents::notification_count + 1_i64),
             ))
             .execute(conn))?;
         if voided == 0 {
@@ -89,7 +90,12 @@ impl Transaction<'_> {
     }
 
     /// Marks drafts as issued and returns the number of updated drafts. The documents are locked from here on.
-    fn mark_issued(&mut self, organization: OrganizationId, drafts: &[(DocumentHead, &IssuedDocument)]) -> StoreResult<usize> {
+    fn mark_issued(
+        &mut self,
+        organization: OrganizationId,
+        drafts: &[(DocumentHead, &IssuedDocument)],
+        at: Timestamp,
+    ) -> StoreResult<usize> {
         let amount_due = |(head, issued): &(DocumentHead, &IssuedDocument)| {
             (head.kind != DocumentKind::Credit).then_some(issued.content.total.minor())
         };
@@ -104,7 +110,7 @@ impl Transaction<'_> {
                 ("issue_date", column(drafts, |(_, issued)| issued.issue_date)),
                 ("due_date", column(drafts, |(_, issued)| issued.due_date)),
                 ("total_minor", column(drafts, |(_, issued)| issued.content.total.minor())),
-                ("updated_at", column(drafts, |(_, issued)| issued.issued_at)),
+                ("updated_at", column(drafts, |_| at)),
                 (
                     "po_number",
                     optional_column(drafts, |(_, issued)| issued.po_number.as_ref().map(|number| number.as_str().to_owned())),
@@ -114,7 +120,7 @@ impl Transaction<'_> {
             ];
             let set = "lifecycle = 'ISSUED', issue_date = n.issue_date, due_date = n.due_date, total_minor = n.total_minor, \
                            updated_at = n.updated_at, po_number = n.po_number, amount_due_minor = n.amount_due_minor, \
-                           unapplied_minor = n.unapplied_minor";
+                           unapplied_minor = n.unapplied_minor, notification_count = documents.notification_count + 1";
             let changed =
                 UpdateRows::new("documents", set, columns, 3).only(" AND documents.lifecycle = 'DRAFT'").execute(connection);
             changed.map_err(|error| self.failed("documents", &error))
@@ -130,10 +136,11 @@ impl Transaction<'_> {
                             documents::issue_date.eq(Bound(issued.issue_date)),
                             documents::due_date.eq(Bound(issued.due_date)),
                             documents::total_minor.eq(issued.content.total.minor()),
-                            documents::updated_at.eq(Bound(issued.issued_at)),
+                            documents::updated_at.eq(Bound(at)),
                             documents::po_number.eq(issued.po_number.as_ref().map(OneLine::as_str)),
                             documents::amount_due_minor.eq(amount_due(draft)),
                             documents::unapplied_minor.eq(unapplied(draft)),
+                            documents::notification_count.eq(documents::notification_count + 1_i64),
                         ))
                         .execute(conn)
                 };
@@ -144,18 +151,23 @@ impl Transaction<'_> {
 }
 
 impl BookWriter for Transaction<'_> {
-    fn open_documents(&mut self, organization: OrganizationId, drafts: &[(&DocumentHead, DocumentRef)]) -> StoreResult<()> {
+    fn open_documents(
+        &mut self,
+        organization: OrganizationId,
+        drafts: &[(&DocumentHead, DocumentRef)],
+        at: Timestamp,
+    ) -> StoreResult<()> {
         if let Some((head, _)) = drafts.iter().find(|(head, _)| head.kind != head.number.kind) {
             return self.refuse(format!("documents {}: its number is of another kind", head.document_ref));
         }
         let heads = || drafts.iter().map(|(head, _)| *head);
         heads().try_for_each(|head| self.require_contract(head.contract_ref, "open_documents"))?;
         self.hold_prefixes(organization, heads())?;
-        self.insert_heads(organization, drafts)?;
+        self.insert_heads(organization, drafts, at)?;
         self.insert_parts(heads())
     }
 
-    fn update_draft(&mut self, organization: OrganizationId, head: &DocumentHead) -> StoreResult<bool> {
+    fn update_draft(&mut self, organization: OrganizationId, head: &DocumentHead, at: Timestamp) -> StoreResult<bool> {
         self.require_contract(head.contract_ref, "update_draft")?;
         let key = (Bound(head.document_ref.as_uuid()), Bound(head.customer_id.as_uuid()));
         let changed = with_conn!(self, "documents", |conn| diesel::update(documents::table.find(key))
@@ -166,6 +178,7 @@ impl BookWriter for Transaction<'_> {
                 documents::period_start.eq(Bound(head.period.start())),
                 documents::period_end.eq(Bound(head.period.end())),
                 documents::is_partial_period.eq(head.is_partial_period),
+                documents::updated_at.eq(Bound(at)),
             ))
             .execute(conn))?;
         if changed == 0 {
@@ -191,14 +204,19 @@ impl BookWriter for Transaction<'_> {
         self.write_lines(&written, false)
     }
 
-    fn issue_documents(&mut self, organization: OrganizationId, drafts: &[(DocumentKey, &IssuedDocument)]) -> StoreResult<bool> {
+    fn issue_documents(
+        &mut self,
+        organization: OrganizationId,
+        drafts: &[(DocumentKey, &IssuedDocument)],
+        at: Timestamp,
+    ) -> StoreResult<bool> {
         let mut heads = self.heads_of_drafts(organization, drafts.iter().map(|(key, _)| *key))?;
         let mut frozen = Vec::with_capacity(drafts.len());
         for (key, issued) in drafts {
             let Some(head) = heads.remove(&key.document) else { return Ok(false) };
             frozen.push((head, *issued));
         }
-        if self.mark_issued(organization, &frozen)? < frozen.len() {
+        if self.mark_issued(organization, &frozen, at)? < frozen.len() {
             return Ok(false);
         }
         let lines =

@@ -2,13 +2,14 @@
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::{Pricing, UsageProduct};
-use billing_domain::page::{Page, PageRequest};
+use billing_domain::page::{ListSortKey, Page, PageRequest, UpdateFilter};
 use billing_domain::ports::{Insertion, Pricings, StoreResult, Update, UsageProducts};
 use billing_domain::refs::{OrganizationId, PricingRef, UsageProductRef};
 use billing_domain::text::OneLine;
 use diesel::prelude::*;
 
-use super::{counted, limits};
+use super::counted;
+use super::update_lists::list_rows;
 use crate::column_values::Columns as _;
 use crate::in_list::one_of_texts;
 use crate::row::{Cell, Row};
@@ -23,6 +24,7 @@ pub(super) struct UsageProductRow {
     #[diesel(embed)]
     profile: UsageProductColumns,
     created_at: Cell<Timestamp>,
+    updated_at: Cell<Timestamp>,
 }
 
 impl UsageProductRow {
@@ -32,6 +34,7 @@ impl UsageProductRow {
             usage_product_ref: row.leaf("usage_product_ref", &self.usage_product_ref)?,
             profile: self.profile.read(&row)?,
             created_at: row.cell("created_at", self.created_at)?,
+            updated_at: row.cell("updated_at", self.updated_at)?,
         })
     }
 }
@@ -49,6 +52,7 @@ impl UsageProducts for Transaction<'_> {
                 usage_products::usage_product_ref.eq(product.usage_product_ref.as_str()),
                 columns,
                 usage_products::created_at.eq(Bound(product.created_at)),
+                usage_products::updated_at.eq(Bound(product.updated_at)),
             ))
             .on_conflict_do_nothing()
             .execute(conn))?;
@@ -59,7 +63,7 @@ impl UsageProducts for Transaction<'_> {
         let columns = UsageProductColumns::of(&product.profile)?;
         let updated = with_conn!(self, "usage_products", |conn| {
             let found = usage_products::table.find((Bound(organization.as_uuid()), product.usage_product_ref.as_str()));
-            diesel::update(found).set(columns).execute(conn)
+            diesel::update(found).set((columns, usage_products::updated_at.eq(Bound(product.updated_at)))).execute(conn)
         })?;
         if updated == 0 {
             return Ok(Update::Unknown);
@@ -91,18 +95,23 @@ impl UsageProducts for Transaction<'_> {
             .load(conn))?)
     }
 
-    fn usage_products(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<UsageProduct>> {
-        let (limit, offset) = limits(page);
-        let (rows, total): (Vec<UsageProductRow>, i64) = with_conn!(self, "usage_products", |conn| {
-            let of_organization =
-                || usage_products::table.filter(usage_products::organization_id.eq(Bound(organization.as_uuid())));
-            let total = of_organization().count().get_result(conn)?;
-            let ordered = of_organization()
-                .order((usage_products::created_at, usage_products::usage_product_ref))
-                .limit(limit)
-                .offset(offset);
-            Ok((ordered.select(UsageProductRow::as_select()).load(conn)?, total))
-        })?;
+    fn listed_usage_products(
+        &mut self,
+        organization: OrganizationId,
+        updates: &UpdateFilter,
+        by: ListSortKey,
+        page: PageRequest,
+    ) -> StoreResult<Page<UsageProduct>> {
+        let (rows, total): (Vec<UsageProductRow>, i64) = list_rows!(
+            self,
+            "usage_products",
+            usage_products::usage_product_ref as text,
+            UsageProductRow,
+            organization,
+            updates,
+            by,
+            page
+        );
         Ok(Page { items: read_usage_products(rows)?, total: counted(total)? })
     }
 }
@@ -114,6 +123,7 @@ struct PricingRow {
     #[diesel(embed)]
     content: PricingColumns,
     created_at: Cell<Timestamp>,
+    updated_at: Cell<Timestamp>,
 }
 
 impl PricingRow {
@@ -123,6 +133,7 @@ impl PricingRow {
             pricing_ref: row.leaf("pricing_ref", &self.pricing_ref)?,
             content: self.content.read(&row)?,
             created_at: row.cell("created_at", self.created_at)?,
+            updated_at: row.cell("updated_at", self.updated_at)?,
         })
     }
 }
@@ -136,6 +147,7 @@ impl Pricings for Transaction<'_> {
                 pricings::pricing_ref.eq(pricing.pricing_ref.as_str()),
                 columns,
                 pricings::created_at.eq(Bound(pricing.created_at)),
+                pricings::updated_at.eq(Bound(pricing.updated_at)),
             ))
             .on_conflict_do_nothing()
             .execute(conn))?;
@@ -146,7 +158,7 @@ impl Pricings for Transaction<'_> {
         let columns = PricingColumns::of(&pricing.content)?;
         let updated = with_conn!(self, "pricings", |conn| {
             let found = pricings::table.find((Bound(organization.as_uuid()), pricing.pricing_ref.as_str()));
-            diesel::update(found).set(columns).execute(conn)
+            diesel::update(found).set((columns, pricings::updated_at.eq(Bound(pricing.updated_at)))).execute(conn)
         })?;
         Ok(if updated == 1 { Update::Done } else { Update::Unknown })
     }
@@ -161,14 +173,15 @@ impl Pricings for Transaction<'_> {
         rows.into_iter().map(PricingRow::read).collect()
     }
 
-    fn pricings(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<Pricing>> {
-        let (limit, offset) = limits(page);
-        let (rows, total): (Vec<PricingRow>, i64) = with_conn!(self, "pricings", |conn| {
-            let of_organization = || pricings::table.filter(pricings::organization_id.eq(Bound(organization.as_uuid())));
-            let total = of_organization().count().get_result(conn)?;
-            let ordered = of_organization().order((pricings::created_at, pricings::pricing_ref)).limit(limit).offset(offset);
-            Ok((ordered.select(PricingRow::as_select()).load(conn)?, total))
-        })?;
+    fn listed_pricings(
+        &mut self,
+        organization: OrganizationId,
+        updates: &UpdateFilter,
+        by: ListSortKey,
+        page: PageRequest,
+    ) -> StoreResult<Page<Pricing>> {
+        let (rows, total): (Vec<PricingRow>, i64) =
+            list_rows!(self, "pricings", pricings::pricing_ref as text, PricingRow, organization, updates, by, page);
         Ok(Page { items: rows.into_iter().map(PricingRow::read).collect::<StoreResult<_>>()?, total: counted(total)? })
     }
 }

@@ -2,7 +2,7 @@
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::charge::Charge;
-use billing_domain::page::{Page, PageRequest};
+use billing_domain::page::{ListSortKey, Page, PageRequest};
 use billing_domain::ports::{ChargeFilter, Charges, Insertion, StoreResult};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ChargeRef, ContractRef, CustomerId, OrganizationId, ProductNo};
@@ -13,6 +13,7 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Deserializer};
 use uuid::Uuid;
 
+use super::update_lists::after_position;
 use super::{counted, limits, stored};
 use crate::failure::StatementError;
 use crate::in_list::{also_one_of_ids, one_of_texts};
@@ -211,8 +212,15 @@ impl Charges for Transaction<'_> {
         rows.into_iter().map(RevisionRow::read).collect()
     }
 
-    fn charges(&mut self, organization: OrganizationId, filter: &ChargeFilter, page: PageRequest) -> StoreResult<Page<Charge>> {
+    fn listed_charges(
+        &mut self,
+        organization: OrganizationId,
+        filter: &ChargeFilter,
+        by: ListSortKey,
+        page: PageRequest,
+    ) -> StoreResult<Page<Charge>> {
         let (limit, offset) = limits(page);
+        let (after, backward) = (filter.updates.after.as_ref(), page.is_backward());
         let (rows, total): (Vec<ChargeRow>, i64) = with_conn!(self, "charges", |conn| {
             let narrowed = || {
                 let own = charges::organization_id.eq(Bound(organization.as_uuid()));
@@ -229,13 +237,18 @@ impl Charges for Transaction<'_> {
                 if let Some(to) = filter.to {
                     query = query.filter(charges::charged_on.le(Bound(to)));
                 }
+                if let Some(since) = filter.updates.since {
+                    query = query.filter(charges::revised_at.ge(Bound(since)));
+                }
                 query
             };
-            let total = narrowed().count().get_result(conn)?;
-            let ordered = if page.is_backward() {
-                narrowed().order((charges::recorded_at.desc(), charges::charge_ref.desc()))
-            } else {
-                narrowed().order((charges::recorded_at, charges::charge_ref))
+            let total = if after.is_some() { 0 } else { narrowed().count().get_result(conn)? };
+            let query = after_position!(narrowed(), charges::revised_at, charges::charge_ref, text, after, backward);
+            let ordered = match (by, backward) {
+                (ListSortKey::Created, false) => query.order((charges::recorded_at, charges::charge_ref)),
+                (ListSortKey::Created, true) => query.order((charges::recorded_at.desc(), charges::charge_ref.desc())),
+                (ListSortKey::Updated, false) => query.order((charges::revised_at, charges::charge_ref)),
+                (ListSortKey::Updated, true) => query.order((charges::revised_at.desc(), charges::charge_ref.desc())),
             };
             let ordered = ordered.limit(limit).offset(offset);
             Ok((ordered.select(ChargeRow::as_select()).load(conn)?, total))

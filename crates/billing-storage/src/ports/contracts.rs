@@ -6,7 +6,8 @@ use std::sync::Arc;
 use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::{Contract, ContractProduct, Segment, SegmentTerms};
-use billing_domain::ledger::ContractHeader;
+use billing_domain::ledger::{BillingFailure, ContractHeader};
+use billing_domain::metadata::Metadata;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{BookReader as _, Contracts, Lock, Stamps, StoreResult};
 use billing_domain::refs::{
@@ -15,12 +16,14 @@ use billing_domain::refs::{
 use billing_domain::text::OneLine;
 use chrono::NaiveDate;
 use diesel::prelude::*;
+use diesel::sql_types::Nullable;
 use serde::Deserialize;
 use uuid::Uuid;
 
 use super::document_rows::DRAFT;
 use super::parties::CustomerRow;
 use super::{MAX_BINDS, counted, limits, stored};
+use crate::column_values::ColumnValue;
 use crate::failure::StatementError;
 use crate::in_list::{Value, one_of_ids, one_of_rows};
 use crate::json::{StoredTerms, StoredTermsRef};
@@ -30,7 +33,7 @@ use crate::row::{Cell, Row, to_json};
 use crate::schema::{
     contract_products, contract_usage_products, contract_versions, contracts, customers, documents, organizations,
 };
-use crate::sql_types::{Bound, JsonText};
+use crate::sql_types::{Bound, Json, JsonText};
 use crate::text_value::TextValue as _;
 use crate::tx::{Connection, Transaction, load_contract, load_held, with_conn};
 
@@ -40,8 +43,10 @@ pub(super) struct ContractRow {
     contract_id: Cell<Uuid>,
     number: i64,
     po_number: Option<String>,
+    metadata: Option<JsonText>,
     version: i32,
     created_at: Cell<Timestamp>,
+    updated_at: Cell<Timestamp>,
     cancelled_at: Option<Cell<Timestamp>>,
     next_due_at: Option<Cell<Timestamp>>,
 }
@@ -105,6 +110,9 @@ const METERING_COLUMNS: usize = 4;
 pub(super) struct Found {
     #[diesel(embed)]
     contract: ContractRow,
+    notification_count: i64,
+    failure_code: Option<String>,
+    failure_told_at: Option<Cell<Timestamp>>,
     #[diesel(select_expression = SegmentsOfContract)]
     segments: Option<JsonText>,
     #[diesel(select_expression = CustomerOfContract)]
@@ -154,13 +162,16 @@ impl Found {
     pub(super) fn read(self) -> StoreResult<ContractHeader> {
         let contract_id = self.id()?;
         let row = Row::new("contracts", contract_id);
-        let Self { contract, segments, customer } = self;
+        let Self { contract, notification_count, failure_code, failure_told_at, segments, customer } = self;
         let customer: Option<CustomerRow> = row.under("customer", customer.as_ref())?.pop();
         let customer = customer.ok_or_else(|| row.corrupt("customer_id", "the customer does not exist"))?.read()?;
         let (products, _) = products_of(contract_id, row.under("products", segments.as_ref())?)?;
         let next_due_at = row.optional("next_due_at", contract.next_due_at.clone())?;
         let contract = contract.read(contract_id, customer.id, customer.customer_ref.clone(), products)?;
-        Ok(ContractHeader { contract, customer, next_due_at })
+        let notifications = row.checked("notification_count", u64::try_from(notification_count))?;
+        let notified_at = row.optional("failure_told_at", failure_told_at)?;
+        let failure = failure_code.zip(notified_at).map(|(code, notified_at)| BillingFailure { code, notified_at });
+        Ok(ContractHeader { contract, customer, next_due_at, notifications, failure })
     }
 }
 
@@ -179,8 +190,10 @@ impl ContractRow {
             customer_id,
             customer_ref,
             po_number: row.optional_leaf("po_number", self.po_number.as_deref())?,
+            metadata: <Nullable<Json> as ColumnValue<Metadata>>::read(&row, "metadata", &self.metadata)?,
             version: row.checked("version", u32::try_from(self.version))?,
             created_at: row.cell("created_at", self.created_at)?,
+            updated_at: row.cell("updated_at", self.updated_at)?,
             cancelled_at: row.optional("cancelled_at", self.cancelled_at)?,
             products,
         })
@@ -462,6 +475,7 @@ impl Contracts for Transaction<'_> {
         let (contract_id, customer_id) = (contract.contract_ref.as_uuid(), contract.customer_id.as_uuid());
         let (number, version): (i64, i32) = (stored(contract.number)?, stored(contract.version)?);
         let po_number = contract.po_number.as_ref().map(OneLine::as_str);
+        let metadata = <Nullable<Json> as ColumnValue<Metadata>>::keep(&contract.metadata)?;
         let billed = BilledDays::of(contract);
         with_conn!(self, "contracts", |conn| diesel::insert_into(contracts::table)
             .values((
@@ -470,11 +484,14 @@ impl Contracts for Transaction<'_> {
                 contracts::organization_id.eq(Bound(organization.as_uuid())),
                 contracts::number.eq(number),
                 contracts::po_number.eq(po_number),
+                contracts::metadata.eq(&metadata),
                 contracts::version.eq(version),
                 contracts::created_at.eq(Bound(contract.created_at)),
+                contracts::updated_at.eq(Bound(contract.updated_at)),
                 contracts::cancelled_at.eq(contract.cancelled_at.map(Bound)),
                 contracts::next_due_at.eq(next_due_at.map(Bound)),
                 contracts::documents_opened.eq(0),
+                contracts::notification_count.eq(1_i64),
                 contracts::terms_id.eq(Bound(Uuid::now_v7())),
                 billed,
             ))
@@ -645,6 +662,7 @@ impl Contracts for Transaction<'_> {
         let (contract_id, customer_id) = (Bound(contract.contract_ref.as_uuid()), Bound(contract.customer_id.as_uuid()));
         let version: i32 = stored(contract.version)?;
         let po_number = contract.po_number.as_ref().map(OneLine::as_str);
+        let metadata = <Nullable<Json> as ColumnValue<Metadata>>::keep(&contract.metadata)?;
         // The statement that replaces the version also checks the previous one.
         let changed = with_conn!(self, "contracts", |conn| {
             diesel::update(contracts::table.find((contract_id, customer_id)))
@@ -654,7 +672,10 @@ impl Contracts for Transaction<'_> {
                     contracts::version.eq(version),
                     contracts::terms_id.eq(Bound(Uuid::now_v7())),
                     contracts::po_number.eq(po_number),
+                    contracts::metadata.eq(&metadata),
+                    contracts::updated_at.eq(Bound(contract.updated_at)),
                     contracts::cancelled_at.eq(contract.cancelled_at.map(Bound)),
+                    contracts::notification_count.eq(contracts::notification_count + 1_i64),
                     BilledDays::of(contract),
                 ))
                 .execute(conn)
@@ -663,7 +684,7 @@ impl Contracts for Transaction<'_> {
             .filter(documents::customer_id.eq(customer_id))
             .filter(documents::contract_id.eq(contract_id))
             .filter(documents::lifecycle.eq(DRAFT))
-            .set(documents::po_number.eq(po_number))
+            .set((documents::po_number.eq(po_number), documents::updated_at.eq(Bound(at))))
             .execute(conn))?;
         if changed == 0 {
             return self.refuse(format!("contracts {}: has no version before {version}", contract.contract_ref));

@@ -157,7 +157,7 @@ pub(super) enum Segment {
 /// Returns the segments of a list from a position on.
 pub(super) fn segments(order: DocumentOrder, after: Option<&DocumentPosition>) -> &'static [Segment] {
     match (order.by, after) {
-        (DocumentSortKey::Created, _) => &[Segment::Keyed],
+        (DocumentSortKey::Created | DocumentSortKey::Updated, _) => &[Segment::Keyed],
         (_, Some(DocumentPosition { key: OrderedBy::Nothing, .. })) => &[Segment::Unkeyed],
         _ => &[Segment::Keyed, Segment::Unkeyed],
     }
@@ -167,7 +167,7 @@ pub(super) fn segments(order: DocumentOrder, after: Option<&DocumentPosition>) -
 pub(super) fn push_segment<R>(s: &mut Statement<R>, order: DocumentOrder, segment: Segment, after: Option<&DocumentPosition>) {
     let beyond = if order.descending { " < (" } else { " > (" };
     s.sql(match (segment, order.by) {
-        (Segment::Keyed, DocumentSortKey::Created) => "",
+        (Segment::Keyed, DocumentSortKey::Created | DocumentSortKey::Updated) => "",
         (Segment::Keyed, DocumentSortKey::IssueDate) => " AND issue_date IS NOT NULL",
         (Segment::Keyed, DocumentSortKey::DueDate) => HAS_DUE_DATE,
         (Segment::Keyed, DocumentSortKey::Amount) => " AND total_minor IS NOT NULL",
@@ -186,7 +186,7 @@ pub(super) fn push_segment<R>(s: &mut Statement<R>, order: DocumentOrder, segmen
     };
     s.sql(format!(" AND ({}) {beyond}", columns.join(", ")));
     match key {
-        OrderedBy::Created(at) => s.ts(*at),
+        OrderedBy::Created(at) | OrderedBy::Updated(at) => s.ts(*at),
         OrderedBy::Day(day) => s.day(*day),
         OrderedBy::Amount(amount) => s.text(amount.currency().code()).sql(", ").number(amount.minor()),
         OrderedBy::Nothing => s,
@@ -228,5 +228,6 @@ const fn columns_of(by: DocumentSortKey) -> &'static [&'static str] {
         DocumentSortKey::IssueDate => &["issue_date", "document_id"],
         DocumentSortKey::DueDate => &["due_date", "document_id"],
         DocumentSortKey::Amount => &["currency", "total_minor", "document_id"],
+        DocumentSortKey::Updated => &["updated_at", "document_id"],
     }
 }

@@ -65,6 +65,8 @@ pub(super) struct DocumentRow {
     credits_minor: i64,
     used_minor: i64,
     paid_date: Option<Cell<NaiveDate>>,
+    updated_at: Cell<Timestamp>,
+    notification_count: i64,
 }
 
 /// A document with its products.
@@ -157,12 +159,12 @@ impl DocumentRow {
                 return Err(row.corrupt("lifecycle", format_args!("{other:?} {content} issued content")));
             }
         };
-        let (family, settlement) = (self.family()?, self.settlement()?);
+        let (family, settlement, updated_at) = (self.family()?, self.settlement()?, self.updated_at()?);
         let head = self.head(parts)?;
         if frozen_head.is_some_and(|frozen| frozen != head) {
             return Err(row.corrupt("content", "it isn't what was issued"));
         }
-        Ok(Document { head, family, lifecycle, settlement })
+        Ok(Document { head, family, lifecycle, settlement, updated_at })
     }
 
     /// Returns the document as a contract book has it.
@@ -182,18 +184,24 @@ impl DocumentRow {
             (_, Some(minor)) => Some(Money::from_minor(minor, currency)),
             (_, None) => return Err(row.corrupt("total_minor", "issued without a total")),
         };
-        let (family, settlement) = (self.family()?, self.settlement()?);
+        let (family, settlement, updated_at) = (self.family()?, self.settlement()?, self.updated_at()?);
         let (issue_date, due_date) = match total {
             None => (None, None),
             Some(_) => (row.optional("issue_date", self.issue_date.clone())?, row.optional("due_date", self.due_date.clone())?),
         };
+        let notifications = row.checked("notification_count", u64::try_from(self.notification_count))?;
         let head = self.head(parts)?;
-        Ok(BookDocument { head, family, status: standing, total, issue_date, due_date, settlement })
+        let status = standing;
+        Ok(BookDocument { head, family, status, total, issue_date, due_date, settlement, updated_at, notifications })
     }
 
     fn family(&self) -> StoreResult<DocumentRef> {
         let family = Row::new("documents", self.id()?).cell("family_document_id", self.family_document_id.clone())?;
         Ok(DocumentRef::from_uuid(family))
+    }
+
+    fn updated_at(&self) -> StoreResult<Timestamp> {
+        Row::new("documents", self.id()?).cell("updated_at", self.updated_at.clone())
     }
 
     fn settlement(&self) -> StoreResult<Settlement> {
@@ -312,7 +320,7 @@ impl<'h> NewHead<'h> {
         })
     }
 
-    fn columns(organization: OrganizationId, rows: &[Self]) -> Columns {
+    fn columns(organization: OrganizationId, rows: &[Self], at: Timestamp) -> Columns {
         vec![
             ("document_id", column(rows, |row| row.head.document_ref.as_uuid())),
             ("customer_id", column(rows, |row| row.head.customer_id.as_uuid())),
@@ -335,11 +343,12 @@ impl<'h> NewHead<'h> {
             ("replaces_document_id", optional_column(rows, |row| row.head.replaces.map(|replaced| replaced.as_uuid()))),
             ("family_document_id", column(rows, |row| row.family.as_uuid())),
             ("created_at", column(rows, |row| row.head.created_at)),
-            ("updated_at", column(rows, |row| row.head.created_at)),
+            ("updated_at", column(rows, |_| at)),
             ("lifecycle", column(rows, |_| DRAFT.to_owned())),
             ("paid_minor", column(rows, |_| 0_i64)),
             ("credits_minor", column(rows, |_| 0_i64)),
             ("used_minor", column(rows, |_| 0_i64)),
+            ("notification_count", column(rows, |_| 1_i64)),
         ]
     }
 }
@@ -471,12 +480,13 @@ impl Transaction<'_> {
         &mut self,
         organization: OrganizationId,
         drafts: &[(&DocumentHead, DocumentRef)],
+        at: Timestamp,
     ) -> StoreResult<()> {
         if self.with_arrays().is_none() {
-            return drafts.iter().try_for_each(|(head, family)| self.insert_head(organization, head, *family));
+            return drafts.iter().try_for_each(|(head, family)| self.insert_head(organization, head, *family, at));
         }
         let rows = drafts.iter().map(|(head, family)| NewHead::of(head, *family)).collect::<StoreResult<Vec<_>>>()?;
-        let insert = InsertRows::new("documents", NewHead::columns(organization, &rows)).with(
+        let insert = InsertRows::new("documents", NewHead::columns(organization, &rows, at)).with(
             "po_number",
             "(SELECT c.po_number FROM contracts c WHERE c.contract_id = n.contract_id AND c.customer_id = n.customer_id)",
         );
@@ -488,7 +498,13 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn insert_head(&mut self, organization: OrganizationId, head: &DocumentHead, family: DocumentRef) -> StoreResult<()> {
+    fn insert_head(
+        &mut self,
+        organization: OrganizationId,
+        head: &DocumentHead,
+        family: DocumentRef,
+        at: Timestamp,
+    ) -> StoreResult<()> {
         let sequence: i64 = stored(head.number.sequence)?;
         let number_in_contract: i32 = stored(head.number_in_contract)?;
         let payment = to_json(&StoredPaymentRef(&head.payment))?;
@@ -520,12 +536,13 @@ impl Transaction<'_> {
                 documents::replaces_document_id.eq(head.replaces.map(|replaced| Bound(replaced.as_uuid()))),
                 documents::family_document_id.eq(Bound(family.as_uuid())),
                 documents::created_at.eq(Bound(head.created_at)),
-                documents::updated_at.eq(Bound(head.created_at)),
+                documents::updated_at.eq(Bound(at)),
                 documents::po_number.eq(po_number),
                 documents::lifecycle.eq(DRAFT),
                 documents::paid_minor.eq(0),
                 documents::credits_minor.eq(0),
                 documents::used_minor.eq(0),
+                documents::notification_count.eq(1_i64),
             ))
             .execute(conn))?;
         Ok(())

@@ -2,7 +2,7 @@
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::format::{FormatVersion, UsageFormat};
-use billing_domain::page::Page;
+use billing_domain::page::{ListSortKey, Page, PageRequest, UpdateFilter};
 use billing_domain::ports::{Insertion, StoreResult, Update, UsageFormats};
 use billing_domain::refs::{FormatRef, OrganizationId};
 use billing_domain::text::OneLine;
@@ -10,7 +10,8 @@ use diesel::prelude::*;
 use diesel::result::{DatabaseErrorKind, Error};
 use uuid::Uuid;
 
-use super::{counted, stored};
+use super::update_lists::after_position;
+use super::{counted, limits, stored};
 use crate::failure::StatementError;
 use crate::json::{StoredMapping, StoredMappingRef};
 use crate::row::{Cell, Row, to_json};
@@ -106,6 +107,7 @@ impl UsageFormats for Transaction<'_> {
                 usage_formats::name.eq(first.format.name.as_str()),
                 usage_formats::version.eq(version),
                 usage_formats::created_at.eq(Bound(first.made_at)),
+                usage_formats::updated_at.eq(Bound(first.made_at)),
             ))
             .on_conflict_do_nothing()
             .execute(conn))?;
@@ -130,9 +132,11 @@ impl UsageFormats for Transaction<'_> {
         // The statement that replaces the version also checks the previous one.
         let changed = with_conn!(self, "usage_formats", |conn| {
             let found = usage_formats::table.find((Bound(organization.as_uuid()), format_ref.as_str()));
-            let change = diesel::update(found)
-                .filter(usage_formats::version.eq(version - 1))
-                .set((usage_formats::version.eq(version), usage_formats::name.eq(name.as_str())));
+            let change = diesel::update(found).filter(usage_formats::version.eq(version - 1)).set((
+                usage_formats::version.eq(version),
+                usage_formats::name.eq(name.as_str()),
+                usage_formats::updated_at.eq(Bound(next.made_at)),
+            ));
             match change.execute(conn) {
                 // Another transaction took the name after the check; the next attempt sees it.
                 Err(Error::DatabaseError(DatabaseErrorKind::UniqueViolation, _)) => Ok(0),
@@ -178,6 +182,36 @@ impl UsageFormats for Transaction<'_> {
             .first(conn)
             .optional())?;
         row.map(VersionRow::read).transpose()
+    }
+
+    fn listed_formats(
+        &mut self,
+        organization: OrganizationId,
+        updates: &UpdateFilter,
+        by: ListSortKey,
+        page: PageRequest,
+    ) -> StoreResult<Page<FormatVersion>> {
+        let (limit, offset) = limits(page);
+        let (after, backward) = (updates.after.as_ref(), page.is_backward());
+        let (rows, total): (Vec<VersionRow>, i64) = with_conn!(self, "usage_format_versions", |conn| {
+            let narrowed = || {
+                let mut query = newest_of!(organization).into_boxed::<Db>();
+                if let Some(since) = updates.since {
+                    query = query.filter(usage_formats::updated_at.ge(Bound(since)));
+                }
+                query
+            };
+            let total = if after.is_some() { 0 } else { narrowed().count().get_result(conn)? };
+            let query = after_position!(narrowed(), usage_formats::updated_at, usage_formats::format_ref, text, after, backward);
+            let ordered = match (by, backward) {
+                (ListSortKey::Created, false) => query.order((usage_formats::created_at, usage_formats::format_ref)),
+                (ListSortKey::Created, true) => query.order((usage_formats::created_at.desc(), usage_formats::format_ref.desc())),
+                (ListSortKey::Updated, false) => query.order((usage_formats::updated_at, usage_formats::format_ref)),
+                (ListSortKey::Updated, true) => query.order((usage_formats::updated_at.desc(), usage_formats::format_ref.desc())),
+            };
+            Ok((ordered.limit(limit).offset(offset).select(VersionRow::as_select()).load(conn)?, total))
+        })?;
+        Ok(Page { items: rows.into_iter().map(VersionRow::read).collect::<StoreResult<_>>()?, total: counted(total)? })
     }
 
     fn formats(&mut self, organization: OrganizationId, skip: u64, limit: u32) -> StoreResult<Page<FormatVersion>> {

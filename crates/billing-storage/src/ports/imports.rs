@@ -8,7 +8,7 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::imports::{ImportRecord, ImportUndo, ImportedDocument, ImportedEvent, ImportedFileFacts};
 use billing_domain::money::Currency;
-use billing_domain::page::{Page, PageRequest};
+use billing_domain::page::{ListSortKey, Page, PageRequest};
 use billing_domain::ports::{ImportFilter, Lock, MadePart, StoreResult, UsageImports};
 use billing_domain::refs::{CustomerId, CustomerRef, DocumentRef, EventRef, ImportPartRef, ImportRef, OrganizationId};
 use diesel::dsl::sql;
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::event_keys::digest_16;
+use super::update_lists::after_position;
 use super::{MAX_BINDS, counted, limits, stored};
 use crate::in_list::{Value, one_of_rows};
 use crate::row::{Cell, Row, to_json};
@@ -46,6 +47,7 @@ struct ImportRow {
     request_id: Option<String>,
     begun_at: Cell<Timestamp>,
     ended_at: Option<Cell<Timestamp>>,
+    updated_at: Cell<Timestamp>,
     stopped_at_line: Option<i64>,
     recorded: i64,
     already_there: i64,
@@ -65,6 +67,7 @@ struct ImportColumns {
     request_id: Option<String>,
     begun_at: Bound<Timestamp>,
     ended_at: Option<Bound<Timestamp>>,
+    updated_at: Bound<Timestamp>,
     stopped_at_line: Option<i64>,
     recorded: i64,
     already_there: i64,
@@ -132,6 +135,7 @@ impl ImportRow {
             request_id: row.optional_leaf("request_id", self.request_id.as_deref())?,
             begun_at: row.cell("begun_at", self.begun_at)?,
             ended_at: row.optional("ended_at", self.ended_at)?,
+            updated_at: row.cell("updated_at", self.updated_at)?,
             stopped_at: self.stopped_at_line.map(counted).transpose()?,
             recorded: counted(self.recorded)?,
             already_there: counted(self.already_there)?,
@@ -165,6 +169,7 @@ impl ImportColumns {
             request_id: import.request_id.as_ref().map(RequestId::to_string),
             begun_at: Bound(import.begun_at),
             ended_at: import.ended_at.map(Bound),
+            updated_at: Bound(import.updated_at),
             stopped_at_line: import.stopped_at.map(stored).transpose()?,
             recorded: stored(import.recorded)?,
             already_there: stored(import.already_there)?,
@@ -229,13 +234,15 @@ impl UsageImports for Transaction<'_> {
         found.into_iter().next().map(ImportRow::read).transpose()
     }
 
-    fn imports(
+    fn listed_imports(
         &mut self,
         organization: OrganizationId,
         filter: &ImportFilter,
+        by: ListSortKey,
         page: PageRequest,
     ) -> StoreResult<Page<ImportRecord>> {
         let (limit, offset) = limits(page);
+        let (after, backward) = (filter.updates.after.as_ref(), page.is_backward());
         let (rows, total): (Vec<ImportRow>, i64) = with_conn!(self, "usage_imports", |conn| {
             let narrowed = || {
                 let own = usage_imports::organization_id.eq(Bound(organization.as_uuid()));
@@ -249,11 +256,20 @@ impl UsageImports for Transaction<'_> {
                 if let Some(name) = &filter.name {
                     query = query.filter(usage_imports::file_name.eq(name.as_str()));
                 }
+                if let Some(since) = filter.updates.since {
+                    query = query.filter(usage_imports::updated_at.ge(Bound(since)));
+                }
                 query
             };
-            let total = narrowed().count().get_result(conn)?;
-            let order = (usage_imports::begun_at.desc(), usage_imports::import_id.desc());
-            Ok((narrowed().order(order).limit(limit).offset(offset).select(ImportRow::as_select()).load(conn)?, total))
+            let total = if after.is_some() { 0 } else { narrowed().count().get_result(conn)? };
+            let query = after_position!(narrowed(), usage_imports::updated_at, usage_imports::import_id, id, after, backward);
+            let ordered = match (by, backward) {
+                (ListSortKey::Created, false) => query.order((usage_imports::begun_at, usage_imports::import_id)),
+                (ListSortKey::Created, true) => query.order((usage_imports::begun_at.desc(), usage_imports::import_id.desc())),
+                (ListSortKey::Updated, false) => query.order((usage_imports::updated_at, usage_imports::import_id)),
+                (ListSortKey::Updated, true) => query.order((usage_imports::updated_at.desc(), usage_imports::import_id.desc())),
+            };
+            Ok((ordered.limit(limit).offset(offset).select(ImportRow::as_select()).load(conn)?, total))
         })?;
         let items = rows.into_iter().map(ImportRow::read).collect::<StoreResult<_>>()?;
         Ok(Page { items, total: counted(total)? })

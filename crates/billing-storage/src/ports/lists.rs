@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use billing_domain::contract::{Contract, ContractState};
 use billing_domain::document::Document;
+use billing_domain::metadata::{Metadata, MetadataSubject};
 use billing_domain::money::{Currency, MoneySum};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::Customer;
@@ -20,6 +21,7 @@ use super::contracts::{Found as FoundContract, read_contracts};
 use super::document_lists::{Segment, narrowed, push_order, push_segment, push_today, segments};
 use super::document_rows::WithParts;
 use super::owned;
+use super::update_lists::{CONTRACT, CUSTOMER, PositionColumn, push_metadata, push_updates};
 use super::{counted, limits};
 use crate::in_list::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
@@ -165,8 +167,8 @@ impl ListQueries for Transaction<'_> {
         page: PageRequest,
     ) -> StoreResult<Page<Contract>> {
         let mut narrowed: Statement<()> = Statement::new(" FROM contracts WHERE ");
-        if filter.customer_id.is_some() {
-            // As with documents, a customer has fewer contracts than the organization.
+        if filter.customer_id.is_some() || !filter.metadata.is_empty() {
+            // As with documents, a customer has fewer contracts than the organization, and few contracts have a value.
             narrowed.on_sqlite("+");
         }
         narrowed.sql("organization_id = ").id(organization.as_uuid());
@@ -195,15 +197,19 @@ impl ListQueries for Transaction<'_> {
         if let Some((state, todays)) = &filter.state {
             push_contract_state(&mut narrowed, *state, todays);
         }
-        let total = self.count(narrowed.after("SELECT count(*)"))?;
+        push_metadata(&mut narrowed, organization, &filter.metadata, (CONTRACT, "contract_id"));
+        push_updates(&mut narrowed, &filter.updates, ("updated_at", PositionColumn::Id("contract_id")), page.is_backward());
+        let total = if filter.updates.after.is_some() { 0 } else { self.count(narrowed.after("SELECT count(*)"))? };
         let (limit, offset) = limits(page);
         let mut of_page = narrowed.after("SELECT contract_id, customer_id");
         of_page.sql(" ORDER BY ");
-        if filter.number.is_some() {
-            // As with documents, at most one contract matches.
+        if filter.number.is_some() || !filter.metadata.is_empty() {
+            // As with documents, at most one contract or few contracts match.
             of_page.on_sqlite("+");
         }
         of_page.sql(match (by, page.is_backward()) {
+            (ContractSortKey::Updated, false) => "updated_at, contract_id",
+            (ContractSortKey::Updated, true) => "updated_at DESC, contract_id DESC",
             (ContractSortKey::Created, false) => "created_at, contract_id",
             (ContractSortKey::Created, true) => "created_at DESC, contract_id DESC",
             (ContractSortKey::LastDay, false) => "last_day NULLS LAST, contract_id",
@@ -227,8 +233,12 @@ impl ListQueries for Transaction<'_> {
         by: CustomerSortKey,
         page: PageRequest,
     ) -> StoreResult<Page<Customer>> {
-        let mut narrowed: Statement<()> = Statement::new(" FROM customers WHERE organization_id = ");
-        narrowed.id(organization.as_uuid());
+        let mut narrowed: Statement<()> = Statement::new(" FROM customers WHERE ");
+        if !filter.metadata.is_empty() {
+            // Few customers have a value.
+            narrowed.on_sqlite("+");
+        }
+        narrowed.sql("organization_id = ").id(organization.as_uuid());
         if let Some(name) = &filter.name {
             narrowed.sql(" AND ");
             push_begins(&mut narrowed, "name", name);
@@ -240,15 +250,19 @@ impl ListQueries for Transaction<'_> {
         if let Some(tax_id) = &filter.tax_id {
             narrowed.sql(" AND tax_id = ").text(tax_id.as_str());
         }
-        let total = self.count(narrowed.after("SELECT count(*)"))?;
+        push_metadata(&mut narrowed, organization, &filter.metadata, (CUSTOMER, "customer_id"));
+        push_updates(&mut narrowed, &filter.updates, ("updated_at", PositionColumn::Text("customer_ref")), page.is_backward());
+        let total = if filter.updates.after.is_some() { 0 } else { self.count(narrowed.after("SELECT count(*)"))? };
         let (limit, offset) = limits(page);
         let mut of_page = narrowed.after("SELECT customer_id");
         of_page.sql(" ORDER BY ");
-        if *filter != CustomerFilter::default() {
+        let is_narrow = filter.name.is_some() || filter.email.is_some() || filter.tax_id.is_some() || !filter.metadata.is_empty();
+        if is_narrow {
             // As with documents, few rows match.
             of_page.on_sqlite("+");
         }
         match by {
+            CustomerSortKey::Updated => of_page.sql("updated_at"),
             CustomerSortKey::Created => of_page.sql("created_at"),
             CustomerSortKey::Name => of_page.sql("lower(name").on_postgres(" COLLATE \"C\"").sql(")"),
         };
@@ -258,6 +272,16 @@ impl ListQueries for Transaction<'_> {
         let refs: Vec<CustomerId> = ids.iter().copied().map(CustomerId::from_uuid).collect();
         let found = self.customers_by_ids(organization, &refs)?;
         Ok(Page { items: in_order(&ids, found, |customer| customer.id.as_uuid()), total })
+    }
+
+    fn put_metadata(
+        &mut self,
+        organization: OrganizationId,
+        subject: MetadataSubject,
+        before: &Metadata,
+        after: &Metadata,
+    ) -> StoreResult<()> {
+        self.write_metadata(organization, subject, before, after)
     }
 
     fn search(&mut self, organization: OrganizationId, sought: &SearchTerms, limit: u32) -> StoreResult<Vec<SearchHit>> {
@@ -330,7 +354,7 @@ mod tests {
     use billing_domain::document::numbering::DocumentNumber;
     use billing_domain::document::{DocumentKind, DocumentState};
     use billing_domain::money::{Currency, Money};
-    use billing_domain::page::{Direction, PageRequest};
+    use billing_domain::page::{Direction, PageRequest, UpdateFilter, UpdatePosition};
     use billing_domain::party::NumberPrefix;
     use billing_domain::ports::{DocumentPosition, DocumentSortKey, OrderedBy, PurposeKind};
     use billing_domain::refs::{DocumentRef, EntityRef};
@@ -447,6 +471,7 @@ mod tests {
             (DocumentSortKey::IssueDate, OrderedBy::Day(day()), "documents_by_issue_date", "(issue_date,document_id)"),
             (DocumentSortKey::DueDate, OrderedBy::Day(day()), "documents_by_due_date", "(due_date,document_id)"),
             (DocumentSortKey::Amount, OrderedBy::Amount(euro), "documents_by_amount", "(currency,total_minor"),
+            (DocumentSortKey::Updated, OrderedBy::Updated(at), "documents_by_update", "(updated_at,document_id)"),
         ] {
             for descending in [false, true] {
                 let plans = plans(|tx| {
@@ -514,6 +539,7 @@ mod tests {
             name: name.map(str::to_owned),
             email: email.map(str::to_owned),
             tax_id: tax_id.map(str::to_owned),
+            ..CustomerFilter::default()
         };
         for (filter, index) in [
             (filter(None, None, None), "customers_by_creation"),
@@ -530,6 +556,48 @@ mod tests {
                 )
             });
             assert!(plans[0].contains(index) && !plans[0].contains("SCAN"), "{filter:?}: {plans:?}");
+        }
+    }
+
+    #[test]
+    fn changed_resources_and_those_with_metadata_are_found_by_indexes_on_sqlite() {
+        let at = Timestamp::from_micros(5).expect("an instant");
+        let since = UpdateFilter { since: Some(at), after: None };
+        let key = Uuid::from_u128(7).to_string();
+        let after = UpdateFilter { since: None, after: Some(UpdatePosition { updated_at: at, key }) };
+        let metadata = Metadata::new([("crm".to_owned(), "42".to_owned())]).expect("metadata");
+        for direction in [Direction::Forward, Direction::Backward] {
+            let page = PageRequest::LARGEST.in_direction(direction);
+            for updates in [&since, &after] {
+                let filter = ContractFilter { updates: updates.clone(), ..ContractFilter::default() };
+                let contracts = plans(|tx| {
+                    let found = tx.contracts(organization(), &filter, ContractSortKey::Updated, page);
+                    assert_eq!(found.expect("a look").total, 0);
+                });
+                let filter = CustomerFilter { updates: updates.clone(), ..CustomerFilter::default() };
+                let customers = plans(|tx| {
+                    let found = tx.listed_customers(organization(), &filter, CustomerSortKey::Updated, page);
+                    assert_eq!(found.expect("a look").total, 0);
+                });
+                for (plans, index) in [(contracts, "contracts_by_update"), (customers, "customers_by_update")] {
+                    let is_bound = plans[0].contains(index) && plans[0].contains("updated_at");
+                    assert!(is_bound && !plans[0].contains("TEMP B-TREE"), "{updates:?}: {plans:?}");
+                }
+            }
+        }
+        let filter = ContractFilter { metadata: metadata.clone(), ..ContractFilter::default() };
+        let contracts = plans(|tx| {
+            let found = tx.contracts(organization(), &filter, ContractSortKey::Created, PageRequest::LARGEST);
+            assert_eq!(found.expect("a look").total, 0);
+        });
+        let filter = CustomerFilter { metadata, ..CustomerFilter::default() };
+        let customers = plans(|tx| {
+            let found = tx.listed_customers(organization(), &filter, CustomerSortKey::Created, PageRequest::LARGEST);
+            assert_eq!(found.expect("a look").total, 0);
+        });
+        for plans in [contracts, customers] {
+            let is_found = plans[0].contains("(organization_id=? AND kind=? AND key=? AND value=?)");
+            assert!(is_found && !plans[0].contains("SCAN"), "{plans:?}");
         }
     }
 }

@@ -23,6 +23,7 @@ mod inspection;
 mod issue;
 mod ledger;
 mod lists;
+mod notifications;
 mod numbers;
 mod organizations;
 mod paper;
@@ -36,14 +37,17 @@ mod running_totals;
 mod runs;
 mod seals;
 mod search;
+mod update_lists;
 mod usage;
 mod verification;
+mod webhooks;
 
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{StoreError, StoreResult};
 use billing_domain::refs::OrganizationId;
 use uuid::Uuid;
 
+pub(crate) use self::update_lists::id_of;
 use crate::row::{Cell, Row};
 
 /// The maximum number of bound values per statement: SQLite allows 32,766, PostgreSQL 65,535.

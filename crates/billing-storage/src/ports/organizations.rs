@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::counted;
 use crate::row::{Cell, Row};
-use crate::schema::organizations;
+use crate::schema::{entities, organizations};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
 
@@ -87,7 +87,13 @@ impl Organizations for Transaction<'_> {
         counted(with_conn!(self, "organizations", |conn| organizations::table.count().get_result(conn))?)
     }
 
-    fn set_default_entity(&mut self, id: OrganizationId, entity_ref: &EntityRef) -> StoreResult<()> {
+    fn set_default_entity(&mut self, id: OrganizationId, entity_ref: &EntityRef, at: Timestamp) -> StoreResult<()> {
+        let before = self.organization(id)?.and_then(|organization| organization.default_entity);
+        if let Some(before) = before.filter(|before| before != entity_ref) {
+            with_conn!(self, "entities", |conn| diesel::update(entities::table.find((Bound(id.as_uuid()), before.as_str())))
+                .set(entities::updated_at.eq(Bound(at)))
+                .execute(conn))?;
+        }
         with_conn!(self, "organizations", |conn| diesel::update(organizations::table.find(Bound(id.as_uuid())))
             .set(organizations::default_entity_ref.eq(entity_ref.as_str()))
             .execute(conn))?;

@@ -1,7 +1,7 @@
 //! Supplier entities and customers.
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::page::{Page, PageRequest};
+use billing_domain::page::{ListSortKey, Page, PageRequest, UpdateFilter};
 use billing_domain::party::appearance::Logo;
 use billing_domain::party::{Customer, Entity};
 use billing_domain::ports::{Customers, Entities, Insertion, Lock, StoreResult, Update};
@@ -12,6 +12,7 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
+use super::update_lists::list_rows;
 use super::{counted, limits};
 use crate::column_values::Columns as _;
 use crate::failure::StatementError;
@@ -28,6 +29,7 @@ struct EntityRow {
     #[diesel(embed)]
     profile: EntityColumns,
     created_at: Cell<Timestamp>,
+    updated_at: Cell<Timestamp>,
 }
 
 impl EntityRow {
@@ -37,6 +39,7 @@ impl EntityRow {
             entity_ref: row.leaf("entity_ref", &self.entity_ref)?,
             profile: self.profile.read(&row)?,
             created_at: row.cell("created_at", self.created_at)?,
+            updated_at: row.cell("updated_at", self.updated_at)?,
         })
     }
 }
@@ -74,6 +77,7 @@ impl Entities for Transaction<'_> {
                     entities::entity_ref.eq(entity.entity_ref.as_str()),
                     columns,
                     entities::created_at.eq(Bound(entity.created_at)),
+                    entities::updated_at.eq(Bound(entity.updated_at)),
                 ))
                 .on_conflict_do_nothing()
                 .execute(conn))?;
@@ -111,7 +115,7 @@ impl Entities for Transaction<'_> {
         }
         let updated = with_conn!(self, "entities", |conn| {
             let found = entities::table.find((Bound(organization.as_uuid()), entity.entity_ref.as_str()));
-            match diesel::update(found).set(columns).execute(conn) {
+            match diesel::update(found).set((columns, entities::updated_at.eq(Bound(entity.updated_at)))).execute(conn) {
                 // Another transaction took the prefix after the check; the next attempt sees it.
                 Err(diesel::result::Error::DatabaseError(diesel::result::DatabaseErrorKind::UniqueViolation, _)) => Ok(None),
                 updated => updated.map(Some),
@@ -137,14 +141,15 @@ impl Entities for Transaction<'_> {
         rows.into_iter().map(EntityRow::read).collect()
     }
 
-    fn entities(&mut self, organization: OrganizationId, page: PageRequest) -> StoreResult<Page<Entity>> {
-        let (limit, offset) = limits(page);
-        let (rows, total): (Vec<EntityRow>, i64) = with_conn!(self, "entities", |conn| {
-            let of_organization = || entities::table.filter(entities::organization_id.eq(Bound(organization.as_uuid())));
-            let total = of_organization().count().get_result(conn)?;
-            let ordered = of_organization().order((entities::created_at, entities::entity_ref)).limit(limit).offset(offset);
-            Ok((ordered.select(EntityRow::as_select()).load(conn)?, total))
-        })?;
+    fn listed_entities(
+        &mut self,
+        organization: OrganizationId,
+        updates: &UpdateFilter,
+        by: ListSortKey,
+        page: PageRequest,
+    ) -> StoreResult<Page<Entity>> {
+        let (rows, total): (Vec<EntityRow>, i64) =
+            list_rows!(self, "entities", entities::entity_ref as text, EntityRow, organization, updates, by, page);
         Ok(Page { items: rows.into_iter().map(EntityRow::read).collect::<StoreResult<_>>()?, total: counted(total)? })
     }
 
@@ -187,6 +192,7 @@ pub(super) struct CustomerRow {
     #[diesel(embed)]
     profile: CustomerColumns,
     created_at: Cell<Timestamp>,
+    updated_at: Cell<Timestamp>,
 }
 
 impl CustomerRow {
@@ -197,6 +203,7 @@ impl CustomerRow {
             customer_ref: row.leaf("customer_ref", &self.customer_ref)?,
             profile: self.profile.read(&row)?,
             created_at: row.cell("created_at", self.created_at)?,
+            updated_at: row.cell("updated_at", self.updated_at)?,
         })
     }
 }
@@ -215,6 +222,7 @@ impl Customers for Transaction<'_> {
                 customers::customer_ref.eq(customer.customer_ref.as_str()),
                 columns,
                 customers::created_at.eq(Bound(customer.created_at)),
+                customers::updated_at.eq(Bound(customer.updated_at)),
             ))
             .on_conflict_do_nothing()
             .execute(conn))?;
@@ -231,7 +239,7 @@ impl Customers for Transaction<'_> {
         let columns = CustomerColumns::of(&customer.profile)?;
         let updated = with_conn!(self, "customers", |conn| diesel::update(customers::table.find(Bound(customer.id.as_uuid())))
             .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
-            .set((columns, customers::stamp.eq(Bound(Uuid::now_v7()))))
+            .set((columns, customers::stamp.eq(Bound(Uuid::now_v7())), customers::updated_at.eq(Bound(customer.updated_at))))
             .execute(conn))?;
         Ok(if updated == 1 { Update::Done } else { Update::Unknown })
     }

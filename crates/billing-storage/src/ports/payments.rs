@@ -1,6 +1,7 @@
 //! Payments, applications and write-offs as rows, and payments as the API shows them.
 
 use billing_domain::calendar::Timestamp;
+use billing_domain::metadata::Metadata;
 use billing_domain::money::{Currency, Money};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{PaymentFilter, PaymentSortKey, Payments, StoreResult};
@@ -8,13 +9,16 @@ use billing_domain::receivables::{AccountKey, Application, ApplicationSource, Pa
 use billing_domain::refs::{ApplicationRef, CustomerId, DocumentKey, DocumentRef, OrganizationId, PaymentRef, WriteOffRef};
 use chrono::NaiveDate;
 use diesel::prelude::*;
+use diesel::sql_types::Nullable;
 use uuid::Uuid;
 
+use super::update_lists::{self, after_position};
 use super::{counted, limits};
+use crate::column_values::ColumnValue;
 use crate::in_list::one_of_ids;
 use crate::row::{Cell, Row};
-use crate::schema::{applications, payments, write_offs};
-use crate::sql_types::Bound;
+use crate::schema::{applications, metadata, payments, write_offs};
+use crate::sql_types::{Bound, Json, JsonText};
 use crate::tx::{Transaction, with_conn};
 
 pub(super) const PAYMENT: &str = "PAYMENT";
@@ -29,8 +33,10 @@ pub(super) struct PaymentRow {
     amount_minor: i64,
     paid_date: Cell<NaiveDate>,
     reference: Option<String>,
+    metadata: Option<JsonText>,
     recorded_at: Cell<Timestamp>,
     recorded_by: String,
+    updated_at: Cell<Timestamp>,
     entity_ref: String,
     currency: String,
     kind: String,
@@ -80,10 +86,12 @@ impl PaymentRow {
             paid_date: row.cell("paid_date", self.paid_date)?,
             reference: row.optional_leaf("reference", self.reference.as_deref())?,
             method: row.optional_leaf("method", self.method.as_deref())?,
+            metadata: <Nullable<Json> as ColumnValue<Metadata>>::read(&row, "metadata", &self.metadata)?,
             used: Money::from_minor(self.used_minor, currency),
             reversal,
             recorded_at: row.cell("recorded_at", self.recorded_at)?,
             recorded_by: row.leaf("recorded_by", &self.recorded_by)?,
+            updated_at: row.cell("updated_at", self.updated_at)?,
         };
         Ok((key, payment))
     }
@@ -210,6 +218,7 @@ impl Payments for Transaction<'_> {
         page: PageRequest,
     ) -> StoreResult<Page<(AccountKey, Payment)>> {
         let (limit, offset) = limits(page);
+        let (after, backward) = (filter.updates.after.as_ref(), page.is_backward());
         let (rows, total): (Vec<PaymentRow>, i64) = with_conn!(self, "payments", |conn| {
             let narrowed = || {
                 let mut query =
@@ -229,14 +238,29 @@ impl Payments for Transaction<'_> {
                 if let Some(to) = filter.to {
                     query = query.filter(payments::paid_date.le(Bound(to)));
                 }
+                if let Some(since) = filter.updates.since {
+                    query = query.filter(payments::updated_at.ge(Bound(since)));
+                }
+                for (key, value) in filter.metadata.entries() {
+                    let found = metadata::table
+                        .filter(metadata::organization_id.eq(Bound(organization.as_uuid())))
+                        .filter(metadata::kind.eq(update_lists::PAYMENT))
+                        .filter(metadata::key.eq(key))
+                        .filter(metadata::value.eq(value))
+                        .select(metadata::subject_id);
+                    query = query.filter(payments::payment_id.eq_any(found));
+                }
                 query
             };
-            let total = narrowed().count().get_result(conn)?;
-            let ordered = match (by, page.is_backward()) {
-                (PaymentSortKey::Created, false) => narrowed().order((payments::recorded_at, payments::payment_id)),
-                (PaymentSortKey::Created, true) => narrowed().order((payments::recorded_at.desc(), payments::payment_id.desc())),
-                (PaymentSortKey::PaidDate, false) => narrowed().order((payments::paid_date, payments::payment_id)),
-                (PaymentSortKey::PaidDate, true) => narrowed().order((payments::paid_date.desc(), payments::payment_id.desc())),
+            let total = if after.is_some() { 0 } else { narrowed().count().get_result(conn)? };
+            let query = after_position!(narrowed(), payments::updated_at, payments::payment_id, id, after, backward);
+            let ordered = match (by, backward) {
+                (PaymentSortKey::Created, false) => query.order((payments::recorded_at, payments::payment_id)),
+                (PaymentSortKey::Created, true) => query.order((payments::recorded_at.desc(), payments::payment_id.desc())),
+                (PaymentSortKey::PaidDate, false) => query.order((payments::paid_date, payments::payment_id)),
+                (PaymentSortKey::PaidDate, true) => query.order((payments::paid_date.desc(), payments::payment_id.desc())),
+                (PaymentSortKey::Updated, false) => query.order((payments::updated_at, payments::payment_id)),
+                (PaymentSortKey::Updated, true) => query.order((payments::updated_at.desc(), payments::payment_id.desc())),
             };
             let ordered = ordered.limit(limit).offset(offset);
             Ok((ordered.select(PaymentRow::as_select()).load(conn)?, total))

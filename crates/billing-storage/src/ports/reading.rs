@@ -233,6 +233,7 @@ impl UsageQueries for Transaction<'_> {
         match by {
             EventSortKey::Timestamp => events.sort_by_key(|event| (event.occurred_at, event.event_ref)),
             EventSortKey::Created => events.sort_by_key(|event| event.event_ref),
+            EventSortKey::Updated => events.sort_by_key(|event| (event.revised_at, event.event_ref)),
         }
         if page.is_backward() {
             events.reverse();

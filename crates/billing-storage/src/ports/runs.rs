@@ -4,7 +4,7 @@ use billing_domain::access::RequestId;
 use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::money::Money;
-use billing_domain::page::{Page, PageRequest};
+use billing_domain::page::{ListSortKey, Page, PageRequest};
 use billing_domain::ports::{BillingRuns, RunFilter, StoreResult};
 use billing_domain::refs::{BillingRunRef, ContractRef, DocumentRef, OrganizationId};
 use billing_domain::runs::{BillingRunRecord, FailedDocument, RunDocument, RunFailure, RunHead};
@@ -12,6 +12,7 @@ use diesel::prelude::*;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::update_lists::after_position;
 use super::{counted, limits, stored};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::billing_runs;
@@ -27,6 +28,7 @@ struct HeadRow {
     request_id: Option<String>,
     begun_at: Cell<Timestamp>,
     ended_at: Option<Cell<Timestamp>>,
+    updated_at: Cell<Timestamp>,
     cut_short: bool,
     contracts: i64,
     issued: i64,
@@ -41,6 +43,7 @@ struct RunColumns {
     request_id: Option<String>,
     begun_at: Bound<Timestamp>,
     ended_at: Option<Bound<Timestamp>>,
+    updated_at: Bound<Timestamp>,
     cut_short: bool,
     contracts: i64,
     issued: i64,
@@ -83,7 +86,8 @@ struct FailedDocumentJson {
 
 impl HeadRow {
     fn read(self) -> StoreResult<RunHead> {
-        let Self { run_id, actor, request_id, begun_at, ended_at, cut_short, contracts, issued, voided, failed } = self;
+        let Self { run_id, actor, request_id, begun_at, ended_at, updated_at, cut_short, contracts, issued, voided, failed } =
+            self;
         let run_id = Row::new("billing_runs", "").cell("run_id", run_id)?;
         let row = Row::new("billing_runs", run_id);
         Ok(RunHead {
@@ -92,6 +96,7 @@ impl HeadRow {
             request_id: row.optional_leaf("request_id", request_id.as_deref())?,
             begun_at: row.cell("begun_at", begun_at)?,
             ended_at: row.optional("ended_at", ended_at)?,
+            updated_at: row.cell("updated_at", updated_at)?,
             cut_short,
             contracts: counted(contracts)?,
             issued: counted(issued)?,
@@ -124,6 +129,7 @@ impl RunColumns {
             request_id: head.request_id.as_ref().map(RequestId::to_string),
             begun_at: Bound(head.begun_at),
             ended_at: head.ended_at.map(Bound),
+            updated_at: Bound(head.updated_at),
             cut_short: head.cut_short,
             contracts: stored(head.contracts)?,
             issued: stored(head.issued)?,
@@ -177,13 +183,15 @@ impl BillingRuns for Transaction<'_> {
         }))
     }
 
-    fn billing_runs(
+    fn listed_billing_runs(
         &mut self,
         organization: OrganizationId,
         filter: &RunFilter,
+        by: ListSortKey,
         page: PageRequest,
     ) -> StoreResult<Page<RunHead>> {
         let (limit, offset) = limits(page);
+        let (after, backward) = (filter.updates.after.as_ref(), page.is_backward());
         let (rows, total): (Vec<HeadRow>, i64) = with_conn!(self, "billing_runs", |conn| {
             let narrowed = || {
                 let own = billing_runs::organization_id.eq(Bound(organization.as_uuid()));
@@ -194,11 +202,20 @@ impl BillingRuns for Transaction<'_> {
                 if let Some(to) = filter.to {
                     query = query.filter(billing_runs::begun_at.lt(Bound(to)));
                 }
+                if let Some(since) = filter.updates.since {
+                    query = query.filter(billing_runs::updated_at.ge(Bound(since)));
+                }
                 query
             };
-            let total = narrowed().count().get_result(conn)?;
-            let order = (billing_runs::begun_at.desc(), billing_runs::run_id.desc());
-            Ok((narrowed().order(order).limit(limit).offset(offset).select(HeadRow::as_select()).load(conn)?, total))
+            let total = if after.is_some() { 0 } else { narrowed().count().get_result(conn)? };
+            let query = after_position!(narrowed(), billing_runs::updated_at, billing_runs::run_id, id, after, backward);
+            let ordered = match (by, backward) {
+                (ListSortKey::Created, false) => query.order((billing_runs::begun_at, billing_runs::run_id)),
+                (ListSortKey::Created, true) => query.order((billing_runs::begun_at.desc(), billing_runs::run_id.desc())),
+                (ListSortKey::Updated, false) => query.order((billing_runs::updated_at, billing_runs::run_id)),
+                (ListSortKey::Updated, true) => query.order((billing_runs::updated_at.desc(), billing_runs::run_id.desc())),
+            };
+            Ok((ordered.limit(limit).offset(offset).select(HeadRow::as_select()).load(conn)?, total))
         })?;
         let items = rows.into_iter().map(HeadRow::read).collect::<StoreResult<_>>()?;
         Ok(Page { items, total: counted(total)? })

@@ -97,7 +97,7 @@ fn declared(test: &TestDatabase) -> Columns {
             (table, key) = (name, columns_of_key.split(", ").collect());
             add(table, &key, columns.trim_end_matches('}'));
             if !columns.is_empty() {
-                add(table, &key, "created_at -> Ts");
+                add(table, &key, "created_at -> Ts, updated_at -> Ts");
             }
         } else {
             add(table, &key, line);

@@ -143,7 +143,7 @@ fn what_needs_a_lock_is_refused_without_it(test: &TestDatabase) {
     let at = fixtures::at("2026-02-01T00:00:00Z");
     let entries: [Step<'_>; 6] = [
         &|tx| tx.open_document(w.organization, &head, head.document_ref),
-        &|tx| tx.update_draft(w.organization, &draft).map(drop),
+        &|tx| tx.update_draft(w.organization, &draft, at).map(drop),
         &|tx| tx.void_draft(draft.key(w.organization), &said, at).map(drop),
         &|tx| tx.add_family_sums(w.organization, w.customer.id, std::slice::from_ref(&sum)),
         &|tx| tx.take_numbers_in_contract(key, 1).map(drop),

@@ -74,7 +74,7 @@ pub fn an_organizations_name_is_taken_once(store: &dyn Store) {
         Ok(())
     });
     let w = world(store);
-    write(store, |tx| tx.set_default_entity(w.org, &w.entity.entity_ref));
+    write(store, |tx| tx.set_default_entity(w.org, &w.entity.entity_ref, later(1)));
     let default = read(store, |tx| tx.organization(w.org)).and_then(|organization| organization.default_entity);
     assert_eq!(default, Some(w.entity.entity_ref));
 }
@@ -229,10 +229,10 @@ pub fn a_key_remembers_its_last_use_and_can_be_deleted_once(store: &dyn Store) {
     });
     let used = |at| KeyUse { organization: w.org, api_key_ref: key.api_key_ref, at };
     let absent = KeyUse { api_key_ref: fixtures::api_key(&FreshIds, w.org).api_key_ref, ..used(later(8)) };
-    write(store, |tx| tx.touch_api_keys(&[used(later(7)), absent]));
+    write(store, |tx| tx.touch_api_keys(&[used(later(7)), absent], later(70)));
     // Another server stores an earlier time.
-    write(store, |tx| tx.touch_api_keys(&[used(later(6))]));
-    let touched = ApiKey { last_used_at: Some(later(7)), ..key.clone() };
+    write(store, |tx| tx.touch_api_keys(&[used(later(6))], later(80)));
+    let touched = ApiKey { last_used_at: Some(later(7)), updated_at: later(70), ..key.clone() };
     assert_eq!(read(store, |tx| key_of_token(tx, w.org, key.api_key_ref, Uuid::nil())), Some(touched));
     let stored = read(store, |tx| tx.api_key_by_name(&key.api_key));
     assert_eq!(write(store, |tx| tx.delete_api_key(w.org, key.api_key_ref)), stored);

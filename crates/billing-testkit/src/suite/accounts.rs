@@ -3,6 +3,7 @@
 use billing_domain::access::Actor;
 use billing_domain::document::{DocumentHead, DocumentKind, IssuedDocument, LifecycleStatus, Settlement};
 use billing_domain::ledger::receivables::AccountEntry;
+use billing_domain::metadata::Metadata;
 use billing_domain::money::MoneySum;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{ApplicationsOf, DocumentsOf, Lock, PaymentFilter, PaymentSortKey, PaymentsOf, Store, StoreError};
@@ -37,10 +38,12 @@ fn payment(on: &DocumentHead, minor: i64) -> Payment {
         paid_date: date("2026-02-01"),
         reference: (minor % 2 == 0).then(|| fixtures::line("Wire ✓")),
         method: (minor % 3 == 0).then(|| fixtures::line("SEPA")),
+        metadata: if minor % 2 == 0 { fixtures::metadata(&[("line", "4711")]) } else { Metadata::default() },
         used: cents(0),
         reversal: None,
         recorded_at: later(minor),
         recorded_by: Actor::Service,
+        updated_at: later(minor),
     }
 }
 
@@ -62,7 +65,7 @@ fn application(from: ApplicationSource, to: &DocumentHead, minor: i64) -> Applic
 
 fn settled(head: &DocumentHead, total: i64, standing: LifecycleStatus, settlement: Settlement) -> AccountEntry {
     let owed = settlement.owed(head.kind, standing, cents(total)).expect("small amounts");
-    AccountEntry::Settled { document_ref: head.document_ref, standing, settlement, owed }
+    AccountEntry::Settled { document_ref: head.document_ref, standing, settlement, owed, before: owed }
 }
 
 fn none() -> Settlement {
@@ -200,7 +203,8 @@ pub fn payments_and_refunds_come_back_with_every_field(store: &dyn Store) {
         AccountEntry::Used { payment_ref, used, unapplied: cents(0) },
     ];
     put(store, &w, &entries);
-    let expected = Payment { reversal: Some(reversal), used, ..full };
+    // `put` saves all entries at the same instant.
+    let expected = Payment { reversal: Some(reversal), used, updated_at: later(1), ..full };
     assert_eq!(read(store, |tx| tx.payment(w.org, payment_ref)), Some((key(&w), expected)));
     assert_eq!(read(store, |tx| tx.payment(w.org, PaymentRef::from_uuid(Uuid::now_v7()))), None);
     let unknown = [AccountEntry::Used { payment_ref: PaymentRef::from_uuid(Uuid::now_v7()), used, unapplied: cents(0) }];

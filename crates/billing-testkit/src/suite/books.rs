@@ -355,7 +355,7 @@ pub fn a_draft_updated_to_a_taken_place_is_corrupt(store: &dyn Store) {
     let (january, february) = (w.open(store, w.head(1)), w.open(store, w.head(2)));
     let answer = transact_answer(store, |tx| {
         w.hold(tx)?;
-        tx.update_draft(w.org, &DocumentHead { period: january.period, ..february.clone() })
+        tx.update_draft(w.org, &DocumentHead { period: january.period, ..february.clone() }, later(1))
     });
     assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
     assert_eq!(read(store, |tx| tx.document(w.org, february.document_ref)).map(|document| document.head), Some(february));

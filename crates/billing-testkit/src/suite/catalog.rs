@@ -49,6 +49,7 @@ fn full_customer() -> Customer {
         legal: fixtures::full_legal("FR40303265045"),
         buyer_reference: Some(fixtures::buyer_reference("Kostenstelle 47/11 – ä")),
         e_invoice_profile: Some(EInvoiceProfile::FacturX),
+        metadata: fixtures::metadata(&[("stripe", "cus_1"), ("ä ✓", "")]),
     };
     customer
 }

@@ -100,8 +100,10 @@ pub fn a_contract_comes_back_with_every_field_and_segment(store: &dyn Store) {
     let contract = Contract {
         number: 2,
         po_number: Some(fixtures::line("PO-1")),
+        metadata: fixtures::metadata(&[("crm", "0042"), ("a b", "{}")]),
         version: 5,
         created_at: later(1),
+        updated_at: later(3),
         cancelled_at: Some(later(2)),
         products: [ContractProduct { no: ProductNo(0), segments }, second].into_iter().chain(more).collect(),
         ..w.another_contract(2)
@@ -420,7 +422,13 @@ pub fn due_contracts_of_all_organizations_come_in_one_order(store: &dyn Store) {
 /// Creates the next version of a contract with a change of every field that a version can change.
 fn amended(w: &World, contract: &Contract) -> Contract {
     let version = contract.version + 1;
-    let mut next = Contract { version, po_number: Some(fixtures::line("PO-2")), ..contract.clone() };
+    let mut next = Contract {
+        version,
+        po_number: Some(fixtures::line("PO-2")),
+        metadata: fixtures::metadata(&[("crm", &version.to_string())]),
+        updated_at: later(50 + i64::from(version)),
+        ..contract.clone()
+    };
     let mut changed = full_terms();
     changed.note = Some(fixtures::prose(&format!("version {version}")));
     let billed = |terms| SegmentTerms::Billed(Box::new(terms));

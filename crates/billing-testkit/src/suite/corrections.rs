@@ -38,7 +38,7 @@ pub(super) fn adjustment(w: &World, kind: DocumentKind, parent: &DocumentHead, s
 fn update(store: &dyn Store, w: &World, head: &DocumentHead) -> bool {
     write(store, |tx| {
         tx.lock_contract(w.contract.key(w.org), Lock::Exclusive)?;
-        tx.update_draft(w.org, head)
+        tx.update_draft(w.org, head, later(1))
     })
 }
 
@@ -77,7 +77,7 @@ pub fn an_update_rolled_back_leaves_the_draft(store: &dyn Store) {
     let head = w.open(store, DocumentHead { parts: vec![ProductNo(0)], ..w.head(1) });
     undo(store, |tx| {
         tx.lock_contract(w.contract.key(w.org), Lock::Exclusive)?;
-        assert!(tx.update_draft(w.org, &amended(&head))?);
+        assert!(tx.update_draft(w.org, &amended(&head), later(1))?);
         Ok(())
     });
     assert_eq!(read(store, |tx| tx.document(w.org, head.document_ref)).map(|document| document.head).as_ref(), Some(&head));

@@ -311,7 +311,7 @@ pub fn documents_written_together_are_as_those_written_alone(store: &dyn Store) 
         heads[3].number.sequence = tx.take_document_numbers(w.org, &w.entity.entity_ref, DocumentKind::Debit, 1)?;
         let drafts =
             heads.each_ref().map(|head| (head, if head.document_ref == child { before.document_ref } else { head.document_ref }));
-        tx.open_documents(w.org, &drafts)?;
+        tx.open_documents(w.org, &drafts, later(1))?;
         Ok(heads)
     });
     for head in &heads {
@@ -345,7 +345,7 @@ pub fn documents_written_together_are_as_those_written_alone(store: &dyn Store) 
         let mut is_done = false;
         let outcome = store.run(Access::Write, &mut |tx| {
             hold(tx).expect("held");
-            is_done = tx.issue_documents(w.org, &drafts).expect("an answer");
+            is_done = tx.issue_documents(w.org, &drafts, later(2)).expect("an answer");
             if is_done { Ok(()) } else { Err(RollBack) }
         });
         outcome.expect("the work is done");

@@ -37,7 +37,7 @@ pub fn another_organization_sees_no_keys(store: &dyn Store) {
         assert_eq!(key_of_token(tx, stranger, key.api_key_ref, Uuid::nil())?, None);
         assert_eq!(tx.api_keys(stranger, all())?, Page::empty());
         let at = later(1);
-        tx.touch_api_keys(&[KeyUse { organization: stranger, api_key_ref: key.api_key_ref, at }])?;
+        tx.touch_api_keys(&[KeyUse { organization: stranger, api_key_ref: key.api_key_ref, at }], at)?;
         assert_eq!(tx.hold_api_key(stranger, key.api_key_ref)?, None);
         tx.update_api_key(&ApiKey { organization: stranger, expires_at: Some(at), ..key.clone() })?;
         assert_eq!(tx.delete_api_key(stranger, key.api_key_ref)?, None);
@@ -258,7 +258,7 @@ pub fn another_organization_corrects_no_documents(store: &dyn Store) {
     });
     write(store, |tx| {
         tx.lock_contract(w.contract.key(stranger), Lock::Exclusive)?;
-        assert!(!tx.update_draft(stranger, &debit)?);
+        assert!(!tx.update_draft(stranger, &debit, later(1))?);
         assert!(!tx.void_issued(invoice.key(stranger), later(1), fixtures::date("2026-02-12"))?);
         assert_eq!(tx.documents_of_parents(stranger, &[(customer, invoice.document_ref)])?, []);
         assert_eq!(tx.ledger_lines(debit.key(stranger))?, []);

@@ -1,13 +1,15 @@
 //! Lists for finance, and search.
 
+use billing_domain::catalog::UsageProduct;
 use billing_domain::charge::Charge;
 use billing_domain::contract::{Contract, ContractState};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{DocumentHead, DocumentKind, DocumentState, IssuedDocument, LifecycleStatus, Purpose, Settlement};
 use billing_domain::idempotency::{BodyDigest, IdempotencyKey};
 use billing_domain::ledger::receivables::AccountEntry;
+use billing_domain::metadata::{Metadata, MetadataSubject};
 use billing_domain::money::{Money, MoneySum};
-use billing_domain::page::{Page, PageRequest};
+use billing_domain::page::{Direction, ListSortKey, Page, PageRequest, UpdateFilter, UpdatePosition};
 use billing_domain::party::Customer;
 use billing_domain::ports::{
     ContractFilter, ContractSortKey, CustomerFilter, CustomerSortKey, DocumentAmounts, DocumentFilter, DocumentOrder,
@@ -446,6 +448,66 @@ pub fn the_numbers_of_contracts_come_by_reference(store: &dyn Store) {
     );
 }
 
+pub fn a_list_by_the_last_change_continues_after_a_position(store: &dyn Store) {
+    let w = world(store);
+    for (reference, seconds) in [("c", 3), ("b", 2), ("a", 3), ("d", 4), ("early", 1)] {
+        let customer = Customer { updated_at: later(seconds), ..fixtures::customer(&FreshIds, reference) };
+        let product = UsageProduct { updated_at: later(seconds), ..fixtures::usage_product(reference) };
+        write(store, |tx| {
+            done(tx.insert_customer(w.org, &customer))?;
+            done(tx.insert_usage_product(w.org, &product))
+        });
+    }
+    let since = UpdateFilter { since: Some(later(2)), after: None };
+    let after = |seconds, key: &str| UpdateFilter {
+        after: Some(UpdatePosition { updated_at: later(seconds), key: key.to_owned() }),
+        ..since.clone()
+    };
+    let backward = all().in_direction(Direction::Backward);
+    for (updates, asked, expected) in [
+        (since.clone(), all(), "b a c d"),
+        (since.clone(), backward, "d c a b"),
+        (since.clone(), page(3, 1), "d"),
+        (after(3, "a"), all(), "c d"),
+        (after(3, "b"), page(1, 0), "c"),
+        (after(3, "a"), backward, "b"),
+        (after(4, "d"), all(), ""),
+    ] {
+        let filter = CustomerFilter { updates: updates.clone(), ..CustomerFilter::default() };
+        let customers = read(store, |tx| tx.listed_customers(w.org, &filter, CustomerSortKey::Updated, asked));
+        let products = read(store, |tx| tx.listed_usage_products(w.org, &updates, ListSortKey::Updated, asked));
+        let of_customers: Vec<&str> = customers.items.iter().map(|customer| customer.customer_ref.as_str()).collect();
+        let of_products: Vec<&str> = products.items.iter().map(|product| product.usage_product_ref.as_str()).collect();
+        assert_eq!((of_customers.join(" "), of_products.join(" ")), (expected.to_owned(), expected.to_owned()), "{updates:?}");
+        // After a position, the whole list is not counted.
+        let total = if updates.after.is_some() { 0 } else { 4 };
+        assert_eq!((customers.total, products.total), (total, total));
+    }
+}
+
+pub fn metadata_finds_what_has_each_key_with_its_value(store: &dyn Store) {
+    let (w, stranger) = (world(store), world(store));
+    let subject = MetadataSubject::Customer(w.customer.id);
+    let put = |before: &Metadata, after: &Metadata| write(store, |tx| tx.put_metadata(w.org, subject, before, after));
+    let found_by = |world: &World, wanted: &[(&str, &str)]| {
+        let filter = CustomerFilter { metadata: fixtures::metadata(wanted), ..CustomerFilter::default() };
+        read(store, |tx| tx.listed_customers(world.org, &filter, CustomerSortKey::Created, all())).total
+    };
+    let found = |wanted: &[(&str, &str)]| found_by(&w, wanted);
+    let nothing = Metadata::default();
+    let first = fixtures::metadata(&[("crm", "1"), ("tier", "a")]);
+    let second = fixtures::metadata(&[("crm", "2"), ("tier", "a")]);
+    put(&nothing, &first);
+    put(&first, &first);
+    assert_eq!([found(&[("crm", "1")]), found(&[("crm", "1"), ("tier", "a")])], [1, 1]);
+    assert_eq!([found(&[("crm", "1"), ("tier", "b")]), found(&[("tier", "1")]), found(&[("CRM", "1")])], [0, 0, 0]);
+    assert_eq!(found_by(&stranger, &[("crm", "1")]), 0);
+    put(&first, &second);
+    assert_eq!([found(&[("crm", "1")]), found(&[("crm", "2")]), found(&[("tier", "a")])], [0, 1, 1]);
+    put(&second, &nothing);
+    assert_eq!([found(&[("crm", "2")]), found(&[("tier", "a")])], [0, 0]);
+}
+
 pub fn customers_are_found_by_name_email_and_tax_number(store: &dyn Store) {
     let w = world(store);
     let made = |reference: &str, name: &str, email: Option<&str>, tax_id: Option<&str>, seconds| {
@@ -540,10 +602,12 @@ pub fn everything_is_found_by_what_it_is_told_by(store: &dyn Store) {
         paid_date: date("2026-02-01"),
         reference: Some(fixtures::line("bank 4711")),
         method: None,
+        metadata: Metadata::default(),
         used: cents(0),
         reversal: None,
         recorded_at: later(1),
         recorded_by: billing_domain::access::Actor::Service,
+        updated_at: later(1),
     };
     let charge = super::charges::charge_of(&w.contract, "Setup");
     let taken_back = Charge { deleted: true, ..super::charges::charge_of(&w.contract, "Gone") };

@@ -25,6 +25,7 @@ pub mod isolation;
 pub mod ledger;
 pub mod lists;
 pub mod locks;
+pub mod notifications;
 pub mod numbers;
 pub mod paper;
 pub mod reading;
@@ -35,6 +36,7 @@ pub mod round_trip;
 pub mod runs;
 pub mod transactions;
 pub mod usage;
+pub mod webhooks;
 
 use billing_domain::access::{ApiKey, TokenClaims};
 use billing_domain::catalog::{Pricing, UsageProduct};
@@ -284,6 +286,8 @@ macro_rules! store_contract {
                 contracts_are_found_without_a_customer
                 contracts_are_in_their_state_by_their_entitys_day
                 the_numbers_of_contracts_come_by_reference
+                a_list_by_the_last_change_continues_after_a_position
+                metadata_finds_what_has_each_key_with_its_value
                 customers_are_found_by_name_email_and_tax_number
                 everything_is_found_by_what_it_is_told_by
                 names_are_found_by_how_they_begin_after_what_is_exact
@@ -357,6 +361,18 @@ macro_rules! store_contract {
                 a_total_of_many_events_is_counted_again
                 an_adjustment_has_events_of_the_period_it_corrects
             }
+            notifications {
+                notifications_come_back_with_every_field_once_they_are_numbered
+                each_field_of_a_filter_narrows_the_notifications
+                a_subject_uses_a_sequence_once
+                unnumbered_notifications_come_by_reference_and_name_those_that_wait
+                one_server_at_a_time_has_the_lease_of_an_organization
+                notices_come_when_their_instants_have_come
+                documents_and_contracts_count_their_notifications
+                old_notifications_are_deleted_from_the_beginning_of_the_feed
+                issued_documents_without_a_notification_are_found
+                another_organization_has_a_feed_of_its_own
+            }
             runs {
                 a_run_comes_back_as_it_was_kept_last
                 runs_come_newest_first_narrowed_and_in_pages
@@ -394,6 +410,12 @@ macro_rules! store_contract {
                 events_are_put_on_drafts_only
                 customers_and_usage_products_that_events_name_are_those_that_are_there
                 totals_of_usage_keep_every_part
+            }
+            webhooks {
+                endpoints_come_back_with_every_field_and_go_with_their_secrets
+                a_claimed_delivery_is_one_servers_until_its_lease_ends
+                a_replay_finds_notifications_with_their_deliveries
+                each_field_of_a_filter_narrows_the_deliveries
             }
         }
     };
@@ -615,7 +637,7 @@ fn settle_at(
     let key = AccountKey { customer_id: head.customer_id, entity_ref: head.entity_ref.clone(), currency: head.currency };
     let unapplied = tx.hold_account(organization, &key)?;
     let owed = settlement.owed(head.kind, standing, total).expect("small amounts");
-    let settled = AccountEntry::Settled { document_ref: head.document_ref, standing, settlement, owed };
+    let settled = AccountEntry::Settled { document_ref: head.document_ref, standing, settlement, owed, before: owed };
     tx.put_account(organization, &key, &[settled], unapplied, at)
 }
 
@@ -777,6 +799,7 @@ mod tests {
             include_str!("ledger.rs"),
             include_str!("lists.rs"),
             include_str!("locks.rs"),
+            include_str!("notifications.rs"),
             include_str!("numbers.rs"),
             include_str!("paper.rs"),
             include_str!("reading.rs"),
@@ -786,6 +809,7 @@ mod tests {
             include_str!("runs.rs"),
             include_str!("transactions.rs"),
             include_str!("usage.rs"),
+            include_str!("webhooks.rs"),
         ];
         let declared = macros.lines().filter(|line| line.starts_with("pub mod ")).count();
         assert_eq!(declared, files.len());

@@ -64,9 +64,12 @@ pub fn runs_come_newest_first_narrowed_and_in_pages(store: &dyn Store) {
         put(store, &w, &runs[index]);
     }
     assert_eq!(heads(store, &w, RunFilter::default()), expected);
-    assert_eq!(heads(store, &w, RunFilter { from: Some(later(10)), to: None }), expected[..3]);
-    assert_eq!(heads(store, &w, RunFilter { from: None, to: Some(later(10)) }), expected[3..]);
-    assert_eq!(heads(store, &w, RunFilter { from: Some(later(10)), to: Some(later(20)) }), expected[1..3]);
+    assert_eq!(heads(store, &w, RunFilter { from: Some(later(10)), ..RunFilter::default() }), expected[..3]);
+    assert_eq!(heads(store, &w, RunFilter { to: Some(later(10)), ..RunFilter::default() }), expected[3..]);
+    assert_eq!(
+        heads(store, &w, RunFilter { from: Some(later(10)), to: Some(later(20)), ..RunFilter::default() }),
+        expected[1..3]
+    );
     let second = read(store, |tx| tx.billing_runs(w.org, &RunFilter::default(), page(3, 1)));
     assert_eq!((second.items.as_slice(), second.total), (&expected[3..], 4));
 }

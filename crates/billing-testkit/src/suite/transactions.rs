@@ -103,7 +103,7 @@ pub fn a_rolled_back_update_and_delete_leave_everything(store: &dyn Store) {
         customer.profile.name = fixtures::line("Renamed");
         updated(tx.update_customer(w.org, &customer))?;
         assert!(tx.delete_api_key(w.org, key.api_key_ref)?.is_some());
-        tx.set_default_entity(w.org, &w.entity.entity_ref)?;
+        tx.set_default_entity(w.org, &w.entity.entity_ref, later(1))?;
         tx.lock_contract(w.contract.key(w.org), Lock::Exclusive)?;
         tx.set_next_due(w.contract.key(w.org), Some(later(0)))?;
         assert!(tx.void_draft(head.key(w.org), &w.said(&head), later(1))?);

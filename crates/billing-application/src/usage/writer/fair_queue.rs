@@ -2,7 +2,8 @@
 //!
 //! Organizations take turns. In each turn, a group takes up to [`SHARE`] events of an organization's requests in order of
 //! arrival. A batch can supply part of its events; the rest goes to the end of its organization's queue. The turns repeat
-//! until the queue is empty or the group is full. Batches fill the remaining room.
+//! until the queue is empty or the group is full. Batches then fill the remaining room, until a group has as many of their events
+//! as single requests.
 //!
 //! A group has at most one transaction of its own, whose cost is unknown in advance. With one writer, its organization's next one
 //! waits for as long as it took ([`Pacing`]). Other requests of the organization overtake the ones that wait for this.
@@ -260,7 +261,10 @@ impl FairQueue {
         }
         self.order.extend(set_aside);
         if !group.is_of_batches {
-            group.fill_with_batches(room);
+            let single = group.events.len() - group.batch_events() + group.changes.len() * CHANGE_COUNTS;
+            // Else batches would fill most of each group, and single requests would wait for them most of the time.
+            let most = single.max(SHARE).saturating_sub(group.batch_events());
+            group.fill_with_batches(room.min(most));
         }
         group
     }
@@ -320,6 +324,11 @@ impl Group {
         taken
     }
 
+    /// Returns the number of events of batches.
+    fn batch_events(&self) -> usize {
+        self.events.iter().filter(|row| matches!(row.to, ReplyTarget::Batch(..))).count()
+    }
+
     fn fill_with_batches(&mut self, mut room: usize) {
         while room > 0 && self.batches.iter().any(|batch| batch.left() > 0) {
             for place in 0..self.batches.len() {
@@ -332,12 +341,15 @@ impl Group {
 #[cfg(test)]
 mod tests {
     use billing_domain::access::Principal;
-    use billing_domain::refs::EventRef;
+    use billing_domain::calendar::Timestamp;
+    use billing_domain::event_input::{NamedCustomer, NamedUsageProduct, NewUsageEvent};
+    use billing_domain::quantity::Quantity;
+    use billing_domain::refs::{CustomerRef, EventRef, UsageProductRef};
     use uuid::Uuid;
 
     use super::*;
     use crate::usage::change::EventChange;
-    use crate::usage::writer::queued::QueuedChange;
+    use crate::usage::writer::queued::{EventAnswer, QueuedBatch, QueuedChange};
 
     /// The simulated duration of a change, of a long transaction, and of a client between a response and its next request.
     const CHANGE: Duration = Duration::from_millis(2);
@@ -411,6 +423,40 @@ mod tests {
     #[test]
     fn long_transactions_alone_use_all_of_the_time() {
         assert_eq!(simulate(FairQueue::of_one_writer(), 4, false), (0, 100));
+    }
+
+    fn event() -> NewUsageEvent {
+        NewUsageEvent {
+            customer: NamedCustomer::Ref(CustomerRef::parse("C").expect("valid")),
+            usage_product: NamedUsageProduct::Ref(UsageProductRef::parse("U").expect("valid")),
+            occurred_at: Timestamp::parse("2027-01-01T00:00:00Z").expect("valid"),
+            quantity: Quantity::parse("1").expect("valid"),
+            report_data: None,
+            validations: None,
+            formatted: None,
+            sent: None,
+            import: None,
+        }
+    }
+
+    #[test]
+    fn a_batch_takes_no_more_of_a_group_than_single_requests_do() {
+        for (singles, of_batch) in [(1, SHARE), (SHARE, SHARE), (100, 100)] {
+            let (mut queue, now) = (FairQueue::of_one_writer(), Instant::now());
+            let until = now + PATIENCE;
+            let answer: EventAnswer = |_| String::new();
+            for _ in 0..singles {
+                let reply = Box::new(|_, _| {});
+                queue.push(
+                    request(1, until, Work::Event(Box::new(QueuedEvent { event: event(), answer, keyed: None, reply }))),
+                    now,
+                );
+            }
+            let batch = QueuedBatch { events: vec![event(); 10_000], answer, goes_on: false, reply: Box::new(|_, _| {}) };
+            queue.push(request(2, until, Work::Batch(batch)), now);
+            let group = queue.next_group(now);
+            assert_eq!((group.events.len() - group.batch_events(), group.batch_events()), (singles, of_batch));
+        }
     }
 
     /// Returns a queue in which the first organization pauses, and the time.

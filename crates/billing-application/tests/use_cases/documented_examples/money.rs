@@ -7,6 +7,7 @@ use billing_domain::contract::amendment::CancelAt;
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::ledger::receivables::NewPayment;
+use billing_domain::metadata::Metadata;
 use billing_domain::refs::{DocumentRef, PaymentRef};
 use billing_testkit::fixtures::{self, fixed, per_unit, requested};
 
@@ -15,7 +16,7 @@ use crate::documented_examples::page::Page;
 use crate::support::{read, run};
 
 fn facts(amount: &str) -> NewPayment {
-    NewPayment { amount: amount.to_owned(), paid_date: None, reference: None, method: None }
+    NewPayment { amount: amount.to_owned(), paid_date: None, reference: None, method: None, metadata: Metadata::default() }
 }
 
 /// Returns the entries of the only account: day, kind, document, amount and balance.

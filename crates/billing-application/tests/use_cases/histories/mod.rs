@@ -47,6 +47,7 @@ use billing_application::documents::{
 use billing_application::dry_run::Effects;
 use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
 use billing_application::formats::NamedFormat;
+use billing_application::notifications::number_notifications;
 use billing_application::usage::{
     EventUpdate, FileImport, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, delete_event, record_event, undo_import,
     update_event,
@@ -63,11 +64,13 @@ use billing_domain::document::{Document, DocumentState, LifecycleStatus, Settlem
 use billing_domain::format::UsageFormat;
 use billing_domain::imports::ImportedFileFacts;
 use billing_domain::ledger::BookRows;
+use billing_domain::metadata::Metadata;
 use billing_domain::money::Money;
+use billing_domain::notification::{Notification, Subject};
 use billing_domain::page::PageRequest;
 use billing_domain::patch::Changes;
-use billing_domain::ports::{ApplicationsOf, DocumentFilter};
-use billing_domain::refs::{ApplicationRef, ContractRef, DocumentRef, EventRef, ImportRef, PaymentRef};
+use billing_domain::ports::{ApplicationsOf, DocumentFilter, NotificationFilter};
+use billing_domain::refs::{ApplicationRef, ContractRef, DocumentRef, EventRef, ImportRef, PaymentRef, ServerRef};
 use billing_domain::usage::MAX_AHEAD_SECONDS;
 use billing_domain::verification::Finding;
 
@@ -75,6 +78,7 @@ use crate::support::{Bench, read, run, run_billing};
 use billing_testkit::Singly as _;
 use follow::{Deed, Follower, MoneyDeed, SourceDeed};
 use generate::Kind;
+use uuid::Uuid;
 use world::{Checked, World};
 
 /// The use cases on SQLite in memory.
@@ -90,6 +94,8 @@ struct UseCases {
     is_over: bool,
     /// The number of requested operations.
     asked: u32,
+    /// The feed as a client has read it.
+    notified: Vec<Notification>,
 }
 
 /// The compared figures of a document.
@@ -168,6 +174,7 @@ impl UseCases {
             payments: Vec::new(),
             is_over: false,
             asked: 0,
+            notified: Vec::new(),
         }
     }
 
@@ -219,7 +226,9 @@ impl UseCases {
         if matches!(deed, Deed::Pricing(_) | Deed::Run) || matches!(deed, Deed::Delete(event) if is_undone(event)) {
             return Ok(None);
         }
-        let stored = || (self.views(), self.bench.audit_log().len(), self.rows());
+        let organization = self.bench.principal.organization();
+        let unnumbered = || self.bench.read(|tx| tx.unnumbered_notifications(organization, u32::MAX));
+        let stored = || (self.views(), self.bench.audit_log().len(), self.rows(), unnumbered());
         let before = stored();
         let effects = run(&self.bench.services, &self.bench.principal, use_case_of(deed), |cx| {
             cx.dry_run(&mut |cx| {
@@ -441,6 +450,39 @@ impl UseCases {
         }
     }
 
+    /// Checks the notifications: sequences and positions count from 1, the last notification of each document has its state,
+    /// and a client that reads step by step reads the whole feed.
+    fn check_notifications(&mut self) -> Checked {
+        let (services, organization) = (&self.bench.services, self.bench.principal.organization());
+        // Always the same server: another one would wait for the end of its lease.
+        let server = ServerRef::from_uuid(Uuid::nil());
+        number_notifications(services, server).map_err(|error| format!("{error:?}"))?;
+        let after = |after| self.bench.read(|tx| tx.notifications(organization, &NotificationFilter::default(), after, u32::MAX));
+        let (all, new) = (after(0), after(self.notified.len() as u64));
+        self.notified.extend(new);
+        same("the feed, read step by step", &self.notified, &all)?;
+        let mut last: BTreeMap<Subject, (u64, &str)> = BTreeMap::new();
+        for (notification, position) in all.iter().zip(1..) {
+            same("a position", &Some(position), &notification.position)?;
+            let (sequence, body) = last.entry(notification.subject).or_default();
+            same("a sequence", &(*sequence + 1), &notification.sequence)?;
+            (*sequence, *body) = (notification.sequence, notification.body.as_str());
+        }
+        for document in self.documents() {
+            let document_ref = document.head.document_ref;
+            let told = last.get(&Subject::Document(document_ref)).map(|(_, body)| *body).unwrap_or_default();
+            let total = document.lifecycle.issued().map(|issued| issued.content.total);
+            let owed = total.map(|total| document.settlement.owed(document.head.kind, document.lifecycle.status(), total));
+            let due = owed.transpose().map_err(|error| format!("{error:?}"))?.and_then(|owed| owed.amount_due);
+            let state = document.state().map_err(|error| format!("{error:?}"))?;
+            let shown = format!("{state:?} {}", due.map_or(0, Money::minor));
+            if !told.ends_with(&shown) {
+                return Err(format!("the last notification of {document_ref} is {told:?}, and its state is {shown}"));
+            }
+        }
+        Ok(())
+    }
+
     /// Checks that the store contains the decisions of the ledger.
     fn compare(&self, world: &World) -> Checked {
         let contract = self.bench.read(|tx| tx.contract(self.bench.principal.organization(), self.contract()));
@@ -612,10 +654,17 @@ impl Follower for UseCases {
             run(services, principal, UseCase::CreatePricing, |cx| create_pricing(cx, Some(pricing.pricing_ref), pricing.content))
                 .map_err(|error| failed(&error))?;
         }
-        let request = ContractRequest { customer_ref: customer.customer_ref, po_number: None, products, allow_backdated: true };
+        let request = ContractRequest {
+            customer_ref: customer.customer_ref,
+            po_number: None,
+            metadata: Metadata::default(),
+            products,
+            allow_backdated: true,
+        };
         let made = run(services, principal, UseCase::CreateContract, |cx| create_contract(cx, &request))
             .map_err(|error| format!("the contract isn't taken: {error:?}"))?;
         self.contract = Some(made.contract.contract_ref);
+        self.check_notifications()?;
         self.compare(world)
     }
 
@@ -637,6 +686,7 @@ impl Follower for UseCases {
             (Err(error), true) => return Err(format!("the ledger did {deed:?}, the use case: {error:?}")),
         }
         self.check_audit_log(&deed, taken, before)?;
+        self.check_notifications()?;
         self.compare(world)?;
         if matches!(deed, Deed::Run) {
             let seen = verify(&self.bench.services, false).map_err(|error| format!("{error:?}"))?;

@@ -51,10 +51,11 @@ fn is_taken<T>(outcome: UseCaseResult<T>) -> bool {
 /// Returns the default entities. Checks that `list` and `get` return the same.
 fn default_of(books: &Books) -> Vec<EntityRef> {
     let (services, principal) = (&books.bench.services, &books.bench.principal);
-    let listed =
-        read(services, principal, UseCase::ListEntities, |cx| list_entities(cx, PageRequest::new(100, 0).expect("a page")))
-            .expect("entities")
-            .items;
+    let listed = read(services, principal, UseCase::ListEntities, |cx| {
+        list_entities(cx, &PageRequest::new(100, 0).expect("a page").into())
+    })
+    .expect("entities")
+    .items;
     for view in &listed {
         let found = read(services, principal, UseCase::GetEntity, |cx| get_entity(cx, &view.entity.entity_ref));
         assert_eq!(&found.expect("an entity"), view);

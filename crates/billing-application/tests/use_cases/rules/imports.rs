@@ -12,7 +12,7 @@ use billing_domain::event_input::{FileEvent, FileEventKey};
 use billing_domain::format::UsageFormat;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey};
 use billing_domain::imports::{ImportState, ImportedFileFacts};
-use billing_domain::page::PageRequest;
+use billing_domain::page::{Direction, ListSortKey, PageRequest};
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{EventFilter, EventSortKey, ImportFilter};
 use billing_domain::refs::{CustomerRef, EventRef, ImportRef};
@@ -235,9 +235,11 @@ fn a_dry_run_leaves_no_import_and_an_unknown_one_can_not_be_undone() {
     let books = january();
     assert_eq!(import(&books, 2..12, true), (None, 10, 0));
     let (services, principal) = (&books.bench.services, &books.bench.principal);
-    let all =
-        read(services, principal, UseCase::ListImports, |cx| list_imports(cx, &ImportFilter::default(), PageRequest::LARGEST))
-            .expect("imports");
+    let all = read(services, principal, UseCase::ListImports, |cx| {
+        let page = PageRequest::LARGEST.in_direction(Direction::Backward);
+        list_imports(cx, &ImportFilter::default(), ListSortKey::Created, page)
+    })
+    .expect("imports");
     assert_eq!(all.total, 0);
     let transactions = &mut Transactions::Separate(services, Some(principal));
     let import_ref = ImportRef::from_uuid(Uuid::nil());

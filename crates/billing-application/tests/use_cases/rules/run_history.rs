@@ -9,7 +9,7 @@ use billing_application::error::{ResourceKind, UseCaseError};
 use billing_application::run_history::{forget_old_billing_runs, get_billing_run, list_billing_runs};
 use billing_application::verify::verify;
 use billing_domain::audit::AuditActor;
-use billing_domain::page::PageRequest;
+use billing_domain::page::{Direction, ListSortKey, PageRequest};
 use billing_domain::party::legal::Strictness;
 use billing_domain::patch::Changes;
 use billing_domain::ports::RunFilter;
@@ -32,9 +32,12 @@ fn fees(contracts: usize) -> Books {
 
 fn runs(books: &Books) -> Vec<RunHead> {
     let (services, principal) = (&books.bench.services, &books.bench.principal);
-    read(services, principal, UseCase::ListBillingRuns, |cx| list_billing_runs(cx, &RunFilter::default(), PageRequest::LARGEST))
-        .expect("runs")
-        .items
+    read(services, principal, UseCase::ListBillingRuns, |cx| {
+        let page = PageRequest::LARGEST.in_direction(Direction::Backward);
+        list_billing_runs(cx, &RunFilter::default(), ListSortKey::Created, page)
+    })
+    .expect("runs")
+    .items
 }
 
 fn whole(books: &Books, run_ref: BillingRunRef) -> BillingRunRecord {

@@ -10,6 +10,7 @@ use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::{PaymentTime, RequestedLineItem, RequestedProduct};
 use billing_domain::document::linking::SlotKind;
 use billing_domain::document::{DocumentKind, Purpose};
+use billing_domain::metadata::Metadata;
 use billing_domain::party::NetTerms;
 use billing_testkit::fixtures::{self, fixed, once, per_unit, requested, volume, with_charge};
 
@@ -121,6 +122,7 @@ fn refusal(books: &Books, product: RequestedProduct) -> String {
     let request = ContractRequest {
         customer_ref: fixtures::customer_ref("acme"),
         po_number: None,
+        metadata: Metadata::default(),
         products: vec![product],
         allow_backdated: false,
     };

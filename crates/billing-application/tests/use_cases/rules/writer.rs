@@ -556,8 +556,6 @@ fn a_batch_takes_turns_with_single_events() {
     assert!(stopped_by.is_none());
     assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 2_000);
     assert!(office.books.documents().contains("calls × 2003"), "{}", office.books.documents());
-    // While single events arrive, none waits for a transaction larger than a group of single events.
-    assert_eq!(office.writer.figures().events.sizes.largest(), 256);
 }
 
 #[test]

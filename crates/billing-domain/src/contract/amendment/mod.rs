@@ -21,6 +21,7 @@ use super::resolve::Catalog;
 use super::terms::{ProductTerms, QuantityStep, SelectedCharge};
 use super::{Contract, ContractProduct, EndReason, SegmentTerms, check_products};
 use crate::calendar::{Timestamp, day_after};
+use crate::metadata::Metadata;
 use crate::patch::Patch;
 use crate::quantity::Quantity;
 use crate::refs::{LineItemId, PricingRef, ProductNo};
@@ -62,6 +63,8 @@ pub enum CancelAt {
 pub struct ContractEdit {
     /// The purchase order number.
     pub po_number: Patch<OneLine>,
+    /// The metadata. A value replaces all keys.
+    pub metadata: Patch<Metadata>,
     /// The new full list of products; `None` keeps the current list.
     pub products: Option<Vec<ProductPatch>>,
     /// The effective date.
@@ -134,6 +137,11 @@ pub fn edited(
     let mut draft = VersionBuilder::of(contract, EndReason::Removed);
     if edit.po_number.is_named() {
         draft.contract.po_number = edit.po_number.clone().apply(contract.po_number.clone());
+    }
+    match &edit.metadata {
+        Patch::Keep => {}
+        Patch::Clear => draft.contract.metadata = Metadata::default(),
+        Patch::Set(metadata) => draft.contract.metadata = metadata.clone(),
     }
     let Some(patches) = &edit.products else { return Ok(draft.done(contract)) };
     let mut matched = match_products(contract, patches, now)?;

@@ -247,7 +247,7 @@ impl Book {
 
     /// Edits the contract with the new full list of products.
     pub(crate) fn edit(&mut self, since: EffectiveFrom, products: Vec<ProductPatch>) -> Result<(), Refusal> {
-        let edit = ContractEdit { po_number: Patch::Keep, products: Some(products), since, version: None };
+        let edit = ContractEdit { po_number: Patch::Keep, metadata: Patch::Keep, products: Some(products), since, version: None };
         self.step(|step| step.edit_as(edit))
     }
 

@@ -14,6 +14,7 @@ use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::{
     MeteredCharge, ProductTerms, Quantities, QuantityStep, RequestedLineItem, RequestedProduct, SelectedCharge, SelectedLineItem,
 };
+use billing_domain::metadata::Metadata;
 use billing_domain::money::{Currency, Percentage};
 use billing_domain::party::legal::{DocumentSettings, Strictness};
 use billing_domain::party::{Address, Customer, CustomerProfile, Entity, EntityProfile, NumberPrefix};
@@ -95,6 +96,7 @@ pub(crate) fn entities(catalog: &Catalog) -> Vec<Entity> {
             ..EntityProfile::plain(line(&format!("E{index}")), prefix(spec))
         },
         created_at: at("2025-01-01T00:00:00Z"),
+        updated_at: at("2025-01-01T00:00:00Z"),
     };
     catalog.entities.iter().enumerate().map(entity).collect()
 }
@@ -153,6 +155,7 @@ pub(crate) fn customer(catalog: &Catalog) -> Customer {
             ..CustomerProfile::plain(line("Acme"))
         },
         created_at: at("2025-01-01T00:00:00Z"),
+        updated_at: at("2025-01-01T00:00:00Z"),
     }
 }
 
@@ -168,6 +171,7 @@ pub(crate) fn catalog(catalog: &Catalog) -> resolve::Catalog {
             aggregation: *aggregation,
         },
         created_at,
+        updated_at: created_at,
     };
     let pricing = |(index, spec): (usize, &PricingSpec)| Pricing {
         pricing_ref: pricing_ref(index),
@@ -178,6 +182,7 @@ pub(crate) fn catalog(catalog: &Catalog) -> resolve::Catalog {
             line_items: spec.items.iter().map(line_item).collect(),
         },
         created_at,
+        updated_at: created_at,
     };
     resolve::Catalog {
         pricings: catalog.pricings.iter().enumerate().map(pricing).collect(),
@@ -351,8 +356,10 @@ pub(crate) fn contract(elements: &[Element], specs: &Catalog, now: Timestamp) ->
         customer_id: customer.id,
         customer_ref: customer.customer_ref,
         po_number: None,
+        metadata: Metadata::default(),
         version: 1,
         created_at: now,
+        updated_at: now,
         cancelled_at: None,
         products,
     })
@@ -382,6 +389,7 @@ fn patch(element: &Element) -> amendment::ProductPatch {
 pub(crate) fn edit(request: &EditRequest, contract: &Contract) -> ContractEdit {
     ContractEdit {
         po_number: Patch::Keep,
+        metadata: Patch::Keep,
         products: Some(request.elements.iter().map(patch).collect()),
         since: match request.since {
             From::Next => EffectiveFrom::NextPeriod,

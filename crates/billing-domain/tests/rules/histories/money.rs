@@ -10,6 +10,7 @@ use billing_domain::ledger::Entry;
 use billing_domain::ledger::receivables::{
     AccountEntry, DecisionContext, Issuance, NewPayment, ReceivablesAccount, check_account,
 };
+use billing_domain::metadata::Metadata;
 use billing_domain::money::Money;
 use billing_domain::receivables::{AccountKey, ApplicationSource, Payment, PaymentKind};
 use billing_domain::refs::{DocumentRef, PaymentRef};
@@ -282,7 +283,13 @@ impl World {
         let opened = moment.zone.service_date(chosen.head.created_at);
         let date_fits = paid_date.is_none_or(|date| opened <= date && date <= plus(today, 1).max(opened));
         let expected = is_owed && amount > 0 && (takes_more || amount <= rest) && date_fits;
-        let facts = NewPayment { amount: Self::text(amount, key.currency), paid_date, reference: None, method: None };
+        let facts = NewPayment {
+            amount: Self::text(amount, key.currency),
+            paid_date,
+            reference: None,
+            method: None,
+            metadata: Metadata::default(),
+        };
         let place = self.place_of(chosen.head.document_ref).ok_or("an unknown document")?;
         let deed = MoneyDeed::Pay { place, facts: facts.clone(), takes_more };
         let document_ref = chosen.head.document_ref;
@@ -335,7 +342,13 @@ impl World {
             ApplicationSource::Payment(payment_ref) => self.payment(&key, payment_ref).document_ref,
         };
         let moment = self.moment(&self.book.document(document).ok_or("a source of no document")?.clone());
-        let facts = NewPayment { amount: Self::text(amount, key.currency), paid_date: None, reference: None, method: None };
+        let facts = NewPayment {
+            amount: Self::text(amount, key.currency),
+            paid_date: None,
+            reference: None,
+            method: None,
+            metadata: Metadata::default(),
+        };
         let deed = MoneyDeed::Refund { source: told, facts: facts.clone() };
         let taken = self.on_account("refund", &key, amount > 0 && amount <= left, |account, mut supplies| {
             account.refund(source, &facts, &moment, &mut supplies).map(drop)

@@ -117,7 +117,8 @@ fn a_key_is_shown_with_its_password_once_only() {
       "created_at": "2026-01-01T00:00:00Z",
       "last_used_at": "2026-01-20T10:15:30.123456Z",
       "expires_at": null,
-      "successor_ref": null
+      "successor_ref": null,
+      "updated_at": "2026-01-01T00:00:00Z"
     }
     "#);
     let made = GeneratedKey { key, password: "once".to_owned() };

@@ -47,10 +47,11 @@ fn made(request: ContractRequest) -> ContractView {
     let terms = request.products.into_iter().map(|product| fixtures::terms_from(product, &pricing())).collect();
     let mut contract = fixtures::contract(&ids, &customer, terms);
     contract.po_number = request.po_number;
+    contract.metadata = request.metadata;
     view(contract, ContractState::Active)
 }
 
-const FULL: &str = r#"{"customer_ref":"acme","po_number":"PO 17","products":[
+const FULL: &str = r#"{"customer_ref":"acme","po_number":"PO 17","metadata":{"crm":"4711"},"products":[
     {"product_pricing_ref":"api","billing_start_date":"2026-01-01","billing_end_date":"2026-03-31"},
     {"product_pricing_ref":"api","billing_start_date":"2026-04-15","billing_end_date":"2026-12-31",
      "line_items":[
@@ -205,7 +206,11 @@ fn a_contract_is_shown_with_what_was_agreed() {
       "version": 1,
       "contract_number": "C-1",
       "effective_end_date": "2026-12-31",
-      "cancelled_at": null
+      "cancelled_at": null,
+      "metadata": {
+        "crm": "4711"
+      },
+      "updated_at": "2026-01-01T00:00:00Z"
     }
     "#);
     assert_snapshot!(presented(&ContractCreatedJson::from(&view)), @r#"
@@ -228,6 +233,7 @@ fn what_is_read_can_be_posted_back() {
     resolved.products[0].payment_time = Some(PaymentTime::AfterUse);
     assert_eq!(again.customer_ref, resolved.customer_ref);
     assert_eq!(again.po_number, resolved.po_number);
+    assert_eq!(again.metadata, resolved.metadata);
     assert_eq!(again.products, resolved.products);
     assert_eq!(shown(&ContractJson::from(&made(again))), shown(&answered));
 }

@@ -193,7 +193,8 @@ fn a_misspelt_field_is_told_what_it_is_like() {
         ["is an unknown field; the nearest is quantities", "is an unknown field; the nearest is amount", "must be given"];
     assert_eq!(details(super::contract(&items).expect_err("misspellings")), expected);
     let edit = json(r#"{"efective_from":"2026-01-01","colour":"red"}"#);
-    let known = "effective_from, include_current_invoice, version, customer_ref, po_number, products, dry_run, allow_backdated";
+    let known = "effective_from, include_current_invoice, version, customer_ref, po_number, metadata, products, dry_run, \
+                 allow_backdated";
     let expected = ["is an unknown field; the nearest is effective_from".to_owned(), format!("must be one of {known}")];
     assert_eq!(details(super::contract_edit(&edit).expect_err("misspellings")), expected);
 }

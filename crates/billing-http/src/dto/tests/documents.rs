@@ -148,6 +148,7 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
       "period_end": "2026-01-31",
       "is_partial_period": false,
       "created_at": null,
+      "updated_at": null,
       "issue_date": null,
       "due_date": null,
       "paid_date": null,
@@ -342,6 +343,7 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
         parent: Some(parent),
         related: vec![child],
         created_at: fixtures::at("2026-01-20T10:15:30Z"),
+        updated_at: fixtures::at("2026-02-03T08:00:00Z"),
     });
     view.kind = DocumentKind::Debit;
     view.state = DocumentState::PartiallyPaid;
@@ -400,6 +402,7 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
       "period_end": "2026-01-31",
       "is_partial_period": false,
       "created_at": "2026-01-20T10:15:30Z",
+      "updated_at": "2026-02-03T08:00:00Z",
       "issue_date": "2026-02-01",
       "due_date": "2026-02-15",
       "paid_date": null,

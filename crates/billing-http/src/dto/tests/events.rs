@@ -206,6 +206,7 @@ fn an_event_is_shown_with_its_digits_and_the_order_of_its_keys() {
       },
       "document_state": "DRAFT",
       "created_at": "2026-01-20T09:15:30.500Z",
+      "updated_at": "2026-01-20T09:15:30.500Z",
       "revision": 1
     }
     "#);

@@ -164,7 +164,8 @@ fn a_presented_format_has_its_version_and_who_made_it() {
         }
       },
       "changed_at": "2026-01-01T00:00:00Z",
-      "changed_by": "service"
+      "changed_by": "service",
+      "updated_at": "2026-01-01T00:00:00Z"
     }
     "#);
 }

@@ -4,6 +4,7 @@ use billing_domain::document::legal_particulars::{CorrectedDocument, LegalPartic
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::party::Customer;
 use billing_domain::party::bank::BankAccount;
+use billing_domain::ports::StoredExchangeRate;
 use billing_domain::tax::{DatedTax, DefaultTaxes, ExchangeRate, StatedTax, TaxInCurrency};
 use billing_testkit::{CountingIds, fixtures};
 use serde_json::Value;
@@ -189,6 +190,7 @@ fn a_bank_account_has_one_number() {
 fn an_exchange_rate_is_between_two_currencies() {
     let read = |body| ExchangeRateBody::read_rate(&json(body));
     let rate = read(r#"{"from":"USD","to":"EUR","date":"2026-01-31","rate":"0.920"}"#).expect("a rate");
+    let rate = StoredExchangeRate { rate, updated_at: fixtures::at("2026-01-01T00:00:00Z") };
     assert_fits(&ExchangeRateJson::from(&rate));
     assert_eq!(posted_back(&ExchangeRateJson::from(&rate))["rate"].to_string(), "0.920");
     let rows: &[(&str, &[&str])] = &[

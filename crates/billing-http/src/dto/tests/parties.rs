@@ -268,6 +268,7 @@ fn customers_are_shown_whole_and_by_name() {
       "language": null,
       "buyer_reference": null,
       "e_invoice_profile": null,
+      "metadata": {},
       "tax_treatments": [
         {
           "from": null,
@@ -280,7 +281,8 @@ fn customers_are_shown_whole_and_by_name() {
       "tax": 7.70,
       "tax_category": null,
       "exemption_code": null,
-      "exemption_reason": null
+      "exemption_reason": null,
+      "updated_at": "2026-01-01T00:00:00Z"
     }
     "#);
     assert_snapshot!(presented(&CustomerNameJson::from(&shown_customer(&full_customer()))), @r#"
@@ -314,11 +316,13 @@ fn a_customer_with_a_name_only_is_shown_with_nulls() {
       "language": null,
       "buyer_reference": null,
       "e_invoice_profile": null,
+      "metadata": {},
       "tax_treatments": [],
       "tax": null,
       "tax_category": null,
       "exemption_code": null,
-      "exemption_reason": null
+      "exemption_reason": null,
+      "updated_at": "2026-01-01T00:00:00Z"
     }
     "#);
 }
@@ -382,7 +386,8 @@ fn entities_are_shown_whole_and_by_name() {
       "default": true,
       "tax_category": null,
       "exemption_code": null,
-      "exemption_reason": null
+      "exemption_reason": null,
+      "updated_at": "2026-01-01T00:00:00Z"
     }
     "#);
     assert_snapshot!(presented(&EntityNameJson::from(&shown)), @r#"
@@ -401,7 +406,8 @@ fn usage_products_are_shown_whole() {
       "name": "calls",
       "unit": null,
       "unit_code": "C62",
-      "aggregation": "SUM"
+      "aggregation": "SUM",
+      "updated_at": "2026-01-01T00:00:00Z"
     }
     "#);
 }

@@ -371,7 +371,8 @@ fn a_pricing_is_shown_with_the_digits_its_prices_have() {
           "minimum_amount": null,
           "maximum_amount": null
         }
-      ]
+      ],
+      "updated_at": "2026-01-01T00:00:00Z"
     }
     "#);
 }

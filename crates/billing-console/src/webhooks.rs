@@ -1,0 +1,237 @@
+//! Webhook pages: the form and the page of an endpoint, new secrets, and notifications with their deliveries.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::json_view::JsonView;
+use crate::list::{CellFormat, Column, table};
+use crate::listings::{DELIVERIES, DELIVERIES_OF, WEBHOOKS, column};
+use crate::parts::{changes, encoded, facts, href, instant, link, number, section, state, words};
+use crate::thing::fields;
+
+/// Overlap periods of a replaced secret with its successor, in hours.
+const OVERLAPS: [(&str, &str); 3] = [("0", "immediately"), ("24", "in 1 day"), ("168", "in 7 days")];
+
+const ATTEMPTS: &[Column] = &[
+    column("Time", "at", CellFormat::Instant),
+    column("Outcome", "outcome", CellFormat::Word),
+    column("HTTP status", "status", CellFormat::Number),
+    column("Milliseconds", "ms", CellFormat::Number),
+    column("Response", "excerpt", CellFormat::Text),
+];
+
+/// Columns of the notifications of a document or contract.
+const NOTIFICATIONS: &[Column] = &[
+    column("Time", "timestamp", CellFormat::Instant),
+    column("Type", "type", CellFormat::Text).leading(DELIVERIES.part, "notification_ref"),
+    column("Sequence", "sequence", CellFormat::Number),
+    column("Position", "position", CellFormat::Number),
+];
+
+/// Values of the form of an endpoint.
+#[derive(Clone, Debug, Default)]
+pub struct WebhookForm {
+    /// Title.
+    pub title: String,
+    /// Target.
+    pub action: String,
+    /// Idempotency key.
+    pub key: String,
+    /// URL.
+    pub url: String,
+    /// Event types, separated by spaces.
+    pub event_types: String,
+    /// References of customers, separated by spaces.
+    pub customer_refs: String,
+    /// Description.
+    pub description: String,
+    /// Whether notifications are sent.
+    pub enabled: bool,
+    /// Errors by field.
+    pub wrong: Vec<(String, String)>,
+}
+
+/// API responses for the page of an endpoint.
+#[derive(Clone, Debug, Default)]
+pub struct WebhookAnswers {
+    /// The endpoint.
+    pub endpoint: Value,
+    /// The latest deliveries.
+    pub deliveries: Value,
+    /// Whether the visitor may change the endpoint.
+    pub may_change: bool,
+}
+
+/// Renders the form that creates or edits an endpoint.
+pub fn webhook_form(form: &WebhookForm) -> Markup {
+    html! {
+        h1 { (form.title) }
+        @for (_, reason) in form.wrong.iter().filter(|(field, _)| field.is_empty()) { p.wrong { (reason) } }
+        form.stack.wide method="post" action=(form.action) {
+            input type="hidden" name="form_key" value=(form.key);
+            (entry(form, "url", "URL", &form.url, "Address that receives notifications, with https."))
+            (entry(form, "event_types", "Event types", &form.event_types,
+                "Types such as document.issued or groups such as document.*, separated by spaces. Empty: all types."))
+            (entry(form, "customer_refs", "Customers", &form.customer_refs,
+                "References, separated by spaces. Empty: notifications about all customers."))
+            (entry(form, "description", "Description", &form.description, "Text for people."))
+            label.check {
+                input type="checkbox" name="enabled" value="yes" checked[form.enabled];
+                span { "Send notifications" }
+            }
+            div { button { "Save" } " " a href=(href(&[WEBHOOKS.part])) { "Cancel" } }
+        }
+    }
+}
+
+fn entry(form: &WebhookForm, name: &str, label: &str, value: &str, meaning: &str) -> Markup {
+    let reasons = form.wrong.iter().filter(|(field, _)| field.split('/').next() == Some(name));
+    html! {
+        div.field {
+            label for=(name) { (label) }
+            input id=(name) name=(name) value=(value) aria-describedby={ "told-" (name) };
+            p.told id={ "told-" (name) } { (meaning) }
+            @for (_, reason) in reasons { p.wrong { (reason) } }
+        }
+    }
+}
+
+/// Renders the page of an endpoint.
+pub fn webhook(answers: &WebhookAnswers) -> Markup {
+    let at = JsonView(&answers.endpoint);
+    let reference = at.at("endpoint_ref").text();
+    let all = format!("{}?endpoint_ref={}", href(&[DELIVERIES.part]), encoded(&reference));
+    let list = |field: &str| at.at(field).items().map(JsonView::text).collect::<Vec<_>>().join(", ");
+    html! {
+        h1 { "Webhook endpoint " (state(at.at("state"))) }
+        @if answers.may_change { (actions(&reference)) }
+        (facts(&[
+            ("URL", html! { code { (at.at("url").text()) } }),
+            ("Description", html! { (at.at("description").text()) }),
+            ("Event types", html! { (list("event_types")) }),
+            ("Customers", html! { (list("customer_refs")) }),
+            ("Disabled because", html! { @if at.at("disabled_reason").is_there() { (words(&at.at("disabled_reason").text())) } }),
+            ("Paused until", instant(at.at("paused_until"))),
+            ("Failing since", instant(at.at("failing_since"))),
+            ("Last delivered", instant(at.at("last_delivered_at"))),
+            ("Pending", number(at.at("pending"))),
+            ("Failed", number(at.at("failed"))),
+            ("Created", instant(at.at("created_at"))),
+            ("Reference", html! { code { (reference) } }),
+        ]))
+        (section("Deliveries", &html! {
+            @if JsonView(&answers.deliveries).items().next().is_some() {
+                (table("Deliveries", &DELIVERIES.some(DELIVERIES_OF), JsonView(&answers.deliveries)))
+                p { (link(Some(all), "All deliveries")) " · " (changes("WEBHOOK_ENDPOINT", &reference)) }
+            } @else { p.muted { "No deliveries yet." } }
+        }))
+    }
+}
+
+fn actions(reference: &str) -> Markup {
+    let doing = |what: &str| href(&[WEBHOOKS.part, what, reference]);
+    html! {
+        div.actions {
+            a.button href=(href(&["edit", WEBHOOKS.part, reference])) { "Edit" }
+            form method="post" action=(doing("test")) { button { "Send test" } }
+        }
+        details {
+            summary { "Manage" }
+            form.stack method="post" action=(doing("rotate")) {
+                label { "Old secret expires" select name="overlap_hours" {
+                    @for (hours, shown) in OVERLAPS { option value=(hours) selected[hours == "24"] { (shown) } }
+                } }
+                div { button { "Rotate secret" } }
+            }
+            form.stack method="post" action=(doing("delete")) {
+                p.told { "The endpoint is deleted with its deliveries. Notifications are kept." }
+                div { button.grave { "Delete endpoint" } }
+            }
+        }
+    }
+}
+
+/// Renders the page of a new secret.
+pub fn webhook_secret(answer: &Value) -> Markup {
+    let at = JsonView(answer);
+    html! {
+        h1 { "Secret of the webhook endpoint" }
+        p { strong { "Save the secret now. It won't be shown again." } " The receiver verifies signatures with it." }
+        (facts(&[
+            ("Secret", html! { code { (at.at("secret").text()) } }),
+            ("Old secret expires", instant(at.at_any("previous_expires_at"))),
+        ]))
+        p { a href=(href(&[WEBHOOKS.part, &at.at("endpoint_ref").text()])) { "Webhook endpoint" } }
+    }
+}
+
+/// Renders a notification with its deliveries to each endpoint.
+pub fn delivered(notification: &Value, deliveries: &Value, may_send: bool) -> Markup {
+    let at = JsonView(notification);
+    let reference = at.at("notification_ref").text();
+    html! {
+        h1 { "Notification " (at.at("type").text()) }
+        (fields(at))
+        @for delivery in JsonView(deliveries).items() {
+            @let endpoint = delivery.at("endpoint_ref").text();
+            (section("Delivery", &html! {
+                (facts(&[
+                    ("Endpoint", link(Some(href(&[WEBHOOKS.part, &endpoint])), &endpoint)),
+                    ("State", state(delivery.at("state"))),
+                    ("Next attempt", instant(delivery.at("due_at"))),
+                ]))
+                @if delivery.at("attempts").items().next().is_some() { (table("Attempts", ATTEMPTS, delivery.at("attempts"))) }
+                @if may_send && !delivery.at("state").is("PENDING") {
+                    form method="post" action=(href(&[WEBHOOKS.part, "send", &endpoint])) {
+                        input type="hidden" name="notification_ref" value=(reference);
+                        button { "Send again" }
+                    }
+                }
+            }))
+        }
+    }
+}
+
+/// Renders the notifications of a document or contract, unless there are none.
+pub(crate) fn notifications(all: JsonView<'_>) -> Markup {
+    html! {
+        @if all.items().next().is_some() { (section("Notifications", &table("Notifications", NOTIFICATIONS, all))) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_endpoint_has_actions_only_for_those_who_may_change_it() {
+        let endpoint = json!({"endpoint_ref": "e<", "url": "https://example.com/<b>", "state": "FAILING", "event_types": ["*"]});
+        let delivery = json!({"notification_ref": "n<", "type": "document.issued", "state": "PENDING"});
+        let answers = |may_change| WebhookAnswers { endpoint: endpoint.clone(), deliveries: json!([delivery]), may_change };
+        let shown = webhook(&answers(true)).into_string();
+        assert!(shown.contains("/console/webhooks/test/e%3C") && !shown.contains("<b>"), "{shown}");
+        assert!(shown.contains("/console/deliveries/n%3C"), "{shown}");
+        assert!(!webhook(&answers(false)).into_string().contains("<form"));
+    }
+
+    #[test]
+    fn a_pending_delivery_is_not_sent_again() {
+        let notification = json!({"notification_ref": "n", "type": "document.issued"});
+        let shown = |state: &str, may_send| {
+            let deliveries = json!([{"endpoint_ref": "e", "state": state, "attempts": []}]);
+            delivered(&notification, &deliveries, may_send).into_string()
+        };
+        assert!(shown("DELIVERED", true).contains("Send again") && !shown("DELIVERED", false).contains("Send again"));
+        assert!(!shown("PENDING", true).contains("Send again"));
+    }
+
+    #[test]
+    fn a_form_shows_each_error_at_its_field() {
+        let wrong = vec![("event_types/0".to_owned(), "no <type>".to_owned()), (String::new(), "too many".to_owned())];
+        let shown = webhook_form(&WebhookForm { wrong, ..WebhookForm::default() }).into_string();
+        assert!(shown.contains("no &lt;type&gt;") && shown.contains("too many"), "{shown}");
+        assert_eq!(shown.matches("class=\"wrong\"").count(), 2, "{shown}");
+    }
+}

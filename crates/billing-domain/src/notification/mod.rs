@@ -1,0 +1,267 @@
+//! Notifications: facts about documents, contracts and webhook endpoints. Other software reads them as a feed or receives them
+//! at a URL.
+//!
+//! A notification is stored in the transaction that makes its fact true. Its *sequence* counts the notifications of its subject
+//! from 1, its *position* those of the organization. Neither has gaps. [`notify`] decides which changes cause notifications, and
+//! [`numbering`] in which order they take their positions.
+
+pub mod notify;
+pub mod numbering;
+
+use std::fmt;
+
+use crate::calendar::{Date, Timestamp};
+use crate::contract::{Contract, ContractState};
+use crate::document::{BookDocument, DocumentState, OutstandingAmounts};
+use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EndpointRef, NotificationRef};
+
+/// The maximum length of a notification's `data` in bytes.
+pub const MAX_DATA_BYTES: usize = 16 * 1024;
+/// The default number of days for which notifications are retained.
+pub const NOTIFICATIONS_KEPT_DAYS: u16 = 30;
+/// The smallest and the largest number of days for which notifications can be retained.
+pub const NOTIFICATION_DAYS: std::ops::RangeInclusive<u16> = 7..=365;
+
+macro_rules! notification_types {
+    ($($(#[doc = $doc:literal])+ $name:ident = $word:literal,)+) => {
+        /// The type of a notification.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum NotificationType { $($(#[doc = $doc])+ $name,)+ }
+
+        impl NotificationType {
+            /// All types in display order.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// Returns the word of the type.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $word),+ }
+            }
+
+            /// Parses a word. Returns `None` for any other word.
+            pub fn parse(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|known| known.as_str() == word)
+            }
+        }
+    };
+}
+
+notification_types! {
+    /// A draft was stored with its number.
+    DocumentOpened = "document.opened",
+    /// A document was frozen.
+    DocumentIssued = "document.issued",
+    /// The amount due, the unapplied amount or the written-off amount of an issued document changed.
+    DocumentSettled = "document.settled",
+    /// A document was put out of force.
+    DocumentVoided = "document.voided",
+    /// The due date of a document is over, and an amount is still due.
+    DocumentOverdue = "document.overdue",
+    /// A contract has a new version: it was created, edited, canceled or resumed.
+    ContractChanged = "contract.changed",
+    /// A contract ends in 30 days.
+    ContractEnding = "contract.ending",
+    /// The billing run could not bill a contract.
+    BillingFailed = "billing.failed",
+    /// A contract that could not be billed was billed again.
+    BillingRecovered = "billing.recovered",
+    /// The service disabled a webhook endpoint.
+    EndpointDisabled = "endpoint.disabled",
+    /// A test of a webhook endpoint was requested.
+    WebhookTest = "webhook.test",
+}
+
+impl fmt::Display for NotificationType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The object that a notification is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// An invoice, credit or debit.
+    Document(DocumentRef),
+    /// A contract.
+    Contract(ContractRef),
+    /// A webhook endpoint.
+    Endpoint(EndpointRef),
+}
+
+impl Subject {
+    /// Parses the output of [`Display`](fmt::Display). Returns `None` for any other text.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (kind, reference) = text.split_once(':')?;
+        match kind {
+            "document" => DocumentRef::parse(reference).ok().map(Self::Document),
+            "contract" => ContractRef::parse(reference).ok().map(Self::Contract),
+            "endpoint" => EndpointRef::parse(reference).ok().map(Self::Endpoint),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Document(document_ref) => write!(f, "document:{document_ref}"),
+            Self::Contract(contract_ref) => write!(f, "contract:{contract_ref}"),
+            Self::Endpoint(endpoint_ref) => write!(f, "endpoint:{endpoint_ref}"),
+        }
+    }
+}
+
+/// The content of a notification before it is rendered and stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// The type.
+    pub kind: NotificationType,
+    /// The number among the notifications of the subject, from 1.
+    pub sequence: u64,
+    /// The state of the subject at this sequence.
+    pub data: FactData,
+}
+
+/// The state of a subject.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FactData {
+    /// A document.
+    Document(Box<DocumentFact>),
+    /// A contract.
+    Contract(Box<ContractFact>),
+    /// The billing of a contract.
+    Billing(Box<BillingFact>),
+    /// A webhook endpoint.
+    Endpoint(Box<EndpointFact>),
+}
+
+/// A document, without its lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentFact {
+    /// The document.
+    pub document: BookDocument,
+    /// The reference of the customer.
+    pub customer_ref: CustomerRef,
+    /// The state as the API shows it.
+    pub state: DocumentState,
+    /// The outstanding amounts. A document that was never issued has none.
+    pub owed: Option<OutstandingAmounts>,
+}
+
+/// A contract and its state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContractFact {
+    /// The contract.
+    pub contract: Contract,
+    /// The state as of `today`.
+    pub state: ContractState,
+    /// The service date in the time zone of the entity of the first product.
+    pub today: Date,
+}
+
+/// Whether a contract could be billed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BillingFact {
+    /// The contract.
+    pub contract_ref: ContractRef,
+    /// The display form of the contract number.
+    pub contract_number: String,
+    /// The customer's internal identifier.
+    pub customer_id: CustomerId,
+    /// The reference of the customer.
+    pub customer_ref: CustomerRef,
+    /// The code and the text of the error; `None` if the contract is billed again.
+    pub failure: Option<(String, String)>,
+}
+
+/// A webhook endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndpointFact {
+    /// The endpoint.
+    pub endpoint_ref: EndpointRef,
+    /// The URL.
+    pub url: String,
+    /// Whether the service sends notifications to the URL.
+    pub is_enabled: bool,
+    /// The reason why the service disabled the endpoint.
+    pub disabled_reason: Option<String>,
+}
+
+impl Fact {
+    /// Returns the subject.
+    pub fn subject(&self) -> Subject {
+        match &self.data {
+            FactData::Document(fact) => Subject::Document(fact.document.head.document_ref),
+            FactData::Contract(fact) => Subject::Contract(fact.contract.contract_ref),
+            FactData::Billing(fact) => Subject::Contract(fact.contract_ref),
+            FactData::Endpoint(fact) => Subject::Endpoint(fact.endpoint_ref),
+        }
+    }
+
+    /// Returns the customer whom the subject belongs to; `None` for an endpoint.
+    pub fn customer_id(&self) -> Option<CustomerId> {
+        match &self.data {
+            FactData::Document(fact) => Some(fact.document.head.customer_id),
+            FactData::Contract(fact) => Some(fact.contract.customer_id),
+            FactData::Billing(fact) => Some(fact.customer_id),
+            FactData::Endpoint(_) => None,
+        }
+    }
+}
+
+/// A stored notification.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notification {
+    /// The reference.
+    pub notification_ref: NotificationRef,
+    /// The customer whom the subject belongs to; `None` for an endpoint.
+    pub customer_id: Option<CustomerId>,
+    /// The subject.
+    pub subject: Subject,
+    /// The number among the notifications of the subject, from 1.
+    pub sequence: u64,
+    /// The type.
+    pub kind: NotificationType,
+    /// The rendered notification, as webhooks send it.
+    pub body: String,
+    /// The time of the change.
+    pub created_at: Timestamp,
+    /// The number among the notifications of the organization, from 1; `None` until it is numbered.
+    pub position: Option<u64>,
+}
+
+/// An instant at which a subject is to be looked at again, because time alone can cause a notification about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The customer whom the subject belongs to.
+    pub customer_id: CustomerId,
+    /// The subject.
+    pub subject: Subject,
+    /// The type of the notification.
+    pub kind: NotificationType,
+    /// The instant.
+    pub at: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn types_and_subjects_are_read_as_they_are_written() {
+        assert!(NotificationType::ALL.iter().all(|kind| NotificationType::parse(kind.as_str()) == Some(*kind)));
+        assert_eq!(NotificationType::parse("document.*"), None);
+        let id = Uuid::from_u128(7);
+        for subject in [
+            Subject::Document(DocumentRef::from_uuid(id)),
+            Subject::Contract(ContractRef::from_uuid(id)),
+            Subject::Endpoint(EndpointRef::from_uuid(id)),
+        ] {
+            assert_eq!(Subject::parse(&subject.to_string()), Some(subject));
+        }
+        for other in ["document", "document:", "document:7", "invoice:00000000-0000-0000-0000-000000000007", ""] {
+            assert_eq!(Subject::parse(other), None, "{other}");
+        }
+    }
+}

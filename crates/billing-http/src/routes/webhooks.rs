@@ -1,0 +1,91 @@
+//! Handlers for webhook endpoints and deliveries.
+
+use billing_application::error::ResourceKind;
+use billing_application::webhooks;
+use billing_domain::page::Page;
+use billing_domain::refs::EndpointRef;
+use billing_domain::webhook::DeliveryAttempt;
+
+use crate::blocking::blocking;
+use crate::call::{Call, Reply};
+use crate::dto::webhooks::{
+    CreatedWebhookEndpointJson, ReplayBody, ReplayResultJson, RotatedSecretJson, SecretRotationBody, WebhookAttemptJson,
+    WebhookDeliveryJson, WebhookEndpointBody, WebhookEndpointEditBody, WebhookEndpointJson,
+};
+use crate::dto::wire::written;
+use crate::problem::Problem;
+use crate::query::lists::ListParams;
+use crate::query::webhooks::DeliveryParams;
+use crate::stored_response::Success;
+
+pub(crate) async fn create_webhook_endpoint(call: Call) -> Reply {
+    let WebhookEndpointBody { profile } = call.body().await?;
+    let call = sealed(call).await?;
+    call.write::<CreatedWebhookEndpointJson, _>(move |cx| webhooks::create_endpoint(cx, profile.clone())).await
+}
+
+pub(crate) async fn edit_webhook_endpoint(call: Call) -> Reply {
+    let endpoint_ref = endpoint_ref(&call)?;
+    let changes = call.read_value(move |body| WebhookEndpointEditBody::read(body, endpoint_ref)).await?;
+    call.write::<WebhookEndpointJson, _>(move |cx| webhooks::edit_endpoint(cx, endpoint_ref, &changes)).await
+}
+
+pub(crate) async fn rotate_webhook_secret(call: Call) -> Reply {
+    let endpoint_ref = endpoint_ref(&call)?;
+    let SecretRotationBody { overlap_hours } = call.body().await?;
+    let call = sealed(call).await?;
+    call.write::<RotatedSecretJson, _>(move |cx| webhooks::rotate_secret(cx, endpoint_ref, overlap_hours)).await
+}
+
+pub(crate) async fn test_webhook_endpoint(call: Call) -> Reply {
+    let endpoint_ref = endpoint_ref(&call)?;
+    call.once(move |services, request| {
+        let render = |attempt: &DeliveryAttempt| Success::json(written(&WebhookAttemptJson::from(attempt))).kept();
+        webhooks::test_endpoint(services, request, endpoint_ref, render)
+    })
+    .await
+}
+
+pub(crate) async fn replay_webhook_deliveries(call: Call) -> Reply {
+    let endpoint_ref = endpoint_ref(&call)?;
+    let request = call.body::<ReplayBody>().await?.request();
+    call.write::<ReplayResultJson, _>(move |cx| webhooks::replay_deliveries(cx, endpoint_ref, &request)).await
+}
+
+pub(crate) async fn delete_webhook_endpoint(call: Call) -> Reply {
+    let endpoint_ref = endpoint_ref(&call)?;
+    call.delete(move |cx| webhooks::delete_endpoint(cx, endpoint_ref)).await
+}
+
+pub(crate) async fn list_webhook_endpoints(call: Call) -> Reply {
+    let list = call.query.read::<ListParams>()?.request();
+    call.list_updated::<WebhookEndpointJson, _>(list.page, move |cx| webhooks::list_endpoints(cx, &list)).await
+}
+
+pub(crate) async fn get_webhook_endpoint(call: Call) -> Reply {
+    let endpoint_ref = endpoint_ref(&call)?;
+    call.read::<WebhookEndpointJson, _>(move |cx| webhooks::get_endpoint(cx, endpoint_ref)).await
+}
+
+pub(crate) async fn list_webhook_deliveries(call: Call) -> Reply {
+    let params: DeliveryParams = call.query.read()?;
+    let (filter, page) = (params.filter(), params.page.0);
+    call.list::<WebhookDeliveryJson, _>(page, move |cx| match &filter {
+        Some(filter) => webhooks::list_deliveries(cx, filter, page),
+        None => Ok(Page::empty()),
+    })
+    .await
+}
+
+fn endpoint_ref(call: &Call) -> Result<EndpointRef, Problem> {
+    call.reference(EndpointRef::parse, ResourceKind::Endpoint)
+}
+
+/// Encrypts the stored response of a request with an idempotency key, because it has a secret.
+async fn sealed(call: Call) -> Result<Call, Problem> {
+    if call.key.is_none() {
+        return Ok(call);
+    }
+    let secret = blocking(&call.state, webhooks::response_secret).await?;
+    Ok(call.sealed_for(secret))
+}

@@ -1,0 +1,547 @@
+//! Notifications, their numbering, and the deliveries that it creates.
+
+use billing_domain::calendar::Timestamp;
+use billing_domain::ledger::BillingFailure;
+use billing_domain::notification::numbering::{Subscription, Unnumbered};
+use billing_domain::notification::{Notice, Notification, NotificationType};
+use billing_domain::ports::{Lock, NewDelivery, NotificationFilter, Notifications, NumberedNotification, StoreResult};
+use billing_domain::refs::{
+    ContractKey, CustomerId, DocumentKey, DocumentRef, EndpointRef, NotificationRef, OrganizationId, ServerRef,
+};
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Bool, Nullable, Text};
+use diesel::upsert::excluded;
+use uuid::Uuid;
+
+use super::stored;
+use crate::arrays::{Columns, InsertRows, UpdateRows, column};
+use crate::row::{Cell, Row};
+use crate::schema::{contracts, documents, notices, notification_heads, notifications, webhook_deliveries, webhook_endpoints};
+use crate::sql_types::{Bound, Id, JsonText, Ts};
+use crate::statement::Statement;
+use crate::text_value::TextValue as _;
+use crate::tx::{Transaction, load_held, with_conn};
+
+/// The state of a delivery that is not sent yet.
+const PENDING: &str = "PENDING";
+/// The attempts of a delivery that is not sent yet.
+const NO_ATTEMPTS: &str = "[]";
+
+/// The columns of a notification, in the order of [`Fields`].
+const SELECTED: &str =
+    "SELECT notification_id, customer_id, subject, sequence, kind, body, created_at, position FROM notifications";
+type SqlColumns = (Id, Id, Text, BigInt, Text, Text, Ts, Nullable<BigInt>);
+type Fields = (Cell<Uuid>, Cell<Uuid>, String, i64, String, String, Cell<Timestamp>, Option<i64>);
+
+#[derive(Insertable)]
+#[diesel(table_name = notifications, treat_none_as_default_value = false)]
+struct NewNotification<'a> {
+    notification_id: Bound<Uuid>,
+    customer_id: Bound<Uuid>,
+    organization_id: Bound<Uuid>,
+    subject: String,
+    sequence: i64,
+    kind: &'static str,
+    body: &'a str,
+    created_at: Bound<Timestamp>,
+}
+
+impl<'a> NewNotification<'a> {
+    fn of(organization: OrganizationId, notification: &'a Notification) -> StoreResult<Self> {
+        Ok(Self {
+            notification_id: Bound(notification.notification_ref.as_uuid()),
+            customer_id: Bound(stored_customer(organization, notification.customer_id)),
+            organization_id: Bound(organization.as_uuid()),
+            subject: notification.subject.to_text(),
+            sequence: stored(notification.sequence)?,
+            kind: notification.kind.as_str(),
+            body: &notification.body,
+            created_at: Bound(notification.created_at),
+        })
+    }
+
+    /// Returns the columns for PostgreSQL.
+    fn columns(rows: &[Self]) -> Columns {
+        vec![
+            ("notification_id", column(rows, |row| row.notification_id.0)),
+            ("customer_id", column(rows, |row| row.customer_id.0)),
+            ("organization_id", column(rows, |row| row.organization_id.0)),
+            ("subject", column(rows, |row| row.subject.clone())),
+            ("sequence", column(rows, |row| row.sequence)),
+            ("kind", column(rows, |row| row.kind.to_owned())),
+            ("body", column(rows, |row| row.body.to_owned())),
+            ("created_at", column(rows, |row| row.created_at.0)),
+        ]
+    }
+}
+
+/// Returns the stored customer of a subject. A subject without a customer has the organization.
+fn stored_customer(organization: OrganizationId, customer_id: Option<CustomerId>) -> Uuid {
+    customer_id.map_or(organization.as_uuid(), CustomerId::as_uuid)
+}
+
+/// Returns the customer of a subject from the stored one.
+fn customer_of(organization: OrganizationId, stored: Uuid) -> Option<CustomerId> {
+    (stored != organization.as_uuid()).then(|| CustomerId::from_uuid(stored))
+}
+
+fn read(organization: OrganizationId, fields: Fields) -> StoreResult<Notification> {
+    let (notification_id, customer_id, subject, sequence, kind, body, created_at, position) = fields;
+    let id = Row::new("notifications", "").cell("notification_id", notification_id)?;
+    let row = Row::new("notifications", id);
+    Ok(Notification {
+        notification_ref: NotificationRef::from_uuid(id),
+        customer_id: customer_of(organization, row.cell("customer_id", customer_id)?),
+        subject: row.leaf("subject", &subject)?,
+        sequence: row.checked("sequence", u64::try_from(sequence))?,
+        kind: row.leaf("kind", &kind)?,
+        body,
+        created_at: row.cell("created_at", created_at)?,
+        position: position.map(|position| row.checked("position", u64::try_from(position))).transpose()?,
+    })
+}
+
+impl Notifications for Transaction<'_> {
+    fn insert_notifications(&mut self, organization: OrganizationId, notifications: &[Notification]) -> StoreResult<()> {
+        let rows = notifications.iter().map(|notification| NewNotification::of(organization, notification));
+        let rows: Vec<NewNotification<'_>> = rows.collect::<StoreResult<_>>()?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let inserted: StoreResult<usize> = if let Some(connection) = self.with_arrays() {
+            // A duplicate sequence is an error, so nothing is skipped.
+            let inserted = InsertRows::new("notifications", NewNotification::columns(&rows)).on_conflict("").execute(connection);
+            inserted.map_err(|error| self.failed("notifications", &error))
+        } else {
+            with_conn!(self, "notifications", |conn| {
+                let insert = |row: NewNotification<'_>| diesel::insert_into(notifications::table).values(row).execute(conn);
+                rows.into_iter().map(insert).sum()
+            })
+        };
+        inserted.map(drop)
+    }
+
+    fn notifications(
+        &mut self,
+        organization: OrganizationId,
+        filter: &NotificationFilter,
+        after: u64,
+        limit: u32,
+    ) -> StoreResult<Vec<Notification>> {
+        let mut s: Statement<SqlColumns> = Statement::new(SELECTED);
+        s.sql(" WHERE organization_id = ").id(organization.as_uuid());
+        s.sql(" AND position > ").number(i64::try_from(after).unwrap_or(i64::MAX));
+        let NotificationFilter { kind, subject, customer_id } = filter;
+        if let Some(kind) = kind {
+            s.sql(" AND kind = ").text(kind.as_str());
+        }
+        if let Some(subject) = subject {
+            s.sql(" AND subject = ").text(subject.to_text());
+        }
+        if let Some(customer_id) = customer_id {
+            s.sql(" AND customer_id = ").id(customer_id.as_uuid());
+        }
+        s.sql(" ORDER BY position LIMIT ").number(i64::from(limit));
+        let rows: Vec<Fields> = with_conn!(self, "notifications", |conn| s.load(conn))?;
+        rows.into_iter().map(|fields| read(organization, fields)).collect()
+    }
+
+    fn notification(
+        &mut self,
+        organization: OrganizationId,
+        notification_ref: NotificationRef,
+    ) -> StoreResult<Option<Notification>> {
+        let mut s: Statement<SqlColumns> = Statement::new(SELECTED);
+        s.sql(" WHERE organization_id = ").id(organization.as_uuid());
+        s.sql(" AND notification_id = ").id(notification_ref.as_uuid());
+        let rows: Vec<Fields> = with_conn!(self, "notifications", |conn| s.load(conn))?;
+        rows.into_iter().next().map(|fields| read(organization, fields)).transpose()
+    }
+
+    fn organizations_to_number(&mut self) -> StoreResult<Vec<OrganizationId>> {
+        let rows: Vec<Cell<Uuid>> = with_conn!(self, "notifications", |conn| notifications::table
+            .filter(notifications::position.is_null())
+            .select(notifications::organization_id)
+            .distinct()
+            .load(conn))?;
+        let row = Row::new("notifications", "");
+        rows.into_iter().map(|id| Ok(OrganizationId::from_uuid(row.cell("organization_id", id)?))).collect()
+    }
+
+    fn lease_positions(
+        &mut self,
+        organization: OrganizationId,
+        server: ServerRef,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> StoreResult<Option<u64>> {
+        // The statement locks the row, also when it only extends the lease.
+        let mut s: Statement<BigInt> =
+            Statement::new("INSERT INTO notification_heads (organization_id, position, lease_by, lease_until) VALUES (");
+        s.id(organization.as_uuid()).sql(", 0, ").id(server.as_uuid()).sql(", ").ts(until);
+        s.sql(
+            ") ON CONFLICT (organization_id) DO UPDATE SET lease_by = excluded.lease_by, lease_until = excluded.lease_until \
+             WHERE notification_heads.lease_until IS NULL OR notification_heads.lease_by = excluded.lease_by \
+             OR notification_heads.lease_until <= ",
+        );
+        s.ts(now).sql(" RETURNING position");
+        let positions: Vec<i64> = with_conn!(self, "notification_heads", |conn| s.load(conn))?;
+        let row = Row::new("notification_heads", organization);
+        positions.first().map(|position| row.checked("position", u64::try_from(*position))).transpose()
+    }
+
+    fn unnumbered_notifications(&mut self, organization: OrganizationId, limit: u32) -> StoreResult<Vec<Unnumbered>> {
+        type Unread = (Cell<Uuid>, Cell<Uuid>, String, i64, String, bool);
+        let mut s: Statement<(Id, Id, Text, BigInt, Text, Bool)> = Statement::new(
+            "SELECT n.notification_id, n.customer_id, n.subject, n.sequence, n.kind, EXISTS (SELECT 1 FROM notifications p \
+             WHERE p.customer_id = n.customer_id AND p.subject = n.subject AND p.sequence = n.sequence - 1 \
+             AND p.position IS NULL) FROM notifications n WHERE n.organization_id = ",
+        );
+        s.id(organization.as_uuid()).sql(" AND n.position IS NULL ORDER BY n.notification_id LIMIT ").number(i64::from(limit));
+        let rows: Vec<Unread> = with_conn!(self, "notifications", |conn| s.load(conn))?;
+        let read = |(id, customer_id, subject, sequence, kind, is_after_unnumbered): Unread| {
+            let id = Row::new("notifications", "").cell("notification_id", id)?;
+            let row = Row::new("notifications", id);
+            Ok(Unnumbered {
+                notification_ref: NotificationRef::from_uuid(id),
+                customer_id: customer_of(organization, row.cell("customer_id", customer_id)?),
+                subject: row.leaf("subject", &subject)?,
+                sequence: row.checked("sequence", u64::try_from(sequence))?,
+                kind: row.leaf("kind", &kind)?,
+                is_after_unnumbered,
+            })
+        };
+        rows.into_iter().map(read).collect()
+    }
+
+    fn number_notifications(&mut self, organization: OrganizationId, numbered: &[NumberedNotification]) -> StoreResult<()> {
+        let Some(last) = numbered.last() else { return Ok(()) };
+        let last: i64 = stored(last.position)?;
+        let owner = organization.as_uuid();
+        let read = |one: &NumberedNotification| {
+            let customer = stored_customer(organization, one.customer_id);
+            Ok((customer, one.notification_ref.as_uuid(), stored(one.position)?))
+        };
+        let rows: Vec<(Uuid, Uuid, i64)> = numbered.iter().map(read).collect::<StoreResult<_>>()?;
+        let changed: StoreResult<usize> = if let Some(connection) = self.with_arrays() {
+            let columns = vec![
+                ("customer_id", column(&rows, |(customer, _, _)| *customer)),
+                ("notification_id", column(&rows, |(_, id, _)| *id)),
+                ("organization_id", column(&rows, |_| owner)),
+                ("position", column(&rows, |(_, _, position)| *position)),
+            ];
+            let changed = UpdateRows::new("notifications", "position = n.position", columns, 3)
+                .only(" AND notifications.position IS NULL")
+                .execute(connection);
+            changed.map_err(|error| self.failed("notifications", &error))
+        } else {
+            with_conn!(self, "notifications", |conn| {
+                let number = |(customer, id, position): &(Uuid, Uuid, i64)| {
+                    diesel::update(notifications::table.find((Bound(*customer), Bound(*id))))
+                        .filter(notifications::organization_id.eq(Bound(owner)))
+                        .filter(notifications::position.is_null())
+                        .set(notifications::position.eq(Some(*position)))
+                        .execute(conn)
+                };
+                rows.iter().map(number).sum()
+            })
+        };
+        if changed? < rows.len() {
+            return self.refuse("notifications: one that is to be numbered has a position".to_owned());
+        }
+        with_conn!(self, "notification_heads", |conn| diesel::update(notification_heads::table.find(Bound(owner)))
+            .set(notification_heads::position.eq(last))
+            .execute(conn))?;
+        Ok(())
+    }
+
+    fn webhook_subscriptions(&mut self, organization: OrganizationId) -> StoreResult<Vec<Subscription>> {
+        // A locking statement cannot go to several nodes.
+        let lock = (!self.is_spread).then_some(Lock::Shared);
+        let rows: Vec<(Cell<Uuid>, JsonText, Option<JsonText>)> = load_held!(
+            self,
+            "webhook_endpoints",
+            lock,
+            webhook_endpoints::table
+                .filter(webhook_endpoints::organization_id.eq(Bound(organization.as_uuid())))
+                .filter(webhook_endpoints::enabled.eq(true))
+                .order(webhook_endpoints::endpoint_id)
+                .select((webhook_endpoints::endpoint_id, webhook_endpoints::event_types, webhook_endpoints::customer_refs))
+        )?;
+        let read = |(id, event_types, customer_refs): (Cell<Uuid>, JsonText, Option<JsonText>)| {
+            let id = Row::new("webhook_endpoints", "").cell("endpoint_id", id)?;
+            let row = Row::new("webhook_endpoints", id);
+            let refs: Option<Vec<String>> = customer_refs.map(|refs| row.json("customer_refs", &refs)).transpose()?;
+            let refs = refs.map(|refs| refs.iter().map(|text| row.leaf("customer_refs", text)).collect::<StoreResult<_>>());
+            Ok(Subscription {
+                endpoint_ref: EndpointRef::from_uuid(id),
+                event_types: row.json("event_types", &event_types)?,
+                customer_refs: refs.transpose()?,
+            })
+        };
+        rows.into_iter().map(read).collect()
+    }
+
+    fn insert_deliveries(&mut self, organization: OrganizationId, deliveries: &[NewDelivery], at: Timestamp) -> StoreResult<()> {
+        if deliveries.is_empty() {
+            return Ok(());
+        }
+        let owner = organization.as_uuid();
+        let read = |one: &NewDelivery| {
+            let customer = stored_customer(organization, one.notification.customer_id);
+            let position = stored(one.notification.position)?;
+            Ok((one.endpoint_ref.as_uuid(), one.notification.notification_ref.as_uuid(), customer, position))
+        };
+        let rows: Vec<(Uuid, Uuid, Uuid, i64)> = deliveries.iter().map(read).collect::<StoreResult<_>>()?;
+        let inserted: StoreResult<usize> = if let Some(connection) = self.with_arrays() {
+            let columns = vec![
+                ("endpoint_id", column(&rows, |(endpoint, ..)| *endpoint)),
+                ("notification_id", column(&rows, |(_, notification, ..)| *notification)),
+                ("organization_id", column(&rows, |_| owner)),
+                ("customer_id", column(&rows, |(_, _, customer, _)| *customer)),
+                ("position", column(&rows, |(.., position)| *position)),
+                ("state", column(&rows, |_| PENDING.to_owned())),
+                ("attempt", column(&rows, |_| 0_i32)),
+                ("due_at", column(&rows, |_| at)),
+                ("attempts", column(&rows, |_| JsonText(NO_ATTEMPTS.to_owned()))),
+                ("created_at", column(&rows, |_| at)),
+                ("updated_at", column(&rows, |_| at)),
+            ];
+            let inserted = InsertRows::new("webhook_deliveries", columns).execute(connection);
+            inserted.map_err(|error| self.failed("webhook_deliveries", &error))
+        } else {
+            with_conn!(self, "webhook_deliveries", |conn| {
+                let insert = |(endpoint, notification, customer, position): &(Uuid, Uuid, Uuid, i64)| {
+                    diesel::insert_into(webhook_deliveries::table)
+                        .values((
+                            webhook_deliveries::endpoint_id.eq(Bound(*endpoint)),
+                            webhook_deliveries::notification_id.eq(Bound(*notification)),
+                            webhook_deliveries::organization_id.eq(Bound(owner)),
+                            webhook_deliveries::customer_id.eq(Bound(*customer)),
+                            webhook_deliveries::position.eq(*position),
+                            webhook_deliveries::state.eq(PENDING),
+                            webhook_deliveries::attempt.eq(0_i32),
+                            webhook_deliveries::due_at.eq(Some(Bound(at))),
+                            webhook_deliveries::attempts.eq(JsonText(NO_ATTEMPTS.to_owned())),
+                            webhook_deliveries::created_at.eq(Bound(at)),
+                            webhook_deliveries::updated_at.eq(Bound(at)),
+                        ))
+                        .on_conflict_do_nothing()
+                        .execute(conn)
+                };
+                rows.iter().map(insert).sum()
+            })
+        };
+        inserted.map(drop)
+    }
+
+    fn put_notices(&mut self, organization: OrganizationId, notices: &[Notice]) -> StoreResult<()> {
+        if notices.is_empty() {
+            return Ok(());
+        }
+        let owner = organization.as_uuid();
+        let put: StoreResult<usize> = if let Some(connection) = self.with_arrays() {
+            let columns = vec![
+                ("customer_id", column(notices, |notice| notice.customer_id.as_uuid())),
+                ("subject", column(notices, |notice| notice.subject.to_text())),
+                ("kind", column(notices, |notice| notice.kind.to_text())),
+                ("organization_id", column(notices, |_| owner)),
+                ("at", column(notices, |notice| notice.at)),
+            ];
+            let put = InsertRows::new("notices", columns)
+                .on_conflict(" ON CONFLICT (customer_id, subject, kind) DO UPDATE SET at = excluded.at")
+                .execute(connection);
+            put.map_err(|error| self.failed("notices", &error))
+        } else {
+            with_conn!(self, "notices", |conn| {
+                let put = |notice: &Notice| {
+                    diesel::insert_into(notices::table)
+                        .values((
+                            notices::customer_id.eq(Bound(notice.customer_id.as_uuid())),
+                            notices::subject.eq(notice.subject.to_text()),
+                            notices::kind.eq(notice.kind.as_str()),
+                            notices::organization_id.eq(Bound(owner)),
+                            notices::at.eq(Bound(notice.at)),
+                        ))
+                        .on_conflict((notices::customer_id, notices::subject, notices::kind))
+                        .do_update()
+                        .set(notices::at.eq(excluded(notices::at)))
+                        .execute(conn)
+                };
+                notices.iter().map(put).sum()
+            })
+        };
+        put.map(drop)
+    }
+
+    fn take_notice(&mut self, organization: OrganizationId, notice: &Notice) -> StoreResult<bool> {
+        let key = (Bound(notice.customer_id.as_uuid()), notice.subject.to_text(), notice.kind.as_str());
+        let taken = with_conn!(self, "notices", |conn| diesel::delete(notices::table.find(key))
+            .filter(notices::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(notices::at.eq(Bound(notice.at)))
+            .execute(conn))?;
+        Ok(taken > 0)
+    }
+
+    fn due_notices(
+        &mut self,
+        organization: Option<OrganizationId>,
+        now: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Vec<(OrganizationId, Notice)>> {
+        type Due = (Cell<Uuid>, Cell<Uuid>, String, String, Cell<Timestamp>);
+        let rows: Vec<Due> = with_conn!(self, "notices", |conn| {
+            let mut query = notices::table
+                .filter(notices::at.le(Bound(now)))
+                .order((notices::at, notices::customer_id, notices::subject))
+                .limit(i64::from(limit))
+                .select((notices::organization_id, notices::customer_id, notices::subject, notices::kind, notices::at))
+                .into_boxed::<Db>();
+            if let Some(organization) = organization {
+                query = query.filter(notices::organization_id.eq(Bound(organization.as_uuid())));
+            }
+            query.load(conn)
+        })?;
+        let read = |(organization, customer_id, subject, kind, at): Due| {
+            let row = Row::new("notices", subject.clone());
+            let organization = OrganizationId::from_uuid(row.cell("organization_id", organization)?);
+            let notice = Notice {
+                customer_id: CustomerId::from_uuid(row.cell("customer_id", customer_id)?),
+                subject: row.leaf("subject", &subject)?,
+                kind: row.leaf("kind", &kind)?,
+                at: row.cell("at", at)?,
+            };
+            Ok((organization, notice))
+        };
+        rows.into_iter().map(read).collect()
+    }
+
+    fn count_document_notification(&mut self, key: DocumentKey) -> StoreResult<()> {
+        let id = (Bound(key.document.as_uuid()), Bound(key.customer.as_uuid()));
+        let changed = with_conn!(self, "documents", |conn| diesel::update(documents::table.find(id))
+            .filter(documents::organization_id.eq(Bound(key.organization.as_uuid())))
+            .set(documents::notification_count.eq(documents::notification_count + 1_i64))
+            .execute(conn))?;
+        if changed == 0 { self.refuse(format!("documents {}: it does not exist", key.document)) } else { Ok(()) }
+    }
+
+    fn count_contract_notification(&mut self, key: ContractKey) -> StoreResult<()> {
+        self.require_contract(key.contract, "count_contract_notification")?;
+        let id = (Bound(key.contract.as_uuid()), Bound(key.customer.as_uuid()));
+        let changed = with_conn!(self, "contracts", |conn| diesel::update(contracts::table.find(id))
+            .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid())))
+            .set(contracts::notification_count.eq(contracts::notification_count + 1_i64))
+            .execute(conn))?;
+        if changed == 0 { self.refuse(format!("contracts {}: it does not exist", key.contract)) } else { Ok(()) }
+    }
+
+    fn put_billing_failure(&mut self, key: ContractKey, failure: Option<&BillingFailure>) -> StoreResult<()> {
+        self.require_contract(key.contract, "put_billing_failure")?;
+        let id = (Bound(key.contract.as_uuid()), Bound(key.customer.as_uuid()));
+        let changed = with_conn!(self, "contracts", |conn| diesel::update(contracts::table.find(id))
+            .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid())))
+            .set((
+                contracts::failure_code.eq(failure.map(|failure| failure.code.as_str())),
+                contracts::failure_told_at.eq(failure.map(|failure| Bound(failure.notified_at))),
+                contracts::notification_count.eq(contracts::notification_count + 1_i64),
+            ))
+            .execute(conn))?;
+        if changed == 0 { self.refuse(format!("contracts {}: it does not exist", key.contract)) } else { Ok(()) }
+    }
+
+    fn purge_notifications(&mut self, organization: OrganizationId, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        let owner = Bound(organization.as_uuid());
+        let rows: Vec<(Option<i64>, Cell<Timestamp>)> = with_conn!(self, "notifications", |conn| notifications::table
+            .filter(notifications::organization_id.eq(owner))
+            .filter(notifications::position.is_not_null())
+            .order(notifications::position)
+            .limit(i64::from(limit))
+            .select((notifications::position, notifications::created_at))
+            .load(conn))?;
+        let row = Row::new("notifications", organization);
+        let mut last = None;
+        for (position, created_at) in rows {
+            if row.cell("created_at", created_at)? >= before {
+                break;
+            }
+            last = position;
+        }
+        let Some(last) = last else { return Ok(0) };
+        with_conn!(self, "webhook_deliveries", |conn| diesel::delete(webhook_deliveries::table)
+            .filter(webhook_deliveries::organization_id.eq(owner))
+            .filter(webhook_deliveries::position.le(last))
+            .execute(conn))?;
+        let purged = with_conn!(self, "notifications", |conn| diesel::delete(notifications::table)
+            .filter(notifications::organization_id.eq(owner))
+            .filter(notifications::position.is_not_null())
+            .filter(notifications::position.le(Some(last)))
+            .execute(conn))?;
+        Ok(purged as u64)
+    }
+
+    fn oldest_notification(&mut self, organization: OrganizationId) -> StoreResult<Option<Timestamp>> {
+        let found: Option<Cell<Timestamp>> = with_conn!(self, "notifications", |conn| notifications::table
+            .filter(notifications::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(notifications::position.is_not_null())
+            .order(notifications::position)
+            .select(notifications::created_at)
+            .first(conn)
+            .optional())?;
+        Row::new("notifications", organization).optional("created_at", found)
+    }
+
+    fn issued_without_notification(
+        &mut self,
+        organization: OrganizationId,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> StoreResult<Vec<DocumentRef>> {
+        let mut s: Statement<Id> = Statement::new("SELECT d.document_id FROM issued_documents d WHERE d.organization_id = ");
+        s.id(organization.as_uuid()).sql(" AND d.issued_at >= ").ts(from).sql(" AND d.issued_at < ").ts(to);
+        s.sql(
+            " AND NOT EXISTS (SELECT 1 FROM notifications n WHERE n.customer_id = d.customer_id \
+             AND n.subject = 'document:' || ",
+        );
+        s.on_postgres("d.document_id::text");
+        s.on_sqlite(
+            "lower(substr(hex(d.document_id), 1, 8) || '-' || substr(hex(d.document_id), 9, 4) || '-' \
+             || substr(hex(d.document_id), 13, 4) || '-' || substr(hex(d.document_id), 17, 4) || '-' \
+             || substr(hex(d.document_id), 21))",
+        );
+        s.sql(" AND n.kind = ").text(NotificationType::DocumentIssued.as_str()).sql(") ORDER BY d.document_id");
+        let rows: Vec<Cell<Uuid>> = with_conn!(self, "issued_documents", |conn| s.load(conn))?;
+        let row = Row::new("issued_documents", "");
+        rows.into_iter().map(|id| Ok(DocumentRef::from_uuid(row.cell("document_id", id)?))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use billing_domain::calendar::Timestamp;
+    use billing_domain::ports::{NotificationFilter, Notifications as _};
+    use billing_domain::refs::{CustomerId, OrganizationId};
+    use uuid::Uuid;
+
+    use crate::query_plans::plans_of;
+
+    #[test]
+    fn the_feed_and_the_numbering_read_their_indexes() {
+        let organization = OrganizationId::from_uuid(Uuid::from_u128(1));
+        let now = Timestamp::from_micros(0).expect("an instant");
+        let all = NotificationFilter::default();
+        let of_customer =
+            NotificationFilter { customer_id: Some(CustomerId::from_uuid(Uuid::from_u128(2))), ..NotificationFilter::default() };
+        let plans = plans_of(|tx| {
+            tx.notifications(organization, &all, 0, 100).expect("a page");
+            tx.notifications(organization, &of_customer, 0, 100).expect("a page");
+            tx.organizations_to_number().expect("organizations");
+            tx.unnumbered_notifications(organization, 500).expect("notifications");
+            tx.due_notices(None, now, 100).expect("notices");
+            tx.oldest_notification(organization).expect("an instant");
+        });
+        assert_eq!(plans.len(), 6, "{plans:?}");
+        for plan in plans {
+            assert!(plan.steps.iter().all(|step| !step.starts_with("SCAN n") || step.contains("USING")), "{plan:?}");
+        }
+    }
+}
