@@ -237,6 +237,7 @@ fn a_key_does_what_its_scopes_say_and_no_more(database: &Database) {
             json!({"format_name": "Default Format", "event": catalog::event("acme", 1)}),
         ),
         ("read", "/api/usage/formats/test", json!({"format_name": "Default Format", "event": catalog::event("acme", 1)})),
+        ("read", "/api/pricings/rates", json!({"name": "New", "currency": "EUR", "line_items": [], "quantities": [1]})),
         ("documents:write", "/api/billing/run", json!({"dry_run": true})),
     ];
     let mut table = Table::default();

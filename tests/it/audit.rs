@@ -19,7 +19,7 @@ on_both_databases!(
 
 /// The action and object kind that each writing operation records, or the reason why it records nothing.
 #[allow(clippy::type_complexity, reason = "the constant is a table")]
-const LEFT: [(&str, Result<(&str, &str), &str>); 61] = [
+const LEFT: [(&str, Result<(&str, &str), &str>); 62] = [
     ("log_in", Ok(("LOG_IN", "API_KEY"))),
     ("log_out", Err("ends what was begun, and changes nothing")),
     ("generate_key", Ok(("CREATE", "API_KEY"))),
@@ -51,6 +51,7 @@ const LEFT: [(&str, Result<(&str, &str), &str>); 61] = [
     ("edit_entity", Ok(("EDIT", "ENTITY"))),
     ("create_pricing", Ok(("CREATE", "PRICING"))),
     ("edit_pricing", Ok(("EDIT", "PRICING"))),
+    ("rate_new_pricing", Err("a question, which stores nothing")),
     ("create_bank_account", Ok(("CREATE", "BANK_ACCOUNT"))),
     ("edit_bank_account", Ok(("EDIT", "BANK_ACCOUNT"))),
     ("put_exchange_rate", Ok(("CREATE", "EXCHANGE_RATE"))),
@@ -227,7 +228,19 @@ fn an_entry_tells_who_did_what_from_what_to_what(database: &Database) {
     let found = of(&client, "CONTRACT", &contract_ref);
     let (action, _, _, before, after) = told(&found[0]);
     assert_eq!((action, &before["version"], &after["version"]), ("EDIT", &json!(1), &json!(2)));
-    assert_eq!(after["products"], json!([{"product_no": 0, "discount": 5}]));
+    // Each changed product is named.
+    let products = after["products"].as_array().expect("products");
+    assert_eq!(books::fields(&products[0], ["product_no", "discount"]), ["0", "5"]);
+    assert_eq!((products.len(), products[0].as_object().map(serde_json::Map::len)), (1, Some(3)), "{products:?}");
+    assert!(products[0]["product_name"].is_string(), "{products:?}");
+    // The contract and its customer have names. Only administrators see the names of authors.
+    let of_admin = of(&admin, "CONTRACT", &contract_ref);
+    assert!(text(&of_admin[0]["object_name"]).starts_with("C-"), "{}", of_admin[0]);
+    for name in ["customer_ref", "customer_name", "actor_name"] {
+        assert!(of_admin[0][name].is_string(), "{name}: {}", of_admin[0]);
+    }
+    assert_eq!((found[0]["customer_name"].is_string(), &found[0]["actor_name"]), (true, &Value::Null));
+    assert!(text(&of(&admin, "CUSTOMER", "umbrella")[0]["actor_name"]).contains('@'));
 
     // Replacing a rate is recorded as an edit.
     let rate = |rate: &str| json!({"from": "USD", "to": "EUR", "date": "2026-01-05", "rate": rate});

@@ -1,7 +1,7 @@
 //! The console for a browser without scripts: access, the content of each page, and the effects of its forms.
 
 use acceptance::client::Request;
-use acceptance::console::{is_page, links, page, submit};
+use acceptance::console::{Form, forms, is_page, links, page, submit};
 use acceptance::{Client, Database, Server, catalog};
 use serde_json::{Value, json};
 
@@ -72,7 +72,8 @@ fn every_page_leads_to_pages_and_shows_what_the_interface_says() {
         let mut seen: Vec<String> = Vec::new();
         let mut ahead = vec!["/console".to_owned()];
         while let Some(path) = ahead.pop() {
-            let is_no_page = path == "/console/style.css" || path == "/console/log-out" || path.starts_with("/console/csv/");
+            let others = ["/console/style.css", "/console/log-out", "/console/csv/"];
+            let is_no_page = others.iter().any(|other| path.starts_with(other));
             if seen.contains(&path) || is_no_page {
                 continue;
             }
@@ -136,7 +137,7 @@ fn what_a_list_shows_is_a_table_for_other_programs_of_all_its_pages() {
         assert_eq!(table(by_name)[1..], ["Customer 2", "Customer 1", "Customer 0", "\"'=Acme \"\"Ltd\"\"\""]);
         assert_eq!(table("documents?columns=document_number&columns=total&order=created&state=DRAFT").len(), 2);
         assert!(table("documents?columns=document_number&columns=total")[1].starts_with("UB-INV-1,109.00,EUR"));
-        assert_eq!(table("customers?name=nobody"), ["Name,Reference,E-mail,\"Tax, %\",Entity"]);
+        assert_eq!(table("customers?name=nobody"), ["Name,State,Balance,E-mail"]);
         assert_eq!(admin.get("/console/csv/nothing").status, 404);
         assert_eq!(admin.get("/console/csv/documents?state=DARFT").status, 422);
         assert!(table("audit?columns=action").len() > 5);
@@ -173,6 +174,9 @@ fn a_document_is_issued_paid_once_and_its_payment_reversed_by_forms() {
         let state = || software.get(&format!("/api/documents/{document_ref}")).ok();
         let shown = page(&admin, &doing("issue"));
         assert!(shown.contains("Would be issued") && shown.contains("UB-INV-1"), "{shown}");
+        // Nothing was due before, so the whole amount is the difference.
+        let (_, due) = shown.split_once("Outstanding amounts in EUR").expect("the amounts due");
+        assert!(due.contains(">–</td>") && due.contains(">+<data class=\"number\" value=\"109.00\""), "{shown}");
         assert_eq!(state()["state"], "DRAFT", "the preview changes nothing");
         let issued = submit(&admin, &doing("issue"), "confirmed=yes");
         let done = format!("{place}?done=do.issue");
@@ -220,10 +224,15 @@ fn what_is_left_of_a_payment_is_refunded_by_a_form() {
     software.post(&payments, &json!({"amount": due + 40.0, "overpayment": true})).ok();
     let shown = page(&admin, &format!("/console/documents/{document}"));
     let refund = links(&shown).into_iter().find(|link| link.contains("/do/refund-payment/")).expect("a link to the refund");
-    // A refund changes no document, so it needs no preview.
-    let done = submit(&admin, &refund, "form_key=r-1&amount=15.00&method=SEPA");
-    let back = format!("/console/documents/{document}?done=do.refund-payment");
+    // A refund changes no document, and its preview says so.
+    let seen = submit(&admin, &refund, "form_key=r-1&amount=15&method=SEPA");
+    assert!(seen.status == 200 && seen.text.contains("No documents would change."), "{}", seen.text);
+    let done = submit(&admin, &refund, "form_key=r-1&amount=15&method=SEPA&confirmed=yes");
+    let back = format!("/console/documents/{document}?done=do.refund-payment&amount=15.00&currency=EUR");
     assert_eq!((done.status, done.header("Location")), (303, back.as_str()), "{}", done.text);
+    assert!(page(&admin, &back).contains("Refund of 15.00 EUR recorded."));
+    let forged = back.replace("15.00", "15.00+to+nobody");
+    assert!(page(&admin, &forged).contains("Refund recorded."), "a notice shows no text of an address");
     let payments = software.get(&payments).ok();
     let left = |payment: &Value| payment["unapplied_amount"].to_string().parse::<f64>().ok() == Some(25.0);
     assert!(payments.as_array().expect("payments").iter().any(left), "{payments}");
@@ -281,7 +290,10 @@ fn a_customer_is_made_and_edited_by_forms_which_keep_what_was_said() {
     let form = page(&admin, "/console/edit/customers/acme");
     assert!(form.contains("value=\"Acme &amp; Co\"") && !form.contains("name=\"customer_ref\""), "{form}");
     let edit = "name=Acme+Ltd&tax=&billing_address%2Fcity=Cork&billing_address%2Fline1=1+Main+Street";
-    assert_eq!(submit(&admin, "/console/edit/customers/acme", edit).status, 303);
+    let seen = submit(&admin, "/console/edit/customers/acme", edit);
+    assert!(seen.status == 200 && seen.text.contains("Nothing is saved yet."), "{}", seen.text);
+    assert_eq!(software.get("/api/customers/acme").ok()["name"], "Acme & Co", "the preview changes nothing");
+    assert_eq!(submit(&admin, "/console/edit/customers/acme", &format!("{edit}&confirmed=yes")).status, 303);
     let customer = software.get("/api/customers/acme").ok();
     assert_eq!(
         (&customer["name"], &customer["tax"], &customer["billing_address"]["city"]),
@@ -337,13 +349,13 @@ fn a_foreign_page_can_do_nothing_and_names_are_text() {
     assert_eq!(catalog::documents(&software)[0]["state"], "DRAFT", "nothing has changed");
     for path in ["/console", "/console/customers", "/console/customers/acme", "/console/documents", "/console/events"] {
         let page = page(&admin, path);
-        assert!(!page.contains("<script") && !page.contains("gt;49"), "{path}: {page}");
+        assert!(!page.contains("<script>") && !page.contains("gt;49"), "{path}: {page}");
     }
     assert!(page(&admin, "/console/customers").contains("&lt;script&gt;alert(1)&lt;/script&gt;{{7*7}}"));
     for path in
         ["/console/search?q=%3Cscript%3E", "/console/log-in?next=%22%3E%3Cscript%3E", "/console/customers?name=%3Cscript%3E"]
     {
-        assert!(!admin.get(path).text.contains("<script"), "{path}");
+        assert!(!admin.get(path).text.contains("<script>"), "{path}");
     }
 }
 
@@ -360,4 +372,143 @@ fn another_organizations_things_are_not_there() {
     assert!(!page(&other, "/console/documents").contains("UB-INV-1"));
     let empty = other.get("/console");
     assert_eq!((empty.status, empty.header("Location")), (303, "/console/start"), "an empty organization shows the first steps");
+}
+
+#[test]
+fn a_short_form_changes_its_fields_only_and_leads_to_the_form_with_all_fields() {
+    let database = Database::sqlite();
+    let server = Server::start(&database);
+    let (admin, software) = (Client::admin(&server), Client::new_key(&server));
+    let made = json!({"customer_ref": "acme", "name": "Acme", "metadata": {"crm": "7"}, "buyer_reference": "B-7",
+        "electronic_address": {"scheme": "EM", "value": "e@acme.example"},
+        "billing_address": {"line1": "1 Main Street", "city": "Cork"}});
+    let before = software.post("/api/customers/", &made).ok();
+    let place = "/console/edit/customers/acme";
+    let short = page(&admin, place);
+    let (visible, _) = short.split_once("<summary>More<").expect("a fold");
+    assert!(!visible.contains("buyer_reference") && !short.contains("electronic_address"), "{short}");
+    assert!(links(&short).contains(&format!("{place}?advanced=yes")), "{short}");
+    assert!(page(&admin, &format!("{place}?advanced=yes")).contains("name=\"electronic_address/value\""));
+    let form = forms(&short).into_iter().find(|form| form.action == place).expect("a form");
+    let more = [("email", "a@acme.example"), ("confirmed", "yes")];
+    let fields = form.fields.iter().filter(|(name, _)| name != "email").cloned().collect();
+    let answer = Form { fields, ..form }.send(&admin, &more);
+    assert_eq!(answer.status, 303, "{}", answer.text);
+    let mut after = software.get("/api/customers/acme").ok();
+    assert_eq!(after["email"], "a@acme.example");
+    after["email"] = before["email"].clone();
+    after["updated_at"] = before["updated_at"].clone();
+    assert_eq!(after, before, "nothing else changes");
+}
+
+#[test]
+fn each_price_model_has_a_form_with_a_preview_of_its_amounts() {
+    for database in [Database::sqlite(), Database::postgres()] {
+        let server = Server::start(&database);
+        let (admin, software) = (Client::admin(&server), Client::new_key(&server));
+        catalog::make(&software);
+        let choice = page(&admin, "/console/new/pricings");
+        let models = links(&choice).into_iter().filter(|link| link.contains("model=")).collect::<Vec<_>>();
+        assert_eq!(models.len(), 6, "{choice}");
+        let place = "/console/new/pricings?model=PACKAGE";
+        let form = page(&admin, place);
+        assert!(form.contains("Example:") && form.contains("/price/package_size") && !form.contains("/price/tiers"), "{form}");
+        let said = |size: &str, more: &str| {
+            let item = format!("line_items%2F0%2Fusage_product_ref=api-calls&line_items%2F0%2Fprice%2Fpackage_size={size}");
+            let fee = "line_items%2F0%2Fprice%2Fpackage_price=40&line_items%2F1%2Fprice%2Famount=";
+            format!("name=Packages&currency=EUR&product_pricing_ref=packages&{item}&{fee}{more}")
+        };
+        let wrong = submit(&admin, place, &said("many", ""));
+        assert_eq!(wrong.status, 422, "{}", wrong.text);
+        assert!(wrong.text.contains("value=\"many\"") && wrong.text.contains("aria-invalid"), "{}", wrong.text);
+        for live in ["", "&live=yes&confirmed=yes"] {
+            let seen = submit(&admin, place, &said("1000", live));
+            assert!(seen.status == 200 && seen.text.contains("<polyline"), "{}", seen.text);
+            assert!(seen.text.contains("value=\"80.00\""), "two packages: {}", seen.text);
+            assert_eq!(software.get("/api/pricings/packages").status, 404, "a preview stores nothing");
+        }
+        let made = submit(&admin, place, &said("1000", "&confirmed=yes"));
+        let back = "/console/pricings/packages?done=new.pricings";
+        assert_eq!((made.status, made.header("Location")), (303, back), "{}", made.text);
+        let pricing = software.get("/api/pricings/packages").ok();
+        let price = &pricing["line_items"][0]["price"];
+        assert_eq!((&price["model"], pricing["line_items"].as_array().map(Vec::len)), (&json!("PACKAGE"), Some(1)));
+        // The form of an existing pricing changes one price and keeps the rest.
+        let place = "/console/edit/pricings/packages";
+        let form = forms(&page(&admin, place)).into_iter().find(|form| form.action == place).expect("a form");
+        let name = "line_items/0/price/package_price";
+        let fields = form.fields.iter().filter(|(field, _)| field != name).cloned().collect();
+        let form = Form { fields, ..form };
+        let seen = form.send(&admin, &[(name, "50")]);
+        assert!(seen.status == 200 && seen.text.contains("value=\"100.00\""), "{}", seen.text);
+        let saved = form.send(&admin, &[(name, "50"), ("confirmed", "yes")]);
+        assert_eq!(saved.status, 303, "{}", saved.text);
+        let mut changed = software.get("/api/pricings/packages").ok();
+        assert_eq!(changed["line_items"][0]["price"]["package_price"].to_string(), "50");
+        changed["line_items"][0]["price"] = price.clone();
+        changed["updated_at"] = pricing["updated_at"].clone();
+        assert_eq!(changed, pricing, "nothing else changes");
+    }
+}
+
+#[test]
+fn the_script_and_its_suggestions_come_from_this_server() {
+    let database = Database::sqlite();
+    let (server, admin, software) = scene(&database, "Acme Ltd");
+    let anonymous = Client::anonymous(&server);
+    let home = page(&admin, "/console/customers");
+    for (attribute, kind) in [("src=\"/console/console.js", "text/javascript"), ("href=\"/console/style.css", "text/css")] {
+        let (_, rest) = home.split_once(attribute).unwrap_or_else(|| panic!("{attribute}: {home}"));
+        let version = rest.split('"').next().expect("an address");
+        let (_, path) = attribute.split_once('"').expect("a path");
+        let asset = anonymous.get(&format!("{path}{version}"));
+        assert_eq!((asset.status, asset.header("X-Content-Type-Options")), (200, "nosniff"));
+        assert!(asset.header("Content-Type").starts_with(kind) && asset.header("Cache-Control").contains("immutable"), "{path}");
+        let other = anonymous.get(&format!("{path}?v=other"));
+        assert_eq!((other.status, other.header("Cache-Control")), (200, "no-cache"), "{path}");
+    }
+    let policy = admin.get("/console").header("Content-Security-Policy").to_owned();
+    assert!(policy.contains("script-src 'self'") && policy.contains("connect-src 'self'"), "{policy}");
+    software.post("/api/customers/", &json!({"customer_ref": "harbor", "name": "Harbor Robotics"})).ok();
+    let picked = |query: &str| admin.get(&format!("/console/pick/customers{query}")).ok();
+    assert_eq!(picked("?q=harb"), json!([["harbor", "Harbor Robotics (harbor)"]]));
+    assert!(picked("").as_array().is_some_and(|all| all.len() == 2), "{}", picked(""));
+    assert_eq!(admin.get("/console/pick/nothing").status, 404);
+    assert_eq!(anonymous.get("/console/pick/customers").status, 303, "log-in is required");
+}
+
+#[test]
+fn a_customers_statement_shows_its_entries_and_leads_to_the_files() {
+    let database = Database::sqlite();
+    let (_server, admin, software) = scene(&database, "Acme Ltd");
+    let document_ref = document_ref(&software);
+    assert_eq!(submit(&admin, &format!("/console/do/issue/{document_ref}"), "confirmed=yes").status, 303);
+    let place = "/console/customers/acme/statement";
+    assert!(links(&page(&admin, "/console/customers/acme")).contains(&place.to_owned()));
+    let statement = page(&admin, place);
+    assert!(links(&statement).contains(&format!("/console/documents/{document_ref}")), "{statement}");
+    assert!(statement.contains("Closing balance") && statement.contains("value=\"109.00\""), "{statement}");
+    assert!(statement.contains(r#"<a href="/console/customers/acme">Acme Ltd</a>"#), "the breadcrumb has the name: {statement}");
+    for format in ["format=pdf", "format=csv"] {
+        let mut addresses = statement.split("href=\"").filter_map(|rest| rest.split('"').next());
+        let file = addresses.find(|address| address.ends_with(format)).expect(format).replace("&amp;", "&");
+        assert_eq!(admin.get(&file).status, 200, "{file}");
+    }
+    let wrong = admin.get(&format!("{place}?from=2026-02-01&to=2026-01-01"));
+    assert!(wrong.status == 422 && is_page(&wrong) && wrong.text.contains("to:"), "{}", wrong.text);
+    assert_eq!(admin.get("/console/customers/nobody/statement").status, 404);
+}
+
+#[test]
+fn the_navigation_has_groups_and_a_page_with_a_table_has_a_link_that_skips_to_it() {
+    let database = Database::sqlite();
+    let (_server, admin, _) = scene(&database, "Acme Ltd");
+    let documents = page(&admin, "/console/documents?state=DRAFT");
+    for group in ["Billing", "Usage", "Catalog", "Settings"] {
+        assert!(documents.contains(&format!("<span class=\"name\">{group}</span>")), "{group}: {documents}");
+    }
+    assert!(documents.contains(r#"<a href="/console/documents" aria-current="page">Documents</a>"#), "{documents}");
+    let (before, _) = documents.split_once("id=\"table\"").expect("a table");
+    assert!(before.contains(r##"href="#table""##) && !before.contains("<table"), "{documents}");
+    assert!(!page(&admin, "/console/documents?state=VOID").contains("#table"));
 }

@@ -10,9 +10,15 @@ use serde_json::json;
 
 const PASSWORD: &str = "a-pass-phrase-of-ones-own";
 
-/// Actions of every role: changes to one's own account.
-const EVERYBODY: [&str; 5] =
-    ["account/password", "account/second-factor/enroll", "account/sessions/end", "account/sessions/end-others", "log-out"];
+/// Actions of every role: changes to one's own account, and the download of documents.
+const EVERYBODY: [&str; 6] = [
+    "account/password",
+    "account/second-factor/enroll",
+    "account/sessions/end",
+    "account/sessions/end-others",
+    "bulk/documents",
+    "log-out",
+];
 
 /// The additional actions of each role, compared with the role before it.
 const MORE: [(&str, &[&str]); 4] = [
@@ -39,10 +45,15 @@ const MORE: [(&str, &[&str]); 4] = [
     (
         "operator",
         &[
-            "do/cancel",
+            "contracts/add",
+            "contracts/cancel",
+            "contracts/discount",
+            "contracts/end",
+            "contracts/invoicing",
+            "contracts/price",
+            "contracts/resume",
+            "contracts/seats",
             "do/delete-event",
-            "do/quantity",
-            "do/resume",
             "edit/bank-accounts",
             "edit/contracts",
             "edit/customers",
@@ -94,6 +105,7 @@ fn action(address: &str) -> Option<String> {
     match parts.as_slice() {
         [kind @ ("new" | "edit" | "do"), what, ..] => Some(format!("{kind}/{what}")),
         ["imports", _, "undo"] => Some("imports/undo".to_owned()),
+        ["contracts", _, task] => Some(format!("contracts/{task}")),
         _ => None,
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 on_both_databases!(
     what_is_shown_is_what_is_done,
     a_new_contract_shows_what_it_will_bill,
+    each_figure_is_shown_before_and_after_the_change,
     a_dry_run_is_refused_as_the_change_would_be,
     a_dry_run_takes_the_scope_of_what_it_shows,
 );
@@ -24,7 +25,9 @@ fn told<'d>(documents: impl IntoIterator<Item = &'d Value>) -> DocumentFigures {
 }
 
 fn shown(effects: &Value, parts: &[&str]) -> DocumentFigures {
-    told(parts.iter().flat_map(|part| effects[*part].as_array().expect("a list")))
+    // Planned documents have no number and are not stored.
+    let is_stored = |document: &&Value| !document["document_number"].is_null();
+    told(parts.iter().flat_map(|part| effects[*part].as_array().expect("a list")).filter(is_stored))
 }
 
 /// Sends a dry run of a change, makes the change and compares the effects.
@@ -103,6 +106,67 @@ fn a_new_contract_shows_what_it_will_bill(database: &Database) {
         documents.map(|document| books::fields(document, ["period_start", "period_end", "total"])).collect()
     };
     assert_eq!(amounts(&effects["planned"]), [amounts(&billed[0]), amounts(&billed[1])].concat());
+}
+
+/// Returns the effect, the first day of the period, and a figure before and after the change with the difference.
+fn compared(effects: &Value, figure: &str) -> Vec<[String; 5]> {
+    let changes = effects["changes"].as_array().expect("a list").iter();
+    let one = |change: &Value| {
+        let [effect, start] = books::fields(change, ["effect", "period_start"]);
+        let [before, after, difference] = books::fields(&change[figure], ["before", "after", "difference"]);
+        [effect, start, before, after, difference]
+    };
+    changes.map(one).collect()
+}
+
+fn each_figure_is_shown_before_and_after_the_change(database: &Database) {
+    let mut scene = Scene::begin(database, "2026-01-10");
+    scene.pricing("p", &[catalog::fixed("fee", "49.00"), each("1.00")]);
+    let contract = scene.sell(&[product("p", "2026-01-01", "2026-12-31")]);
+    let preview = |scene: &Scene, path: &str, body: &Value| {
+        let asked = if body.is_null() { json!({"path": path}) } else { json!({"path": path, "body": body}) };
+        scene.client.post("/api/dry_run", &asked).ok()
+    };
+
+    // Neither document exists yet, so both are compared with their plans.
+    let path = format!("/api/contracts/edit/{contract}");
+    let edit = json!({"effective_from": "2026-02-01", "products": [{"product_pricing_ref": "p", "discount": 10}]});
+    let effects = preview(&scene, &path, &edit);
+    let row = |row: [&str; 5]| row.map(str::to_owned);
+    let expected =
+        [row(["PLANNED", "2026-01-01", "49.00", "49.00", "0.00"]), row(["PLANNED", "2026-02-01", "49.00", "44.10", "-4.90"])];
+    assert_eq!(compared(&effects, "billed"), expected);
+    let before: Vec<[String; 2]> =
+        effects["before"].as_array().expect("a list").iter().map(|of| books::fields(of, ["document_ref", "total"])).collect();
+    assert_eq!(before, [["null", "49.00"], ["null", "49.00"]]);
+    let total = catalog::only(effects["totals"].clone());
+    assert_eq!(books::fields(&total["billed"], ["before", "after", "difference"]), ["98.00", "93.10", "-4.90"]);
+    let effects = preview(&scene, &format!("/api/contracts/cancel/{contract}"), &json!({}));
+    let expected =
+        [row(["PLANNED", "2026-01-01", "49.00", "49.00", "0.00"]), row(["REMOVED", "2026-02-01", "49.00", "null", "-49.00"])];
+    assert_eq!(compared(&effects, "billed"), expected);
+
+    // The first event opens the planned document of January.
+    let mut event = catalog::event(catalog::ACME, 10);
+    event["timestamp"] = json!("2026-01-09T06:00:00Z");
+    let effects = preview(&scene, "/api/usage/event", &event);
+    assert_eq!(compared(&effects, "billed"), [row(["OPENED", "2026-01-01", "49.00", "59.00", "10.00"])]);
+    scene.calls("2026-01-09", 10);
+    let issue = format!("/api/documents/issue/{}", reference(&scene.client, "UB-INV-1"));
+    let effects = preview(&scene, &issue, &Value::Null);
+    assert_eq!(compared(&effects, "billed"), [row(["ISSUED", "2026-01-01", "59.00", "59.00", "0.00"])]);
+    assert_eq!(compared(&effects, "outstanding"), [row(["ISSUED", "2026-01-01", "null", "59.00", "59.00"])]);
+
+    // What is issued equals what the previews show.
+    scene.edit(&contract, &edit);
+    scene.run_on("2026-03-03");
+    let issued = catalog::documents(&scene.client);
+    let mut issued: Vec<[String; 2]> = issued.iter().map(|of| books::fields(of, ["period_start", "total"])).collect();
+    issued.sort();
+    assert_eq!(issued, [["2026-01-01", "59.00"], ["2026-02-01", "44.10"]]);
+    let path = format!("/api/documents/payments/{}", reference(&scene.client, "UB-INV-1"));
+    let effects = preview(&scene, &path, &json!({"amount": "9.00"}));
+    assert_eq!(compared(&effects, "outstanding"), [row(["SETTLED", "2026-01-01", "59.00", "50.00", "-9.00"])]);
 }
 
 fn a_dry_run_is_refused_as_the_change_would_be(database: &Database) {

@@ -76,7 +76,7 @@ impl Placeholders {
             "recovery_codes" => return "ABCD-EFGH-IJKL-MNOP".to_owned(),
             "secret" if text.starts_with("whsec_") => return WEBHOOK_SECRET.to_owned(),
             "secret" => return SECRET.to_owned(),
-            "url" if text.starts_with("http://127") => return "https://hooks.example.com/billing".to_owned(),
+            "url" | "endpoint_url" if text.starts_with("http://127") => return "https://hooks.example.com/billing".to_owned(),
             "uri" => {
                 let (before, after) = text.split_once("secret=").expect("a secret");
                 return format!("{before}secret={SECRET}{}", after.get(SECRET.len()..).unwrap_or_default());

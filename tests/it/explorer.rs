@@ -56,21 +56,24 @@ fn the_explorer_draws_what_the_summary_says(database: &Database) {
     let expected: Vec<String> = rows
         .iter()
         .map(|row| {
-            format!("{}: {} call, events: {}", &text(row, "from")[..10], grouped(row["quantity"].to_string()), row["events"])
+            format!("{}: {} calls, events: {}", &text(row, "from")[..10], grouped(row["quantity"].to_string()), row["events"])
         })
         .collect();
     assert_eq!(told(&explorer), expected, "a bar for each row");
     assert!(explorer.contains("value=\"1000000001206.500000001\""), "the sum is exact: {explorer}");
 
     let unknown = page(&admin, "/console/usage");
-    assert!(unknown.contains(">nobody<") && unknown.contains("unknown_reference"), "rejected usage is listed: {unknown}");
+    assert!(
+        unknown.contains(">nobody<") && unknown.contains("must be the reference of an existing customer"),
+        "rejected usage is listed: {unknown}"
+    );
     assert!(!explorer.contains(">nobody<"), "the rejected usage isn't acme's");
 
     // A bar leads to the hours of its day, an hour to its events, and an event to its document.
     let closer = links(&explorer).into_iter().find(|link| link.contains("usage_product_ref=api-calls&from=")).expect("a bar");
     let day = page(&admin, &closer);
     let hours: Vec<String> = told(&day);
-    assert_eq!(hours, [format!("{} 12:00: 1,200.500000001 call, events: 2", today.plus_days(-9))]);
+    assert_eq!(hours, [format!("{} 12:00: 1,200.500000001 calls, events: 2", today.plus_days(-9))]);
     let events = links(&day).into_iter().find(|link| link.starts_with("/console/events?")).expect("events");
     let listed = page(&admin, &events);
     assert!(listed.contains("Results: 2"), "{listed}");
@@ -81,7 +84,7 @@ fn the_explorer_draws_what_the_summary_says(database: &Database) {
     assert_eq!(told(&page(&admin, "/console/customers/acme")), expected);
     // Days depend on the time zone.
     let there = page(&admin, &format!("/console/usage?from={0}&to={0}&timezone=Pacific/Kiritimati", today.plus_days(-8)));
-    assert_eq!(told(&there), [format!("{} 02:00: 1,200.500000001 call, events: 2", today.plus_days(-8))]);
+    assert_eq!(told(&there), [format!("{} 02:00: 1,200.500000001 calls, events: 2", today.plus_days(-8))]);
 
     for (query, field) in [
         ("from=2026-02-01&to=2026-01-31", "to:"),
@@ -122,18 +125,28 @@ fn the_first_page_tells_ages_refusals_and_what_is_due(database: &Database) {
         assert!(cells[0] == "1" && cells[1].contains(&format!("title=\"{amount} EUR\"")), "{age}: {cells:?}");
     }
     assert_eq!(row(&home, "Not due yet")[0], "0", "{home}");
-    assert!(home.contains("unknown_reference") && home.contains("/console/customers/nobody"), "{home}");
+    assert!(row(&home, "All amounts due")[1].contains("title=\"203.00 EUR\""), "{home}");
+    // January was issued in February, and February in March. The page shows what the API returns.
+    let months = scene.client.get("/api/documents/summary?issued_from=2026-01-01").ok();
+    let billed: Vec<String> = months.as_array().expect("months").iter().map(|month| month["billed"].to_string()).collect();
+    assert_eq!((billed, &months[1]["issued_to"]), (vec!["101.00".to_owned(), "102.00".to_owned()], &json!("2026-03-31")));
+    for bar in ["February 2026: 101.00 EUR, 1 documents", "March 2026: 102.00 EUR, 1 documents"] {
+        assert!(home.contains(bar), "{bar}: {home}");
+    }
+    assert_eq!(scene.client.get("/api/documents/summary?customer_ref=nobody").ok(), json!([]));
+    let (_, rejected) = home.split_once("Usage events rejected since yesterday").expect("the rejected usage");
+    assert!(rejected.contains("<strong>1</strong>") && rejected.contains("nobody"), "{home}");
     for link in links(&home).iter().filter(|link| link.starts_with("/console/documents?")) {
         page(&admin, link);
     }
     let due = links(&home).into_iter().find(|link| link.contains("issues_before=2026-04-02T00")).expect("contracts due today");
     assert!(page(&admin, &due).contains("C-1"), "March is issued today");
-    // Nothing was used today, nor on 1 March up to this time of day.
-    assert!(home.contains("No usage in either period."), "{home}");
+    assert!(home.contains("No usage in this month and the month before."), "{home}");
     scene.go_to("2026-04-02");
     scene.calls("2026-04-02", 50);
     let home = page(&scene.admin(), "/console");
-    assert_eq!(row(&home, "API calls"), ["50", "0"], "{home}");
+    let (_, usage) = home.split_once("Usage this month").expect("the usage");
+    assert_eq!(row(usage, "API calls"), ["50", "0", "–"], "{home}");
 }
 
 fn the_page_of_a_pricing_says_what_a_quantity_costs_and_who_agreed_on_it(database: &Database) {
@@ -170,8 +183,13 @@ fn encoded(fields: &[(&str, &str)]) -> String {
     fields.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect::<Vec<_>>().join("&")
 }
 
-/// Returns the value of an input.
+/// Returns the value of an input or a choice.
 fn value_of(page: &str, name: &str) -> String {
+    if let Some((_, choice)) = page.split_once(&format!("<select id=\"field-{name}\"")) {
+        let mut options = choice.split("</select>").next().unwrap_or_default().split("<option value=\"");
+        let selected = options.find(|option| option.contains(" selected")).unwrap_or_else(|| panic!("{name}: {page}"));
+        return selected.split('"').next().unwrap_or_default().to_owned();
+    }
     let input = page
         .split("<input")
         .find(|input| input.contains(&format!("name=\"{name}\"")))
@@ -187,8 +205,15 @@ fn from_nothing_to_the_first_invoice(database: &Database) {
     let steps = page(&admin, "/console/start");
     assert!(steps.contains("action=\"/console/start/entity\"") && !steps.contains(">Done<"), "{steps}");
 
-    let address =
-        [("name", "We & Co"), ("address/line1", "1 Main Street"), ("address/city", "Berlin"), ("timezone", "Europe/Berlin")];
+    let address = [
+        ("name", "We & Co"),
+        ("legal_name", "We & Co GmbH"),
+        ("tax_id", "27/123/45678"),
+        ("address/line1", "1 Main Street"),
+        ("address/city", "Berlin"),
+        ("timezone", "Europe/Berlin"),
+        ("number_prefix", "UB"),
+    ];
     let wrong =
         submit(&admin, "/console/start/entity", &encoded(&[address.as_slice(), &[("address/country_code", "Germany")]].concat()));
     assert!(
@@ -209,7 +234,18 @@ fn from_nothing_to_the_first_invoice(database: &Database) {
                 ("line_items/1/price/amount", "49"),
             ],
         ),
-        ("customer", &[("name", "Acme Ltd"), ("customer_ref", "acme"), ("tax", "19")]),
+        (
+            "customer",
+            &[
+                ("name", "Acme Ltd"),
+                ("legal_name", "Acme Limited"),
+                ("customer_ref", "acme"),
+                ("billing_address/line1", "2 High Street"),
+                ("billing_address/city", "Dublin"),
+                ("billing_address/country_code", "IE"),
+                ("tax", "19"),
+            ],
+        ),
         ("contract", &[]),
     ];
     for (done, (step, fields)) in forms.into_iter().enumerate() {
@@ -253,6 +289,9 @@ fn from_nothing_to_the_first_invoice(database: &Database) {
     );
     // A fee of 49.00 and 1,500 calls at 0.05, plus 19 % tax.
     assert!(invoice.text.contains("147.56"), "{}", invoice.text);
+    let document_ref = text(&answer, "related_document_ref");
+    let document = Client::new_key(&server).get(&format!("/api/documents/{document_ref}")).ok();
+    assert_eq!(document["missing"], json!([]), "the steps ask for everything that an invoice needs");
     assert!(page(&admin, "/console").contains("<h1>Home</h1>"));
     assert!(page(&admin, "/console/start").contains("The first event is on"));
 }

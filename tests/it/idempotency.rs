@@ -28,7 +28,7 @@ on_both_databases!(
 const KEY: &str = "8e03978e-40d5-43dd-bc93-6894a57f9324";
 const PASSWORD: &str = "another long pass phrase";
 /// These operations need no key and record none: repeating them has no second effect.
-const NOT_KEPT: [&str; 9] = [
+const NOT_KEPT: [&str; 10] = [
     "/auth/login",
     "/auth/logout",
     "/auth/password",
@@ -38,6 +38,7 @@ const NOT_KEPT: [&str; 9] = [
     "/auth/second-factor/remove",
     "/api/dry_run",
     "/api/usage/formats/test",
+    "/api/pricings/rates",
 ];
 /// The number of concurrent duplicates of each request.
 const TWINS: usize = 3;

@@ -183,6 +183,7 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     add("POST", "/api/documents/payments/reverse/{}", None, &theirs.payment_ref, UNKNOWN_UUID);
     add("POST", "/api/documents/refund/{}", amount(), &theirs.payment_ref, UNKNOWN_UUID);
     add("POST", "/api/documents/unapply/{}", None, &theirs.application_ref, UNKNOWN_UUID);
+    add("GET", "/api/customers/amounts_due?customer_ref={}", None, customer, UNKNOWN_NAME);
     for path in ["balance", "e_invoice_check", "statement"] {
         add("GET", &format!("/api/customers/{path}/{{}}"), None, customer, UNKNOWN_NAME);
     }
@@ -251,6 +252,10 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     add("POST", "/api/customers/", Some(json!({"name": "New", "entity_ref": "{}"})), entity, UNKNOWN_NAME);
     add("POST", "/api/customers/edit/mine-customer", Some(json!({"entity_ref": "{}"})), entity, UNKNOWN_NAME);
     add("POST", "/api/pricings/", Some(catalog::plan("new-plan", "{}")), product, UNKNOWN_NAME);
+    let mut rated = catalog::plan("new-plan", "{}");
+    rated.as_object_mut().expect("an object").remove("product_pricing_ref");
+    rated["quantities"] = json!([1]);
+    add("POST", "/api/pricings/rates", Some(rated), product, UNKNOWN_NAME);
     let line_items = catalog::plan("mine-plan", "{}")["line_items"].clone();
     add("POST", "/api/pricings/edit/mine-plan", Some(json!({"line_items": line_items})), product, UNKNOWN_NAME);
     add("POST", "/api/contracts/", Some(contract("{}", "mine-plan", "mine-entity")), customer, UNKNOWN_NAME);
@@ -378,6 +383,7 @@ fn everything(client: &Client, admin: &Client) -> Vec<String> {
         "/api/webhooks/endpoints/filter?pageSize=1000".to_owned(),
         "/api/usage/report?format=json".to_owned(),
         "/api/usage/summary?interval=month&group_by=customer_ref,usage_product_ref".to_owned(),
+        "/api/documents/summary".to_owned(),
     ];
     let mut all: Vec<String> = lists.iter().chain(&names).map(|path| client.get(path).ok().to_string()).collect();
     let keys = admin.get("/auth/keys/list").ok();

@@ -313,6 +313,14 @@ fn customers_are_found_by_name_email_and_tax_number(database: &Database) {
     ] {
         assert_eq!((found("filter", query), found("names", query)), (expected.to_owned(), expected.to_owned()), "{query}");
     }
+    // The search finds words inside a name, e-mail addresses and tax numbers, also without the spaces.
+    for (sought, expected) in
+        [("ltd", "zeta-2"), ("pay%40ACME.example", "acme"), ("DE%20123", "acme"), ("de123", "acme"), ("ZETA%20gm", "zeta")]
+    {
+        let hits = scene.client.get(&format!("/api/search?q={sought}")).ok();
+        let hits = hits.as_array().expect("a list").iter().filter(|hit| hit["kind"] == "CUSTOMER");
+        assert_eq!(hits.map(|hit| hit["ref"].clone()).collect::<Vec<_>>(), [json!(expected)], "{sought}");
+    }
 }
 
 fn a_search_says_what_something_is(database: &Database) {

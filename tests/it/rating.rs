@@ -137,6 +137,13 @@ fn every_price_model_bills_what_the_rules_say(database: &Database) {
         (rates[0]["quantity"].to_string(), rates[0]["line_items"][0]["amount"].to_string()),
         ("0".to_owned(), "0.00".to_owned())
     );
+    let mut unsaved = json!({"name": "unsaved", "currency": "EUR", "line_items": items, "quantities": [0, 1500]});
+    assert_eq!(client.post("/api/pricings/rates", &unsaved).ok(), rates, "a pricing that is not stored has the same rates");
+    assert_eq!(client.get("/api/pricings/filter").ok().as_array().map(Vec::len), Some(1), "nothing is stored");
+    unsaved["line_items"][2]["usage_product_ref"] = json!("unknown");
+    let refused = client.post("/api/pricings/rates", &unsaved);
+    let pointer = &refused.body["errors"][0]["pointer"];
+    assert_eq!((refused.status, pointer), (422, &json!("/line_items/2/usage_product_ref")), "{}", refused.text);
     let next = catalog::only(client.get(&format!("/api/contracts/invoices/next/{contract_ref}")).ok());
     assert!(!lines(&next).iter().any(|line| line.starts_with("once") && !line.ends_with(" 0.00")), "{next}");
 }

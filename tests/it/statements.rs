@@ -96,8 +96,9 @@ fn many_contracts_are_issued_and_corrected_with_as_few_statements_as_few() {
     let alone = statements(&database, || report(&events[..1]));
     let sent = [
         // Eight of the statements update the run's own row: its start, its billed documents and its end. One stores the
-        // notifications, one the notices of due dates, and one looks for notices whose instants have come.
-        ("a billing run over many contracts", issuing, 43),
+        // notifications, one the notices of due dates, and one looks for notices whose instants have come. Three read the
+        // names for the response.
+        ("a billing run over many contracts", issuing, 46),
         ("events that open a debit on each of many contracts", opening, 37),
         ("events on an open debit on each of many contracts", adding, 28),
         ("an event on an open debit", alone, 26),

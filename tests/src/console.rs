@@ -115,7 +115,9 @@ fn fields(form: &str) -> Vec<(String, String)> {
                 .find(|option| option.contains(" selected"))
                 .or(options.first())
                 .and_then(|option| attribute(option, "value"))
-        } else if tag.starts_with("input") && (attribute(tag, "type") != Some("checkbox") || tag.contains(" checked")) {
+        } else if tag.starts_with("input")
+            && (!matches!(attribute(tag, "type"), Some("checkbox" | "radio")) || tag.contains(" checked"))
+        {
             Some(attribute(tag, "value").unwrap_or_default())
         } else {
             None

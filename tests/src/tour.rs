@@ -216,6 +216,12 @@ impl Tour {
         self.post("edit_pricing", "/api/pricings/edit/api-plan", json!({"name": "API plan 2026"}));
         self.get("get_pricing", "/api/pricings/api-plan");
         self.get("list_pricings", "/api/pricings/filter");
+        let per_unit = json!({
+            "name": "API plan 2027", "currency": "EUR", "quantities": [100, 1500],
+            "line_items": [{"line_item_id": "calls", "kind": "USAGE", "usage_product_ref": "api-calls",
+                            "price": {"model": "PER_UNIT", "unit_price": "0.05"}}],
+        });
+        self.post("rate_new_pricing", "/api/pricings/rates", per_unit);
         self.get("rate_pricing", "/api/pricings/rates/api-plan?quantity=100,1500");
 
         let customer = json!({
@@ -348,7 +354,9 @@ impl Tour {
         self.get("get_document_pdf", &format!("/api/documents/{invoice}/pdf"));
         self.get("get_document_xml", &format!("/api/documents/{invoice}/xml?syntax=ubl"));
         self.get("list_documents", "/api/documents/filter?customer_ref=acme&state=ISSUED&pageSize=1");
+        self.get("summarize_documents", "/api/documents/summary?customer_ref=acme");
         self.get("report_document_usage", &format!("/api/documents/{invoice}/usage.csv"));
+        self.get("list_amounts_due", "/api/customers/amounts_due?customer_ref=acme");
         let payments = format!("/api/documents/payments/{invoice}");
         let payment = json!({"amount": "60.00", "paid_date": "2026-11-10", "reference": "bank 4711", "method": "SEPA"});
         let paid = self.post("record_payment", &payments, payment);

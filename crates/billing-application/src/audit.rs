@@ -24,6 +24,7 @@ use crate::contracts::ContractView;
 use crate::documents::DocumentView;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::formats::FormatView;
+use crate::names::{self, Named};
 use crate::usage::ImportSummary;
 
 /// A resource before or after a change.
@@ -285,8 +286,8 @@ pub struct AuditQuery {
 /// A part of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditList {
-    /// The entries, newest first.
-    pub items: Vec<AuditEntry>,
+    /// The entries, newest first, with the names of their authors and objects.
+    pub items: Vec<Named<AuditEntry>>,
     /// The position of the last entry, if more follow.
     pub next: Option<AuditPosition>,
     /// The number of entries that match the filter, if requested.
@@ -310,5 +311,9 @@ pub fn list_audit_entries(cx: &mut Cx<'_>, filter: &AuditFilter, wanted: AuditQu
     }
     let next = items.last().filter(|_| goes_on).map(AuditEntry::position);
     let total = if wanted.with_total { Some(cx.tx.count_audit_entries(cx.organization, filter)?) } else { None };
+    let items = names::name_all(cx, items, |entry, names| {
+        names.add_actor(entry.author);
+        names.add(entry.kind, &entry.reference);
+    })?;
     Ok(AuditList { items, next, total })
 }

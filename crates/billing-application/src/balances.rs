@@ -30,7 +30,7 @@ pub fn balance(cx: &mut Cx<'_>, customer_ref: &CustomerRef) -> UseCaseResult<Vec
         let entity_ref = key.entity_ref.clone();
         balances.insert(key, Balance { entity_ref, due: zero, overdue: zero, unapplied, written_off: zero });
     }
-    for (key, due_date, amount) in cx.tx.due_by_day(cx.organization, customer.id)? {
+    for (key, due_date, amount) in cx.tx.due_by_day(cx.organization, &[customer.id])? {
         let today = zones.get(&key.entity_ref).copied().unwrap_or(TimeZone::UTC).service_date(cx.now);
         let balance = balances.get_mut(&key).ok_or(UseCaseError::InvariantViolation("a document without an account"))?;
         balance.due = balance.due.checked_add(amount)?;
@@ -43,6 +43,52 @@ pub fn balance(cx: &mut Cx<'_>, customer_ref: &CustomerRef) -> UseCaseResult<Vec
         balance.written_off = balance.written_off.checked_add(amount)?;
     }
     Ok(balances.into_values().collect())
+}
+
+/// The amount that a customer owes to an entity in a currency.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CustomerDue {
+    /// The customer.
+    pub customer_ref: CustomerRef,
+    /// The entity that bills.
+    pub entity_ref: EntityRef,
+    /// The amount due of the documents.
+    pub due: MoneySum,
+    /// The part of the amount due whose due date is before today.
+    pub overdue: MoneySum,
+}
+
+/// Returns the amounts due of several customers, by customer, entity and currency. Omits customers that owe nothing and unknown
+/// references.
+///
+/// # Errors
+/// Returns [`Store`](UseCaseError::Store) if the amounts cannot be read.
+pub fn amounts_due(cx: &mut Cx<'_>, customers: &[CustomerRef]) -> UseCaseResult<Vec<CustomerDue>> {
+    let customers = cx.tx.customers_by_refs(cx.organization, customers)?;
+    let ids: Vec<_> = customers.iter().map(|customer| customer.id).collect();
+    let due_by_day = cx.tx.due_by_day(cx.organization, &ids)?;
+    let zones = zones(cx, due_by_day.iter().map(|(key, ..)| &key.entity_ref))?;
+    let mut due: BTreeMap<AccountKey, (MoneySum, MoneySum)> = BTreeMap::new();
+    for (key, due_date, amount) in due_by_day {
+        let today = zones.get(&key.entity_ref).copied().unwrap_or(TimeZone::UTC).service_date(cx.now);
+        let zero = MoneySum::zero(key.currency);
+        let (due, overdue) = due.entry(key).or_insert((zero, zero));
+        *due = due.checked_add(amount)?;
+        if due_date < today {
+            *overdue = overdue.checked_add(amount)?;
+        }
+    }
+    let owed_by = |customer: &Customer| {
+        let of_customer = due.iter().filter(|(key, _)| key.customer_id == customer.id);
+        let owed = of_customer.map(|(key, (due, overdue))| CustomerDue {
+            customer_ref: customer.customer_ref.clone(),
+            entity_ref: key.entity_ref.clone(),
+            due: *due,
+            overdue: *overdue,
+        });
+        owed.collect::<Vec<_>>()
+    };
+    Ok(customers.iter().flat_map(owed_by).collect())
 }
 
 /// Returns the changes of a customer's balances from one day to another, both inclusive, by entity and currency.

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::access::Actor;
-use billing_domain::audit::AuditAction;
+use billing_domain::audit::{AuditAction, AuditedKind};
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentKind;
 use billing_domain::document::numbering::DocumentNumber;
@@ -25,6 +25,7 @@ use crate::audit::{AuditChange, AuditSubject, RunSummary};
 use crate::book_repository;
 use crate::carry_out::{Cx, Transactions};
 use crate::error::{UseCaseError, UseCaseResult};
+use crate::names::{NameRequest, ObjectNames, read_names};
 use crate::notices;
 pub use crate::run_history::FailedContract;
 use crate::run_history::RunRecorder;
@@ -36,6 +37,9 @@ const CONTRACTS_PER_TRANSACTION: usize = 50;
 /// The approximate maximum number of documents issued in one transaction. Further documents are issued in the next
 /// transaction, to keep locks short.
 const MAX_DOCUMENTS_PER_TRANSACTION: usize = 50;
+
+/// The maximum number of documents and of failures of a report that have names.
+pub const MAX_NAMED: usize = 1000;
 
 /// The maximum number of contracts billed by a run within an outer transaction, because other requests wait for its locks.
 const MAX_CONTRACTS_TOGETHER: usize = 500;
@@ -85,6 +89,8 @@ pub struct BillingReport {
     pub dry_run: bool,
     /// Where the run stopped, if due contracts remain.
     pub next: Option<RunCursor>,
+    /// The names of the contracts and documents, of each list for the first [`MAX_NAMED`] elements.
+    pub names: ObjectNames,
 }
 
 impl BillingReport {
@@ -97,6 +103,8 @@ impl BillingReport {
 /// A document of a billing run.
 #[derive(Clone, Debug)]
 pub struct BilledDocument {
+    /// The contract that the document bills.
+    pub contract_ref: ContractRef,
     /// Reference and number. `None` in a dry run for a document that its issue would open.
     pub opened: Option<(DocumentRef, DocumentNumber)>,
     /// Invoice, credit or debit.
@@ -111,7 +119,32 @@ pub struct BilledDocument {
 /// Returns [`UseCaseError::Store`] if the due contracts cannot be read.
 pub fn run_billing(transactions: &mut Transactions<'_, '_>, wanted: BillingRunRequest<'_>) -> UseCaseResult<BillingReport> {
     let organization = transactions.author()?.organization;
-    run_of(transactions, Some(organization), wanted)
+    let mut report = run_of(transactions, Some(organization), wanted)?;
+    match names_in(transactions, organization, &report) {
+        // The documents are already issued, so the caller needs the report.
+        Err(error) if !transactions.is_joined() => tracing::error!(%error, "cannot load the names for a billing report"),
+        names => report.names = names?,
+    }
+    Ok(report)
+}
+
+/// Returns the names for a report.
+fn names_in(
+    transactions: &mut Transactions<'_, '_>,
+    organization: OrganizationId,
+    report: &BillingReport,
+) -> UseCaseResult<ObjectNames> {
+    let mut request = NameRequest::default();
+    for documents in [&report.issued, &report.voided] {
+        documents.iter().take(MAX_NAMED).for_each(|document| request.add(AuditedKind::Contract, document.contract_ref));
+    }
+    for failed in report.failed.iter().take(MAX_NAMED) {
+        request.add(AuditedKind::Contract, failed.contract_ref);
+        if let Some(document_ref) = failed.document.and_then(|document| document.document_ref) {
+            request.add(AuditedKind::Document, document_ref);
+        }
+    }
+    transactions.read(|tx| read_names(tx, organization, &request))
 }
 
 /// Issues all due documents of every organization, on behalf of the scheduler.
@@ -398,7 +431,7 @@ fn show_run(
         let number = book_repository::number_of(book, document_ref)?;
         // In a dry run, only documents that were already open have a reference and a number.
         let opened = (!dry_run || open.contains(&document_ref)).then_some((document_ref, number.clone()));
-        Ok(BilledDocument { opened, kind: number.kind, total })
+        Ok(BilledDocument { contract_ref: book.contract.contract_ref, opened, kind: number.kind, total })
     };
     let contract_ref = book.contract.contract_ref;
     for issue::Failure { document_ref, period_start, refusal } in run.failed {

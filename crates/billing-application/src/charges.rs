@@ -18,6 +18,7 @@ use billing_domain::refs::{
     ChargeRef, ContractKey, ContractRef, CustomerId, CustomerRef, DocumentRef, OrganizationId, PricingRef,
 };
 use billing_domain::refusal::Refusal;
+use billing_domain::text::OneLine;
 use billing_domain::usage::EventAction;
 
 use crate::audit::{AuditChange, AuditSubject};
@@ -33,8 +34,12 @@ pub struct ChargeView {
     pub charge: Charge,
     /// The charge's amount.
     pub amount: Money,
+    /// The number of the contract that the charge belongs to.
+    pub contract_number: String,
     /// The customer's reference.
     pub customer_ref: CustomerRef,
+    /// The customer's name.
+    pub customer_name: OneLine,
     /// The pricing of the product whose documents bill the charge.
     pub product_pricing_ref: PricingRef,
     /// The documents that carry the charge. `None` while it waits for the replacement of a void document.
@@ -250,7 +255,9 @@ fn view(book: &ContractBook, charge: Charge, earlier: Vec<Charge>) -> UseCaseRes
     }
     Ok(ChargeView {
         amount: charge.amount()?,
+        contract_number: book.contract.number_text(),
         customer_ref: book.customer.customer_ref.clone(),
+        customer_name: book.customer.profile.name.clone(),
         product_pricing_ref: terms.pricing.pricing_ref.clone(),
         documents,
         history,

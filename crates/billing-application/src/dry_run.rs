@@ -1,6 +1,10 @@
 //! Dry runs. A use case is executed in a transaction that is rolled back. The affected documents are returned as before and
 //! after the change. Dry runs and real changes share their code.
 
+mod changes;
+
+pub use changes::{DocumentChange, EffectKind, EffectTotals, FigureChange};
+
 use std::cell::{RefCell, RefMut};
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -18,6 +22,8 @@ use crate::contracts::planned_invoices;
 use crate::documents::{DocumentView, view_all};
 use crate::error::{UseCaseError, UseCaseResult};
 
+use changes::PlannedDocuments;
+
 /// The effects of a change on documents, ordered by creation.
 #[derive(Clone, Debug, Default)]
 pub struct Effects {
@@ -31,10 +37,16 @@ pub struct Effects {
     pub voided: Vec<DocumentView>,
     /// Issued documents whose payments, credits or write-offs change.
     pub settled: Vec<DocumentView>,
-    /// The documents of all lists above as before the change. Documents that did not exist are missing.
+    /// The documents of all lists as before the change: the stored documents, and the documents that were planned. Planned
+    /// documents that are no longer planned are included. Documents that neither existed nor were planned are missing.
     pub before: Vec<DocumentView>,
     /// For created or changed contracts: the planned documents of the current and next period that are not opened yet.
     pub planned: Vec<DocumentView>,
+    /// The figures of all these documents before and after the change: first the stored documents, then the planned documents,
+    /// and at last those that are no longer planned.
+    pub changes: Vec<DocumentChange>,
+    /// The sums of these figures by currency.
+    pub totals: Vec<EffectTotals>,
 }
 
 /// Records the resources that a use case affects during a dry run.
@@ -49,6 +61,8 @@ struct AffectedResources {
     agreed: BTreeSet<ContractKey>,
     /// Documents as before the change, with their customers. `None` for documents that did not exist.
     before: BTreeMap<DocumentRef, (CustomerId, Option<DocumentView>)>,
+    /// The planned documents of contracts that are changed, or for which documents are opened, as before the change.
+    planned: PlannedDocuments,
 }
 
 impl Cx<'_> {
@@ -122,11 +136,29 @@ impl DryRunRecorder {
         Ok(())
     }
 
+    /// Captures the planned documents of a contract, unless they are known or the contract is created by the change.
+    fn capture_planned(&self, tx: &mut dyn Tx, contract: ContractKey, now: Timestamp) -> UseCaseResult<()> {
+        let is_known = {
+            let touched = self.touched();
+            touched.planned.has_contract(contract.contract) || touched.agreed.contains(&contract)
+        };
+        if is_known {
+            return Ok(());
+        }
+        let planned = match planned_invoices(tx, contract, now) {
+            // The change can bring the amounts back into the range. Then it must not be rejected.
+            Err(UseCaseError::AmountOutOfRange(_)) => Vec::new(),
+            planned => planned?,
+        };
+        self.touched().planned.insert(contract.contract, planned);
+        Ok(())
+    }
+
     /// Returns the effects on all captured resources.
     fn take_effects(&self, cx: &mut Cx<'_>) -> UseCaseResult<Effects> {
         let (organization, now) = (cx.organization, cx.now);
         let tx = &mut *cx.tx;
-        let AffectedResources { contracts, agreed, before } = self.0.take();
+        let AffectedResources { contracts, agreed, before, planned: mut planned_before } = self.0.take();
         let mut effects = Effects::default();
         let (mut refs, mut customers): (BTreeSet<DocumentRef>, BTreeSet<CustomerId>) =
             before.iter().map(|(document_ref, (customer, _))| (*document_ref, *customer)).unzip();
@@ -144,11 +176,24 @@ impl DryRunRecorder {
         let refs: Vec<DocumentRef> = after.iter().map(|document| document.head.document_ref).collect();
         for (document_ref, view) in refs.into_iter().zip(view_all(tx, organization, after, now)?) {
             let was = before.get(&document_ref).and_then(|(_, was)| was.clone());
-            effects.add(was, view);
+            effects.add(was, view, &mut planned_before)?;
         }
-        for contract in agreed {
-            effects.planned.extend(planned_invoices(tx, contract, now)?);
+        for contract in &agreed {
+            for view in planned_invoices(tx, *contract, now)? {
+                let was = planned_before.take(&view);
+                effects.changes.push(DocumentChange::compare(EffectKind::Planned, was.as_ref(), &view)?);
+                effects.before.extend(was);
+                effects.planned.push(view);
+            }
         }
+        // The terms of other contracts stay as they are, and so do the documents that are still planned for them.
+        for contract in &agreed {
+            for was in planned_before.take_rest(contract.contract) {
+                effects.changes.push(DocumentChange::removed(&was)?);
+                effects.before.push(was);
+            }
+        }
+        effects.totals = EffectTotals::by_currency(&effects.changes)?;
         Ok(effects)
     }
 }
@@ -178,6 +223,9 @@ impl ChangeRecorder for DryRunRecorder {
             let named: Vec<DocumentRef> = named.collect();
             self.capture_drafts(tx, organization, &all_of(contract), now)?;
             self.look_at(tx, organization, contract.customer, &named, now)?;
+            if entries.iter().any(|entry| matches!(entry, Entry::Amended(_) | Entry::Opened { .. })) {
+                self.capture_planned(tx, contract, now)?;
+            }
             let mut touched = self.touched();
             touched.contracts.insert(contract);
             if entries.iter().any(|entry| matches!(entry, Entry::Amended(_))) {
@@ -230,23 +278,26 @@ impl ChangeRecorder for DryRunRecorder {
 }
 
 impl Effects {
-    /// Adds the effect on one document.
-    fn add(&mut self, before: Option<DocumentView>, after: DocumentView) {
+    /// Adds the effect on one stored document. A document that is opened by the change is compared with the planned one.
+    fn add(&mut self, before: Option<DocumentView>, after: DocumentView, planned: &mut PlannedDocuments) -> UseCaseResult<()> {
         let was = before.as_ref().map(|before| before.state);
         let is_open = after.state == DocumentState::Draft;
         let is_void = after.state == DocumentState::Void;
-        let to = match was {
+        let (effect, to) = match was {
             // Opened and voided in the same change, so nobody can see the document.
-            None if is_void => return,
-            None if is_open => &mut self.opened,
-            None | Some(DocumentState::Draft) if !is_open && !is_void => &mut self.issued,
-            Some(was) if is_void && was != DocumentState::Void => &mut self.voided,
-            Some(_) if before.as_ref().is_some_and(|before| before.says_the_same(&after)) => return,
-            Some(DocumentState::Draft) => &mut self.recomputed,
-            _ => &mut self.settled,
+            None if is_void => return Ok(()),
+            None if is_open => (EffectKind::Opened, &mut self.opened),
+            None | Some(DocumentState::Draft) if !is_open && !is_void => (EffectKind::Issued, &mut self.issued),
+            Some(was) if is_void && was != DocumentState::Void => (EffectKind::Voided, &mut self.voided),
+            Some(_) if before.as_ref().is_some_and(|before| before.says_the_same(&after)) => return Ok(()),
+            Some(DocumentState::Draft) => (EffectKind::Recomputed, &mut self.recomputed),
+            _ => (EffectKind::Settled, &mut self.settled),
         };
+        let before = before.or_else(|| planned.take(&after));
+        self.changes.push(DocumentChange::compare(effect, before.as_ref(), &after)?);
         to.push(after);
         self.before.extend(before);
+        Ok(())
     }
 }
 

@@ -20,6 +20,7 @@ pub mod formats;
 pub mod idempotency;
 pub mod keys;
 pub mod latest_instant;
+pub mod names;
 pub mod notifications;
 pub mod organizations;
 pub mod own_account;

@@ -1,4 +1,4 @@
-//! Search by number, reference, key or name.
+//! Search by number, reference, key, name, e-mail address or tax number.
 
 use billing_domain::contract::Contract;
 use billing_domain::document::numbering::DocumentNumber;
@@ -13,8 +13,9 @@ use crate::error::UseCaseResult;
 /// The maximum number of search results.
 pub const MAX_FOUND: u32 = 20;
 
-/// Returns the resources whose number, reference, key, purchase order number or name equals a text. Resources whose name
-/// starts with the text follow. API keys are found only by principals that may list them.
+/// Returns the resources whose number, reference, key, purchase order number, name, e-mail address or tax number equals a text.
+/// Resources follow that have, for each word of the text, a word that starts with it. API keys are found only by principals that
+/// may list them.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`](crate::error::UseCaseError::Store) if the search fails.

@@ -102,6 +102,12 @@ pub(crate) fn line(name: &str, points: &[Point], marked: Option<&Point>, below: 
     )
 }
 
+/// Returns the corners of a line that jumps behind each point and is horizontal between the points, as for prices of packages.
+pub(crate) fn stepped(points: &[Point]) -> Vec<Point> {
+    let corners = points.windows(2).flat_map(|pair| [Point { x: pair[0].x.clone(), y: pair[1].y.clone() }, pair[1].clone()]);
+    points.first().cloned().into_iter().chain(corners).collect()
+}
+
 /// Formats a coordinate given in parts.
 fn in_parts(length: i128) -> String {
     format!("{}.{}", length / PARTS, length % PARTS)

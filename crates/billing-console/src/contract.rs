@@ -1,4 +1,5 @@
-//! The page of a contract: terms, current and next document, and latest documents.
+//! The page of a contract: its current prices and quantities with links to the small forms that change them, current and next
+//! documents, and latest documents.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -7,9 +8,12 @@ use crate::document::title;
 use crate::json_view::JsonView;
 use crate::list::table;
 use crate::listings::{DOCUMENTS, DOCUMENTS_OF};
-use crate::parts::{changes, day, encoded, facts, href, link, money, section, state};
+use crate::parts::{changes, day, encoded, facts, href, link, money, number, query, section, state, words};
 use crate::thing::fields;
 use crate::webhooks::notifications;
+
+/// Number of tiers that are visible without opening them.
+const TIERS_AT_ONCE: usize = 4;
 
 /// API responses for the page of a contract.
 #[derive(Clone, Debug)]
@@ -24,27 +28,41 @@ pub struct ContractAnswers {
     pub documents: Value,
     /// The notifications about the contract.
     pub notifications: Value,
+    /// Today's date.
+    pub today: String,
     /// Whether the visitor may change the contract.
     pub may_change: bool,
     /// Whether the visitor may create charges.
     pub may_charge: bool,
 }
 
+impl ContractAnswers {
+    /// Returns whether the contract can be changed by the small forms.
+    fn is_open(&self) -> bool {
+        let state = JsonView(&self.contract).at("state");
+        self.may_change && ["PENDING", "ACTIVE"].iter().any(|open| state.is(open))
+    }
+}
+
 /// Renders the page of a contract.
 pub fn contract(answers: &ContractAnswers) -> Markup {
     let at = JsonView(&answers.contract);
+    let (customer_ref, customer_name) = (at.at("customer_ref").text(), at.at("customer_name").text());
+    let customer = if customer_name.is_empty() { &customer_ref } else { &customer_name };
     let reference = at.at("contract_ref").text();
     let all = |part: &str| format!("{}?contract_ref={}", href(&[part]), encoded(&reference));
     html! {
         h1 { "Contract " (at.at("contract_number").text()) " " (state(at.at("state"))) }
         (actions(at, &reference, answers))
         (facts(&[
-            ("Customer", link(Some(href(&["customers", &at.at("customer_ref").text()])), &at.at("customer_ref").text())),
+            ("Customer", link(Some(href(&["customers", &customer_ref])), customer)),
             ("Last day", day(at.at("effective_end_date"))),
             ("Purchase order", html! { (at.at("po_number").text()) }),
             ("Version", html! { (at.at("version").text()) }),
-            ("Reference", html! { code { (reference) } }),
         ]))
+        @for one in at.at("products").items() {
+            (section(&one.at("product_name").text(), &product(one, &reference, answers)))
+        }
         (section("Current documents", &invoices(JsonView(&answers.current), "No current documents.")))
         (section("Upcoming documents", &invoices(JsonView(&answers.next), "No upcoming documents.")))
         (section("Documents", &html! {
@@ -54,27 +72,38 @@ pub fn contract(answers: &ContractAnswers) -> Markup {
                     (changes("CONTRACT", &reference)) }
             } @else { p.muted { "No documents yet." } }
         }))
-        @for product in at.at("products").items() {
-            (section(&format!("Product: {}", product.at("product_pricing_ref").text()), &agreed(product)))
-        }
         (notifications(JsonView(&answers.notifications)))
+        details { summary { "Reference" } code { (reference) } }
+    }
+}
+
+/// Returns the address of a small form. `target` selects a product (`0`) or a line item of a product (`0/seats`).
+fn task(reference: &str, what: &str, target: Option<&str>) -> String {
+    let page = href(&["contracts", reference, what]);
+    match target {
+        Some(target) => format!("{page}?{}", query(&[("target", target)])),
+        None => page,
     }
 }
 
 /// Renders the actions that the contract's state permits. Each action shows a preview first.
 fn actions(at: JsonView<'_>, reference: &str, answers: &ContractAnswers) -> Markup {
     let is_in = |states: &[&str]| states.iter().any(|state| at.at("state").is(state));
-    let doing = |what: &str| href(&["do", what, reference]);
-    let goes_on = answers.may_change && !is_in(&["CANCELLING", "CANCELLED"]);
+    let is_ended = is_in(&["CANCELLING", "CANCELLED"]);
     html! {
         div.actions {
-            @if goes_on {
-                a.button href=(href(&["edit", "contracts", reference])) { "Edit" }
-                a.button href=(doing("quantity")) { "Change quantity" }
+            @if answers.is_open() {
+                a.button href=(task(reference, "seats", None)) { "Change seats" }
+                a.button href=(task(reference, "add", None)) { "Add product" }
+                a.button href=(task(reference, "end", None)) { "Move end" }
+                a.button href=(task(reference, "invoicing", None)) { "Change invoicing details" }
             }
-            @if answers.may_charge { a.button href=(doing("charge")) { "Add charge or credit" } }
-            @if answers.may_change && is_in(&["CANCELLING"]) { a.button href=(doing("resume")) { "Resume contract" } }
-            @if goes_on { a.button.grave href=(doing("cancel")) { "Cancel contract" } }
+            @if answers.may_charge { a.button href=(href(&["do", "charge", reference])) { "Add charge or credit" } }
+            @if answers.may_change && is_in(&["CANCELLING"]) {
+                a.button href=(task(reference, "resume", None)) { "Resume contract" }
+            }
+            @if answers.is_open() { a.button.grave href=(task(reference, "cancel", None)) { "Cancel contract" } }
+            @if answers.may_change && !is_ended { a href=(href(&["edit", "contracts", reference])) { "Advanced" } }
         }
     }
 }
@@ -95,16 +124,290 @@ fn invoices(invoices: JsonView<'_>, none: &str) -> Markup {
     }
 }
 
-fn agreed(product: JsonView<'_>) -> Markup {
+/// Renders a product with the terms in force today, the planned terms, and links to the forms that change them.
+fn product(newest: JsonView<'_>, reference: &str, answers: &ContractAnswers) -> Markup {
+    let in_force = newest.at_any("in_force");
+    let current = if in_force.is_there() { in_force } else { newest };
+    let (currency, no) = (current.at("currency").text(), newest.at("product_no").text());
+    let can_change = answers.is_open() && !is_over(newest, &answers.today);
+    let others = JsonView(&answers.contract).at("products").items().filter(|product| !is_over(*product, &answers.today)).count();
+    let change = |what: &str, label: &str| html! { a href=(task(reference, what, Some(&no))) { (label) } };
     html! {
         (facts(&[
+            ("Term", html! { (day(current.at("billing_start_date"))) " – " (day(newest.at("billing_end_date"))) }),
+            ("Billing", html! { (cycle(current.at("billing_cycle"))) ", " (payment_time(&current.at("payment_time").text())) }),
+            ("Discount", percent(current.at("discount"))),
+            ("Minimum fee per period", money(current.at("minimum_fee"), &currency)),
             ("Pricing", link(
-                Some(href(&["pricings", &product.at("product_pricing_ref").text()])),
-                &product.at("product_pricing_ref").text(),
+                Some(href(&["pricings", &current.at("product_pricing_ref").text()])),
+                &current.at("product_name").text(),
             )),
-            ("From", day(product.at("billing_start_date"))),
-            ("To", day(product.at("billing_end_date"))),
         ]))
-        details { summary { "All fields" } (fields(product)) }
+        @if can_change {
+            p.links {
+                (change("discount", "Change discount"))
+                (change("end", "Move end"))
+                @if others > 1 { (change("end-product", "End product")) }
+            }
+        }
+        (line_items(current, &currency, &answers.today, can_change.then_some((reference, no.as_str()))))
+        (planned(current, newest, &currency))
+        details { summary { "All fields" } (fields(newest)) }
+    }
+}
+
+/// Returns whether the last day of a product is over.
+fn is_over(product: JsonView<'_>, today: &str) -> bool {
+    product.at("billing_end_date").text().as_str() < today
+}
+
+/// Renders the line items with their prices and quantities. `change` has the references of the contract and the product if the
+/// line items can change.
+fn line_items(product: JsonView<'_>, currency: &str, today: &str, change: Option<(&str, &str)>) -> Markup {
+    // The quantity of a product that has not begun is the quantity of its first day.
+    let first = product.at("billing_start_date").text();
+    let date = if first.as_str() > today { first.as_str() } else { today };
+    let link_to = |what: &str, label: &str, item: JsonView<'_>| {
+        html! {
+            @if let Some((reference, no)) = change {
+                a href=(task(reference, what, Some(&format!("{no}/{}", item.at("line_item_id").text())))) { (label) }
+            }
+        }
+    };
+    html! {
+        div.scrolls tabindex="0" role="region" aria-label="Line items" {
+            table {
+                thead { tr { th scope="col" { "Line item" } th scope="col" { "Price" } th scope="col" { "Quantity" } } }
+                tbody {
+                    @for item in product.at("line_items").items() {
+                        tr {
+                            th scope="row" { (item.at("name").text()) }
+                            td { (price(item.at("price"), currency)) div.links { (link_to("price", "Change price", item)) } }
+                            td {
+                                @if is_fixed(item) {
+                                    (quantities(item, date))
+                                    div.links { (link_to("seats", "Change seats", item)) }
+                                } @else { (usage_terms(item, currency)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns whether a line item of a contract has an agreed quantity. Other line items are priced by usage.
+pub fn is_fixed(item: JsonView<'_>) -> bool {
+    !item.at_any("included_quantity").is_there()
+}
+
+/// Returns the agreed quantity of a fixed line item on a day. Without an agreed quantity, it is 1.
+pub fn quantity_on(item: JsonView<'_>, date: &str) -> String {
+    let begun = item.at_any("quantities").items().filter(|step| step.at("from").text().as_str() <= date);
+    begun.last().map_or_else(|| "1".to_owned(), |step| step.at("quantity").text())
+}
+
+/// Renders the quantity on a day and the later quantities.
+fn quantities(item: JsonView<'_>, date: &str) -> Markup {
+    let later = item.at_any("quantities").items().filter(|step| step.at("from").text().as_str() > date);
+    html! {
+        (number(JsonView(&Value::from(quantity_on(item, date)))))
+        @for step in later { div.muted { (number(step.at("quantity"))) " from " (day(step.at("from"))) } }
+    }
+}
+
+/// Renders the terms of a line item that is priced by usage.
+fn usage_terms(item: JsonView<'_>, currency: &str) -> Markup {
+    html! {
+        "By usage"
+        @if item.at_any("included_quantity").is_amount() { div.muted { "Included: " (number(item.at_any("included_quantity"))) } }
+        @if item.at_any("prepaid_quantity").is_there() { div.muted { "Prepaid: " (number(item.at_any("prepaid_quantity"))) } }
+        @if item.at_any("minimum_amount").is_there() { div.muted { "At least " (money(item.at_any("minimum_amount"), currency)) } }
+        @if item.at_any("maximum_amount").is_there() { div.muted { "At most " (money(item.at_any("maximum_amount"), currency)) } }
+    }
+}
+
+/// Renders a price in words.
+pub fn price(price: JsonView<'_>, currency: &str) -> Markup {
+    let amount = |field: &str| money(price.at_any(field), currency);
+    let tiers: Vec<JsonView<'_>> = price.at_any("tiers").items().collect();
+    let is_volume = price.at("model").is("VOLUME");
+    html! {
+        @match price.at("model").text().as_str() {
+            "FLAT" => { (amount("amount")) " each per period" },
+            "PER_UNIT" => { (amount("unit_price")) " per unit" },
+            "PACKAGE" => { (amount("package_price")) " per " (number(price.at_any("package_size"))) " units" },
+            "PERCENTAGE" => {
+                (percent(price.at_any("rate"))) " of the amount"
+                @if price.at_any("fixed_amount").is_amount() { ", and " (amount("fixed_amount")) " per event" }
+            },
+            _ => details.tiers open[tiers.len() <= TIERS_AT_ONCE] {
+                summary { @if is_volume { "By total quantity" } @else { "Per unit of each tier" } }
+                ul { @for tier in tiers { li { (tier_price(tier, currency)) } } }
+            },
+        }
+    }
+}
+
+fn tier_price(tier: JsonView<'_>, currency: &str) -> Markup {
+    html! {
+        @if tier.at("up_to").is_there() { "Up to " (number(tier.at("up_to"))) } @else { "Above" }
+        ": " (money(tier.at("unit_price"), currency))
+        @if tier.at("flat_amount").is_amount() { " and " (money(tier.at("flat_amount"), currency)) }
+    }
+}
+
+fn percent(rate: JsonView<'_>) -> Markup {
+    html! { @if rate.is_there() { (number(rate)) " %" } @else { "none" } }
+}
+
+/// Describes a billing interval.
+fn cycle(cycle: JsonView<'_>) -> String {
+    let (unit, count) = (cycle.at("unit").text(), cycle.at("cycle").text());
+    let each = match unit.as_str() {
+        "MONTHLY" => "month",
+        "QUARTERLY" => "quarter",
+        "YEARLY" => "year",
+        _ => return "once".to_owned(),
+    };
+    if count == "1" { format!("every {each}") } else { format!("every {count} {each}s") }
+}
+
+/// Describes when a period is invoiced.
+fn payment_time(word: &str) -> String {
+    match word {
+        "AFTER_USE" => "after the period".to_owned(),
+        "BEFORE_USE" => "before the period".to_owned(),
+        "DURING_USE" => "fees on the first day, usage with the next invoice".to_owned(),
+        other => words(other),
+    }
+}
+
+/// Renders the differences between the terms in force and the planned terms.
+fn planned(current: JsonView<'_>, newest: JsonView<'_>, currency: &str) -> Markup {
+    let from = newest.at_any("effective_from");
+    if !newest.at_any("in_force").is_there() || !from.is_there() {
+        return html! {};
+    }
+    let price_of = |product: JsonView<'_>, id: &str| {
+        let found = product.at("line_items").items().find(|item| item.at("line_item_id").is(id));
+        found.map_or_else(|| html! { "–" }, |item| price(item.at("price"), currency))
+    };
+    let is_new = |id: &str| newest.at("line_items").items().any(|item| item.at("line_item_id").is(id));
+    let mut differences: Vec<(String, Markup, Markup)> = Vec::new();
+    if current.at("discount").0 != newest.at("discount").0 {
+        differences.push(("Discount".to_owned(), percent(current.at("discount")), percent(newest.at("discount"))));
+    }
+    if current.at("minimum_fee").0 != newest.at("minimum_fee").0 {
+        let fee = |product: JsonView<'_>| money(product.at("minimum_fee"), currency);
+        differences.push(("Minimum fee per period".to_owned(), fee(current), fee(newest)));
+    }
+    let gone = current.at("line_items").items().filter(|item| !is_new(&item.at("line_item_id").text()));
+    for item in newest.at("line_items").items().chain(gone) {
+        let id = item.at("line_item_id").text();
+        let (before, after) = (price_of(current, &id), price_of(newest, &id));
+        if before.0 != after.0 {
+            differences.push((item.at("name").text(), before, after));
+        }
+    }
+    html! {
+        h3 { "From " (day(from)) }
+        @if differences.is_empty() { p { "Other terms change. All fields show them." } } @else {
+            div.scrolls { table {
+                thead { tr { th scope="col" { "Term" } th scope="col" { "Current" } th scope="col" { "New" } } }
+                tbody { @for (name, before, after) in differences { tr { th scope="row" { (name) } td { (before) } td { (after) } } } }
+            } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn answers(state: &str, more: &Value) -> ContractAnswers {
+        let mut product = json!({
+            "product_no": 0, "product_pricing_ref": "team", "product_name": "Team <plan>", "currency": "EUR",
+            "billing_start_date": "2026-01-01", "billing_end_date": "2026-12-31", "discount": 10, "minimum_fee": null,
+            "billing_cycle": {"unit": "MONTHLY", "cycle": 1}, "payment_time": "AFTER_USE",
+            "line_items": [
+                {"line_item_id": "seats", "name": "Seats", "price": {"model": "FLAT", "amount": 9},
+                 "quantities": [{"from": "2026-01-01", "quantity": 10}, {"from": "2026-07-01", "quantity": 1200}]},
+                {"line_item_id": "calls", "name": "Calls", "price": {"model": "PACKAGE", "package_size": 1000, "package_price": 1.5},
+                 "included_quantity": 500}],
+        });
+        for (name, value) in more.as_object().into_iter().flatten() {
+            product[name] = value.clone();
+        }
+        ContractAnswers {
+            contract: json!({"contract_ref": "c", "contract_number": "C-7", "state": state, "version": 3, "products": [product],
+                "customer_ref": "acme", "customer_name": "Acme & Co"}),
+            current: json!([]),
+            next: json!([]),
+            documents: json!([]),
+            notifications: json!([]),
+            today: "2026-03-15".to_owned(),
+            may_change: true,
+            may_charge: false,
+        }
+    }
+
+    fn page(state: &str, more: &Value) -> String {
+        contract(&answers(state, more)).into_string()
+    }
+
+    #[test]
+    fn current_prices_quantities_and_discounts_are_visible_with_links_to_their_forms() {
+        let page = page("ACTIVE", &json!({}));
+        for part in [
+            "Team &lt;plan&gt;",
+            "Acme &amp; Co",
+            "each per period",
+            ">1,000</data> units",
+            "Included: ",
+            ">1,200</data> from ",
+            "/console/contracts/c/seats?target=0%2Fseats\"",
+            "/console/contracts/c/price?target=0%2Fcalls\"",
+            "/console/contracts/c/discount?target=0\"",
+            "/console/contracts/c/cancel\"",
+            "/console/edit/contracts/c\"",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        assert!(!page.contains("seats?target=0%2Fcalls") && !page.contains("end-product"), "{page}");
+    }
+
+    #[test]
+    fn a_contract_that_ends_offers_no_changes() {
+        for state in ["CANCELLING", "CANCELLED", "COMPLETED"] {
+            let page = page(state, &json!({}));
+            assert!(!page.contains("/seats") && !page.contains("/price") && !page.contains("/c/cancel"), "{state}: {page}");
+            assert_eq!(page.contains("/c/resume"), state == "CANCELLING", "{state}");
+        }
+    }
+
+    #[test]
+    fn planned_terms_are_compared_with_those_in_force() {
+        let items = json!([{"line_item_id": "seats", "name": "Seats", "price": {"model": "FLAT", "amount": 7}}]);
+        let in_force = json!({"product_pricing_ref": "team", "product_name": "Team", "currency": "EUR", "discount": 5,
+            "billing_start_date": "2026-01-01", "billing_cycle": {"unit": "QUARTERLY", "cycle": 2}, "line_items": items});
+        let page = page("ACTIVE", &json!({"effective_from": "2026-04-01", "in_force": in_force}));
+        let (_, later) = page.split_once("<h3>From ").expect("planned terms");
+        let table = later.split("</table>").next().expect("a table");
+        for part in ["Discount", ">5</data> %", ">10</data> %", "Seats", ">7 ", ">9 ", "Calls"] {
+            assert!(table.contains(part), "{part}: {table}");
+        }
+        assert!(page.contains("every 2 quarters"), "{page}");
+    }
+
+    #[test]
+    fn the_quantity_of_a_day_is_that_of_the_last_step_before_it() {
+        let item = json!({"quantities": [{"from": "2026-01-01", "quantity": 10}, {"from": "2026-07-01", "quantity": 12.5}]});
+        for (date, quantity) in [("2025-12-31", "1"), ("2026-01-01", "10"), ("2026-06-30", "10"), ("2026-07-01", "12.5")] {
+            assert_eq!(quantity_on(JsonView(&item), date), quantity, "{date}");
+        }
     }
 }

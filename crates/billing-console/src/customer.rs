@@ -1,13 +1,16 @@
-//! The page of a customer: balance, contracts and documents.
+//! The pages of a customer: an overview with balance, contracts, documents, payments and usage, and the account statement.
 
 use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::json_view::JsonView;
-use crate::list::table;
-use crate::listings::{CONTRACTS, DOCUMENTS, DOCUMENTS_OF};
-use crate::parts::{changes, encoded, href, link, money, section};
+use crate::list::{Listing, table};
+use crate::listings::{CONTRACTS, CONTRACTS_OF, DOCUMENTS, DOCUMENTS_OF, PAYMENTS, PAYMENTS_OF};
+use crate::parts::{changes, day, grouped, href, money, query, section, words};
 use crate::thing::fields;
+
+/// Maximum number of entries on the page of a statement, which keeps the page below 100 KB. The files have all entries.
+const MAX_ENTRIES: usize = 120;
 
 /// API responses for the page of a customer.
 #[derive(Clone, Debug)]
@@ -20,44 +23,59 @@ pub struct CustomerAnswers {
     pub contracts: Value,
     /// The latest documents.
     pub documents: Value,
+    /// The latest payments.
+    pub payments: Value,
     /// Rendered recent usage.
     pub usage: Markup,
     /// The terms that e-invoices would lack; null if the check is not possible.
     pub e_invoice: Value,
     /// Whether the visitor may edit the customer.
     pub may_edit: bool,
+    /// Whether the visitor may create contracts.
+    pub may_contract: bool,
 }
 
 /// Renders the page of a customer.
 pub fn customer(answers: &CustomerAnswers) -> Markup {
-    let CustomerAnswers { customer, balance, contracts, documents, usage, e_invoice, may_edit } = answers;
+    let CustomerAnswers { customer, balance, contracts, documents, payments, usage, e_invoice, may_edit, may_contract } = answers;
     let at = JsonView(customer);
     let reference = at.at("customer_ref").text();
-    let more = |part: &str| format!("{}?customer_ref={}", href(&[part]), encoded(&reference));
+    let of_customer = query(&[("customer_ref", &reference)]);
     html! {
         h1 { (at.at("name").text()) }
-        @if *may_edit { p { a.button href=(href(&["edit", "customers", &reference])) { "Edit" } } }
+        div.actions {
+            @if *may_contract { a.button href={ (href(&["new", "contracts"])) "?" (of_customer) } { "New contract" } }
+            a.button.plain href=(statement_page(&reference)) { "Statement" }
+            @if *may_edit { a.button.plain href=(href(&["edit", "customers", &reference])) { "Edit" } }
+        }
         (section("Balance", &balances(JsonView(balance))))
-        (section("Contracts", &html! {
-            @if JsonView(contracts).items().next().is_some() {
-                (table(CONTRACTS.title, CONTRACTS.columns, JsonView(contracts)))
-                p { (link(Some(more("contracts")), "All contracts")) }
-            } @else { p.muted { "No contracts." } }
-        }))
-        (section("Documents", &html! {
-            @if JsonView(documents).items().next().is_some() {
-                (table("Documents", &DOCUMENTS.some(DOCUMENTS_OF), JsonView(documents)))
-                p { (link(Some(more("documents")), "All documents")) }
-            } @else { p.muted { "No documents." } }
-        }))
+        (some_of(&CONTRACTS, CONTRACTS_OF, JsonView(contracts), &of_customer))
+        (some_of(&DOCUMENTS, DOCUMENTS_OF, JsonView(documents), &of_customer))
+        (some_of(&PAYMENTS, PAYMENTS_OF, JsonView(payments), &of_customer))
         (section("Usage in the last 30 days", &html! {
             (usage)
-            p { (link(Some(more("usage")), "Explore usage")) }
+            p {
+                a href={ (href(&["usage"])) "?" (of_customer) } { "Explore usage" } " · "
+                a href={ (href(&["events"])) "?" (of_customer) } { "Usage events" }
+            }
         }))
-        p { (link(Some(more("events")), "Usage events")) " · " (changes("CUSTOMER", &reference)) }
         @if e_invoice.is_array() { (section("E-invoices", &missing_terms(JsonView(e_invoice)))) }
-        (section("Details", &fields(at)))
+        (section("Details", &html! { (fields(at)) p { (changes("CUSTOMER", &reference)) } }))
     }
+}
+
+/// Renders the first elements of one of the customer's lists, with a link to the whole list.
+fn some_of(listing: &Listing, columns: &[&str], elements: JsonView<'_>, of_customer: &str) -> Markup {
+    let name = listing.title.to_lowercase();
+    section(
+        listing.title,
+        &html! {
+            @if elements.items().next().is_none() { p.muted { "No " (name) "." } } @else {
+                (table(listing.title, &listing.some(columns), elements))
+                p { a href={ (href(&[listing.part])) "?" (of_customer) } { "All " (name) } }
+            }
+        },
+    )
 }
 
 /// Renders the terms that e-invoices for the customer would lack.
@@ -81,12 +99,166 @@ fn balances(balance: JsonView<'_>) -> Markup {
             @for account in balance.items() {
                 @let currency = account.at("currency").text();
                 div.card {
-                    h2 { "Amount due" }
+                    h3 { "Amount due" }
                     p { (money(account.at("due"), &currency)) }
                     p.muted { "Overdue: " (money(account.at("overdue"), &currency)) }
                     p.muted { "Unapplied: " (money(account.at("unapplied"), &currency)) }
                 }
             }
         }
+    }
+}
+
+/// Returns the URL of a customer's statement.
+fn statement_page(reference: &str) -> String {
+    href(&["customers", reference, "statement"])
+}
+
+/// API responses for the page of an account statement.
+#[derive(Clone, Debug)]
+pub struct StatementAnswers {
+    /// The customer.
+    pub customer: Value,
+    /// Statements by entity and currency.
+    pub accounts: Value,
+    /// First and last day.
+    pub days: (String, String),
+    /// URLs of the statement as files, each with its label.
+    pub files: Vec<(&'static str, String)>,
+}
+
+/// Renders the account statement of a customer.
+pub fn statement(answers: &StatementAnswers) -> Markup {
+    let (customer, accounts) = (JsonView(&answers.customer), JsonView(&answers.accounts));
+    let day_field = |label: &str, name: &str, value: &str| {
+        html! { label { (label) input type="date" name=(name) value=(value) required; } }
+    };
+    html! {
+        h1 { "Statement for " (customer.at("name").text()) }
+        form.filters method="get" action=(statement_page(&customer.at("customer_ref").text())) {
+            (day_field("First day", "from", &answers.days.0))
+            (day_field("Last day", "to", &answers.days.1))
+            button { "Show" }
+        }
+        p.links { @for (label, address) in &answers.files { a href=(address) { (label) } } }
+        @if accounts.items().next().is_none() { p.muted { "No issued documents or payments." } }
+        @let most = (MAX_ENTRIES / accounts.items().count().max(1)).max(1);
+        @for account in accounts.items() { (entries(account, most)) }
+    }
+}
+
+/// Renders the last entries of an account's statement, with the balance before the first entry and after the last.
+fn entries(account: JsonView<'_>, most: usize) -> Markup {
+    let (currency, entity) = (account.at("currency").text(), account.at("entity_ref").text());
+    let all: Vec<JsonView<'_>> = account.at("entries").items().collect();
+    let omitted = all.len().saturating_sub(most);
+    let name = format!("{currency}, entity {entity}");
+    let balance = |label: &str, amount: JsonView<'_>| {
+        html! { tr { th scope="row" colspan="4" { (label) } td.amount { (money(amount, &currency)) } } }
+    };
+    section(
+        &name,
+        &html! {
+            @if omitted > 0 {
+                p.notice { "Only the last " (most) " entries are shown. The files have all " (grouped(&all.len().to_string())) "." }
+            }
+            div.scrolls tabindex="0" role="region" aria-label=(name) {
+                table {
+                    thead { tr {
+                        th scope="col" { "Date" }
+                        th scope="col" { "Entry" }
+                        th scope="col" { "Document" }
+                        th.amount scope="col" { "Amount" }
+                        th.amount scope="col" { "Balance" }
+                    } }
+                    tbody {
+                        (balance("Opening balance", account.at("opening_balance")))
+                        @for entry in all.iter().skip(omitted) { tr {
+                            td { (day(entry.at("date"))) }
+                            td { (words(&entry.at("kind").text())) }
+                            @let document = href(&["documents", &entry.at("document_ref").text()]);
+                            td { a href=(document) { (entry.at("document_number").text()) } }
+                            td.amount { (money(entry.at("amount"), &currency)) }
+                            td.amount { (money(entry.at("balance"), &currency)) }
+                        } }
+                        (balance("Closing balance", account.at("closing_balance")))
+                    }
+                }
+            }
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn answers() -> CustomerAnswers {
+        CustomerAnswers {
+            customer: json!({"customer_ref": "a/b", "name": "Acme <b>"}),
+            balance: json!([]),
+            contracts: json!([]),
+            documents: json!([]),
+            payments: json!([]),
+            usage: html! {},
+            e_invoice: Value::Null,
+            may_edit: true,
+            may_contract: true,
+        }
+    }
+
+    #[test]
+    fn a_customer_has_all_its_parts_and_the_actions_that_are_allowed() {
+        let page = customer(&answers()).into_string();
+        for address in
+            ["/console/new/contracts?customer_ref=a%2Fb", "/console/customers/a%2Fb/statement", "/console/edit/customers/a%2Fb"]
+        {
+            assert!(page.contains(&format!("href=\"{address}\"")), "{address}: {page}");
+        }
+        for none in ["No contracts.", "No documents.", "No payments.", "No issued documents yet."] {
+            assert!(page.contains(none), "{none}: {page}");
+        }
+        assert!(!page.contains("<b>"), "{page}");
+        let payment = json!([{"paid_date": "2026-11-10", "amount": 60, "currency": "EUR", "document_ref": "d1", "document_number": "UB-INV-1"}]);
+        let reader =
+            customer(&CustomerAnswers { payments: payment, may_edit: false, may_contract: false, ..answers() }).into_string();
+        assert!(
+            reader.contains("href=\"/console/documents/d1\">UB-INV-1") && reader.contains("/console/payments?customer_ref=a%2Fb")
+        );
+        assert!(!reader.contains("/new/contracts") && !reader.contains("/edit/"), "{reader}");
+    }
+
+    #[test]
+    fn a_statement_shows_the_balance_around_its_last_entries() {
+        let entry = |number: usize| {
+            json!({
+                "date": "2026-11-10", "kind": "WRITE_OFF", "document_ref": format!("d{number}"), "document_number": format!("UB-INV-{number}"),
+                "amount": number, "balance": number,
+            })
+        };
+        let of = |count: usize| {
+            let entries: Vec<Value> = (1..=count).map(entry).collect();
+            statement(&StatementAnswers {
+                customer: json!({"customer_ref": "acme", "name": "Acme"}),
+                accounts: json!([{
+                    "entity_ref": "seller", "currency": "EUR", "opening_balance": 7000, "entries": entries, "closing_balance": -5,
+                }]),
+                days: ("2026-11-01".to_owned(), "2026-11-30".to_owned()),
+                files: vec![("PDF", "/api/x?format=pdf".to_owned()), ("CSV", "/api/x?format=csv".to_owned())],
+            })
+            .into_string()
+        };
+        let short = of(2);
+        let places = ["7,000", "UB-INV-1<", "UB-INV-2<", "\u{2212}5"].map(|text| short.find(text).expect(text));
+        assert!(places.is_sorted() && short.contains("Write off") && short.contains("format=pdf"), "{short}");
+        assert!(short.contains("value=\"2026-11-01\"") && !short.contains("Only the last"), "{short}");
+        let long = of(1_201);
+        assert!(
+            long.contains("The files have all 1,201.") && !long.contains("UB-INV-1081<") && long.contains("UB-INV-1082<"),
+            "{long}"
+        );
+        assert!(long.len() < 100 * 1024, "{}", long.len());
     }
 }

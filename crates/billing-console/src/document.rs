@@ -4,7 +4,8 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::json_view::JsonView;
-use crate::parts::{address, changes, day, encoded, facts, href, instant, link, money, number, section, state, words};
+use crate::parts::{address, changes, day, encoded, facts, grouped, href, instant, link, money, number, section, state, words};
+use crate::units::unit_of;
 use crate::webhooks::notifications;
 
 /// API responses for the page of a document.
@@ -102,6 +103,8 @@ fn party(role: &str, part: &str, party: JsonView<'_>, field: &str) -> Markup {
 
 pub(crate) fn lines(at: JsonView<'_>) -> Markup {
     let currency = at.at("currency").text();
+    // The totals of the document have the sums of its only product.
+    let has_several = at.at("products").items().nth(1).is_some();
     html! {
         @for product in at.at("products").items() {
             h2 { (product.at("product_name").text()) }
@@ -109,13 +112,13 @@ pub(crate) fn lines(at: JsonView<'_>) -> Markup {
                 table {
                     thead { tr { th { "Line" } th { "Period" } th.amount { "Quantity" } th.amount { "Unit price" } th.amount { "Amount" } } }
                     tbody { @for line in product.at("line_items").items() { (line_row(at, line, &currency)) } }
-                    tfoot {
+                    @if has_several { tfoot {
                         (sum_row("Subtotal", product.at("sub_total"), &currency))
                         @if product.at("discount").is_amount() {
                             tr { th colspan="4" scope="row" { "Discount " (product.at("discount_rate").text()) " %" } td.amount { (less(product.at("discount"), &currency)) } }
                             (sum_row("Net", product.at("net"), &currency))
                         }
-                    }
+                    } }
                 }
             }
         }
@@ -131,7 +134,7 @@ fn line_row(document: JsonView<'_>, line: JsonView<'_>, currency: &str) -> Marku
         tr.opens[opens] {
             td { (line.at("name").text()) }
             td { (day(line.at("service_period_start"))) " – " (day(line.at("service_period_end"))) }
-            td.amount { (number(line.at("quantity"))) " " (line.at("unit").text()) }
+            td.amount { (number(line.at("quantity"))) " " (unit_of(&line.at("quantity").text(), &line.at("unit").text())) }
             td.amount { (number(line.at("unit_price"))) }
             td.amount { (money(line.at("amount"), currency)) }
         }
@@ -189,13 +192,20 @@ pub(crate) fn totals(at: JsonView<'_>) -> Markup {
     let lesser = |name: &str, field: &str| {
         html! { @if at.at(field).is_amount() { tr { th scope="row" { (name) } td.amount { (less(at.at(field), &currency)) } } } }
     };
+    let discount = match (at.at("products").items().next(), at.at("products").items().nth(1)) {
+        (Some(only), None) => format!("Discount {} %", only.at("discount_rate").text()),
+        _ => "Discount".to_owned(),
+    };
+    // Without a discount and taxes, the subtotal is the total.
+    let has_parts = at.at("total_discount").is_amount() || at.at("taxes").items().next().is_some();
+    let is_owed = at.at("amount_due").is_there() && !at.at("state").is("DRAFT");
     html! {
         table.totals {
             tbody {
-                (row("Subtotal", at.at("sub_total")))
-                (lesser("Discount", "total_discount"))
+                @if has_parts { (row("Subtotal", at.at("sub_total"))) }
+                (lesser(&discount, "total_discount"))
                 @for tax in at.at("taxes").items() {
-                    (row(&format!("{tax_name} {} % of {}", tax.at("rate").text(), tax.at("base").text()), tax.at("amount")))
+                    (row(&format!("{tax_name} {} % of {}", tax.at("rate").text(), grouped(&tax.at("base").text())), tax.at("amount")))
                 }
                 (row("Total", at.at("total")))
                 @for applied in at.at("applied_at_issue").items() {
@@ -205,7 +215,7 @@ pub(crate) fn totals(at: JsonView<'_>) -> Markup {
                 (lesser("Credits", "credits_amount"))
                 (lesser("Paid", "paid_amount"))
                 (lesser("Written off", "written_off_amount"))
-                @if at.at("amount_due").is_there() { (row("Amount due", at.at("amount_due"))) }
+                @if is_owed { (row("Amount due", at.at("amount_due"))) }
                 @if at.at("unapplied_amount").is_there() { (row("Unapplied amount", at.at("unapplied_amount"))) }
             }
         }
@@ -346,6 +356,40 @@ mod tests {
             "products": [{"product_name": "Plan", "line_items": [line]}]
         }));
         assert!(page.contains("<summary>Calculation</summary>") && page.contains("<li>5 × 12.00 = 60</li>"), "{page}");
+    }
+
+    #[test]
+    fn sums_are_shown_once_with_grouped_digits_and_a_draft_has_no_amount_due() {
+        let product =
+            json!({"product_name": "Plan", "line_items": [], "sub_total": 2472.64, "discount_rate": 10, "discount": 1.5});
+        let document = |products: Value, state: &str| {
+            shown(json!({
+                "document_ref": "d", "kind": "INVOICE", "state": state, "currency": "EUR", "products": products,
+                "sub_total": 2472.64, "total_discount": 1.5, "taxes": [{"rate": 19, "base": 2472.64, "amount": 469.8}],
+                "total": 2942.44, "amount_due": 2942.44,
+            }))
+        };
+        let page = document(json!([product.clone()]), "ISSUED");
+        assert_eq!(page.matches("Subtotal").count(), 1, "{page}");
+        assert!(page.contains("Tax 19 % of 2,472.64") && page.contains("Discount 10 %"), "{page}");
+        assert!(page.contains("Amount due"), "{page}");
+        assert!(!document(json!([product.clone()]), "DRAFT").contains("Amount due"));
+        let several = document(json!([product.clone(), product]), "ISSUED");
+        assert_eq!(several.matches("Subtotal").count(), 3, "{several}");
+    }
+
+    #[test]
+    fn an_address_has_the_order_of_its_country_and_a_quantity_its_unit_in_the_plural() {
+        let address = json!({"line1": "1 Main St", "city": "Austin", "state": "TX", "zip_code": "78701", "country_code": "US"});
+        let german = json!({"city": "Berlin", "zip_code": "10115", "country": "Germany", "country_code": "DE"});
+        let line = |quantity: u32| json!({"name": "API calls", "quantity": quantity, "unit": "call", "amount": 1});
+        let page = shown(json!({
+            "document_ref": "d", "kind": "INVOICE", "state": "ISSUED", "currency": "USD",
+            "customer": {"address": address}, "entity": {"address": german},
+            "products": [{"product_name": "Plan", "line_items": [line(1_369_217), line(1)]}],
+        }));
+        assert!(page.contains("Austin, TX 78701<br>US<br>") && page.contains("10115 Berlin<br>Germany<br>"), "{page}");
+        assert!(page.contains("</data> calls</td>") && page.contains("</data> call</td>"), "{page}");
     }
 
     #[test]

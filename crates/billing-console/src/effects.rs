@@ -1,11 +1,11 @@
-//! The preview of a change's effects on documents.
+//! The preview of a change's effects on documents: the amounts before and after the change in one table, with totals.
 
 use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::document::{lines, title, totals};
 use crate::json_view::JsonView;
-use crate::parts::{day, href, link, money, state};
+use crate::parts::{day, href, link, number, words};
 
 /// A change that awaits confirmation.
 #[derive(Clone, Debug)]
@@ -33,35 +33,41 @@ pub const CONFIRMED: &str = "confirmed";
 /// Form field that returns to the form.
 pub const AGAIN: &str = "again";
 
-/// Kinds of effects and their headings.
-const PARTS: &[(&str, &str)] = &[
-    ("issued", "Would be issued"),
-    ("voided", "Would be voided"),
-    ("opened", "Would be created as drafts"),
-    ("recomputed", "Drafts that would change"),
-    ("settled", "Documents with changed settlement"),
-    ("planned", "Upcoming documents"),
+/// Effects on documents and their descriptions.
+const EFFECTS: &[(&str, &str)] = &[
+    ("ISSUED", "Would be issued"),
+    ("VOIDED", "Would be voided"),
+    ("OPENED", "Would be created as a draft"),
+    ("RECOMPUTED", "Draft that would change"),
+    ("SETTLED", "Settlement would change"),
+    ("PLANNED", "Upcoming document"),
+    ("REMOVED", "Would no longer be billed"),
 ];
+/// Lists of whole documents after the change.
+const LISTS: &[&str] = &["issued", "voided", "opened", "recomputed", "settled", "planned"];
+/// Compared figures and their headings.
+const FIGURES: &[(&str, &str)] = &[("billed", "Billed amounts"), ("outstanding", "Outstanding amounts")];
+/// Maximum number of rows for a figure in a currency.
+const MAX_ROWS: usize = 50;
+/// Maximum number of documents that are shown with all lines.
+const MAX_WHOLE: usize = 5;
 
 /// Returns whether the change affects any document.
 pub fn is_seen(effects: &Value) -> bool {
-    PARTS.iter().any(|(part, _)| JsonView(effects).at(part).items().next().is_some())
+    JsonView(effects).at("changes").items().next().is_some()
 }
 
 /// Renders the preview page.
 pub fn preview(preview: &Preview) -> Markup {
     let effects = JsonView(&preview.effects);
-    let before: Vec<JsonView<'_>> = effects.at("before").items().collect();
     html! {
         h1 { (preview.title) }
         @if !preview.tells.is_empty() { p { (preview.tells) } }
         p.muted { "Preview. Nothing is saved yet." }
-        @if !is_seen(&preview.effects) { p { "No documents would change." } }
-        @for (part, told) in PARTS {
-            @if effects.at(part).items().next().is_some() {
-                section { h2 { (told) } @for document in effects.at(part).items() { (changed(document, &before)) } }
-            }
-        }
+        @if is_seen(&preview.effects) {
+            (amount_changes(effects))
+            (whole_documents(effects))
+        } @else { p { "No documents would change." } }
         form.actions method="post" action=(preview.action) {
             @for (name, value) in &preview.said { input type="hidden" name=(name) value=(value); }
             button name=(CONFIRMED) value="yes" { (preview.button) }
@@ -71,28 +77,101 @@ pub fn preview(preview: &Preview) -> Markup {
     }
 }
 
-/// Renders a document's amounts before and after the change.
-fn changed(document: JsonView<'_>, before: &[JsonView<'_>]) -> Markup {
-    let reference = document.at("document_ref");
-    let before = before.iter().find(|before| reference.is_there() && before.at("document_ref").0 == reference.0);
-    let currency = document.at("currency").text();
-    let to = before.map(|_| href(&["documents", &reference.text()]));
+/// Renders the amounts of all documents before and after the change, with totals by currency.
+pub(crate) fn amount_changes(effects: JsonView<'_>) -> Markup {
     html! {
-        div.sheet.change {
-            h3 { (link(to, &title(document))) " " (state(document.at("state"))) }
-            p.muted { (day(document.at("period_start"))) " – " (day(document.at("period_end"))) }
-            div.scrolls { table {
-                thead { tr { th {} th.amount { "Current" } th.amount { "New" } } }
-                tbody { @for (name, field) in [("Total", "total"), ("Amount due", "amount_due")] {
-                    @if document.at(field).is_there() || before.is_some_and(|before| before.at(field).is_there()) { tr {
-                        th scope="row" { (name) }
-                        td.amount { @match before { Some(before) => (money(before.at(field), &currency)), None => "–" } }
-                        td.amount { @if document.at(field).is_there() { (money(document.at(field), &currency)) } @else { "–" } }
-                    } }
+        div.scrolls tabindex="0" role="region" aria-label="Amounts before and after the change" {
+            table.changes {
+                thead { tr {
+                    th scope="col" { "Document" }
+                    th.amount scope="col" { "Current" }
+                    th.amount scope="col" { "New" }
+                    th.amount scope="col" { "Difference" }
                 } }
-            } }
-            details { summary { "Full document" } (lines(document)) (totals(document)) }
+                @for (figure, heading) in FIGURES {
+                    @for totals in effects.at("totals").items() { (group(effects, figure, heading, totals)) }
+                }
+            }
         }
+    }
+}
+
+/// Renders a figure of all documents in a currency. Omits a figure that the change does not concern.
+fn group(effects: JsonView<'_>, figure: &str, heading: &str, totals: JsonView<'_>) -> Markup {
+    let currency = totals.at("currency").text();
+    let has_figure = |change: &JsonView<'_>| ["before", "after"].iter().any(|side| change.at(figure).at(side).is_there());
+    let of_currency = effects.at("changes").items().filter(|change| change.at("currency").is(&currency));
+    let changes: Vec<JsonView<'_>> = of_currency.filter(has_figure).collect();
+    let is_concerned = |change: &JsonView<'_>| {
+        change.at(figure).at("difference").is_amount() || change.at("effect").is("SETTLED") == (figure == "outstanding")
+    };
+    let more = changes.len().saturating_sub(MAX_ROWS);
+    html! {
+        @if changes.iter().any(is_concerned) {
+            tbody {
+                tr { th colspan="4" scope="rowgroup" { (heading) " in " (currency) } }
+                @for change in changes.iter().take(MAX_ROWS) {
+                    tr { th scope="row" { (document(effects, *change)) } (amounts(change.at(figure))) }
+                }
+                @if more > 0 { tr { td colspan="4" { "Further documents, included in the total: " (more) } } }
+                tr.total { th scope="row" { "Total" } (amounts(totals.at(figure))) }
+            }
+        }
+    }
+}
+
+/// Renders a document with its effect and period.
+fn document(effects: JsonView<'_>, change: JsonView<'_>) -> Markup {
+    let reference = change.at("document_ref");
+    // A document that does not exist yet has no page.
+    let exists = reference.is_there() && effects.at("before").items().any(|before| before.at("document_ref").0 == reference.0);
+    let customer = change.at("customer_ref");
+    let has_others = effects.at("changes").items().any(|other| other.at("customer_ref").0 != customer.0);
+    html! {
+        (link(exists.then(|| href(&["documents", &reference.text()])), &title(change)))
+        @if has_others { " " (change.at("customer_name").text()) }
+        div.muted { (effect(change)) " · " (period(change)) }
+    }
+}
+
+/// Renders the first and the last day of a document's period.
+fn period(document: JsonView<'_>) -> Markup {
+    html! { (day(document.at("period_start"))) " – " (day(document.at("period_end"))) }
+}
+
+/// Describes the effect on a document. A new state is more specific than a change of the settlement.
+fn effect(change: JsonView<'_>) -> String {
+    let (code, before, after) = (change.at("effect").text(), change.at("state_before").text(), change.at("state").text());
+    if code == "SETTLED" && before != after {
+        return format!("{} → {}", words(&before), words(&after));
+    }
+    EFFECTS.iter().find(|(known, _)| *known == code).map_or_else(|| words(&code), |(_, text)| (*text).to_owned())
+}
+
+/// Renders the cells of a figure before and after the change, and of the difference.
+fn amounts(figure: JsonView<'_>) -> Markup {
+    let difference = figure.at("difference");
+    let is_increase = difference.is_amount() && !difference.text().starts_with('-');
+    html! {
+        @for side in ["before", "after"] {
+            td.amount { @if figure.at(side).is_there() { (number(figure.at(side))) } @else { "–" } }
+        }
+        td.amount { @if is_increase { "+" } (number(difference)) }
+    }
+}
+
+/// Renders the first documents with all lines, as they would be.
+pub(crate) fn whole_documents(effects: JsonView<'_>) -> Markup {
+    let documents: Vec<JsonView<'_>> = LISTS.iter().flat_map(|list| effects.at(list).items()).collect();
+    let more = documents.len().saturating_sub(MAX_WHOLE);
+    html! {
+        @for document in documents.iter().take(MAX_WHOLE) {
+            details {
+                summary { "All lines of " (title(*document)) ", " (period(*document)) }
+                div.sheet { (lines(*document)) (totals(*document)) }
+            }
+        }
+        @if more > 0 { p.muted { "Further documents without their lines on this page: " (more) } }
     }
 }
 
@@ -116,21 +195,65 @@ mod tests {
         .into_string()
     }
 
+    /// Returns the change of a document in EUR.
+    fn change(effect: &str, billed: [Value; 3], outstanding: [Value; 3]) -> Value {
+        json!({"effect": effect, "document_ref": "d", "kind": "INVOICE", "document_number": "UB-INV-1", "customer_ref": "acme",
+            "customer_name": "Acme", "period_start": "2026-01-01", "period_end": "2026-01-31", "currency": "EUR",
+            "state_before": "ISSUED", "state": "PAID", "billed": figure(&billed), "outstanding": figure(&outstanding)})
+    }
+
+    fn figure([before, after, difference]: &[Value; 3]) -> Value {
+        json!({"before": before, "after": after, "difference": difference})
+    }
+
+    /// Returns the places of texts in a page.
+    fn places<const N: usize>(page: &str, texts: [&str; N]) -> [usize; N] {
+        texts.map(|text| page.find(text).unwrap_or_else(|| panic!("{text} in {page}")))
+    }
+
     #[test]
     fn a_document_is_shown_as_it_is_and_as_it_would_be() {
-        let document = |total: u32, state: &str| {
-            json!({"document_ref": "d", "kind": "INVOICE", "document_number": "UB-INV-1", "state": state, "currency": "EUR",
-                "total": total, "amount_due": total})
-        };
-        let page = shown(json!({"recomputed": [document(80, "DRAFT")], "before": [document(100, "DRAFT")]}));
-        let (now, then) = (page.find(">100 ").expect("before"), page.find(">80 ").expect("after"));
-        assert!(now < then && page.contains("Drafts that would change"), "{page}");
+        let billed = || [json!(100), json!(80), json!(-20)];
+        let (nothing, total) = (|| [json!(null), json!(null), json!(0)], [json!(1000), json!(980), json!(-20)]);
+        let page = shown(json!({
+            "changes": [change("RECOMPUTED", billed(), nothing())],
+            "totals": [{"currency": "EUR", "billed": figure(&total), "outstanding": figure(&nothing())}],
+            "before": [{"document_ref": "d"}],
+        }));
+        let texts = ["Billed amounts in EUR", "Draft that would change", ">100<", ">80<", "Total", ">1,000<", ">980<"];
+        let found = places(&page, texts);
+        assert!(found.is_sorted(), "{page}");
+        assert_eq!(page.matches(">\u{2212}20<").count(), 2, "{page}");
+        assert!(page.contains(">Invoice UB-INV-1</a>") && !page.contains("Outstanding"), "{page}");
         assert!(page.contains("value=\"&quot;&gt;&lt;b&gt;\""), "{page}");
     }
 
     #[test]
+    fn a_payment_is_shown_by_the_amounts_due_and_a_new_document_has_no_page() {
+        let due = || [json!(null), json!(7), json!(7)];
+        let page = shown(json!({
+            "changes": [change("SETTLED", [json!(100), json!(100), json!(0)], due())],
+            "totals": [{"currency": "EUR", "billed": figure(&[json!(100), json!(100), json!(0)]), "outstanding": figure(&due())}],
+        }));
+        assert!(page.contains("Outstanding amounts in EUR") && page.contains("Issued → Paid"), "{page}");
+        assert!(page.contains(">–<") && page.contains(">+<data"), "{page}");
+        assert!(!page.contains("Billed amounts") && !page.contains(">Invoice UB-INV-1</a>"), "{page}");
+    }
+
+    #[test]
+    fn a_long_preview_ends_with_the_number_of_the_other_documents() {
+        let changes = vec![change("PLANNED", [json!(1), json!(2), json!(1)], [json!(null), json!(null), json!(0)]); MAX_ROWS + 7];
+        let documents = vec![json!({"kind": "INVOICE", "currency": "EUR"}); MAX_WHOLE + 3];
+        let total = figure(&[json!(57), json!(114), json!(57)]);
+        let totals = json!([{"currency": "EUR", "billed": total, "outstanding": total}]);
+        let page = shown(json!({"changes": changes, "totals": totals, "planned": documents}));
+        assert_eq!(page.matches("Upcoming document").count(), MAX_ROWS);
+        assert!(page.contains("included in the total: 7") && page.contains("on this page: 3"), "{page}");
+    }
+
+    #[test]
     fn what_touches_no_document_says_so() {
-        let nothing = json!({"opened": [], "issued": []});
+        let nothing = json!({"opened": [], "issued": [], "changes": []});
         assert!(!is_seen(&nothing) && shown(nothing).contains("No documents would change."));
     }
 }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::json_view::JsonView;
-use crate::parts::{facts, href, instant, link, number, section, state, words};
+use crate::parts::{author, facts, href, identifier, instant, link, number, section, state, words};
 use crate::thing::fields;
 
 /// Renders the page of an event. A deleted event has only its revisions.
@@ -33,7 +33,7 @@ pub fn event(event: &Value, history: &Value, may_change: bool) -> Markup {
                 )),
                 ("Document state", state(at.at("document_state"))),
                 ("Recorded", instant(at.at("created_at"))),
-                ("Reference", html! { code { (at.at("event_ref").text()) } }),
+                ("Event ID", identifier("Show", &at.at("event_ref").text())),
             ]))
             @if data.is_there() { (section("Report data", &fields(data))) }
         } @else {
@@ -54,7 +54,7 @@ fn revisions(history: JsonView<'_>) -> Markup {
                             td { (revision.at("revision").text()) }
                             td { (instant(revision.at("changed_at"))) }
                             td { (words(&revision.at("action").text())) }
-                            td { (revision.at("changed_by").text()) }
+                            td { (author(&revision.at("changed_by").text())) }
                             td { (instant(revision.at("event.timestamp"))) }
                             td.amount { (number(revision.at("event.quantity"))) }
                             td { (link(

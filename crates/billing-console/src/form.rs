@@ -2,21 +2,27 @@
 
 use maud::{Markup, html};
 
-use crate::input::{Input, InputKind};
+use crate::input::{Input, InputKind, own};
 use crate::parts::words;
 
 /// Form field of the buttons that resize lists.
 pub const RESIZE: &str = "resize";
-/// Number of fields of a group that are always visible.
+/// Form field of a request for the preview that the script shows beside a form. Such a request stores nothing.
+pub const LIVE: &str = "live";
+/// Number of fields of a group that are always visible in a form with all fields.
 const AT_ONCE: usize = 6;
+/// Maximum number of objects that a field offers by name. More objects are suggested while one types.
+const MAX_NAMED: usize = 30;
 
 /// A form of the console.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Form {
     /// Page title.
     pub title: String,
-    /// Additional description, if the effect is not obvious.
+    /// One sentence about what the form does.
     pub tells: &'static str,
+    /// An example of the effect; empty if the form needs none.
+    pub example: &'static str,
     /// Target of the form.
     pub action: String,
     /// Button label.
@@ -25,10 +31,22 @@ pub struct Form {
     pub key: String,
     /// The form's fields and groups.
     pub items: Vec<Item>,
+    /// Fields and groups of a short form that are visible on request.
+    pub more: Vec<Item>,
+    /// Fields without an input.
+    pub hidden: Vec<(String, String)>,
     /// Suggestions for fields.
     pub suggestions: Vec<Suggestions>,
     /// Errors that belong to no field.
     pub others: Vec<String>,
+    /// Whether the form shows all `items` at once. A form with all fields of the API collapses most of them.
+    pub is_short: bool,
+    /// Whether the script shows a preview below the form while one types.
+    pub is_live: bool,
+    /// Address of the form with all fields.
+    pub advanced: Option<String>,
+    /// Target of the cancel link.
+    pub back: String,
 }
 
 /// Suggested values for fields with a name.
@@ -69,10 +87,14 @@ pub struct Group {
 pub struct List {
     /// Full name, with slashes between the segments.
     pub name: String,
+    /// Heading; empty for a heading from the name.
+    pub label: String,
     /// Description.
     pub meaning: String,
     /// The list's elements.
     pub elements: Vec<Group>,
+    /// The words of the group's choice for which the list applies; empty if it always applies.
+    pub of_words: Vec<String>,
     /// Whether the list applies only to another variant than the selected one.
     pub waits: bool,
 }
@@ -82,6 +104,8 @@ pub struct List {
 pub struct Field {
     /// Full name, with slashes between the segments.
     pub name: String,
+    /// Label; empty for a label from the name.
+    pub label: String,
     /// Description.
     pub meaning: String,
     /// Type of the input.
@@ -92,16 +116,33 @@ pub struct Field {
     pub value: String,
     /// Errors of the value.
     pub wrong: Vec<String>,
+    /// The words of the group's choice for which the field applies; empty if it always applies.
+    pub of_words: Vec<String>,
+    /// Whether the field is the choice that selects the fields that apply.
+    pub switches: bool,
     /// Whether the field applies only to another variant than the selected one.
     pub waits: bool,
 }
 
 impl Item {
+    /// Returns the full name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Field(field) => &field.name,
+            Self::Group(group) => &group.name,
+            Self::List(list) => &list.name,
+        }
+    }
+
+    const fn is_field(&self) -> bool {
+        matches!(self, Self::Field(_))
+    }
+
     /// Returns whether the item has a value.
-    fn is_said(&self) -> bool {
+    fn has_value(&self) -> bool {
         match self {
             Self::Field(field) => !field.value.is_empty(),
-            Self::Group(group) => group.items.iter().any(Self::is_said),
+            Self::Group(group) => group.items.iter().any(Self::has_value),
             Self::List(list) => !list.elements.is_empty(),
         }
     }
@@ -127,7 +168,7 @@ impl Item {
     /// Returns whether the item can be collapsed: it is not required and has neither value nor error.
     fn is_quiet(&self) -> bool {
         let is_required = matches!(self, Self::Field(field) if field.required);
-        !is_required && !self.is_said() && !self.is_wrong()
+        !is_required && !self.has_value() && !self.is_wrong()
     }
 }
 
@@ -138,25 +179,55 @@ pub fn was(element: &str) -> String {
 
 /// Renders a page with a form.
 pub fn form(form: &Form) -> Markup {
-    let is_refused = !form.others.is_empty() || form.items.iter().any(Item::is_wrong);
+    let is_refused = !form.others.is_empty() || form.items.iter().chain(&form.more).any(Item::is_wrong);
     html! {
         h1 { (form.title) }
         @if !form.tells.is_empty() { p { (form.tells) } }
+        @if !form.example.is_empty() { p.muted { "Example: " (form.example) } }
         @if is_refused { p.notice.refused role="alert" {
             "Nothing was saved."
             @for other in &form.others { " " (other) }
         } }
-        form.stack.wide method="post" action=(form.action) {
+        form.stack.wide method="post" action=(form.action) data-live[form.is_live] {
             // The Enter key activates the first button of a form.
             button.first aria-hidden="true" tabindex="-1" { (form.button) }
-            (items(form, &form.items))
-            @for suggested in &form.suggestions {
+            @if form.is_short { (short(form)) } @else { (items(form, &form.items)) }
+            @for suggested in form.suggestions.iter().filter(|suggested| !(form.is_short && suggested.are_few())) {
                 datalist id=(list_of(suggested.field)) {
                     @for (value, name) in &suggested.choices { option value=(value) { (name) } }
                 }
             }
+            @for (name, value) in &form.hidden { input type="hidden" name=(name) value=(value); }
             input type="hidden" name="form_key" value=(form.key);
-            div { button { (form.button) } }
+            div.buttons {
+                button { (form.button) }
+                a href=(form.back) { "Cancel" }
+                @if let Some(advanced) = &form.advanced { a.muted href=(advanced) { "Advanced" } }
+            }
+        }
+        @if form.is_live { div data-result aria-live="polite" {} }
+    }
+}
+
+/// Renders the fields of a short form.
+fn short(form: &Form) -> Markup {
+    html! {
+        (in_order(form, &form.items))
+        @if !form.more.is_empty() {
+            details.more open[form.more.iter().any(Item::is_wrong)] { summary { "More" } (in_order(form, &form.more)) }
+        }
+    }
+}
+
+/// Renders items in their order. Neighboring fields share a grid.
+fn in_order(form: &Form, all: &[Item]) -> Markup {
+    html! {
+        @for run in all.chunk_by(|one, next| one.is_field() && next.is_field()) {
+            @if run.iter().all(Item::is_field) {
+                div.fields { @for item in run { (shown(form, item)) } }
+            } @else {
+                @for item in run { (shown(form, item)) }
+            }
         }
     }
 }
@@ -166,7 +237,7 @@ type Placed<'i> = Vec<(usize, &'i Item)>;
 
 /// Renders the items. Collapses optional empty fields after the first ones, if they are many.
 fn items(form: &Form, all: &[Item]) -> Markup {
-    let (fields, others): (Vec<&Item>, Vec<&Item>) = all.iter().partition(|item| matches!(item, Item::Field(_)));
+    let (fields, others): (Vec<&Item>, Vec<&Item>) = all.iter().partition(|item| item.is_field());
     let (waiting, fields): (Vec<&Item>, Vec<&Item>) = fields.into_iter().partition(|field| field.waits());
     let (lists_waiting, others): (Vec<&Item>, Vec<&Item>) = others.into_iter().partition(|list| list.waits());
     let may_wait = |(place, field): &(usize, &Item)| *place >= AT_ONCE && field.is_quiet();
@@ -181,7 +252,7 @@ fn items(form: &Form, all: &[Item]) -> Markup {
         }
         @for item in others { (shown(form, item)) }
         @if !waiting.is_empty() || !lists_waiting.is_empty() {
-            details { summary { "Fields for other choices" }
+            details.others { summary { "Fields for other choices" }
                 div.fields { @for item in waiting { (shown(form, item)) } }
                 @for item in lists_waiting { (shown(form, item)) }
             }
@@ -191,11 +262,11 @@ fn items(form: &Form, all: &[Item]) -> Markup {
 
 fn shown(form: &Form, item: &Item) -> Markup {
     match item {
-        Item::Field(field) => shown_field(field, &form.suggestions),
+        Item::Field(field) => shown_field(field, &form.suggestions, form.is_short),
         Item::Group(group) => html! {
             details open[!item.is_quiet() || group.items.iter().any(|item| matches!(item, Item::Field(field) if field.required))] {
                 summary { (words(own(&group.name))) }
-                fieldset { legend { (group.meaning) } (items(form, &group.items)) }
+                fieldset data-group { legend { (group.meaning) } (items(form, &group.items)) }
             }
         },
         Item::List(list) => several(form, list),
@@ -206,11 +277,12 @@ fn several(form: &Form, list: &List) -> Markup {
     let name = one_of(own(&list.name));
     let next = format!("{}/{}", list.name, list.elements.len());
     let to = |place: &str| format!("{}#part-{place}", form.action);
+    let heading = if list.label.is_empty() { words(own(&list.name)) } else { list.label.clone() };
     html! {
-        fieldset.several {
-            legend { strong { (words(own(&list.name))) } " " (list.meaning) }
+        fieldset.several data-for=[for_words(&list.of_words)] {
+            legend { strong { (heading) } " " (list.meaning) }
             @for (place, element) in list.elements.iter().enumerate() {
-                fieldset.element id=(format!("part-{}", element.name)) {
+                fieldset.element id=(format!("part-{}", element.name)) data-group {
                     legend { (words(&name)) " " (place + 1) }
                     @if let Some(place) = &element.was { input type="hidden" name=(was(&element.name)) value=(place); }
                     // Marks the element as present even if all its fields are empty.
@@ -229,9 +301,9 @@ fn several(form: &Form, list: &List) -> Markup {
     }
 }
 
-/// Returns the last segment of a name.
-fn own(name: &str) -> &str {
-    name.rsplit('/').next().unwrap_or(name)
+/// Returns the words of a choice for which an element applies, for the script.
+fn for_words(words: &[String]) -> Option<String> {
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 /// Returns the singular of a list name.
@@ -242,12 +314,35 @@ fn one_of(name: &str) -> String {
     }
 }
 
-/// Returns the label of a field.
+/// Labels of fields whose names are no words for readers.
+const LABELS: &[(&str, &str)] = &[
+    ("bic", "BIC"),
+    ("charge_ref", "Reference"),
+    ("country_code", "Country code"),
+    ("fixed_amount", "Fee per event"),
+    ("flat_amount", "Flat fee"),
+    ("iban", "IBAN"),
+    ("line1", "Street and number"),
+    ("line2", "Address, second line"),
+    ("number_prefix", "Prefix of document numbers"),
+    ("overpayment", "Accept more than the amount due"),
+    ("paid_date", "Date of payment"),
+    ("po_number", "PO number"),
+    ("rate", "Percentage"),
+    ("state", "State or province"),
+    ("tax", "Tax in percent"),
+    ("tax_id", "Tax number"),
+    ("up_to", "Up to quantity"),
+    ("vat_id", "VAT ID"),
+    ("zip_code", "Postal code"),
+];
+
+/// Returns the label of a field by its name.
 fn label(name: &str) -> String {
-    let mut label = words(name);
-    for (short, long) in [("Po ", "PO "), ("Vat ", "VAT "), ("Iban", "IBAN"), ("Bic", "BIC")] {
-        label = label.replace(short, long);
+    if let Some((_, label)) = LABELS.iter().find(|(field, _)| *field == name) {
+        return (*label).to_owned();
     }
+    let label = words(name);
     match label.strip_suffix(" ref") {
         Some(thing) => format!("{thing} (reference)"),
         None => label,
@@ -259,33 +354,58 @@ fn list_of(field: &str) -> String {
     format!("list-{field}")
 }
 
-/// Renders a field with its description and errors.
-pub(crate) fn shown_field(field: &Field, suggestions: &[Suggestions]) -> Markup {
-    let Field { name, meaning, kind, required, value, wrong, waits: _ } = field;
-    let own = own(name);
+impl Suggestions {
+    /// Returns whether a short form can offer all objects by name.
+    fn are_few(&self) -> bool {
+        self.choices.len() <= MAX_NAMED
+    }
+
+    /// Returns the choice among all objects. The present value is one of them, even if its object is unknown.
+    fn named(&self, value: &str) -> InputKind {
+        let unknown = !value.is_empty() && self.choices.iter().all(|(choice, _)| choice != value);
+        let present = unknown.then(|| (value.to_owned(), value.to_owned()));
+        InputKind::Named(self.choices.iter().cloned().chain(present).collect())
+    }
+}
+
+/// Renders a field with its description and errors. A short form offers few objects by name instead of an input for a reference.
+pub(crate) fn shown_field(field: &Field, suggestions: &[Suggestions], is_short: bool) -> Markup {
+    let Field { name, meaning, required, value, wrong, .. } = field;
     let (id, told) = (format!("field-{name}"), format!("told-{name}"));
-    let suggested = suggestions.iter().find(|suggested| suggested.field == own);
-    let list = suggested.map(|suggested| list_of(suggested.field));
+    let suggested = suggestions.iter().find(|suggested| suggested.field == own(name));
+    let named = suggested.filter(|suggested| is_short && suggested.are_few()).map(|suggested| suggested.named(value));
+    let list = suggested.filter(|_| named.is_none()).map(|suggested| list_of(suggested.field));
+    let label = if field.label.is_empty() { label(own(name)) } else { field.label.clone() };
     let input = Input {
         name,
-        kind,
+        kind: named.as_ref().unwrap_or(&field.kind),
         value,
         nothing: "–",
         max_length: 4096,
         required: *required,
         id: Some(&id),
-        told_by: Some(&told),
+        told_by: (!meaning.is_empty()).then_some(told.as_str()),
         list: list.as_deref(),
         is_wrong: !wrong.is_empty(),
     };
     html! {
-        div.field {
-            label for=(id) { (label(own)) @if *required { span aria-hidden="true" { " *" } } }
+        div.field data-for=[for_words(&field.of_words)] data-switch[field.switches] {
+            label for=(id) { (label) @if *required { span aria-hidden="true" { " *" } } }
             (input.markup())
-            p.told id=(told) { (meaning) }
-            @for reason in wrong { p.wrong { (reason) } }
+            @if !meaning.is_empty() { p.told id=(told) { (meaning) } }
+            @for reason in wrong { p.wrong { (readable(reason)) } }
         }
     }
+}
+
+/// Returns an error of the API with labels instead of the names of fields.
+fn readable(reason: &str) -> String {
+    let is_field = |text: &str| !text.is_empty() && text.bytes().all(|letter| letter.is_ascii_lowercase() || letter == b'_');
+    let part = |(place, text): (usize, &str)| {
+        if place % 2 == 1 && is_field(text) { format!("\u{201c}{}\u{201d}", label(text)) } else { text.to_owned() }
+    };
+    let readable: String = reason.split('`').enumerate().map(part).collect();
+    readable.replace("\u{201d} to true", "\u{201d} to yes").replace("\u{201d} to false", "\u{201d} to no")
 }
 
 #[cfg(test)]
@@ -295,27 +415,66 @@ mod tests {
     fn field(name: &str, value: &str, wrong: &[&str]) -> Field {
         Field {
             name: name.to_owned(),
+            label: String::new(),
             meaning: "What it means.".to_owned(),
             kind: InputKind::Text,
             required: false,
             value: value.to_owned(),
             wrong: wrong.iter().map(|reason| (*reason).to_owned()).collect(),
+            of_words: Vec::new(),
+            switches: false,
             waits: false,
         }
     }
 
-    fn shown(items: Vec<Item>) -> String {
-        form(&Form {
+    fn whole(items: Vec<Item>) -> Form {
+        Form {
             title: "Edit".to_owned(),
-            tells: "",
             action: "/console/edit/customers/acme".to_owned(),
             button: "Save",
             key: "k".to_owned(),
             items,
             suggestions: vec![Suggestions { field: "entity_ref", choices: vec![("e1".to_owned(), "<b>One".to_owned())] }],
-            others: Vec::new(),
-        })
-        .into_string()
+            back: "/console/customers/acme".to_owned(),
+            ..Form::default()
+        }
+    }
+
+    fn shown(items: Vec<Item>) -> String {
+        form(&whole(items)).into_string()
+    }
+
+    #[test]
+    fn a_short_form_shows_its_fields_and_offers_few_objects_by_name() {
+        let fields = (0..12).map(|n| Item::Field(field(&format!("f{n}"), "", &[])));
+        let short = Form {
+            items: fields.chain([Item::Field(field("entity_ref", "e2", &[]))]).collect(),
+            more: vec![Item::Field(field("rare", "x", &[]))],
+            hidden: vec![("version".to_owned(), "3".to_owned())],
+            is_short: true,
+            advanced: Some("?form=full".to_owned()),
+            ..whole(Vec::new())
+        };
+        let page = form(&short).into_string();
+        let (first, folded) = page.split_once("<details class=\"more\"><summary>More<").expect("a fold");
+        assert!(first.contains("name=\"f11\"") && folded.contains("name=\"rare\""), "{page}");
+        assert!(page.contains("<option value=\"e1\">&lt;b&gt;One</option>") && !page.contains("<datalist"), "{page}");
+        assert!(page.contains("<option value=\"e2\" selected>"), "the present value stays: {page}");
+        assert!(page.contains("name=\"version\" value=\"3\"") && page.contains("href=\"?form=full\">Advanced"), "{page}");
+        let choices = (0..=MAX_NAMED).map(|n| (n.to_string(), format!("Entity {n}"))).collect();
+        let many = Form { suggestions: vec![Suggestions { field: "entity_ref", choices }], ..short.clone() };
+        assert!(form(&many).into_string().contains("list=\"list-entity_ref\""));
+        let wrong = Form { more: vec![Item::Field(field("rare", "x", &["must be y"]))], ..short };
+        assert!(form(&wrong).into_string().contains("<details class=\"more\" open>"));
+    }
+
+    #[test]
+    fn the_script_learns_which_fields_a_choice_shows() {
+        let choice = Field { switches: true, kind: InputKind::Choice(vec!["FLAT".to_owned()]), ..field("price/model", "", &[]) };
+        let size = Field { of_words: vec!["PACKAGE".to_owned()], waits: true, ..field("price/package_size", "", &[]) };
+        let page = shown(vec![Item::Field(choice), Item::Field(size)]);
+        assert!(page.contains("data-switch") && page.contains("data-for=\"PACKAGE\""), "{page}");
+        assert!(page.contains("<details class=\"others\">"), "{page}");
     }
 
     #[test]
@@ -343,8 +502,10 @@ mod tests {
         };
         let list = List {
             name: "products".to_owned(),
+            label: String::new(),
             meaning: "What is sold.".to_owned(),
             elements: vec![element(0), element(1)],
+            of_words: Vec::new(),
             waits: false,
         };
         let shown = shown(vec![Item::List(list)]);
@@ -371,6 +532,15 @@ mod tests {
         let page = shown(many(12).chain([said]).collect());
         let (first, folded) = page.split_once("<details class=\"more\">").expect("a fold");
         assert!(first.contains("name=\"said\"") && first.contains("name=\"f5\"") && folded.contains("name=\"f6\""), "{page}");
+    }
+
+    #[test]
+    fn an_error_names_fields_by_their_labels() {
+        let reason = "must be at most the amount due, 9.00: set `overpayment` to true to add the surplus";
+        let expected = "must be at most the amount due, 9.00: set \u{201c}Accept more than the amount due\u{201d} to yes \
+                        to add the surplus";
+        assert_eq!(readable(reason), expected);
+        assert_eq!(readable("must be a number"), "must be a number");
     }
 
     #[test]

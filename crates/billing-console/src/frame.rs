@@ -1,39 +1,56 @@
 //! The frame of every page: breadcrumbs, navigation, current user and the equivalent API calls.
 
-use maud::{DOCTYPE, Markup, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::assets::{SCRIPT, STYLE};
 use crate::parts::href;
 
 /// Root path of the console.
 pub const ROOT: &str = "/console";
-/// Path of the style sheet.
-pub const STYLE_PATH: &str = "/console/style.css";
-/// The style sheet.
-pub const STYLE: &str = include_str!("style.css");
 
-/// Parts of the console in navigation order: path segment and name. Parts in [`OF_OWNERS`] are visible only to owners.
-const NAVIGATION: &[(&str, &str)] = &[
-    ("", "Home"),
-    ("customers", "Customers"),
-    ("contracts", "Contracts"),
-    ("documents", "Documents"),
-    ("usage", "Usage"),
-    ("events", "Usage events"),
-    ("imports", "Imports"),
-    ("refused", "Rejected usage"),
-    ("payments", "Payments"),
-    ("charges", "Charges"),
-    ("billing-runs", "Billing runs"),
-    ("pricings", "Pricings"),
-    ("usage-products", "Usage products"),
-    ("entities", "Entities"),
-    ("bank-accounts", "Bank accounts"),
-    ("formats", "Formats"),
-    ("webhooks", "Webhooks"),
-    ("keys", "API keys"),
-    ("team", "Team"),
-    ("audit", "Audit log"),
+/// A group of the navigation.
+struct NavigationGroup {
+    name: &'static str,
+    /// Path segment and name of the group's parts. Parts in [`OF_OWNERS`] are visible only to owners.
+    parts: &'static [(&'static str, &'static str)],
+}
+
+/// The navigation below the home page.
+const NAVIGATION: &[NavigationGroup] = &[
+    NavigationGroup {
+        name: "Billing",
+        parts: &[
+            ("customers", "Customers"),
+            ("contracts", "Contracts"),
+            ("documents", "Documents"),
+            ("payments", "Payments"),
+            ("charges", "Charges"),
+            ("billing-runs", "Billing runs"),
+        ],
+    },
+    NavigationGroup {
+        name: "Usage",
+        parts: &[("usage", "Usage explorer"), ("events", "Usage events"), ("imports", "Imports"), ("refused", "Rejected usage")],
+    },
+    NavigationGroup {
+        name: "Catalog",
+        parts: &[("pricings", "Pricings"), ("usage-products", "Usage products"), ("formats", "Usage formats")],
+    },
+    NavigationGroup {
+        name: "Settings",
+        parts: &[
+            ("entities", "Entities"),
+            ("bank-accounts", "Bank accounts"),
+            ("webhooks", "Webhooks"),
+            ("keys", "API keys"),
+            ("team", "Team"),
+            ("audit", "Audit log"),
+        ],
+    },
 ];
+
+/// Parts without an entry of their own, and the part whose entry is current there.
+const BELOW: [(&str, &str); 1] = [("deliveries", "webhooks")];
 
 /// Parts that only owners can see.
 const OF_OWNERS: [&str; 2] = ["keys", "team"];
@@ -63,6 +80,8 @@ pub struct Call {
     pub method: &'static str,
     /// Path and query.
     pub path: String,
+    /// Operation id, which names its page in the API reference.
+    pub operation: &'static str,
 }
 
 /// A message at the top of a page.
@@ -113,14 +132,15 @@ impl Call {
 
 /// Renders a complete page.
 pub fn page(frame: &Frame, body: &Markup) -> String {
-    let is_owner = frame.who.as_ref().is_some_and(|who| who.is_owner);
+    let (content, has_table) = with_table_anchor(body);
     let body = html! {
         a.skip href="#main" { "Skip to content" }
+        @if has_table { a.skip href=(format!("#{TABLE}")) { "Skip to table" } }
         header.top {
             a.brand href=(ROOT) { "Usage Billing" }
             form.search role="search" action=(href(&["search"])) {
                 input type="search" name="q" aria-label="Search" required maxlength="255" accesskey="/"
-                    placeholder="Number, reference, key or name";
+                    placeholder="Name, number, e-mail or VAT ID";
                 button { "Search" }
             }
             div.who {
@@ -130,12 +150,7 @@ pub fn page(frame: &Frame, body: &Markup) -> String {
                 form method="post" action=(href(&["log-out"])) { button.plain { "Log out" } }
             }
         }
-        nav.parts aria-label="Main navigation" {
-            @for (place, name) in NAVIGATION.iter().filter(|(place, _)| is_owner || !OF_OWNERS.contains(place)) {
-                @let target = if place.is_empty() { ROOT.to_owned() } else { href(&[place]) };
-                a href=(target) aria-current=[(*place == frame.part).then_some("page")] { (name) }
-            }
-        }
+        (navigation(frame))
         main #main {
             @if !frame.crumbs.is_empty() {
                 nav.crumbs aria-label="Breadcrumb" {
@@ -148,16 +163,57 @@ pub fn page(frame: &Frame, body: &Markup) -> String {
                 Some(Notice::Refused(code, why)) => p.notice.refused role="alert" { (why) " " code { (code) } },
                 None => {},
             }
-            (body)
+            (content)
             @if !frame.calls.is_empty() {
                 details.call {
                     summary { "API calls" }
-                    @for call in &frame.calls { pre { code { (call.for_shell(&frame.service)) } } }
+                    @for call in &frame.calls {
+                        pre { code { (call.for_shell(&frame.service)) } }
+                        p { "Reference: " a href={ "/docs/operations/" (call.operation) } { code { (call.operation) } } }
+                    }
                 }
             }
         }
     };
     outermost(&frame.title, &body)
+}
+
+/// Renders the navigation. On a narrow screen, a row of groups stands above the parts of the current group, so the group's name
+/// is a link there.
+fn navigation(frame: &Frame) -> Markup {
+    let is_owner = frame.who.as_ref().is_some_and(|who| who.is_owner);
+    let current = BELOW.iter().find(|(part, _)| *part == frame.part).map_or(frame.part, |(_, above)| *above);
+    html! {
+        nav.parts aria-label="Main navigation" {
+            a.home href=(ROOT) aria-current=[current.is_empty().then_some("page")] { "Home" }
+            @for NavigationGroup { name, parts } in NAVIGATION {
+                @let is_here = parts.iter().any(|(part, _)| *part == current);
+                @let first = parts.first().map_or_else(|| ROOT.to_owned(), |(part, _)| href(&[part]));
+                div.group.here[is_here] {
+                    a.tab href=(first) aria-current=[is_here.then_some("true")] { (name) }
+                    span.name { (name) }
+                    ul {
+                        @for (part, title) in parts.iter().filter(|(part, _)| is_owner || !OF_OWNERS.contains(part)) {
+                            li { a href=(href(&[part])) aria-current=[(*part == current).then_some("page")] { (title) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Id of the first table of a page.
+const TABLE: &str = "table";
+/// Beginning of a table's markup. User input cannot contain it, because `<` is escaped.
+const TABLE_BEGINS: &str = "<div class=\"scrolls\"";
+
+/// Marks the first table of a page as a target, and returns whether a table exists. Many filters can stand above a table.
+fn with_table_anchor(body: &Markup) -> (Markup, bool) {
+    match body.0.split_once(TABLE_BEGINS) {
+        Some((before, rest)) => (PreEscaped(format!("{before}<div id=\"{TABLE}\" class=\"scrolls\"{rest}")), true),
+        None => (body.clone(), false),
+    }
 }
 
 /// Renders an embedded frame. Its links open in the whole page.
@@ -183,7 +239,7 @@ pub fn problem(frame: &Frame, status: u16, code: &str, detail: &str) -> String {
 
 /// Renders the outermost HTML of a page.
 pub(crate) fn outermost(title: &str, body: &Markup) -> String {
-    document(title, &html! {}, body)
+    document(title, &html! { script src=(SCRIPT.address()) defer {} }, body)
 }
 
 fn document(title: &str, more_head: &Markup, body: &Markup) -> String {
@@ -195,7 +251,7 @@ fn document(title: &str, more_head: &Markup, body: &Markup) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) " – Usage Billing" }
-                link rel="stylesheet" href=(STYLE_PATH);
+                link rel="stylesheet" href=(STYLE.address());
                 link rel="icon" href="data:,";
                 (more_head)
             }
@@ -217,14 +273,14 @@ mod tests {
             crumbs: vec![Crumb { name: "<b>".to_owned(), href: "/console/customers".to_owned() }],
             who: Some(CurrentUser { email: "<u>".to_owned(), is_owner: false }),
             service: "https://billing.example".to_owned(),
-            calls: vec![Call { method: "GET", path: "/api/customers/filter?name='x".to_owned() }],
+            calls: vec![Call { method: "GET", path: "/api/customers/filter?name='x".to_owned(), operation: "list_customers" }],
             notice: Some(Notice::Refused("x".to_owned(), "<i>".to_owned())),
         };
         let page = page(&frame, &html! {});
         assert!(!page.contains("<script>") && !page.contains("<b>") && !page.contains("<i>") && !page.contains("<u>"), "{page}");
         assert!(page.contains("&lt;script&gt;{{7*7}}"));
         assert!(page.contains("name=%27x") && page.contains("Bearer $TOKEN"), "a quote doesn't end the shell's");
-        let of_people = Call { method: "GET", path: "/auth/keys/list".to_owned() };
+        let of_people = Call { method: "GET", path: "/auth/keys/list".to_owned(), operation: "list_keys" };
         assert_eq!(of_people.for_shell("https://b.example"), "curl -s 'https://b.example/auth/keys/list' -b cookies.txt");
     }
 
@@ -241,5 +297,41 @@ mod tests {
             }
             assert!(page.contains("href=\"/console/account\"") && page.contains("href=\"/console/audit\""), "{page}");
         }
+    }
+
+    #[test]
+    fn the_current_part_and_its_group_are_marked_once() {
+        let of = |part| page(&Frame { part, ..Frame::bare("Page".to_owned(), String::new()) }, &html! {});
+        for (part, link) in [
+            ("", "<a class=\"home\" href=\"/console\" aria-current=\"page\">Home</a>"),
+            ("documents", "<a href=\"/console/documents\" aria-current=\"page\">Documents</a>"),
+            ("deliveries", "<a href=\"/console/webhooks\" aria-current=\"page\">Webhooks</a>"),
+        ] {
+            let page = of(part);
+            assert!(page.contains(link) && page.matches("aria-current=\"page\"").count() == 1, "{part}: {page}");
+            let group = page.matches("class=\"group here\"").count();
+            assert_eq!((group, page.matches("aria-current=\"true\"").count()), (usize::from(!part.is_empty()), group), "{page}");
+        }
+        assert!(!of("nowhere").contains("aria-current"), "no part is current");
+        for (index, group) in NAVIGATION.iter().enumerate() {
+            for (part, _) in group.parts {
+                assert_eq!(
+                    NAVIGATION.iter().flat_map(|group| group.parts).filter(|(other, _)| other == part).count(),
+                    1,
+                    "{part}"
+                );
+            }
+            assert!(!OF_OWNERS.contains(&group.parts[0].0), "everybody may see the first part of group {index}");
+        }
+    }
+
+    #[test]
+    fn a_page_with_a_table_has_a_link_that_skips_to_its_first_table() {
+        let frame = Frame::bare("Page".to_owned(), String::new());
+        let table = || html! { div.scrolls tabindex="0" role="region" aria-label="x" { table {} } };
+        let with = page(&frame, &html! { form {} (table()) (table()) });
+        assert!(with.contains("href=\"#table\"") && with.matches("id=\"table\" class=\"scrolls\"").count() == 1, "{with}");
+        let without = page(&frame, &html! { div.scrolls.chart {} p { "<div class=\"scrolls\">" } });
+        assert!(!without.contains("#table") && !without.contains("id=\"table\""), "{without}");
     }
 }

@@ -1,13 +1,26 @@
-//! The home page: amounts due and their age, due documents, rejected usage and current usage.
+//! The home page: what needs attention, billed amounts by month, receivables by age and usage against the month before.
+
+use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 use serde_json::Value;
 
+use crate::chart::Bar;
+use crate::charts_time::{day_lines, month_bars};
+use crate::figure::{billionths, digits};
 use crate::json_view::JsonView;
 use crate::list::table;
 use crate::listings::{DOCUMENTS, LATEST_DOCUMENTS, REFUSED, WHY};
-use crate::parts::{amounts, grouped, href, instant, link, query, section};
-use crate::usage::{TimeComparison, UsageAnswers, comparison};
+use crate::parts::{grouped, href, instant, query, section};
+use crate::units::unit_of;
+use crate::usage::{ChartBucket, Series, UsageAnswers, series};
+
+/// Maximum number of charts of currencies or usage products. The table beside them has more.
+const MAX_CHARTS: usize = 4;
+/// Maximum number of usage products in the table of usage.
+const MAX_PRODUCTS: usize = 25;
+/// Hundredths per unit, for percentages.
+const HUNDRED: i128 = 100;
 
 /// The size of a filtered list, with a link to it.
 #[derive(Clone, Debug)]
@@ -24,15 +37,30 @@ pub struct Counted {
     pub narrowed: Vec<(&'static str, String)>,
 }
 
-/// Today's usage and that of an earlier day up to the same time.
+/// A month of the chart of billed amounts.
 #[derive(Clone, Debug)]
-pub struct UsageToday {
-    /// Today's usage.
-    pub now: UsageAnswers,
-    /// Usage summary of the earlier day.
-    pub before: Value,
-    /// The two days.
-    pub days: (String, String),
+pub struct ChartMonth {
+    /// First day.
+    pub first_day: String,
+    /// Last day.
+    pub last_day: String,
+    /// Label below the bar.
+    pub name: String,
+    /// Name with the year.
+    pub told: String,
+}
+
+/// Usage by day of two months.
+#[derive(Clone, Debug)]
+pub struct UsageMonths {
+    /// Sums by day and usage product.
+    pub answers: UsageAnswers,
+    /// The days of the previous month and of this month.
+    pub slots: Vec<ChartBucket>,
+    /// Position of the first day of this month.
+    pub this_month: usize,
+    /// Position of today.
+    pub today: usize,
 }
 
 /// API responses for the home page.
@@ -40,11 +68,19 @@ pub struct UsageToday {
 pub struct HomeAnswers {
     /// Whether the setup up to the first invoice is incomplete.
     pub is_begun: bool,
-    /// Cards at the top of the page.
-    pub cards: Vec<Counted>,
+    /// Whether the visitor may run billing.
+    pub may_bill: bool,
+    /// The months of the chart of billed amounts, oldest first.
+    pub months: Vec<ChartMonth>,
+    /// Issued documents by month and currency.
+    pub billed: Value,
     /// Amounts due by days overdue.
     pub ages: Vec<Counted>,
-    /// Rendered usage of today.
+    /// The whole amount due.
+    pub owed: Counted,
+    /// Contracts with documents to issue today.
+    pub due: Counted,
+    /// Rendered usage of this month.
     pub usage: Markup,
     /// Number of rejected events since yesterday, and the most frequent rejections.
     pub refused: (String, Value),
@@ -54,6 +90,8 @@ pub struct HomeAnswers {
     pub last_run: Value,
     /// Result of the last ledger verification.
     pub verification: Value,
+    /// Whether the last ledger verification is long ago.
+    pub is_verification_old: bool,
     /// The latest documents.
     pub documents: Value,
 }
@@ -65,16 +103,13 @@ pub fn home(answers: &HomeAnswers) -> Markup {
         @if answers.is_begun {
             p.notice { "The setup is not complete. " a href=(href(&["start"])) { "Continue setup" } }
         }
-        div.cards {
-            @for counted in &answers.cards { (card(counted)) }
-            (last_run(JsonView(&answers.last_run)))
-            (verified(JsonView(&answers.verification)))
-        }
-        (section("Amount due by age", &ages(&answers.ages)))
-        (section("Usage today", &answers.usage))
-        (section("Rejected usage since yesterday", &refused(answers)))
-        @if JsonView(&answers.documents).items().next().is_some() {
-            (section("Latest documents", &table("Latest documents", &DOCUMENTS.some(LATEST_DOCUMENTS), JsonView(&answers.documents))))
+        (section("Needs attention", &attention(answers)))
+        (section("Billed per month", &billed(answers)))
+        (section("Receivables by age", &receivables(answers)))
+        (section("Usage this month", &answers.usage))
+        @let documents = JsonView(&answers.documents);
+        @if documents.items().next().is_some() {
+            (section("Latest documents", &table("Latest documents", &DOCUMENTS.some(LATEST_DOCUMENTS), documents)))
         }
     }
 }
@@ -82,88 +117,330 @@ pub fn home(answers: &HomeAnswers) -> Markup {
 /// Returns the link to the filtered list.
 fn listed(counted: &Counted) -> String {
     let narrowed: Vec<(&str, &str)> = counted.narrowed.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let address = href(&[counted.part]);
-    if narrowed.is_empty() { address } else { format!("{address}?{}", query(&narrowed)) }
+    address(counted.part, &narrowed)
 }
 
-fn card(counted: &Counted) -> Markup {
+/// Returns the URL of a part of the console with filters.
+fn address(part: &str, narrowed: &[(&str, &str)]) -> String {
+    let address = href(&[part]);
+    if narrowed.is_empty() { address } else { format!("{address}?{}", query(narrowed)) }
+}
+
+/// Renders everything that an administrator should act on, each with its action, and below it the last automatic checks.
+fn attention(answers: &HomeAnswers) -> Markup {
+    let run = JsonView(&answers.last_run);
+    let items: Vec<Markup> =
+        [failures(answers, run), due(answers), refused(answers), verification(answers)].into_iter().flatten().collect();
     html! {
-        div.card {
-            h2 { (link(Some(listed(counted)), counted.name)) }
-            @if counted.amounts.is_empty() { p { (counted.count) } } @else {
-                p { (amounts(&counted.amounts)) }
-                p.muted { (counted.count) " documents" }
+        @if items.is_empty() { p { "Nothing needs attention." } } @else {
+            ul.attention { @for item in &items { li { (item) } } }
+        }
+        @if run.is_there() {
+            p.muted {
+                a href=(href(&["billing-runs", &run.at("run_ref").text()])) { "Last billing run" } ": "
+                (instant(run.at("begun_at"))) ", documents issued: " (grouped(&run.at("issued").text()))
+                ", failures: " (grouped(&run.at("failed").text()))
             }
         }
+        (verified(JsonView(&answers.verification)))
     }
 }
 
-/// Renders the failures of the last billing run, if one exists.
-fn last_run(run: JsonView<'_>) -> Markup {
+/// Renders an item with its actions, the most important first.
+fn item(what: &Markup, actions: &[(String, &str)]) -> Markup {
     html! {
-        @if run.is_there() { div.card {
-            h2 { a href=(href(&["billing-runs", &run.at("run_ref").text()])) { "Failures of the last billing run" } }
-            p { (run.at("failed").text()) }
-        } }
-    }
-}
-
-/// Renders time and result of the last ledger verification.
-fn verified(verification: JsonView<'_>) -> Markup {
-    let findings = verification.at("findings");
-    html! {
-        div.card {
-            h2 { "Last ledger verification" }
-            @if verification.at("ended_at").is_there() {
-                p { (instant(verification.at("ended_at"))) }
-                @match verification.at("wrong").text().as_str() {
-                    "0" => p.muted { "No errors found in " (grouped(&verification.at("documents").text())) " documents" },
-                    wrong => {
-                        p { strong { (grouped(wrong)) } " errors found" }
-                        details {
-                            summary { "Details" }
-                            ul { @for finding in findings.items() { li { (finding.at("subject").text()) ": " (finding.at("detail").text()) } } }
-                        }
-                    },
+        div { (what) }
+        @if !actions.is_empty() {
+            div.buttons {
+                @for (index, (address, name)) in actions.iter().enumerate() {
+                    a.button.plain[index > 0] href=(address) { (name) }
                 }
-            } @else {
-                p.muted { "Never. Run " code { "usage-billing verify --record" } " to verify the ledger." }
             }
         }
     }
 }
 
-fn ages(ages: &[Counted]) -> Markup {
-    html! {
-        div.scrolls tabindex="0" role="region" aria-label="Amount due by age" {
-            table {
-                thead { tr { th scope="col" { "Age" } th.amount scope="col" { "Documents" } th.amount scope="col" { "Amount due" } } }
-                tbody { @for age in ages { tr {
-                    td { a href=(listed(age)) { (age.name) } }
-                    td.amount { (age.count) }
-                    td.amount { @if age.amounts.is_empty() { "–" } @else { (amounts(&age.amounts)) } }
-                } } }
-            }
-        }
+/// Renders the failures of the last billing run, if it has any.
+fn failures(answers: &HomeAnswers, run: JsonView<'_>) -> Option<Markup> {
+    let failed = run.at("failed");
+    if !failed.is_amount() {
+        return None;
     }
+    let show = (href(&["billing-runs", &run.at("run_ref").text()]), "Show failures");
+    let again = answers.may_bill.then(|| (href(&["new", "billing-runs"]), "Run billing again"));
+    let what = html! { p { "Failures of the last billing run: " strong { (grouped(&failed.text())) } } };
+    Some(item(&what, &[show].into_iter().chain(again).collect::<Vec<_>>()))
 }
 
-/// Renders today's usage beside that of the earlier day.
-pub fn usage_today(today: &UsageToday) -> Markup {
-    let UsageToday { now, before, days } = today;
-    let day = |day: &str| format!("{}?{}", href(&["usage"]), query(&[("from", day), ("to", day)]));
-    let before_until = ("One month ago, until this time", day(&days.1));
-    comparison(now, before, &TimeComparison { now: ("Today", day(&days.0)), before: before_until })
+/// Renders the contracts with documents that are due, if any exist.
+fn due(answers: &HomeAnswers) -> Option<Markup> {
+    let due = &answers.due;
+    if due.count.is_empty() || due.count == "0" {
+        return None;
+    }
+    let bill = answers.may_bill.then(|| (href(&["new", "billing-runs"]), "Run billing"));
+    let drafts = (address("documents", &[("state", "DRAFT")]), "Show drafts");
+    let show = (listed(due), "Show contracts");
+    let what = html! { p { "Contracts with documents to issue today: " strong { (due.count) } } };
+    Some(item(&what, &bill.into_iter().chain([show, drafts]).collect::<Vec<_>>()))
 }
 
-fn refused(answers: &HomeAnswers) -> Markup {
+/// Renders the usage rejected lately, if any was.
+fn refused(answers: &HomeAnswers) -> Option<Markup> {
     let (count, most) = &answers.refused;
-    html! {
-        @if count == "0" { p { "No rejected usage." } } @else {
-            p { strong { (count) } " events were rejected and are not billed." }
+    if count == "0" {
+        return None;
+    }
+    let what = html! {
+        p { "Usage events rejected since yesterday, which are not billed: " strong { (grouped(count)) } }
+        details {
+            summary { "Most frequent reasons" }
             (table("Rejected usage since yesterday", &REFUSED.some(WHY), JsonView(most)))
-            p { a href=(format!("{}?{}", href(&["refused"]), query(&[("from", &answers.refused_since)]))) { "All rejected usage" } }
         }
+    };
+    Some(item(&what, &[(address("refused", &[("from", &answers.refused_since)]), "Show rejected usage")]))
+}
+
+/// Renders what is wrong with the last ledger verification, if anything is.
+fn verification(answers: &HomeAnswers) -> Option<Markup> {
+    let verification = JsonView(&answers.verification);
+    let errors = verification.at("wrong");
+    let is_never = !verification.at("ended_at").is_there();
+    if !is_never && !errors.is_amount() && !answers.is_verification_old {
+        return None;
+    }
+    let command = html! { p.muted { "Run " code { "usage-billing verify --record" } " on the server to verify the ledger." } };
+    let what = html! {
+        @if is_never {
+            p { "The ledger was never verified." }
+        } @else if errors.is_amount() {
+            p { "Errors found by the last ledger verification: " strong { (grouped(&errors.text())) } }
+            details {
+                summary { "Details" }
+                ul { @for finding in verification.at("findings").items() {
+                    li { (finding.at("subject").text()) ": " (finding.at("detail").text()) }
+                } }
+            }
+        } @else {
+            p { "The last ledger verification is more than 30 days old." }
+        }
+        (command)
+    };
+    Some(item(&what, &[]))
+}
+
+/// Renders time and extent of the last ledger verification.
+fn verified(verification: JsonView<'_>) -> Markup {
+    html! {
+        @if verification.at("ended_at").is_there() {
+            p.muted {
+                "Last ledger verification: " (instant(verification.at("ended_at")))
+                ", documents: " (grouped(&verification.at("documents").text()))
+                ", errors: " (grouped(&verification.at("wrong").text()))
+            }
+        }
+    }
+}
+
+/// Renders a chart per currency, and the same data as a table. Bars link to the documents of their month.
+fn billed(answers: &HomeAnswers) -> Markup {
+    let rows = JsonView(&answers.billed);
+    let currencies = currencies(rows);
+    let of = |month: &ChartMonth, currency: &str| {
+        rows.items().find(|row| row.at("issued_from").is(&month.first_day) && row.at("currency").is(currency))
+    };
+    let documents = |month: &ChartMonth, currency: Option<&str>| {
+        let days = [("issued_from", month.first_day.as_str()), ("issued_to", month.last_day.as_str())];
+        address("documents", &days.into_iter().chain(currency.map(|currency| ("currency", currency))).collect::<Vec<_>>())
+    };
+    let bar = |month: &ChartMonth, currency: &str| {
+        let row = of(month, currency);
+        let value = row.map_or_else(|| "0".to_owned(), |row| row.at("billed").text());
+        let count = row.map_or_else(|| "0".to_owned(), |row| row.at("documents").text());
+        let told = format!("{}: {} {currency}, {} documents", month.told, grouped(&value), grouped(&count));
+        Bar { name: month.name.clone(), told, value, href: documents(month, Some(currency)) }
+    };
+    html! {
+        @if currencies.is_empty() { p.muted { "No documents were issued in the last 12 months." } } @else {
+            div.figures { @for currency in currencies.iter().take(MAX_CHARTS) {
+                figure {
+                    figcaption { strong { (currency) } span.muted { ", invoices and debits less credits, by month of issue" } }
+                    (month_bars(&answers.months.iter().map(|month| bar(month, currency)).collect::<Vec<_>>()))
+                }
+            } }
+            details {
+                summary { "Show as table" }
+                div.scrolls tabindex="0" role="region" aria-label="Billed per month" {
+                    table {
+                        thead { tr {
+                            th scope="col" { "Month" }
+                            @for currency in &currencies { th.amount scope="col" { (currency) } }
+                        } }
+                        tbody { @for month in &answers.months { tr {
+                            td { a href=(documents(month, None)) { (month.told) } }
+                            @for currency in &currencies {
+                                @let billed = of(month, currency).map(|row| row.at("billed").text());
+                                td.amount { (billed.map_or_else(none, |amount| exact(&amount, currency))) }
+                            }
+                        } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the currencies of a document summary, those with the most documents first.
+fn currencies(rows: JsonView<'_>) -> Vec<String> {
+    let mut currencies: Vec<(String, u64)> = Vec::new();
+    for row in rows.items() {
+        let (currency, documents) = (row.at("currency").text(), row.at("documents").0.as_u64().unwrap_or_default());
+        match currencies.iter_mut().find(|(known, _)| *known == currency) {
+            Some((_, count)) => *count += documents,
+            None => currencies.push((currency, documents)),
+        }
+    }
+    currencies.sort_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
+    currencies.into_iter().map(|(currency, _)| currency).collect()
+}
+
+/// Renders an amount in a column of its currency.
+fn exact(amount: &str, currency: &str) -> Markup {
+    html! { data class="number" value=(amount) title=(format!("{amount} {currency}")) { (grouped(amount)) } }
+}
+
+fn none() -> Markup {
+    html! { "–" }
+}
+
+/// Renders the amounts due by age, with a column per currency.
+fn receivables(answers: &HomeAnswers) -> Markup {
+    let amounts = |counted: &Counted| -> Vec<(String, String)> {
+        let pairs = counted.amounts.split(", ").filter_map(|one| one.split_once(' '));
+        pairs.map(|(currency, amount)| (currency.to_owned(), amount.to_owned())).collect()
+    };
+    let all = answers.ages.iter().chain([&answers.owed]);
+    let currencies: BTreeSet<String> = all.flat_map(amounts).map(|(currency, _)| currency).collect();
+    let cells = |counted: &Counted| {
+        let amounts = amounts(counted);
+        html! {
+            td.amount { (counted.count) }
+            @for currency in &currencies {
+                @let amount = amounts.iter().find(|(of, _)| of == currency);
+                td.amount { (amount.map_or_else(none, |(_, amount)| exact(amount, currency))) }
+            }
+        }
+    };
+    html! {
+        div.scrolls tabindex="0" role="region" aria-label="Receivables by age" {
+            table {
+                thead { tr {
+                    th scope="col" { "Age" }
+                    th.amount scope="col" { "Documents" }
+                    @for currency in &currencies { th.amount scope="col" { (currency) } }
+                } }
+                tbody { @for age in &answers.ages { tr { td { a href=(listed(age)) { (age.name) } } (cells(age)) } } }
+                tfoot { tr { th scope="row" { a href=(listed(&answers.owed)) { (answers.owed.name) } } (cells(&answers.owed)) } }
+            }
+        }
+    }
+}
+
+/// Renders a chart per usage product with the running totals of this month and the month before, and the sums as a table.
+pub fn usage_months(months: &UsageMonths) -> Markup {
+    let UsageMonths { answers, slots, this_month, today } = months;
+    let all = series(answers, slots);
+    let (Some(first), Some(last)) = (slots.first(), slots.get(*today)) else { return html! {} };
+    let explore = |narrowed: &[(&str, &str)]| {
+        let days = [("from", first.told.as_str()), ("to", last.told.as_str())];
+        address("usage", &[narrowed, days.as_slice()].concat())
+    };
+    html! {
+        @if all.is_empty() {
+            p.muted { "No usage in this month and the month before. " a href=(href(&["refused"])) { "Show rejected usage" } }
+        } @else {
+            div.figures { @for series in all.iter().take(MAX_CHARTS) {
+                @let compared = Compared::of(series, *this_month, *today);
+                figure {
+                    figcaption {
+                        strong { (series.name) }
+                        @if !series.unit.is_empty() { span.muted { ", " (unit_of("", &series.unit)) } }
+                        " " span.legend { span.now { "this month" } " " span.then { "month before" } }
+                    }
+                    (day_lines(&compared.now, &compared.before))
+                }
+            } }
+            div.scrolls tabindex="0" role="region" aria-label="Usage this month" {
+                table {
+                    thead { tr {
+                        th scope="col" { "Usage product" }
+                        th.amount scope="col" { "This month" }
+                        th.amount scope="col" { "Month before" }
+                        th.amount scope="col" { "Change" }
+                    } }
+                    tbody { @for series in all.iter().take(MAX_PRODUCTS) {
+                        @let compared = Compared::of(series, *this_month, *today);
+                        tr {
+                            td {
+                                a href=(explore(&[("usage_product_ref", series.reference.as_str())])) { (series.name) }
+                                @if !series.unit.is_empty() { span.muted { ", " (unit_of("", &series.unit)) } }
+                            }
+                            td.amount { (grouped(&digits(compared.so_far()))) }
+                            td.amount { (grouped(&digits(compared.until_then()))) }
+                            td.amount { (compared.change()) }
+                        }
+                    } }
+                }
+            }
+            p.muted { "The amounts of the month before are those up to the same day. " a href=(explore(&[])) { "Explore usage" } }
+        }
+    }
+}
+
+/// Running totals of a usage product by day, in billionths.
+struct Compared {
+    /// This month up to today.
+    now: Vec<i128>,
+    /// The whole month before.
+    before: Vec<i128>,
+}
+
+impl Compared {
+    fn of(series: &Series, this_month: usize, today: usize) -> Self {
+        let totals = |days: &[(String, u64)]| {
+            let mut total = 0;
+            let day = |(quantity, _): &(String, u64)| {
+                total += billionths(quantity).unwrap_or_default();
+                total
+            };
+            days.iter().map(day).collect::<Vec<i128>>()
+        };
+        let (before, now) = series.used.split_at(this_month.min(series.used.len()));
+        let days = today.saturating_sub(this_month).saturating_add(1);
+        Self { now: totals(&now[..days.min(now.len())]), before: totals(before) }
+    }
+
+    fn so_far(&self) -> i128 {
+        self.now.last().copied().unwrap_or_default()
+    }
+
+    /// Returns the usage of the month before up to the same day, or to its end if it is shorter.
+    fn until_then(&self) -> i128 {
+        let day = self.now.len().min(self.before.len());
+        day.checked_sub(1).and_then(|day| self.before.get(day)).copied().unwrap_or_default()
+    }
+
+    /// Returns the change in whole percent.
+    fn change(&self) -> String {
+        let (now, then) = (self.so_far(), self.until_then());
+        if then <= 0 {
+            return "–".to_owned();
+        }
+        let Some(percent) = now.checked_sub(then).and_then(|more| more.checked_mul(HUNDRED)).map(|more| more / then) else {
+            return "–".to_owned();
+        };
+        let sign = if percent > 0 { "+" } else { "" };
+        format!("{sign}{} %", grouped(&percent.to_string()))
     }
 }
 
@@ -173,41 +450,143 @@ mod tests {
 
     use super::*;
 
-    fn counted(name: &'static str, amounts: &str) -> Counted {
+    fn counted(name: &'static str, count: &str, amounts: &str) -> Counted {
         let narrowed = vec![("due_to", "2026-08-22".to_owned()), ("has_amount_due", "true".to_owned())];
-        Counted { name, count: "3".to_owned(), amounts: amounts.to_owned(), part: "documents", narrowed }
+        Counted { name, count: count.to_owned(), amounts: amounts.to_owned(), part: "documents", narrowed }
+    }
+
+    fn month(day: &str, last_day: &str, name: &str) -> ChartMonth {
+        ChartMonth {
+            first_day: day.to_owned(),
+            last_day: last_day.to_owned(),
+            name: name.to_owned(),
+            told: format!("{name} 2026"),
+        }
+    }
+
+    fn quiet() -> HomeAnswers {
+        HomeAnswers {
+            is_begun: false,
+            may_bill: true,
+            months: vec![month("2026-10-01", "2026-10-31", "Oct"), month("2026-11-01", "2026-11-30", "Nov")],
+            billed: json!([]),
+            ages: Vec::new(),
+            owed: counted("All amounts due", "0", ""),
+            due: counted("Due", "0", ""),
+            usage: html! { p { "1,500 this month" } },
+            refused: ("0".to_owned(), json!([])),
+            refused_since: "2026-11-19".to_owned(),
+            last_run: Value::Null,
+            verification: json!({"ended_at": "2026-11-20T01:00:09Z", "documents": 1234, "wrong": 0, "findings": []}),
+            is_verification_old: false,
+            documents: json!([]),
+        }
     }
 
     #[test]
-    fn each_number_leads_to_what_it_counts() {
+    fn what_needs_attention_stands_beside_its_action() {
         let page = home(&HomeAnswers {
-            is_begun: false,
-            cards: vec![counted("Drafts", "")],
-            ages: vec![counted("Over 90 days", "EUR 5060.00, JPY 5"), counted("Not due yet", "")],
-            usage: html! { p { "1,500 today" } },
-            refused: ("7".to_owned(), json!([{"day": "2026-11-20", "code": "unknown_reference", "count": 7}])),
-            refused_since: "2026-11-19".to_owned(),
-            last_run: json!({"run_ref": "r1", "failed": 2}),
+            due: counted("Due", "12", ""),
+            refused: ("1700".to_owned(), json!([{"day": "2026-11-20", "detail": "unknown customer", "count": 1700}])),
+            last_run: json!({"run_ref": "r1", "begun_at": "2026-11-20T00:10:00Z", "issued": 40, "failed": 2}),
             verification: json!({
-                "begun_at": "2026-11-20T01:00:00Z", "ended_at": "2026-11-20T01:00:09Z", "documents": 3, "wrong": 1200,
+                "ended_at": "2026-11-20T01:00:09Z", "documents": 3, "wrong": 1200,
                 "findings": [{"subject": "UB-INV-<1>", "detail": "the total is off"}],
             }),
-            documents: json!([]),
+            ..quiet()
         })
         .into_string();
-        assert!(page.contains("1,200</strong> errors found") && page.contains("UB-INV-&lt;1&gt;: the total is off"), "{page}");
-        assert_eq!(page.matches("/console/documents?due_to=2026-08-22&amp;has_amount_due=true").count(), 3, "{page}");
-        assert!(page.contains("/console/billing-runs/r1"), "{page}");
-        assert!(page.contains("5,060.00 <") && page.contains("JPY") && page.contains("unknown_reference"), "{page}");
-        assert!(page.contains("/console/refused?from=2026-11-19") && page.contains("1,500 today"), "{page}");
+        let (attention, _) = page.split_once("Billed per month").expect("the next section");
+        assert_eq!(attention.matches("<li><div>").count(), 4, "{attention}");
+        assert!(attention.contains("Failures of the last billing run: <strong>2</strong>"), "{attention}");
+        assert!(attention.contains("href=\"/console/billing-runs/r1\">Show failures") && attention.contains("unknown customer"));
+        assert!(attention.contains("<strong>12</strong>") && attention.contains("href=\"/console/new/billing-runs\""));
+        assert!(attention.contains("<strong>1,700</strong>"), "{attention}");
+        assert!(attention.contains("href=\"/console/refused?from=2026-11-19\">Show rejected usage"), "{attention}");
+        assert!(attention.contains("<strong>1,200</strong>"), "{attention}");
+        assert!(attention.contains("UB-INV-&lt;1&gt;: the total is off") && attention.contains("verify --record"), "{attention}");
     }
 
     #[test]
-    fn the_books_were_verified_or_never() {
-        let shown = |verification| verified(JsonView(&verification)).into_string();
-        let never = shown(json!({"begun_at": null, "ended_at": null, "documents": 0, "wrong": 0, "findings": []}));
-        assert!(never.contains("Never") && never.contains("verify --record"), "{never}");
-        let clean = shown(json!({"ended_at": "2026-11-20T01:00:09Z", "documents": 1234, "wrong": 0, "findings": []}));
-        assert!(clean.contains("No errors found in 1,234 documents") && clean.contains("2026-11-20"), "{clean}");
+    fn a_reader_has_no_action_and_quiet_books_need_none() {
+        let calm = home(&quiet()).into_string();
+        assert!(calm.contains("Nothing needs attention.") && calm.contains("documents: 1,234, errors: 0"), "{calm}");
+        let reader = home(&HomeAnswers { due: counted("Due", "1", ""), may_bill: false, ..quiet() }).into_string();
+        assert!(!reader.contains("/new/billing-runs") && reader.contains("Show contracts"), "{reader}");
+        let old = home(&HomeAnswers { is_verification_old: true, ..quiet() }).into_string();
+        assert!(old.contains("more than 30 days old") && old.contains("verify --record"), "{old}");
+        let never = json!({"ended_at": null, "documents": 0, "wrong": 0, "findings": []});
+        let never = home(&HomeAnswers { verification: never, ..quiet() }).into_string();
+        assert!(never.contains("never verified") && !never.contains("Last ledger verification"), "{never}");
+    }
+
+    #[test]
+    fn each_amount_leads_to_its_documents() {
+        let amount = |text: &str| -> Value { serde_json::from_str(text).expect("a number") };
+        let row = |month: &str, currency: &str, documents: u64, billed: &str| json!({"issued_from": month, "currency": currency, "documents": documents, "billed": amount(billed)});
+        let page = home(&HomeAnswers {
+            billed: json!([
+                row("2026-10-01", "JPY", 1, "500"),
+                row("2026-11-01", "EUR", 3, "1234.50"),
+                row("2026-11-01", "JPY", 1, "-70"),
+            ]),
+            ages: vec![counted("More than 90 days overdue", "3", "EUR 5060.00, JPY 5"), counted("Not due yet", "0", "")],
+            owed: counted("All amounts due", "3", "EUR 5060.00, JPY 5"),
+            ..quiet()
+        })
+        .into_string();
+        // The currency with more documents comes first.
+        let (euro, yen) = (page.find("<strong>EUR").expect("EUR"), page.find("<strong>JPY").expect("JPY"));
+        assert!(euro < yen, "{page}");
+        let november = "/console/documents?issued_from=2026-11-01&amp;issued_to=2026-11-30";
+        assert!(
+            page.contains(&format!("{november}&amp;currency=EUR")) && page.contains(&format!("{november}\">Nov 2026")),
+            "{page}"
+        );
+        assert!(page.contains("Nov 2026: 1,234.50 EUR, 3 documents") && page.contains("title=\"-70 JPY\""), "{page}");
+        assert_eq!(page.matches("/console/documents?due_to=2026-08-22&amp;has_amount_due=true").count(), 3, "{page}");
+        assert!(page.contains("title=\"5060.00 EUR\">5,060.00<") && page.contains("title=\"5 JPY\""), "{page}");
+        assert!(home(&quiet()).into_string().contains("No documents were issued"));
+    }
+
+    /// Returns buckets of the last two days of a month and the first three of the next.
+    fn days() -> Vec<ChartBucket> {
+        let day = |day: &str| {
+            let at = format!("{day}T00:00:00Z");
+            ChartBucket { starts: at.clone(), from: at.clone(), to: at, name: day.to_owned(), told: day.to_owned(), closer: None }
+        };
+        ["2026-10-30", "2026-10-31", "2026-11-01", "2026-11-02", "2026-11-03"].map(day).to_vec()
+    }
+
+    #[test]
+    fn this_month_is_compared_with_the_same_days_of_the_month_before() {
+        let row = |day: &str, product: &str, quantity: u64| json!({"from": format!("{day}T00:00:00Z"), "usage_product_ref": product, "quantity": quantity, "events": 1});
+        let answers = UsageAnswers {
+            summary: json!([
+                row("2026-10-30", "calls", 1000),
+                row("2026-10-31", "calls", 9000),
+                row("2026-11-01", "calls", 1500),
+                row("2026-11-03", "calls", 77),
+                row("2026-11-01", "<b>", 5),
+            ]),
+            usage_products: json!([{"usage_product_ref": "calls", "name": "API calls", "unit": "call"}]),
+        };
+        let of =
+            |today| usage_months(&UsageMonths { answers: answers.clone(), slots: days(), this_month: 2, today }).into_string();
+        let cells = |page: &str| -> Vec<String> {
+            page.split("<td class=\"amount\">").skip(1).filter_map(|rest| rest.split('<').next()).map(str::to_owned).collect()
+        };
+        let first = of(2);
+        assert_eq!(cells(&first), ["1,500", "1,000", "+50 %", "5", "0", "–"], "{first}");
+        assert!(
+            first.contains("usage_product_ref=calls&amp;from=2026-10-30&amp;to=2026-11-01") && !first.contains("<b>"),
+            "{first}"
+        );
+        assert_eq!(first.matches("<polyline").count(), 4, "two lines for each usage product: {first}");
+        // The month before has only two days.
+        assert_eq!(cells(&of(4))[..3], ["1,577", "10,000", "\u{2212}84 %"]);
+        let nothing = UsageAnswers { summary: json!([]), usage_products: json!([]) };
+        let nothing = UsageMonths { answers: nothing, slots: days(), this_month: 2, today: 3 };
+        assert!(usage_months(&nothing).into_string().contains("No usage"));
     }
 }

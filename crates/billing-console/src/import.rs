@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::json_view::JsonView;
 use crate::list::{CellFormat, Column, table};
 use crate::listings::{IMPORTS, column};
-use crate::parts::{facts, grouped, href, instant, number, section, state};
+use crate::parts::{actor, facts, grouped, href, instant, number, section, state};
 
 /// Target of the upload forms.
 pub const IMPORT_PATH: &str = "/console/import";
@@ -269,7 +269,7 @@ pub fn import(import: &Value, may_undo: bool) -> Markup {
             ("State", state(at.at("state"))),
             ("Started", instant(at.at("begun_at"))),
             ("Ended", instant(at.at("ended_at"))),
-            ("Actor", html! { (at.at("actor").text()) }),
+            ("Actor", html! { (actor(at)) }),
             ("Events recorded", number(at.at("recorded"))),
             ("Duplicates", number(at.at("already_there"))),
             ("Rejected lines", number(at.at("refused"))),
@@ -289,7 +289,7 @@ pub fn import(import: &Value, may_undo: bool) -> Markup {
         }
         @if undone.is_there() {
             (section("Undo", &facts(&[
-                ("Actor", html! { (undone.at("actor").text()) }),
+                ("Actor", html! { (actor(undone)) }),
                 ("Started", instant(undone.at("begun_at"))),
                 ("Ended", instant(undone.at("ended_at"))),
                 ("Events deleted", number(undone.at("deleted"))),

@@ -7,14 +7,60 @@ use crate::parts::words;
 /// The type of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputKind {
-    /// Text or a number.
+    /// Text, a number or a reference to an existing object.
     Text,
+    /// The reference of a new object.
+    NewReference,
     /// A date.
     Day,
     /// One of several words.
     Choice(Vec<String>),
+    /// One of several values with their names.
+    Named(Vec<(String, String)>),
     /// A Boolean.
     Flag,
+}
+
+/// Fields that refer to objects, and the parts of the console with these objects.
+const REFERENCES: &[(&str, &str)] = &[
+    ("customer_ref", "customers"),
+    ("contract_ref", "contracts"),
+    ("document_ref", "documents"),
+    ("product_pricing_ref", "pricings"),
+    ("usage_product_ref", "usage-products"),
+    ("entity_ref", "entities"),
+    ("billing_account_id", "bank-accounts"),
+];
+
+/// Fields with a number, for which a phone shows a keyboard with digits.
+const NUMBERS: &[&str] = &[
+    "amount",
+    "discount",
+    "fixed_amount",
+    "flat_amount",
+    "included_quantity",
+    "maximum_amount",
+    "minimum_amount",
+    "minimum_fee",
+    "package_price",
+    "package_size",
+    "prepaid_quantity",
+    "quantity",
+    "rate",
+    "tax",
+    "unit_price",
+    "up_to",
+];
+
+/// Returns the part of the console with the objects that a field refers to.
+fn part_of(name: &str) -> Option<&'static str> {
+    let own = own(name);
+    REFERENCES.iter().find(|(field, _)| *field == own).map(|(_, part)| *part)
+}
+
+/// Returns the last segment of a field's full name.
+pub(crate) fn own(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
 }
 
 pub(crate) struct Input<'i> {
@@ -37,13 +83,16 @@ pub(crate) struct Input<'i> {
 impl Input<'_> {
     pub(crate) fn markup(&self) -> Markup {
         let Self { name, value, max_length, required, id, told_by, list, .. } = *self;
+        let part = part_of(name).filter(|_| *self.kind == InputKind::Text);
         let kind = if *self.kind == InputKind::Day { "date" } else { "text" };
         // The API validates numbers and addresses, so that errors have the same form everywhere.
         match self.kind {
             InputKind::Choice(choices) => self.one_of(choices.iter().map(|choice| (choice.as_str(), words(choice)))),
+            InputKind::Named(choices) => self.one_of(choices.iter().map(|(choice, name)| (choice.as_str(), name.clone()))),
             InputKind::Flag => self.one_of([("true", "yes".to_owned()), ("false", "no".to_owned())]),
-            InputKind::Text | InputKind::Day => html! {
+            InputKind::Text | InputKind::NewReference | InputKind::Day => html! {
                 input id=[id] name=(name) value=(value) type=(kind) maxlength=(max_length) required[required] list=[list]
+                    inputmode=[NUMBERS.contains(&own(name)).then_some("decimal")] data-pick=[part]
                     aria-describedby=[told_by] aria-invalid=[self.invalid()];
             },
         }
@@ -61,5 +110,43 @@ impl Input<'_> {
 
     fn invalid(&self) -> Option<&'static str> {
         self.is_wrong.then_some("true")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(name: &str, kind: &InputKind, value: &str) -> String {
+        let input = Input {
+            name,
+            kind,
+            value,
+            nothing: "–",
+            max_length: 9,
+            required: false,
+            id: None,
+            told_by: None,
+            list: None,
+            is_wrong: false,
+        };
+        input.markup().into_string()
+    }
+
+    #[test]
+    fn a_reference_suggests_the_objects_of_its_part_and_a_number_has_digits() {
+        let page = input("line_items/0/usage_product_ref", &InputKind::Text, "calls");
+        assert!(page.contains("data-pick=\"usage-products\"") && !page.contains("inputmode"), "{page}");
+        let page = input("customer_ref", &InputKind::NewReference, "");
+        assert!(!page.contains("data-pick"), "{page}");
+        let page = input("products/0/discount", &InputKind::Text, "5");
+        assert!(page.contains("inputmode=\"decimal\"") && !page.contains("data-pick"), "{page}");
+    }
+
+    #[test]
+    fn a_choice_shows_names_and_submits_values() {
+        let choices = vec![("a".to_owned(), "<Acme>".to_owned()), ("b".to_owned(), "Bee".to_owned())];
+        let page = input("customer_ref", &InputKind::Named(choices), "b");
+        assert!(page.contains("<option value=\"b\" selected>Bee</option>") && page.contains("&lt;Acme&gt;"), "{page}");
     }
 }

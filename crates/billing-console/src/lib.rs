@@ -1,16 +1,23 @@
 //! HTML pages of the console, rendered from API responses, for administrators with a browser.
 //!
 //! A page is a pure function of API responses as JSON and of its place. All data of a page is available through the API,
-//! and each page lists the API calls. This crate knows no use cases, sessions or requests. Pages work without scripts.
+//! and each page lists the API calls. This crate knows no use cases, sessions or requests. Pages work without scripts; a
+//! small script improves them.
 
 mod account;
+mod assets;
+mod audit;
+mod bulk;
 mod chart;
+mod charts_time;
 mod contract;
+mod contract_tasks;
 mod customer;
 mod document;
 mod effects;
 mod event;
 mod figure;
+mod filters;
 mod form;
 mod format;
 mod frame;
@@ -27,19 +34,25 @@ mod run;
 mod start;
 mod team;
 mod thing;
+mod units;
 mod usage;
 mod webhooks;
+mod wizard;
 
 pub use account::{AccountAnswers, Enrollment, account, confirmation, enrolled, recovery_codes};
-pub use contract::{ContractAnswers, contract};
-pub use customer::{CustomerAnswers, customer};
+pub use assets::{Asset, SCRIPT, STYLE};
+pub use bulk::{BulkPage, BulkRow, Selection, bulk_preview, bulk_result};
+pub use contract::{ContractAnswers, contract, is_fixed, price, quantity_on};
+pub use contract_tasks::{ON_DATE, TaskField, TaskFieldKind, TaskForm, task_choice, task_form};
+pub use customer::{CustomerAnswers, StatementAnswers, customer, statement};
 pub use document::{DocumentAnswers, document};
 pub use effects::{AGAIN, CONFIRMED, Preview, is_seen, preview};
 pub use event::event;
-pub use form::{Field, Form, Group, Item, List, RESIZE, Suggestions, form, was};
+pub use filters::{ListFilters, NamedPeriod, PeriodFilters, period_filters, selected_part};
+pub use form::{Field, Form, Group, Item, LIVE, List, RESIZE, Suggestions, form, was};
 pub use format::{FORMAT_FIELDS, FormatEditor, FormatField, format_editor, format_fields};
-pub use frame::{Call, Crumb, CurrentUser, Frame, Notice, ROOT, STYLE, STYLE_PATH, apart, framed, page, problem};
-pub use home::{Counted, HomeAnswers, UsageToday, home, usage_today};
+pub use frame::{Call, Crumb, CurrentUser, Frame, Notice, ROOT, apart, framed, page, problem};
+pub use home::{ChartMonth, Counted, HomeAnswers, UsageMonths, home, usage_months};
 pub use import::{IMPORT_PATH, PendingFile, import, import_check, import_form, import_result, import_undo, usual_field};
 pub use input::InputKind;
 pub use json_view::JsonView;
@@ -47,12 +60,16 @@ pub use keys::{GeneratedKey, KeyForm, generated_key, keys};
 pub use list::{CellFormat, Column, Filter, ListPage, Listing, PageLinks, View, found, headings, list, row};
 pub use log_in::{LogIn, Step, log_in};
 pub use parts::{encoded, href, query, with_instants};
-pub use pricing::{PricingAnswers, pricing, quantities};
+pub use pricing::{PriceChoice, PricePreview, PricingAnswers, price_choices, price_preview, pricing, quantities};
 pub use run::{billing_preview, billing_run};
 pub use start::{FirstCall, FirstStep, Start, Waited, first_call, start, wait};
 pub use team::{Invitation, invited, team};
 pub use thing::thing;
+pub use units::unit_of;
 pub use usage::{ChartBucket, Explored, Span, UsageAnswers, usage, usage_lately, usage_sums};
 pub use webhooks::{WebhookAnswers, WebhookForm, delivered, webhook, webhook_form, webhook_secret};
+pub use wizard::{
+    PREVIEWED, WizardOption, WizardPage, WizardPreview, WizardStep, wizard_customers, wizard_plans, wizard_preview, wizard_term,
+};
 
 pub mod listings;

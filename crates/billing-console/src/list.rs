@@ -1,11 +1,14 @@
-//! Lists: filters, table and pagination.
+//! Lists: table and pagination.
 
 use maud::{Markup, html};
 
-use crate::input::{Input, InputKind};
+use crate::audit::{changes, is_identifier, sentence};
+use crate::bulk::{Selection, selection};
+use crate::filters::{ListFilters, NamedPeriod, address, narrowing};
+use crate::input::InputKind;
 use crate::json_view::JsonView;
 use crate::listings::ALL;
-use crate::parts::{amounts, day, href, instant, link, money, number, query, state, words};
+use crate::parts::{actor, amounts, day, href, identifier, instant, link, money, number, query, state, words};
 use crate::thing::fields;
 
 /// The format of a column.
@@ -13,8 +16,14 @@ use crate::thing::fields;
 pub enum CellFormat {
     /// Unformatted text.
     Text,
+    /// A name, which can be long and wraps.
+    Name,
     /// An amount; the parameter is the field with its currency.
     Money(&'static str),
+    /// An amount due, like [`Money`](Self::Money). A draft has none.
+    Due(&'static str),
+    /// Amounts due by entity and currency.
+    Balances,
     /// A number.
     Number,
     /// A date.
@@ -27,6 +36,22 @@ pub enum CellFormat {
     Word,
     /// The value as the API returns it: text or collapsible fields.
     Told,
+    /// A reference, shown by the name in another field. Without a name, the reference has no page.
+    Labelled(&'static str),
+    /// The author of a change.
+    Actor,
+    /// An entry of the audit log as a sentence.
+    Sentence,
+    /// The changed values of an entry of the audit log.
+    Changes,
+    /// An identifier that only programs need.
+    Id,
+    /// A sentence, which needs a wide column.
+    Prose,
+    /// The type of a notification.
+    Event,
+    /// The subject of a notification.
+    Subject,
 }
 
 /// A column of a list.
@@ -42,9 +67,15 @@ pub struct Column {
     pub leads: Option<(&'static str, &'static str)>,
     /// The API's name of the sort order by this column, if it exists.
     pub order: Option<&'static str>,
+    /// Whether the column is shown only on request.
+    pub is_extra: bool,
 }
 
 impl Column {
+    pub(crate) const fn extra(self) -> Self {
+        Self { is_extra: true, ..self }
+    }
+
     pub(crate) const fn leading(self, part: &'static str, key: &'static str) -> Self {
         Self { leads: Some((part, key)), ..self }
     }
@@ -79,6 +110,11 @@ impl Listing {
     /// Returns the list of a part of the console.
     pub fn of(part: &str) -> Option<&'static Self> {
         ALL.iter().copied().find(|listing| listing.part == part)
+    }
+
+    /// Returns the columns that are shown by default.
+    fn usual_columns(&self) -> Vec<Column> {
+        self.columns.iter().filter(|column| !column.is_extra).copied().collect()
     }
 
     /// Returns the columns with the given fields, in the given order.
@@ -141,17 +177,21 @@ impl View {
     pub const COLUMNS: &str = "columns";
     /// Query parameter for the sort order.
     pub const ORDER: &str = "order";
+    /// Query parameter that selects all check boxes of the page.
+    pub const SELECTED: &str = "selected";
+    /// Query parameters that are not filters and that the form of the filters sets itself or drops.
+    pub(crate) const OF_PAGE: [&str; 3] = [Self::COLUMNS, Self::SELECTED, NamedPeriod::PARAMETER];
 
     /// Creates the view for the parameters of a query.
     pub fn of(listing: &Listing, said: &[(String, String)]) -> Self {
         // The page is dropped, because page numbers and cursors are valid only for one sort order.
         let is_kept = |(name, value): &&(String, String)| {
-            !value.is_empty() && !["done", "cursor", "pageNumber", Self::COLUMNS].contains(&name.as_str())
+            !value.is_empty() && !["done", "cursor", "pageNumber", Self::COLUMNS, Self::SELECTED].contains(&name.as_str())
         };
         let wants = |column: &&Column| said.iter().any(|(name, value)| name == Self::COLUMNS && value == column.field);
         let wanted: Vec<Column> = listing.columns.iter().filter(wants).copied().collect();
-        let columns = if wanted.is_empty() { listing.columns.to_vec() } else { wanted };
-        let named = if columns.len() == listing.columns.len() { &[] } else { columns.as_slice() };
+        let columns = if wanted.is_empty() { listing.usual_columns() } else { wanted };
+        let named = if has_fields(&columns, &listing.usual_columns()) { &[] } else { columns.as_slice() };
         let named = named.iter().map(|column| (Self::COLUMNS.to_owned(), column.field.to_owned()));
         let order = said.iter().find(|(name, value)| name == Self::ORDER && !value.is_empty()).map(|(_, order)| order.as_str());
         Self {
@@ -159,6 +199,11 @@ impl View {
             said: said.iter().filter(is_kept).cloned().chain(named).collect(),
             columns,
         }
+    }
+
+    /// Returns whether the columns differ from those that are shown by default.
+    pub(crate) fn has_own_columns(&self, listing: &Listing) -> bool {
+        !has_fields(&self.columns, &listing.usual_columns())
     }
 
     /// Returns the query with additional parameters, which replace existing ones.
@@ -176,6 +221,10 @@ impl View {
     }
 }
 
+fn has_fields(columns: &[Column], others: &[Column]) -> bool {
+    columns.iter().map(|column| column.field).eq(others.iter().map(|column| column.field))
+}
+
 /// A page of a list.
 #[derive(Clone, Debug)]
 pub struct ListPage {
@@ -189,6 +238,8 @@ pub struct ListPage {
     pub neighbours: PageLinks,
     /// URL of the whole list as CSV with all fields.
     pub table: Option<String>,
+    /// Selection of elements for actions.
+    pub selection: Option<Selection>,
 }
 
 /// Queries of the pages around a page.
@@ -203,78 +254,22 @@ pub struct PageLinks {
 }
 
 /// Renders the page of a list.
-pub fn list(listing: &Listing, part: &ListPage, filters: &[Filter], view: &View) -> Markup {
+pub fn list(listing: &Listing, part: &ListPage, filters: &ListFilters, view: &View) -> Markup {
     let elements = JsonView(&part.elements);
-    let is_narrowed = filters.iter().any(|filter| !filter.value.is_empty());
+    let is_narrowed = filters.is_narrowed();
     html! {
         h1 { (listing.title) }
         @if listing.is_made_here { p { a.button href=(href(&["new", listing.part])) { (listing.making()) } } }
-        (narrowing(listing, filters, is_narrowed, view))
+        (narrowing(listing, filters, view))
         @if elements.items().next().is_none() {
             p { @if is_narrowed { "No results match these filters." } @else { (listing.empty) } }
         } @else {
-            (ordered(listing.title, view, elements))
+            (ordered(listing.title, view, elements, part.selection.as_ref()))
+            @if let Some(selected) = &part.selection { (selection(listing, selected)) }
             (pages(listing, part, view))
         }
+        (address(filters))
     }
-}
-
-fn narrowing(listing: &Listing, filters: &[Filter], is_narrowed: bool, view: &View) -> Markup {
-    // Active filters are visible, the others collapsed.
-    let (used, others): (Vec<&Filter>, Vec<&Filter>) = filters.iter().partition(|filter| !filter.value.is_empty());
-    let is_shown = |column: &Column| view.columns.iter().any(|shown| shown.field == column.field);
-    let show = html! {
-        div.pages {
-            button { "Apply" }
-            @if is_narrowed || view.columns.len() < listing.columns.len() { a href=(href(&[listing.part])) { "Reset" } }
-        }
-    };
-    html! {
-        form method="get" action=(href(&[listing.part])) {
-            // Preserves parameters that are not inputs of this form.
-            @for (name, value) in &view.said {
-                @if name != View::COLUMNS && filters.iter().all(|filter| filter.name != *name) {
-                    input type="hidden" name=(name) value=(value);
-                }
-            }
-            @if !filters.is_empty() {
-                details open[is_narrowed] {
-                    summary { "Filters" }
-                    div.filters { @for filter in used.into_iter().chain(others) { (field(filter)) } }
-                    (show)
-                }
-            }
-            details {
-                summary { "Columns" }
-                div.columns {
-                    @for column in listing.columns {
-                        label {
-                            input type="checkbox" name=(View::COLUMNS) value=(column.field) checked[is_shown(column)];
-                            " " (column.label)
-                        }
-                    }
-                }
-                (show)
-            }
-        }
-    }
-}
-
-pub(crate) fn field(filter: &Filter) -> Markup {
-    let Filter { name, meaning, kind, value } = filter;
-    let input = Input {
-        name,
-        kind,
-        value,
-        nothing: "any",
-        max_length: 255,
-        required: false,
-        id: None,
-        told_by: None,
-        list: None,
-        is_wrong: false,
-    };
-    html! { label title=(meaning) { (words(name)) (input.markup()) } }
 }
 
 /// Renders a table of elements.
@@ -282,13 +277,16 @@ pub(crate) fn table(name: &str, columns: &[Column], elements: JsonView<'_>) -> M
     let headings = html! {
         @for column in columns { th scope="col" class=[class(column)] { (column.label) } }
     };
-    rows(name, &headings, columns, elements)
+    rows(name, &headings, columns, elements, None)
 }
 
 /// Renders a list's table with sortable headings.
-fn ordered(name: &str, view: &View, elements: JsonView<'_>) -> Markup {
+fn ordered(name: &str, view: &View, elements: JsonView<'_>, selection: Option<&Selection>) -> Markup {
     let (by, descends) = view.order.strip_prefix('-').map_or((view.order.as_str(), false), |by| (by, true));
     let headings = html! {
+        @if selection.is_some() {
+            th scope="col" { span.first { "Selection" } input type="checkbox" data-all=(Selection::FIELD) hidden aria-label="Select all"; }
+        }
         @for column in &view.columns {
             @match column.order {
                 None => th scope="col" class=[class(column)] { (column.label) },
@@ -304,17 +302,20 @@ fn ordered(name: &str, view: &View, elements: JsonView<'_>) -> Markup {
             }
         }
     };
-    rows(name, &headings, &view.columns, elements)
+    rows(name, &headings, &view.columns, elements, selection)
 }
 
-fn rows(name: &str, headings: &Markup, columns: &[Column], elements: JsonView<'_>) -> Markup {
+fn rows(name: &str, headings: &Markup, columns: &[Column], elements: JsonView<'_>, selection: Option<&Selection>) -> Markup {
     html! {
         div.scrolls tabindex="0" role="region" aria-label=(name) {
             table {
                 thead { tr { (headings) } }
                 tbody {
                     @for element in elements.items() {
-                        tr { @for column in columns { td class=[class(column)] { (cell(column, element)) } } }
+                        tr {
+                            @if let Some(selection) = selection { td { (selection.check_box(element)) } }
+                            @for column in columns { td class=[class(column)] { (cell(column, element)) } }
+                        }
                     }
                 }
             }
@@ -324,10 +325,10 @@ fn rows(name: &str, headings: &Markup, columns: &[Column], elements: JsonView<'_
 
 const fn class(column: &Column) -> Option<&'static str> {
     match column.shown {
-        CellFormat::Money(_) | CellFormat::Number => Some("amount"),
-        CellFormat::Text | CellFormat::Day | CellFormat::Instant | CellFormat::State | CellFormat::Word | CellFormat::Told => {
-            None
-        }
+        CellFormat::Money(_) | CellFormat::Due(_) | CellFormat::Balances | CellFormat::Number => Some("amount"),
+        CellFormat::Name => Some("name"),
+        CellFormat::Sentence | CellFormat::Prose => Some("prose"),
+        _ => None,
     }
 }
 
@@ -341,13 +342,23 @@ pub fn headings(columns: &[Column]) -> Vec<String> {
 pub fn row(columns: &[Column], element: &serde_json::Value) -> Vec<(String, bool)> {
     let element = JsonView(element);
     let said = |field: &str| (element.at(field).text(), element.at(field).0.is_number());
-    columns.iter().map(|column| said(column.field)).chain(currency_of(columns).map(said)).collect()
+    let of_column = |column: &Column| match column.shown {
+        CellFormat::Balances => (balances(element.at(column.field)), false),
+        _ => said(column.field),
+    };
+    columns.iter().map(of_column).chain(currency_of(columns).map(said)).collect()
+}
+
+/// Returns amounts due as in the headers of document lists: `EUR 5311.62, USD 3.00`.
+fn balances(at: JsonView<'_>) -> String {
+    let shown = |owed: JsonView<'_>| format!("{} {}", owed.at("currency").text(), owed.at("due").text());
+    at.items().map(shown).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the field with the currency of amounts, unless a column shows it.
 fn currency_of(columns: &[Column]) -> Option<&'static str> {
     let currency = columns.iter().find_map(|column| match column.shown {
-        CellFormat::Money(currency) => Some(currency),
+        CellFormat::Money(currency) | CellFormat::Due(currency) => Some(currency),
         _ => None,
     })?;
     columns.iter().all(|column| column.field != currency).then_some(currency)
@@ -356,8 +367,12 @@ fn currency_of(columns: &[Column]) -> Option<&'static str> {
 fn cell(column: &Column, element: JsonView<'_>) -> Markup {
     let at = element.at(column.field);
     let shown = match column.shown {
-        CellFormat::Text => html! { (at.text()) },
-        CellFormat::Money(currency) => money(at, &element.at(currency).text()),
+        CellFormat::Text | CellFormat::Name => html! { (at.text()) },
+        CellFormat::Due(_) if element.at_any("state").is("DRAFT") => html! {},
+        CellFormat::Money(currency) | CellFormat::Due(currency) => money(at, &element.at(currency).text()),
+        CellFormat::Balances => {
+            html! { @for owed in at.items() { div { (money(owed.at("due"), &owed.at("currency").text())) } } }
+        }
         CellFormat::Number => number(at),
         CellFormat::Day => day(at),
         CellFormat::Instant => instant(at),
@@ -365,12 +380,42 @@ fn cell(column: &Column, element: JsonView<'_>) -> Markup {
         CellFormat::Word => html! { (words(&at.text())) },
         CellFormat::Told if at.0.is_object() => html! { details { summary { "Show" } (fields(at)) } },
         CellFormat::Told => html! { @if at.is_there() { details { summary { "Show" } pre { code { (at.text()) } } } } },
+        CellFormat::Labelled(name) => {
+            let name = element.at_any(name);
+            return if name.is_there() {
+                linked(column, element, &html! { (name.text()) })
+            } else {
+                html! { (at.text()) }
+            };
+        }
+        CellFormat::Actor => html! { (actor(element)) },
+        CellFormat::Sentence => sentence(element),
+        CellFormat::Changes => changes(element),
+        CellFormat::Id => identifier("Show", &at.text()),
+        CellFormat::Prose => html! { (at.text()) },
+        CellFormat::Event => html! { (words(&at.text().replace('.', " "))) },
+        CellFormat::Subject => subject(element, &element.at_any("subject_name").text()),
     };
+    linked(column, element, &shown)
+}
+
+/// Renders the value of a column with the link to its page.
+fn linked(column: &Column, element: JsonView<'_>, shown: &Markup) -> Markup {
     let page = column.leads.map(|(part, key)| (part, element.at(key).text())).filter(|(_, reference)| !reference.is_empty());
     match page {
         Some((part, reference)) => html! { a href=(href(&[part, &reference])) { (shown) } },
-        None => shown,
+        None => shown.clone(),
     }
+}
+
+/// Renders the subject of a notification by its name, with a link to its page.
+pub(crate) fn subject(notification: JsonView<'_>, name: &str) -> Markup {
+    let subject = notification.at("subject").text();
+    let (kind, reference) = subject.split_once(':').unwrap_or((subject.as_str(), ""));
+    let part = [("document", "documents"), ("contract", "contracts"), ("endpoint", "webhooks")];
+    let page = part.into_iter().find(|(of, _)| *of == kind).map(|(_, part)| href(&[part, reference]));
+    let shown = if name.is_empty() { words(kind) } else { name.to_owned() };
+    link(page, &shown)
 }
 
 fn pages(listing: &Listing, part: &ListPage, view: &View) -> Markup {
@@ -398,15 +443,17 @@ pub fn found(sought: &str, found: &serde_json::Value) -> Markup {
     html! {
         h1 { "Search: " (sought) }
         @if JsonView(found).items().next().is_none() {
-            p { "No object has this number, reference or key, or a name that starts with this text." }
+            p { "No object has this number, reference or key, or words that start like this in its name, e-mail address or tax number." }
         } @else {
             div.scrolls {
                 table {
-                    thead { tr { th { "Type" } th { "Number or reference" } th { "Name" } } }
+                    thead { tr { th { "Type" } th { "Name or number" } th { "Customer" } th { "Reference" } } }
                     tbody { @for one in JsonView(found).items() { tr {
+                        @let reference = one.at("ref").text();
                         td { (words(&one.at("kind").text())) }
-                        td { (link(page_of(one), &name_of(one))) }
-                        td { (one.at("name").text()) }
+                        td.name { (link(page_of(one), &name_of(one))) }
+                        td.name { @if !one.at("kind").is("CUSTOMER") { (customer_of(one)) } }
+                        td { @if !is_identifier(&reference) { (reference) } }
                     } } }
                 }
             }
@@ -414,10 +461,19 @@ pub fn found(sought: &str, found: &serde_json::Value) -> Markup {
     }
 }
 
-/// Returns an object's number or, without a number, its reference.
+/// Returns an object's number, its name, or a reference that a caller chose.
 fn name_of(one: JsonView<'_>) -> String {
-    let number = one.at("number");
-    if number.is_there() { number.text() } else { one.at("ref").text() }
+    let reference = one.at("ref").text();
+    let names = [one.at_any("number").text(), one.at_any("name").text()];
+    let known = names.into_iter().find(|name| !name.is_empty());
+    known.unwrap_or_else(|| if is_identifier(&reference) { words(&one.at("kind").text()) } else { reference })
+}
+
+/// Renders the customer of a search result by name.
+fn customer_of(one: JsonView<'_>) -> Markup {
+    let (reference, name) = (one.at_any("customer_ref").text(), one.at_any("customer_name").text());
+    let page = (!reference.is_empty()).then(|| href(&["customers", &reference]));
+    link(page, if name.is_empty() { &reference } else { &name })
 }
 
 /// Kinds of search results and the parts of the console that show them.
@@ -450,7 +506,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::listings::{DOCUMENTS, DOCUMENTS_OF, DOCUMENTS_OF_RUN, LATEST_DOCUMENTS, REFUSED, WHY};
+    use crate::listings::{
+        CONTRACTS, CONTRACTS_OF, CUSTOMERS, DELIVERIES, DOCUMENTS, DOCUMENTS_OF, LATEST_DOCUMENTS, PAYMENTS, PAYMENTS_OF,
+        REFUSED, WHY,
+    };
 
     fn shown(elements: &serde_json::Value, filters: &[Filter]) -> String {
         seen(elements, filters, &[])
@@ -459,9 +518,10 @@ mod tests {
     fn seen(elements: &serde_json::Value, filters: &[Filter], said: &[(&str, &str)]) -> String {
         let neighbours = PageLinks { next: Some("cursor=7&pageSize=50".to_owned()), ..PageLinks::default() };
         let total = Some("1234".to_owned());
-        let part = ListPage { elements: elements.clone(), total, sums: Vec::new(), neighbours, table: None };
+        let part = ListPage { elements: elements.clone(), total, sums: Vec::new(), neighbours, table: None, selection: None };
         let said: Vec<(String, String)> = said.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        list(&DOCUMENTS, &part, filters, &View::of(&DOCUMENTS, &said)).into_string()
+        let filters = ListFilters { filters: filters.to_vec(), ..ListFilters::default() };
+        list(&DOCUMENTS, &part, &filters, &View::of(&DOCUMENTS, &said)).into_string()
     }
 
     #[test]
@@ -476,6 +536,37 @@ mod tests {
             assert_eq!(page_of(JsonView(&json!({"kind": kind, "ref": "r", "url": url}))).as_deref(), page, "{kind}");
         }
         assert!(PLACES.iter().all(|(_, part)| Listing::of(part).is_some_and(|listing| listing.read.is_some())));
+    }
+
+    #[test]
+    fn objects_are_named_and_only_existing_ones_have_a_link() {
+        let refused = |name: serde_json::Value| {
+            let element = json!([{"day": "2026-11-10", "count": 3, "detail": "no such customer", "customer_ref": "acme",
+                "customer_name": name, "usage_product_ref": "", "last_at": "2026-11-10T10:00:00Z"}]);
+            table("Rejected usage", &REFUSED.some(WHY), JsonView(&element)).into_string()
+        };
+        assert!(refused(json!("Acme Ltd")).contains("<a href=\"/console/customers/acme\">Acme Ltd</a>"));
+        let unknown = refused(serde_json::Value::Null);
+        assert!(unknown.contains("acme") && !unknown.contains("<a ") && unknown.contains("class=\"prose\""), "{unknown}");
+        let delivery = json!([{"type": "document.issued", "notification_ref": "n", "subject": "document:d", "subject_name": "UB-INV-1",
+            "endpoint_ref": "e", "endpoint_url": "https://example.com"}]);
+        let page = table("Deliveries", DELIVERIES.columns, JsonView(&delivery)).into_string();
+        assert!(page.contains("<a href=\"/console/documents/d\">UB-INV-1</a>") && page.contains("Document issued"), "{page}");
+    }
+
+    #[test]
+    fn a_search_result_has_a_name_and_its_customer() {
+        let id = "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b";
+        let results = json!([
+            {"kind": "CONTRACT", "ref": id, "number": "C-7", "customer_ref": "acme", "customer_name": "Acme Ltd", "url": "/api/contracts/c"},
+            {"kind": "USAGE_EVENT", "ref": id, "number": null, "name": null, "url": "/api/usage/event/e"},
+            {"kind": "PRICING", "ref": "plan", "name": "Plan", "url": "/api/pricings/plan"},
+        ]);
+        let page = super::found("x", &results).into_string();
+        for shown in [">C-7</a>", ">Acme Ltd</a>", ">Usage event</a>", ">Plan</a>", "<td>plan</td>"] {
+            assert!(page.contains(shown), "{shown}: {page}");
+        }
+        assert!(!page.contains(id), "{page}");
     }
 
     #[test]
@@ -511,6 +602,34 @@ mod tests {
     }
 
     #[test]
+    fn a_balance_has_an_amount_for_each_currency_also_for_programs() {
+        let owed = |currency: &str, due: u32| json!({"currency": currency, "due": due, "overdue": 0});
+        let customer = json!({"name": "Acme", "balances": [owed("EUR", 1200), owed("USD", 3)]});
+        let columns: Vec<Column> =
+            CUSTOMERS.columns.iter().filter(|column| ["name", "balances"].contains(&column.field)).copied().collect();
+        let shown = table("Customers", &columns, JsonView(&json!([customer]))).into_string();
+        assert!(shown.contains("1,200") && shown.contains("USD"), "{shown}");
+        assert_eq!(row(&columns, &customer)[1], ("EUR 1200, USD 3".to_owned(), false));
+    }
+
+    #[test]
+    fn extra_columns_are_shown_on_request_and_a_draft_has_no_amount_due() {
+        let document = |state: &str| {
+            json!([{"document_number": "UB-1", "contract_number": "C-9", "state": state, "total": 1,
+            "amount_due": 7, "currency": "EUR"}])
+        };
+        let usual = shown(&document("DRAFT"), &[]);
+        assert!(!usual.contains("C-9") && !usual.contains("value=\"7\""), "{usual}");
+        assert!(shown(&document("ISSUED"), &[]).contains("value=\"7\""));
+        let said: Vec<(&str, &str)> = DOCUMENTS.columns.iter().map(|column| (View::COLUMNS, column.field)).collect();
+        assert!(seen(&document("ISSUED"), &[], &said).contains("C-9"));
+        // The columns that are shown by default are not part of the address.
+        let usual: Vec<(String, String)> =
+            DOCUMENTS.usual_columns().iter().map(|column| (View::COLUMNS.to_owned(), column.field.to_owned())).collect();
+        assert!(View::of(&DOCUMENTS, &usual).said.is_empty());
+    }
+
+    #[test]
     fn a_heading_orders_by_it_and_then_the_other_way() {
         let document = json!([{"document_number": "UB-1"}]);
         let of = |order| seen(&document, &[], &[("order", order)]);
@@ -525,17 +644,23 @@ mod tests {
     #[test]
     fn a_row_for_programs_has_all_digits_and_its_currency() {
         let columns: Vec<Column> =
-            DOCUMENTS.columns.iter().filter(|column| ["kind", "total"].contains(&column.field)).copied().collect();
-        assert_eq!(headings(&columns), ["Kind", "Total", "Currency"]);
+            DOCUMENTS.columns.iter().filter(|column| ["document_number", "total"].contains(&column.field)).copied().collect();
+        assert_eq!(headings(&columns), ["Number", "Total", "Currency"]);
         let total: serde_json::Value = serde_json::from_str("12345678901234.000001").expect("a number");
-        let told = row(&columns, &json!({"kind": "INVOICE", "total": total, "currency": "EUR"}));
+        let told = row(&columns, &json!({"document_number": "UB-1", "total": total, "currency": "EUR"}));
         let told: Vec<(&str, bool)> = told.iter().map(|(text, is_number)| (text.as_str(), *is_number)).collect();
-        assert_eq!(told, [("INVOICE", false), ("12345678901234.000001", true), ("EUR", false)]);
+        assert_eq!(told, [("UB-1", false), ("12345678901234.000001", true), ("EUR", false)]);
     }
 
     #[test]
     fn what_is_shown_of_a_list_elsewhere_is_among_its_columns() {
-        let shown = [(&DOCUMENTS, DOCUMENTS_OF), (&DOCUMENTS, LATEST_DOCUMENTS), (&DOCUMENTS, DOCUMENTS_OF_RUN), (&REFUSED, WHY)];
+        let shown = [
+            (&CONTRACTS, CONTRACTS_OF),
+            (&DOCUMENTS, DOCUMENTS_OF),
+            (&DOCUMENTS, LATEST_DOCUMENTS),
+            (&PAYMENTS, PAYMENTS_OF),
+            (&REFUSED, WHY),
+        ];
         for (listing, fields) in shown {
             let found: Vec<&str> = listing.some(fields).iter().map(|column| column.field).collect();
             assert_eq!(found, fields, "{}", listing.part);

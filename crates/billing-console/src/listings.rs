@@ -3,7 +3,7 @@
 use crate::list::{CellFormat, Column, Listing};
 
 pub(crate) const fn column(label: &'static str, field: &'static str, shown: CellFormat) -> Column {
-    Column { label, field, shown, leads: None, order: None }
+    Column { label, field, shown, leads: None, order: None, is_extra: false }
 }
 
 /// All lists with a page of their own.
@@ -34,11 +34,13 @@ pub const CUSTOMERS: Listing = Listing {
     operation: "list_customers",
     read: Some("get_customer"),
     columns: &[
-        column("Name", "name", CellFormat::Text).leading("customers", "customer_ref").by("name"),
-        column("Reference", "customer_ref", CellFormat::Text),
-        column("E-mail", "email", CellFormat::Text),
-        column("Tax, %", "tax", CellFormat::Number),
-        column("Entity", "entity_ref", CellFormat::Text).leading("entities", "entity_ref"),
+        column("Name", "name", CellFormat::Name).leading("customers", "customer_ref").by("name"),
+        column("State", "state", CellFormat::State),
+        column("Balance", "balances", CellFormat::Balances),
+        column("E-mail", "email", CellFormat::Name),
+        column("Reference", "customer_ref", CellFormat::Text).extra(),
+        column("Tax, %", "tax", CellFormat::Number).extra(),
+        column("Entity", "entity_ref", CellFormat::Text).leading("entities", "entity_ref").extra(),
     ],
     order: Some("-created"),
     empty: "No customers yet.",
@@ -54,7 +56,7 @@ pub const CONTRACTS: Listing = Listing {
     columns: &[
         column("Number", "contract_number", CellFormat::Text).leading("contracts", "contract_ref").by("created"),
         column("State", "state", CellFormat::State),
-        column("Customer", "customer_ref", CellFormat::Text).leading("customers", "customer_ref"),
+        column("Customer", "customer_name", CellFormat::Name).leading("customers", "customer_ref"),
         column("Last day", "effective_end_date", CellFormat::Day).by("effective_end_date"),
         column("Purchase order", "po_number", CellFormat::Text),
         column("Version", "version", CellFormat::Number),
@@ -72,16 +74,16 @@ pub const DOCUMENTS: Listing = Listing {
     read: Some("get_document"),
     columns: &[
         column("Number", "document_number", CellFormat::Text).leading("documents", "document_ref").by("created"),
-        column("Kind", "kind", CellFormat::Word),
-        column("State", "state", CellFormat::State),
-        column("Customer", "customer.customer_name", CellFormat::Text).leading("customers", "customer.customer_ref"),
+        column("Customer", "customer.customer_name", CellFormat::Name).leading("customers", "customer.customer_ref"),
         column("Total", "total", CellFormat::Money("currency")).by("amount"),
-        column("Amount due", "amount_due", CellFormat::Money("currency")),
-        column("Due", "due_date", CellFormat::Day).by("due_date"),
+        column("Amount due", "amount_due", CellFormat::Due("currency")),
+        column("State", "state", CellFormat::State),
         column("Issued", "issue_date", CellFormat::Day).by("issue_date"),
-        column("Contract", "contract_number", CellFormat::Text).leading("contracts", "contract_ref"),
-        column("From", "period_start", CellFormat::Day),
-        column("To", "period_end", CellFormat::Day),
+        column("Due", "due_date", CellFormat::Day).by("due_date"),
+        column("Kind", "kind", CellFormat::Word).extra(),
+        column("Contract", "contract_number", CellFormat::Text).leading("contracts", "contract_ref").extra(),
+        column("From", "period_start", CellFormat::Day).extra(),
+        column("To", "period_end", CellFormat::Day).extra(),
     ],
     order: Some("-created"),
     empty: "No documents yet. The first usage event of a contract creates its invoice.",
@@ -90,17 +92,21 @@ pub const DOCUMENTS: Listing = Listing {
 
 /// Document columns on the page of a customer or contract.
 pub(crate) const DOCUMENTS_OF: &[&str] =
-    &["document_number", "kind", "state", "period_start", "period_end", "issue_date", "due_date", "total", "amount_due"];
+    &["document_number", "total", "amount_due", "state", "issue_date", "due_date", "kind", "period_start", "period_end"];
+
+/// Contract columns on the page of a customer.
+pub(crate) const CONTRACTS_OF: &[&str] = &["contract_number", "state", "effective_end_date", "po_number"];
+
+/// Payment columns on the page of a customer.
+pub(crate) const PAYMENTS_OF: &[&str] =
+    &["paid_date", "amount", "document_number", "kind", "reference", "unapplied_amount", "reversed_at"];
 
 /// Columns of the latest documents.
 pub(crate) const LATEST_DOCUMENTS: &[&str] =
-    &["document_number", "state", "customer.customer_name", "contract_number", "period_start", "due_date", "total", "amount_due"];
-
-/// Columns of the documents of a billing run.
-pub(crate) const DOCUMENTS_OF_RUN: &[&str] = &["document_number", "kind", "total"];
+    &["document_number", "customer.customer_name", "total", "amount_due", "state", "due_date", "contract_number", "period_start"];
 
 /// Columns of rejected usage on other pages.
-pub(crate) const WHY: &[&str] = &["day", "code", "customer_ref", "usage_product_ref", "count", "detail"];
+pub(crate) const WHY: &[&str] = &["day", "count", "detail", "customer_ref", "usage_product_ref"];
 
 /// Usage events.
 pub const EVENTS: Listing = Listing {
@@ -110,8 +116,8 @@ pub const EVENTS: Listing = Listing {
     read: Some("get_event"),
     columns: &[
         column("Time", "timestamp", CellFormat::Instant).leading("events", "event_ref").by("timestamp"),
-        column("Customer", "customer_name", CellFormat::Text).leading("customers", "customer_ref"),
-        column("Usage product", "usage_product_name", CellFormat::Text).leading("usage-products", "usage_product_ref"),
+        column("Customer", "customer_name", CellFormat::Name).leading("customers", "customer_ref"),
+        column("Usage product", "usage_product_name", CellFormat::Name).leading("usage-products", "usage_product_ref"),
         column("Quantity", "quantity", CellFormat::Number),
         column("Document", "related_document_numbers", CellFormat::Text).leading("documents", "related_document_ref"),
         column("Document state", "document_state", CellFormat::State),
@@ -130,13 +136,15 @@ pub const PAYMENTS: Listing = Listing {
     read: None,
     columns: &[
         column("Payment date", "paid_date", CellFormat::Day).by("paid_date"),
-        column("Kind", "kind", CellFormat::Word),
-        column("Method", "method", CellFormat::Text),
-        column("Reference", "reference", CellFormat::Text),
         column("Amount", "amount", CellFormat::Money("currency")),
+        column("Customer", "customer_name", CellFormat::Name).leading("customers", "customer_ref"),
+        column("Document", "document_number", CellFormat::Text).leading("documents", "document_ref"),
+        column("Kind", "kind", CellFormat::Word),
+        column("Reference", "reference", CellFormat::Name),
         column("Unapplied amount", "unapplied_amount", CellFormat::Money("currency")),
         column("Reversed", "reversed_at", CellFormat::Instant),
-        column("Document", "document_ref", CellFormat::Text).leading("documents", "document_ref"),
+        column("Method", "method", CellFormat::Text).extra(),
+        column("Payment ID", "payment_ref", CellFormat::Id).extra(),
     ],
     order: Some("-created"),
     empty: "No payments yet. Record a payment on the page of its document.",
@@ -151,9 +159,10 @@ pub const CHARGES: Listing = Listing {
     read: Some("get_charge"),
     columns: &[
         column("Date", "date", CellFormat::Day),
-        column("Name", "name", CellFormat::Text).leading("charges", "charge_ref"),
+        column("Name", "name", CellFormat::Name).leading("charges", "charge_ref"),
         column("Recorded", "created_at", CellFormat::Instant).by("created"),
-        column("Contract", "contract_ref", CellFormat::Text).leading("contracts", "contract_ref"),
+        column("Customer", "customer_name", CellFormat::Name).leading("customers", "customer_ref"),
+        column("Contract", "contract_number", CellFormat::Text).leading("contracts", "contract_ref"),
         column("Quantity", "quantity", CellFormat::Number),
         column("Amount", "amount", CellFormat::Money("currency")),
         column("Document", "related_document_numbers", CellFormat::Text).leading("documents", "related_document_ref"),
@@ -170,7 +179,7 @@ pub const PRICINGS: Listing = Listing {
     operation: "list_pricings",
     read: Some("get_pricing"),
     columns: &[
-        column("Name", "name", CellFormat::Text).leading("pricings", "product_pricing_ref"),
+        column("Name", "name", CellFormat::Name).leading("pricings", "product_pricing_ref"),
         column("Reference", "product_pricing_ref", CellFormat::Text),
         column("Currency", "currency", CellFormat::Text),
         column("Minimum fee", "minimum_fee", CellFormat::Money("currency")),
@@ -187,7 +196,7 @@ pub const USAGE_PRODUCTS: Listing = Listing {
     operation: "list_usage_products",
     read: Some("get_usage_product"),
     columns: &[
-        column("Name", "name", CellFormat::Text).leading("usage-products", "usage_product_ref"),
+        column("Name", "name", CellFormat::Name).leading("usage-products", "usage_product_ref"),
         column("Reference", "usage_product_ref", CellFormat::Text),
         column("Unit", "unit", CellFormat::Text),
         column("Aggregation", "aggregation", CellFormat::Word),
@@ -204,7 +213,7 @@ pub const ENTITIES: Listing = Listing {
     operation: "list_entities",
     read: Some("get_entity"),
     columns: &[
-        column("Name", "name", CellFormat::Text).leading("entities", "entity_ref"),
+        column("Name", "name", CellFormat::Name).leading("entities", "entity_ref"),
         column("Reference", "entity_ref", CellFormat::Text),
         column("Number prefix", "number_prefix", CellFormat::Text),
         column("Time zone", "timezone", CellFormat::Text),
@@ -221,7 +230,7 @@ pub const BANK_ACCOUNTS: Listing = Listing {
     operation: "list_bank_accounts",
     read: Some("get_bank_account"),
     columns: &[
-        column("Name", "account_name", CellFormat::Text).leading("bank-accounts", "billing_account_id"),
+        column("Name", "account_name", CellFormat::Name).leading("bank-accounts", "billing_account_id"),
         column("Reference", "billing_account_id", CellFormat::Text),
         column("IBAN", "iban", CellFormat::Text),
         column("Bank", "bank_name", CellFormat::Text),
@@ -238,7 +247,7 @@ pub const FORMATS: Listing = Listing {
     operation: "list_usage_formats",
     read: Some("get_usage_format"),
     columns: &[
-        column("Name", "format_name", CellFormat::Text).leading("formats", "format_ref"),
+        column("Name", "format_name", CellFormat::Name).leading("formats", "format_ref"),
         column("Reference", "format_ref", CellFormat::Text),
         column("Version", "version", CellFormat::Number),
     ],
@@ -255,12 +264,12 @@ pub const IMPORTS: Listing = Listing {
     read: Some("get_import"),
     columns: &[
         column("Started", "begun_at", CellFormat::Instant).leading("imports", "import_ref"),
-        column("File", "name", CellFormat::Text),
+        column("File", "name", CellFormat::Name),
         column("State", "state", CellFormat::State),
         column("Recorded", "recorded", CellFormat::Number),
         column("Duplicates", "already_there", CellFormat::Number),
         column("Rejected", "refused", CellFormat::Number),
-        column("Actor", "actor", CellFormat::Text),
+        column("Actor", "actor", CellFormat::Actor),
     ],
     order: None,
     empty: "No imports yet. Import a file here, or send it with POST /api/usage/import.",
@@ -280,7 +289,7 @@ pub const BILLING_RUNS: Listing = Listing {
         column("Issued", "issued", CellFormat::Number),
         column("Voided", "voided", CellFormat::Number),
         column("Failed", "failed", CellFormat::Number),
-        column("Actor", "actor", CellFormat::Text),
+        column("Actor", "actor", CellFormat::Actor),
     ],
     order: None,
     empty: "No billing runs yet. The server issues due documents automatically. You can also run billing here.",
@@ -295,14 +304,15 @@ pub const REFUSED: Listing = Listing {
     read: None,
     columns: &[
         column("Date", "day", CellFormat::Day),
-        column("Error code", "code", CellFormat::Text),
-        column("Customer", "customer_ref", CellFormat::Text).leading("customers", "customer_ref"),
-        column("Usage product", "usage_product_ref", CellFormat::Text).leading("usage-products", "usage_product_ref"),
         column("Events", "count", CellFormat::Number),
+        column("Reason", "detail", CellFormat::Prose),
+        column("Customer", "customer_ref", CellFormat::Labelled("customer_name")).leading("customers", "customer_ref"),
+        column("Usage product", "usage_product_ref", CellFormat::Labelled("usage_product_name"))
+            .leading("usage-products", "usage_product_ref"),
         column("Last event", "last_at", CellFormat::Instant),
-        column("Field", "pointer", CellFormat::Text),
-        column("Reason", "detail", CellFormat::Text),
         column("Last example", "example", CellFormat::Told),
+        column("Field", "pointer", CellFormat::Text).extra(),
+        column("Error code", "code", CellFormat::Text).extra(),
     ],
     order: None,
     empty: "No usage was rejected in the last 90 days.",
@@ -335,13 +345,14 @@ pub const DELIVERIES: Listing = Listing {
     operation: "list_webhook_deliveries",
     read: None,
     columns: &[
-        column("Type", "type", CellFormat::Text).leading("deliveries", "notification_ref"),
+        column("Type", "type", CellFormat::Event).leading("deliveries", "notification_ref"),
         column("State", "state", CellFormat::State),
-        column("Subject", "subject", CellFormat::Text),
+        column("Subject", "subject", CellFormat::Subject),
         column("Attempts", "attempt", CellFormat::Number),
         column("Next attempt", "due_at", CellFormat::Instant),
         column("Created", "created_at", CellFormat::Instant),
-        column("Endpoint", "endpoint_ref", CellFormat::Text).leading("webhooks", "endpoint_ref"),
+        column("Endpoint", "endpoint_url", CellFormat::Name).leading("webhooks", "endpoint_ref"),
+        column("Notification ID", "notification_ref", CellFormat::Id).extra(),
     ],
     order: None,
     empty: "No deliveries yet.",
@@ -359,13 +370,14 @@ pub const AUDIT: Listing = Listing {
     read: None,
     columns: &[
         column("Time", "at", CellFormat::Instant),
-        column("Actor", "actor", CellFormat::Text),
-        column("Action", "action", CellFormat::Word),
-        column("Object type", "object_kind", CellFormat::Word),
-        column("Reference", "object_ref", CellFormat::Text),
-        column("Before", "before", CellFormat::Told),
-        column("After", "after", CellFormat::Told),
-        column("Request ID", "request_id", CellFormat::Text),
+        column("Change", "action", CellFormat::Sentence),
+        column("Customer", "customer_name", CellFormat::Name).leading("customers", "customer_ref"),
+        column("Details", "after", CellFormat::Changes),
+        column("Actor", "actor", CellFormat::Actor).extra(),
+        column("Object type", "object_kind", CellFormat::Word).extra(),
+        column("Reference", "object_ref", CellFormat::Id).extra(),
+        column("Before", "before", CellFormat::Told).extra(),
+        column("Request ID", "request_id", CellFormat::Id).extra(),
     ],
     order: None,
     empty: "No audit events yet.",

@@ -40,6 +40,42 @@ pub(crate) fn changes(kind: &str, reference: &str) -> Markup {
     html! { @if !reference.is_empty() { a href=(format!("{}?{narrowed}", href(&["audit"]))) { "Audit log" } } }
 }
 
+/// Returns the author of a change in words: a name, or what is known of an author without a name.
+pub(crate) fn actor(at: JsonView<'_>) -> String {
+    let name = at.at_any("actor_name");
+    if name.is_there() {
+        return name.text();
+    }
+    author(&at.at("actor").text())
+}
+
+/// Returns what is known of an author without a name.
+pub(crate) fn author(code: &str) -> String {
+    match code.split_once(':').map_or(code, |(kind, _)| kind) {
+        "admin" => "An administrator",
+        "api_key" => "An API key",
+        "command_line" => "The command line",
+        "scheduler" => "The scheduler",
+        "nobody" => "Somebody without log-in",
+        _ => code,
+    }
+    .to_owned()
+}
+
+/// Renders an identifier that only programs need: hidden until it is opened, then with a button that copies it. Without the
+/// script, one click selects the identifier.
+pub(crate) fn identifier(name: &str, reference: &str) -> Markup {
+    html! {
+        @if !reference.is_empty() {
+            details.identifier {
+                summary { (name) }
+                code { (reference) }
+                " " button.plain type="button" hidden data-copy=(reference) { "Copy" }
+            }
+        }
+    }
+}
+
 /// Renders a link, or plain text without a target.
 pub(crate) fn link(href: Option<String>, text: &str) -> Markup {
     html! {
@@ -157,18 +193,21 @@ pub(crate) fn section(title: &str, body: &Markup) -> Markup {
     html! { section { h2 { (title) } (body) } }
 }
 
-/// Renders an address line by line.
+/// Renders an address in postal order. As on the printed document, the postal code precedes the city, but follows the state if
+/// there is one.
 pub(crate) fn address(at: JsonView<'_>) -> Markup {
-    let lines = [at.at("line1").text(), at.at("line2").text(), city(at), at.at("state").text(), at.at("country").text()];
+    let part = |field: &str| at.at(field).text();
+    let joined = |parts: [String; 2], by: &str| parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(by);
+    let (zip_code, city, state) = (part("zip_code"), part("city"), part("state"));
+    let place =
+        if state.is_empty() { joined([zip_code, city], " ") } else { joined([city, joined([state, zip_code], " ")], ", ") };
+    let country = if part("country").is_empty() { part("country_code") } else { part("country") };
+    let lines = [part("line1"), part("line2"), place, country];
     html! {
         @if at.is_there() {
             address { @for line in lines.iter().filter(|line| !line.is_empty()) { (line) br; } }
         }
     }
-}
-
-fn city(at: JsonView<'_>) -> String {
-    format!("{} {}", at.at("zip_code").text(), at.at("city").text()).trim().to_owned()
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
-//! The page of a pricing: line items, price charts over quantity, a price calculator and contracts.
+//! The page of a pricing: line items, price charts over quantity, a price calculator and contracts. Also the choice of a price
+//! model and the preview of a pricing.
 
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::chart::{Point, line};
+use crate::chart::{Point, line, stepped};
+use crate::effects::{AGAIN, CONFIRMED};
 use crate::figure::{ONE, billionths, digits};
 use crate::json_view::JsonView;
 use crate::list::table;
@@ -22,6 +24,10 @@ const EVEN: i128 = 20;
 const USUAL_END: i128 = 1000 * ONE;
 /// Number of packages in a chart.
 const PACKAGES: i128 = 8;
+/// Maximum number of packages that a chart draws as steps. Smaller steps would look like a slope.
+const MAX_STEPS: i128 = 40;
+/// Number of example quantities in a preview.
+const EXAMPLES: usize = 6;
 
 /// API responses for the page of a pricing.
 #[derive(Clone, Debug)]
@@ -40,36 +46,86 @@ pub struct PricingAnswers {
     pub edit: Option<String>,
 }
 
-/// Returns the line items with a chart.
+/// A price model to choose for a new pricing.
+#[derive(Clone, Copy, Debug)]
+pub struct PriceChoice {
+    /// Name of the model.
+    pub title: &'static str,
+    /// One sentence about the model.
+    pub tells: &'static str,
+    /// An example with amounts.
+    pub example: &'static str,
+}
+
+/// A pricing that awaits confirmation.
+#[derive(Clone, Debug)]
+pub struct PricePreview {
+    /// Page title.
+    pub title: String,
+    /// One sentence about the effect.
+    pub tells: &'static str,
+    /// The pricing as a request.
+    pub pricing: Value,
+    /// The rated amounts of [`quantities`].
+    pub rates: Value,
+    /// Target of the form.
+    pub action: String,
+    /// Button label.
+    pub button: &'static str,
+    /// All submitted fields.
+    pub said: Vec<(String, String)>,
+    /// Target of the cancel link.
+    pub back: String,
+}
+
+/// Returns the line items with a chart. The pricing can be a request, in which fields can be missing.
 fn drawn(pricing: JsonView<'_>) -> impl Iterator<Item = JsonView<'_>> {
-    pricing.at("line_items").items().filter(|item| item.at("kind").is("USAGE")).take(MAX_DRAWN)
+    pricing.at_any("line_items").items().filter(|item| item.at_any("kind").is("USAGE")).take(MAX_DRAWN)
 }
 
 fn exactly(at: JsonView<'_>) -> Option<i128> {
     billionths(&at.text()).filter(|number| *number > 0)
 }
 
-/// Returns the quantities where the price bends or jumps, and the end of the chart.
-fn shape(item: JsonView<'_>, asked: Option<i128>) -> (Vec<i128>, i128) {
-    let included = exactly(item.at("included_quantity")).unwrap_or_default();
-    let tiers =
-        item.at("price").at_any("tiers").items().filter_map(|tier| exactly(tier.at("up_to"))).map(|bound| bound + included);
-    let packages = exactly(item.at("price").at_any("package_size")).into_iter();
-    let packages = packages.flat_map(|size| (1..=PACKAGES).map(move |count| size.saturating_mul(count).saturating_add(included)));
-    let mut bends: Vec<i128> = tiers.chain(packages).chain(exactly(item.at("prepaid_quantity"))).collect();
-    bends.extend((included > 0).then_some(included));
+/// The chart of a line item.
+struct Shape {
+    /// Quantities where the price bends or jumps.
+    bends: Vec<i128>,
+    /// Bounds of the packages, if the price has steps that are wide enough to be drawn.
+    steps: Vec<i128>,
+    /// End of the quantity axis.
+    end: i128,
+}
+
+fn shape(item: JsonView<'_>, asked: Option<i128>) -> Shape {
+    let (price, included) = (item.at_any("price"), exactly(item.at_any("included_quantity")).unwrap_or_default());
+    let tiers = price.at_any("tiers").items().filter_map(|tier| exactly(tier.at_any("up_to")));
+    let mut bends: Vec<i128> = tiers.map(|bound| bound.saturating_add(included)).collect();
+    bends.extend(exactly(item.at_any("prepaid_quantity")).into_iter().chain((included > 0).then_some(included)));
+    let size = exactly(price.at_any("package_size"));
+    let bound = |size: i128, count: i128| size.saturating_mul(count).saturating_add(included);
     let last = bends.iter().copied().max();
-    let end = last.map_or(USUAL_END, |last| last.saturating_add(last / 2));
-    (bends, end.max(asked.map_or(0, |asked| asked.saturating_add(asked / 5))))
+    let usual = match (size, last) {
+        (Some(size), last) => bound(size, PACKAGES).max(last.unwrap_or_default()),
+        (None, Some(last)) => last.saturating_add(last / 2),
+        (None, None) => USUAL_END,
+    };
+    let end = usual.max(asked.map_or(0, |asked| asked.saturating_add(asked / 5)));
+    let packages = size.map_or(0, |size| (end - included) / size);
+    let steps = size.filter(|_| packages <= MAX_STEPS).into_iter();
+    let steps = steps.flat_map(|size| (1..=packages).map(move |count| bound(size, count))).collect();
+    Shape { bends, steps, end }
 }
 
 /// Returns the quantities of a line item's chart. Bends come first, because the number of quantities is limited.
 fn along(item: JsonView<'_>, asked: Option<i128>) -> impl Iterator<Item = i128> {
-    let (bends, end) = shape(item, asked);
+    let Shape { bends, steps, end } = shape(item, asked);
     let just_after = (end / 1000).max(1);
+    // Between the bounds of packages, the price is constant.
+    let even = if steps.is_empty() { EVEN } else { 0 };
+    let even = (1..even).map(move |step| end / EVEN * step);
     let bends: Vec<i128> = bends.into_iter().flat_map(|bend| [bend, bend.saturating_add(just_after)]).collect();
-    let even = (0..=EVEN).map(move |step| end / EVEN * step);
-    [0, end].into_iter().chain(bends).chain(even).filter(move |quantity| *quantity <= end)
+    [0, end].into_iter().chain(steps).chain(bends).chain(even).filter(move |quantity| *quantity <= end)
 }
 
 fn is_asked(quantity: &str) -> Option<i128> {
@@ -167,7 +223,80 @@ fn line_item(item: JsonView<'_>, currency: &str, answers: &PricingAnswers) -> Ma
             ("Maximum amount", money(item.at("maximum_amount"), currency)),
         ]))
         @if item.at("price").at_any("tiers").items().next().is_some() { (tiers(item, currency)) }
-        @if item.at("kind").is("USAGE") { (over_quantity(item, answers)) }
+        @if item.at("kind").is("USAGE") {
+            @let asked = answers.asked.as_ref().and_then(|asked| asked.as_ref().ok()).map(JsonView);
+            (over_quantity(item, JsonView(&answers.rates), is_asked(&answers.quantity), asked))
+        }
+    }
+}
+
+/// Renders the choice of a price model for a new pricing. `choices` have the addresses of their forms.
+pub fn price_choices(choices: &[(PriceChoice, String)], advanced: &str) -> Markup {
+    html! {
+        h1 { "New pricing" }
+        p { "Choose how the pricing calculates amounts." }
+        div.cards {
+            @for (choice, address) in choices {
+                section.sheet {
+                    h2 { a href=(address) { (choice.title) } }
+                    p { (choice.tells) }
+                    p.muted { "Example: " (choice.example) }
+                }
+            }
+        }
+        p { a href=(advanced) { "Advanced" } span.muted { " – a form with all fields, for several line items" } }
+    }
+}
+
+/// Renders the preview of a pricing: its amounts by quantity, or of its fixed line items.
+pub fn price_preview(preview: &PricePreview) -> Markup {
+    let (pricing, rates) = (JsonView(&preview.pricing), JsonView(&preview.rates));
+    let currency = pricing.at_any("currency").text();
+    html! {
+        h1 { (preview.title) }
+        p { (preview.tells) }
+        p.muted { "Preview. Nothing is saved yet." }
+        div data-result {
+            @for item in pricing.at_any("line_items").items() {
+                @if item.at_any("kind").is("USAGE") {
+                    (section(&name_of(item), &html! {
+                        (examples(item, rates, &currency))
+                        (over_quantity(item, rates, None, None))
+                    }))
+                } @else {
+                    (facts(&[(name_of(item).as_str(), money(item.at_any("price").at_any("amount"), &currency))]))
+                }
+            }
+        }
+        form.actions method="post" action=(preview.action) {
+            @for (name, value) in &preview.said { input type="hidden" name=(name) value=(value); }
+            button name=(CONFIRMED) value="yes" { (preview.button) }
+            button.plain name=(AGAIN) value="yes" { "Edit" }
+            a href=(preview.back) { "Cancel" }
+        }
+    }
+}
+
+/// Returns the name of a line item of a request, by default its identifier.
+fn name_of(item: JsonView<'_>) -> String {
+    let name = item.at_any("name");
+    if name.is_there() { name.text() } else { item.at_any("line_item_id").text() }
+}
+
+/// Renders the amounts of a few quantities.
+fn examples(item: JsonView<'_>, rates: JsonView<'_>, currency: &str) -> Markup {
+    let rated: Vec<(JsonView<'_>, JsonView<'_>)> =
+        rates.items().filter_map(|rate| Some((rate.at("quantity"), amount_of(rate, item)?.at("amount")))).collect();
+    let every = rated.len().div_ceil(EXAMPLES).max(1);
+    html! {
+        div.scrolls tabindex="0" role="region" aria-label="Examples" {
+            table.narrow {
+                thead { tr { th.amount scope="col" { "Quantity in a full period" } th.amount scope="col" { "Amount" } } }
+                tbody { @for (quantity, amount) in rated.iter().step_by(every) {
+                    tr { td.amount { (number(*quantity)) } td.amount { (money(*amount, currency)) } }
+                } }
+            }
+        }
     }
 }
 
@@ -195,29 +324,29 @@ fn tiers(item: JsonView<'_>, currency: &str) -> Markup {
 
 /// Returns the rated amount of a line item.
 fn amount_of<'v>(rate: JsonView<'v>, item: JsonView<'_>) -> Option<JsonView<'v>> {
-    let id = item.at("line_item_id").text();
+    let id = item.at_any("line_item_id").text();
     rate.at("line_items").items().find(|rated| rated.at("line_item_id").is(&id))
 }
 
-fn over_quantity(item: JsonView<'_>, answers: &PricingAnswers) -> Markup {
-    let asked = is_asked(&answers.quantity);
-    let (_, end) = shape(item, asked);
+/// Renders the chart of a line item. `asked` is a quantity within the chart, and `marked` its rated amount.
+fn over_quantity(item: JsonView<'_>, rates: JsonView<'_>, asked: Option<i128>, marked: Option<JsonView<'_>>) -> Markup {
+    let Shape { steps, end, .. } = shape(item, asked);
     let point = |rate: JsonView<'_>| {
         let rated = amount_of(rate, item)?;
         Some(Point { x: rate.at("quantity").text(), y: rated.at("amount").text() })
     };
     let is_within = |point: &Point| billionths(&point.x).is_some_and(|quantity| quantity <= end);
-    let points: Vec<Point> = JsonView(&answers.rates).items().filter_map(point).filter(is_within).collect();
-    let marked = answers.asked.as_ref().and_then(|asked| asked.as_ref().ok()).and_then(|rate| point(JsonView(rate)));
-    let currency =
-        JsonView(&answers.rates).items().next().and_then(|rate| amount_of(rate, item)).map(|rated| rated.at("currency").text());
+    let points: Vec<Point> = rates.items().filter_map(point).filter(is_within).collect();
+    let marked = marked.and_then(point);
+    let currency = rates.items().next().and_then(|rate| amount_of(rate, item)).map(|rated| rated.at("currency").text());
+    let drawn = if steps.is_empty() { points.clone() } else { stepped(&points) };
     let told =
         |point: &Point| format!("at {} → {} {}", grouped(&point.x), grouped(&point.y), currency.as_deref().unwrap_or_default());
     html! {
         @if points.len() > 1 {
             figure {
                 figcaption.muted { "Price by quantity in a full period, " (currency.as_deref().unwrap_or_default()) }
-                (line(&format!("Chart of {}", item.at("name").text()), &points, marked.as_ref(), "quantity", &marked.as_ref().map(told).unwrap_or_default()))
+                (line(&format!("Chart of {}", name_of(item)), &drawn, marked.as_ref(), "quantity", &marked.as_ref().map(told).unwrap_or_default()))
             }
             details {
                 summary { "Show as table" }
@@ -270,8 +399,46 @@ mod tests {
         }
         let package =
             json!({"line_items": [{"kind": "USAGE", "price": {"model": "PACKAGE", "package_size": 10, "package_price": 5}}]});
-        let asked = quantities(&package, "");
-        assert!(["10", "10.12", "80"].iter().all(|bend| asked.iter().any(|quantity| quantity == bend)), "{asked:?}");
+        assert_eq!(quantities(&package, ""), ["0", "10", "20", "30", "40", "50", "60", "70", "80"]);
+        assert!(quantities(&package, "300").contains(&"360".to_owned()), "more packages are still steps");
+        let many = quantities(&package, "4000");
+        assert!(many.contains(&"4800".to_owned()) && many.len() < 50, "{many:?}");
+        assert!(quantities(&json!({"line_items": [{}, {"kind": "USAGE"}]}), "").contains(&"1000".to_owned()), "a request");
+    }
+
+    #[test]
+    fn packages_are_drawn_as_steps() {
+        let rate = |quantity: u32, amount: &str| json!({"quantity": quantity, "line_items": [{"line_item_id": "calls", "name": "Calls", "currency": "EUR", "amount": amount}]});
+        let item = json!({"line_item_id": "calls", "name": "Calls", "kind": "USAGE", "price": {"model": "PACKAGE", "package_size": "10", "package_price": "5"}});
+        let preview = PricePreview {
+            title: "New pricing".to_owned(),
+            tells: "Bills packages.",
+            pricing: json!({"currency": "EUR", "line_items": [item]}),
+            rates: json!([rate(0, "0.00"), rate(10, "5.00"), rate(20, "10.00")]),
+            action: "/console/new/pricings?model=PACKAGE".to_owned(),
+            button: "Create",
+            said: vec![("name".to_owned(), "<b>".to_owned())],
+            back: "/console/pricings".to_owned(),
+        };
+        let page = price_preview(&preview).into_string();
+        let (_, line) = page.split_once("<polyline class=\"line\" points=\"").expect("a line");
+        let points: Vec<&str> = line.split('"').next().unwrap_or_default().split(' ').collect();
+        let places: Vec<(&str, &str)> = points.iter().filter_map(|point| point.split_once(',')).collect();
+        assert_eq!(places.len(), 5, "{points:?}");
+        for pair in places.windows(2) {
+            assert!(pair[0].0 == pair[1].0 || pair[0].1 == pair[1].1, "neither vertical nor horizontal: {points:?}");
+        }
+        assert!(page.contains("Nothing is saved yet.") && page.contains("data-result") && page.contains(">Create<"), "{page}");
+        assert!(page.contains("value=\"&lt;b&gt;\"") && page.contains("value=\"10.00\""), "{page}");
+    }
+
+    #[test]
+    fn a_new_pricing_begins_with_the_choice_of_a_model() {
+        let choice = PriceChoice { title: "Packages", tells: "Bills packages.", example: "Two cost 10.00 EUR." };
+        let page = price_choices(&[(choice, "?model=PACKAGE".to_owned())], "?advanced=yes").into_string();
+        for part in ["href=\"?model=PACKAGE\">Packages", "Bills packages.", "Example: Two cost", "href=\"?advanced=yes\""] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
     }
 
     #[test]

@@ -5,15 +5,23 @@ use serde_json::Value;
 
 use crate::json_view::JsonView;
 use crate::list::{CellFormat, Column, table};
-use crate::listings::{BILLING_RUNS, DOCUMENTS, DOCUMENTS_OF_RUN, column};
-use crate::parts::{facts, grouped, href, instant, number, section, state};
+use crate::listings::{BILLING_RUNS, column};
+use crate::parts::{actor, facts, grouped, href, identifier, instant, number, section, state};
 
 const FAILURES: &[Column] = &[
-    column("Contract", "contract_ref", CellFormat::Text).leading("contracts", "contract_ref"),
-    column("Period start", "period_start", CellFormat::Text),
-    column("Document", "document_ref", CellFormat::Text).leading("documents", "document_ref"),
-    column("Error code", "problem.code", CellFormat::Text),
-    column("Reason", "problem.detail", CellFormat::Text),
+    column("Customer", "customer_name", CellFormat::Name).leading("customers", "customer_ref"),
+    column("Contract", "contract_number", CellFormat::Text).leading("contracts", "contract_ref"),
+    column("Document", "document_number", CellFormat::Text).leading("documents", "document_ref"),
+    column("Period start", "period_start", CellFormat::Day),
+    column("Reason", "problem.detail", CellFormat::Prose),
+];
+
+/// Columns of the documents of a run.
+const BILLED: &[Column] = &[
+    column("Number", "document_number", CellFormat::Text).leading("documents", "document_ref"),
+    column("Customer", "customer_name", CellFormat::Name).leading("customers", "customer_ref"),
+    column("Total", "total", CellFormat::Money("currency")),
+    column("Kind", "kind", CellFormat::Word),
 ];
 
 /// Renders the page of a run.
@@ -26,12 +34,12 @@ pub fn billing_run(run: &Value) -> Markup {
             ("State", state(at.at("state"))),
             ("Started", instant(at.at("begun_at"))),
             ("Ended", instant(at.at("ended_at"))),
-            ("Actor", html! { (at.at("actor").text()) }),
+            ("Actor", html! { (actor(at)) }),
             ("Contracts due", number(at.at("contracts"))),
             ("Documents issued", number(at.at("issued"))),
             ("Drafts voided", number(at.at("voided"))),
             ("Failures", number(at.at("failed"))),
-            ("Request ID", html! { (at.at("request_id").text()) }),
+            ("Request ID", identifier("Show", &at.at("request_id").text())),
         ]))
         @if at.at("state").is("UNFINISHED") {
             p { "The run is in progress, or the server stopped during it. Issued documents remain issued. The next run issues the rest." }
@@ -40,8 +48,8 @@ pub fn billing_run(run: &Value) -> Markup {
             p { "The run reached its time limit. Run billing again to continue." }
         }
         (listed("Failures", FAILURES, at.at("failures"), &at.at("failed").text()))
-        (listed("Documents issued", &DOCUMENTS.some(DOCUMENTS_OF_RUN), JsonView(&issued), &at.at("issued").text()))
-        (listed("Drafts voided", &DOCUMENTS.some(DOCUMENTS_OF_RUN), JsonView(&voided), &at.at("voided").text()))
+        (listed("Documents issued", BILLED, JsonView(&issued), &at.at("issued").text()))
+        (listed("Drafts voided", BILLED, JsonView(&voided), &at.at("voided").text()))
     }
 }
 
@@ -86,8 +94,8 @@ pub fn billing_preview(report: &Value) -> Markup {
                 button { "Run billing" } " " a href=(href(&[BILLING_RUNS.part])) { "Cancel" }
             }
             (listed("Expected failures", FAILURES, at.at("failed"), &count("failed")))
-            (listed("Documents that would be issued", &DOCUMENTS.some(DOCUMENTS_OF_RUN), at.at("issued"), &count("issued")))
-            (listed("Drafts that would be voided", &DOCUMENTS.some(DOCUMENTS_OF_RUN), at.at("voided"), &count("voided")))
+            (listed("Documents that would be issued", BILLED, at.at("issued"), &count("issued")))
+            (listed("Drafts that would be voided", BILLED, at.at("voided"), &count("voided")))
             p.muted { "Documents without a number would be created when they are issued." }
         }
     }
@@ -103,12 +111,13 @@ mod tests {
     fn a_run_shows_what_failed_and_how_much_is_not_listed() {
         let document =
             json!({"document_ref": "d", "document_number": "UB-INV-1", "kind": "INVOICE", "total": 1, "currency": "EUR"});
-        let failure = json!({"contract_ref": "c<", "period_start": "2027-01-01", "document_ref": "d7", "problem": {"code": "amount_out_of_range", "detail": "<b>"}});
+        let failure = json!({"contract_ref": "c<", "period_start": "2027-01-01", "document_ref": "d7", "contract_number": "C-7", "document_number": "UB-INV-7", "customer_ref": "acme", "customer_name": "Acme", "problem": {"code": "amount_out_of_range", "detail": "<b>"}});
         let run = json!({"state": "UNFINISHED", "issued": 1234, "voided": 0, "failed": 1, "documents": [document], "failures": [failure]});
         let shown = billing_run(&run).into_string();
         assert!(shown.contains("the server stopped") && shown.contains("The first 1 of 1,234."), "{shown}");
         assert!(shown.contains("/console/contracts/c%3C") && !shown.contains("<b>"), "{shown}");
-        assert!(shown.contains("2027-01-01") && shown.contains("/console/documents/d7"), "{shown}");
+        assert!(shown.contains("2027-01-01") && shown.contains("<a href=\"/console/documents/d7\">UB-INV-7</a>"), "{shown}");
+        assert!(shown.contains(">C-7</a>") && shown.contains("<a href=\"/console/customers/acme\">Acme</a>"), "{shown}");
         assert!(!shown.contains("<h2>Drafts voided</h2>"), "{shown}");
     }
 

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::document::sheet;
-use crate::form::{Field, shown_field};
+use crate::form::{Item, Suggestions, shown_field};
 use crate::json_view::JsonView;
 use crate::list::table;
 use crate::listings::{REFUSED, WHY};
@@ -22,7 +22,9 @@ pub struct FirstStep {
     /// Name and link of the existing object.
     pub there: Option<(String, String)>,
     /// Form fields.
-    pub fields: Vec<Field>,
+    pub items: Vec<Item>,
+    /// Suggestions for fields.
+    pub suggestions: Vec<Suggestions>,
     /// Errors that belong to no field.
     pub others: Vec<String>,
     /// Link to the complete form, if it exists.
@@ -46,7 +48,10 @@ pub fn start(start: &Start) -> Markup {
     html! {
         h1 { "First steps" }
         @if next.is_some() {
-            p { "Complete these five steps before you report usage. Each step makes one API call. You can change all values later." }
+            p {
+                "Complete these five steps before you report usage. Each step makes one API call. You can change names, addresses \
+                 and prices later, but neither references nor the prefix of document numbers once a document exists."
+            }
         }
         ol.steps {
             @for (index, step) in start.steps.iter().enumerate() {
@@ -69,7 +74,13 @@ pub fn start(start: &Start) -> Markup {
 }
 
 fn one(step: &FirstStep, is_next: bool, form_key: &str) -> Markup {
-    let is_refused = !step.others.is_empty() || step.fields.iter().any(|field| !field.wrong.is_empty());
+    let fields = || {
+        step.items.iter().filter_map(|item| match item {
+            Item::Field(field) => Some(field),
+            Item::Group(_) | Item::List(_) => None,
+        })
+    };
+    let is_refused = !step.others.is_empty() || fields().any(|field| !field.wrong.is_empty());
     html! {
         h2 { (step.title) }
         p.muted { (step.why) }
@@ -81,11 +92,11 @@ fn one(step: &FirstStep, is_next: bool, form_key: &str) -> Markup {
                 @for other in &step.others { " " (other) }
             } }
             form.stack.wide method="post" action=(href(&["start", step.name])) {
-                div.fields { @for field in &step.fields { (shown_field(field, &[])) } }
+                div.fields { @for field in fields() { (shown_field(field, &step.suggestions, true)) } }
                 input type="hidden" name="form_key" value=(form_key);
                 div.pages {
                     button { "Save" }
-                    @if let Some(whole) = &step.whole { a href=(whole) { "All fields" } }
+                    @if let Some(whole) = &step.whole { a.muted href=(whole) { "Advanced" } }
                 }
             }
         }
@@ -176,7 +187,8 @@ mod tests {
 
     fn step(name: &'static str, there: bool) -> FirstStep {
         let there = there.then(|| ("Acme".to_owned(), "/console/customers/acme".to_owned()));
-        FirstStep { name, title: "A customer", why: "who pays", there, fields: Vec::new(), others: Vec::new(), whole: None }
+        let (items, suggestions, others) = (Vec::new(), Vec::new(), Vec::new());
+        FirstStep { name, title: "A customer", why: "who pays", there, items, suggestions, others, whole: None }
     }
 
     #[test]

@@ -1,10 +1,45 @@
-//! Generic page of an object: all fields of its API response.
+//! Generic page of an object: all fields of its API response, with names instead of references.
 
 use maud::{Markup, html};
 use serde_json::Value;
 
+use crate::audit::is_identifier;
 use crate::json_view::JsonView;
-use crate::parts::{day, instant, number, words};
+use crate::parts::{author, day, href, identifier, instant, link, number, words};
+
+/// Fields that refer to an object, the part of the console that shows the object, and the field beside it with the object's name.
+const REFERENCES: &[(&str, &str, &str)] = &[
+    ("customer_ref", "customers", "customer_name"),
+    ("contract_ref", "contracts", "contract_number"),
+    ("document_ref", "documents", "document_number"),
+    ("related_document_ref", "documents", "related_document_numbers"),
+    ("parent_document_ref", "documents", "parent_document_number"),
+    ("product_pricing_ref", "pricings", "product_name"),
+    ("usage_product_ref", "usage-products", "usage_product_name"),
+    ("entity_ref", "entities", "entity_name"),
+    ("endpoint_ref", "webhooks", "endpoint_url"),
+    ("format_ref", "formats", "format_name"),
+];
+
+/// Fields whose name in words differs from the API's name.
+const LABELS: &[(&str, &str)] = &[
+    ("line1", "Address line 1"),
+    ("line2", "Address line 2"),
+    ("zip_code", "Postal code"),
+    ("email", "E-mail"),
+    ("vat_id", "VAT ID"),
+    ("tax_id", "Tax number"),
+    ("po_number", "Purchase order"),
+    ("iban", "IBAN"),
+    ("bic", "BIC"),
+    ("url", "URL"),
+    ("apply_balance", "Balance settles new documents"),
+    ("grace_hours", "Grace period in hours"),
+    ("billing_account_id", "Bank account"),
+];
+
+/// Fields whose content belongs to the organization. Its names and texts mean nothing here, even if they look like those above.
+const VERBATIM: [&str; 3] = ["mapping", "metadata", "additional_report_data"];
 
 /// Renders a page with all fields of a response.
 pub fn thing(title: &str, answer: &Value, edit: Option<&str>, delete: Option<&str>) -> Markup {
@@ -18,15 +53,45 @@ pub fn thing(title: &str, answer: &Value, edit: Option<&str>, delete: Option<&st
     }
 }
 
-/// Renders fields, with nested fields indented below.
+/// Renders fields, with nested fields indented below. The name of a referenced object replaces its reference.
 pub(crate) fn fields(answer: JsonView<'_>) -> Markup {
+    let is_shown_elsewhere = |name: &str| {
+        let names_reference = |(reference, _, of): &(&str, &str, &str)| *of == name && answer.at_any(reference).is_there();
+        REFERENCES.iter().any(names_reference) || (name == "actor_name" && answer.at_any("actor").is_there())
+    };
     html! {
         dl.facts {
-            @for (name, value) in answer.fields().filter(|(_, value)| value.is_there()) {
-                div { dt { (words(name)) } dd { (field(value)) } }
+            @for (name, value) in answer.fields().filter(|(name, value)| value.is_there() && !is_shown_elsewhere(name)) {
+                div { dt { (label(name)) } dd { (named_field(answer, name, value)) } }
             }
         }
     }
+}
+
+/// Returns the name of a field in words.
+pub(crate) fn label(name: &str) -> String {
+    let known = LABELS.iter().find(|(known, _)| *known == name).map(|(_, label)| (*label).to_owned());
+    known.unwrap_or_else(|| words(name.strip_suffix("_ref").unwrap_or(name)))
+}
+
+fn named_field(answer: JsonView<'_>, name: &str, value: JsonView<'_>) -> Markup {
+    if VERBATIM.contains(&name) {
+        return verbatim(value);
+    }
+    let reference = value.text();
+    if let Some((_, part, of)) = REFERENCES.iter().find(|(field, ..)| *field == name) {
+        let known = answer.at_any(of).text();
+        let shown = match (known.is_empty(), is_identifier(&reference)) {
+            (false, _) => known,
+            (true, true) => "Open".to_owned(),
+            (true, false) => reference.clone(),
+        };
+        return link(Some(href(&[part, &reference])), &shown);
+    }
+    if name == "actor" && answer.at_any("actor_name").is_there() {
+        return html! { (answer.at("actor_name").text()) };
+    }
+    field(value)
 }
 
 fn field(value: JsonView<'_>) -> Markup {
@@ -39,7 +104,70 @@ fn field(value: JsonView<'_>) -> Markup {
         Value::Bool(yes) => html! { @if *yes { "yes" } @else { "no" } },
         Value::String(text) if text.len() == 10 && text.as_bytes()[4] == b'-' => day(value),
         Value::String(text) if text.ends_with('Z') && text.len() > 19 && text.as_bytes()[10] == b'T' => instant(value),
-        Value::String(text) => html! { (text) },
+        Value::String(text) if is_identifier(text) => identifier("Show", text),
+        Value::String(text) => match text.split_once(':') {
+            Some(("admin" | "api_key", reference)) if is_identifier(reference) => html! { (author(text)) },
+            _ => html! { (text) },
+        },
         Value::Null => html! {},
+    }
+}
+
+/// Renders content with its own names and without links.
+fn verbatim(value: JsonView<'_>) -> Markup {
+    match value.0 {
+        Value::Object(_) => html! {
+            dl.facts {
+                @for (name, value) in value.fields().filter(|(_, value)| value.is_there()) {
+                    div { dt { (name) } dd { (verbatim(value)) } }
+                }
+            }
+        },
+        Value::Array(_) => html! { @for element in value.items() { (verbatim(element)) } },
+        Value::String(text) => html! { (text) },
+        _ => field(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const ID: &str = "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b";
+
+    #[test]
+    fn names_replace_references_and_identifiers_are_hidden() {
+        let answer = json!({
+            "charge_ref": "setup", "contract_ref": ID, "contract_number": "C-28", "document_ref": ID, "customer_ref": "acme",
+            "customer_name": "Acme <b>", "recorded_by": format!("admin:{ID}"), "request_id": ID, "email": null,
+        });
+        let page = fields(JsonView(&answer)).into_string();
+        assert!(page.contains(&format!("<dt>Contract</dt><dd><a href=\"/console/contracts/{ID}\">C-28</a>")), "{page}");
+        assert!(page.contains("<a href=\"/console/customers/acme\">Acme &lt;b&gt;</a>"), "{page}");
+        assert!(page.contains(&format!("<a href=\"/console/documents/{ID}\">Open</a>")), "{page}");
+        assert!(page.contains("<dd>An administrator</dd>") && page.contains("<dd>setup</dd>"), "{page}");
+        assert!(page.contains(&format!("data-copy=\"{ID}\"")), "{page}");
+        for hidden in ["Customer name", "Contract number", &format!(">{ID}</dd>"), "E-mail"] {
+            assert!(!page.contains(hidden), "{hidden}: {page}");
+        }
+    }
+
+    #[test]
+    fn content_of_the_organization_has_no_links_and_its_own_names() {
+        let answer = json!({"mapping": {"customer_ref": "event.who", "line1": ["a", 2]}});
+        let page = fields(JsonView(&answer)).into_string();
+        assert!(page.contains("<dt>customer_ref</dt><dd>event.who</dd>") && page.contains("<dt>line1</dt>"), "{page}");
+        assert!(!page.contains("href"), "{page}");
+    }
+
+    #[test]
+    fn fields_have_names_for_readers() {
+        for (name, expected) in
+            [("line1", "Address line 1"), ("customer_ref", "Customer"), ("unit_price", "Unit price"), ("vat_id", "VAT ID")]
+        {
+            assert_eq!(label(name), expected);
+        }
     }
 }

@@ -1,17 +1,17 @@
 //! The usage explorer: charts of usage whose bars link to shorter periods, with the events and rejections of the same
 //! period.
 
-use std::collections::BTreeMap;
-
 use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::chart::{Bar, bars};
 use crate::figure::{billionths, digits};
+use crate::filters::field;
 use crate::json_view::JsonView;
-use crate::list::{Filter, field, table};
+use crate::list::{Filter, table};
 use crate::listings::{REFUSED, WHY};
 use crate::parts::{day, grouped, href, query, section};
+use crate::units::unit_of;
 
 /// Maximum number of bars on a page, which keeps the page below 100 KB.
 const MAX_DRAWN: usize = 186;
@@ -62,6 +62,8 @@ pub struct Span {
 pub struct Explored {
     /// Available filters.
     pub filters: Vec<Filter>,
+    /// Names of the objects that filters select, by query parameter.
+    pub names: Vec<(String, String)>,
     /// First and last day.
     pub days: (String, String),
     /// Time zone of the days.
@@ -77,18 +79,18 @@ pub struct Explored {
 }
 
 /// The usage of one usage product.
-struct Series {
-    reference: String,
-    name: String,
-    unit: String,
+pub(crate) struct Series {
+    pub(crate) reference: String,
+    pub(crate) name: String,
+    pub(crate) unit: String,
     /// Sum in the API's digits and number of events, per interval.
-    used: Vec<(String, u64)>,
+    pub(crate) used: Vec<(String, u64)>,
     sum: i128,
     events: u64,
 }
 
 /// Returns usage by usage product, in descending order of events.
-fn series(answers: &UsageAnswers, slots: &[ChartBucket]) -> Vec<Series> {
+pub(crate) fn series(answers: &UsageAnswers, slots: &[ChartBucket]) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
     for row in JsonView(&answers.summary).items() {
         let reference = row.at("usage_product_ref").text();
@@ -140,7 +142,7 @@ pub(crate) fn charts(answers: &UsageAnswers, span: &Span, most: usize) -> Markup
     html! {
         @for series in drawn {
             figure {
-                figcaption { strong { (series.name) } @if !series.unit.is_empty() { span.muted { ", " (series.unit) } } }
+                figcaption { strong { (series.name) } @if !series.unit.is_empty() { span.muted { ", " (unit_of("", &series.unit)) } } }
                 (bars(&format!("Chart of {}", series.name), &bars_of(series, narrowed, slots)))
             }
         }
@@ -157,7 +159,7 @@ fn bars_of(series: &Series, narrowed: &[(String, String)], slots: &[ChartBucket]
             }
             None => events(narrowed, &[of_series, ("from", &slot.from), ("to", &slot.to)]),
         };
-        let told = format!("{}: {} {}, events: {count}", slot.told, grouped(quantity), series.unit);
+        let told = format!("{}: {} {}, events: {count}", slot.told, grouped(quantity), unit_of(quantity, &series.unit));
         Bar { name: slot.name.clone(), told, value: quantity.clone(), href: closer }
     };
     slots.iter().zip(&series.used).map(bar).collect()
@@ -173,7 +175,7 @@ fn as_table(drawn: &[Series], narrowed: &[(String, String)], slots: &[ChartBucke
                 table {
                     thead { tr {
                         th scope="col" { "Time" }
-                        @for series in drawn { th.amount scope="col" { (series.name) @if !series.unit.is_empty() { ", " (series.unit) } } }
+                        @for series in drawn { th.amount scope="col" { (series.name) @if !series.unit.is_empty() { ", " (unit_of("", &series.unit)) } } }
                     } }
                     tbody { @for (index, slot) in slots.iter().enumerate().filter(|(index, _)| is_used(*index)) { tr {
                         td { a href=(events(narrowed, &[("from", &slot.from), ("to", &slot.to)])) { (slot.told) } }
@@ -224,10 +226,10 @@ fn narrowing(explored: &Explored) -> Markup {
     html! {
         form method="get" action=(href(&["usage"])) {
             @let (time, others) = explored.filters.split_at(explored.filters.len().min(TIME));
-            div.filters { @for filter in time { (field(filter)) } button { "Apply" } }
+            div.filters { @for filter in time { (field("usage", filter, &explored.names)) } button { "Apply" } }
             details open[others.iter().any(|filter| !filter.value.is_empty())] {
                 summary { "Filters" }
-                div.filters { @for filter in others { (field(filter)) } }
+                div.filters { @for filter in others { (field("usage", filter, &explored.names)) } }
             }
         }
         nav.pages aria-label="Other periods" {
@@ -246,57 +248,11 @@ fn totals(all: &[Series], span: &Span) -> Markup {
                 tbody { @for series in all { tr {
                     td { a href=(href(&["usage-products", &series.reference])) { (series.name) } }
                     td.amount { data value=(digits(series.sum)) { (grouped(&digits(series.sum))) } }
-                    td { (series.unit) }
+                    td { (unit_of(&digits(series.sum), &series.unit)) }
                     td.amount { a href=(events(&span.narrowed, &[&[("usage_product_ref", series.reference.as_str())], whole.as_slice()].concat())) {
                         (grouped(&series.events.to_string()))
                     } }
                 } } }
-            }
-        }
-    }
-}
-
-/// Two periods and their explorer links.
-pub(crate) struct TimeComparison {
-    pub(crate) now: (&'static str, String),
-    pub(crate) before: (&'static str, String),
-}
-
-/// Renders the usage of two periods by usage product.
-pub(crate) fn comparison(now: &UsageAnswers, before: &Value, compared: &TimeComparison) -> Markup {
-    let earlier = UsageAnswers { summary: before.clone(), usage_products: now.usage_products.clone() };
-    let sums = |answers: &UsageAnswers| {
-        let mut sums: BTreeMap<String, (i128, String, String)> = BTreeMap::new();
-        for row in JsonView(&answers.summary).items() {
-            let reference = row.at("usage_product_ref").text();
-            let Series { name, unit, .. } = named(answers, reference.clone(), 0);
-            let sum = sums.entry(reference).or_insert((0, name, unit));
-            sum.0 += billionths(&row.at("quantity").text()).unwrap_or_default();
-        }
-        sums
-    };
-    let (now, before) = (sums(now), sums(&earlier));
-    let all: BTreeMap<&String, (&str, &str)> =
-        before.iter().chain(&now).map(|(reference, (_, name, unit))| (reference, (name.as_str(), unit.as_str()))).collect();
-    let sum = |sums: &BTreeMap<String, (i128, String, String)>, reference: &String| {
-        grouped(&digits(sums.get(reference).map_or(0, |(sum, ..)| *sum)))
-    };
-    html! {
-        @if all.is_empty() { p.muted { "No usage in either period. " a href=(compared.now.1) { (compared.now.0) } } } @else {
-            div.scrolls tabindex="0" role="region" aria-label="Usage comparison" {
-                table {
-                    thead { tr {
-                        th scope="col" { "Usage product" }
-                        @for (name, address) in [&compared.now, &compared.before] { th.amount scope="col" { a href=(address) { (name) } } }
-                        th scope="col" { "Unit" }
-                    } }
-                    tbody { @for (reference, (name, unit)) in &all { tr {
-                        td { a href=(href(&["usage-products", reference])) { (name) } }
-                        td.amount { (sum(&now, reference)) }
-                        td.amount { (sum(&before, reference)) }
-                        td { (unit) }
-                    } } }
-                }
             }
         }
     }
@@ -345,6 +301,7 @@ mod tests {
     fn what_is_drawn_and_summed_up_is_what_was_answered() {
         let explored = Explored {
             filters: Vec::new(),
+            names: Vec::new(),
             days: ("2026-11-20".to_owned(), "2026-11-22".to_owned()),
             zone: "UTC".to_owned(),
             interval: "day".to_owned(),
@@ -354,7 +311,7 @@ mod tests {
         };
         let page = usage(&usage_sums(&answers(), &span()), &span(), &explored).into_string();
         assert!(page.contains("value=\"1200.000000001\""), "the sum is exact: {page}");
-        assert!(page.contains("2026-11-20: 1,200 call, events: 2") && page.contains("0.000000001"), "{page}");
+        assert!(page.contains("2026-11-20: 1,200 calls, events: 2") && page.contains("0.000000001"), "{page}");
         // The usage product with more events comes first. Each bar links to its day, each number to its events.
         assert!(page.find("API calls").expect("calls") < page.find("&lt;b&gt;").expect("the other"), "{page}");
         assert!(
@@ -364,17 +321,6 @@ mod tests {
         let of_day = "/console/events?customer_ref=acme&amp;from=2026-11-21T00%3A00%3A00Z&amp;to=2026-11-22T00%3A00%3A00Z";
         assert!(page.contains(of_day), "{page}");
         assert!(!page.contains("<b>"), "{page}");
-    }
-
-    #[test]
-    fn two_times_stand_beside_each_other() {
-        let before = json!([{"usage_product_ref": "calls", "quantity": 5}, {"usage_product_ref": "old", "quantity": 2}]);
-        let compared = TimeComparison { now: ("Now", "/now".to_owned()), before: ("Before", "/before".to_owned()) };
-        let shown = comparison(&answers(), &before, &compared).into_string();
-        let amounts: Vec<&str> = shown.split("<td class=\"amount\">").skip(1).filter_map(|rest| rest.split('<').next()).collect();
-        assert_eq!(amounts, ["7", "0", "1,200.000000001", "5", "0", "2"], "{shown}");
-        let nothing = UsageAnswers { summary: json!([]), usage_products: json!([]) };
-        assert!(comparison(&nothing, &json!([]), &compared).into_string().contains("No usage"));
     }
 
     #[test]

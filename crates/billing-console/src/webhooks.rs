@@ -4,9 +4,9 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::json_view::JsonView;
-use crate::list::{CellFormat, Column, table};
+use crate::list::{CellFormat, Column, subject, table};
 use crate::listings::{DELIVERIES, DELIVERIES_OF, WEBHOOKS, column};
-use crate::parts::{changes, encoded, facts, href, instant, link, number, section, state, words};
+use crate::parts::{changes, encoded, facts, href, identifier, instant, link, number, section, state, words};
 use crate::thing::fields;
 
 /// Overlap periods of a replaced secret with its successor, in hours.
@@ -23,7 +23,7 @@ const ATTEMPTS: &[Column] = &[
 /// Columns of the notifications of a document or contract.
 const NOTIFICATIONS: &[Column] = &[
     column("Time", "timestamp", CellFormat::Instant),
-    column("Type", "type", CellFormat::Text).leading(DELIVERIES.part, "notification_ref"),
+    column("Type", "type", CellFormat::Event).leading(DELIVERIES.part, "notification_ref"),
     column("Sequence", "sequence", CellFormat::Number),
     column("Position", "position", CellFormat::Number),
 ];
@@ -117,7 +117,7 @@ pub fn webhook(answers: &WebhookAnswers) -> Markup {
             ("Pending", number(at.at("pending"))),
             ("Failed", number(at.at("failed"))),
             ("Created", instant(at.at("created_at"))),
-            ("Reference", html! { code { (reference) } }),
+            ("Endpoint ID", identifier("Show", &reference)),
         ]))
         (section("Deliveries", &html! {
             @if JsonView(&answers.deliveries).items().next().is_some() {
@@ -170,13 +170,20 @@ pub fn delivered(notification: &Value, deliveries: &Value, may_send: bool) -> Ma
     let at = JsonView(notification);
     let reference = at.at("notification_ref").text();
     html! {
-        h1 { "Notification " (at.at("type").text()) }
-        (fields(at))
+        h1 { "Notification: " (words(&at.at("type").text().replace('.', " "))) }
+        (facts(&[
+            ("Time", instant(at.at("timestamp"))),
+            ("Subject", subject(at, &name_of_subject(at.at("data")))),
+            ("Sequence", number(at.at("sequence"))),
+            ("Position", number(at.at("position"))),
+            ("Notification ID", identifier("Show", &reference)),
+        ]))
+        (section("Content", &fields(at.at("data"))))
         @for delivery in JsonView(deliveries).items() {
-            @let endpoint = delivery.at("endpoint_ref").text();
+            @let (endpoint, url) = (delivery.at("endpoint_ref").text(), delivery.at_any("endpoint_url").text());
             (section("Delivery", &html! {
                 (facts(&[
-                    ("Endpoint", link(Some(href(&[WEBHOOKS.part, &endpoint])), &endpoint)),
+                    ("Endpoint", link(Some(href(&[WEBHOOKS.part, &endpoint])), if url.is_empty() { "Webhook endpoint" } else { &url })),
                     ("State", state(delivery.at("state"))),
                     ("Next attempt", instant(delivery.at("due_at"))),
                 ]))
@@ -190,6 +197,12 @@ pub fn delivered(notification: &Value, deliveries: &Value, may_send: bool) -> Ma
             }))
         }
     }
+}
+
+/// Returns the number or URL of the subject in the data of a notification.
+fn name_of_subject(data: JsonView<'_>) -> String {
+    let names = ["document_number", "contract_number", "url"].map(|field| data.at_any(field).text());
+    names.into_iter().find(|name| !name.is_empty()).unwrap_or_default()
 }
 
 /// Renders the notifications of a document or contract, unless there are none.

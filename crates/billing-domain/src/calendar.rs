@@ -245,6 +245,11 @@ pub fn minus_days(date: NaiveDate, days: u32) -> NaiveDate {
     date.checked_sub_days(Days::new(u64::from(days))).unwrap_or(NaiveDate::MIN)
 }
 
+/// Returns the first day of the month of a day.
+pub fn first_of_month(date: NaiveDate) -> NaiveDate {
+    date.with_day(1).unwrap_or(date)
+}
+
 /// Adds months and clamps the result to the end of the month: 31 January plus 1 is 28 or 29 February (billing rules 1.3). The
 /// result saturates at the limit of the calendar.
 pub fn plus_months(date: NaiveDate, months: i64) -> NaiveDate {
@@ -355,6 +360,7 @@ mod tests {
 
     #[test]
     fn months_clamp_to_their_end() {
+        assert_eq!(first_of_month(date("2024-02-29")), date("2024-02-01"));
         assert_eq!(plus_months(date("2026-01-31"), 1), date("2026-02-28"));
         assert_eq!(plus_months(date("2024-01-31"), 1), date("2024-02-29"));
         assert_eq!(plus_months(date("2026-03-31"), -1), date("2026-02-28"));

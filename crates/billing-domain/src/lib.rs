@@ -58,6 +58,7 @@ pub mod refusal;
 pub mod refused;
 pub mod report;
 pub mod runs;
+pub mod search_words;
 pub mod simulate;
 pub mod summary;
 pub mod tax;

@@ -46,7 +46,7 @@ pub enum AuthRequirement {
 }
 
 /// `POST` operations that change nothing. Their input does not fit a URL.
-pub(crate) const QUESTIONS: [&str; 2] = ["dry_run", "test_usage_format"];
+pub(crate) const QUESTIONS: [&str; 3] = ["dry_run", "rate_new_pricing", "test_usage_format"];
 
 /// Operations that check a password or a code. They have the rate limits of log-ins.
 pub(crate) const TRIES: [&str; 3] = ["change_password", "confirm_second_factor", "remove_second_factor"];

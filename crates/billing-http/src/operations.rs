@@ -17,6 +17,7 @@ use crate::dto::contract_changes::{AmendedContractJson, ContractCancelBody, Cont
 use crate::dto::contract_view::{ContractCreatedJson, ContractJson};
 use crate::dto::contracts::{ContractBody, ContractEditBody};
 use crate::dto::customers::{CustomerBody, CustomerEditBody, CustomerJson, CustomerNameJson};
+use crate::dto::document_summary::DocumentSummaryJson;
 use crate::dto::documents::DocumentJson;
 use crate::dto::e_invoices::MissingTermJson;
 use crate::dto::effects::{DryRunBody, EffectsJson};
@@ -29,14 +30,14 @@ use crate::dto::imports::{FileBody, ImportJson, ImportResultJson, UndoResultJson
 use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody, KeyRotationBody, RotatedKeyJson};
 use crate::dto::log_in::{LogInAnswer, LogInBody};
 use crate::dto::money::{
-    ApplyBody, BalanceJson, PaymentBody, PaymentJson, RefundBody, ReversalBody, StatementJson, WriteOffBody,
+    ApplyBody, BalanceJson, CustomerDueJson, PaymentBody, PaymentJson, RefundBody, ReversalBody, StatementJson, WriteOffBody,
 };
 use crate::dto::notifications::NotificationJson;
 use crate::dto::own_account::{
     ConfirmationBody, OwnAccountJson, OwnSessionJson, PasswordChangeBody, RecoveryCodesJson, SecondFactorCodeBody,
     SecondFactorEnrollmentJson, SecondFactorRemovalBody,
 };
-use crate::dto::pricings::{PricingBody, PricingEditBody, PricingJson, PricingRateJson};
+use crate::dto::pricings::{PricingBody, PricingEditBody, PricingJson, PricingRateBody, PricingRateJson};
 use crate::dto::refused::RefusedUsageJson;
 use crate::dto::search::SearchResultJson;
 use crate::dto::summary::SummaryLineJson;
@@ -51,12 +52,12 @@ use crate::operation::{Free, Handler, List, QuerySpec, RequestBodySpec, Response
 use crate::problem::Problem;
 use crate::query::audit::AuditParams;
 use crate::query::billing::RunParams;
-use crate::query::documents::DocumentListParams;
+use crate::query::documents::{DocumentListParams, DocumentParams};
 use crate::query::imports::{ImportListParams, ImportParams};
 use crate::query::lists::{
-    AdministratorListParams, ChargeParams, ContractParams, ContractSearchParams, CustomerParams, EInvoiceCheckParams,
-    EInvoiceParams, FormatParams, KeyListParams, ListParams, OpenApiParams, PaymentParams, PricingRateParams, SearchParams,
-    StatementParams,
+    AdministratorListParams, AmountsDueParams, ChargeParams, ContractParams, ContractSearchParams, CustomerParams,
+    EInvoiceCheckParams, EInvoiceParams, FormatParams, KeyListParams, ListParams, OpenApiParams, PaymentParams,
+    PricingRateParams, SearchParams, StatementParams,
 };
 use crate::query::notifications::NotificationParams;
 use crate::query::usage::{BatchParams, EventListParams, RefusedParams, ReportParams, SummaryParams};
@@ -459,6 +460,14 @@ operations! {
             answers List<MissingTermJson>: "The missing terms",
             refuses entity_required;
 
+        /// Lists the amounts due of several customers.
+        ///
+        /// The list is ordered by the creation of the customers. Customers that owe nothing and unknown references are omitted.
+        GET "/api/customers/amounts_due" Permission(GetBalance) => money::list_amounts_due,
+            asks AmountsDueParams,
+            answers List<CustomerDueJson>: "The amounts due, by customer, entity and currency",
+            refuses amount_out_of_range;
+
         /// Returns a customer.
         GET "/api/customers/{customer_ref}" Permission(GetCustomer) => catalog::get_customer,
             answers CustomerJson: "The customer";
@@ -509,6 +518,14 @@ operations! {
         GET "/api/pricings/filter" Permission(ListPricings) => catalog::list_pricings,
             asks ListParams,
             answers List<PricingJson>: "A page of pricings";
+
+        /// Rates quantities with a pricing that is not stored.
+        ///
+        /// Checks the pricing like its creation, and returns what each usage-priced line item costs at each quantity.
+        POST "/api/pricings/rates" Permission(RatePricing) => catalog::rate_new_pricing,
+            takes PricingRateBody,
+            answers List<PricingRateJson>: "The price of each quantity, in request order",
+            refuses amount_out_of_range unknown_usage_product;
 
         /// Returns a pricing.
         GET "/api/pricings/{product_pricing_ref}" Permission(GetPricing) => catalog::get_pricing,
@@ -672,6 +689,11 @@ operations! {
         GET "/api/documents/filter" Permission(ListDocuments) => documents::list_documents,
             asks DocumentListParams,
             answers List<DocumentJson> | "text/csv" | "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "A page of documents, or with `format` a table of all documents";
+
+        /// Sums issued documents by month of issue and currency. Void documents do not count.
+        GET "/api/documents/summary" Permission(ListDocuments) => documents::summarize_documents,
+            asks DocumentParams,
+            answers List<DocumentSummaryJson>: "The months with documents, oldest first, each with one element per currency";
 
         /// Returns a document.
         GET "/api/documents/{document_ref}" Permission(GetDocument) => documents::get_document,
@@ -865,10 +887,10 @@ operations! {
             answers EffectsJson: "The affected documents, before and after the change",
             refuses no_dry_run;
 
-        /// Searches by number, reference, key, purchase order number or name.
+        /// Searches by number, reference, key, purchase order number, name, e-mail address or tax number.
         GET "/api/search" Permission(Search) => search::search,
             asks SearchParams,
-            answers List<SearchResultJson>: "At most 20 results: exact matches first, then names that start with the text";
+            answers List<SearchResultJson>: "At most 20 results: exact matches first, then objects with words that start with those of the text";
 
         /// Lists changes in the organization with author, previous and new values, newest first.
         ///
@@ -1104,8 +1126,15 @@ mod tests {
             UsageProduct,
         ];
         for kind in kinds {
-            let hit =
-                SearchHit { kind, reference: "x".to_owned(), number: None, name: None, customer_ref: None, document_ref: None };
+            let hit = SearchHit {
+                kind,
+                reference: "x".to_owned(),
+                number: None,
+                name: None,
+                customer_ref: None,
+                customer_name: None,
+                document_ref: None,
+            };
             let found = serde_json::to_value(SearchResultJson::from(&hit)).expect("JSON");
             let url = found["url"].as_str().expect("a url");
             let is_read = |operation: &&Operation| operation.method == Method::GET && operation.url("x") == url;

@@ -1,8 +1,9 @@
-//! Writes tables, including the usage report, as CSV, JSON or XLSX. Rows are streamed, so memory use does not grow with
-//! their number.
+//! Writes tables, including the usage report, as CSV, JSON or XLSX, and archives of files. Rows are streamed, so memory use does
+//! not grow with their number.
 //!
 //! The crate only produces bytes. Headers, status codes and file names belong to the callers.
 
+mod archive;
 mod csv;
 mod json;
 mod statement;
@@ -15,6 +16,7 @@ use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::report::{FIXED_COLUMNS, ReportColumns, ReportedEvent};
 use billing_domain::usage::ReportValue;
 
+pub use crate::archive::ArchiveWriter;
 pub use crate::statement::statement_csv;
 
 use crate::csv::CsvTable;

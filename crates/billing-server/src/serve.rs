@@ -91,7 +91,7 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
     for line in first(&settings, &composition, &public_url)? {
         say(&line)?;
     }
-    say(&format!("Usage Billing is ready at {public_url} (API reference: {public_url}/docs)"))?;
+    say(&format!("Usage Billing is ready at {public_url} (console: {public_url}/console, API reference: {public_url}/docs)"))?;
     let no_thread = |error: std::io::Error| CommandError::Failed(format!("cannot start a thread: {error}"));
     let scheduler = (settings.run_every_seconds > 0)
         .then(|| Scheduler::start(state.clone(), composition.services.clone(), Duration::from_secs(settings.run_every_seconds)))
@@ -284,9 +284,12 @@ fn calls(listen: &str, access: &SampleAccess) -> Vec<String> {
     ]
 }
 
+/// Log levels without `RUST_LOG`. The command reports that the server is ready and stops, so the library need not.
+const USUAL_FILTER: &str = "info,actix_server=warn,actix_http::h1::dispatcher=off";
+
 /// Starts logging and, with the feature `telemetry`, tracing.
 fn start_logging(json: bool) -> CommandResult<Option<Telemetry>> {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,actix_http::h1::dispatcher=off"));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(USUAL_FILTER));
     let colours = std::io::stderr().is_terminal();
     // A failed write, as to a closed terminal, must not be reported: reporting it there panics.
     let lines = tracing_subscriber::fmt::layer().log_internal_errors(false).with_writer(std::io::stderr).with_ansi(colours);

@@ -13,7 +13,7 @@ use diesel::result::QueryResult;
 use diesel::sql_types::{Bool, Text};
 
 /// Tables with a copy on every node. The migrations table is one of them, because servers may connect to any node.
-const COPIED: [&str; 16] = [
+const COPIED: [&str; 17] = [
     "__diesel_schema_migrations",
     "organizations",
     "administrators",
@@ -27,6 +27,7 @@ const COPIED: [&str; 16] = [
     "pricings",
     "usage_formats",
     "usage_format_versions",
+    "search_words",
     "bank_accounts",
     "exchange_rates",
     "logos",

@@ -156,6 +156,12 @@ tables! {
         created_at -> Ts,
         updated_at -> Ts,
     }
+    search_words (organization_id, kind, reference, word) {
+        organization_id -> Id,
+        kind -> Text,
+        reference -> Text,
+        word -> Text,
+    }
     logos (organization_id, sha256) {
         organization_id -> Id,
         sha256 -> Binary,

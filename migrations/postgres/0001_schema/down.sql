@@ -35,6 +35,7 @@ DROP TABLE contracts;
 DROP TABLE logos;
 DROP TABLE exchange_rates;
 DROP TABLE bank_accounts;
+DROP TABLE search_words;
 DROP TABLE usage_format_versions;
 DROP TABLE usage_formats;
 DROP TABLE pricings;

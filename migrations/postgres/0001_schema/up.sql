@@ -206,6 +206,17 @@ CREATE TABLE usage_format_versions (
     FOREIGN KEY (organization_id, format_ref) REFERENCES usage_formats (organization_id, format_ref)
 );
 
+-- The words of the names, e-mail addresses and tax numbers of customers, and of the names of entities, usage products, pricings and
+-- usage formats. The search reads them by their beginning. `kind` is the table of the object.
+CREATE TABLE search_words (
+    organization_id UUID NOT NULL,
+    kind            TEXT COLLATE "C" NOT NULL,
+    reference       TEXT COLLATE "C" NOT NULL,
+    word            TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (organization_id, kind, reference, word)
+);
+CREATE INDEX search_words_by_word ON search_words (organization_id, word, kind, reference);
+
 CREATE TABLE bank_accounts (
     organization_id UUID NOT NULL REFERENCES organizations (organization_id),
     account_ref     TEXT COLLATE "C" NOT NULL,
@@ -403,7 +414,8 @@ CREATE INDEX documents_of_organization ON documents (organization_id, created_at
 CREATE INDEX documents_of_customer ON documents (customer_id, created_at, document_id);
 CREATE INDEX documents_of_entity ON documents (organization_id, entity_ref, created_at, document_id);
 CREATE INDEX documents_by_period ON documents (organization_id, period_start, document_id);
-CREATE INDEX documents_by_issue_date ON documents (organization_id, issue_date, document_id);
+-- With the columns that the sums by month of issue read.
+CREATE INDEX documents_by_issue_date ON documents (organization_id, issue_date, document_id) INCLUDE (currency, kind, lifecycle, total_minor);
 -- Only issued invoices and debits have a due date. Other documents come last, by reference.
 CREATE INDEX documents_by_due_date ON documents (organization_id, due_date, document_id) WHERE amount_due_minor IS NOT NULL;
 CREATE INDEX documents_without_due_date ON documents (organization_id, document_id) WHERE amount_due_minor IS NULL;

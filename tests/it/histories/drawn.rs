@@ -21,7 +21,7 @@ enum Where {
     Nowhere(&'static str),
 }
 
-const DRAWN: [(&str, Where); 61] = [
+const DRAWN: [(&str, Where); 62] = [
     ("log_in", Http),
     ("log_out", Http),
     ("generate_key", Http),
@@ -53,6 +53,7 @@ const DRAWN: [(&str, Where); 61] = [
     ("edit_entity", Both),
     ("create_pricing", Both),
     ("edit_pricing", UseCases),
+    ("rate_new_pricing", Nowhere(RATES)),
     ("create_bank_account", Http),
     ("edit_bank_account", Http),
     ("put_exchange_rate", Http),
@@ -84,6 +85,7 @@ const DRAWN: [(&str, Where); 61] = [
     ("test_webhook_endpoint", Nowhere(DELIVERIES)),
     ("replay_webhook_deliveries", Nowhere(DELIVERIES)),
 ];
+const RATES: &str = "a question about prices that are not stored changes nothing: `rating::` compares its answers";
 const DELIVERIES: &str = "where notifications are sent changes nothing that is owed: `webhooks::` has receivers for them";
 const CODES: &str = "how people log in changes nothing that is owed, and codes go by the time: `team::` has a clock for them";
 

@@ -37,7 +37,10 @@ fn told<'d>(documents: impl IntoIterator<Item = &'d Value>) -> DocumentFigures {
 
 impl Rehearsed {
     pub(crate) fn of(effects: &Value) -> Self {
-        let shown = |parts: &[&str]| told(parts.iter().flat_map(|part| effects[*part].as_array().expect("a list")));
+        // Planned documents have no number and are not stored.
+        let is_stored = |document: &&Value| !document["document_number"].is_null();
+        let shown =
+            |parts: &[&str]| told(parts.iter().flat_map(|part| effects[*part].as_array().expect("a list")).filter(is_stored));
         Self { changed: shown(&["opened", "issued", "recomputed", "voided", "settled"]), before: shown(&["before"]) }
     }
 

@@ -17,7 +17,7 @@ pub use customers::{CustomerView, WantedCustomer, create_customer, edit_customer
 pub use e_invoices::check_e_invoice;
 pub use entities::{EntityView, WantedEntity, create_entity, default_time_zone, edit_entity, get_entity, list_entities};
 pub use exchange_rates::{list_exchange_rates, put_exchange_rate};
-pub use pricings::{PricingRate, create_pricing, edit_pricing, get_pricing, list_pricings, rate_pricing};
+pub use pricings::{PricingRate, create_pricing, edit_pricing, get_pricing, list_pricings, rate_new_pricing, rate_pricing};
 pub use taxes::{TaxBasisPatch, TaxPatch};
 pub use usage_products::{create_usage_product, edit_usage_product, get_usage_product, list_usage_products};
 

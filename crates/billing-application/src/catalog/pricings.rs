@@ -79,8 +79,23 @@ pub fn get_pricing(cx: &mut Cx<'_>, reference: &PricingRef) -> UseCaseResult<Pri
 /// - [`AmountOutOfRange`](crate::error::UseCaseError::AmountOutOfRange) if an amount is too large.
 pub fn rate_pricing(cx: &mut Cx<'_>, reference: &PricingRef, quantities: &[Quantity]) -> UseCaseResult<Vec<PricingRate>> {
     let found = get_pricing(cx, reference)?;
+    rates(&found.content, quantities)
+}
+
+/// Returns the prices of quantities by a pricing that is not stored.
+///
+/// # Errors
+/// Returns one of these errors:
+/// - [`Invalid`](crate::error::UseCaseError::Invalid) if the pricing could not be created.
+/// - [`AmountOutOfRange`](crate::error::UseCaseError::AmountOutOfRange) if an amount is too large.
+pub fn rate_new_pricing(cx: &mut Cx<'_>, content: &PricingContent, quantities: &[Quantity]) -> UseCaseResult<Vec<PricingRate>> {
+    check_content(cx, content)?;
+    rates(content, quantities)
+}
+
+fn rates(content: &PricingContent, quantities: &[Quantity]) -> UseCaseResult<Vec<PricingRate>> {
     let rate = |quantity: &Quantity| {
-        let line_items = rating::rate_pricing(&found.content, *quantity).map_err(UseCaseError::AmountOutOfRange)?;
+        let line_items = rating::rate_pricing(content, *quantity).map_err(UseCaseError::AmountOutOfRange)?;
         Ok(PricingRate { quantity: *quantity, line_items })
     };
     quantities.iter().map(rate).collect()

@@ -126,5 +126,5 @@ fn amend(
     cx.tx.put_metadata(organization, subject, &present.contract.metadata, &book.contract.metadata)?;
     let amended = view((*book.contract).clone(), &book.entities, now)?;
     cx.audit(action, AuditChange::From(AuditSubject::Contract(&present), AuditSubject::Contract(&amended)))?;
-    Ok(amended)
+    Ok(ContractView { customer_name: Some(book.customer.profile.name.clone()), ..amended })
 }

@@ -9,17 +9,20 @@ pub use create::{ContractRequest, create_contract};
 pub(crate) use invoices::planned_invoices;
 pub use invoices::{current_invoices, next_invoices};
 
+use billing_domain::audit::AuditedKind;
 use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::contract::{Contract, ContractState};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::Entity;
 use billing_domain::ports::{ContractFilter, ContractSortKey, LocalDates, Tx};
 use billing_domain::refs::{ContractRef, CustomerRef, OrganizationId};
+use billing_domain::text::OneLine;
 
 use crate::book_repository::{corrupt, distinct};
 use crate::carry_out::Cx;
 use crate::catalog::{all_entities, narrow_to_customer};
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
+use crate::names::{NameRequest, read_names};
 
 /// A contract and its state today.
 #[derive(Clone, Debug)]
@@ -30,6 +33,8 @@ pub struct ContractView {
     pub state: ContractState,
     /// Today's service date in the time zone of the entity of the first product.
     pub today: Date,
+    /// The customer's name, if the view was read for a response.
+    pub customer_name: Option<OneLine>,
 }
 
 /// Returns a contract.
@@ -91,7 +96,14 @@ fn view_all(
 ) -> UseCaseResult<Page<ContractView>> {
     let refs = distinct(contracts.items.iter().filter_map(Contract::stating_entity).cloned());
     let entities = tx.entities_by_refs(organization, &refs)?;
-    contracts.try_map(|contract| view(contract, &entities, now))
+    let mut request = NameRequest::default();
+    contracts.items.iter().for_each(|contract| request.add(AuditedKind::Customer, &contract.customer_ref));
+    let names = read_names(tx, organization, &request)?;
+    contracts.try_map(|contract| {
+        let customer = names.of(AuditedKind::Customer, &contract.customer_ref);
+        let customer_name = customer.and_then(|customer| customer.customer_name.clone());
+        Ok(ContractView { customer_name, ..view(contract, &entities, now)? })
+    })
 }
 
 fn view(contract: Contract, entities: &[Entity], now: Timestamp) -> UseCaseResult<ContractView> {
@@ -102,5 +114,5 @@ fn view(contract: Contract, entities: &[Entity], now: Timestamp) -> UseCaseResul
             entity.ok_or_else(|| corrupt("an entity", entity_ref, "is not there"))?.profile.time_zone
         }
     };
-    Ok(ContractView { state: contract.state(zone, now), contract, today: zone.service_date(now) })
+    Ok(ContractView { state: contract.state(zone, now), contract, today: zone.service_date(now), customer_name: None })
 }

@@ -12,8 +12,8 @@ use billing_domain::document::{
 use billing_domain::money::Money;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{
-    Access, ContractFilter, ContractSortKey, DocumentFilter, DocumentOrder, DocumentPosition, DocumentSums, ListWindow,
-    LocalDates, PurposeKind, StoreError, Tx, transact,
+    Access, BilledMonth, ContractFilter, ContractSortKey, DocumentFilter, DocumentOrder, DocumentPosition, DocumentSums,
+    ListWindow, LocalDates, PurposeKind, StoreError, Tx, transact,
 };
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef, OrganizationId};
 use billing_domain::text::OneLine;
@@ -121,6 +121,18 @@ pub fn list_documents(
     documents.truncate(size);
     let next = documents.last().filter(|_| has_more).map(|last| order.position(last));
     Ok(DocumentList { items: view_all(cx.tx, organization, documents, now)?, next, sums })
+}
+
+/// Returns the sums of the issued documents that match a query, by month of issue and currency. The list is empty if a reference
+/// does not exist.
+///
+/// # Errors
+/// Returns [`UseCaseError::Store`](crate::error::UseCaseError::Store) if the documents cannot be read.
+pub fn summarize_documents(cx: &mut Cx<'_>, query: &DocumentQuery) -> UseCaseResult<Vec<BilledMonth>> {
+    match query.resolve(cx.tx, cx.organization, cx.now)? {
+        Some(filter) => Ok(cx.tx.billed_months(cx.organization, &filter)?),
+        None => Ok(Vec::new()),
+    }
 }
 
 /// A document as a row of a table.

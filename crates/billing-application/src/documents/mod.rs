@@ -8,7 +8,7 @@ mod print;
 
 pub use e_invoice::{EInvoiceToWrite, WantedEInvoice, WrittenEInvoice, find_e_invoice, write_e_invoice};
 pub use issue_and_void::{issue_document, void_document};
-pub use list::{DocumentList, DocumentPart, DocumentQuery, DocumentRow, list_documents, tabulate_documents};
+pub use list::{DocumentList, DocumentPart, DocumentQuery, DocumentRow, list_documents, summarize_documents, tabulate_documents};
 pub use payments::{
     PaymentQuery, PaymentView, SourceRef, apply, list_payments, payments_of_document, record_payment, refund, reverse_payment,
     unapply, write_off,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use billing_domain::audit::AuditAction;
+use billing_domain::audit::{AuditAction, AuditedKind};
 use billing_domain::calendar::Date;
 use billing_domain::document::BookDocument;
 use billing_domain::ledger::receivables::{AccountEntry, NewPayment, ReceivablesAccount};
@@ -20,6 +20,7 @@ use crate::audit::{AuditChange, AuditSubject};
 use crate::carry_out::Cx;
 use crate::catalog::narrow_to_customer;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
+use crate::names::{NameRequest, read_names};
 
 /// A payment or refund with its applications.
 #[derive(Clone, Debug)]
@@ -30,6 +31,12 @@ pub struct PaymentView {
     pub unapplied: Money,
     /// The applications of the payment.
     pub applications: Vec<ApplicationView>,
+    /// The number of the document that the payment is recorded on.
+    pub document_number: Option<String>,
+    /// The reference of the document's customer.
+    pub customer_ref: Option<CustomerRef>,
+    /// The name of the document's customer.
+    pub customer_name: Option<OneLine>,
 }
 
 /// The filter and order of a list of payments.
@@ -228,11 +235,24 @@ fn shown(tx: &mut dyn Tx, organization: OrganizationId, payments: Vec<(AccountKe
         let around = tx.applications_around(organization, customer_id, &[], &used)?;
         applications.extend(applications_shown(tx, organization, customer_id, around)?);
     }
+    let mut request = NameRequest::default();
+    for (_, payment) in &payments {
+        request.add(AuditedKind::Document, payment.document_ref);
+    }
+    let names = read_names(tx, organization, &request)?;
     for (_, payment) in payments {
+        let document = names.of(AuditedKind::Document, payment.document_ref);
         let own = applications
             .iter()
             .filter(|application| application.application.from == ApplicationSource::Payment(payment.payment_ref));
-        views.push(PaymentView { applications: own.cloned().collect(), unapplied: payment.unapplied()?, payment });
+        views.push(PaymentView {
+            applications: own.cloned().collect(),
+            unapplied: payment.unapplied()?,
+            document_number: document.map(|document| document.name.clone()),
+            customer_ref: document.and_then(|document| document.customer_ref.clone()),
+            customer_name: document.and_then(|document| document.customer_name.clone()),
+            payment,
+        });
     }
     Ok(views)
 }

@@ -183,11 +183,11 @@ pub trait Balances {
         organization: OrganizationId,
         customer_id: Option<CustomerId>,
     ) -> StoreResult<Vec<(AccountKey, MoneySum)>>;
-    /// Returns the amounts due of a customer's documents, by account and due date.
+    /// Returns the amounts due of these customers' documents, by account and due date.
     fn due_by_day(
         &mut self,
         organization: OrganizationId,
-        customer_id: CustomerId,
+        customers: &[CustomerId],
     ) -> StoreResult<Vec<(AccountKey, NaiveDate, MoneySum)>>;
     /// Returns the sum of write-offs, by account.
     fn written_off(&mut self, organization: OrganizationId, customer_id: CustomerId) -> StoreResult<Vec<(AccountKey, MoneySum)>>;

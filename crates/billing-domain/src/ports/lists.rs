@@ -7,7 +7,8 @@ use chrono::NaiveDate;
 use uuid::Uuid;
 
 use super::{DocumentFilter, StoreResult};
-use crate::calendar::Timestamp;
+use crate::audit::AuditedKind;
+use crate::calendar::{Timestamp, plus_months};
 use crate::contract::{Contract, ContractState};
 use crate::document::Document;
 use crate::document::numbering::DocumentNumber;
@@ -208,6 +209,28 @@ impl DocumentAmounts {
     }
 }
 
+/// The documents that were issued in a month in one currency and are not void.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BilledMonth {
+    /// The first day of the month.
+    pub first_day: NaiveDate,
+    /// The number of documents.
+    pub documents: u64,
+    /// The sum of the totals of invoices and debits.
+    pub invoiced: MoneySum,
+    /// The sum of the totals of credits.
+    pub credited: MoneySum,
+    /// The difference of both sums.
+    pub billed: MoneySum,
+}
+
+impl BilledMonth {
+    /// Returns the last day of the month.
+    pub fn last_day(&self) -> NaiveDate {
+        plus_months(self.first_day, 1).pred_opt().unwrap_or(self.first_day)
+    }
+}
+
 /// A filter for lists of contracts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContractFilter {
@@ -288,8 +311,25 @@ pub struct SearchHit {
     pub name: Option<String>,
     /// The customer the object belongs to.
     pub customer_ref: Option<CustomerRef>,
+    /// The name of that customer.
+    pub customer_name: Option<OneLine>,
     /// The document the object belongs to.
     pub document_ref: Option<DocumentRef>,
+}
+
+/// An object, identified by its kind and its reference in the API.
+pub type ObjectKey = (AuditedKind, String);
+
+/// The name of an object for readers, and the customer that the object belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectName {
+    /// The name. For a contract or document: its number. For a payment: the number of its document. For an application: the
+    /// number of the document that it settles. For an administrator: the e-mail address. For a webhook endpoint: the URL.
+    pub name: String,
+    /// The customer the object belongs to. For a customer: the customer itself.
+    pub customer_ref: Option<CustomerRef>,
+    /// The name of that customer.
+    pub customer_name: Option<OneLine>,
 }
 
 /// A search text in all its possible interpretations.
@@ -320,6 +360,9 @@ pub trait ListQueries {
     ) -> StoreResult<Vec<Document>>;
     /// Returns the count and amounts of all documents that match a filter.
     fn document_sums(&mut self, organization: OrganizationId, filter: &DocumentFilter) -> StoreResult<DocumentSums>;
+    /// Returns the sums of the issued documents that match a filter and are not void, by month of issue and currency, oldest
+    /// month first.
+    fn billed_months(&mut self, organization: OrganizationId, filter: &DocumentFilter) -> StoreResult<Vec<BilledMonth>>;
     /// Returns the numbers of these customers' contracts with these references.
     fn contract_numbers(
         &mut self,
@@ -353,7 +396,14 @@ pub trait ListQueries {
     ) -> StoreResult<()>;
     /// Returns about `limit` objects that match a search, ordered by kind, then by reference.
     ///
-    /// Exact matches of a number, reference, key, purchase order number or name come first. Objects whose name starts
-    /// with the text follow; the letters A to Z match case-insensitively.
+    /// Exact matches of a number, reference, key, purchase order number, name, e-mail address or tax number come first.
+    /// Objects with a word that starts with each [word](crate::search_words) of the text follow. Of a word with very many
+    /// matches, only a bounded number is examined.
     fn search(&mut self, organization: OrganizationId, sought: &SearchTerms, limit: u32) -> StoreResult<Vec<SearchHit>>;
+    /// Returns the names of these objects. Unknown objects are missing, and so are kinds whose reference is the name.
+    fn object_names(
+        &mut self,
+        organization: OrganizationId,
+        objects: &BTreeSet<ObjectKey>,
+    ) -> StoreResult<BTreeMap<ObjectKey, ObjectName>>;
 }

@@ -49,8 +49,9 @@ pub use idempotency::IdempotencyStore;
 pub use imports::{ImportFilter, MadePart, UsageImports};
 pub use inspection::IntegrityQueries;
 pub use lists::{
-    ContractFilter, ContractSortKey, CustomerFilter, CustomerSortKey, DocumentAmounts, DocumentOrder, DocumentPosition,
-    DocumentSortKey, DocumentSums, ListQueries, ListWindow, LocalDates, OrderedBy, SearchHit, SearchHitKind, SearchTerms,
+    BilledMonth, ContractFilter, ContractSortKey, CustomerFilter, CustomerSortKey, DocumentAmounts, DocumentOrder,
+    DocumentPosition, DocumentSortKey, DocumentSums, ListQueries, ListWindow, LocalDates, ObjectKey, ObjectName, OrderedBy,
+    SearchHit, SearchHitKind, SearchTerms,
 };
 pub use notifications::{NewDelivery, NotificationFilter, Notifications, NumberedNotification};
 pub use reference_data::{BankAccounts, ExchangeRates, StoredExchangeRate};

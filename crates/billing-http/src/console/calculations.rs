@@ -1,5 +1,6 @@
 //! The calculations of a document's lines as texts, from the factors that the API shows.
 
+use billing_console::unit_of;
 use billing_domain::calendar::parse_date;
 use billing_domain::document::calculation::{
     CalculatedTier, LineCalculation, MinimumFeeCalculation, PackageCalculation, PercentageCalculation, PreviouslyBilled,
@@ -21,9 +22,10 @@ pub(super) fn with_steps(mut document: Value) -> Value {
     let Some(currency) = currency.filter(|_| is_explained) else { return document };
     let products = document.get_mut("products").and_then(Value::as_array_mut);
     for line in products.into_iter().flatten().filter_map(|product| product.get_mut("line_items")?.as_array_mut()).flatten() {
-        let unit = line["unit"].as_str().unwrap_or_default();
+        let quantity = decimal(&line["quantity"]).map(|quantity| quantity.to_string()).unwrap_or_default();
+        let unit = unit_of(&quantity, line["unit"].as_str().unwrap_or_default());
         let steps = calculation(line, currency).map(|calculation| calculation.steps(currency)).unwrap_or_default();
-        let steps: Vec<Value> = steps.iter().map(|step| Value::from(step.in_english(unit))).collect();
+        let steps: Vec<Value> = steps.iter().map(|step| Value::from(step.in_english(&unit))).collect();
         if let Some(fields) = line.as_object_mut() {
             fields.insert("steps".to_owned(), Value::from(steps));
         }
@@ -158,6 +160,19 @@ mod tests {
                     "unit_price":0.0006}"#
                     .to_owned(),
                 vec!["273,677 calls, 10,000 included, 263,677 billed", "263,677 calls × 0.0006 = 158.2062"],
+            ),
+            (
+                r#"{"unit":"call","quantity":2500,"usage_quantity":2500,"included_quantity":100,"billable_quantity":2400,
+                    "packages":{"count":3,"size":1000,"price":35.00}}"#
+                    .to_owned(),
+                vec!["2,500 calls, 100 included, 2,400 billed", "3 × 1,000 at 35.00 = 105"],
+            ),
+            (
+                format!(
+                    r#"{{"unit":"call","quantity":200.5,"billable_quantity":150.5,"usage_quantity":200.5,"included_quantity":50,
+                        "tiers":[{tier}]}}"#
+                ),
+                vec!["200.5 calls, 50 included, 150.5 billed", "50.5 × 0.05 + 1 = 3.525"],
             ),
             (
                 format!(r#"{{"billable_quantity":150.5,"usage_quantity":150.5,"tiers":[{tier}]}}"#),

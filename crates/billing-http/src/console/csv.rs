@@ -4,11 +4,13 @@ use std::borrow::Cow;
 use std::io;
 
 use actix_web::HttpResponse;
-use billing_console::{Column, Listing, View, headings, row};
+use billing_console::{Listing, View, headings, row};
 use billing_report::{Cell, ReportFormat, TableWriter};
 
-use super::form_data::query;
+use super::form_data::{pairs, query};
+use super::list_page::with_amounts_due;
 use super::lists::{goes_on_by_cursor, listed, listing_of, wanted};
+use super::ranges::list_query;
 use super::session_user::SessionUser;
 use crate::fair_permits::FairPermit;
 use crate::pipe::{PipeWriter, pipe};
@@ -26,15 +28,16 @@ const AT_ONCE: &str = "1000";
 pub(super) async fn table(visitor: &SessionUser, part: &str) -> Result<HttpResponse, Problem> {
     let listing = listing_of(part)?;
     let permit = visitor.state.permit_report(visitor.organization()).await?;
-    let View { columns, said, .. } = View::of(listing, &query(&visitor.request));
-    let said = said.iter().map(|(name, value)| (name.as_str(), value.as_str())).filter(|(name, _)| *name != "pageSize");
+    let view = View::of(listing, &query(&visitor.request));
+    let filters = list_query(visitor, listing.part, &view.said).await?.filters;
+    let said = pairs(&filters).into_iter().filter(|(name, _)| *name != "pageSize");
     let mut first = wanted(listing, said, AT_ONCE);
     if goes_on_by_cursor(listing) {
         // The export does not show the total.
         first.push_str("&totals=false");
     }
     let (writer, mut reader) = pipe(PATIENCE);
-    actix_web::rt::spawn(make(visitor.clone(), listing, columns, first, writer, permit));
+    actix_web::rt::spawn(make(visitor.clone(), listing, view, first, writer, permit));
     reader.begin(FIRST_BYTES).await?;
     Ok(attachment(reader, ReportFormat::Csv, listing.part))
 }
@@ -43,12 +46,12 @@ pub(super) async fn table(visitor: &SessionUser, part: &str) -> Result<HttpRespo
 async fn make(
     visitor: SessionUser,
     listing: &'static Listing,
-    columns: Vec<Column>,
+    view: View,
     first: String,
     mut writer: PipeWriter,
     permit: FairPermit,
 ) {
-    match rows(&visitor, listing, &columns, first, &mut writer).await {
+    match rows(&visitor, listing, &view, first, &mut writer).await {
         Ok(()) => {
             // Finishing blocks until the client has read the data.
             let finished = actix_web::rt::task::spawn_blocking(move || {
@@ -66,7 +69,7 @@ async fn make(
 async fn rows(
     visitor: &SessionUser,
     listing: &Listing,
-    columns: &[Column],
+    view: &View,
     first: String,
     writer: &mut PipeWriter,
 ) -> Result<(), Problem> {
@@ -76,7 +79,7 @@ async fn rows(
     };
     let watch = writer.watch();
     let mut table = TableWriter::new(ReportFormat::Csv, listing.title, writer);
-    table.start(headings(columns)).map_err(broken)?;
+    table.start(headings(&view.columns)).map_err(broken)?;
     let mut next = Some(first);
     while let Some(raw) = next {
         if !watch.is_wanted() {
@@ -84,8 +87,9 @@ async fn rows(
             return Err(Problem::timed_out());
         }
         let page = listed(&visitor.quietly(), listing, &raw).await?;
-        for element in page.elements.as_array().into_iter().flatten() {
-            let said = row(columns, element);
+        let elements = with_amounts_due(&visitor.quietly(), listing, view, page.elements).await?;
+        for element in elements.as_array().into_iter().flatten() {
+            let said = row(&view.columns, element);
             let cells: Vec<Cell<'_>> = said.iter().map(|(text, is_number)| cell(text, *is_number)).collect();
             table.row(&cells).map_err(broken)?;
         }

@@ -10,12 +10,15 @@ use maud::Markup;
 use super::form_data::{FormData, pairs};
 use super::lists::listed;
 use super::page_builder::PageBuilder;
+use super::ranges::{Calendar, selected};
 use super::session_user::SessionUser;
 use super::sums::{address, shows, sums, with_page};
 use crate::dto::declare::params;
 use crate::problem::Problem;
 use crate::query::{AnyText, Query};
 
+/// The part of the console that has the explorer.
+const PART: &str = "usage";
 /// Maximum number of bars in a chart: three months by day.
 const MAX_BARS: u32 = 93;
 /// Maximum number of days that are shown by hour by default.
@@ -62,7 +65,11 @@ impl ExplorerRange {
         Self::of(None, None, None, now, zone)
     }
 
-    fn of(
+    /// Creates a range for the requested days and interval, or their defaults.
+    ///
+    /// # Errors
+    /// Returns a problem if the days are out of order or too many.
+    pub(super) fn of(
         from: Option<Date>,
         to: Option<Date>,
         asked: Option<Interval>,
@@ -191,10 +198,12 @@ pub(super) async fn explored(visitor: &SessionUser, said: &FormData) -> Result<M
 /// # Errors
 /// Returns the problem of invalid parameters or of a failed API call.
 pub(super) async fn page(visitor: &SessionUser, said: &FormData) -> Result<PageBuilder, Problem> {
-    let ExplorerQuery { shown, narrowed, given } = wanted(visitor, said)?;
+    let mut said = said.clone();
+    let names = selected(visitor, PART, &mut said).await;
+    let ExplorerQuery { shown, narrowed, given } = wanted(visitor, &said)?;
     let given: Vec<(&str, &str)> = pairs(&given);
-    let address = address("usage", &given);
-    let sums = with_page(visitor, "Usage", &address, explored(visitor, said)).await?;
+    let address = address(PART, &given);
+    let sums = with_page(visitor, "Usage", &address, explored(visitor, &said)).await?;
     shows(visitor, &shown.summary(&narrowed));
 
     let (first, last) = (shown.days.start().to_string(), shown.days.last_day().to_string());
@@ -206,16 +215,17 @@ pub(super) async fn page(visitor: &SessionUser, said: &FormData) -> Result<PageB
 
     let explored = Explored {
         filters: filters(&given, &shown),
+        names,
         days: (first, last),
         zone: shown.zone.name().to_owned(),
         interval: word(shown.interval).to_owned(),
         is_coarser: shown.is_coarser,
-        elsewhere: elsewhere(&narrowed, &shown),
+        elsewhere: elsewhere(&narrowed, &shown, &Calendar::of(visitor, PART).named()),
         refused,
     };
     let span = Span { narrowed, slots: shown.slots() };
     let body = billing_console::usage(&sums, &span, &explored);
-    Ok(PageBuilder::of("Usage", "usage", body))
+    Ok(PageBuilder::of("Usage", PART, body))
 }
 
 fn filters(given: &[(&str, &str)], shown: &ExplorerRange) -> Vec<Filter> {
@@ -249,13 +259,17 @@ fn filters(given: &[(&str, &str)], shown: &ExplorerRange) -> Vec<Filter> {
     ]
 }
 
-/// Returns queries of the explorer for other periods with the same filters.
-fn elsewhere(narrowed: &[(String, String)], shown: &ExplorerRange) -> Vec<(&'static str, Vec<(&'static str, String)>)> {
+/// Returns queries of the explorer for other periods with the same filters: those around the shown one, then named ones.
+fn elsewhere(
+    narrowed: &[(String, String)],
+    shown: &ExplorerRange,
+    named: &[(&'static str, Period)],
+) -> Vec<(&'static str, Vec<(&'static str, String)>)> {
     const KEPT: [&str; 4] = ["customer_ref", "usage_product_ref", "contract_ref", "timezone"];
     let kept: Vec<(&'static str, String)> =
         KEPT.into_iter().filter_map(|name| Some((name, narrowed.iter().find(|(said, _)| said == name)?.1.clone()))).collect();
     let to = |days: Period| [kept.clone(), of_days(days)].concat();
-    shown.elsewhere().into_iter().map(|(name, days)| (name, to(days))).collect()
+    shown.elsewhere().into_iter().chain(named.iter().copied()).map(|(name, days)| (name, to(days))).collect()
 }
 
 #[cfg(test)]
@@ -296,6 +310,17 @@ mod tests {
         assert_eq!((days[3].name.as_str(), days[3].told.as_str()), ("20 Nov", "2026-11-20"));
         let hours = shown("2026-11-20", "2026-11-20", None, "Asia/Kolkata").slots();
         assert_eq!((hours[3].told.as_str(), &hours[3].closer), ("2026-11-20 03:00", &None), "nothing is shorter than an hour");
+    }
+
+    #[test]
+    fn a_named_period_keeps_the_filters_of_the_page() {
+        let narrowed = [("customer_ref".to_owned(), "acme".to_owned())];
+        let days = Period::inclusive(parse_date("2026-10-01").expect("a date"), parse_date("2026-10-31").expect("a date"));
+        let named = [("Last month", days.expect("a period"))];
+        let periods = elsewhere(&narrowed, &shown("2026-11-11", "2026-11-20", None, "UTC"), &named);
+        let expected = [("customer_ref", "acme"), ("from", "2026-10-01"), ("to", "2026-10-31")];
+        let expected = expected.map(|(name, value)| (name, value.to_owned())).to_vec();
+        assert_eq!(periods.last(), Some(&("Last month", expected)));
     }
 
     #[test]

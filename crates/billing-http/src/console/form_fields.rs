@@ -10,6 +10,15 @@ use crate::problem::{FieldProblem, Problem};
 /// Maximum number of elements of a list in a form.
 const MAX_ELEMENTS: usize = 200;
 
+/// How an edit changes the elements of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ListEdits {
+    /// An element keeps the fields that the request omits, so that the request has its identifying fields and its changes.
+    Merged,
+    /// The list is replaced, so that the request has all fields of every element.
+    Replaced,
+}
+
 /// The source of initial field values.
 #[derive(Clone, Copy)]
 pub(super) enum InitialValues<'s> {
@@ -79,14 +88,16 @@ pub(super) fn items(shapes: &[BodyField], prefix: &str, source: InitialValues<'_
         .find(|said| !said.is_empty() && shapes.iter().any(|shape| shape.of_words.contains(said)));
     let item = |shape: &BodyField| {
         let waits = word.as_ref().is_some_and(|word| !shape.of_words.is_empty() && !shape.of_words.contains(word));
-        let of_words = if shape.of_words.is_empty() { String::new() } else { format!(" For {}.", shape.of_words.join(", ")) };
-        let (name, meaning) = (below(prefix, &shape.name), format!("{}{of_words}", shape.meaning));
+        let for_words = if shape.of_words.is_empty() { String::new() } else { format!(" For {}.", shape.of_words.join(", ")) };
+        let (name, meaning) = (below(prefix, &shape.name), format!("{}{for_words}", shape.meaning));
+        let (label, of_words) = (String::new(), shape.of_words.clone());
         match &shape.says {
             BodyFieldKind::One { kind, .. } => {
                 let pointer = format!("/{name}");
                 let wrong = errors.iter().filter(|error| error.pointer == pointer).map(|error| error.detail.clone()).collect();
-                let value = source.value(&name);
-                Item::Field(Field { name, meaning, kind: kind.clone(), required: shape.required, value, wrong, waits })
+                let (kind, required, value) = (kind.clone(), shape.required, source.value(&name));
+                let switches = matches!(&kind, InputKind::Choice(words) if shapes.iter().any(|other| is_for(other, words)));
+                Item::Field(Field { name, label, meaning, kind, required, value, wrong, of_words, switches, waits })
             }
             BodyFieldKind::Parts(parts) => {
                 let mut items = items(parts, &name, source, errors);
@@ -103,11 +114,16 @@ pub(super) fn items(shapes: &[BodyField], prefix: &str, source: InitialValues<'_
                     Group { was: source.was(&name, place), name, meaning: String::new(), items }
                 };
                 let elements = (0..source.length(&name)).map(element).collect();
-                Item::List(List { name, meaning, elements, waits })
+                Item::List(List { name, label, meaning, elements, of_words, waits })
             }
         }
     };
     shapes.iter().map(item).collect()
+}
+
+/// Returns whether a field applies only to some of these words.
+fn is_for(shape: &BodyField, words: &[String]) -> bool {
+    shape.of_words.iter().any(|word| words.contains(word))
 }
 
 fn not_required(item: &mut Item) {
@@ -158,9 +174,15 @@ pub(super) fn resized(said: &FormData, wanted: &str) -> FormData {
 }
 
 /// Builds the request body. For a new object, it contains the filled fields. For an existing object, it contains the
-/// changed fields, with a changed group as a whole. If any element of a list changed, it contains every element with its
-/// identifying fields and its changes.
-pub(super) fn body(shapes: &[BodyField], prefix: &str, said: &FormData, present: Option<&Value>) -> Map<String, Value> {
+/// changed fields, with a changed group as a whole. If any element of a list changed, it contains every element, as the list's
+/// [edits](ListEdits) require.
+pub(super) fn body(
+    shapes: &[BodyField],
+    prefix: &str,
+    said: &FormData,
+    present: Option<&Value>,
+    lists: ListEdits,
+) -> Map<String, Value> {
     let mut body = Map::new();
     let Some(present) = present else { return whole(shapes, prefix, InitialValues::Said(said)) };
     for shape in shapes {
@@ -174,8 +196,8 @@ pub(super) fn body(shapes: &[BodyField], prefix: &str, said: &FormData, present:
             continue;
         }
         let value = match &shape.says {
-            BodyFieldKind::Several(parts) => elements(parts, &name, said, present.get(&shape.name)),
-            BodyFieldKind::One { .. } | BodyFieldKind::Parts(_) => now.get(&shape.name).cloned().unwrap_or_default(),
+            BodyFieldKind::Several(parts) if lists == ListEdits::Merged => elements(parts, &name, said, present.get(&shape.name)),
+            _ => now.get(&shape.name).cloned().unwrap_or_default(),
         };
         body.insert(shape.name.clone(), value);
     }
@@ -187,7 +209,7 @@ fn elements(parts: &[BodyField], list: &str, said: &FormData, present: Option<&V
         let name = format!("{list}/{place}");
         let was = field(said, &was(&name)).and_then(|place| place.parse::<usize>().ok());
         let was = was.and_then(|place| present?.get(place));
-        Value::Object(body(parts, &name, said, was))
+        Value::Object(body(parts, &name, said, was, ListEdits::Merged))
     };
     (0..InitialValues::Said(said).length(list)).map(element).collect()
 }
@@ -241,7 +263,8 @@ mod tests {
     }
 
     fn edited(id: &str, pairs: &[(&str, &str)], present: &Value) -> Value {
-        Value::Object(body(shapes(id), "", &said(pairs), Some(present)))
+        let lists = if id == "edit_contract" { ListEdits::Merged } else { ListEdits::Replaced };
+        Value::Object(body(shapes(id), "", &said(pairs), Some(present), lists))
     }
 
     #[test]
@@ -272,7 +295,7 @@ mod tests {
             ("line_items/0/price/tiers/1/unit_price", "0.04"),
             ("line_items/1/", ""),
         ];
-        let made = Value::Object(body(shapes("create_pricing"), "", &said(&pairs), None));
+        let made = Value::Object(body(shapes("create_pricing"), "", &said(&pairs), None, ListEdits::Replaced));
         let tiers = json!([{"up_to": "1000", "unit_price": "0.05"}, {"unit_price": "0.04"}]);
         let calls = json!({"line_item_id": "calls", "kind": "USAGE", "price": {"model": "GRADUATED", "tiers": tiers}});
         assert_eq!(made, json!({"name": "API", "currency": "EUR", "line_items": [calls, {}]}));
@@ -309,6 +332,31 @@ mod tests {
             rest.split_once("waits: ").expect(name).1.starts_with("true")
         };
         assert_eq!(["amount", "model", "package_size", "tiers"].map(waits), [false, false, true, true], "{all}");
+    }
+
+    #[test]
+    fn an_edit_of_a_pricing_sends_line_items_with_everything_that_stays() {
+        let item = json!({"line_item_id": "calls", "name": "Calls", "kind": "USAGE", "usage_product_ref": "api-calls",
+            "included_quantity": 100, "recurrence": null, "price": {"model": "PER_UNIT", "unit_price": 0.05}});
+        let present = json!({"name": "API", "currency": "EUR", "line_items": [item]});
+        let pairs = |unit_price: &'static str| {
+            [
+                ("name", "API"),
+                ("currency", "EUR"),
+                ("line_items/0/@was", "0"),
+                ("line_items/0/line_item_id", "calls"),
+                ("line_items/0/name", "Calls"),
+                ("line_items/0/kind", "USAGE"),
+                ("line_items/0/usage_product_ref", "api-calls"),
+                ("line_items/0/included_quantity", "100"),
+                ("line_items/0/price/model", "PER_UNIT"),
+                ("line_items/0/price/unit_price", unit_price),
+            ]
+        };
+        assert_eq!(edited("edit_pricing", &pairs("0.05"), &present), json!({}));
+        let changed = json!({"line_item_id": "calls", "name": "Calls", "kind": "USAGE", "usage_product_ref": "api-calls",
+            "included_quantity": "100", "price": {"model": "PER_UNIT", "unit_price": "0.04"}});
+        assert_eq!(edited("edit_pricing", &pairs("0.04"), &present), json!({"line_items": [changed]}));
     }
 
     #[test]

@@ -2,12 +2,15 @@
 
 use actix_web::ResponseError as _;
 use actix_web::http::StatusCode;
-use billing_console::{Counted, HomeAnswers, JsonView, Listing, UsageToday, listings};
-use billing_domain::calendar::{Date, TimeZone, Timestamp, day_after, minus_days, plus_months};
+use billing_application::UseCase;
+use billing_console::{ChartMonth, Counted, HomeAnswers, JsonView, Listing, UsageMonths, listings};
+use billing_domain::calendar::{Date, TimeZone, Timestamp, day_after, first_of_month, minus_days, plus_months};
+use billing_domain::summary::Interval;
 use maud::Markup;
 use serde_json::Value;
 
 use super::api_client::Listed;
+use super::explorer::ExplorerRange;
 use super::lists::{few, listed, wanted};
 use super::onboarding::{Progress, progress};
 use super::page_builder::PageBuilder;
@@ -17,6 +20,10 @@ use crate::problem::Problem;
 
 /// Number of rejected usage counts shown.
 const FEW_REFUSED: usize = 5;
+/// Number of months in the chart of billed amounts.
+const BILLED_MONTHS: i64 = 12;
+/// Time after which a ledger verification should be repeated: 30 days.
+const VERIFIED_FOR_SECONDS: i64 = 30 * 24 * 60 * 60;
 /// Age groups of overdue documents, in days after the due date.
 const AGES: [(&str, Option<u32>, Option<u32>); 5] = [
     ("Not due yet", None, Some(0)),
@@ -39,30 +46,46 @@ pub(super) async fn page(visitor: &SessionUser) -> Result<Option<PageBuilder>, P
     let (now, zone) = (visitor.state.services().now(), visitor.zone);
     let today = zone.service_date(now);
     let tomorrow = zone.start_of_day(day_after(today)).to_string();
-    let mut cards = Vec::new();
-    for (name, listing, narrowed) in [
-        ("Amount due", &listings::DOCUMENTS, vec![("has_amount_due", "true".to_owned()), ("order", "due_date".to_owned())]),
-        ("Overdue", &listings::DOCUMENTS, vec![("overdue", "true".to_owned()), ("order", "due_date".to_owned())]),
-        ("Drafts", &listings::DOCUMENTS, vec![("state", "DRAFT".to_owned())]),
-        ("Contracts with documents to issue today", &listings::CONTRACTS, vec![("issues_before", tomorrow)]),
-    ] {
-        cards.push(counted(visitor, name, listing, narrowed).await?);
-    }
+    let narrowed = vec![("issues_before", tomorrow)];
+    let contracts_due = counted(visitor, "Contracts with documents to issue today", &listings::CONTRACTS, narrowed).await?;
+    let narrowed = vec![("has_amount_due", "true".to_owned()), ("order", "due_date".to_owned())];
+    let owed = counted(visitor, "All amounts due", &listings::DOCUMENTS, narrowed).await?;
     let mut ages = Vec::new();
     for (name, from, to) in AGES {
         ages.push(counted(visitor, name, &listings::DOCUMENTS, due(today, from, to)).await?);
     }
     let since = minus_days(TimeZone::UTC.service_date(now), 1).to_string();
-    for raw in &DayComparison::now(now, zone).raw {
-        sums::shows(visitor, raw);
-    }
-    let usage = with_page(visitor, "Usage today", &sums::address("today", &[]), self::today(visitor)).await?;
+    sums::shows(visitor, &two_months(visitor)?.summary(&[]));
+    let usage = with_page(visitor, "Usage this month", &sums::address("months", &[]), self::months(visitor)).await?;
     let refused = refused_since(visitor, &since).await?;
     let runs = few(visitor, &listings::BILLING_RUNS, &[("pageSize", "1")]).await?;
     let last_run = runs.get(0).cloned().unwrap_or_default();
     let verification = visitor.get("last_verification", "").await?;
     let documents = few(visitor, &listings::DOCUMENTS, &[("order", "-created"), ("totals", "false")]).await?;
-    let answers = HomeAnswers { is_begun, cards, ages, usage, refused, refused_since: since, last_run, verification, documents };
+    let months = chart_months(today);
+    let from = months.first().map(|month| ("issued_from", month.first_day.as_str()));
+    let to = months.last().map(|month| ("issued_to", month.last_day.as_str()));
+    let days = billing_console::query(&from.into_iter().chain(to).collect::<Vec<_>>());
+    let billed = visitor.get_with("summarize_documents", "", &days).await?;
+    let verified = verification["ended_at"].as_str().and_then(|at| Timestamp::parse(at).ok());
+    let is_verification_old = verified.is_some_and(|at| at.plus_seconds(VERIFIED_FOR_SECONDS) < now);
+    let may_bill = visitor.may(UseCase::RunBilling);
+    let answers = HomeAnswers {
+        is_begun,
+        may_bill,
+        months,
+        billed,
+        ages,
+        owed,
+        due: contracts_due,
+        usage,
+        refused,
+        refused_since: since,
+        last_run,
+        verification,
+        is_verification_old,
+        documents,
+    };
     let body = billing_console::home(&answers);
     Ok(Some(PageBuilder::of("Home", "", body)))
 }
@@ -111,45 +134,60 @@ async fn refused_since(visitor: &SessionUser, since: &str) -> Result<(String, Va
     Ok((all, counts))
 }
 
-/// Today, and the same day of the previous month up to the same time.
-struct DayComparison {
-    days: [Date; 2],
-    /// Queries of the usage sums.
-    raw: [String; 2],
+/// Returns the months of the chart of billed amounts, oldest first. The last one contains `today`.
+fn chart_months(today: Date) -> Vec<ChartMonth> {
+    let this_month = first_of_month(today);
+    let month = |ago: i64| {
+        let first = plus_months(this_month, -ago);
+        ChartMonth {
+            first_day: first.to_string(),
+            last_day: last_of_month(first).to_string(),
+            name: first.format("%b").to_string(),
+            told: first.format("%B %Y").to_string(),
+        }
+    };
+    (0..BILLED_MONTHS).rev().map(month).collect()
 }
 
-impl DayComparison {
-    fn now(now: Timestamp, zone: TimeZone) -> Self {
-        let today = zone.service_date(now);
-        let before = plus_months(today, -1);
-        let since_midnight = now.as_micros() - zone.start_of_day(today).as_micros();
-        let (from, from_before) = (zone.start_of_day(today), zone.start_of_day(before));
-        // Includes events with a timestamp later today.
-        let to = zone.start_of_day(day_after(today));
-        let to_before = from_before.plus_seconds(since_midnight / 1_000_000);
-        let raw = |from: Timestamp, to: Timestamp| {
-            let (from, to) = (from.to_string(), to.to_string());
-            billing_console::query(&[("interval", "day"), ("group_by", "usage_product_ref"), ("from", &from), ("to", &to)])
-        };
-        Self { days: [today, before], raw: [raw(from, to), raw(from_before, to_before)] }
-    }
+fn last_of_month(first: Date) -> Date {
+    minus_days(plus_months(first, 1), 1)
 }
 
-/// Renders today's usage beside the usage of the same day of the previous month up to the same time.
+/// Returns the days of the previous month and of the month of `now`.
+fn two_months(visitor: &SessionUser) -> Result<ExplorerRange, Problem> {
+    let (now, zone) = (visitor.state.services().now(), visitor.zone);
+    let first = first_of_month(zone.service_date(now));
+    ExplorerRange::of(Some(plus_months(first, -1)), Some(last_of_month(first)), Some(Interval::Day), now, zone)
+}
+
+/// Renders the usage of this month beside that of the month before.
 ///
 /// # Errors
 /// Returns the problem of a failed API call.
-pub(super) async fn today(visitor: &SessionUser) -> Result<Markup, Problem> {
-    let DayComparison { days: [today, before], raw } = DayComparison::now(visitor.state.services().now(), visitor.zone);
-    let now = sums::sums(visitor, &raw[0]).await?;
-    let earlier = sums::sums(visitor, &raw[1]).await?;
-    let days = (today.to_string(), before.to_string());
-    Ok(billing_console::usage_today(&UsageToday { now, before: earlier.summary, days }))
+pub(super) async fn months(visitor: &SessionUser) -> Result<Markup, Problem> {
+    let range = two_months(visitor)?;
+    let answers = sums::sums(visitor, &range.summary(&[])).await?;
+    let (slots, today) = (range.slots(), visitor.zone.service_date(visitor.state.services().now()));
+    let position = |day: Date| {
+        let day = day.to_string();
+        slots.iter().position(|slot| slot.told == day).unwrap_or_default()
+    };
+    let (this_month, today) = (position(first_of_month(today)), position(today));
+    Ok(billing_console::usage_months(&UsageMonths { answers, slots, this_month, today }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_chart_of_billed_amounts_has_twelve_whole_months_up_to_this_one() {
+        let months = chart_months(billing_domain::calendar::parse_date("2026-03-31").expect("a day"));
+        let days: Vec<(&str, &str)> = months.iter().map(|month| (month.first_day.as_str(), month.last_day.as_str())).collect();
+        assert_eq!((days.len(), days[0]), (12, ("2025-04-01", "2025-04-30")));
+        assert_eq!(days[10..], [("2026-02-01", "2026-02-28"), ("2026-03-01", "2026-03-31")]);
+        assert_eq!((months[0].name.as_str(), months[11].told.as_str()), ("Apr", "March 2026"));
+    }
 
     #[test]
     fn every_day_a_document_can_be_due_is_of_one_age() {

@@ -18,7 +18,7 @@ pub(super) async fn frame(visitor: &SessionUser, what: &str) -> Result<HttpRespo
     let sums = match what {
         "usage" => explorer::explored(visitor, &said).await,
         "customer" => customer::lately(visitor, &said).await,
-        "today" => home::today(visitor).await,
+        "months" => home::months(visitor).await,
         _ => return Err(Problem::unknown_route()),
     };
     Ok(match sums {

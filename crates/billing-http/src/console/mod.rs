@@ -2,7 +2,10 @@
 //! shows the API calls it uses.
 
 mod api_client;
+mod bulk;
 mod calculations;
+mod contract_tasks;
+mod contract_wizard;
 mod csv;
 mod customer;
 mod explorer;
@@ -13,16 +16,20 @@ mod forms;
 mod home;
 mod imports;
 mod lazy_frames;
+mod list_page;
 mod lists;
 mod log_in;
 mod onboarding;
 mod openapi_index;
 mod page_builder;
 mod pages;
+mod pick;
+mod ranges;
 mod reply;
 mod resources;
 mod runs;
 mod session_user;
+mod short_forms;
 mod sums;
 mod team;
 mod webhooks;
@@ -30,10 +37,9 @@ mod webhooks;
 use actix_session::SessionExt as _;
 use actix_web::dev::UrlEncoded;
 use actix_web::http::StatusCode;
-use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web;
 use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
-use billing_console::{Frame, IMPORT_PATH, LogIn, ROOT, STYLE, STYLE_PATH};
+use billing_console::{Frame, IMPORT_PATH, LogIn, ROOT, SCRIPT, STYLE};
 use tokio::time::timeout_at;
 
 use self::form_data::{FormData, field, query};
@@ -75,8 +81,8 @@ fn place(request: &HttpRequest) -> Vec<String> {
 async fn show(request: HttpRequest) -> HttpResponse {
     let place = place(&request);
     let place: Vec<&str> = place.iter().map(String::as_str).collect();
-    if request.path() == STYLE_PATH {
-        return HttpResponse::Ok().insert_header((CONTENT_TYPE, "text/css; charset=utf-8")).body(STYLE);
+    if let Some(asset) = [STYLE, SCRIPT].iter().find(|asset| asset.path == request.path()) {
+        return reply::asset(asset, request.query_string() == asset.query());
     }
     if place == [LOG_IN] {
         let next = field(&query(&request), "next").unwrap_or_default().to_owned();
@@ -125,6 +131,20 @@ async fn act(request: HttpRequest, payload: web::Payload) -> HttpResponse {
         ["new", "billing-runs"] => {
             return runs::carry_out(&visitor).await.unwrap_or_else(|problem| refused_to(&visitor, problem));
         }
+        ["new", "contracts"] if contract_wizard::is_asked(&said, true) => {
+            return contract_wizard::act(&visitor, None, &said).await.unwrap_or_else(|problem| refused_to(&visitor, problem));
+        }
+        ["contracts", reference, "add"] => {
+            let added = contract_wizard::act(&visitor, Some(reference), &said).await;
+            return added.unwrap_or_else(|problem| refused_to(&visitor, problem));
+        }
+        ["contracts", reference, task] => {
+            let changed = contract_tasks::act(&visitor, reference, task, &said).await;
+            return changed.unwrap_or_else(|problem| refused_to(&visitor, problem));
+        }
+        ["bulk", part] => {
+            return bulk::act(&visitor, part, &said).await.unwrap_or_else(|problem| refused_to(&visitor, problem));
+        }
         ["new", "formats"] => return formats::act(&visitor, None, &said).await,
         ["edit", "formats", reference] => return formats::act(&visitor, Some(reference), &said).await,
         _ => {}
@@ -156,6 +176,7 @@ async fn special(visitor: &SessionUser, place: &[&str]) -> Option<Result<HttpRes
         [onboarding::START] => onboarding::page(visitor, None).await.map(html),
         [onboarding::START, "wait"] => onboarding::wait(visitor).await,
         ["csv", part] => csv::table(visitor, part).await,
+        ["pick", part] => pick::objects(visitor, part).await,
         [sums::PLACE, what] => lazy_frames::frame(visitor, what).await,
         _ => return None,
     })

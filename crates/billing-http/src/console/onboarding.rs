@@ -3,21 +3,21 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::header::{HeaderName, HeaderValue};
-use billing_console::{
-    Crumb, Field, FirstCall, FirstStep, InputKind, Item, Listing, Notice, Start, View, Waited, href, listings,
-};
+use billing_console::{Crumb, FirstCall, FirstStep, InputKind, Item, Listing, Notice, Start, View, Waited, href, listings};
 use billing_domain::calendar::{TimeZone, plus_months};
 use serde_json::{Value, json};
 
 use super::api_client::{or_nothing, written};
 use super::calculations::with_steps;
 use super::form_data::{FormData, field as field_of, key, query};
-use super::form_fields;
+use super::form_fields::{self, InitialValues, ListEdits};
+use super::forms;
 use super::lists::{few, listed};
 use super::openapi_index::shapes;
 use super::page_builder::PageBuilder;
 use super::reply::{belongs_beside, html, told};
 use super::session_user::{SessionUser, service};
+use super::short_forms::{FieldRow, FixedRow, ShortForm};
 use crate::problem::Problem;
 
 /// Path segment below the root.
@@ -26,9 +26,6 @@ pub(super) const START: &str = "start";
 const REFRESH: (HeaderName, HeaderValue) = (HeaderName::from_static("refresh"), HeaderValue::from_static("4"));
 /// Number of rejected usage counts on the waiting page.
 const FEW_REFUSED: &str = "5";
-
-/// A field of a step: its pointer in the body, its description and whether it is required.
-type SetupField = (&'static str, &'static str, bool);
 
 /// An object that a step creates or edits through the API.
 struct SetupResource {
@@ -39,12 +36,16 @@ struct SetupResource {
     operation: &'static str,
     listing: &'static Listing,
     reference: &'static str,
-    fields: &'static [SetupField],
-    /// Additional body values, each set if another field is filled.
-    beside: &'static [(&'static str, &'static str, &'static str)],
+    fields: &'static [FieldRow],
+    /// Additional body values.
+    fixed: &'static [FixedRow],
 }
 
 impl SetupResource {
+    fn form(&self) -> ShortForm {
+        ShortForm::of(self.fields, &[], self.fixed)
+    }
+
     /// Returns the reference of the existing object; empty if there is none.
     fn reference_of<'f>(&self, found: &'f Value) -> &'f str {
         found[self.reference].as_str().unwrap_or_default()
@@ -55,19 +56,23 @@ const STEPS: [SetupResource; 5] = [
     SetupResource {
         name: "entity",
         title: "Entity",
-        why: "The company that issues invoices. Invoices show its name and address. Its time zone determines service periods.",
+        why: "The company that issues invoices. Its time zone determines service periods.",
         operation: "edit_entity",
         listing: &listings::ENTITIES,
         reference: "entity_ref",
         fields: &[
-            ("name", "Name of the entity.", true),
-            ("address/line1", "Street and number.", true),
-            ("address/zip_code", "Postal code.", false),
-            ("address/city", "City.", true),
-            ("address/country_code", "Two-letter country code, such as DE.", true),
-            ("timezone", "Time zone of the entity, such as Europe/Berlin.", true),
+            ("name", "Name", "Name in the console.", true),
+            ("legal_name", "Legal name", "Name on invoices, as registered.", true),
+            ("address/line1", "Street and number", "", true),
+            ("address/zip_code", "Postal code", "", false),
+            ("address/city", "City", "", true),
+            ("address/country_code", "Country code", "Two letters, such as DE.", true),
+            ("vat_id", "VAT ID", "Invoices need a VAT ID or a tax number.", false),
+            ("tax_id", "Tax number", "", false),
+            ("timezone", "Time zone", "Such as Europe/Berlin.", true),
+            ("number_prefix", "Prefix of document numbers", "It cannot be changed after the first document.", true),
         ],
-        beside: &[],
+        fixed: &[],
     },
     SetupResource {
         name: "usage-product",
@@ -77,51 +82,57 @@ const STEPS: [SetupResource; 5] = [
         listing: &listings::USAGE_PRODUCTS,
         reference: "usage_product_ref",
         fields: &[
-            ("name", "Name, such as API calls.", true),
-            ("usage_product_ref", "Reference in API calls, such as api-calls. Default: generated.", false),
-            ("unit", "Name of one unit, such as call.", false),
+            ("name", "Name", "Such as API calls.", true),
+            ("usage_product_ref", "Reference", "Such as api-calls. It cannot be changed. Default: generated.", false),
+            ("unit", "Unit", "Name of one unit, such as call.", false),
         ],
-        beside: &[],
+        fixed: &[],
     },
     SetupResource {
         name: "pricing",
         title: "Pricing",
-        why: "A unit price and an optional monthly fee. The form with all fields also offers tiers, packages and minimum fees.",
+        why: "A unit price and an optional monthly fee. The forms for other price models also offer tiers and packages.",
         operation: "create_pricing",
         listing: &listings::PRICINGS,
         reference: "product_pricing_ref",
         fields: &[
-            ("name", "Name on invoices.", true),
-            ("currency", "Three-letter currency code, such as EUR.", true),
-            ("line_items/0/usage_product_ref", "Usage product to bill.", true),
-            ("line_items/0/price/unit_price", "Price of one unit, such as 0.05.", true),
-            ("line_items/1/price/amount", "Fixed fee per period. Default: no fee.", false),
+            ("name", "Name", "Name on invoices.", true),
+            ("currency", "Currency", "Three letters, such as EUR.", true),
+            ("line_items/0/usage_product_ref", "Usage product", "Product whose usage is billed.", true),
+            ("line_items/0/price/unit_price", "Unit price", "Such as 0.05.", true),
+            ("line_items/1/price/amount", "Fee per month", "Default: no fee.", false),
         ],
-        beside: &[
-            ("line_items/0/usage_product_ref", "line_items/0/line_item_id", "usage"),
-            ("line_items/0/usage_product_ref", "line_items/0/name", "Usage"),
-            ("line_items/0/usage_product_ref", "line_items/0/kind", "USAGE"),
-            ("line_items/0/usage_product_ref", "line_items/0/price/model", "PER_UNIT"),
-            ("line_items/1/price/amount", "line_items/1/line_item_id", "fee"),
-            ("line_items/1/price/amount", "line_items/1/name", "Fee"),
-            ("line_items/1/price/amount", "line_items/1/kind", "FIXED"),
-            ("line_items/1/price/amount", "line_items/1/price/model", "FLAT"),
+        fixed: &[
+            ("line_items/0/line_item_id", "usage", "line_items/0/usage_product_ref"),
+            ("line_items/0/name", "Usage", "line_items/0/usage_product_ref"),
+            ("line_items/0/kind", "USAGE", "line_items/0/usage_product_ref"),
+            ("line_items/0/price/model", "PER_UNIT", "line_items/0/usage_product_ref"),
+            ("line_items/1/line_item_id", "fee", "line_items/1/price/amount"),
+            ("line_items/1/name", "Fee", "line_items/1/price/amount"),
+            ("line_items/1/kind", "FIXED", "line_items/1/price/amount"),
+            ("line_items/1/price/model", "FLAT", "line_items/1/price/amount"),
         ],
     },
     SetupResource {
         name: "customer",
         title: "Customer",
-        why: "The recipient of invoices. Each event refers to a customer.",
+        why: "The company that invoices are addressed to. Each event refers to a customer.",
         operation: "create_customer",
         listing: &listings::CUSTOMERS,
         reference: "customer_ref",
         fields: &[
-            ("name", "Name of the customer.", true),
-            ("customer_ref", "Reference in API calls, such as acme. Default: generated.", false),
-            ("email", "E-mail address.", false),
-            ("tax", "Tax in percent, such as 19.", false),
+            ("name", "Name", "Name in the console.", true),
+            ("legal_name", "Legal name", "Name on invoices, as registered.", true),
+            ("customer_ref", "Reference", "For the API, such as acme. It cannot be changed. Default: generated.", false),
+            ("billing_address/line1", "Street and number", "", true),
+            ("billing_address/zip_code", "Postal code", "", false),
+            ("billing_address/city", "City", "", true),
+            ("billing_address/country_code", "Country code", "Two letters, such as DE.", true),
+            ("vat_id", "VAT ID", "", false),
+            ("tax", "Tax in percent", "Such as 19. A tax of 0 needs a category in the form with all fields.", false),
+            ("email", "E-mail address", "For your records. The service sends no e-mail.", false),
         ],
-        beside: &[],
+        fixed: &[],
     },
     SetupResource {
         name: "contract",
@@ -131,12 +142,12 @@ const STEPS: [SetupResource; 5] = [
         listing: &listings::CONTRACTS,
         reference: "contract_ref",
         fields: &[
-            ("customer_ref", "Customer to bill.", true),
-            ("products/0/product_pricing_ref", "Pricing to apply.", true),
-            ("products/0/billing_start_date", "First billed day. Earlier events are rejected.", true),
-            ("products/0/billing_end_date", "Last billed day.", true),
+            ("customer_ref", "Customer", "", true),
+            ("products/0/product_pricing_ref", "Pricing", "", true),
+            ("products/0/billing_start_date", "First day", "Earlier events are rejected.", true),
+            ("products/0/billing_end_date", "Last day", "", true),
         ],
-        beside: &[],
+        fixed: &[],
     },
 ];
 
@@ -230,7 +241,12 @@ impl Defaults {
 /// Returns the problem of a failed API call.
 pub(super) async fn page(visitor: &SessionUser, refused: Option<(&str, &FormData, &Problem)>) -> Result<String, Problem> {
     let usual = Defaults::of(visitor).await?;
-    let steps = STEPS.iter().zip(&usual.found).map(|(made, found)| step(made, found, &usual, refused)).collect();
+    let next = STEPS.iter().zip(&usual.found).position(|(made, found)| !is_done(made, found));
+    let mut steps: Vec<FirstStep> =
+        STEPS.iter().zip(&usual.found).map(|(made, found)| step(made, found, &usual, refused)).collect();
+    if let Some(next) = next {
+        steps[next].suggestions = forms::suggestions(visitor, &steps[next].items, STEPS[next].listing.part).await?;
+    }
     for (made, found) in STEPS.iter().zip(&usual.found) {
         visitor.shows(made.operation, made.reference_of(found), "");
     }
@@ -240,27 +256,29 @@ pub(super) async fn page(visitor: &SessionUser, refused: Option<(&str, &FormData
         (number.to_owned(), href(&["documents", document]))
     });
     let body = billing_console::start(&Start { steps, billed, form_key: visitor.unique() });
-    let done = field_of(&query(&visitor.request), "done").map(|_| Notice::Done("Step completed.".to_owned()));
+    let asked = query(&visitor.request);
+    let done = field_of(&asked, "done").and_then(|name| STEPS.iter().find(|made| made.name == name));
+    let done = done.map(|made| Notice::Done(format!("{} saved.", made.title)));
     Ok(PageBuilder::of("First steps", START, body).page(visitor, done))
 }
 
 fn step(made: &SetupResource, found: &Value, usual: &Defaults, refused: Option<(&str, &FormData, &Problem)>) -> FirstStep {
     let refused = refused.filter(|(name, ..)| *name == made.name);
     let errors = refused.map_or(&[][..], |(_, _, problem)| problem.errors());
-    let field = |(name, meaning, required): &SetupField| Field {
-        name: (*name).to_owned(),
-        meaning: (*meaning).to_owned(),
-        kind: if name.ends_with("_date") { InputKind::Day } else { InputKind::Text },
-        required: *required,
-        value: match refused {
-            Some((_, said, _)) => field_of(said, name).unwrap_or_default().to_owned(),
-            None => usual.value(made, name),
-        },
-        wrong: errors.iter().filter(|error| error.pointer == format!("/{name}")).map(|error| error.detail.clone()).collect(),
-        waits: false,
+    let value = |name: &str| match refused {
+        Some((_, said, _)) => field_of(said, name).unwrap_or_default().to_owned(),
+        None => usual.value(made, name),
     };
-    let fields: Vec<Field> = made.fields.iter().map(field).collect();
-    let items: Vec<Item> = fields.iter().cloned().map(Item::Field).collect();
+    let values: FormData = made.fields.iter().map(|(name, ..)| ((*name).to_owned(), value(name))).collect();
+    let all = form_fields::items(shapes(made.operation), "", InitialValues::Said(&values), errors);
+    let mut items = made.form().arranged(all).fields;
+    for item in &mut items {
+        if let Item::Field(field) = item
+            && field.name == made.reference
+        {
+            field.kind = InputKind::NewReference;
+        }
+    }
     let others = refused.map_or_else(Vec::new, |(_, _, problem)| form_fields::others(problem, &items));
     let reference = made.reference_of(found);
     let there = is_done(made, found).then(|| {
@@ -271,7 +289,7 @@ fn step(made: &SetupResource, found: &Value, usual: &Defaults, refused: Option<(
         "entity" => href(&["edit", made.listing.part, reference]),
         _ => href(&["new", made.listing.part]),
     });
-    FirstStep { name: made.name, title: made.title, why: made.why, there, fields, others, whole }
+    FirstStep { name: made.name, title: made.title, why: made.why, there, items, suggestions: Vec::new(), others, whole }
 }
 
 /// Creates the object of a submitted step or shows its errors. The last step creates an API key.
@@ -300,11 +318,8 @@ async fn make(visitor: &SessionUser, made: &SetupResource, said: &FormData) -> R
 
 /// Returns the API request body for a submitted form.
 fn body(made: &SetupResource, said: &FormData) -> Value {
-    let is_said = |name: &str| field_of(said, name).is_some();
-    let fields = said.iter().filter(|(name, _)| is_said(name)).cloned();
-    let beside = made.beside.iter().filter(|(with, ..)| is_said(with));
-    let beside = beside.map(|(_, name, value)| ((*name).to_owned(), (*value).to_owned()));
-    Value::Object(form_fields::body(shapes(made.operation), "", &fields.chain(beside).collect(), None))
+    let said = made.form().completed(said, false);
+    Value::Object(form_fields::body(shapes(made.operation), "", &said, None, ListEdits::Replaced))
 }
 
 /// Creates the API key and returns the first call, for the first contract and the usage product of its pricing.
@@ -416,6 +431,7 @@ mod tests {
             })
         }
         for made in &STEPS {
+            assert!(made.fields.len() <= 12, "{}", made.name);
             assert!(operations::named(made.operation).is_ok_and(Operation::changes_state), "{}", made.operation);
             for (name, ..) in made.fields {
                 assert!(has(shapes(made.operation), &name.split('/').collect::<Vec<_>>()), "{}: {name}", made.operation);

@@ -1,6 +1,6 @@
 //! The content of a page before it is rendered.
 
-use billing_console::{Crumb, Frame, Listing, Notice, href};
+use billing_console::{Crumb, Frame, Listing, Notice};
 use maud::Markup;
 
 use super::lists::crumbs;
@@ -27,9 +27,8 @@ impl PageBuilder {
     }
 }
 
-/// Renders a page without API calls in a part of the console, optionally about one object.
-pub(super) fn render_page(visitor: &SessionUser, title: String, part: &'static str, about: Option<&str>, body: Markup) -> String {
-    let mut crumbs = Listing::of(part).map(crumbs).unwrap_or_default();
-    crumbs.extend(about.map(|reference| Crumb { name: reference.to_owned(), href: href(&[part, reference]) }));
+/// Renders a page without API calls in a part of the console.
+pub(super) fn render_page(visitor: &SessionUser, title: String, part: &'static str, body: Markup) -> String {
+    let crumbs = Listing::of(part).map(crumbs).unwrap_or_default();
     PageBuilder { title, part, crumbs, body }.page(&visitor.quietly(), None)
 }

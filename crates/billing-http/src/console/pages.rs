@@ -1,21 +1,21 @@
 //! Loads the data of each page.
 
 use billing_application::UseCase;
-use billing_console::{
-    ContractAnswers, DocumentAnswers, JsonView, ListPage, Listing, Notice, PricingAnswers, View, href, listings,
-};
+use billing_console::{DocumentAnswers, JsonView, Notice, PricingAnswers, href, listings};
 use serde_json::Value;
 
-use super::api_client::{Listed, or_nothing};
+use super::api_client::or_nothing;
 use super::calculations::with_steps;
+use super::contract_tasks;
+use super::contract_wizard;
 use super::customer;
 use super::explorer;
 use super::form_data::{FormData, field, query};
 use super::formats;
 use super::forms::{self, FormPage};
 use super::imports as imports_of;
-use super::lists::{crumbs, few, listed, listing_of, wanted};
-use super::openapi_index;
+use super::list_page;
+use super::lists::{crumbs, few, listing_of};
 use super::page_builder::PageBuilder;
 use super::resources;
 use super::runs;
@@ -24,9 +24,6 @@ use super::team;
 use super::webhooks;
 use crate::operations;
 use crate::problem::Problem;
-
-/// Default page size of a list.
-const PAGE_SIZE: &str = "50";
 
 /// Renders a page.
 ///
@@ -38,6 +35,9 @@ pub(super) async fn page(visitor: &SessionUser, place: &[&str]) -> Result<String
         ["usage"] => explorer::page(visitor, &asked).await?,
         ["search"] => search_page(visitor, &asked).await?,
         [part @ ("keys" | "team" | "account" | team::CONFIRM)] => team::page(visitor, part).await?,
+        ["new", "contracts"] if contract_wizard::is_asked(&asked, false) => contract_wizard::page(visitor, None).await?,
+        ["contracts", reference, "add"] => contract_wizard::page(visitor, Some(reference)).await?,
+        ["contracts", reference, task] => contract_tasks::page(visitor, reference, task).await?,
         ["new", "formats"] => formats::page(visitor, None).await?,
         ["edit", "formats", reference] => formats::page(visitor, Some(reference)).await?,
         ["new", "imports"] => imports_of::form(visitor).await?,
@@ -53,9 +53,10 @@ pub(super) async fn page(visitor: &SessionUser, place: &[&str]) -> Result<String
         [kind, what, reference] if forms::has(kind, what) => {
             return FormPage::at(visitor, kind, what, Some(reference)).await?.show().await;
         }
-        [part] => list_page(visitor, listing_of(part)?, &asked).await?,
+        [part] => list_page::page(visitor, listing_of(part)?, &asked).await?,
         ["customers", reference] => customer::page(visitor, reference).await?,
-        ["contracts", reference] => contract(visitor, reference).await?,
+        ["customers", reference, "statement"] => customer::statement(visitor, reference, &asked).await?,
+        ["contracts", reference] => contract_tasks::contract(visitor, reference).await?,
         ["documents", reference] => document(visitor, reference).await?,
         ["events", reference] => event(visitor, reference).await?,
         ["pricings", reference] => pricing(visitor, reference, &asked).await?,
@@ -81,43 +82,12 @@ pub(super) fn done(asked: &FormData) -> Option<Notice> {
         "enable" => "Administrator enabled.",
         "make" => "Usage format created.",
         "edit" => "Changes saved.",
-        place => forms::done(place)?,
+        place => match forms::amount_notice(place, asked) {
+            Some(notice) => return Some(Notice::Done(notice)),
+            None => contract_tasks::done(place).or_else(|| forms::done(place))?,
+        },
     };
     Some(Notice::Done(what.to_owned()))
-}
-
-/// Returns whether the visitor may create an element of the list.
-fn may_make(visitor: &SessionUser, listing: &Listing) -> bool {
-    match listing.part {
-        "imports" => visitor.may(UseCase::RecordUsage),
-        "formats" => visitor.may(UseCase::CreateFormat),
-        "webhooks" => visitor.may(UseCase::CreateWebhookEndpoint),
-        "billing-runs" => visitor.may(UseCase::RunBilling),
-        part => forms::may(visitor, "new", part),
-    }
-}
-
-async fn list_page(visitor: &SessionUser, listing: &Listing, said: &FormData) -> Result<PageBuilder, Problem> {
-    let raw = wanted(listing, said.iter().map(|(name, value)| (name.as_str(), value.as_str())), PAGE_SIZE);
-    let filters = openapi_index::filters(listing.operation, said);
-    let Listed { elements, total, amount, amount_due, neighbours } = listed(visitor, listing, &raw).await?;
-    let sums = [("Total", amount), ("Amount due", amount_due)];
-    let sums = sums.into_iter().filter_map(|(name, sum)| Some((name.to_owned(), sum.filter(|sum| !sum.is_empty())?))).collect();
-    let view = View::of(listing, said);
-    let narrowed = filters.iter().filter(|filter| !filter.value.is_empty());
-    let narrowed = narrowed.map(|filter| (filter.name.as_str(), filter.value.as_str()));
-    let ordered = listing.order.map(|_| (View::ORDER, view.order.as_str()));
-    let narrowed = billing_console::query(&narrowed.chain(ordered).chain([("format", "csv")]).collect::<Vec<_>>());
-    let table = match listing.part {
-        "documents" => Some(operations::named("list_documents")?),
-        "events" => Some(operations::named("report_usage")?),
-        _ => None,
-    };
-    let table = table.map(|report| format!("{}?{narrowed}", report.path));
-    let part = ListPage { elements, total, sums, neighbours, table };
-    let listing = &Listing { is_made_here: listing.is_made_here && may_make(visitor, listing), ..*listing };
-    let body = billing_console::list(listing, &part, &filters, &view);
-    Ok(PageBuilder::of(listing.title, listing.part, body))
 }
 
 async fn search_page(visitor: &SessionUser, said: &FormData) -> Result<PageBuilder, Problem> {
@@ -125,21 +95,6 @@ async fn search_page(visitor: &SessionUser, said: &FormData) -> Result<PageBuild
     let raw = billing_console::query(&[("q", sought)]);
     let found = visitor.get_with("search", "", &raw).await?;
     Ok(PageBuilder::of("Search", "search", billing_console::found(sought, &found)))
-}
-
-async fn contract(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let contract = visitor.get("get_contract", reference).await?;
-    let current = visitor.get("current_invoices", reference).await?;
-    let next = visitor.get("next_invoices", reference).await?;
-    let latest = [("contract_ref", reference), ("order", "-created"), ("totals", "false")];
-    let documents = few(visitor, &listings::DOCUMENTS, &latest).await?;
-    let notifications = webhooks::of_subject(visitor, "contract", reference).await?;
-    let title = JsonView(&contract).at("contract_number").text();
-    let may_change = forms::may(visitor, "edit", "contracts");
-    let may_charge = forms::may(visitor, "do", "charge");
-    let answers = ContractAnswers { contract, current, next, documents, notifications, may_change, may_charge };
-    let body = billing_console::contract(&answers);
-    Ok(PageBuilder { title, part: "contracts", crumbs: crumbs(&listings::CONTRACTS), body })
 }
 
 async fn document(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {

@@ -2,19 +2,22 @@
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, ContentType, HeaderValue, LOCATION, REFERRER_POLICY, X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ContentType, HeaderValue, LOCATION, REFERRER_POLICY, X_FRAME_OPTIONS,
 };
 use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError as _};
+use billing_console::Asset;
+use serde::Serialize;
 
 use crate::middleware::RenderedByPage;
 use crate::problem::{FieldProblem, Problem};
 
-/// Permits only the console's own style sheet and frames, and forms that submit to the console.
+/// Permits only the console's own style sheet, script, requests and frames, and forms that submit to the console.
 const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; style-src 'self'; img-src data:; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; frame-src 'self'; \
+     base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 );
 
-/// The policy of embedded frames, which contain no forms.
+/// The policy of embedded frames, which contain neither forms nor scripts.
 const POLICY_OF_PARTS: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
 );
@@ -47,6 +50,17 @@ pub(super) fn framed(problem: Option<Problem>, part: String) -> HttpResponse {
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY_OF_PARTS);
     response.headers_mut().insert(X_FRAME_OPTIONS, HeaderValue::from_static("SAMEORIGIN"));
     response
+}
+
+/// Returns data for the script of a page.
+pub(super) fn data(content: &impl Serialize) -> HttpResponse {
+    HttpResponse::Ok().insert_header((CACHE_CONTROL, KEPT_BY_NOBODY)).json(content)
+}
+
+/// Returns the style sheet or the script. An address with the fingerprint of the content never changes its content.
+pub(super) fn asset(asset: &Asset, is_of_content: bool) -> HttpResponse {
+    let cache = if is_of_content { "public, max-age=31536000, immutable" } else { "no-cache" };
+    HttpResponse::Ok().insert_header((CONTENT_TYPE, asset.media_type)).insert_header((CACHE_CONTROL, cache)).body(asset.content)
 }
 
 fn with_head(status: StatusCode) -> HttpResponseBuilder {

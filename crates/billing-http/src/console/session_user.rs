@@ -93,7 +93,7 @@ impl SessionUser {
     pub(super) fn shows(&self, id: &str, reference: &str, query: &str) {
         let Ok(operation) = operations::named(id) else { return };
         let path = [operation.url(reference).as_str(), if query.is_empty() { "" } else { "?" }, query].concat();
-        let call = billing_console::Call { method: operation.method.as_str(), path };
+        let call = billing_console::Call { method: operation.method.as_str(), path, operation: operation.id };
         let mut calls = self.calls.borrow_mut();
         if !calls.contains(&call) {
             calls.push(call);

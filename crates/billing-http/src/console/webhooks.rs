@@ -100,7 +100,7 @@ fn blank(visitor: &SessionUser, edited: Option<&str>) -> WebhookForm {
 fn made(form: WebhookForm, edited: Option<&str>) -> PageBuilder {
     let part = listings::WEBHOOKS.part;
     let mut crumbs = crumbs(&listings::WEBHOOKS);
-    crumbs.extend(edited.map(|reference| Crumb { name: reference.to_owned(), href: href(&[part, reference]) }));
+    crumbs.extend(edited.map(|reference| Crumb { name: form.url.clone(), href: href(&[part, reference]) }));
     let body = billing_console::webhook_form(&form);
     PageBuilder { title: form.title, part, crumbs, body }
 }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use billing_application::audit::{AuditDiff, AuditRenderer, AuditSubject, ImportFileSummary, ImportUndoSummary, RunSummary};
 use billing_application::documents::DocumentView;
 use billing_application::error::UseCaseError;
+use billing_application::names::Named;
 use billing_domain::audit::AuditEntry;
 use billing_domain::calendar::Timestamp;
 use billing_domain::charge::Charge;
@@ -36,12 +37,16 @@ use super::webhooks::AuditedEndpointJson;
 use super::wire::{AssignedRef, ExactNumber, NamedRef};
 use crate::problem::Problem;
 
+/// Fields that name an element of a list for readers. A reduced element has them, too.
+const LABELS: [&str; 2] = ["product_name", "name"];
 /// Maximum bytes of an entry's `before` and `after` values.
 const MAX_TOLD_BYTES: usize = 64 * 1024;
 
 answer! {
     /// An entry of the audit log.
-    AuditEntryJson of entry: AuditEntry {
+    AuditEntryJson of view: Named<AuditEntry> {
+        let entry = &view.item;
+        let object = view.names.of(entry.kind, &entry.reference);
         /// Reference.
         audit_ref: AssignedRef = entry.audit_ref,
         /// Time of the change.
@@ -50,6 +55,10 @@ answer! {
         /// unauthenticated caller.
         #[schema(example = "admin:0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b")]
         actor: String = entry.author.to_string(),
+        /// E-mail address of the administrator or name of the API key. Null for other authors, and for callers who are neither
+        /// administrators nor owners.
+        #[schema(example = "dana@example.com")]
+        actor_name: Option<String> = view.names.of_actor(entry.author),
         /// Action.
         action: AuditActionWord = entry.action,
         /// Kind of the changed object.
@@ -58,6 +67,15 @@ answer! {
         /// rate.
         #[schema(example = "acme")]
         object_ref: String = entry.reference.clone(),
+        /// Today's name of the object: the number of a document or contract, the number of the document of a payment or
+        /// application, the e-mail address of an administrator, the URL of a webhook endpoint, or the name. Null if it no
+        /// longer exists or has no other name than the reference.
+        #[schema(example = "C-28")]
+        object_name: Option<String> = object.map(|object| object.name.clone()),
+        /// Customer that the object belongs to.
+        customer_ref: Option<NamedRef> = object.and_then(|object| object.customer_ref.as_ref()),
+        /// Name of the customer.
+        customer_name: Option<LineText> = object.and_then(|object| object.customer_name.as_ref()),
         /// Previous values of the changed fields; null for a created object.
         before: Option<AuditSnapshotJson> = entry.before.as_ref(),
         /// New values of the changed fields, or all values of a created object; null for a deleted object.
@@ -297,7 +315,7 @@ fn shown(thing: AuditSubject<'_>) -> Value {
 /// Returns the differences of two values on either side; `None` if they are equal.
 ///
 /// Objects are reduced to the fields that differ. Lists of objects with distinct first fields are reduced to the elements
-/// that differ, each with its first field. Other lists are returned whole.
+/// that differ, each with its first field and its name. Other lists are returned whole.
 fn difference(before: &Value, after: &Value) -> Option<(Option<Value>, Option<Value>)> {
     if before == after {
         return None;
@@ -331,13 +349,15 @@ fn elements(before: &[Value], after: &[Value]) -> Option<(Vec<Value>, Vec<Value>
             None => was.push(without_null((*element).clone())),
             Some((_, other)) => {
                 if let Some((old, new)) = difference(element, other) {
-                    let named = |side: Option<Value>| {
+                    let named = |side: Option<Value>, element: &Value| {
                         let fields = side.as_ref().and_then(Value::as_object).into_iter().flatten();
                         let fields = fields.map(|(name, value)| (name.clone(), value.clone()));
-                        Value::from_iter([(first.0.clone(), first.1.clone())].into_iter().chain(fields))
+                        let labels = LABELS.iter().filter_map(|label| Some(((*label).to_owned(), element.get(*label)?.clone())));
+                        let first = [(first.0.clone(), first.1.clone())];
+                        Value::from_iter(first.into_iter().chain(labels.filter(|(_, label)| label.is_string())).chain(fields))
                     };
-                    was.push(named(old));
-                    is.push(named(new));
+                    was.push(named(old, element));
+                    is.push(named(new, other));
                 }
             }
         }
@@ -400,6 +420,13 @@ mod tests {
                 json!({"products": [{"ref": "b", "tax": 7}, {"ref": "a", "tax": 19, "note": null}, {"ref": "d"}]}),
                 json!({"products": [{"ref": "a", "tax": 7}, {"ref": "c"}]}),
                 json!({"products": [{"ref": "a", "tax": 19}, {"ref": "d"}]}),
+            ),
+            // A reduced element has its name.
+            (
+                json!({"items": [{"id": "a", "name": "Calls", "price": 1}]}),
+                json!({"items": [{"id": "a", "name": "Calls", "price": 2}]}),
+                json!({"items": [{"id": "a", "name": "Calls", "price": 1}]}),
+                json!({"items": [{"id": "a", "name": "Calls", "price": 2}]}),
             ),
             // Elements without distinct first fields are whole, also if only their order differs.
             (

@@ -1,9 +1,12 @@
 //! Billing runs: requests, reports and records.
 
 use billing_application::billing_run::{BilledDocument, BillingReport, FailedContract, RunCursor};
+use billing_application::names::{Named, ObjectNames};
+use billing_domain::audit::AuditedKind;
 use billing_domain::calendar::Timestamp;
+use billing_domain::ports::ObjectName;
 use billing_domain::refs::ContractRef;
-use billing_domain::runs::{BillingRunRecord, RunDocument, RunFailure, RunHead};
+use billing_domain::runs::{BillingRunRecord, FailedDocument, RunDocument, RunFailure, RunHead};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -11,8 +14,8 @@ use super::declare::{answer, body, wire};
 use super::enums::{DocumentKindWord, RunStateWord};
 use super::input::Node;
 use super::schemas::text;
-use super::values::{CurrencyCode, DateText, TimestampText};
-use super::wire::{AssignedRef, ExactNumber};
+use super::values::{CurrencyCode, DateText, LineText, TimestampText};
+use super::wire::{AssignedRef, ExactNumber, NamedRef};
 use crate::problem::Problem;
 
 body! {
@@ -49,11 +52,11 @@ answer! {
         /// Reference of the run; null for a dry run.
         run_ref: Option<AssignedRef> = report.run_ref,
         /// Issued documents.
-        issued: Vec<BilledDocumentJson> = &report.issued,
+        issued: Vec<BilledDocumentJson> = report.issued.iter().map(|document| billed(document, &report.names)),
         /// Voided drafts, which had neither events nor an amount.
-        voided: Vec<BilledDocumentJson> = &report.voided,
+        voided: Vec<BilledDocumentJson> = report.voided.iter().map(|document| billed(document, &report.names)),
         /// Documents that could not be issued, and contracts that could not be billed at all. All others were processed.
-        failed: Vec<FailedContractJson> = &report.failed,
+        failed: Vec<FailedContractJson> = report.failed.iter().map(|failed| FailedContractJson::of(failed, &report.names)),
         /// Whether nothing was stored.
         dry_run: bool = report.dry_run,
         /// Position to continue from if time ran out; null if the run is complete.
@@ -61,9 +64,17 @@ answer! {
     }
 }
 
+/// A document of a billing run and the name of its contract.
+type NamedDocument = (BilledDocument, Option<ObjectName>);
+
+fn billed(document: &BilledDocument, names: &ObjectNames) -> BilledDocumentJson {
+    BilledDocumentJson::from(&(document.clone(), names.of(AuditedKind::Contract, document.contract_ref).cloned()))
+}
+
 answer! {
-    /// A document of a billing run.
-    BilledDocumentJson of document: BilledDocument {
+    /// A document of a billing run. Names are those of the first 1,000 documents; beyond it they are null.
+    BilledDocumentJson of named: NamedDocument {
+        let (document, contract) = (&named.0, named.1.as_ref());
         let opened = document.opened.as_ref();
         /// Reference; null in a dry run for a document that does not exist yet.
         document_ref: Option<AssignedRef> = opened.map(|(document_ref, _)| AssignedRef::from(document_ref)),
@@ -72,6 +83,15 @@ answer! {
         document_number: Option<String> = opened.map(|(_, number)| number.to_string()),
         /// Document kind.
         kind: DocumentKindWord = document.kind,
+        /// Contract that the document bills.
+        contract_ref: AssignedRef = document.contract_ref,
+        /// Number of the contract.
+        #[schema(example = "C-1")]
+        contract_number: Option<String> = contract.map(|contract| contract.name.clone()),
+        /// Customer.
+        customer_ref: Option<NamedRef> = contract.and_then(|contract| contract.customer_ref.as_ref()),
+        /// Name of the customer.
+        customer_name: Option<LineText> = contract.and_then(|contract| contract.customer_name.as_ref()),
         /// Currency of the total.
         currency: CurrencyCode = document.total.currency(),
         /// Total.
@@ -79,18 +99,54 @@ answer! {
     }
 }
 
-answer! {
-    /// A document that could not be issued, or a contract that could not be billed at all.
-    FailedContractJson of failed: FailedContract {
+/// A document that could not be issued, or a contract that could not be billed at all.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FailedContractJson {
+    /// Contract reference.
+    contract_ref: AssignedRef,
+    /// Number of the contract.
+    #[schema(example = "C-1")]
+    contract_number: Option<String>,
+    /// Customer.
+    customer_ref: Option<NamedRef>,
+    /// Name of the customer.
+    customer_name: Option<LineText>,
+    /// First day of the document's own period; null if the whole contract failed.
+    period_start: Option<DateText>,
+    /// Document reference, if the document exists.
+    document_ref: Option<AssignedRef>,
+    /// Number of the document.
+    #[schema(example = "UB-INV-1")]
+    document_number: Option<String>,
+    /// Reason.
+    problem: BillingProblemJson,
+}
+
+impl FailedContractJson {
+    fn of(failed: &FailedContract, names: &ObjectNames) -> Self {
         let problem = Problem::of(&failed.problem);
-        /// Contract reference.
-        contract_ref: AssignedRef = failed.contract_ref,
-        /// First day of the document's own period; null if the whole contract failed.
-        period_start: Option<DateText> = failed.document.map(|document| document.period_start),
-        /// Document reference, if the document exists.
-        document_ref: Option<AssignedRef> = failed.document.and_then(|document| document.document_ref),
-        /// Reason.
-        problem: BillingProblemJson = BillingProblemJson { code: problem.code().to_owned(), detail: problem.detail().to_owned() },
+        let problem = BillingProblemJson { code: problem.code().to_owned(), detail: problem.detail().to_owned() };
+        Self::named((failed.contract_ref, failed.document), problem, names)
+    }
+
+    fn named(
+        (contract_ref, document): (ContractRef, Option<FailedDocument>),
+        problem: BillingProblemJson,
+        names: &ObjectNames,
+    ) -> Self {
+        let contract = names.of(AuditedKind::Contract, contract_ref);
+        let document_ref = document.and_then(|document| document.document_ref);
+        let number = document_ref.and_then(|document_ref| names.of(AuditedKind::Document, document_ref));
+        Self {
+            contract_ref: contract_ref.into(),
+            contract_number: contract.map(|contract| contract.name.clone()),
+            customer_ref: contract.and_then(|contract| contract.customer_ref.as_ref()).map(NamedRef::from),
+            customer_name: contract.and_then(|contract| contract.customer_name.as_ref()).map(LineText::from),
+            period_start: document.map(|document| document.period_start.into()),
+            document_ref: document_ref.map(AssignedRef::from),
+            document_number: number.map(|document| document.name.clone()),
+            problem,
+        }
     }
 }
 
@@ -104,18 +160,22 @@ pub(crate) struct BillingProblemJson {
     detail: String,
 }
 
-/// A run head, with the whole record if a single run was requested.
-pub(crate) type BillingRunResponse = (RunHead, Option<BillingRunRecord>);
+/// A run head, with the whole record if a single run was requested, and the names of its author, contracts and documents.
+pub(crate) type BillingRunResponse = Named<(RunHead, Option<BillingRunRecord>)>;
 
 answer! {
     /// A billing run.
     BillingRunJson of told: BillingRunResponse {
-        let (head, whole) = (&told.0, told.1.as_ref());
+        let (head, whole) = (&told.item.0, told.item.1.as_ref());
         /// Reference.
         run_ref: AssignedRef = head.run_ref,
         /// Author: `admin:` or `api_key:` and a reference, `command_line`, or `scheduler` for the server itself.
         #[schema(example = "scheduler")]
         actor: String = head.author.to_string(),
+        /// E-mail address of the administrator or name of the API key. Null for other authors, and for callers who are neither
+        /// administrators nor owners.
+        #[schema(example = "dana@example.com")]
+        actor_name: Option<String> = told.names.of_actor(head.author),
         /// Start time.
         begun_at: TimestampText = head.begun_at,
         /// End time; null if the run has not reported its end.
@@ -135,15 +195,28 @@ answer! {
         /// Id of the request; null if no request caused it.
         request_id: Option<String> = head.request_id.as_ref().map(ToString::to_string),
         /// First 500 issued or voided documents in processing order; only for a single run.
-        @omitted documents: Option<Vec<RunDocumentJson>> = whole.map(|run| run.documents.iter().map(RunDocumentJson::from).collect::<Vec<_>>()),
+        @omitted documents: Option<Vec<RunDocumentJson>> = whole.map(|run| run.documents.iter().map(|document| run_document(document, &told.names)).collect::<Vec<_>>()),
         /// First 200 documents and contracts that could not be billed; only for a single run.
-        @omitted failures: Option<Vec<RunFailureJson>> = whole.map(|run| run.failures.iter().map(RunFailureJson::from).collect::<Vec<_>>()),
+        @omitted failures: Option<Vec<FailedContractJson>> = whole.map(|run| run.failures.iter().map(|failure| run_failure(failure, &told.names)).collect::<Vec<_>>()),
     }
+}
+
+/// A document of a finished run and its name.
+type NamedRunDocument = (RunDocument, Option<ObjectName>);
+
+fn run_document(document: &RunDocument, names: &ObjectNames) -> RunDocumentJson {
+    RunDocumentJson::from(&(document.clone(), names.of(AuditedKind::Document, document.document_ref).cloned()))
+}
+
+fn run_failure(failure: &RunFailure, names: &ObjectNames) -> FailedContractJson {
+    let problem = BillingProblemJson { code: failure.code.clone(), detail: failure.detail.clone() };
+    FailedContractJson::named((failure.contract_ref, failure.document), problem, names)
 }
 
 answer! {
     /// A document of a billing run.
-    RunDocumentJson of document: RunDocument {
+    RunDocumentJson of named: NamedRunDocument {
+        let (document, found) = (&named.0, named.1.as_ref());
         /// Reference.
         document_ref: AssignedRef = document.document_ref,
         /// Number.
@@ -151,25 +224,15 @@ answer! {
         document_number: String = document.number.to_string(),
         /// Document kind.
         kind: DocumentKindWord = document.number.kind,
+        /// Customer.
+        customer_ref: Option<NamedRef> = found.and_then(|found| found.customer_ref.as_ref()),
+        /// Name of the customer.
+        customer_name: Option<LineText> = found.and_then(|found| found.customer_name.as_ref()),
         /// Currency of the total.
         currency: CurrencyCode = document.total.currency(),
         /// Total at the time of the run.
         total: ExactNumber = document.total,
         /// Whether the document was voided rather than issued.
         voided: bool = document.voided,
-    }
-}
-
-answer! {
-    /// A document that a run could not issue, or a contract that it could not bill at all.
-    RunFailureJson of failure: RunFailure {
-        /// Contract reference.
-        contract_ref: AssignedRef = failure.contract_ref,
-        /// First day of the document's own period; null if the whole contract failed.
-        period_start: Option<DateText> = failure.document.map(|document| document.period_start),
-        /// Document reference, if the document exists.
-        document_ref: Option<AssignedRef> = failure.document.and_then(|document| document.document_ref),
-        /// Reason.
-        problem: BillingProblemJson = BillingProblemJson { code: failure.code.clone(), detail: failure.detail.clone() },
     }
 }

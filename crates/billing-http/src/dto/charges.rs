@@ -102,8 +102,13 @@ answer! {
         charge_ref: NamedRef = &charge.charge_ref,
         /// Contract that the charge belongs to.
         contract_ref: AssignedRef = charge.contract_ref,
+        /// Number of the contract.
+        #[schema(example = "C-1")]
+        contract_number: String = view.contract_number.clone(),
         /// Customer.
         customer_ref: NamedRef = &view.customer_ref,
+        /// Customer name.
+        customer_name: LineText = &view.customer_name,
         /// Pricing of the product that bills the charge.
         product_pricing_ref: NamedRef = &view.product_pricing_ref,
         /// Service date.

@@ -107,7 +107,7 @@ pub(crate) enum AmendmentOutcome {
     /// The amended contract.
     Done(Box<ContractView>),
     /// With `dry_run`: the effects. Nothing is stored.
-    DryRun(Effects),
+    DryRun(Box<Effects>),
 }
 
 /// A changed contract, or a preview of the change.
@@ -117,14 +117,14 @@ pub(crate) enum AmendedContractJson {
     /// The contract's newest version.
     Done(Box<ContractJson>),
     /// With `dry_run`: the affected documents. Nothing is stored.
-    DryRun(EffectsJson),
+    DryRun(Box<EffectsJson>),
 }
 
 impl From<&AmendmentOutcome> for AmendedContractJson {
     fn from(amended: &AmendmentOutcome) -> Self {
         match amended {
             AmendmentOutcome::Done(view) => Self::Done(Box::new(ContractJson::from(&**view))),
-            AmendmentOutcome::DryRun(effects) => Self::DryRun(EffectsJson::from(effects)),
+            AmendmentOutcome::DryRun(effects) => Self::DryRun(Box::new(EffectsJson::from(&**effects))),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::declare::answer;
 use super::enums::{ContractStateWord, CycleUnitWord, PaymentTimeWord, TaxCategoryWord};
 use super::metadata::MetadataJson;
 use super::party::{BankTransferJson, CryptoJson, OnlinePaymentJson};
-use super::values::{BuyerReferenceText, DateText, ExemptionCodeText, LineText, ProseText, TimestampText};
+use super::values::{BuyerReferenceText, CurrencyCode, DateText, ExemptionCodeText, LineText, ProseText, TimestampText};
 use super::wire::{AssignedRef, ExactNumber, NamedRef, NetTermsValue};
 
 answer! {
@@ -32,6 +32,8 @@ answer! {
         contract_ref: AssignedRef = contract.contract_ref,
         /// Customer reference.
         customer_ref: NamedRef = &contract.customer_ref,
+        /// Customer name.
+        customer_name: Option<LineText> = view.customer_name.as_ref(),
         /// Purchase order number.
         po_number: Option<LineText> = contract.po_number.as_ref(),
         /// Products of the contract.
@@ -63,6 +65,10 @@ answer! {
         @omitted product_no: Option<u16> = None::<u16>,
         /// Pricing reference.
         product_pricing_ref: NamedRef = &terms.pricing.pricing_ref,
+        /// Name of the pricing, as agreed; shown on documents.
+        product_name: LineText = &terms.pricing.name,
+        /// Currency of all documents that bill the product.
+        currency: CurrencyCode = terms.pricing.currency,
         /// First day billed.
         billing_start_date: DateText = schedule.range().start(),
         /// Last day billed.

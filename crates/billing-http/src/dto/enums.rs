@@ -1,6 +1,7 @@
 //! Enumerations on the wire, each with one table for reading, serializing and describing its words.
 
 use billing_application::administrators::AdministratorSortKey;
+use billing_application::dry_run::EffectKind;
 use billing_application::usage::EventAction;
 use billing_domain::access::{Role, Scope};
 use billing_domain::audit::{AuditAction, AuditedKind};
@@ -101,6 +102,15 @@ words! {
         "INVOICE" = Invoice, "DEBIT" = Debit, "CREDIT" = Credit, "VOID" = Void, "PAYMENT" = Payment, "REFUND" = Refund,
         "REVERSAL" = Reversal,
         "WRITE_OFF" = WriteOff,
+    }
+
+    /// Effect of a change on a document. `OPENED`: a draft is created. `ISSUED`: the document is issued. `RECOMPUTED`: the
+    /// content of a draft changes. `VOIDED`: the document is voided. `SETTLED`: payments, credits or write-offs change.
+    /// `PLANNED`: the document is planned and does not exist yet. `REMOVED`: the document is planned now, and no longer after
+    /// the change.
+    EffectWord is EffectKind {
+        "OPENED" = Opened, "ISSUED" = Issued, "RECOMPUTED" = Recomputed, "VOIDED" = Voided, "SETTLED" = Settled,
+        "PLANNED" = Planned, "REMOVED" = Removed,
     }
 
     /// State of a billing run. `UNFINISHED`: still running, or interrupted by the end of the server. `CUT_SHORT`: ended

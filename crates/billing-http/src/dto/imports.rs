@@ -1,6 +1,7 @@
 //! Files of usage events: import requests, results and records.
 
 use billing_application::error::UseCaseError;
+use billing_application::names::{Named, ObjectNames};
 use billing_application::usage::{AffectedDocument, EventView, ImportStop, ImportedFile, UndoResult};
 use billing_domain::format::DEFAULT_FORMAT_REF;
 use billing_domain::imports::{ImportRecord, ImportUndo, ImportedDocument};
@@ -199,13 +200,14 @@ impl ImportResultJson {
     }
 }
 
-/// An import and, if a single import was requested, the number of events that undoing it would process.
-pub(crate) type ImportResponse = (ImportRecord, Option<u64>);
+/// An import and, if a single import was requested, the number of events that undoing it would process. Its author has a name
+/// except in the response of an undo.
+pub(crate) type ImportResponse = Named<(ImportRecord, Option<u64>)>;
 
 answer! {
     /// An import of a file of usage events.
     ImportJson of told: ImportResponse {
-        let (import, left) = (&told.0, told.1);
+        let (import, left) = (&told.item.0, told.item.1);
         /// Reference.
         import_ref: AssignedRef = import.import_ref,
         /// File name, which with the line number identifies lines without an idempotency key.
@@ -218,6 +220,10 @@ answer! {
         /// Author: `admin:` or `api_key:` and a reference, or `command_line`.
         #[schema(example = "command_line")]
         actor: String = import.author.to_string(),
+        /// E-mail address of the administrator or name of the API key. Null for other authors, and for callers who are neither
+        /// administrators nor owners.
+        #[schema(example = "dana@example.com")]
+        actor_name: Option<String> = told.names.of_actor(import.author),
         /// Start time.
         begun_at: TimestampText = import.begun_at,
         /// End time; null if the import has not reported its end.
@@ -235,7 +241,7 @@ answer! {
         /// Number of rejected lines.
         refused: u64 = import.refused,
         /// Progress of undoing the import; null if nobody requested it.
-        undone: Option<ImportUndoJson> = import.undone.as_ref(),
+        undone: Option<ImportUndoJson> = import.undone.as_ref().map(|undone| named_undo(undone, &told.names)),
         /// Id of the request; null if no request caused it.
         request_id: Option<String> = import.request_id.as_ref().map(ToString::to_string),
         /// Number of recorded events that undoing the import would process; it deletes those that are not deleted
@@ -248,11 +254,21 @@ answer! {
     }
 }
 
+/// The progress of undoing an import and the name of its author.
+type NamedUndo = (ImportUndo, Option<String>);
+
+fn named_undo(undone: &ImportUndo, names: &ObjectNames) -> ImportUndoJson {
+    ImportUndoJson::from(&(undone.clone(), names.of_actor(undone.author)))
+}
+
 answer! {
     /// The progress of undoing an import.
-    ImportUndoJson of undone: ImportUndo {
+    ImportUndoJson of named: NamedUndo {
+        let (undone, actor_name) = (&named.0, named.1.clone());
         /// Author of the latest request.
         actor: String = undone.author.to_string(),
+        /// Name of the author, as in the import.
+        actor_name: Option<String> = actor_name,
         /// Start time.
         begun_at: TimestampText = undone.begun_at,
         /// Time when no event was left to delete; null until then.
@@ -289,7 +305,7 @@ answer! {
     UndoResultJson of result: UndoResult {
         let view = &result.view;
         /// Current state of the import.
-        import: ImportJson = &(view.import.clone(), Some(view.left)),
+        import: ImportJson = &Named::without_names((view.import.clone(), Some(view.left))),
         /// Number of events deleted by this request.
         deleted: u64 = result.deleted,
         /// Number of events that were already deleted.

@@ -14,6 +14,7 @@ pub(crate) mod contract_changes;
 pub(crate) mod contract_view;
 pub(crate) mod contracts;
 pub(crate) mod customers;
+pub(crate) mod document_summary;
 pub(crate) mod document_table;
 pub(crate) mod documents;
 pub(crate) mod e_invoices;

@@ -1,5 +1,6 @@
 //! Receivables: payments, refunds, applications, write-offs, balances, statements.
 
+use billing_application::balances::CustomerDue;
 use billing_application::documents::{ApplicationView, PaymentView};
 use billing_domain::calendar::Date;
 use billing_domain::ledger::receivables::NewPayment;
@@ -138,6 +139,13 @@ answer! {
         kind: PaymentKindWord = payment.kind,
         /// Document that the payment is recorded on. For a refund: the credit, or the document of the refunded payment.
         document_ref: AssignedRef = payment.document_ref,
+        /// Number of that document.
+        #[schema(example = "UB-INV-1")]
+        document_number: Option<String> = view.document_number.clone(),
+        /// Customer of that document.
+        customer_ref: Option<NamedRef> = view.customer_ref.as_ref(),
+        /// Name of the customer.
+        customer_name: Option<LineText> = view.customer_name.as_ref(),
         /// Payment that the refund pays out; null for other refunds and for payments.
         refunded_payment_ref: Option<AssignedRef> = of_payment,
         /// Positive amount.
@@ -188,6 +196,22 @@ answer! {
         unapplied: ExactNumber = balance.unapplied,
         /// Amount written off.
         written_off: ExactNumber = balance.written_off,
+    }
+}
+
+answer! {
+    /// The amount that a customer owes to a supplier entity in a currency.
+    CustomerDueJson of owed: CustomerDue {
+        /// Customer reference.
+        customer_ref: NamedRef = &owed.customer_ref,
+        /// Supplier entity.
+        entity_ref: NamedRef = &owed.entity_ref,
+        /// Currency of the amounts.
+        currency: CurrencyCode = owed.due.currency(),
+        /// Amount due on documents.
+        due: ExactNumber = owed.due,
+        /// Part of the amount due whose due date has passed.
+        overdue: ExactNumber = owed.overdue,
     }
 }
 

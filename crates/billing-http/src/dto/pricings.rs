@@ -46,6 +46,22 @@ body! {
     }
 }
 
+body! {
+    /// A pricing that is not stored, and quantities to rate.
+    PricingRateBody {
+        @flat content: PricingContent,
+        /// Up to 200 quantities.
+        quantities: Vec<Quantity>,
+    }
+}
+
+/// Maximum number of quantities of a request.
+pub(crate) const MAX_QUANTITIES: usize = 200;
+
+impl Listed for Quantity {
+    const MAX: usize = MAX_QUANTITIES;
+}
+
 edit! {
     /// Changes to a pricing. Omitted fields stay unchanged; null clears a field. Line items are replaced as a whole.
     PricingEditBody of PricingContent named "product_pricing_ref": PricingRef

@@ -4,6 +4,7 @@ use billing_domain::ports::{SearchHit, SearchHitKind};
 
 use super::declare::answer;
 use super::enums::FoundKindWord;
+use super::values::LineText;
 use super::wire::NamedRef;
 
 answer! {
@@ -37,6 +38,8 @@ answer! {
         name: Option<String> = found.name.clone(),
         /// Customer reference.
         customer_ref: Option<NamedRef> = found.customer_ref.as_ref(),
+        /// Customer name.
+        customer_name: Option<LineText> = found.customer_name.as_ref(),
         /// Path of the object; for a payment, of its document; for an API key, of the list of keys.
         #[schema(example = "/api/customers/acme")]
         url: String = url,

@@ -1,6 +1,8 @@
 //! Webhook endpoints and deliveries. Only the responses that create a secret contain it; `Debug` never does.
 
+use billing_application::names::Named;
 use billing_application::webhooks::{CreatedEndpoint, EndpointView, ReplayOutcome, ReplayRequest, RotatedSecret};
+use billing_domain::notification::Subject;
 use billing_domain::patch::Changes;
 use billing_domain::ports::{ListedDelivery, ReplayRange};
 use billing_domain::refs::{CustomerRef, EndpointRef, NotificationRef};
@@ -327,10 +329,13 @@ answer! {
 
 answer! {
     /// A notification on its way to a webhook endpoint.
-    WebhookDeliveryJson of listed: ListedDelivery {
+    WebhookDeliveryJson of listed: Named<ListedDelivery> {
         let delivery = &listed.delivery;
         /// Reference of the endpoint.
         endpoint_ref: AssignedRef = delivery.endpoint_ref,
+        /// URL of the endpoint; null if it is deleted.
+        #[schema(example = "https://example.com/hooks")]
+        endpoint_url: Option<String> = listed.names.of_subject(Subject::Endpoint(delivery.endpoint_ref)),
         /// Reference of the notification, which is the `webhook-id` of each request.
         notification_ref: AssignedRef = delivery.notification_ref,
         /// Position of the notification in the feed.
@@ -341,6 +346,9 @@ answer! {
         /// Subject of the notification.
         #[schema(example = "document:0198c5f2-9a11-7c02-8d3e-5f0a1b2c3d4e")]
         subject: String = listed.subject.to_string(),
+        /// Number of the document or contract, or URL of the endpoint.
+        #[schema(example = "UB-INV-1")]
+        subject_name: Option<String> = listed.names.of_subject(listed.subject),
         /// Number among the notifications of the subject.
         sequence: u64 = listed.sequence,
         /// State.

@@ -1,18 +1,23 @@
-//! HTML pages about the server and its operations. They require no credential, no script and no other server, and are not
-//! API operations.
+//! HTML pages about the server and its operations. They require no credential and no other server, and are not API operations.
+//! Only the forms that send requests need a script.
 
+mod markup;
+mod operation_page;
 mod reference;
+mod search;
 
 use std::sync::LazyLock;
 
 use actix_web::http::header::{
-    CONTENT_SECURITY_POLICY, CONTENT_TYPE, ContentType, HeaderValue, REFERRER_POLICY, X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ContentType, HeaderValue, REFERRER_POLICY, X_FRAME_OPTIONS,
 };
 use actix_web::web::{self, Data};
-use actix_web::{HttpResponse, Resource};
+use actix_web::{FromRequest, Handler, HttpRequest, HttpResponse, Resource, Responder};
+use billing_console::Asset;
 use billing_report::NumbersAs;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, html};
 
+use self::reference::{Reference, ReferencePage};
 use crate::openapi;
 use crate::problem::Problem;
 use crate::settings::PublicUrl;
@@ -20,26 +25,48 @@ use crate::state::HttpState;
 
 const HOME: &str = "/";
 const REFERENCE: &str = "/docs";
-const STYLE: &str = "/docs/style.css";
+const SEARCH: &str = "/docs/search";
 
-/// Permits only the server's own style sheet.
-const POLICY: HeaderValue =
-    HeaderValue::from_static("default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+const STYLE: Asset = Asset::new("/docs/style.css", "text/css; charset=utf-8", include_str!("style.css"));
+/// The script of the forms that send requests.
+const SCRIPT: Asset = Asset::new("/docs/request.js", "text/javascript; charset=utf-8", include_str!("request.js"));
 
-static REFERENCE_HTML: LazyLock<String> = LazyLock::new(|| {
-    page("API reference – Usage Billing", &reference::body(&openapi::described(NumbersAs::Number))).into_string()
-});
+/// Maximum length of a search in characters. The rest is ignored.
+const MAX_QUERY_CHARS: usize = 100;
+
+/// Permits only the server's own style sheet and script, the requests of the script to the server, and the search.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; \
+     frame-ancestors 'none'",
+);
+
+/// The API reference, rendered at its first request. The document itself is dropped, to save memory.
+static DOCS: LazyLock<Reference> = LazyLock::new(|| Reference::of(&openapi::described(NumbersAs::Number)));
 
 /// Registers the pages in the router.
 pub(crate) fn register(config: &mut web::ServiceConfig) {
-    config.service(resource(&[HOME]).route(web::get().to(home)).route(web::head().to(home)));
-    config.service(resource(&[REFERENCE, "/docs/"]).route(web::get().to(api_reference)).route(web::head().to(api_reference)));
-    config.service(resource(&[STYLE]).route(web::get().to(style)).route(web::head().to(style)));
+    config
+        .service(resource(&[HOME], home))
+        .service(resource(&[REFERENCE, "/docs/"], overview))
+        .service(resource(&[SEARCH], search))
+        .service(resource(&["/docs/groups/{name}"], group))
+        .service(resource(&["/docs/operations/{id}"], operation))
+        .service(resource(&[markup::SCHEMAS], schemas))
+        .service(resource(&["/docs/schemas/{name}"], schema))
+        .service(resource(&[STYLE.path], style))
+        .service(resource(&[SCRIPT.path], script));
 }
 
-fn resource(paths: &[&str]) -> Resource {
+/// Returns the resource of a page on one or several paths.
+fn resource<F, Args>(paths: &[&str], page: F) -> Resource
+where
+    F: Handler<Args>,
+    Args: FromRequest + 'static,
+    F::Output: Responder + 'static,
+{
     let wrong_method = async || Err::<String, _>(Problem::method_not_allowed("GET, HEAD"));
-    web::resource(paths.to_vec()).default_service(web::to(wrong_method))
+    let resource = web::resource(paths.to_vec()).route(web::get().to(page.clone())).route(web::head().to(page));
+    resource.default_service(web::to(wrong_method))
 }
 
 async fn home(state: Data<HttpState>) -> HttpResponse {
@@ -49,7 +76,7 @@ async fn home(state: Data<HttpState>) -> HttpResponse {
         p { "This server accepts usage events over HTTP and bills each event on an invoice in the same request." }
         ul {
             li { a href=(billing_console::ROOT) { "Console" } ": customers, contracts, documents and usage, for administrators" }
-            li { a href=(REFERENCE) { "API reference" } ": all operations with their parameters and responses" }
+            li { a href=(REFERENCE) { "API reference" } ": all operations, with forms that send requests" }
             li { a href="/openapi.json" { "OpenAPI document" } ": the API description for client generators" }
             li { a href="/health/ready" { "Readiness" } ": whether the server can process requests" }
         }
@@ -62,7 +89,7 @@ async fn home(state: Data<HttpState>) -> HttpResponse {
         p { "To reset the password of an administrator, run "
             code { "usage-billing admin reset-password" } " on the server." }
     };
-    answer(page("Usage Billing", &body).into_string())
+    answer(document("Usage Billing", &html! { main { (body) } }))
 }
 
 /// Returns two shell commands that log an administrator in and create an API key. The first command contains a
@@ -77,34 +104,94 @@ pub fn key_calls(url: &PublicUrl, email: &str) -> [String; 2] {
     ]
 }
 
-async fn api_reference() -> HttpResponse {
-    answer(REFERENCE_HTML.as_str())
+async fn overview(state: Data<HttpState>) -> HttpResponse {
+    framed(&DOCS.overview(&state.settings().public_url.to_string()), "")
 }
 
-async fn style() -> HttpResponse {
-    HttpResponse::Ok().insert_header((CONTENT_TYPE, "text/css; charset=utf-8")).body(include_str!("style.css"))
+async fn search(request: HttpRequest) -> HttpResponse {
+    // An unreadable query is treated as empty.
+    let parameters = web::Query::<Vec<(String, String)>>::from_query(request.query_string()).map(web::Query::into_inner);
+    let query = parameters.unwrap_or_default().into_iter().find(|(name, _)| name == "q").map(|(_, value)| value);
+    let query: String = query.unwrap_or_default().chars().take(MAX_QUERY_CHARS).collect();
+    framed(&DOCS.search(&query), &query)
 }
 
-fn page(title: &str, body: &Markup) -> Markup {
-    html! {
+async fn group(name: web::Path<String>) -> Result<HttpResponse, Problem> {
+    found(DOCS.group(&name))
+}
+
+async fn operation(id: web::Path<String>) -> Result<HttpResponse, Problem> {
+    found(DOCS.operation(&id))
+}
+
+async fn schemas() -> HttpResponse {
+    framed(&DOCS.all_schemas(), "")
+}
+
+async fn schema(name: web::Path<String>) -> Result<HttpResponse, Problem> {
+    found(DOCS.schema(&name))
+}
+
+fn found(page: Option<ReferencePage<'_>>) -> Result<HttpResponse, Problem> {
+    page.map(|page| framed(&page, "")).ok_or_else(Problem::unknown_route)
+}
+
+/// Returns a page of the reference. `query` is the text in the field of the search.
+fn framed(page: &ReferencePage<'_>, query: &str) -> HttpResponse {
+    answer(document(&format!("{} – Usage Billing", page.title), &DOCS.framed(page, query)))
+}
+
+async fn style(request: HttpRequest) -> HttpResponse {
+    file(&request, &STYLE)
+}
+
+async fn script(request: HttpRequest) -> HttpResponse {
+    file(&request, &SCRIPT)
+}
+
+/// Returns a file. An address with the fingerprint of the content never changes its content.
+fn file(request: &HttpRequest, asset: &Asset) -> HttpResponse {
+    let is_of_content = request.query_string() == asset.query();
+    let cache = if is_of_content { "public, max-age=31536000, immutable" } else { "no-cache" };
+    HttpResponse::Ok().insert_header((CONTENT_TYPE, asset.media_type)).insert_header((CACHE_CONTROL, cache)).body(asset.content)
+}
+
+fn document(title: &str, body: &Markup) -> String {
+    let document = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
                 title { (title) }
-                link rel="stylesheet" href=(STYLE);
+                link rel="stylesheet" href=(STYLE.address());
             }
-            body { main { (PreEscaped(&body.0)) } }
+            body { (body) }
         }
-    }
+    };
+    document.into_string()
 }
 
-fn answer(html: impl Into<String>) -> HttpResponse {
+fn answer(html: String) -> HttpResponse {
     HttpResponse::Ok()
         .insert_header(ContentType::html())
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))
         .insert_header((REFERRER_POLICY, "no-referrer"))
         .insert_header((X_FRAME_OPTIONS, "DENY"))
-        .body(html.into())
+        .body(html)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_stores_nothing_and_loads_nothing_from_elsewhere() {
+        assert!(SCRIPT.content.len() <= 10 * 1024, "{}", SCRIPT.content.len());
+        let refused = ["localStorage", "sessionStorage", "indexedDB", "document.cookie", "innerHTML", "eval(", "http:", "https:"];
+        for word in refused {
+            assert!(!SCRIPT.content.contains(word), "{word}");
+        }
+    }
 }

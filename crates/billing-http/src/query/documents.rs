@@ -87,7 +87,7 @@ params! {
 
 impl DocumentParams {
     /// Returns the query; `None` if nothing can match.
-    fn query(self) -> Option<DocumentQuery> {
+    pub(crate) fn query(self) -> Option<DocumentQuery> {
         let filter = DocumentFilter {
             customer_id: None,
             contract_ref: possible(self.contract_ref)?,

@@ -18,6 +18,7 @@ use super::{AnyText, ContractNumber, DEFAULT_PAGE_SIZE, MetadataParams, Paged, S
 use crate::dto::declare::{params, wire};
 use crate::dto::enums::{AdministratorOrderWord, ContractOrderWord, CustomerOrderWord, ListOrderWord, PaymentOrderWord};
 use crate::dto::input::Node;
+use crate::dto::pricings::MAX_QUANTITIES;
 use crate::dto::schemas::text;
 
 /// The order of lists of runs and imports, by start time.
@@ -186,15 +187,39 @@ params! {
     }
 }
 
-/// Maximum number of quantities per request.
-const MAX_QUANTITIES: usize = 200;
-
 params! {
     /// Quantities to rate.
     PricingRateParams {
         /// Up to 200 quantities, separated by commas.
         quantity: Quantities,
     }
+}
+
+params! {
+    /// Customers whose amounts due are listed.
+    AmountsDueParams {
+        /// Up to 100 customer references, separated by commas.
+        customer_ref: CustomerRefs,
+    }
+}
+
+/// The maximum number of customers in one request.
+pub(crate) const MAX_CUSTOMERS: usize = 100;
+
+/// Customer references separated by commas.
+pub(crate) struct CustomerRefs;
+
+wire! {
+    CustomerRefs of Vec<CustomerRef>: customer_refs, |_| text().examples(Some("acme,globex"));
+}
+
+fn customer_refs(node: Node<'_>) -> Option<Vec<CustomerRef>> {
+    let text = node.text()?;
+    if text.split(',').count() > MAX_CUSTOMERS {
+        return node.refuse("too_many", format!("must have at most {MAX_CUSTOMERS} references"));
+    }
+    let read = text.split(',').map(CustomerRef::parse).collect::<Result<Vec<_>, _>>();
+    read.map_or_else(|reason| node.refuse("invalid_format", format!("each between commas {reason}")), Some)
 }
 
 /// Quantities separated by commas.
@@ -216,8 +241,8 @@ fn quantities(node: Node<'_>) -> Option<Vec<Quantity>> {
 params! {
     /// Search parameters.
     SearchParams {
-        /// Number, reference, key, purchase order number or name, or the start of a name; letters A to Z of names match
-        /// in either case.
+        /// Number, reference, key, purchase order number, name, e-mail address or tax number, or the start of words in them;
+        /// letters match in either case.
         q: TrimmedLine,
     }
 }

@@ -7,6 +7,7 @@ use billing_application::charges::ChargeView;
 use billing_application::contracts::ContractView;
 use billing_application::documents::PaymentView;
 use billing_application::formats::FormatView;
+use billing_application::names::Named;
 use billing_application::usage::EventView;
 use billing_application::webhooks::EndpointView;
 use billing_domain::access::{Administrator, ApiKey};
@@ -123,6 +124,12 @@ impl Query {
 pub(crate) trait LastChange {
     /// Returns the time of the last change, and the reference that orders elements with equal times.
     fn position(&self) -> UpdatePosition;
+}
+
+impl<T: LastChange> LastChange for Named<T> {
+    fn position(&self) -> UpdatePosition {
+        self.item.position()
+    }
 }
 
 macro_rules! last_changes {

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use billing_application::billing_run::{self, BillingReport, BillingRunRequest};
 use billing_application::error::ResourceKind;
-use billing_application::{carry_out_in_parts, run_history};
+use billing_application::{carry_out_in_parts, names, run_history};
+use billing_domain::audit::AuditedKind;
 use billing_domain::page::Page;
 use billing_domain::refs::BillingRunRef;
 
@@ -38,7 +39,8 @@ pub(crate) async fn list_billing_runs(call: Call) -> Reply {
     let (filter, by, page) = (params.filter(), params.order.by, params.page.0.in_direction(params.order.direction()));
     call.list_updated::<BillingRunJson, BillingRunResponse>(page, move |cx| {
         let found = run_history::list_billing_runs(cx, &filter, by, page)?;
-        Ok(Page { total: found.total, items: found.items.into_iter().map(|head| (head, None)).collect() })
+        let found = Page { total: found.total, items: found.items.into_iter().map(|head| (head, None)).collect() };
+        names::name_page(cx, found, |(head, _), names| names.add_actor(head.author))
     })
     .await
 }
@@ -47,7 +49,18 @@ pub(crate) async fn get_billing_run(call: Call) -> Reply {
     let run_ref = call.reference(BillingRunRef::parse, ResourceKind::BillingRun)?;
     call.read::<BillingRunJson, BillingRunResponse>(move |cx| {
         let run = run_history::get_billing_run(cx, run_ref)?;
-        Ok((run.head.clone(), Some(run)))
+        names::name_one(cx, (run.head.clone(), Some(run)), |(head, run), names| {
+            names.add_actor(head.author);
+            for document in run.iter().flat_map(|run| &run.documents) {
+                names.add(AuditedKind::Document, document.document_ref);
+            }
+            for failure in run.iter().flat_map(|run| &run.failures) {
+                names.add(AuditedKind::Contract, failure.contract_ref);
+                if let Some(document_ref) = failure.document.and_then(|document| document.document_ref) {
+                    names.add(AuditedKind::Document, document_ref);
+                }
+            }
+        })
     })
     .await
 }

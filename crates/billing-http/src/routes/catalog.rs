@@ -15,7 +15,7 @@ use crate::dto::e_invoices::MissingTermJson;
 use crate::dto::entities::{EntityBody, EntityEditBody, EntityJson, EntityNameJson};
 use crate::dto::exchange_rates::{ExchangeRateBody, ExchangeRateJson};
 use crate::dto::formats::{FormatBody, FormatEditBody, FormatJson, FormatTestBody, FormatTestJson};
-use crate::dto::pricings::{PricingBody, PricingEditBody, PricingJson, PricingRateJson};
+use crate::dto::pricings::{PricingBody, PricingEditBody, PricingJson, PricingRateBody, PricingRateJson};
 use crate::dto::usage_products::{UsageProductBody, UsageProductEditBody, UsageProductJson};
 use crate::problem::Problem;
 use crate::query::lists::{CustomerParams, EInvoiceCheckParams, FormatParams, ListParams, PricingRateParams};
@@ -96,6 +96,11 @@ pub(crate) async fn rate_pricing(call: Call) -> Reply {
     let reference = call.reference(PricingRef::parse, ResourceKind::Pricing)?;
     let PricingRateParams { quantity } = call.query.read()?;
     call.read_all::<PricingRateJson, _>(move |cx| catalog::rate_pricing(cx, &reference, &quantity)).await
+}
+
+pub(crate) async fn rate_new_pricing(call: Call) -> Reply {
+    let PricingRateBody { content, quantities } = call.body().await?;
+    call.read_all::<PricingRateJson, _>(move |cx| catalog::rate_new_pricing(cx, &content, &quantities)).await
 }
 
 pub(crate) async fn check_e_invoice(call: Call) -> Reply {

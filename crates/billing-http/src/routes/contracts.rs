@@ -62,7 +62,7 @@ async fn amend(
     call.write::<AmendedContractJson, _>(move |cx| {
         if dry_run {
             let effects = cx.dry_run(&mut |cx| work(cx, allow_backdated).map(drop))?;
-            return Ok(AmendmentOutcome::DryRun(effects));
+            return Ok(AmendmentOutcome::DryRun(Box::new(effects)));
         }
         Ok(AmendmentOutcome::Done(Box::new(work(cx, allow_backdated)?)))
     })

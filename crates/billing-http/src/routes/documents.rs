@@ -10,10 +10,11 @@ use billing_domain::document::files::RenderedFile;
 use billing_domain::refs::DocumentRef;
 
 use crate::call::{Call, Reply};
+use crate::dto::document_summary::DocumentSummaryJson;
 use crate::dto::documents::DocumentJson;
 use crate::operation::{PDF, XML};
 use crate::preference;
-use crate::query::documents::DocumentListRequest;
+use crate::query::documents::{DocumentListRequest, DocumentParams};
 use crate::query::lists::EInvoiceParams;
 
 pub(crate) async fn get_document(call: Call) -> Reply {
@@ -85,6 +86,16 @@ pub(crate) async fn list_documents(call: Call) -> Reply {
         None => Ok(DocumentList::empty(part.with_sums)),
     });
     Ok(call.query.answer_documents(part, page, &found.await?))
+}
+
+pub(crate) async fn summarize_documents(call: Call) -> Reply {
+    let params: DocumentParams = call.query.read()?;
+    let wanted = params.query();
+    call.read_all::<DocumentSummaryJson, _>(move |cx| match &wanted {
+        Some(wanted) => documents::summarize_documents(cx, wanted),
+        None => Ok(Vec::new()),
+    })
+    .await
 }
 
 pub(crate) async fn issue_document(call: Call) -> Reply {

@@ -12,11 +12,11 @@ use billing_report::statement_csv;
 use crate::call::{Call, Reply};
 use crate::dto::documents::DocumentJson;
 use crate::dto::money::{
-    ApplyBody, BalanceJson, PaymentBody, PaymentJson, RefundBody, ReversalBody, StatementJson, WriteOffBody,
+    ApplyBody, BalanceJson, CustomerDueJson, PaymentBody, PaymentJson, RefundBody, ReversalBody, StatementJson, WriteOffBody,
 };
 use crate::operation::PDF;
 use crate::problem::Problem;
-use crate::query::lists::{PaymentParams, StatementForm, StatementParams};
+use crate::query::lists::{AmountsDueParams, PaymentParams, StatementForm, StatementParams};
 
 pub(crate) async fn record_payment(call: Call) -> Reply {
     let document_ref = call.reference(DocumentRef::parse, ResourceKind::Document)?;
@@ -71,6 +71,11 @@ pub(crate) async fn write_off(call: Call) -> Reply {
 pub(crate) async fn get_balance(call: Call) -> Reply {
     let reference = call.reference(CustomerRef::parse, ResourceKind::Customer)?;
     call.read_all::<BalanceJson, _>(move |cx| balances::balance(cx, &reference)).await
+}
+
+pub(crate) async fn list_amounts_due(call: Call) -> Reply {
+    let AmountsDueParams { customer_ref } = call.query.read()?;
+    call.read_all::<CustomerDueJson, _>(move |cx| balances::amounts_due(cx, &customer_ref)).await
 }
 
 pub(crate) async fn get_statement(call: Call) -> Reply {

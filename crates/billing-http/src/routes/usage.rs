@@ -5,7 +5,8 @@ use billing_application::error::{ResourceKind, UseCaseError};
 use billing_application::usage::{
     self, ChangeOutcome, EventChange, EventView, FormattedEvent, FormattedUpdate, NO_ANSWER, NewUsageEvent,
 };
-use billing_application::{Cx, idempotency};
+use billing_application::{Cx, idempotency, names};
+use billing_domain::audit::AuditedKind;
 use billing_domain::idempotency::StoredResponse;
 use billing_domain::page::Page;
 use billing_domain::refs::EventRef;
@@ -84,7 +85,14 @@ pub(crate) async fn list_events(call: Call) -> Reply {
 pub(crate) async fn list_refused_usage(call: Call) -> Reply {
     let params: RefusedParams = call.query.read()?;
     let (filter, page) = (params.filter(), params.page.0);
-    call.list::<RefusedUsageJson, _>(page, move |cx| usage::list_refused_usage(cx, &filter, page)).await
+    call.list::<RefusedUsageJson, _>(page, move |cx| {
+        let found = usage::list_refused_usage(cx, &filter, page)?;
+        names::name_page(cx, found, |(key, _), names| {
+            names.add(AuditedKind::Customer, &key.customer_ref);
+            names.add(AuditedKind::UsageProduct, &key.usage_product_ref);
+        })
+    })
+    .await
 }
 
 pub(crate) async fn record_formatted_event(call: Call) -> Reply {

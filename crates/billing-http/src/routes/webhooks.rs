@@ -1,7 +1,8 @@
 //! Handlers for webhook endpoints and deliveries.
 
 use billing_application::error::ResourceKind;
-use billing_application::webhooks;
+use billing_application::{names, webhooks};
+use billing_domain::notification::Subject;
 use billing_domain::page::Page;
 use billing_domain::refs::EndpointRef;
 use billing_domain::webhook::DeliveryAttempt;
@@ -71,7 +72,13 @@ pub(crate) async fn list_webhook_deliveries(call: Call) -> Reply {
     let params: DeliveryParams = call.query.read()?;
     let (filter, page) = (params.filter(), params.page.0);
     call.list::<WebhookDeliveryJson, _>(page, move |cx| match &filter {
-        Some(filter) => webhooks::list_deliveries(cx, filter, page),
+        Some(filter) => {
+            let found = webhooks::list_deliveries(cx, filter, page)?;
+            names::name_page(cx, found, |listed, names| {
+                names.add_subject(listed.subject);
+                names.add_subject(Subject::Endpoint(listed.delivery.endpoint_ref));
+            })
+        }
         None => Ok(Page::empty()),
     })
     .await

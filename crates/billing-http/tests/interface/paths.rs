@@ -29,7 +29,17 @@ async fn head_is_answered_like_get_without_content() {
             assert_eq!(head.header(name), get.header(name), "{path}: {name}");
         }
     }
-    for path in ["/", "/docs", "/docs/style.css", "/console", "/console/log-in", "/console/style.css"] {
+    let pages = [
+        "/",
+        "/docs",
+        "/docs/operations/log_in",
+        "/docs/request.js",
+        "/docs/style.css",
+        "/console",
+        "/console/log-in",
+        "/console/style.css",
+    ];
+    for path in pages {
         let get = server.send(Method::GET, path, &[], None).await;
         let head = server.send(Method::HEAD, path, &[], None).await;
         assert_eq!((head.status, head.text.as_str()), (get.status, ""), "{path}");
@@ -79,7 +89,11 @@ async fn a_new_reference_is_no_word_that_a_path_has_in_its_place() {
     let server = Server::new();
     let bearer = server.bearer(&ALL).await;
     for (path, field, words) in [
-        ("/api/customers/", "customer_ref", vec!["balance", "e_invoice_check", "edit", "filter", "names", "statement"]),
+        (
+            "/api/customers/",
+            "customer_ref",
+            vec!["amounts_due", "balance", "e_invoice_check", "edit", "filter", "names", "statement"],
+        ),
         ("/api/entities/", "entity_ref", vec!["edit", "filter", "names"]),
         ("/api/usage/products/", "usage_product_ref", vec!["edit", "filter"]),
         ("/api/pricings/", "product_pricing_ref", vec!["edit", "filter", "rates"]),

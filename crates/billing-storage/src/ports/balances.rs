@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use super::document_rows::DRAFT;
 use super::payments::REFUND;
+use crate::in_list::one_of_ids;
 use crate::row::{Cell, Row};
 use crate::schema::{accounts, documents, payments, write_offs};
 use crate::sql_types::Bound;
@@ -105,24 +106,41 @@ impl Balances for Transaction<'_> {
     fn due_by_day(
         &mut self,
         organization: OrganizationId,
-        customer_id: CustomerId,
+        customers: &[CustomerId],
     ) -> StoreResult<Vec<(AccountKey, NaiveDate, MoneySum)>> {
-        type Found = (String, String, Option<Cell<NaiveDate>>, Option<i64>);
+        type Found = (Cell<Uuid>, Cell<Uuid>, String, String, Option<Cell<NaiveDate>>, Option<i64>);
         let rows: Vec<Found> = with_conn!(self, "documents", |conn| documents::table
-            .filter(documents::customer_id.eq(Bound(customer_id.as_uuid())))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(one_of_ids(documents::customer_id, customers.iter().map(|id| id.as_uuid())))
             .filter(sql::<Bool>("documents.amount_due_minor > 0"))
-            .select((documents::entity_ref, documents::currency, documents::due_date, documents::amount_due_minor))
+            .select((
+                documents::organization_id,
+                documents::customer_id,
+                documents::entity_ref,
+                documents::currency,
+                documents::due_date,
+                documents::amount_due_minor,
+            ))
             .load(conn))?;
-        let row = Row::new("documents", customer_id);
-        let read = |(entity_ref, currency, due_date, minor): Found| {
+        // The organization is compared here: with this condition in the query, SQLite could scan all documents of the
+        // organization.
+        let mut own = Vec::with_capacity(rows.len());
+        for found in rows {
+            let (owner, customer_id, ..) = &found;
+            let row = Row::new("documents", customer_id.clone());
+            if row.cell("organization_id", owner.clone())? == organization.as_uuid() {
+                own.push(found);
+            }
+        }
+        let read = |(_, customer_id, entity_ref, currency, due_date, minor): Found| {
+            let customer_id = CustomerId::from_uuid(Row::new("documents", "").cell("customer_id", customer_id)?);
+            let row = Row::new("documents", customer_id);
             let key = key_of(customer_id, &entity_ref, &currency)?;
             let due_date = row.optional("due_date", due_date)?;
             let due_date = due_date.ok_or_else(|| row.corrupt("due_date", "none of what is due"))?;
             let amount = Money::from_minor(minor.unwrap_or(0), key.currency);
             Ok(((key, due_date), amount))
         };
-        let sums = summed(rows.into_iter().map(read))?;
+        let sums = summed(own.into_iter().map(read))?;
         Ok(sums.into_iter().map(|((key, due_date), amount)| (key, due_date, amount)).collect())
     }
 

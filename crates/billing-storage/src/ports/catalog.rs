@@ -5,6 +5,7 @@ use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::page::{ListSortKey, Page, PageRequest, UpdateFilter};
 use billing_domain::ports::{Insertion, Pricings, StoreResult, Update, UsageProducts};
 use billing_domain::refs::{OrganizationId, PricingRef, UsageProductRef};
+use billing_domain::search_words::words;
 use billing_domain::text::OneLine;
 use diesel::prelude::*;
 
@@ -43,6 +44,18 @@ fn read_usage_products(rows: Vec<UsageProductRow>) -> StoreResult<Vec<UsageProdu
     rows.into_iter().map(UsageProductRow::read).collect()
 }
 
+impl Transaction<'_> {
+    fn put_product_words(&mut self, organization: OrganizationId, product: &UsageProduct) -> StoreResult<()> {
+        let object = ("usage_products", product.usage_product_ref.as_str());
+        self.put_words(organization, object, &words([product.profile.name.as_str()]))
+    }
+
+    fn put_pricing_words(&mut self, organization: OrganizationId, pricing: &Pricing) -> StoreResult<()> {
+        let object = ("pricings", pricing.pricing_ref.as_str());
+        self.put_words(organization, object, &words([pricing.content.name.as_str()]))
+    }
+}
+
 impl UsageProducts for Transaction<'_> {
     fn insert_usage_product(&mut self, organization: OrganizationId, product: &UsageProduct) -> StoreResult<Insertion> {
         let columns = UsageProductColumns::of(&product.profile)?;
@@ -56,7 +69,11 @@ impl UsageProducts for Transaction<'_> {
             ))
             .on_conflict_do_nothing()
             .execute(conn))?;
-        Ok(if inserted == 1 { Insertion::Done } else { Insertion::Taken("usage_product_ref") })
+        if inserted != 1 {
+            return Ok(Insertion::Taken("usage_product_ref"));
+        }
+        self.put_product_words(organization, product)?;
+        Ok(Insertion::Done)
     }
 
     fn update_usage_product(&mut self, organization: OrganizationId, product: &UsageProduct) -> StoreResult<Update> {
@@ -68,6 +85,7 @@ impl UsageProducts for Transaction<'_> {
         if updated == 0 {
             return Ok(Update::Unknown);
         }
+        self.put_product_words(organization, product)?;
         self.raise_catalog_stamp(organization)?;
         Ok(Update::Done)
     }
@@ -151,7 +169,11 @@ impl Pricings for Transaction<'_> {
             ))
             .on_conflict_do_nothing()
             .execute(conn))?;
-        Ok(if inserted == 1 { Insertion::Done } else { Insertion::Taken("product_pricing_ref") })
+        if inserted != 1 {
+            return Ok(Insertion::Taken("product_pricing_ref"));
+        }
+        self.put_pricing_words(organization, pricing)?;
+        Ok(Insertion::Done)
     }
 
     fn update_pricing(&mut self, organization: OrganizationId, pricing: &Pricing) -> StoreResult<Update> {
@@ -160,7 +182,11 @@ impl Pricings for Transaction<'_> {
             let found = pricings::table.find((Bound(organization.as_uuid()), pricing.pricing_ref.as_str()));
             diesel::update(found).set((columns, pricings::updated_at.eq(Bound(pricing.updated_at)))).execute(conn)
         })?;
-        Ok(if updated == 1 { Update::Done } else { Update::Unknown })
+        if updated != 1 {
+            return Ok(Update::Unknown);
+        }
+        self.put_pricing_words(organization, pricing)?;
+        Ok(Update::Done)
     }
 
     fn pricings_by_refs(&mut self, organization: OrganizationId, refs: &[PricingRef]) -> StoreResult<Vec<Pricing>> {

@@ -5,6 +5,7 @@ use billing_domain::format::{FormatVersion, UsageFormat};
 use billing_domain::page::{ListSortKey, Page, PageRequest, UpdateFilter};
 use billing_domain::ports::{Insertion, StoreResult, Update, UsageFormats};
 use billing_domain::refs::{FormatRef, OrganizationId};
+use billing_domain::search_words::words;
 use billing_domain::text::OneLine;
 use diesel::prelude::*;
 use diesel::result::{DatabaseErrorKind, Error};
@@ -113,6 +114,8 @@ impl UsageFormats for Transaction<'_> {
             .execute(conn))?;
         if inserted == 1 {
             self.insert_version(organization, first)?;
+            let format = &first.format;
+            self.put_words(organization, ("usage_formats", format.format_ref.as_str()), &words([format.name.as_str()]))?;
             return Ok(Insertion::Done);
         }
         let same_ref = self.format(organization, &first.format.format_ref)?;
@@ -147,6 +150,7 @@ impl UsageFormats for Transaction<'_> {
             return Err(self.remember(StatementError::Contended));
         }
         self.insert_version(organization, next)?;
+        self.put_words(organization, ("usage_formats", format_ref.as_str()), &words([name.as_str()]))?;
         Ok(Update::Done)
     }
 

@@ -1,7 +1,8 @@
 //! Lists for finance. Each list first reads identifiers by an index, then the resources.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use billing_domain::calendar::first_of_month;
 use billing_domain::contract::{Contract, ContractState};
 use billing_domain::document::Document;
 use billing_domain::metadata::{Metadata, MetadataSubject};
@@ -9,10 +10,12 @@ use billing_domain::money::{Currency, MoneySum};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::Customer;
 use billing_domain::ports::{
-    ContractFilter, ContractSortKey, Contracts as _, CustomerFilter, CustomerSortKey, Customers as _, DocumentAmounts,
-    DocumentFilter, DocumentOrder, DocumentSums, ListQueries, ListWindow, LocalDates, SearchHit, SearchTerms, StoreResult,
+    BilledMonth, ContractFilter, ContractSortKey, Contracts as _, CustomerFilter, CustomerSortKey, Customers as _,
+    DocumentAmounts, DocumentFilter, DocumentOrder, DocumentSums, ListQueries, ListWindow, LocalDates, ObjectKey, ObjectName,
+    SearchHit, SearchTerms, StoreResult,
 };
 use billing_domain::refs::{ContractRef, CustomerId, OrganizationId};
+use chrono::NaiveDate;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 use uuid::Uuid;
@@ -26,9 +29,12 @@ use super::{counted, limits};
 use crate::in_list::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
 use crate::schema::{contracts, documents};
-use crate::sql_types::Id;
+use crate::sql_types::{Day, Id};
 use crate::statement::Statement;
 use crate::tx::{Transaction, with_conn};
+
+/// A day and a currency with the number of documents, and the sums of invoices and debits and of credits, each in two parts.
+type DayOfDocuments = (Cell<NaiveDate>, String, i64, i64, i64, i64, i64);
 
 impl Transaction<'_> {
     /// Returns the customer of a filter, if it names a customer or a contract. Returns `None` if the contract does not
@@ -134,6 +140,38 @@ impl ListQueries for Transaction<'_> {
             sums.amounts.push(DocumentAmounts { total: sum(total_high, total_low)?, due: sum(due_high, due_low)? });
         }
         Ok(sums)
+    }
+
+    fn billed_months(&mut self, organization: OrganizationId, filter: &DocumentFilter) -> StoreResult<Vec<BilledMonth>> {
+        let Some(customer_id) = self.customer_of(organization, filter)? else { return Ok(Vec::new()) };
+        // By day, because each database has its own functions for months. The index of issue dates has all columns.
+        let mut s = narrowed::<()>(organization, filter, customer_id)
+            .after::<(Day, Text, BigInt, BigInt, BigInt, BigInt, BigInt)>(format!(
+                "SELECT issue_date, currency, count(*), {}, {}",
+                summed_in_parts("CASE WHEN kind = 'CREDIT' THEN 0 ELSE total_minor END"),
+                summed_in_parts("CASE WHEN kind = 'CREDIT' THEN total_minor ELSE 0 END"),
+            ));
+        s.sql(" AND lifecycle IN ('ISSUED', 'UNCOLLECTIBLE') GROUP BY issue_date, currency");
+        let rows: Vec<DayOfDocuments> = with_conn!(self, "documents", |conn| s.load(conn))?;
+        let row = Row::new("documents", organization);
+        let mut months: BTreeMap<(NaiveDate, String), (u64, i128, i128)> = BTreeMap::new();
+        for (day, currency, count, invoiced_high, invoiced_low, credited_high, credited_low) in rows {
+            let day = row.cell("issue_date", day)?;
+            let minor = |high: i64, low: i64| i128::from(high) * i128::from(SUM_PART) + i128::from(low);
+            let month = months.entry((first_of_month(day), currency)).or_default();
+            month.0 += counted(count)?;
+            month.1 += minor(invoiced_high, invoiced_low);
+            month.2 += minor(credited_high, credited_low);
+        }
+        let mut billed = Vec::with_capacity(months.len());
+        for ((first_day, currency), (documents, invoiced, credited)) in months {
+            let currency: Currency = row.leaf("currency", &currency)?;
+            let sum = |minor| row.checked("total_minor", MoneySum::from_minor(minor, currency));
+            let difference = sum(invoiced - credited)?;
+            let (invoiced, credited) = (sum(invoiced)?, sum(credited)?);
+            billed.push(BilledMonth { first_day, documents, invoiced, credited, billed: difference });
+        }
+        Ok(billed)
     }
 
     fn contract_numbers(
@@ -287,6 +325,14 @@ impl ListQueries for Transaction<'_> {
     fn search(&mut self, organization: OrganizationId, sought: &SearchTerms, limit: u32) -> StoreResult<Vec<SearchHit>> {
         self.found(organization, sought, limit)
     }
+
+    fn object_names(
+        &mut self,
+        organization: OrganizationId,
+        objects: &BTreeSet<ObjectKey>,
+    ) -> StoreResult<BTreeMap<ObjectKey, ObjectName>> {
+        self.names_of(organization, objects)
+    }
 }
 
 /// Restricts to rows whose column begins with a text, ignoring case for A to Z. The condition is a range of an index on
@@ -300,7 +346,7 @@ pub(super) fn push_begins<R>(s: &mut Statement<R>, column: &'static str, text: &
 }
 
 /// Returns the first text after all texts with a prefix, by code points, or `None` if no text follows.
-fn after_all_beginning(text: &str) -> Option<String> {
+pub(super) fn after_all_beginning(text: &str) -> Option<String> {
     let mut characters: Vec<char> = text.chars().collect();
     while let Some(last) = characters.pop() {
         // Surrogates are not characters, so the range skips them.
@@ -359,7 +405,6 @@ mod tests {
     use billing_domain::ports::{DocumentPosition, DocumentSortKey, OrderedBy, PurposeKind};
     use billing_domain::refs::{DocumentRef, EntityRef};
     use billing_domain::text::OneLine;
-    use chrono::NaiveDate;
 
     use super::*;
     use crate::query_plans::plans_of;

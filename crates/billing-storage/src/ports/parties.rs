@@ -6,12 +6,14 @@ use billing_domain::party::appearance::Logo;
 use billing_domain::party::{Customer, Entity};
 use billing_domain::ports::{Customers, Entities, Insertion, Lock, StoreResult, Update};
 use billing_domain::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId};
+use billing_domain::search_words::words;
 use billing_domain::text::OneLine;
 use diesel::prelude::*;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
+use super::search_words::words_of_customer;
 use super::update_lists::list_rows;
 use super::{counted, limits};
 use crate::column_values::Columns as _;
@@ -82,6 +84,8 @@ impl Entities for Transaction<'_> {
                 .on_conflict_do_nothing()
                 .execute(conn))?;
             if inserted == 1 {
+                let words = words([entity.profile.name.as_str()]);
+                self.put_words(organization, ("entities", entity.entity_ref.as_str()), &words)?;
                 return Ok(Insertion::Done);
             }
         }
@@ -125,6 +129,7 @@ impl Entities for Transaction<'_> {
             None => Err(self.remember(StatementError::Contended)),
             Some(0) => Ok(Update::Unknown),
             Some(_) => {
+                self.put_words(organization, ("entities", own), &words([entity.profile.name.as_str()]))?;
                 self.raise_catalog_stamp(organization)?;
                 Ok(Update::Done)
             }
@@ -227,6 +232,7 @@ impl Customers for Transaction<'_> {
             .on_conflict_do_nothing()
             .execute(conn))?;
         if inserted == 1 {
+            self.put_words(organization, ("customers", customer.customer_ref.as_str()), &words_of_customer(customer))?;
             return Ok(Insertion::Done);
         }
         if self.customers_by_refs(organization, std::slice::from_ref(&customer.customer_ref))?.is_empty() {
@@ -241,7 +247,11 @@ impl Customers for Transaction<'_> {
             .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
             .set((columns, customers::stamp.eq(Bound(Uuid::now_v7())), customers::updated_at.eq(Bound(customer.updated_at))))
             .execute(conn))?;
-        Ok(if updated == 1 { Update::Done } else { Update::Unknown })
+        if updated != 1 {
+            return Ok(Update::Unknown);
+        }
+        self.put_words(organization, ("customers", customer.customer_ref.as_str()), &words_of_customer(customer))?;
+        Ok(Update::Done)
     }
 
     fn customers_by_refs(&mut self, organization: OrganizationId, refs: &[CustomerRef]) -> StoreResult<Vec<Customer>> {

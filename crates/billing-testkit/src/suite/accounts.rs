@@ -309,11 +309,14 @@ pub fn what_is_due_is_summed_up_by_day(store: &dyn Store) {
     let paid = w.issue(store, w.head(4), cents(1000));
     put(store, &w, &[settled(&paid, 1000, LifecycleStatus::Issued, Settlement { paid: cents(1000), ..none() })]);
     let expected = [(key(&w), date("2026-03-01"), sum_of_cents(120)), (key(&w), date("2026-04-01"), sum_of_cents(3))];
-    assert_eq!(read(store, |tx| tx.due_by_day(w.org, w.customer.id)), expected);
+    assert_eq!(read(store, |tx| tx.due_by_day(w.org, &[w.customer.id])), expected);
+    let others = [CustomerId::from_uuid(Uuid::now_v7()), w.customer.id];
+    assert_eq!(read(store, |tx| tx.due_by_day(w.org, &others)), expected);
+    assert_eq!(read(store, |tx| tx.due_by_day(w.org, &[])), []);
     issue_due(store, &w, w.head(5), i64::MAX, "2026-04-01");
     issue_due(store, &w, w.head(6), i64::MAX, "2026-04-01");
     let large = (key(&w), date("2026-04-01"), sum_of_cents(3 + 2 * i128::from(i64::MAX)));
-    assert_eq!(read(store, |tx| tx.due_by_day(w.org, w.customer.id)), [expected[0].clone(), large]);
+    assert_eq!(read(store, |tx| tx.due_by_day(w.org, &[w.customer.id])), [expected[0].clone(), large]);
 }
 
 pub fn a_statement_has_everything_that_changed_what_is_owed(store: &dyn Store) {
@@ -416,7 +419,7 @@ pub fn another_organization_or_account_has_none_of_it(store: &dyn Store) {
         );
         assert_eq!(tx.write_offs_of(stranger.org, customer, &[invoice.document_ref])?, []);
         assert_eq!(tx.accounts(stranger.org, Some(customer))?, []);
-        assert_eq!(tx.due_by_day(stranger.org, customer)?, []);
+        assert_eq!(tx.due_by_day(stranger.org, &[customer])?, []);
         assert_eq!(tx.written_off(stranger.org, customer)?, []);
         assert_eq!(tx.statement_entries(stranger.org, customer, None)?, []);
         Ok(())

@@ -1,5 +1,8 @@
 //! Lists for finance, and search.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use billing_domain::audit::AuditedKind;
 use billing_domain::catalog::UsageProduct;
 use billing_domain::charge::Charge;
 use billing_domain::contract::{Contract, ContractState};
@@ -12,8 +15,8 @@ use billing_domain::money::{Money, MoneySum};
 use billing_domain::page::{Direction, ListSortKey, Page, PageRequest, UpdateFilter, UpdatePosition};
 use billing_domain::party::Customer;
 use billing_domain::ports::{
-    ContractFilter, ContractSortKey, CustomerFilter, CustomerSortKey, DocumentAmounts, DocumentFilter, DocumentOrder,
-    DocumentSortKey, ListWindow, LocalDates, PurposeKind, SearchHitKind, SearchTerms, Store,
+    BilledMonth, ContractFilter, ContractSortKey, CustomerFilter, CustomerSortKey, DocumentAmounts, DocumentFilter,
+    DocumentOrder, DocumentSortKey, ListWindow, LocalDates, ObjectKey, PurposeKind, SearchHitKind, SearchTerms, Store,
 };
 use billing_domain::receivables::{AccountKey, Payment, PaymentKind};
 use billing_domain::refs::{ContractRef, DocumentRef, PaymentRef, PricingRef};
@@ -290,6 +293,26 @@ pub fn documents_add_up_by_currency(store: &dyn Store) {
     assert_eq!((credits.count, credits.amounts), (1, vec![of(-300, 0, "EUR")]));
     let drafts = sums(&DocumentFilter { state: Some(DocumentState::Draft), ..any() });
     assert_eq!((drafts.count, drafts.amounts), (3, vec![of(0, 0, "EUR")]));
+    // Documents are issued on the first day after their period. Written-off documents count as billed, void documents don't.
+    let months = |filter: &DocumentFilter| {
+        let found = read(store, |tx| tx.billed_months(w.org, filter));
+        let told = |month: &BilledMonth| (month.first_day, month.documents, month.invoiced, month.credited, month.billed);
+        found.iter().map(told).collect::<Vec<_>>()
+    };
+    let billed = |day, documents, invoiced, credited, currency| {
+        (date(day), documents, money(invoiced, currency), money(credited, currency), money(invoiced - credited, currency))
+    };
+    let expected = [
+        billed("2026-02-01", 2, 1000, 300, "EUR"),
+        billed("2026-03-01", 1, 1000, 0, "EUR"),
+        billed("2026-04-01", 1, 70, 0, "EUR"),
+        billed("2026-05-01", 1, 500, 0, "JPY"),
+        billed("2026-06-01", 1, 20_000, 0, "JPY"),
+    ];
+    assert_eq!(months(&any()), expected);
+    let march = DocumentFilter { issued_from: Some(date("2026-03-01")), issued_to: Some(date("2026-03-31")), ..any() };
+    assert_eq!(months(&march), expected[1..2]);
+    assert_eq!(months(&DocumentFilter { state: Some(DocumentState::Void), ..any() }), []);
     for month in [9, 10, 11] {
         w.issue(store, w.head(month), Money::from_minor(i64::MAX, fixtures::eur()));
     }
@@ -695,9 +718,86 @@ pub fn names_are_found_by_how_they_begin_after_what_is_exact(store: &dyn Store) 
     let names = |text: &str| found(store, &w, &sought(text)).into_iter().map(|(_, name)| name).collect::<Vec<_>>();
     let begin = ["Search me later", "Search me GmbH", "Search me plan", "Search me calls"];
     assert_eq!(names("search me"), [&["search ME"][..], &begin].concat());
-    assert_eq!(names("search-me"), ["Other"]);
-    assert_eq!(names("me later"), Vec::<String>::new());
+    assert_eq!(
+        names("search-me"),
+        ["Other", "Search me later", "search ME", "Search me GmbH", "Search me plan", "Search me calls"]
+    );
+    assert_eq!(names("me later"), ["Search me later"]);
+    assert_eq!(names("earch"), Vec::<String>::new());
     assert_eq!(read(store, |tx| tx.search(w.org, &sought("search"), 2)).len(), 2);
+}
+
+pub fn words_are_found_inside_names_addresses_and_numbers(store: &dyn Store) {
+    let (w, stranger) = (world(store), world(store));
+    let mut customer = fixtures::customer(&FreshIds, "h1");
+    customer.profile.name = fixtures::line("Harbor Robotics GmbH");
+    customer.profile.legal_name = Some(fixtures::line("Ärzte & Söhne"));
+    customer.profile.email = Some(fixtures::line("Billing.Team@Dock.example"));
+    customer.profile.tax_id = Some(fixtures::line("12/345/678"));
+    customer.profile.legal.vat_id = Some("DE123456789".parse().expect("a VAT number"));
+    let mut other = fixtures::customer(&FreshIds, "h2");
+    other.profile.name = fixtures::line("Harbor Lights");
+    write(store, |tx| {
+        done(tx.insert_customer(w.org, &customer))?;
+        done(tx.insert_customer(w.org, &other))
+    });
+    let names = |w: &World, text: &str| found(store, w, &sought(text)).into_iter().map(|(_, name)| name).collect::<Vec<_>>();
+    let both = ["Harbor Robotics GmbH", "Harbor Lights"];
+    assert_eq!(names(&w, "HARB"), both);
+    for text in [
+        "robot",
+        "robo harbor",
+        "ärzte",
+        "billing.team@dock.example",
+        "dock",
+        "12/345/678",
+        "12345678",
+        "DE123456789",
+        "de 123 456 789",
+    ] {
+        assert_eq!(names(&w, text), both[..1], "{text}");
+        assert_eq!(names(&stranger, text), Vec::<String>::new(), "{text}");
+    }
+    for text in ["obotics", "robot lights", "DE1234567891"] {
+        assert_eq!(names(&w, text), Vec::<String>::new(), "{text}");
+    }
+    customer.profile.name = fixtures::line("Quay Cranes");
+    write(store, |tx| updated(tx.update_customer(w.org, &customer)));
+    assert_eq!(names(&w, "robot"), Vec::<String>::new());
+    assert_eq!(names(&w, "crane"), ["Quay Cranes"]);
+}
+
+pub fn objects_of_each_kind_have_names(store: &dyn Store) {
+    let (w, stranger) = (world(store), world(store));
+    let head = w.open(store, made(&w, 1, 1));
+    let mut api_key = fixtures::api_key(&FreshIds, w.org);
+    api_key.name = Some(fixtures::line("Metering gateway"));
+    write(store, |tx| done(tx.insert_api_key(&api_key)));
+    let number = head.number.to_string();
+    let customer_name = w.customer.profile.name.clone();
+    let expected = [
+        (AuditedKind::ApiKey, api_key.api_key_ref.to_string(), "Metering gateway".to_owned(), false),
+        (AuditedKind::Customer, w.customer.customer_ref.to_string(), customer_name.to_string(), true),
+        (AuditedKind::Entity, w.entity.entity_ref.to_string(), w.entity.profile.name.to_string(), false),
+        (AuditedKind::UsageProduct, w.product.usage_product_ref.to_string(), w.product.profile.name.to_string(), false),
+        (AuditedKind::Pricing, w.pricing.pricing_ref.to_string(), w.pricing.content.name.to_string(), false),
+        (AuditedKind::Contract, w.contract.contract_ref.to_string(), w.contract.number_text(), true),
+        (AuditedKind::Document, head.document_ref.to_string(), number, true),
+    ];
+    let mut wanted: BTreeSet<ObjectKey> = expected.iter().map(|(kind, reference, ..)| (*kind, reference.clone())).collect();
+    wanted.insert((AuditedKind::Document, "not an identifier".to_owned()));
+    wanted.insert((AuditedKind::Customer, "unknown".to_owned()));
+    let found = read(store, |tx| tx.object_names(w.org, &wanted));
+    assert_eq!(found.len(), expected.len());
+    for (kind, reference, name, has_customer) in expected {
+        let of_object = &found[&(kind, reference)];
+        assert_eq!(of_object.name, name);
+        assert_eq!(of_object.customer_ref, has_customer.then(|| w.customer.customer_ref.clone()), "{kind:?}");
+        assert_eq!(of_object.customer_name, has_customer.then(|| customer_name.clone()), "{kind:?}");
+    }
+    let by_id = |(kind, _): &ObjectKey| matches!(kind, AuditedKind::ApiKey | AuditedKind::Contract | AuditedKind::Document);
+    let of_others: BTreeSet<ObjectKey> = wanted.into_iter().filter(by_id).collect();
+    assert_eq!(read(store, |tx| tx.object_names(stranger.org, &of_others)), BTreeMap::new());
 }
 
 pub fn another_organization_lists_nothing(store: &dyn Store) {

@@ -291,6 +291,8 @@ macro_rules! store_contract {
                 customers_are_found_by_name_email_and_tax_number
                 everything_is_found_by_what_it_is_told_by
                 names_are_found_by_how_they_begin_after_what_is_exact
+                words_are_found_inside_names_addresses_and_numbers
+                objects_of_each_kind_have_names
                 another_organization_lists_nothing
             }
             locks {

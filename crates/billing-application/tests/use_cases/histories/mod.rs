@@ -60,12 +60,12 @@ use billing_domain::charge::Charge;
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::document::lines::LedgerLine;
 use billing_domain::document::totals::DocumentContent;
-use billing_domain::document::{Document, DocumentState, LifecycleStatus, Settlement};
+use billing_domain::document::{Document, DocumentKind, DocumentState, LifecycleStatus, Settlement};
 use billing_domain::format::UsageFormat;
 use billing_domain::imports::ImportedFileFacts;
 use billing_domain::ledger::BookRows;
 use billing_domain::metadata::Metadata;
-use billing_domain::money::Money;
+use billing_domain::money::{Money, MoneySum};
 use billing_domain::notification::{Notification, Subject};
 use billing_domain::page::PageRequest;
 use billing_domain::patch::Changes;
@@ -128,7 +128,7 @@ fn check_rehearsal(
 ) -> Checked {
     same("whether it is refused", &rehearsed.is_ok(), &done)?;
     let Ok(effects) = rehearsed else { return Ok(()) };
-    let Effects { opened, issued, recomputed, voided, settled, before: were, planned: _ } = effects;
+    let Effects { opened, issued, recomputed, voided, settled, before: were, changes, .. } = effects;
     let told = |views: &mut dyn Iterator<Item = &DocumentView>| -> BTreeMap<String, DocumentFigures> {
         views.map(DocumentFigures::of).collect()
     };
@@ -142,9 +142,25 @@ fn check_rehearsal(
     let changed: BTreeMap<String, DocumentFigures> =
         changed.into_iter().filter(|(number, told)| !same_amounts(number, told)).collect();
     same("the documents concerned", &changed, &really)?;
-    let were = told(&mut were.iter());
+    // Planned documents are not stored.
+    let were = told(&mut were.iter().filter(|view| view.opened.is_some()));
     let is_so = were.iter().all(|(number, told)| before.get(number) == Some(told));
-    if is_so { Ok(()) } else { Err(format!("what was before: {were:#?} is shown, {before:#?} was stored")) }
+    if !is_so {
+        return Err(format!("what was before: {were:#?} is shown, {before:#?} was stored"));
+    }
+    // The billed amount of each stored document is compared, and no other.
+    let compared = changes.iter().filter_map(|change| Some((change.document.as_ref()?.1.to_string(), change.billed.after)));
+    let compared: BTreeMap<String, Option<MoneySum>> = compared.collect();
+    let stored = opened.iter().chain(issued).chain(recomputed).chain(voided).chain(settled).map(|view| {
+        let total = MoneySum::from(view.content.total).minor();
+        let billed = match (view.state, view.kind) {
+            (DocumentState::Void, _) => 0,
+            (_, DocumentKind::Credit) => -total,
+            (_, DocumentKind::Invoice | DocumentKind::Debit) => total,
+        };
+        (DocumentFigures::of(view).0, MoneySum::from_minor(billed, view.currency).ok())
+    });
+    same("the compared documents", &compared, &stored.collect())
 }
 
 /// The compared data of a document. References are positions in the order of opening.

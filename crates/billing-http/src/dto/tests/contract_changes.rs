@@ -104,11 +104,12 @@ fn each_field_of_a_quantity_is_held_against_its_limits() {
 fn a_dry_run_answers_whole_documents() {
     let document = || preview(fixtures::eur());
     let effects = Effects { issued: vec![document(), document()], recomputed: vec![document()], ..Effects::default() };
-    let answer = AmendedContractJson::from(&AmendmentOutcome::DryRun(effects));
+    let answer = AmendedContractJson::from(&AmendmentOutcome::DryRun(Box::new(effects)));
     assert_fits(&answer);
     let shown = posted_back(&answer);
     let names: Vec<&String> = shown.as_object().expect("an object").keys().collect();
-    assert_eq!(names, ["opened", "issued", "recomputed", "voided", "settled", "before", "planned", "dry_run"]);
+    let fields = ["opened", "issued", "recomputed", "voided", "settled", "before", "planned", "changes", "totals", "dry_run"];
+    assert_eq!(names, fields);
     let count = |name: &str| shown[name].as_array().map(Vec::len);
     assert_eq!((count("opened"), count("issued"), count("recomputed"), count("voided")), (Some(0), Some(2), Some(1), Some(0)));
     assert_eq!(shown["dry_run"], Value::Bool(true));

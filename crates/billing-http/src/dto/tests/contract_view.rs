@@ -19,7 +19,7 @@ use super::{json, posted_back, presented, shown};
 const TODAY: &str = "2026-01-20";
 
 fn view(contract: Contract, state: ContractState) -> ContractView {
-    ContractView { contract, state, today: fixtures::date(TODAY) }
+    ContractView { contract, state, today: fixtures::date(TODAY), customer_name: Some(fixtures::line("Acme")) }
 }
 
 fn pricing() -> Pricing {
@@ -72,11 +72,14 @@ fn a_contract_is_shown_with_what_was_agreed() {
     {
       "contract_ref": "019b76da-a802-7000-8000-000000000002",
       "customer_ref": "acme",
+      "customer_name": "Acme",
       "po_number": "PO 17",
       "products": [
         {
           "product_no": 0,
           "product_pricing_ref": "api",
+          "product_name": "api",
+          "currency": "EUR",
           "billing_start_date": "2026-01-01",
           "billing_end_date": "2026-03-31",
           "line_items": [
@@ -122,6 +125,8 @@ fn a_contract_is_shown_with_what_was_agreed() {
         {
           "product_no": 1,
           "product_pricing_ref": "api",
+          "product_name": "api",
+          "currency": "EUR",
           "billing_start_date": "2026-04-15",
           "billing_end_date": "2026-12-31",
           "line_items": [

@@ -3,6 +3,7 @@
 use billing_application::billing_run::{BilledDocument, BillingReport, FailedContract};
 use billing_application::documents::{DocumentView, IssueDates, OpenedFields, RelatedDocument};
 use billing_application::error::UseCaseError;
+use billing_application::names::ObjectNames;
 use billing_domain::charge::Charges;
 use billing_domain::contract::Contract;
 use billing_domain::document::lines::{DiscountAndTax, FamilySums};
@@ -506,20 +507,27 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
     let number =
         fixtures::document_head(&ids, &contract, &fixtures::entity("main"), fixtures::period("2026-01-01", "2026-01-31")).number;
     let opened = Some((DocumentRef::from_uuid(ids.new_id()), number));
-    let failed = |problem| FailedContract::whole(contract.contract_ref, problem);
+    let contract_ref = contract.contract_ref;
+    let failed = |problem| FailedContract::whole(contract_ref, problem);
     let unissued = FailedDocument { period_start: fixtures::date("2026-01-01"), document_ref: None };
     let lacking = Refusal::conflict("paper_incomplete", "the paper lacks a field");
     let report = BillingReport {
         run_ref: None,
-        issued: vec![BilledDocument { opened, kind: DocumentKind::Invoice, total: fixtures::cents(3080) }],
-        voided: vec![BilledDocument { opened: None, kind: DocumentKind::Debit, total: Money::zero(fixtures::currency("JPY")) }],
+        issued: vec![BilledDocument { contract_ref, opened, kind: DocumentKind::Invoice, total: fixtures::cents(3080) }],
+        voided: vec![BilledDocument {
+            contract_ref,
+            opened: None,
+            kind: DocumentKind::Debit,
+            total: Money::zero(fixtures::currency("JPY")),
+        }],
         failed: vec![
             failed(UseCaseError::AmountOutOfRange(AmountOutOfRange)),
-            FailedContract::of_document(contract.contract_ref, unissued, lacking),
+            FailedContract::of_document(contract_ref, unissued, lacking),
             failed(UseCaseError::Store(StoreError::Corrupt("row 17 of node 10.0.0.7".to_owned()))),
         ],
         dry_run: true,
         next: None,
+        names: ObjectNames::default(),
     };
     let shown = presented(&BillingReportJson::from(&report));
     assert!(!shown.contains("10.0.0.7"), "{shown}");
@@ -531,6 +539,10 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
           "document_ref": "019b76da-a802-7000-8000-000000000002",
           "document_number": "MAIN-INV-1",
           "kind": "INVOICE",
+          "contract_ref": "019b76da-a802-7000-8000-000000000002",
+          "contract_number": null,
+          "customer_ref": null,
+          "customer_name": null,
           "currency": "EUR",
           "total": 30.80
         }
@@ -540,6 +552,10 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
           "document_ref": null,
           "document_number": null,
           "kind": "DEBIT",
+          "contract_ref": "019b76da-a802-7000-8000-000000000002",
+          "contract_number": null,
+          "customer_ref": null,
+          "customer_name": null,
           "currency": "JPY",
           "total": 0
         }
@@ -547,8 +563,12 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
       "failed": [
         {
           "contract_ref": "019b76da-a802-7000-8000-000000000002",
+          "contract_number": null,
+          "customer_ref": null,
+          "customer_name": null,
           "period_start": null,
           "document_ref": null,
+          "document_number": null,
           "problem": {
             "code": "amount_out_of_range",
             "detail": "an amount would exceed 10^15 minor units or the range of exact decimals: use a smaller quantity or price"
@@ -556,8 +576,12 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
         },
         {
           "contract_ref": "019b76da-a802-7000-8000-000000000002",
+          "contract_number": null,
+          "customer_ref": null,
+          "customer_name": null,
           "period_start": "2026-01-01",
           "document_ref": null,
+          "document_number": null,
           "problem": {
             "code": "paper_incomplete",
             "detail": "the paper lacks a field"
@@ -565,8 +589,12 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
         },
         {
           "contract_ref": "019b76da-a802-7000-8000-000000000002",
+          "contract_number": null,
+          "customer_ref": null,
+          "customer_name": null,
           "period_start": null,
           "document_ref": null,
+          "document_number": null,
           "problem": {
             "code": "internal_error",
             "detail": "the service failed: give the request id to its operators"
