@@ -3,10 +3,12 @@
 // Environment variables:
 // - EMAIL and PASSWORD: the email address and password of the administrator
 // - TOKEN: a bearer token
-// - EMPTY: a service with the same administrator and without data
+// - EMPTY: four services with the same administrator and without data, separated by commas
+// - ONLY: if set, the script runs only the journeys whose names contain this text
 // - PAGES: if set, the script also checks every page, in light and dark, on a desktop and a phone
 //
-// If a journey fails, the script prints the reason and exits with 1. If PICTURES names a directory, the script saves a
+// The usual tasks run with and without scripts, on a desktop and on a phone. For each of them, the script prints the number of
+// clicks and of filled fields. If a journey fails, the script prints the reason and exits with 1. If PICTURES names a directory, the script saves a
 // screenshot of every page there.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -23,6 +25,8 @@ const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
 const [service, executablePath, pictures] = process.argv.slice(2);
 const { EMAIL: email, PASSWORD: password, TOKEN: token, EMPTY: empty } = process.env;
+// Runs only the journeys whose names contain this text.
+const only = process.env.ONLY ?? '';
 
 const SIZES = { desktop: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } };
 const NAME = `<script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">{{7*7}}"'`;
@@ -37,6 +41,19 @@ async function api(method, path, body) {
     assert.ok(answer.ok, `${method} ${path}: ${answer.status} ${text}`);
     return text ? JSON.parse(text) : null;
 }
+
+// Opens a part of the console by the navigation. A phone shows only the parts of the current group.
+async function open(page, name, click = (locator) => locator.click()) {
+    const hasText = new RegExp(`^${name}$`);
+    const link = page.locator('nav.parts a:not(.tab)', { hasText });
+    if (!(await link.isVisible())) {
+        await click(page.locator('nav.parts .group').filter({ has: page.locator('li a', { hasText }) }).locator('.tab'));
+    }
+    await click(link);
+}
+
+// Returns the selector of a new amount in a preview, of the first document with an effect.
+const amountOf = (effect) => `.changes tr:has(.muted:text("${effect}")) td:nth-child(3) data`;
 
 async function stateOf(document) {
     return (await api('GET', `/api/documents/${document}`)).state;
@@ -96,7 +113,7 @@ const journeys = {
     async 'a session that ended leads to the log-in and back'(context) {
         const page = await loggedIn(context);
         await context.clearCookies();
-        await page.click('nav.parts >> text=Contracts');
+        await open(page, 'Contracts');
         await logIn(page);
         await page.waitForURL('**/console/contracts');
         await page.click('text=Log out');
@@ -123,11 +140,12 @@ const journeys = {
         const page = await loggedIn(context);
         await page.goto(`${service}/console/documents/${document}`);
         await page.click('main >> text=Issue document');
-        await page.waitForSelector('h2:text("Would be issued")');
+        const total = await page.getAttribute(amountOf('Would be issued'), 'value');
         assert.equal(await stateOf(document), 'DRAFT');
         await page.click('button:text("Issue document")');
         await page.waitForSelector('[role=status]:text("Document issued.")');
-        assert.equal(await stateOf(document), 'ISSUED');
+        const issued = await api('GET', `/api/documents/${document}`);
+        assert.deepEqual([issued.state, issued.total], ['ISSUED', Number(total)]);
         await page.click('main >> text=Record payment');
         const due = await page.inputValue('[name=amount]');
         await page.fill('[name=amount]', 'ten');
@@ -140,7 +158,8 @@ const journeys = {
         await page.click('button:not(.first):text("Preview")');
         assert.equal(await stateOf(document), 'ISSUED');
         await page.click('button:text("Record payment")');
-        await page.waitForSelector('[role=status]:text("Payment recorded.")');
+        await page.waitForSelector('[role=status]:text("Payment of")');
+        assert.match(await page.innerText('[role=status]'), /^Payment of 109\.?0* EUR recorded\.$/);
         assert.equal(await stateOf(document), 'PAID');
         await page.click('main a:text-is("Reverse")');
         await page.fill('[name=reason]', 'bounced');
@@ -152,9 +171,8 @@ const journeys = {
 
     async 'a customer is made, and a wrong field keeps what was said'(context, of) {
         const page = await loggedIn(context);
-        await page.click('nav.parts >> text=Customers');
-        await page.click('main >> text=New');
-        await page.click('.stack > details.more > summary');
+        await open(page, 'Customers');
+        await page.click('main a:text-is("New")');
         await page.fill('[name=name]', 'Typed Ltd');
         await page.fill('[name=customer_ref]', `typed-${of.length}`);
         await page.fill('[name=tax]', 'nineteen');
@@ -164,9 +182,11 @@ const journeys = {
         await page.fill('[name=tax]', '19');
         await page.click('button:not(.first):text("Create")');
         await page.waitForSelector('[role=status]:text("Customer created.")');
-        await page.click('main >> text=Edit');
+        await page.click('main a:text-is("Edit")');
         await page.fill('[name=name]', 'Typed Limited');
         await page.click('button:not(.first):text("Preview")');
+        await page.click('button:text-is("Save")');
+        await page.waitForSelector('[role=status]:text("Customer updated.")');
         await page.waitForSelector('h1:text("Typed Limited")');
     },
 
@@ -177,47 +197,49 @@ const journeys = {
         const page = await loggedIn(context);
         const press = (name) => page.click(`form.stack button:not(.first):text-is("${name}")`);
         const say = (name, value) => page.fill(`[name="${name}"]`, value);
-        const choose = (name, value) => page.selectOption(`[name="${name}"]`, value);
         const done = () => page.waitForSelector('[role=status]');
-        const shown = () => page.getAttribute('.change tr:has(th:text-is("Total")) td:last-child data', 'value');
+        const shown = (effect) => page.getAttribute(amountOf(effect), 'value');
 
         await page.goto(`${service}/console/new/pricings`);
+        await page.click('main a:text-is("Graduated tiers")');
         await say('name', 'Typed plan');
         await say('currency', 'EUR');
+        await page.selectOption('[name="line_items/0/usage_product_ref"]', 'api-calls');
+        await say('line_items/1/price/amount', '49');
+        const tier = (place, field) => `line_items/0/price/tiers/${place}/${field}`;
+        await say(tier(0, 'up_to'), '1000');
+        await say(tier(0, 'unit_price'), '0.05');
+        await page.click('[value="+line_items/0/price/tiers"]');
+        await page.waitForSelector(`[name="${tier(2, 'unit_price')}"]`);
+        assert.equal(await page.inputValue(`[name="${tier(0, 'unit_price')}"]`), '0.05');
+        await page.click('[value="-line_items/0/price/tiers/2"]');
+        await page.waitForSelector(`[name="${tier(2, 'unit_price')}"]`, { state: 'detached' });
+        await say(tier(1, 'unit_price'), 'cheap');
+        if (!(await page.isVisible('[name=product_pricing_ref]'))) await page.click('form.stack > details.more > summary');
         await say('product_pricing_ref', pricing);
-        await say('line_items/0/line_item_id', 'fee');
-        await choose('line_items/0/kind', 'FIXED');
-        await choose('line_items/0/price/model', 'FLAT');
-        await say('line_items/0/price/amount', '49');
-        await press('Add line item');
-        assert.equal(await page.inputValue('[name="line_items/0/price/amount"]'), '49');
-        await say('line_items/1/line_item_id', 'calls');
-        await choose('line_items/1/kind', 'USAGE');
-        await say('line_items/1/usage_product_ref', 'api-calls');
-        await choose('line_items/1/price/model', 'GRADUATED');
-        const tier = '[value="+line_items/1/price/tiers"]';
-        await page.click(tier);
-        await say('line_items/1/price/tiers/0/up_to', '1000');
-        await say('line_items/1/price/tiers/0/unit_price', '0.05');
-        await page.click(tier);
-        await say('line_items/1/price/tiers/1/unit_price', 'cheap');
-        await press('Create');
-        await page.waitForSelector('.field:has([name="line_items/1/price/tiers/1/unit_price"]) .wrong');
-        await say('line_items/1/price/tiers/1/unit_price', '0.04');
-        await press('Create');
+        await press('Preview');
+        await page.waitForSelector(`.field:has([name="${tier(1, 'unit_price')}"]) .wrong`);
+        await say(tier(1, 'unit_price'), '0.04');
+        await press('Preview');
+        await page.waitForSelector('p:text("Nothing is saved yet")');
+        await page.click('button:text-is("Create")');
         await done();
+        await page.waitForURL(`**/console/pricings/${pricing}?**`);
 
         const today = new Date().toISOString().slice(0, 10);
         await page.goto(`${service}/console/new/contracts`);
-        await say('customer_ref', customer);
-        await say('products/0/product_pricing_ref', pricing);
-        await say('products/0/billing_start_date', `${today.slice(0, 8)}01`);
-        await say('products/0/billing_end_date', '2099-12-31');
-        await press('Preview');
-        await page.waitForSelector('h2:text("Upcoming documents")');
-        const planned = await shown();
+        await page.click(`.choice a[href*="customer_ref=${customer}&"]`);
+        await page.check(`[name=pricing][value="${pricing}"]`);
+        await page.click('button:text-is("Continue")');
+        await say('start', `${today.slice(0, 8)}01`);
+        await page.check('[name=term][value=open]');
+        await page.click('button:text-is("Continue")');
+        await page.waitForSelector('h2:text-is("Preview")');
+        const planned = await shown('Upcoming document');
         assert.deepEqual(await api('GET', `/api/contracts/search?customer_ref=${customer}`), []);
-        await page.click('button:text-is("Create")');
+        // With scripts, the preview is loaded again beside the form.
+        await page.waitForLoadState('networkidle');
+        await page.click('button:text-is("Create contract")');
         await done();
         const [{ contract_ref: contract }] = await api('GET', `/api/contracts/search?customer_ref=${customer}`);
         const [current] = await api('GET', `/api/contracts/invoices/current/${contract}`);
@@ -225,22 +247,26 @@ const journeys = {
 
         const event = { timestamp: new Date().toISOString(), customer_ref: customer, usage_product_ref: 'api-calls', quantity: 1500 };
         const { related_document_ref: draft } = await api('POST', '/api/usage/event', event);
-        await page.goto(`${service}/console/edit/contracts/${contract}`);
-        await page.click('.element > details.more > summary');
-        await say('products/0/discount', '10');
-        await choose('include_current_invoice', 'true');
+        await page.goto(`${service}/console/contracts/${contract}`);
+        await page.click('main a:text-is("Advanced")');
+        await page.waitForSelector('h1:text("Edit contract")');
+        await page.goto(`${service}/console/contracts/${contract}`);
+        await page.click('main a:text-is("Change discount")');
+        await say('discount', 'ten');
         await press('Preview');
-        await page.waitForSelector('h2:text("Drafts that would change")');
-        const edited = await shown();
-        await page.click('button:text-is("Save")');
+        await page.waitForSelector('.field:has([name=discount]) .wrong');
+        await say('discount', '10');
+        await page.check('[name=start][value=current]');
+        await press('Preview');
+        const edited = await shown('Draft that would change');
+        await page.click('button:text-is("Change discount")');
         await done();
         assert.equal((await api('GET', `/api/documents/${draft}`)).total, Number(edited));
 
         await page.click('main a:text-is("Cancel contract")');
-        await choose('include_current_invoice', 'true');
+        await page.check('[name=end][value=today]');
         await press('Preview');
-        await page.waitForSelector('h2:text("Would be issued")');
-        const last = await shown();
+        const last = await shown('Would be issued');
         assert.equal(await stateOf(draft), 'DRAFT');
         await page.click('button:text-is("Cancel contract")');
         await done();
@@ -257,7 +283,7 @@ const journeys = {
         const lines = [1, 2, 3].map((n) => `${customer}/${n};${at};${customer};api-calls;${n}0;secret\n`);
         const file = `Nr;Zeit;Kunde;Ding;Menge;Notiz\n${lines.join('')}${customer}/4;${at};nobody;api-calls;1;x\n`;
         const choose = async () => {
-            await page.click('nav.parts >> text=Imports');
+            await open(page, 'Imports');
             await page.click('main >> text=Import file');
             await page.setInputFiles('[name=file]', { name: `${customer}.csv`, mimeType: 'text/csv', buffer: Buffer.from(file) });
             await page.click('button:text("Preview")');
@@ -298,24 +324,24 @@ const journeys = {
     async 'billing is run after a look at what it would issue'(context, of) {
         await sell(`runs-${of.length}`, 'Runs Ltd');
         const page = await loggedIn(context);
-        await page.click('nav.parts >> text=Billing runs');
-        await page.click('main >> text=Run billing');
+        await open(page, 'Billing runs');
+        await page.click('main a:text-is("Run billing")');
         await page.waitForSelector('h2:text("Documents that would be issued")');
         const runs = (await api('GET', '/api/billing/runs/filter')).length;
         await page.click('button:text("Run billing")');
         await page.waitForSelector('[role=status]:text("Billing run finished.")');
         assert.equal((await api('GET', '/api/billing/runs/filter')).length, runs + 1);
-        await page.click('tbody a[href^="/console/documents/"] >> nth=0');
+        await page.click('section:has(h2:text("Documents issued")) tbody a[href^="/console/documents/"] >> nth=0');
         await page.waitForSelector('.state[data-state="ISSUED"]');
-        await page.click('nav.parts >> text=Home');
-        await page.click('main >> text=Failures of the last billing run');
+        await open(page, 'Home');
+        await page.click('main a:text-is("Last billing run")');
         await page.waitForSelector('h1:text("Billing run")');
     },
 
     async 'a format is tried, mended where it is wrong, and saved'(context, of) {
         const page = await loggedIn(context);
-        await page.click('nav.parts >> text=Formats');
-        await page.click('main >> text=New');
+        await open(page, 'Usage formats');
+        await page.click('main a:text-is("New")');
         await page.fill('[name=format_name]', `Tried ${of}`);
         await page.fill('[name="mapping/timestamp"]', 'event.at');
         await page.fill('[name="mapping/customer_ref"]', 'event.customer');
@@ -329,7 +355,7 @@ const journeys = {
         assert.match(await page.innerText('pre.mapped'), /"quantity": 24/);
         await page.click('button:text("Save")');
         await page.waitForSelector('[role=status]');
-        await page.click('main >> text=Edit');
+        await page.click('main a:text-is("Edit")');
         assert.equal(await page.inputValue('[name="mapping/quantity"]'), 'event.calls * 2');
         await page.fill('[name="mapping/quantity"]', 'event.calls');
         await page.click('button:text("Save")');
@@ -338,7 +364,7 @@ const journeys = {
 
     async 'key life: a key is made for what it is for, works, gives way to a successor, and works no more once it is deleted'(context, of) {
         const page = await loggedIn(context);
-        await page.click('nav.parts >> text=API keys');
+        await open(page, 'API keys');
         await page.fill('[name=name]', `Key of ${of}`);
         for (const scope of ['contracts:write', 'catalog:write', 'documents:write', 'read', 'usage:write']) await page.uncheck(`[value="${scope}"]`);
         await page.click('button:text("Create key")');
@@ -375,7 +401,7 @@ const journeys = {
     async 'second factor: somebody is invited, sets a password of their own, then a second factor, and loses the device'(context, of) {
         const owner = await loggedIn(context);
         const invited = `invited-${of.length}@example.com`;
-        await owner.click('nav.parts >> text=Team');
+        await open(owner, 'Team');
         await owner.fill('[name=email]', email);
         await owner.click('button:text("Invite administrator")');
         await owner.waitForSelector('.field .wrong');
@@ -459,7 +485,7 @@ const journeys = {
         const bars = page.locator('.chart .bar');
         assert.equal(await bars.count(), 1);
         const told = await page.locator('.chart a title').textContent();
-        assert.equal(told, `${row.from.slice(0, 10)}: 1,500 call, events: 1`);
+        assert.equal(told, `${row.from.slice(0, 10)}: 1,500 calls, events: 1`);
         // The height of the only bar matches the axis.
         const [high, top] = [await bars.getAttribute('height'), await page.locator('.chart .grid').last().getAttribute('y2')];
         assert.equal(Number(await bars.getAttribute('y')), Number(top));
@@ -486,12 +512,28 @@ const journeys = {
         assert.equal(await page.inputValue('[name=quantity]'), 'many');
     },
 
+    async 'a call of the reference is tried with a token, and as a dry run it stores nothing'(context, of) {
+        const document = await sell(`tries-${of.length}`, 'Tries Ltd');
+        const page = await context.newPage();
+        await page.goto(`${service}/docs/operations/issue_document`);
+        // Without scripts, the page shows the call as a command.
+        assert.equal(await page.isVisible('#request'), of === 'with scripts');
+        if (of !== 'with scripts') return;
+        await page.fill('[data-in=path]', document);
+        await page.fill('#token', token);
+        await page.check('#dry-run');
+        await page.click('button:text-is("Send request")');
+        await page.waitForSelector('#status:text("200")');
+        assert.match(await page.innerText('#content'), /"dry_run": true/);
+        assert.equal(await stateOf(document), 'DRAFT');
+    },
+
     async 'anything is found by its number, and a name that is a script is text'(context, of) {
         const document = await sell(`evil-${of.length}`, NAME);
         const { document_number: number } = await api('GET', `/api/documents/${document}`);
         const page = await loggedIn(context);
         await page.fill('[name=q]', number);
-        await page.click('text=Search');
+        await page.click('form.search button');
         await page.click(`main a:text-is("${number}")`);
         await page.waitForURL(`**/console/documents/${document}`);
         await page.click('.parties a[href^="/console/customers/"]');
@@ -500,45 +542,281 @@ const journeys = {
     },
 };
 
-// Sets up a service without data, in a browser without scripts.
-async function firstRun(browser) {
-    const context = await browser.newContext({ javaScriptEnabled: false });
-    context.setDefaultTimeout(20_000);
+// A page on which the clicks on links and buttons and the filled fields of a journey are counted.
+class CountedPage {
+    constructor(page, of) {
+        Object.assign(this, { page, of, clicks: 0, fields: 0 });
+    }
+
+    async click(selector) {
+        this.clicks += 1;
+        await (typeof selector === 'string' ? this.page.click(selector) : selector.click());
+    }
+
+    async open(name) {
+        await open(this.page, name, (locator) => this.click(locator));
+    }
+
+    async fill(name, value) {
+        this.fields += 1;
+        const field = `[name="${name}"]`;
+        if (await this.page.locator(`select${field}`).count()) await this.page.selectOption(field, value);
+        else await this.page.fill(field, value);
+    }
+
+    async check(name, value) {
+        this.fields += 1;
+        await this.page.check(`[name="${name}"][value="${value}"]`);
+    }
+
+    press(name) {
+        return this.click(`main button:not(.first):text-is("${name}")`);
+    }
+
+    link(name) {
+        return this.click(`main a:text-is("${name}")`);
+    }
+
+    async says(notice) {
+        await this.page.waitForSelector(`[role=status]:text("${notice}")`);
+    }
+
+    // Counts from here on.
+    start() {
+        Object.assign(this, { clicks: 0, fields: 0 });
+    }
+
+    end(journey) {
+        console.log(`journey ${journey}, ${this.of}: ${this.clicks} clicks, ${this.fields} fields`);
+    }
+
+    // Returns the new amount of each document in a preview, with the document's address if it already exists.
+    async preview() {
+        await this.page.waitForSelector('p:text("Nothing is saved yet")');
+        const rows = [];
+        for (const row of await this.page.locator('.changes tbody:has(th:text("Billed amounts")) tr:not(.total)').all()) {
+            const amount = row.locator('td:nth-child(3) data');
+            if (!(await amount.count())) continue;
+            const link = row.locator('th a');
+            const address = (await link.count()) ? await link.first().getAttribute('href') : null;
+            rows.push({ document: address?.split('/').pop(), amount: Number(await amount.first().getAttribute('value')) });
+        }
+        return rows;
+    }
+}
+
+// Checks that the documents of a contract have the amounts of a preview.
+async function checkPreview(rows, contract) {
+    const totals = [];
+    for (const which of ['current', 'next']) {
+        totals.push(...(await api('GET', `/api/contracts/invoices/${which}/${contract}`)).map(({ total }) => total));
+    }
+    for (const { document, amount } of rows) {
+        if (document) assert.equal((await api('GET', `/api/documents/${document}`)).total, amount);
+        else assert.ok(totals.includes(amount), `${amount} is not among ${totals}`);
+    }
+}
+
+// Returns the contract of a document.
+async function contractOf(document) {
+    return (await api('GET', `/api/documents/${document}`)).contract_ref;
+}
+
+const MOST_CLICKS_FOR_SEATS = 4;
+const MOST_FIELDS_FOR_SEATS = 3;
+
+// The usual tasks of an administrator, with and without scripts, on a desktop and on a phone. Each one prints how many clicks
+// and fields it takes.
+const tasks = {
+    async 'new contract'(user, id) {
+        const customer = `signs-${id}`;
+        await api('POST', '/api/customers/', { customer_ref: customer, name: 'Signs Ltd' });
+        user.start();
+        await user.open('Contracts');
+        await user.link('New');
+        await user.click(`.choice a[href*="customer_ref=${customer}&"]`);
+        await user.check('pricing', 'api-plan');
+        await user.press('Continue');
+        await user.press('Continue');
+        await user.fill('quantity/api-plan/platform-fee', '10');
+        await user.fill('discount', '10');
+        await user.press('Update preview');
+        for (const part of ['"quantity":"10"', '"discount":"10"']) {
+            await user.page.waitForSelector(`[name=previewed][value*='${part}']`, { state: 'attached' });
+        }
+        const rows = await user.preview();
+        assert.ok(rows.length > 0);
+        assert.deepEqual(await api('GET', `/api/contracts/search?customer_ref=${customer}`), []);
+        // With scripts, the preview is loaded again beside the form.
+        await user.page.waitForLoadState('networkidle');
+        await user.press('Create contract');
+        await user.says('Contract created.');
+        user.end('new contract');
+        const [{ contract_ref: contract }] = await api('GET', `/api/contracts/search?customer_ref=${customer}`);
+        await checkPreview(rows, contract);
+    },
+
+    async 'changed contract'(user, id) {
+        const draft = await sell(`changes-${id}`, 'Changes Ltd');
+        const contract = await contractOf(draft);
+        const { page } = user;
+        // Previews a form, carries it out and compares the result with the preview.
+        const change = async (button, notice, isSeen = true) => {
+            await user.press('Preview');
+            const rows = await user.preview();
+            assert.ok(!isSeen || rows.length > 0, `no documents: ${button}`);
+            await user.press(button);
+            await user.says(notice);
+            await checkPreview(rows, contract);
+        };
+        await page.goto(`${service}/console/contracts/${contract}`);
+        const before = (await api('GET', `/api/documents/${draft}`)).total;
+
+        user.start();
+        await user.click('.actions a:text-is("Change seats")');
+        await user.fill('quantity', '12');
+        await change('Change seats', 'Seats changed.');
+        user.end('seats');
+        assert.ok(user.clicks <= MOST_CLICKS_FOR_SEATS && user.fields <= MOST_FIELDS_FOR_SEATS, `${user.clicks}, ${user.fields}`);
+
+        user.start();
+        await user.click('main tr:has(th:text-is("Platform fee")) a:text-is("Change price")');
+        await user.fill('amount', '30');
+        await user.check('start', 'current');
+        await change('Change price', 'Price changed.');
+        user.end('price');
+        assert.notEqual((await api('GET', `/api/documents/${draft}`)).total, before);
+
+        const now = new Date();
+        const lastDay = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 0)).toISOString().slice(0, 10);
+        user.start();
+        await user.click('.actions a:text-is("Move end")');
+        await user.fill('billing_end_date', lastDay);
+        await change('Move end', 'Last day changed.', false);
+        user.end('end');
+        assert.equal((await api('GET', `/api/contracts/${contract}`)).effective_end_date, lastDay);
+    },
+
+    async 'credit note'(user, id) {
+        const document = await sell(`corrects-${id}`, 'Corrects Ltd');
+        await api('POST', `/api/documents/issue/${document}`);
+        const { page } = user;
+        await page.goto(`${service}/console/documents/${document}`);
+        user.start();
+        await user.click('summary:text("Calculation") >> nth=-1');
+        await user.link('Show usage events');
+        await user.click('tbody tr td:first-child a');
+        await user.link('Edit');
+        await user.fill('quantity', '500');
+        await user.press('Preview');
+        await page.waitForSelector('.changes');
+        await user.press('Save');
+        await user.says('Usage event updated.');
+        await page.goto(`${service}/console/documents/${document}`);
+        const { related_documents: related } = await api('GET', `/api/documents/${document}`);
+        const credit = related.find(({ kind }) => kind === 'CREDIT');
+        assert.ok(credit, JSON.stringify(related));
+        await user.click(`main a[href="/console/documents/${credit.document_ref}"]`);
+        if ((await stateOf(credit.document_ref)) === 'DRAFT') {
+            await user.link('Issue document');
+            await page.waitForSelector(amountOf('Would be issued'));
+            await user.press('Issue document');
+            await user.says('Document issued.');
+        }
+        user.end('credit note');
+        assert.notEqual(await stateOf(credit.document_ref), 'DRAFT');
+        // 500 calls less than 1,000 cost 0.05 each, and 500 more than 1,000 cost 0.01 each.
+        assert.equal(Math.abs((await api('GET', `/api/documents/${credit.document_ref}`)).total), 30);
+    },
+
+    async 'bounced payment'(user, id) {
+        const document = await sell(`bounces-${id}`, 'Bounces Ltd');
+        await api('POST', `/api/documents/issue/${document}`);
+        await user.page.goto(`${service}/console/documents/${document}`);
+        user.start();
+        await user.link('Record payment');
+        await user.press('Preview');
+        await user.press('Record payment');
+        await user.says('Payment of');
+        assert.equal(await stateOf(document), 'PAID');
+        await user.link('Reverse');
+        await user.fill('reason', 'bounced');
+        await user.press('Preview');
+        await user.page.waitForSelector('.changes');
+        await user.press('Reverse payment');
+        await user.says('Payment reversed.');
+        user.end('bounced payment');
+        assert.equal(await stateOf(document), 'ISSUED');
+    },
+
+    async 'import with undo'(user, id) {
+        const customer = `files-${id}`;
+        const document = await sell(customer, 'Files Ltd');
+        const total = async () => (await api('GET', `/api/documents/${document}`)).total;
+        const before = await total();
+        const line = (n) => `${customer}/${n},${new Date().toISOString()},${customer},api-calls,${n}00\n`;
+        const file = `idempotency_key,timestamp,customer_ref,usage_product_ref,quantity\n${line(1)}${line(2)}`;
+        user.start();
+        await user.open('Imports');
+        await user.link('Import file');
+        user.fields += 1;
+        await user.page.setInputFiles('[name=file]', { name: `${customer}.csv`, mimeType: 'text/csv', buffer: Buffer.from(file) });
+        await user.press('Preview');
+        await user.press('Import 2 events');
+        await user.link('Show import');
+        assert.notEqual(await total(), before);
+        await user.link('Undo import');
+        await user.click('button:text("Delete 2 events")');
+        await user.page.waitForSelector('[role=status]');
+        user.end('import with undo');
+        assert.equal(await total(), before);
+    },
+};
+
+// Sets up a service without data.
+async function firstRun(context, of, from, taken) {
     const page = await context.newPage();
-    await page.goto(`${empty}/console`);
+    const user = new CountedPage(page, of);
+    const photo = async (name) => taken && (await page.screenshot({ path: join(taken, `start-${name}-desktop-light.png`), fullPage: true }));
+    await page.goto(`${from}/console`);
     await logIn(page);
     await page.waitForURL('**/console/start');
+    user.start();
     const step = async (fields) => {
-        for (const [name, value] of Object.entries(fields)) await page.fill(`[name="${name}"]`, value);
-        await page.click('button:text("Save")');
+        for (const [name, value] of Object.entries(fields)) await user.fill(name, value);
+        await user.press('Save');
     };
-    await step({ name: 'We GmbH', 'address/line1': 'Hauptstr. 1', 'address/city': 'Berlin', 'address/country_code': 'Germany' });
+    await step({ name: 'We', legal_name: 'We GmbH', 'address/line1': 'Hauptstr. 1', 'address/city': 'Berlin', 'address/country_code': 'Germany' });
     await page.waitForSelector('.field:has([name="address/country_code"]) .wrong');
-    assert.equal(await page.inputValue('[name=name]'), 'We GmbH');
-    if (pictures) await page.screenshot({ path: join(pictures, 'start-wrong-desktop-light.png'), fullPage: true });
-    await step({ 'address/country_code': 'DE' });
+    assert.equal(await page.inputValue('[name=name]'), 'We');
+    await photo('wrong');
+    await step({ 'address/country_code': 'DE', vat_id: 'DE136695976' });
     await page.waitForSelector('form[action$="/usage-product"]');
+    await user.says('Entity saved.');
     await step({ name: 'API calls', usage_product_ref: 'api-calls', unit: 'call' });
     await page.waitForSelector('form[action$="/pricing"]');
     await step({ name: 'Plan', currency: 'EUR', 'line_items/0/price/unit_price': '0.05', 'line_items/1/price/amount': '49' });
     await page.waitForSelector('form[action$="/customer"]');
-    await step({ name: 'Acme Ltd', customer_ref: 'acme' });
+    await step({
+        name: 'Acme', legal_name: 'Acme Ltd', customer_ref: 'acme', 'billing_address/line1': 'Ringstr. 2',
+        'billing_address/city': 'Köln', 'billing_address/country_code': 'DE',
+    });
     await page.waitForSelector('form[action$="/contract"]');
     await step({});
-    await page.click('button:text("Create key")');
+    await user.press('Create key and show command');
     const call = await page.innerText('#call');
-    if (pictures) await page.screenshot({ path: join(pictures, 'start-call-desktop-light.png'), fullPage: true });
-    await page.click('text=Wait for the event');
+    await photo('call');
+    await user.link('Wait for the event');
     await page.waitForSelector('h1:text("Waiting")');
-    if (pictures) await page.screenshot({ path: join(pictures, 'start-wait-desktop-light.png'), fullPage: true });
+    await photo('wait');
     const { related_document_numbers: number } = JSON.parse(execFileSync('sh', ['-c', call], { encoding: 'utf8' }));
     // The page reloads by itself.
     await page.waitForSelector('h1:text("First invoice")');
+    user.end('first run to first invoice');
     assert.match(await page.innerText('main'), new RegExp(`${number}[^]*124\\.00`));
-    if (pictures) await page.screenshot({ path: join(pictures, 'start-invoice-desktop-light.png'), fullPage: true });
-    await page.goto(`${empty}/console`);
+    await photo('invoice');
+    await page.goto(`${from}/console`);
     await page.waitForSelector('h1:text("Home")');
-    await context.close();
 }
 
 // Checks that a page of another site can neither submit a console form nor show the console in a frame.
@@ -567,6 +845,12 @@ async function foreignPages(browser) {
     evil.close();
 }
 
+// Returns the reference of an issued document with an amount due.
+async function issuedDocument() {
+    const [{ document_ref: document }] = await api('GET', '/api/documents/filter?has_amount_due=true&state=ISSUED&pageSize=1');
+    return document;
+}
+
 // Checks that every page is accessible, in both color schemes and at both sizes.
 async function everyPage(browser) {
     const first = async (page, prefix) => page.getAttribute(`main a[href^="${prefix}"]`, 'href');
@@ -579,15 +863,32 @@ async function everyPage(browser) {
             await look(entry, 'log-in', size, colorScheme);
             await entry.close();
             const page = await loggedIn(context);
-            await page.goto(`${service}/console/documents`);
+            await page.goto(`${service}/console/documents?columns=document_number&columns=contract_number&columns=customer.customer_name`);
             const pages = { documents: '/console/documents', document: await first(page, '/console/documents/') };
             pages.contract = await first(page, '/console/contracts/');
             pages.customer = await first(page, '/console/customers/');
             await page.goto(`${service}/console/events`);
             pages.event = await first(page, '/console/events/');
             pages.editContract = pages.contract.replace('/console/', '/console/edit/');
-            pages.preview = pages.document.replace('/documents/', '/do/issue/');
-            const parts = await page.$$eval('nav.parts a', (links) => links.map((link) => link.getAttribute('href')));
+            pages['preview-issue'] = pages.document.replace('/documents/', '/do/issue/');
+            for (const task of ['seats', 'price?target=0%2Fcalls', 'discount', 'end', 'invoicing', 'cancel', 'add']) {
+                pages[`contract-${task.split('?')[0]}`] = `${pages.contract}/${task}`;
+            }
+            pages.charge = pages.contract.replace('/contracts/', '/do/charge/');
+            pages.pay = `/console/do/pay/${await issuedDocument()}`;
+            pages.statement = `${pages.customer}/statement`;
+            pages.editCustomer = pages.customer.replace('/console/', '/console/edit/');
+            const customer = pages.customer.split('/').pop();
+            for (const step of ['plan', 'term', 'quantities']) {
+                pages[`newContract-${step}`] = `/console/new/contracts?customer_ref=${customer}&pricing=api-plan&step=${step}`;
+            }
+            for (const model of ['FLAT', 'GRADUATED', 'PACKAGE', 'PERCENTAGE']) {
+                pages[`newPricing-${model.toLowerCase()}`] = `/console/new/pricings?model=${model}`;
+            }
+            Object.assign(pages, { 'newPricing-advanced': '/console/new/pricings?advanced=yes', 'newContract-advanced': '/console/new/contracts?advanced=yes',
+                editPricing: '/console/edit/pricings/api-plan', months: '/console/sums/months', docs: '/docs', 'docs-search': '/docs/search?q=payment',
+                'docs-group': '/docs/groups/documents', 'docs-operation': '/docs/operations/record_payment', 'docs-schemas': '/docs/schemas' });
+            const parts = await page.$$eval('nav.parts a:not(.tab)', (links) => links.map((link) => link.getAttribute('href')));
             for (const part of ['imports', 'billing-runs', 'formats']) {
                 await page.goto(`${service}/console/${part}`);
                 pages[`one-of-${part}`] = await first(page, `/console/${part}/`);
@@ -602,6 +903,8 @@ async function everyPage(browser) {
                 const answer = await page.goto(service + path);
                 const { length } = await answer.body();
                 assert.ok(length < 100 * 1024, `${name} has ${length} bytes`);
+                // With scripts, a live preview replaces a part of the page.
+                if (/newContract-quantities|newPricing/.test(name)) await page.waitForLoadState('networkidle');
                 await page.$$eval('.sheet details', (all) => all.forEach((one) => (one.open = true)));
                 await look(page, name, size, colorScheme);
             }
@@ -620,6 +923,16 @@ async function everyPage(browser) {
             await page.click('button:text("Test")');
             await page.waitForSelector('.wrong');
             await look(page, 'format-wrong', size, colorScheme);
+            await page.goto(`${service}${pages.contract}/seats`);
+            await page.fill('[name=quantity]', '12');
+            await page.click('button:text-is("Preview")');
+            await page.waitForSelector('.changes');
+            await look(page, 'preview', size, colorScheme);
+            await page.goto(`${service}/console/documents?state=DRAFT`);
+            await page.check('tbody [name=ref] >> nth=0');
+            await page.click('button:text-is("Issue drafts")');
+            await page.waitForSelector('p:text("Nothing is saved yet")');
+            await look(page, 'bulk', size, colorScheme);
             await context.close();
         }
     }
@@ -640,7 +953,7 @@ if (pictures) mkdirSync(pictures, { recursive: true });
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
 try {
     for (const [of, javaScriptEnabled] of [['with scripts', true], ['without scripts', false]]) {
-        for (const [name, journey] of Object.entries(journeys)) {
+        for (const [name, journey] of Object.entries(journeys).filter(([name]) => name.includes(only))) {
             const context = await browser.newContext({ javaScriptEnabled });
             context.setDefaultTimeout(20_000);
             await journey(context, of).catch((error) => {
@@ -650,12 +963,36 @@ try {
             console.log(`ok: ${name}, ${of}`);
         }
     }
-    await firstRun(browser);
-    console.log('ok: from nothing to the first invoice');
-    await foreignPages(browser);
-    console.log('ok: what another page can do');
-    if (process.env.PAGES) await everyPage(browser);
-    console.log('ok: all of it');
+    const services = empty.split(',');
+    for (const [size, viewport] of Object.entries(SIZES)) {
+        for (const [scripts, javaScriptEnabled] of [['on', true], ['off', false]]) {
+            const of = `${size}, scripts ${scripts}`;
+            const run = async (name, journey) => {
+                if (!name.includes(only)) return;
+                const context = await browser.newContext({ javaScriptEnabled, viewport });
+                context.setDefaultTimeout(20_000);
+                await journey(context).catch((error) => {
+                    throw new Error(`${name}, ${of}`, { cause: error });
+                });
+                await context.close();
+                console.log(`ok: ${name}, ${of}`);
+            };
+            for (const [name, task] of Object.entries(tasks)) {
+                await run(name, async (context) => task(new CountedPage(await loggedIn(context), of), `${size}-${scripts}`));
+            }
+            const isTaken = pictures && size === 'desktop' && scripts === 'off';
+            const from = services.shift();
+            await run('from nothing to the first invoice', (context) => firstRun(context, of, from, isTaken ? pictures : null));
+        }
+    }
+    if (only) {
+        console.log('ok: the selected journeys');
+    } else {
+        await foreignPages(browser);
+        console.log('ok: what another page can do');
+        if (process.env.PAGES) await everyPage(browser);
+        console.log('ok: all of it');
+    }
 } finally {
     await browser.close();
 }
