@@ -13,6 +13,8 @@ use tokio::sync::oneshot;
 
 /// The maximum number of requests of one organization that wait for a permit. It limits the memory of their bodies.
 const MAX_WAITING_PER_ORGANIZATION: usize = 64;
+/// The same for permits of short requests, of which a client may send many at the same time.
+const MAX_SHORT_WAITING_PER_ORGANIZATION: usize = 512;
 
 /// A fixed number of permits. Clones share them.
 #[derive(Clone)]
@@ -28,6 +30,8 @@ struct Permits {
     free: usize,
     /// The maximum number of permits that one organization holds.
     limit_per_organization: usize,
+    /// The maximum number of waiting requests of one organization.
+    max_waiting: usize,
     /// The number of permits of each organization that has one.
     held: HashMap<OrganizationId, usize>,
     waiting: HashMap<OrganizationId, VecDeque<WaitingRequest>>,
@@ -51,25 +55,31 @@ struct QueuePlace {
 impl FairPermits {
     /// Creates permits of which one organization may hold all while no other organization waits.
     pub(crate) fn new(permits: usize) -> Self {
-        Self::with_limit(permits, permits)
+        Self::with_limit(permits, permits, MAX_WAITING_PER_ORGANIZATION)
+    }
+
+    /// Creates permits for short requests.
+    pub(crate) fn for_short_requests(permits: usize) -> Self {
+        Self::with_limit(permits, permits, MAX_SHORT_WAITING_PER_ORGANIZATION)
     }
 
     /// Creates permits of which one organization never holds all, for work that a slow client can prolong. If there is only one
     /// permit, any organization may hold it.
     pub(crate) fn with_reserve(permits: usize) -> Self {
-        Self::with_limit(permits, permits.saturating_sub(1).max(1))
+        Self::with_limit(permits, permits.saturating_sub(1).max(1), MAX_WAITING_PER_ORGANIZATION)
     }
 
     /// Creates permits of which one organization holds at most half, and at least one, for work that lasts long and uses what
     /// other work of the server needs, too.
     pub(crate) fn with_half_reserved(permits: usize) -> Self {
-        Self::with_limit(permits, permits.div_ceil(2).max(1))
+        Self::with_limit(permits, permits.div_ceil(2).max(1), MAX_WAITING_PER_ORGANIZATION)
     }
 
-    fn with_limit(permits: usize, limit_per_organization: usize) -> Self {
+    fn with_limit(permits: usize, limit_per_organization: usize, max_waiting: usize) -> Self {
         Self(Arc::new(Mutex::new(Permits {
             free: permits,
             limit_per_organization,
+            max_waiting,
             held: HashMap::new(),
             waiting: HashMap::new(),
             order: VecDeque::new(),
@@ -112,7 +122,7 @@ impl Permits {
     /// Adds a request to the queue and returns its id, or `None` if too many requests of its organization wait.
     fn enqueue(&mut self, organization: OrganizationId, grant: oneshot::Sender<FairPermit>) -> Option<u64> {
         let requests = self.waiting.entry(organization).or_default();
-        if requests.len() >= MAX_WAITING_PER_ORGANIZATION {
+        if requests.len() >= self.max_waiting {
             return None;
         }
         if requests.is_empty() {
@@ -328,15 +338,19 @@ mod tests {
 
     #[actix_web::test]
     async fn one_organization_cannot_fill_the_queue_of_others() {
-        let permits = FairPermits::new(1);
-        let _held = permits.acquire(organization(1), LONG).await.expect("a free permit");
-        let mut own: Vec<_> = (0..MAX_WAITING_PER_ORGANIZATION).map(|_| request(&permits, 1)).collect();
-        for waiting in &mut own {
-            assert!(futures_util::FutureExt::now_or_never(waiting.as_mut()).is_none());
+        for (permits, max_waiting) in [
+            (FairPermits::new(1), MAX_WAITING_PER_ORGANIZATION),
+            (FairPermits::for_short_requests(1), MAX_SHORT_WAITING_PER_ORGANIZATION),
+        ] {
+            let _held = permits.acquire(organization(1), LONG).await.expect("a free permit");
+            let mut own: Vec<_> = (0..max_waiting).map(|_| request(&permits, 1)).collect();
+            for waiting in &mut own {
+                assert!(futures_util::FutureExt::now_or_never(waiting.as_mut()).is_none());
+            }
+            assert!(permits.acquire(organization(1), LONG).await.is_none(), "refused at once");
+            let mut other = request(&permits, 2);
+            assert!(poll(&mut other).await.is_none());
+            assert_eq!(permits.locked().waiting.len(), 2);
         }
-        assert!(permits.acquire(organization(1), LONG).await.is_none(), "refused at once");
-        let mut other = request(&permits, 2);
-        assert!(poll(&mut other).await.is_none());
-        assert_eq!(permits.locked().waiting.len(), 2);
     }
 }

@@ -58,7 +58,7 @@ impl HttpState {
         let prints = FairPermits::new(settings.prints_at_once);
         let trials = FairPermits::new(settings.trials_at_once);
         let parses = FairPermits::with_half_reserved(std::thread::available_parallelism().map_or(1, NonZero::get));
-        let connections = FairPermits::new(settings.requests_at_once);
+        let connections = FairPermits::for_short_requests(settings.requests_at_once);
         let (twins, stopping) = (InFlightRequests::default(), AtomicBool::new(false));
         let limits =
             WriterLimits { groups: settings.groups_at_once, event_cache: settings.event_cache, ..WriterLimits::default() };

@@ -52,7 +52,10 @@ fn properties(document: &Value, schema: &Value) -> Markup {
 pub(super) fn kind(document: &Value, schema: &Value) -> Markup {
     if let Some(name) = name_of(schema) {
         let target = resolved(document, schema);
-        let is_short = !is_structured(target) && target["items"].is_null() && list(&target["enum"]).count() <= MAX_WORDS;
+        // A reference to a missing schema resolves to itself.
+        let is_known = name_of(target).is_none();
+        let is_short =
+            is_known && !is_structured(target) && target["items"].is_null() && list(&target["enum"]).count() <= MAX_WORDS;
         return html! { a href=(address(name)) { (name) } @if is_short { ": " (kind(document, target)) } };
     }
     let parts: Vec<_> = parts(schema).collect();

@@ -377,7 +377,6 @@ mod tests {
             }}},
             "components": {"schemas": {
                 "Thing": {"properties": {"net_terms": {"type": "integer"}}},
-                "Problem": {"properties": {"title": {"type": "string"}}},
                 "ThingProblem": {"allOf": [reference("Problem"), {"properties": {"code": {"enum": ["already_exists"]}}}]},
             }},
         });
