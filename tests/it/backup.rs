@@ -25,9 +25,9 @@ fn a_file_is_copied_while_events_come() {
 
 #[test]
 fn a_database_of_postgres_is_dumped_and_restored_while_events_come() {
-    under_load(&Database::postgres(), |database, file| {
+    under_load(&Database::one_postgres(), |database, file| {
         database.dump(file);
-        let restored = Database::postgres();
+        let restored = Database::one_postgres();
         restored.restore(file);
         restored
     });

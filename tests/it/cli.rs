@@ -271,6 +271,10 @@ fn references(value: &Value) -> Vec<&str> {
 }
 
 fn a_schema_is_brought_up_to_date_once(database: &Database) {
+    if database.is_spread() {
+        // It has all tables from the beginning.
+        return;
+    }
     let first = binary::succeed(database, &["migrate"]);
     assert!(first.contains("Applied"), "{first}");
     let second = binary::succeed(database, &["migrate"]);

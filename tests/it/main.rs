@@ -10,6 +10,7 @@ mod billing;
 mod calculations;
 mod charges;
 mod cli;
+mod cluster;
 mod concurrency;
 mod console;
 mod console_contracts;

@@ -59,7 +59,7 @@ fn statements(database: &Database, mut request: impl FnMut()) -> Vec<String> {
 
 #[test]
 fn many_contracts_are_issued_and_corrected_with_as_few_statements_as_few() {
-    let database = Database::postgres();
+    let database = Database::one_postgres();
     database.log_statements();
     let server = Server::start(&database);
     let client = Client::new_key(&server);
@@ -104,14 +104,16 @@ fn many_contracts_are_issued_and_corrected_with_as_few_statements_as_few() {
         ("an event on an open debit", alone, 26),
     ];
     for (request, sent, most) in sent {
-        let count = sent.len();
+        // The server reads its secrets again from time to time, in a transaction of its own.
+        let own = ["signing_secrets", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "ROLLBACK"];
+        let count = sent.iter().filter(|statement| !own.iter().any(|part| statement.contains(part))).count();
         assert!(0 < count && count <= most, "{request} sends {count} of at most {most} statements:\n{}", sent.join("\n"));
     }
 }
 
 #[test]
 fn requests_send_a_few_statements_however_much_is_there() {
-    let database = Database::postgres();
+    let database = Database::one_postgres();
     database.log_statements();
     let server = Server::start(&database);
     let client = Client::new_key(&server);
@@ -182,7 +184,7 @@ fn requests_send_a_few_statements_however_much_is_there() {
 #[test]
 fn an_import_of_recorded_lines_only_reads_them_in_groups() {
     const LINES: usize = 3_000;
-    let database = Database::postgres();
+    let database = Database::one_postgres();
     database.log_statements();
     let server = Server::start(&database);
     let client = Client::new_key(&server);

@@ -9,7 +9,7 @@ use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _, S
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{cluster, tools};
+use crate::{citus, cluster, tools};
 
 const SERVER: &str = "USAGE_BILLING_TEST_POSTGRES_URL";
 
@@ -31,10 +31,34 @@ pub struct Planned {
     pub plan: Value,
 }
 
+/// The log of a node of a cluster.
+#[derive(Debug)]
+pub struct NodeLog {
+    /// The statements that the node executed.
+    pub statements: Vec<String>,
+    /// The commands that the node sent to other nodes.
+    pub sent: Vec<String>,
+}
+
 #[derive(Debug)]
 struct OnServer {
     server: String,
     name: String,
+    /// Whether the database is distributed over the nodes of a cluster.
+    is_spread: bool,
+}
+
+/// Returns the URL of another database on the same server.
+pub(crate) fn on_server(server: &str, name: &str) -> String {
+    let (address, query) = server.split_once('?').map_or((server, None), |(address, query)| (address, Some(query)));
+    let (host, _) = address.rsplit_once('/').expect("the server's URL ends with a database");
+    format!("{host}/{name}{}", query.map_or(String::new(), |query| format!("?{query}")))
+}
+
+/// Returns a name that no other database of a test has.
+fn new_name() -> String {
+    static COUNTER: AtomicU32 = AtomicU32::new(0);
+    format!("acceptance_{}_{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed))
 }
 
 impl Database {
@@ -48,11 +72,23 @@ impl Database {
         Self { url, _directory: Some(directory), on_server: None }
     }
 
-    /// Creates a database on the server that the environment names.
+    /// Creates a database on the server that the environment names. If it names a Citus cluster, the database is distributed
+    /// over its nodes, and has all tables.
     ///
     /// # Panics
     /// Panics if the environment names no server.
     pub fn postgres() -> Self {
+        match citus::nodes() {
+            Some(nodes) => Self::spread(nodes, citus::template(nodes)),
+            None => Self::one_postgres(),
+        }
+    }
+
+    /// Creates a database on the single server that the environment names.
+    ///
+    /// # Panics
+    /// Panics if the environment names no server.
+    pub fn one_postgres() -> Self {
         let server = std::env::var(SERVER).unwrap_or_else(|_| {
             panic!("{SERVER} names no PostgreSQL server: run the tests with `make test`, or under scripts/with-postgres")
         });
@@ -61,13 +97,28 @@ impl Database {
 
     /// Creates a database on the server of another database's URL, with additional options of `CREATE DATABASE`.
     pub(crate) fn of(server: &str, options: &str) -> Self {
-        static COUNTER: AtomicU32 = AtomicU32::new(0);
-        let name = format!("acceptance_{}_{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
+        let name = new_name();
         Connection::open(server).execute(&format!("CREATE DATABASE {name} {options}")).expect("a new database");
-        let (address, query) = server.split_once('?').map_or((server, None), |(address, query)| (address, Some(query)));
-        let (host, _) = address.rsplit_once('/').expect("the server's URL ends with a database");
-        let url = format!("{host}/{name}{}", query.map_or(String::new(), |query| format!("?{query}")));
-        Self { url, _directory: None, on_server: Some(OnServer { server: server.to_owned(), name }) }
+        let url = on_server(server, &name);
+        Self { url, _directory: None, on_server: Some(OnServer { server: server.to_owned(), name, is_spread: false }) }
+    }
+
+    /// Copies a distributed database on all nodes.
+    fn spread(nodes: &[String], template: &str) -> Self {
+        let name = new_name();
+        std::thread::scope(|scope| {
+            for node in nodes {
+                let create = format!("CREATE DATABASE {name} TEMPLATE {template}");
+                scope.spawn(move || Connection::open(node).execute(&create).expect("a new database"));
+            }
+        });
+        let server = nodes[0].clone();
+        Self { url: on_server(&server, &name), _directory: None, on_server: Some(OnServer { server, name, is_spread: true }) }
+    }
+
+    /// Returns whether the database is distributed over the nodes of a cluster.
+    pub fn is_spread(&self) -> bool {
+        self.on_server.as_ref().is_some_and(|on_server| on_server.is_spread)
     }
 
     /// Returns the database in a file. The caller creates and deletes the file.
@@ -103,8 +154,15 @@ impl Database {
     /// # Panics
     /// Panics if the database cannot be copied.
     pub fn copied(&self) -> Self {
-        if let Some(OnServer { server, name }) = &self.on_server {
-            return Self::of(server, &format!("TEMPLATE {name}"));
+        match (&self.on_server, citus::nodes()) {
+            (Some(OnServer { name, is_spread: true, .. }), Some(nodes)) => {
+                citus::close(nodes, name);
+                let copy = Self::spread(nodes, name);
+                citus::open(nodes, name);
+                return copy;
+            }
+            (Some(OnServer { server, name, .. }), _) => return Self::of(server, &format!("TEMPLATE {name}")),
+            (None, _) => {}
         }
         let copy = Self::sqlite();
         let file = |url: &str| url.strip_prefix("sqlite://").expect("a file").to_owned();
@@ -159,6 +217,44 @@ impl Database {
         let of_database = |line: &str| line.strip_prefix(on_server.name.as_str())?.strip_prefix(' ').map(ToOwned::to_owned);
         let statement = |line: String| kinds.iter().find_map(|kind| line.strip_prefix(kind)).map(ToOwned::to_owned);
         log.lines().filter_map(of_database).filter_map(statement).collect()
+    }
+
+    /// Makes every node of a cluster log the statements of new connections, and the commands that it sends to other nodes.
+    ///
+    /// # Panics
+    /// Panics if the database is not distributed.
+    pub fn log_on_nodes(&self) {
+        let name = &self.on_server.as_ref().expect("a distributed database").name;
+        for node in citus::nodes().expect("a cluster") {
+            for setting in ["log_statement = 'all'", "citus.log_remote_commands = on", "log_min_messages = notice"] {
+                Connection::open(node).execute(&format!("ALTER DATABASE {name} SET {setting}")).expect(setting);
+            }
+        }
+    }
+
+    /// Returns what each node of a cluster logs during some work: the statements that it executes for clients or other nodes, and
+    /// the commands that it sends to other nodes.
+    ///
+    /// # Panics
+    /// Panics if the database is not distributed, or if the nodes do not log to `server.log` with the name of the database in
+    /// front of each line.
+    pub fn on_nodes(&self, work: impl FnOnce()) -> Vec<NodeLog> {
+        let name = &self.on_server.as_ref().expect("a distributed database").name;
+        let nodes = citus::nodes().expect("a cluster");
+        let size = |node: &String| Connection::open(node).ask("SELECT size FROM pg_stat_file('server.log')").concat();
+        let before: Vec<String> = nodes.iter().map(size).collect();
+        work();
+        let read = |(node, from): (&String, String)| {
+            let log = Connection::open(node).ask(&format!("SELECT pg_read_file('server.log', {from}, 100000000)")).concat();
+            let log = log.replace("\n\t", " ");
+            let own: Vec<&str> = log.lines().filter_map(|line| line.strip_prefix(name.as_str())?.strip_prefix(' ')).collect();
+            let with = |kinds: &[&str]| {
+                let text = |line: &&str| kinds.iter().find_map(|kind| line.strip_prefix(kind)).map(ToOwned::to_owned);
+                own.iter().filter_map(text).collect()
+            };
+            NodeLog { statements: with(&["LOG:  execute ", "LOG:  statement: "]), sent: with(&["NOTICE:  issuing "]) }
+        };
+        nodes.iter().zip(before).map(read).collect()
     }
 
     /// Makes PostgreSQL log every statement of new connections.
@@ -248,9 +344,12 @@ pub struct WriteLock {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        let Some(OnServer { server, name }) = &self.on_server else { return };
-        if let Err(reason) = Connection::open(server).execute(&format!("DROP DATABASE {name} WITH (FORCE)")) {
-            eprintln!("{} stays behind: {reason}", self.url);
+        let Some(OnServer { server, name, is_spread }) = &self.on_server else { return };
+        let nodes = if *is_spread { citus::nodes().unwrap_or_default() } else { std::slice::from_ref(server) };
+        for node in nodes {
+            if let Err(reason) = Connection::open(node).execute(&format!("DROP DATABASE {name} WITH (FORCE)")) {
+                eprintln!("{node}: {} stays behind: {reason}", self.url);
+            }
         }
     }
 }

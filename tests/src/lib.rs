@@ -6,6 +6,7 @@
 pub mod binary;
 pub mod books;
 pub mod catalog;
+mod citus;
 pub mod client;
 pub mod clock;
 pub mod cluster;

@@ -13,7 +13,7 @@ use billing_domain::party::Organization;
 use billing_domain::party::bank::BankAccount;
 use billing_domain::ports::{AuditFilter, AuditPart, Tx};
 use billing_domain::receivables::{Application, Payment};
-use billing_domain::refs::{AuditRef, BillingRunRef, ImportRef, OrganizationId};
+use billing_domain::refs::{AuditRef, BillingRunRef, CustomerId, ImportRef, OrganizationId};
 use billing_domain::tax::ExchangeRate;
 use billing_domain::webhook::WebhookEndpoint;
 
@@ -137,6 +137,16 @@ impl AuditSubject<'_> {
         }
     }
 
+    /// Returns the customer whom the resource concerns, if the resource names one.
+    const fn customer(self) -> Option<CustomerId> {
+        match self {
+            Self::Customer(view) => Some(view.customer.id),
+            Self::Contract(view) => Some(view.contract.customer_id),
+            Self::Charge(charge) => Some(charge.customer_id),
+            _ => None,
+        }
+    }
+
     /// Returns the reference of the resource. Empty for a document that is not opened.
     fn reference(self) -> String {
         match self {
@@ -199,11 +209,26 @@ pub(crate) enum AuditChange<'a> {
     Unshown(AuditSubject<'a>),
 }
 
+impl<'a> AuditChange<'a> {
+    /// Returns the changed resource.
+    const fn subject(self) -> AuditSubject<'a> {
+        match self {
+            Self::Made(thing) | Self::From(_, thing) | Self::Gone(thing) | Self::Unshown(thing) => thing,
+        }
+    }
+}
+
 impl Cx<'_> {
     /// Records an audit event of the change.
     pub(crate) fn audit(&mut self, action: AuditAction, change: AuditChange<'_>) -> UseCaseResult<()> {
         let author = self.author();
         record_audit_event(self.tx, self.services, author, action, change)
+    }
+
+    /// Records an audit event of a change of a document or an account of a customer.
+    pub(crate) fn audit_of(&mut self, customer: CustomerId, action: AuditAction, change: AuditChange<'_>) -> UseCaseResult<()> {
+        let author = self.author();
+        record(self.tx, self.services, (author, Some(customer)), action, change)
     }
 }
 
@@ -212,6 +237,17 @@ pub(crate) fn record_audit_event(
     tx: &mut dyn Tx,
     services: &Services,
     doer: AuditContext<'_>,
+    action: AuditAction,
+    change: AuditChange<'_>,
+) -> UseCaseResult<()> {
+    let customer = change.subject().customer();
+    record(tx, services, (doer, customer), action, change)
+}
+
+fn record(
+    tx: &mut dyn Tx,
+    services: &Services,
+    (doer, customer): (AuditContext<'_>, Option<CustomerId>),
     action: AuditAction,
     change: AuditChange<'_>,
 ) -> UseCaseResult<()> {
@@ -233,7 +269,7 @@ pub(crate) fn record_audit_event(
         after,
         request_id: doer.request_id.cloned(),
     };
-    Ok(tx.append_audit_entry(doer.organization, &entry)?)
+    Ok(tx.append_audit_entry(doer.organization, customer, &entry)?)
 }
 
 /// The minimum interval between equal entries for one resource, in seconds, for actions that anybody can repeat at will.

@@ -4,7 +4,7 @@ use billing_domain::access::{MAX_FAILED_CODES, Permission, Role};
 use billing_domain::einvoice::{EInvoiceError, Missing};
 use billing_domain::format::FormatError;
 use billing_domain::money::{AmountOutOfRange, MoneyError};
-use billing_domain::ports::{PrintError, SecretError, StoreError};
+use billing_domain::ports::{NodeUnavailable, PrintError, SecretError, StoreError};
 pub use billing_domain::refs::ResourceKind;
 use billing_domain::refusal::MatchRefusal;
 use billing_domain::refusal::Refusal;
@@ -139,7 +139,11 @@ impl UseCaseError {
         match self {
             Self::Store(StoreError::Contended) => StoreError::Contended.into(),
             Self::Store(StoreError::Corrupt(what)) => StoreError::Corrupt(what.clone()).into(),
-            Self::Store(StoreError::Unavailable(reason)) => StoreError::Unavailable(reason.to_string().into()).into(),
+            Self::Store(StoreError::Unsupported(what)) => StoreError::Unsupported(what.clone()).into(),
+            Self::Store(StoreError::Unavailable(reason)) => match reason.downcast_ref::<NodeUnavailable>() {
+                Some(node) => StoreError::Unavailable(node.clone().into()).into(),
+                None => StoreError::Unavailable(reason.to_string().into()).into(),
+            },
             Self::InvariantViolation(what) => Self::InvariantViolation(what),
             other => StoreError::Unavailable(other.to_string().into()).into(),
         }

@@ -541,6 +541,15 @@ impl Collector for StoreCollector {
                 gauge(*waiting).encode(metric.encode_family(&[(POOL, *name)])?)?;
             }
         }
+        let nodes = self.0.nodes();
+        if !nodes.is_empty() {
+            let help = "Whether a node of the distributed database serves its customers";
+            let mut metric = encoder.encode_descriptor("database_node_up", help, None, MetricType::Gauge)?;
+            for node in &nodes {
+                let up = gauge(u64::from(node.problem.is_none()));
+                up.encode(metric.encode_family(&[("node", node.name.as_str())])?)?;
+            }
+        }
         if let Some(WriterPauses { buckets, above_all, micros }) = self.0.writer_pauses() {
             let help = "How long writers waited for restarts of SQLite's write-ahead log";
             let unit = Some(&Unit::Seconds);

@@ -37,7 +37,7 @@ impl From<&StoreError> for NotReady {
             StoreError::Unavailable(reason) => {
                 reason.downcast_ref::<DatabaseReplaced>().copied().map_or(Self::Unusable, Self::Replaced)
             }
-            StoreError::Contended | StoreError::Corrupt(_) => Self::Unusable,
+            StoreError::Contended | StoreError::Corrupt(_) | StoreError::Unsupported(_) => Self::Unusable,
         }
     }
 }

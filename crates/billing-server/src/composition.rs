@@ -49,7 +49,12 @@ pub(crate) fn open(store: &StoreSettings) -> CommandResult<Database> {
 
 fn open_with(store: &StoreSettings, to_serve: bool) -> CommandResult<Database> {
     let url = DatabaseUrl::parse(store.database_url()?.expose_secret())?;
-    let options = DatabaseOptions { connections: store.database_connections, to_serve, ..DatabaseOptions::default() };
+    let options = DatabaseOptions {
+        connections: store.database_connections,
+        to_serve,
+        nodes: store.database_nodes.clone(),
+        ..DatabaseOptions::default()
+    };
     Ok(Database::open(&url, options)?)
 }
 

@@ -105,9 +105,10 @@ fn migrate(settings: &settings::MigrateSettings) -> CommandResult<()> {
     if !settings.distribute {
         return Ok(());
     }
-    match database.distribute().map_err(CommandError::store)? {
+    match database.distribute(settings.shards).map_err(CommandError::store)? {
         Distribution::File => say("A SQLite file is on one machine: nothing to distribute."),
         Distribution::WithoutExtension => say("The database does not have the extension Citus: nothing to distribute."),
+        Distribution::Refused(reason) => Err(CommandError::Failed(reason)),
         Distribution::Done(tables) if tables.is_empty() => say("All tables are distributed."),
         Distribution::Done(tables) => say(&format!("Distributed {}.", tables.join(", "))),
     }

@@ -19,6 +19,7 @@ use billing_domain::text::OneLine;
 use billing_http::{Network, PublicUrl};
 use billing_import::{Delimiter, FileKind};
 use billing_report::ReportFormat;
+use billing_storage::NodeAddress;
 use billing_webhooks::{PermittedNetwork, WebhookProxy, WebhookSettings};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -231,6 +232,10 @@ pub(crate) struct StoreSettings {
     /// Maximum number of database connections, 2 to 500. On SQLite, the number of reading connections.
     #[arg(long, value_name = "NUMBER", env = "USAGE_BILLING_DATABASE_CONNECTIONS", default_value = "16", value_parser = within::<u32>(2..=500))]
     pub(crate) database_connections: u32,
+
+    /// Nodes of a Citus cluster that this program reaches under another address than their name in `pg_dist_node`.
+    #[arg(long, value_name = "NAME:PORT=HOST:PORT", env = "USAGE_BILLING_DATABASE_NODES", value_delimiter = ',', value_parser = NodeAddress::parse)]
+    pub(crate) database_nodes: Vec<NodeAddress>,
 }
 
 #[derive(Debug, Args)]
@@ -238,6 +243,11 @@ pub(crate) struct MigrateSettings {
     /// Also distributes the tables over the nodes of a Citus cluster. Without the extension Citus, this changes nothing.
     #[arg(long)]
     pub(crate) distribute: bool,
+
+    /// Number of shards of `--distribute`: a power of two, 8 to 256. Four times the number of workers that the cluster will have.
+    /// Changing it later copies all rows.
+    #[arg(long, value_name = "NUMBER", default_value = "32", requires = "distribute", value_parser = shard_count)]
+    pub(crate) shards: u32,
 
     #[command(flatten)]
     pub(crate) store: StoreSettings,
@@ -443,6 +453,11 @@ fn within<N: FromStr + PartialOrd + Display + Clone>(range: RangeInclusive<N>) -
         let number = text.parse().ok().filter(|number| range.contains(number));
         number.ok_or_else(|| format!("must be a whole number from {} to {}", range.start(), range.end()))
     }
+}
+
+fn shard_count(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number: &u32| (8..=256).contains(number) && number.is_power_of_two());
+    number.ok_or_else(|| "must be a power of two from 8 to 256".to_owned())
 }
 
 fn address_and_port(text: &str) -> Result<SocketAddr, String> {

@@ -3,7 +3,8 @@
 
 use billing_domain::calendar::Timestamp;
 use chrono::NaiveDate;
-use diesel::pg::Pg;
+use diesel::RunQueryDsl as _;
+use diesel::pg::{Pg, PgConnection};
 use diesel::query_builder::Query;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::result::QueryResult;
@@ -91,6 +92,9 @@ pub(crate) fn push_rows<'b>(columns: &'b [(&'static str, Column)], out: &mut Ast
     Ok(())
 }
 
+/// The place of the array of customers in an expression.
+const CUSTOMERS: &str = "{customers}";
+
 /// A statement that inserts any number of rows and skips existing ones.
 #[derive(Debug)]
 pub(crate) struct InsertRows {
@@ -98,24 +102,50 @@ pub(crate) struct InsertRows {
     columns: Columns,
     /// An additional column, and the expression over row `n` that yields its value.
     looked_up: Option<(&'static str, &'static str)>,
+    /// A joined table, and whether its customers are those of the rows.
+    joined: Option<&'static str>,
     /// An additional condition over the row `n` that a row must meet to be inserted.
     condition: &'static str,
     conflict: &'static str,
 }
 
+/// Writes the values of a column of identifiers, or nothing if the column does not exist.
+pub(crate) fn push_ids<'b>(columns: &'b [(&'static str, Column)], name: &str, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+    match columns.iter().find(|(column, _)| *column == name) {
+        Some((_, column)) => column.push_bind(out),
+        None => Ok(()),
+    }
+}
+
 impl InsertRows {
     pub(crate) const fn new(table: &'static str, columns: Columns) -> Self {
-        Self { table, columns, looked_up: None, condition: "", conflict: " ON CONFLICT DO NOTHING" }
+        Self { table, columns, looked_up: None, joined: None, condition: "", conflict: " ON CONFLICT DO NOTHING" }
     }
 
-    /// Adds a column whose value is an expression over the row `n`.
+    /// Adds a column whose value is an expression over the row `n`. In it, `{customers}` is the array of all customers.
     pub(crate) fn with(self, column: &'static str, expression: &'static str) -> Self {
         Self { looked_up: Some((column, expression)), ..self }
+    }
+
+    /// Joins a table of customers, as `j`, with a condition over the row `n`. Unlike a subquery over the row, a join is also
+    /// possible where a distributed database inserts rows.
+    pub(crate) fn joining(self, table_and_condition: &'static str) -> Self {
+        Self { joined: Some(table_and_condition), ..self }
     }
 
     /// Adds a `WHERE` clause over the row `n`.
     pub(crate) fn only(self, condition: &'static str) -> Self {
         Self { condition, ..self }
+    }
+
+    /// Inserts the rows and returns their number. A distributed database counts rows that exist, too, unless it returns the
+    /// inserted ones.
+    pub(crate) fn insert(self, connection: &mut PgConnection, is_spread: bool) -> QueryResult<usize> {
+        if !is_spread {
+            return self.execute(connection);
+        }
+        let inserted: Vec<i32> = Returning::<_, Integer>::new(self, "1").load(connection)?;
+        Ok(inserted.len())
     }
 
     /// Replaces the `ON CONFLICT` clause.
@@ -143,11 +173,24 @@ impl QueryFragment<Pg> for InsertRows {
         }
         out.push_sql(") SELECT n.*");
         if let Some((_, expression)) = self.looked_up {
-            out.push_sql(", ");
-            out.push_sql(expression);
+            for (i, part) in expression.split(CUSTOMERS).enumerate() {
+                if i > 0 {
+                    push_ids(&self.columns, "customer_id", &mut out)?;
+                } else {
+                    out.push_sql(", ");
+                }
+                out.push_sql(part);
+            }
         }
         out.push_sql(" FROM ");
         push_rows(&self.columns, &mut out)?;
+        if let Some(joined) = self.joined {
+            out.push_sql(" JOIN ");
+            out.push_sql(joined);
+            out.push_sql(" AND j.customer_id = n.customer_id AND j.customer_id = ANY(");
+            push_ids(&self.columns, "customer_id", &mut out)?;
+            out.push_sql(")");
+        }
         out.push_sql(self.condition);
         out.push_sql(self.conflict);
         Ok(())
@@ -165,12 +208,19 @@ pub(crate) struct UpdateRows {
     keys: usize,
     /// An additional condition that a row must meet to be updated.
     condition: &'static str,
+    /// Whether the statement also names the customers by themselves.
+    names_customers: bool,
 }
 
 impl UpdateRows {
     /// Creates the statement; the first `keys` columns are the key.
     pub(crate) const fn new(table: &'static str, set: &'static str, columns: Columns, keys: usize) -> Self {
-        Self { table, set, columns, keys, condition: "" }
+        Self { table, set, columns, keys, condition: "", names_customers: false }
+    }
+
+    /// Names the customers by themselves if the database is distributed.
+    pub(crate) fn on_nodes(self, is_spread: bool) -> Self {
+        Self { names_customers: is_spread, ..self }
     }
 
     /// Adds a condition that rows must meet.
@@ -201,6 +251,13 @@ impl QueryFragment<Pg> for UpdateRows {
             out.push_sql(name);
             out.push_sql(" = n.");
             out.push_sql(name);
+        }
+        if self.names_customers {
+            out.push_sql(" AND ");
+            out.push_sql(self.table);
+            out.push_sql(".customer_id = ANY(");
+            push_ids(&self.columns, "customer_id", &mut out)?;
+            out.push_sql(")");
         }
         out.push_sql(self.condition);
         Ok(())

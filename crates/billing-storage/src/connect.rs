@@ -15,6 +15,7 @@ use diesel::sqlite::SqliteConnection;
 use r2d2::{ManageConnection, PooledConnection};
 
 use crate::distribute::has_extension;
+use crate::shards::ShardRanges;
 use crate::url::DatabaseUrl;
 
 /// The number of log pages at which a commit also runs a checkpoint: 64 MiB. This is a fallback for
@@ -33,6 +34,10 @@ const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 /// The maximum duration of a read that streams its rows to a consumer. This is a fallback: callers that read for
 /// clients set a shorter limit.
 pub(crate) const LONG_READ_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// The settings of connections to a distributed database. Each transaction has at most one connection to each other node, so
+/// that the number of a node's connections is limited, and a transaction never waits for itself.
+const ON_NODES: &str = "SET citus.multi_shard_modify_mode = 'sequential'; SET citus.max_adaptive_executor_pool_size = 1";
 
 /// The reason why a connection cannot be opened or used.
 #[derive(Debug, thiserror::Error)]
@@ -55,8 +60,8 @@ impl From<diesel::result::Error> for ConnectError {
 pub(crate) struct Link<C> {
     pub(crate) connection: C,
     pub(crate) lost: bool,
-    /// Whether the database may be [distributed](crate::distribute) over nodes.
-    pub(crate) is_spread: bool,
+    /// The shards of a [distributed](crate::distribute) database.
+    pub(crate) shards: Option<Arc<ShardRanges>>,
 }
 
 /// Opens connections to a SQLite file.
@@ -160,7 +165,7 @@ impl ManageConnection for SqliteManager {
              PRAGMA cache_size = -{cache}; PRAGMA query_only = {query_only};"
         ))?;
         check_pragmas(&mut connection)?;
-        Ok(Link { connection, lost: false, is_spread: false })
+        Ok(Link { connection, lost: false, shards: None })
     }
 
     fn is_valid(&self, _link: &mut Self::Connection) -> Result<(), ConnectError> {
@@ -232,8 +237,14 @@ impl ManageConnection for PgManager {
             STATEMENT_TIMEOUT.as_millis(),
             STATEMENT_TIMEOUT.as_millis(),
         ))?;
-        let is_spread = has_extension(&mut connection)?;
-        Ok(Link { connection, lost: false, is_spread })
+        let shards = if has_extension(&mut connection)? {
+            connection.batch_execute(ON_NODES)?;
+            let shards = ShardRanges::load(&mut connection)?;
+            (shards.len() > 0).then(|| Arc::new(shards))
+        } else {
+            None
+        };
+        Ok(Link { connection, lost: false, shards })
     }
 
     fn is_valid(&self, _link: &mut Self::Connection) -> Result<(), ConnectError> {

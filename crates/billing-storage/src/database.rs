@@ -8,7 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use billing_domain::ports::{Access, DiskUse, PoolUse, RollBack, Store, StoreError, StoreResult, Tx, WriterPauses};
+use billing_domain::ports::{
+    Access, DiskUse, NodeState, PoolUse, RollBack, Shard, Store, StoreError, StoreResult, Tx, WriterPauses,
+};
+use billing_domain::refs::{CustomerRef, OrganizationId};
 use diesel::QueryResult;
 use diesel::connection::{
     AnsiTransactionManager, Connection as DieselConnection, SimpleConnection as _, TransactionManager as _,
@@ -17,6 +20,7 @@ use r2d2::ManageConnection;
 use thiserror::Error;
 
 use crate::checkpoint::{self, Checkpoints};
+use crate::cluster::{Cluster, Node, NodesOptions};
 use crate::connect::{
     ConnectError, Link, PgManager, PgPool, Pool, Pooled, SqliteManager, SqlitePool, check_pragmas, check_settings, pool,
 };
@@ -26,12 +30,15 @@ use crate::failure::{StatementError, unavailable};
 use crate::schema_version::{check_postgres, check_sqlite};
 use crate::terms_cache::TermsCache;
 use crate::tx::{Connection, Transaction};
-use crate::url::DatabaseUrl;
+use crate::url::{DatabaseUrl, NodeAddress};
 
 /// The number of attempts before a transaction fails with [`StoreError::Contended`].
 const MAX_ATTEMPTS: u32 = 8;
 /// The longest wait before the second attempt; it doubles with each further attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(4);
+
+/// The number of groups that one PostgreSQL server writes at the same time.
+const GROUPS_OF_A_SERVER: usize = 2;
 
 /// The total time that closing waits for open transactions.
 const CLOSING_WAIT: Duration = Duration::from_secs(1);
@@ -39,7 +46,7 @@ const CLOSING_WAIT: Duration = Duration::from_secs(1);
 const SHORTEST_WAIT: Duration = Duration::from_millis(100);
 
 /// The options for opening a database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseOptions {
     /// The maximum number of connections to a PostgreSQL server, or for reading a SQLite file. SQLite uses one more
     /// connection for writing.
@@ -50,11 +57,13 @@ pub struct DatabaseOptions {
     /// Whether the database is opened by a server. A SQLite file has one server at a time, for the lifetime of its
     /// [`Database`]. Other processes may use the file at the same time.
     pub to_serve: bool,
+    /// The nodes of a distributed database that are reached under another address than their name.
+    pub nodes: Vec<NodeAddress>,
 }
 
 impl Default for DatabaseOptions {
     fn default() -> Self {
-        Self { connections: 8, wait: Duration::from_secs(5), to_serve: false }
+        Self { connections: 8, wait: Duration::from_secs(5), to_serve: false, nodes: Vec::new() }
     }
 }
 
@@ -87,14 +96,19 @@ pub(crate) enum Pools {
         /// The server's lock on the file.
         _turn: Option<File>,
     },
-    Postgres(PgPool),
+    Postgres {
+        /// Connections to the server of the URL.
+        pool: PgPool,
+        /// The nodes of a distributed database.
+        cluster: Option<Box<Cluster>>,
+    },
 }
 
 impl std::fmt::Debug for Database {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self.pools {
             Pools::Sqlite { .. } => "Database(SQLite)",
-            Pools::Postgres(_) => "Database(PostgreSQL)",
+            Pools::Postgres { .. } => "Database(PostgreSQL)",
         })
     }
 }
@@ -117,7 +131,16 @@ impl Database {
             // A pool would hide the reason behind a timeout.
             let mut first = manager.connect().map_err(|error| failed(error.0))?;
             check_postgres(&mut first.connection).map_err(|error| failed(error.0))?;
-            let pools = Pools::Postgres(pool(manager, connections, options.wait));
+            let cluster = if first.shards.is_some() {
+                let nodes = NodesOptions { connections, wait: options.wait, addresses: options.nodes };
+                Cluster::load(url, nodes, &mut first.connection).map_err(|error| failed(error.to_string()))?
+            } else {
+                None
+            };
+            let pools = match cluster {
+                Some(cluster) => Pools::Postgres { pool: cluster.home().clone(), cluster: Some(Box::new(cluster)) },
+                None => Pools::Postgres { pool: pool(manager, connections, options.wait), cluster: None },
+            };
             return Ok(Self { pools, terms: TermsCache::default(), patience: options.wait });
         };
         let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
@@ -183,18 +206,62 @@ impl Database {
     const fn may_pass(&self, failure: &StatementError) -> bool {
         match failure {
             StatementError::Contended => true,
-            StatementError::Unknown(_) => matches!(self.pools, Pools::Postgres(_)),
-            StatementError::Unavailable { .. } | StatementError::Replaced | StatementError::Corrupt(_) => false,
+            StatementError::Unknown(_) => matches!(self.pools, Pools::Postgres { .. }),
+            StatementError::NoConnection(_)
+            | StatementError::Unavailable { .. }
+            | StatementError::Replaced
+            | StatementError::Corrupt(_)
+            | StatementError::Unsupported(_)
+            | StatementError::NodeUnavailable(_) => false,
         }
     }
 
     /// Returns how many groups of events are worth writing in parallel. SQLite has one writer; PostgreSQL works on one
     /// group while another one is parsed and decided.
-    pub const fn groups_at_once(&self) -> usize {
-        match self.pools {
+    pub fn groups_at_once(&self) -> usize {
+        match &self.pools {
             Pools::Sqlite { .. } => 1,
-            Pools::Postgres(_) => 2,
+            Pools::Postgres { cluster: None, .. } => GROUPS_OF_A_SERVER,
+            Pools::Postgres { cluster: Some(cluster), .. } => GROUPS_OF_A_SERVER * (cluster.states().len() + 1),
         }
+    }
+
+    /// Returns the pool of the node of a shard, and the node.
+    fn place(&self, shard: Option<Shard>) -> Option<Arc<Node>> {
+        let Pools::Postgres { cluster: Some(cluster), .. } = &self.pools else { return None };
+        cluster.refresh();
+        cluster.node(shard?.0)
+    }
+
+    /// Runs work in as many attempts as conflicts require.
+    fn run_attempts(&self, attempt: &mut dyn FnMut() -> Result<(), StatementError>) -> StoreResult<()> {
+        let began = Instant::now();
+        let mut last = StatementError::Contended;
+        for number in 0..MAX_ATTEMPTS {
+            if number > 0 {
+                if began.elapsed() >= self.patience {
+                    break;
+                }
+                std::thread::sleep(pause(number));
+            }
+            last = match attempt() {
+                Err(failure) if self.may_pass(&failure) => failure,
+                outcome => return outcome.map_err(StoreError::from),
+            };
+            tracing::debug!(number, ?last, "a transaction may have met others and runs again");
+        }
+        Err(last.into())
+    }
+
+    /// Makes one attempt on the node of a shard.
+    fn attempt_at(
+        &self,
+        node: &Node,
+        access: Access,
+        work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>,
+    ) -> Result<(), StatementError> {
+        node.require()?;
+        node.noted(on_postgres(node.pool(), access, &self.terms, work))
     }
 
     fn attempt(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> Result<(), StatementError> {
@@ -213,38 +280,90 @@ impl Database {
                 done.and_then(|()| file.check_content())
             }
             (Pools::Sqlite { readers, .. }, Access::Glance) => glance_on(readers, |c| Connection::Sqlite(c), &self.terms, work),
-            (Pools::Postgres(pool), Access::Glance) => glance_on(pool, |c| Connection::Postgres(c), &self.terms, work),
             (Pools::Sqlite { readers, .. }, Access::Read) => {
                 run_on(readers, "BEGIN DEFERRED", |c| Connection::Sqlite(c), &self.terms, work)
             }
-            (Pools::Postgres(pool), Access::Write) => {
-                run_on(pool, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", |c| Connection::Postgres(c), &self.terms, work)
-            }
-            (Pools::Postgres(pool), Access::Read) => {
-                run_on(pool, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", |c| Connection::Postgres(c), &self.terms, work)
+            (Pools::Postgres { pool, cluster: None }, access) => on_postgres(pool, access, &self.terms, work),
+            (Pools::Postgres { cluster: Some(cluster), .. }, access) => {
+                cluster.refresh();
+                cluster.on_any_node(&mut |pool| on_postgres(pool, access, &self.terms, work))
             }
         }
     }
 }
 
+/// Runs work on a PostgreSQL server.
+fn on_postgres(
+    pool: &PgPool,
+    access: Access,
+    terms: &TermsCache,
+    work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>,
+) -> Result<(), StatementError> {
+    let begin = match access {
+        Access::Glance => return glance_on(pool, |c| Connection::Postgres(c), terms, work),
+        Access::Write => "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+        Access::Read => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+    };
+    run_on(pool, begin, |c| Connection::Postgres(c), terms, work)
+}
+
 impl Store for Database {
     fn run(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {
-        let began = Instant::now();
-        let mut last = StatementError::Contended;
-        for attempt in 0..MAX_ATTEMPTS {
-            if attempt > 0 {
-                if began.elapsed() >= self.patience {
-                    break;
-                }
-                std::thread::sleep(pause(attempt));
-            }
-            last = match self.attempt(access, work) {
-                Err(failure) if self.may_pass(&failure) => failure,
-                outcome => return outcome.map_err(StoreError::from),
-            };
-            tracing::debug!(attempt, ?last, "a transaction may have met others and runs again");
+        self.run_attempts(&mut || self.attempt(access, work))
+    }
+
+    fn run_at(&self, shard: Shard, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {
+        match self.place(Some(shard)) {
+            Some(node) => self.run_attempts(&mut || self.attempt_at(&node, access, work)),
+            None => self.run(access, work),
         }
-        Err(last.into())
+    }
+
+    fn shard_count(&self) -> usize {
+        match &self.pools {
+            Pools::Postgres { cluster: Some(cluster), .. } => cluster.shard_count(),
+            Pools::Postgres { cluster: None, .. } | Pools::Sqlite { .. } => 0,
+        }
+    }
+
+    fn known_shard(&self, organization: OrganizationId, customer: &CustomerRef) -> Option<Shard> {
+        match &self.pools {
+            Pools::Postgres { cluster: Some(cluster), .. } => cluster.known_shard(organization, customer).map(Shard),
+            Pools::Postgres { cluster: None, .. } | Pools::Sqlite { .. } => None,
+        }
+    }
+
+    fn shards_of(&self, organization: OrganizationId, customers: &[CustomerRef]) -> StoreResult<Vec<Option<Shard>>> {
+        let Pools::Postgres { cluster: Some(cluster), .. } = &self.pools else { return Ok(vec![None; customers.len()]) };
+        let known = || customers.iter().map(|customer| self.known_shard(organization, customer));
+        let unknown: Vec<CustomerRef> =
+            customers.iter().zip(known()).filter(|(_, shard)| shard.is_none()).map(|(customer, _)| customer.clone()).collect();
+        if !unknown.is_empty() {
+            cluster.on_any_node(&mut |pool| {
+                let mut link = take(pool)?;
+                let found = cluster.look_up(&mut link.connection, organization, &unknown);
+                found.map_err(|error| {
+                    let failure = StatementError::of("customer_refs", &error);
+                    link.lost |= failure.is_lost();
+                    failure
+                })
+            })?;
+        }
+        Ok(known().collect())
+    }
+
+    fn nodes(&self) -> Vec<NodeState> {
+        match &self.pools {
+            Pools::Postgres { cluster: Some(cluster), .. } => cluster.states(),
+            Pools::Postgres { cluster: None, .. } | Pools::Sqlite { .. } => Vec::new(),
+        }
+    }
+
+    fn node_of(&self, shard: Shard) -> usize {
+        match &self.pools {
+            Pools::Postgres { cluster: Some(cluster), .. } => cluster.node_of(shard.0),
+            Pools::Postgres { cluster: None, .. } | Pools::Sqlite { .. } => 0,
+        }
     }
 
     fn ready(&self) -> StoreResult<()> {
@@ -255,10 +374,22 @@ impl Store for Database {
                 // The connection for writing can be busy for long; its pragmas were checked when it was opened.
                 take(readers)?.connection_checked(check_pragmas)
             }
-            Pools::Postgres(pool) => take(pool)?.connection_checked(|connection| {
+            Pools::Postgres { pool, cluster: None } => take(pool)?.connection_checked(|connection| {
                 check_settings(connection)?;
                 lacks(connection)?.map_or(Ok(()), |lack| Err(ConnectError(lack)))
             }),
+            Pools::Postgres { cluster: Some(cluster), .. } => {
+                cluster.refresh();
+                // The server is ready while one node serves its customers.
+                let states = cluster.checked_states();
+                let mut with_customers = states.iter().filter(|node| node.shards > 0);
+                if with_customers.any(|node| node.problem.is_none()) {
+                    Ok(())
+                } else {
+                    let problems: Vec<&str> = states.iter().filter_map(|node| node.problem.as_deref()).collect();
+                    Err(ConnectError(problems.join("; ")))
+                }
+            }
         };
         checked.map_err(unavailable)
     }
@@ -266,21 +397,21 @@ impl Store for Database {
     fn disk_use(&self) -> Option<DiskUse> {
         match &self.pools {
             Pools::Sqlite { file, .. } => file.disk_use().ok(),
-            Pools::Postgres(_) => None,
+            Pools::Postgres { .. } => None,
         }
     }
 
     fn pool_use(&self) -> Vec<PoolUse> {
         match &self.pools {
             Pools::Sqlite { writer, readers, .. } => vec![writer.usage("writer"), readers.usage("readers")],
-            Pools::Postgres(pool) => vec![pool.usage("server")],
+            Pools::Postgres { pool, .. } => vec![pool.usage("server")],
         }
     }
 
     fn writer_pauses(&self) -> Option<WriterPauses> {
         match &self.pools {
             Pools::Sqlite { checkpoints, .. } => Some(checkpoints.pauses()),
-            Pools::Postgres(_) => None,
+            Pools::Postgres { .. } => None,
         }
     }
 }
@@ -318,7 +449,7 @@ fn private_file(path: &Path) -> io::Result<()> {
 
 /// Takes a connection from a pool, or fails as unavailable after the pool's timeout.
 pub(crate) fn take<M: ManageConnection>(pool: &Pool<M>) -> Result<Pooled<M>, StatementError> {
-    pool.get().map_err(|error| StatementError::Unavailable { reason: error.to_string(), lost: false })
+    pool.get().map_err(|error| StatementError::NoConnection(error.to_string()))
 }
 
 impl<C> Link<C> {
@@ -343,8 +474,8 @@ where
     C: DieselConnection<TransactionManager = AnsiTransactionManager>,
 {
     let mut link = begin_on(pool, begin)?;
-    let is_spread = link.is_spread;
-    let mut tx = Transaction::new(connection(&mut link.connection), terms, is_spread);
+    let shards = link.shards.clone();
+    let mut tx = Transaction::new(connection(&mut link.connection), terms, shards);
     let decision = work(&mut tx);
     let leaves_turnstiles = tx.leaves_turnstiles;
     let failure = tx.into_failure();
@@ -386,8 +517,8 @@ where
     let mut tries = pool.max_size() + 1;
     loop {
         let mut link = take(pool)?;
-        let is_spread = link.is_spread;
-        let mut tx = Transaction::new(connection(&mut link.connection), terms, is_spread);
+        let shards = link.shards.clone();
+        let mut tx = Transaction::new(connection(&mut link.connection), terms, shards);
         // Commit and rollback are the same here, because nothing was written.
         let (Ok(()) | Err(RollBack)) = work(&mut tx);
         let Some(failure) = tx.into_failure() else { return Ok(()) };

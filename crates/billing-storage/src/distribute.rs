@@ -13,58 +13,62 @@ use diesel::result::QueryResult;
 use diesel::sql_types::{Bool, Text};
 
 /// Tables with a copy on every node. The migrations table is one of them, because servers may connect to any node.
-const COPIED: [&str; 17] = [
+const COPIED: [&str; 14] = [
     "__diesel_schema_migrations",
     "organizations",
     "administrators",
     "api_keys",
-    "sessions",
     "revoked_tokens",
     "signing_secrets",
     "entities",
-    "customers",
     "usage_products",
     "pricings",
     "usage_formats",
     "usage_format_versions",
-    "search_words",
     "bank_accounts",
     "exchange_rates",
     "logos",
 ];
 
-/// The customers' tables. Each is colocated with the first one by customer.
-const OF_CUSTOMERS: [&str; 23] = [
-    "contracts",
-    "contract_versions",
-    "contract_products",
-    "contract_usage_products",
-    "documents",
-    "document_parts",
-    "document_lines",
-    "issued_documents",
-    "document_files",
-    "family_sums",
-    "accounts",
-    "payments",
-    "applications",
-    "write_offs",
-    "metadata",
-    "charges",
-    "charge_revisions",
-    "usage_totals",
-    "usage_events",
-    "usage_event_revisions",
-    "usage_event_keys",
-    "notifications",
-    "notices",
+/// The table whose shards determine those of all other tables of customers.
+const CUSTOMERS: &str = "customers";
+
+/// The tables of customers, each with its column of customers. A customer's rows of all these tables are in one shard.
+const OF_CUSTOMERS: [(&str, &str); 25] = [
+    (CUSTOMERS, "customer_id"),
+    ("contracts", "customer_id"),
+    ("contract_versions", "customer_id"),
+    ("contract_products", "customer_id"),
+    ("contract_usage_products", "customer_id"),
+    ("documents", "customer_id"),
+    ("document_parts", "customer_id"),
+    ("document_lines", "customer_id"),
+    ("issued_documents", "customer_id"),
+    ("document_files", "customer_id"),
+    ("family_sums", "customer_id"),
+    ("accounts", "customer_id"),
+    ("payments", "customer_id"),
+    ("applications", "customer_id"),
+    ("write_offs", "customer_id"),
+    ("metadata", "customer_id"),
+    ("charges", "customer_id"),
+    ("charge_revisions", "customer_id"),
+    ("usage_totals", "customer_id"),
+    ("usage_events", "customer_id"),
+    ("usage_event_revisions", "customer_id"),
+    ("usage_event_keys", "customer_id"),
+    ("notifications", "customer_id"),
+    ("notices", "customer_id"),
+    ("audit_log", "beside"),
 ];
 
 /// Tables without customers that are written too often to have copies, each with its distribution column.
-const BY_THEMSELVES: [(&str, &str); 11] = [
+const BY_THEMSELVES: [(&str, &str); 13] = [
+    ("customer_refs", "customer_ref"),
     ("number_series", "entity_ref"),
     ("replay_log", "idempotency_key"),
-    ("audit_log", "audit_id"),
+    ("sessions", "digest"),
+    ("search_words", "organization_id"),
     ("refused_usage", "customer_ref"),
     ("usage_imports", "import_id"),
     ("usage_import_events", "import_id"),
@@ -75,9 +79,18 @@ const BY_THEMSELVES: [(&str, &str); 11] = [
     ("webhook_deliveries", "endpoint_id"),
 ];
 
-/// Unique indexes without a customer, which no single node can enforce. A plain index replaces each one for lookups.
-/// Uniqueness is also enforced where values are assigned: numbers by their series, references by the use case.
-const NOT_UNIQUE: [(&str, &str, &str); 2] = [
+/// The table whose shards determine those of its secrets and deliveries.
+const ENDPOINTS: &str = "webhook_endpoints";
+
+/// Unique indexes without the distribution column, which no single node can enforce. A plain index replaces each one for
+/// lookups. Uniqueness is also enforced where values are assigned: references of customers by their directory, numbers by
+/// their series, references of charges by the use case. Identifiers of sessions are random.
+const NOT_UNIQUE: [(&str, &str, &str); 4] = [
+    (
+        "customers",
+        "ALTER TABLE customers DROP CONSTRAINT customers_organization_id_customer_ref_key",
+        "CREATE INDEX customers_organization_id_customer_ref_key ON customers (organization_id, customer_ref)",
+    ),
     (
         "documents",
         "DROP INDEX documents_numbers",
@@ -88,6 +101,7 @@ const NOT_UNIQUE: [(&str, &str, &str); 2] = [
         "ALTER TABLE charges DROP CONSTRAINT charges_organization_id_charge_ref_key",
         "CREATE INDEX charges_organization_id_charge_ref_key ON charges (organization_id, charge_ref)",
     ),
+    ("sessions", "DROP INDEX sessions_by_id", "CREATE INDEX sessions_by_id ON sessions (session_id)"),
 ];
 
 /// The result of distributing a database.
@@ -97,6 +111,8 @@ pub enum Distribution {
     File,
     /// The server does not have the extension, or the extension is not created in the database.
     WithoutExtension,
+    /// The cluster cannot take the tables yet, for this reason.
+    Refused(String),
     /// The tables that were distributed or copied now; empty when all were before.
     Done(Vec<String>),
 }
@@ -111,6 +127,12 @@ struct FlagRow {
 struct Named {
     #[diesel(sql_type = Text)]
     name: String,
+}
+
+#[derive(QueryableByName)]
+struct NodeRow {
+    #[diesel(sql_type = Bool)]
+    takes_customers: bool,
 }
 
 #[derive(QueryableByName)]
@@ -142,26 +164,65 @@ fn missing(connection: &mut PgConnection) -> QueryResult<Vec<&'static str>> {
 }
 
 fn tables() -> impl Iterator<Item = &'static str> {
-    COPIED.into_iter().chain(OF_CUSTOMERS).chain(BY_THEMSELVES.map(|(table, _)| table))
+    COPIED.into_iter().chain(OF_CUSTOMERS.into_iter().chain(BY_THEMSELVES).map(|(table, _)| table))
 }
 
 /// Returns the statement that distributes or copies a table.
 fn statement_for(table: &str) -> String {
-    let first = OF_CUSTOMERS[0];
-    if COPIED.contains(&table) {
-        format!("SELECT create_reference_table('{table}')")
-    } else if let Some((_, column)) = BY_THEMSELVES.iter().find(|(other, _)| *other == table) {
-        format!("SELECT create_distributed_table('{table}', '{column}', colocate_with => 'none')")
-    } else if table == first {
-        format!("SELECT create_distributed_table('{table}', 'customer_id', colocate_with => 'none')")
+    let column_in = |tables: &[(&str, &'static str)]| tables.iter().find(|(other, _)| *other == table).map(|(_, column)| *column);
+    if let Some(column) = column_in(&BY_THEMSELVES) {
+        let with = if table != ENDPOINTS && *column == *"endpoint_id" { ENDPOINTS } else { "none" };
+        format!("SELECT create_distributed_table('{table}', '{column}', colocate_with => '{with}')")
+    } else if let Some(column) = column_in(&OF_CUSTOMERS) {
+        let with = if table == CUSTOMERS { "none" } else { CUSTOMERS };
+        format!("SELECT create_distributed_table('{table}', '{column}', colocate_with => '{with}')")
     } else {
-        format!("SELECT create_distributed_table('{table}', 'customer_id', colocate_with => '{first}')")
+        format!("SELECT create_reference_table('{table}')")
     }
 }
 
+/// Returns why the cluster cannot take tables now, with the remedy.
+fn refusal(connection: &mut PgConnection) -> QueryResult<Option<String>> {
+    let is_coordinator: FlagRow =
+        diesel::sql_query("SELECT groupid = 0 AS told FROM pg_dist_local_group").get_result(connection)?;
+    if !is_coordinator.told {
+        return Ok(Some("this node is a worker: run the command with the URL of the coordinator".to_owned()));
+    }
+    let nodes: Vec<NodeRow> = diesel::sql_query(
+        "SELECT groupid <> 0 AND shouldhaveshards AS takes_customers \
+         FROM pg_dist_node WHERE noderole = 'primary' AND isactive ORDER BY groupid",
+    )
+    .load(connection)?;
+    if !nodes.iter().any(|node| node.takes_customers) {
+        let reason = "the cluster has no workers: add each one on the coordinator with `SELECT citus_add_node('HOST', PORT)`";
+        return Ok(Some(reason.to_owned()));
+    }
+    let has_coordinator: FlagRow =
+        diesel::sql_query("SELECT EXISTS (SELECT 1 FROM pg_dist_node WHERE groupid = 0) AS told").get_result(connection)?;
+    if !has_coordinator.told {
+        let reason = "the workers do not know the coordinator: name it with `SELECT citus_set_coordinator_host('HOST', PORT)`";
+        return Ok(Some(reason.to_owned()));
+    }
+    let away: Vec<Named> = diesel::sql_query(
+        "SELECT nodename || ':' || nodeport AS name FROM pg_dist_node WHERE noderole = 'primary' AND isactive \
+         AND NOT citus_check_connection_to_node(nodename, nodeport) ORDER BY 1",
+    )
+    .load(connection)?;
+    if away.is_empty() {
+        return Ok(None);
+    }
+    let away = away.into_iter().map(|node| node.name).collect::<Vec<_>>().join(", ");
+    Ok(Some(format!(
+        "these nodes do not answer: {away}: start them, or remove them with `SELECT citus_remove_node('HOST', PORT)`"
+    )))
+}
+
+/// Triggers that prevent that tables are emptied. The local rows of distributed tables are removed in this way.
+const KEPT: [&str; 4] = ["issued_documents", "document_files", "logos", "audit_log"];
+
 /// Distributes the tables of a migrated database, in the open transaction. It drops foreign keys before and creates
 /// them after, because a key cannot connect a distributed table with a table that is not yet distributed.
-pub(crate) fn distribute(connection: &mut PgConnection) -> QueryResult<Distribution> {
+pub(crate) fn distribute(connection: &mut PgConnection, shards: u32) -> QueryResult<Distribution> {
     if !has_extension(connection)? {
         return Ok(Distribution::WithoutExtension);
     }
@@ -169,10 +230,15 @@ pub(crate) fn distribute(connection: &mut PgConnection) -> QueryResult<Distribut
     if missing.is_empty() {
         return Ok(Distribution::Done(Vec::new()));
     }
+    if let Some(reason) = refusal(connection)? {
+        return Ok(Distribution::Refused(reason));
+    }
     // The sequential mode uses one connection per node, so that each node also has one transaction. Triggers are safe
     // because they read nothing but their row.
-    connection
-        .batch_execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'; SET LOCAL citus.enable_unsafe_triggers = on")?;
+    connection.batch_execute(&format!(
+        "SET LOCAL citus.multi_shard_modify_mode = 'sequential'; SET LOCAL citus.enable_unsafe_triggers = on; \
+         SET LOCAL citus.shard_count = {shards}"
+    ))?;
     let keys: Vec<ForeignKey> = diesel::sql_query(
         "SELECT f.relname::text AS of_table, t.relname::text AS to_table, c.conname::text AS name, \
          pg_get_constraintdef(c.oid) AS definition \
@@ -188,8 +254,19 @@ pub(crate) fn distribute(connection: &mut PgConnection) -> QueryResult<Distribut
     for (_, unique, _) in replaced() {
         connection.batch_execute(unique)?;
     }
+    let kept = || KEPT.iter().filter(|table| missing.contains(table));
+    for table in kept() {
+        connection.batch_execute(&format!("DROP TRIGGER {table}_kept ON {table}"))?;
+    }
     for table in &missing {
         connection.batch_execute(&statement_for(table))?;
+        // The rows are on the nodes now. Copies of them on the coordinator would only take space.
+        connection.batch_execute(&format!("SELECT truncate_local_data_after_distributing_table('{table}')"))?;
+    }
+    for table in kept() {
+        connection.batch_execute(&format!(
+            "CREATE TRIGGER {table}_kept BEFORE TRUNCATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()"
+        ))?;
     }
     for (.., looked_up) in replaced() {
         connection.batch_execute(looked_up)?;
@@ -230,9 +307,10 @@ mod tests {
     #[test]
     fn each_table_is_handed_over_as_what_it_is() {
         for (table, statement) in [
-            ("customers", "SELECT create_reference_table('customers')"),
-            ("contracts", "SELECT create_distributed_table('contracts', 'customer_id', colocate_with => 'none')"),
-            ("usage_events", "SELECT create_distributed_table('usage_events', 'customer_id', colocate_with => 'contracts')"),
+            ("entities", "SELECT create_reference_table('entities')"),
+            ("customers", "SELECT create_distributed_table('customers', 'customer_id', colocate_with => 'none')"),
+            ("usage_events", "SELECT create_distributed_table('usage_events', 'customer_id', colocate_with => 'customers')"),
+            ("audit_log", "SELECT create_distributed_table('audit_log', 'beside', colocate_with => 'customers')"),
             ("number_series", "SELECT create_distributed_table('number_series', 'entity_ref', colocate_with => 'none')"),
         ] {
             assert_eq!(statement_for(table), statement);

@@ -225,10 +225,10 @@ impl Columns {
             Self::Reported => {
                 " JOIN documents d ON d.document_id = e.document_id AND d.customer_id = e.customer_id \
                  LEFT JOIN usage_products p ON p.organization_id = c.organization_id AND p.usage_product_ref = e.usage_product_ref \
-                 LEFT JOIN usage_event_revisions r ON r.event_id = e.event_id AND r.customer_id = e.customer_id \
+                 LEFT JOIN usage_event_revisions r ON r.event_id = e.event_id AND r.customer_id = c.customer_id \
                  AND r.revision < e.revision AND r.contract_id = e.contract_id AND r.product_no = e.product_no \
                  AND r.service_start = e.service_start \
-                 LEFT JOIN documents o ON o.document_id = r.document_id AND o.customer_id = r.customer_id AND o.lifecycle <> 'VOID'"
+                 LEFT JOIN documents o ON o.document_id = r.document_id AND o.customer_id = c.customer_id AND o.lifecycle <> 'VOID'"
             }
         }
     }

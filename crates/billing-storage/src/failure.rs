@@ -1,6 +1,6 @@
 //! Statement failures, mapped to the three errors of a store.
 
-use billing_domain::ports::{DatabaseReplaced, StoreError};
+use billing_domain::ports::{DatabaseReplaced, NodeUnavailable, StoreError};
 use diesel::result::{DatabaseErrorKind, Error};
 
 /// The failure of a statement. The transaction remembers it, even if the work ignores the error.
@@ -11,12 +11,18 @@ pub(crate) enum StatementError {
     /// A statement failed with an error that only its message describes. It can be a deadlock in the language of a
     /// PostgreSQL server ([decision 0036](../../../docs/decisions/0036-an-error-without-a-kind-is-tried-again.md)).
     Unknown(String),
+    /// No connection became available in time. Nothing was executed.
+    NoConnection(String),
     /// The database cannot be reached, has no space, or took too long.
     Unavailable { reason: String, lost: bool },
     /// Another program replaced or truncated the database file.
     Replaced,
     /// A row has an invalid value, or a constraint rejected a write.
     Corrupt(String),
+    /// The database does not support the statement, so another attempt fails, too.
+    Unsupported(String),
+    /// A node of a distributed database cannot be reached.
+    NodeUnavailable(NodeUnavailable),
 }
 
 /// Message parts of errors after which a retry can succeed. diesel drops the SQLSTATE, so 40P01, 55P03 and SQLite's
@@ -29,6 +35,24 @@ const CONTENDED: [&str; 5] = [
     "database is locked",
     "database table is locked",
 ];
+/// Message parts of constraints that reject a write. An error of another node has no kind of its own.
+const REJECTED: [&str; 4] = [
+    "duplicate key value violates unique constraint",
+    "violates foreign key constraint",
+    "violates check constraint",
+    "violates not-null constraint",
+];
+/// Message parts of statements that a database, above all a distributed one, does not support. diesel drops the SQLSTATE
+/// 0A000. Citus has these messages in English only.
+const UNSUPPORTED: [&str; 7] = [
+    " not supported",
+    " only supported",
+    "could not run distributed query",
+    "could not create distributed plan",
+    "cannot push down",
+    "cannot perform ",
+    "complex joins are",
+];
 /// Message parts of errors after which a connection is unusable. libpq has no code for these.
 const LOST: [&str; 5] = [
     "server closed the connection",
@@ -37,6 +61,16 @@ const LOST: [&str; 5] = [
     "no connection to the server",
     "could not receive data from server",
 ];
+
+/// Message parts of a node that could not reach another one.
+const BETWEEN_NODES: [&str; 2] = ["connection to the remote node", "connection not open"];
+
+/// Returns the host and port in a message such as "connection to the remote node user@host:port failed".
+fn node_in(message: &str) -> &str {
+    let rest = message.split_once("remote node ").map_or("", |(_, rest)| rest);
+    let node = rest.split(' ').next().unwrap_or_default();
+    node.rsplit_once('@').map_or(node, |(_, address)| address)
+}
 
 impl StatementError {
     /// Classifies the error of a statement on a table.
@@ -61,6 +95,13 @@ impl StatementError {
             | DatabaseErrorKind::RestrictViolation
             | DatabaseErrorKind::ExclusionViolation => Self::Corrupt(format!("{table}: {message}")),
             _ if says(&CONTENDED) => Self::Contended,
+            // One node could not reach another one.
+            _ if says(&BETWEEN_NODES) => Self::NodeUnavailable(NodeUnavailable {
+                name: node_in(message).to_owned(),
+                reason: format!("{table}: {message}"),
+            }),
+            _ if says(&REJECTED) => Self::Corrupt(format!("{table}: {message}")),
+            _ if says(&UNSUPPORTED) => Self::Unsupported(format!("{table}: {message}")),
             _ if says(&LOST) => Self::Unavailable { reason: format!("{table}: {message}"), lost: true },
             _ => Self::Unknown(format!("{table}: {message}")),
         }
@@ -76,9 +117,13 @@ impl From<StatementError> for StoreError {
     fn from(failure: StatementError) -> Self {
         match failure {
             StatementError::Contended => Self::Contended,
-            StatementError::Unknown(reason) | StatementError::Unavailable { reason, .. } => unavailable(reason),
+            StatementError::Unknown(reason)
+            | StatementError::NoConnection(reason)
+            | StatementError::Unavailable { reason, .. } => unavailable(reason),
             StatementError::Replaced => unavailable(DatabaseReplaced),
             StatementError::Corrupt(what) => Self::Corrupt(what),
+            StatementError::Unsupported(what) => Self::Unsupported(what),
+            StatementError::NodeUnavailable(node) => unavailable(node),
         }
     }
 }

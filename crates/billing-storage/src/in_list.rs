@@ -24,6 +24,24 @@ use crate::sql_types::{Day, Id, days_since_1970};
 pub(crate) struct InList<C, V> {
     column: C,
     values: V,
+    joined: Joined,
+}
+
+/// The column of a joined table that also equals one of the values.
+#[derive(Debug, Default)]
+struct Joined(Option<&'static str>);
+
+// Without a static query id, diesel caches the statement by its text.
+impl QueryId for Joined {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<C, V> InList<C, V> {
+    /// Also names the column of a joined table, on a distributed database. It reads all shards otherwise.
+    pub(crate) fn joining(self, column: &'static str, is_spread: bool) -> Self {
+        Self { joined: Joined(is_spread.then_some(column)), ..self }
+    }
 }
 
 /// A column for which SQLite uses no index.
@@ -80,34 +98,34 @@ fn json_of<T>(values: &[T], value: impl Fn(&T) -> serde_json::Value) -> String {
 
 /// Matches rows whose column is one of these identifiers.
 pub(crate) fn one_of_ids<C>(column: C, ids: impl IntoIterator<Item = Uuid>) -> InList<C, Ids> {
-    InList { column, values: Ids::new(ids) }
+    InList { column, values: Ids::new(ids), joined: Joined::default() }
 }
 
 /// Adds an identifier condition to another condition that finds the rows. With an index on both, SQLite would look up
 /// every pair of their values.
 pub(crate) fn also_one_of_ids<C>(column: C, ids: impl IntoIterator<Item = Uuid>) -> InList<Unindexed<C>, Ids> {
-    InList { column: Unindexed(column), values: Ids::new(ids) }
+    InList { column: Unindexed(column), values: Ids::new(ids), joined: Joined::default() }
 }
 
 /// Matches rows whose column is one of these texts.
 pub(crate) fn one_of_texts<C, T: AsRef<str>>(column: C, texts: impl IntoIterator<Item = T>) -> InList<C, Texts> {
     let array: Vec<String> = texts.into_iter().map(|text| text.as_ref().to_owned()).collect();
     let json = json_of(&array, |text| text.as_str().into());
-    InList { column, values: Texts { array, json } }
+    InList { column, values: Texts { array, json }, joined: Joined::default() }
 }
 
 /// Matches rows whose column is one of these numbers.
 pub(crate) fn one_of_numbers<C>(column: C, numbers: impl IntoIterator<Item = i32>) -> InList<C, Numbers> {
     let array: Vec<i32> = numbers.into_iter().collect();
     let json = json_of(&array, |number| (*number).into());
-    InList { column, values: Numbers { array, json } }
+    InList { column, values: Numbers { array, json }, joined: Joined::default() }
 }
 
 /// Matches rows whose column is one of these days.
 pub(crate) fn one_of_days<C>(column: C, days: impl IntoIterator<Item = NaiveDate>) -> InList<C, Days> {
     let array: Vec<NaiveDate> = days.into_iter().collect();
     let json = json_of(&array, |day| days_since_1970(*day).into());
-    InList { column, values: Days { array, json } }
+    InList { column, values: Days { array, json }, joined: Joined::default() }
 }
 
 macro_rules! values {
@@ -197,6 +215,12 @@ where
     V: QueryFragment<DB>,
 {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        if let Joined(Some(column)) = self.joined {
+            out.push_sql(column);
+            out.push_sql(" ");
+            self.values.walk_ast(out.reborrow())?;
+            out.push_sql(" AND ");
+        }
         self.column.walk_ast(out.reborrow())?;
         out.push_sql(" ");
         self.values.walk_ast(out)
@@ -223,6 +247,33 @@ pub(crate) struct InRows {
     columns: &'static str,
     rows: Vec<Vec<Value>>,
     arrays: Vec<Values>,
+    /// Whether the condition also names the customers by themselves, from which a distributed database finds their nodes.
+    names_customers: bool,
+    /// The column of customers of a joined table, which is then named, too.
+    joined: Option<&'static str>,
+}
+
+impl InRows {
+    /// Names the customers by themselves if the database is distributed. Other databases could choose an index by customer.
+    pub(crate) fn on_nodes(self, is_spread: bool) -> Self {
+        Self { names_customers: is_spread, ..self }
+    }
+
+    /// Also names the customers of a joined table, if the database is distributed. It reads all nodes otherwise.
+    pub(crate) fn joining(self, column: &'static str) -> Self {
+        Self { joined: Some(column), ..self }
+    }
+
+    /// Does the same as [`joining`](Self::joining) if there is a joined table.
+    pub(crate) fn joining_if(self, joined: Option<&'static str>) -> Self {
+        Self { joined, ..self }
+    }
+
+    /// Returns the column of customers and its place.
+    fn customers(&self) -> Option<(&'static str, &Values)> {
+        let columns = self.columns.split(", ");
+        columns.zip(&self.arrays).find(|(column, _)| self.names_customers && column.ends_with("customer_id"))
+    }
 }
 
 /// The values of a column.
@@ -262,7 +313,7 @@ pub(crate) fn one_of_rows(columns: &'static str, rows: impl IntoIterator<Item = 
             }
         }
     }
-    InRows { columns, rows, arrays }
+    InRows { columns, rows, arrays, names_customers: false, joined: None }
 }
 
 // Without a static query id, diesel caches the statement by its text.
@@ -284,6 +335,14 @@ impl<QS> SelectableExpression<QS> for InRows {}
 
 impl QueryFragment<Pg> for InRows {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        if let Some((column, Values::Ids(customers))) = self.customers() {
+            for column in [Some(column), self.joined].into_iter().flatten() {
+                out.push_sql(column);
+                out.push_sql(" = ANY(");
+                out.push_bind_param::<Array<Id>, _>(customers)?;
+                out.push_sql(") AND ");
+            }
+        }
         out.push_sql("(");
         out.push_sql(self.columns);
         out.push_sql(") IN (SELECT * FROM unnest(");

@@ -19,6 +19,7 @@
 mod arrays;
 mod backup;
 mod checkpoint;
+mod cluster;
 mod column_values;
 mod connect;
 mod database;
@@ -33,6 +34,7 @@ mod json;
 mod lock_gate;
 mod migrate;
 mod nested_rows;
+mod on_nodes;
 mod ports;
 #[cfg(test)]
 mod query_plans;
@@ -40,6 +42,7 @@ mod revisions;
 mod row;
 mod schema;
 mod schema_version;
+mod shards;
 mod sql_types;
 mod statement;
 mod terms_cache;
@@ -50,4 +53,5 @@ mod usage_key;
 
 pub use database::{Database, DatabaseOptions, OpenError};
 pub use distribute::Distribution;
-pub use url::{DatabaseUrl, DatabaseUrlError};
+pub use shards::customer_hash;
+pub use url::{DatabaseUrl, DatabaseUrlError, NodeAddress, NodeAddressError};

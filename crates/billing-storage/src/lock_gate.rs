@@ -42,9 +42,19 @@ pub(crate) fn pass_gate(customers: impl IntoIterator<Item = Uuid>, lock: Option<
     GatePassed { keys }
 }
 
-/// Closes a customer's gate until the transaction ends.
-pub(crate) fn close(connection: &mut PgConnection, customer: Uuid) -> QueryResult<()> {
-    diesel::select(pg_advisory_xact_lock(key(customer))).execute(connection).map(drop)
+/// Closes a customer's gate until the transaction ends. On a distributed database, the lock is on the node of the customer,
+/// where all servers meet.
+pub(crate) fn close(connection: &mut PgConnection, customer: Uuid, is_spread: bool) -> QueryResult<()> {
+    if !is_spread {
+        return diesel::select(pg_advisory_xact_lock(key(customer))).execute(connection).map(drop);
+    }
+    diesel::sql_query(
+        "SELECT pg_advisory_xact_lock($1) FROM (SELECT count(*) FROM customers WHERE customer_id = $2) AS on_its_node",
+    )
+    .bind::<BigInt, _>(key(customer))
+    .bind::<Id, _>(customer)
+    .execute(connection)
+    .map(drop)
 }
 
 /// Returns a number for a customer. Customers with the same number only wait for each other.
@@ -109,6 +119,8 @@ pub(crate) struct LockContracts {
     closed: Vec<bool>,
     /// The new stamp of contracts that are locked exclusively.
     stamp: Uuid,
+    /// Whether the statement names the customers by themselves, from which a distributed database finds their nodes.
+    names_customers: bool,
 }
 
 impl LockContracts {
@@ -138,11 +150,21 @@ impl LockContracts {
             all_alone.push(alone);
         }
         let (turnstiles, closed) = turnstiles.into_iter().unzip();
-        Self { organizations, customers, contracts, alone: all_alone, turnstiles, closed, stamp: Uuid::now_v7() }
+        Self {
+            organizations,
+            customers,
+            contracts,
+            alone: all_alone,
+            turnstiles,
+            closed,
+            stamp: Uuid::now_v7(),
+            names_customers: false,
+        }
     }
 
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.contracts.is_empty()
+    /// Names the customers by themselves if the database is distributed.
+    pub(crate) fn on_nodes(self, is_spread: bool) -> Self {
+        Self { names_customers: is_spread, ..self }
     }
 }
 
@@ -176,16 +198,24 @@ impl QueryFragment<Pg> for LockContracts {
         out.push_sql(
             ") AS t (key, closed)) >= 0) AS w \
              LEFT JOIN LATERAL (SELECT 1 AS held FROM contracts c WHERE c.contract_id = w.contract_id \
-             AND c.customer_id = w.customer_id AND c.organization_id = w.organization_id AND w.alone FOR UPDATE) AS alone ON true \
-             LEFT JOIN LATERAL (SELECT 1 AS held FROM contracts c WHERE c.contract_id = w.contract_id \
-             AND c.customer_id = w.customer_id AND c.organization_id = w.organization_id AND NOT w.alone FOR SHARE) AS shared \
-             ON true), stamped AS (UPDATE contracts SET stamp = ",
+             AND c.customer_id = w.customer_id AND c.organization_id = w.organization_id AND w.alone",
         );
+        self.push_customers("c.customer_id", &mut out)?;
+        out.push_sql(
+            " FOR UPDATE) AS alone ON true \
+             LEFT JOIN LATERAL (SELECT 1 AS held FROM contracts c WHERE c.contract_id = w.contract_id \
+             AND c.customer_id = w.customer_id AND c.organization_id = w.organization_id AND NOT w.alone",
+        );
+        self.push_customers("c.customer_id", &mut out)?;
+        out.push_sql(" FOR SHARE) AS shared ON true), stamped AS (UPDATE contracts SET stamp = ");
         out.push_bind_param::<Id, _>(&self.stamp)?;
         out.push_sql(
             " FROM held WHERE contracts.contract_id = held.contract_id AND contracts.customer_id = held.customer_id \
-             AND held.alone IS NOT NULL) \
-             SELECT (SELECT count(alone) + count(shared) FROM held), \
+             AND held.alone IS NOT NULL",
+        );
+        self.push_customers("contracts.customer_id", &mut out)?;
+        out.push_sql(
+            ") SELECT (SELECT count(alone) + count(shared) FROM held), \
              (SELECT count(CASE WHEN t.closed THEN pg_advisory_unlock(t.key) END) FROM unnest(",
         );
         self.push_turnstiles(&mut out)?;
@@ -195,6 +225,18 @@ impl QueryFragment<Pg> for LockContracts {
 }
 
 impl LockContracts {
+    /// Writes the condition that names the customers of a table.
+    fn push_customers<'b>(&'b self, column: &str, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        if self.names_customers {
+            for part in [" AND ", column, " = ANY("] {
+                out.push_sql(part);
+            }
+            out.push_bind_param::<Array<Id>, _>(&self.customers)?;
+            out.push_sql(")");
+        }
+        Ok(())
+    }
+
     fn push_turnstiles<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_bind_param::<Array<BigInt>, _>(&self.turnstiles)?;
         out.push_sql(", ");

@@ -47,7 +47,7 @@ macro_rules! alone {
                     $body
                 })
             }
-            Pools::Postgres(pool) => {
+            Pools::Postgres { pool, .. } => {
                 let mut link = take(pool)?;
                 alone_on(&mut link.connection, |$connection| {
                     let $source = &POSTGRES;
@@ -103,14 +103,14 @@ impl Database {
     }
 
     /// Distributes all tables of a migrated database, or none, over the nodes of its cluster. It does nothing without
-    /// the extension. Other work on the tables waits.
+    /// the extension. Other work on the tables waits. The number of shards applies to tables that are distributed first.
     ///
     /// # Errors
     /// Returns [`StoreError::Unavailable`] with the reason.
-    pub fn distribute(&self) -> StoreResult<Distribution> {
-        let Pools::Postgres(pool) = &self.pools else { return Ok(Distribution::File) };
+    pub fn distribute(&self, shards: u32) -> StoreResult<Distribution> {
+        let Pools::Postgres { pool, .. } = &self.pools else { return Ok(Distribution::File) };
         let mut link = take(pool)?;
-        Ok(alone_on(&mut link.connection, |connection| Ok(distribute::distribute(connection)?))?)
+        Ok(alone_on(&mut link.connection, |connection| Ok(distribute::distribute(connection, shards)?))?)
     }
 
     /// Returns the migrations of this binary that the database lacks.

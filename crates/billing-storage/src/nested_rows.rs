@@ -1,17 +1,21 @@
 //! Related rows as one more column of a row: a JSON array with an array of columns per related row. One statement reads
 //! resources and their parts, regardless of their number.
 
+use std::marker::PhantomData;
+
 use diesel::backend::Backend;
-use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping, is_aggregate};
+use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, TypedExpressionType, ValidGrouping, is_aggregate};
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::result::QueryResult;
-use diesel::sql_types::Nullable;
+use diesel::sql_types::{Array, Nullable, SingleValue, SqlType};
 use diesel::sqlite::Sqlite;
+use uuid::Uuid;
 
 use crate::column_values::Columns;
+use crate::on_nodes;
 use crate::schema::CustomerColumns;
-use crate::sql_types::Json;
+use crate::sql_types::{Id, Json};
 
 /// The text before and after a column that converts it to exact JSON, identical on both databases.
 #[derive(Clone, Copy, Debug)]
@@ -123,24 +127,111 @@ macro_rules! nested_rows {
                 out.push_sql("(SELECT ");
                 out.push_sql(DB::ROWS);
                 tell(&mut out, &[$(nested_rows!(@told $form $column)),+]);
-                out.push_sql(concat!(" ORDER BY ", $order, ") FROM ", $from, ")"));
+                out.push_sql(concat!(" ORDER BY ", $order, ") FROM "));
+                push_from($from, &mut out);
+                out.push_sql(")");
                 Ok(())
             }
         }
     )+};
 }
 
+/// A column of a contract's customer, read with the contract.
+#[derive(Debug)]
+pub(crate) struct CustomerColumn<ST> {
+    column: &'static str,
+    /// The customers of the contracts, from which a distributed database finds their node. Without them, it cannot lock the
+    /// contracts.
+    on_nodes: Option<Vec<Uuid>>,
+    sql_type: PhantomData<ST>,
+}
+
+impl<ST> CustomerColumn<ST> {
+    pub(crate) const fn new(column: &'static str, on_nodes: Option<Vec<Uuid>>) -> Self {
+        Self { column, on_nodes, sql_type: PhantomData }
+    }
+}
+
+// Without a static query id, diesel caches the statement by its text.
+impl<ST> QueryId for CustomerColumn<ST> {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<ST: SqlType + SingleValue> Expression for CustomerColumn<ST>
+where
+    Nullable<ST>: TypedExpressionType,
+{
+    type SqlType = Nullable<ST>;
+}
+
+impl<ST, G> ValidGrouping<G> for CustomerColumn<ST> {
+    type IsAggregate = is_aggregate::No;
+}
+
+impl<ST, QS> AppearsOnTable<QS> for CustomerColumn<ST> where Self: Expression {}
+impl<ST, QS> SelectableExpression<QS> for CustomerColumn<ST> where Self: Expression {}
+
+impl<ST, DB: NamesCustomers> QueryFragment<DB> for CustomerColumn<ST> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        out.push_sql("(SELECT customers.");
+        out.push_sql(self.column);
+        out.push_sql(" FROM customers WHERE customers.customer_id = contracts.customer_id");
+        if let Some(customers) = &self.on_nodes {
+            DB::push_customers(customers, &mut out)?;
+        }
+        out.push_sql(")");
+        Ok(())
+    }
+}
+
+/// A database that may need the customers' names by themselves.
+trait NamesCustomers: Backend {
+    /// Writes the condition that names the customers, if the database may be distributed.
+    fn push_customers<'b>(customers: &'b Vec<Uuid>, out: &mut AstPass<'_, 'b, Self>) -> QueryResult<()>;
+}
+
+impl NamesCustomers for Pg {
+    fn push_customers<'b>(customers: &'b Vec<Uuid>, out: &mut AstPass<'_, 'b, Self>) -> QueryResult<()> {
+        out.push_sql(" AND customers.customer_id = ANY(");
+        out.push_bind_param::<Array<Id>, _>(customers)?;
+        out.push_sql(")");
+        Ok(())
+    }
+}
+
+impl NamesCustomers for Sqlite {
+    fn push_customers<'b>(_: &'b Vec<Uuid>, _: &mut AstPass<'_, 'b, Self>) -> QueryResult<()> {
+        Ok(())
+    }
+}
+
+/// Writes the tables and conditions of a subquery. In the text, `{t}` stands for the condition that names the customers of the
+/// table `t` on a distributed database.
+fn push_from<DB: Backend>(from: &str, out: &mut AstPass<'_, '_, DB>) {
+    if on_nodes::is_naming() {
+        out.unsafe_to_cache_prepared();
+    }
+    let mut parts = from.split('{');
+    out.push_sql(parts.next().unwrap_or_default());
+    for part in parts {
+        let (table, rest) = part.split_once('}').unwrap_or(("", part));
+        on_nodes::with_condition(table, &mut |condition| out.push_sql(condition));
+        out.push_sql(rest);
+    }
+}
+
 nested_rows! {
     /// A document's products, in their order.
     PartsOfDocument: [PLAIN "p.product_no"]
-        "document_parts p WHERE p.document_id = documents.document_id AND p.customer_id = documents.customer_id"
+        "document_parts p WHERE p.document_id = documents.document_id AND p.customer_id = documents.customer_id{p}"
         by "p.position";
     /// The sums of a family, read with its root document.
     SumsOfFamily: [
         PLAIN "s.product_no", PLAIN "s.discount_rate", PLAIN "s.tax_rate", PLAIN "s.tax_basis",
         PLAIN "s.base_minor", PLAIN "s.amount_minor"
     ]
-        "family_sums s WHERE s.family_document_id = documents.document_id AND s.customer_id = documents.customer_id"
+        "family_sums s WHERE s.family_document_id = documents.document_id AND s.customer_id = documents.customer_id{s}"
         by "s.product_no, s.discount_rate, s.tax_rate, s.tax_basis";
     /// The contract's charges, read with the contract's first document. A charge always has a document.
     ChargesOfContract: [
@@ -150,22 +241,22 @@ nested_rows! {
         PLAIN "s.revised_by", PLAIN "s.deleted"
     ]
         "charges s WHERE documents.number_in_contract = 1 AND s.contract_id = documents.contract_id \
-         AND s.customer_id = documents.customer_id"
+         AND s.customer_id = documents.customer_id{s}"
         by "s.charge_ref";
     /// The terms of a contract's products, in the order in which they are assembled.
     SegmentsOfContract: [PLAIN "s.product_no", DAY "s.in_force_from", PLAIN "s.version", PLAIN "s.end_reason", TEXT "s.terms"]
-        "contract_products s WHERE s.contract_id = contracts.contract_id AND s.customer_id = contracts.customer_id"
+        "contract_products s WHERE s.contract_id = contracts.contract_id AND s.customer_id = contracts.customer_id{s}"
         by "s.product_no, s.version, s.in_force_from";
     /// A contract's customer.
     CustomerOfContract: [
         ID "customers.customer_id", PLAIN "customers.customer_ref", all CustomerColumns, MICROS "customers.created_at",
         MICROS "customers.updated_at"
     ]
-        "customers WHERE customers.customer_id = contracts.customer_id"
+        "customers WHERE customers.customer_id = contracts.customer_id{customers}"
         by "customers.customer_id";
     /// A locked contract's version when the statement began. A previous lock holder may have changed it since.
     VersionBefore: [PLAIN "v.version"]
-        "contracts v WHERE v.contract_id = contracts.contract_id AND v.customer_id = contracts.customer_id"
+        "contracts v WHERE v.contract_id = contracts.contract_id AND v.customer_id = contracts.customer_id{v}"
         by "v.version";
     /// A running total's drafts and void documents that have events of its period which are not deleted. No index
     /// contains events by document. The index by period and then document finds a document with one row, regardless of
@@ -173,8 +264,8 @@ nested_rows! {
     /// could scan the table for the first row when it estimates that the document is common.
     DocumentsOfTotal: [ID "d.document_id"]
         "documents d WHERE d.customer_id = usage_totals.customer_id AND d.contract_id = usage_totals.contract_id \
-         AND d.organization_id = usage_totals.organization_id AND d.lifecycle IN ('DRAFT', 'VOID') \
-         AND (SELECT e.document_id FROM usage_events e WHERE e.customer_id = usage_totals.customer_id \
+         AND d.organization_id = usage_totals.organization_id AND d.lifecycle IN ('DRAFT', 'VOID'){d} \
+         AND (SELECT e.document_id FROM usage_events e WHERE e.customer_id = usage_totals.customer_id{e} \
          AND e.contract_id = usage_totals.contract_id AND e.product_no = usage_totals.product_no \
          AND e.service_start = usage_totals.period_start AND e.document_id >= d.document_id AND NOT e.deleted \
          ORDER BY e.document_id LIMIT 1) = d.document_id"

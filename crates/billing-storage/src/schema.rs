@@ -401,10 +401,16 @@ tables! {
         recorded_at -> Ts,
         recorded_by -> Text,
     }
+    customer_refs (organization_id, customer_ref) {
+        organization_id -> Id,
+        customer_ref -> Text,
+        customer_id -> Id,
+    }
     number_series (organization_id, entity_ref, kind) {
         organization_id -> Id,
         entity_ref -> Text,
         kind -> Text,
+        prefix -> Text,
         last -> BigInt,
         chain_length -> BigInt,
         chain_head -> Binary,
@@ -584,9 +590,10 @@ tables! {
         part_id -> Id,
         events -> Binary,
     }
-    audit_log (audit_id) {
+    audit_log (audit_id, beside) {
         audit_id -> Id,
         organization_id -> Id,
+        beside -> Id,
         at -> Ts,
         actor -> Text,
         action -> Text,

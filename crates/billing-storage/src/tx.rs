@@ -1,13 +1,19 @@
 //! A transaction on either database.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use billing_domain::ports::{RollBack, Savepoints, StoreError, StoreResult, Tx};
 use diesel::connection::{AnsiTransactionManager, TransactionManager as _};
 use diesel::pg::PgConnection;
 use diesel::result::Error;
 use diesel::sqlite::SqliteConnection;
+use uuid::Uuid;
 
 use crate::failure::StatementError;
 use crate::held::HeldLocks;
+use crate::ports::SeriesKey;
+use crate::shards::ShardRanges;
 use crate::terms_cache::TermsCache;
 
 /// The connection of a transaction.
@@ -33,12 +39,16 @@ pub(crate) struct Transaction<'a> {
     pub(crate) terms: &'a TermsCache,
     /// Whether statements may take as long as a consumer needs for the rows.
     pub(crate) reads_long: bool,
+    /// The prefixes of the number series that the transaction has locked.
+    pub(crate) prefixes: BTreeMap<SeriesKey, String>,
     /// Whether customers may be [distributed](crate::distribute) over nodes. A locking statement then goes to one node.
     pub(crate) is_spread: bool,
+    /// The shards of a distributed database.
+    shards: Option<Arc<ShardRanges>>,
 }
 
 impl<'a> Transaction<'a> {
-    pub(crate) fn new(connection: Connection<'a>, terms: &'a TermsCache, is_spread: bool) -> Self {
+    pub(crate) fn new(connection: Connection<'a>, terms: &'a TermsCache, shards: Option<Arc<ShardRanges>>) -> Self {
         Self {
             connection,
             failure: None,
@@ -47,7 +57,9 @@ impl<'a> Transaction<'a> {
             held: HeldLocks::default(),
             terms,
             reads_long: false,
-            is_spread,
+            prefixes: BTreeMap::new(),
+            is_spread: shards.is_some(),
+            shards,
         }
     }
 
@@ -57,11 +69,21 @@ impl<'a> Transaction<'a> {
     }
 
     /// Returns the connection if one statement should write many rows. Returns `None` on SQLite, which runs in the same
-    /// process, and on a distributed database, where a statement goes to one node.
+    /// process.
     pub(crate) fn with_arrays(&mut self) -> Option<&mut PgConnection> {
         match &mut self.connection {
-            Connection::Postgres(connection) if !self.is_spread => Some(connection),
-            Connection::Postgres(_) | Connection::Sqlite(_) => None,
+            Connection::Postgres(connection) => Some(connection),
+            Connection::Sqlite(_) => None,
+        }
+    }
+
+    /// Groups items for statements that lock rows or look up others by them. On a distributed database, such a statement goes to
+    /// one shard. On other databases there is one group.
+    pub(crate) fn by_shard<T>(&self, items: Vec<T>, customer: impl Fn(&T) -> Uuid) -> Vec<Vec<T>> {
+        match &self.shards {
+            Some(shards) => shards.group(items, customer),
+            None if items.is_empty() => Vec::new(),
+            None => vec![items],
         }
     }
 
@@ -164,7 +186,7 @@ macro_rules! load_contract {
                     }
                     let customer = $contract.select($crate::schema::contracts::customer_id).first(*connection).optional()?;
                     let Some(customer) = customer else { return Ok(Some(got)) };
-                    $crate::lock_gate::close(connection, customer).map(|()| None)
+                    $crate::lock_gate::close(connection, customer, $tx.is_spread).map(|()| None)
                 })
             }
             _ => Ok(None),

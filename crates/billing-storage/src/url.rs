@@ -38,6 +38,52 @@ pub enum DatabaseUrlError {
     Server,
 }
 
+/// The address under which servers reach a node of a distributed database, if it isn't the node's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeAddress {
+    /// The name and port of the node in the database.
+    node: String,
+    host: String,
+    port: u16,
+}
+
+/// The reason why a text is not the address of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("must be NAME:PORT=HOST:PORT, such as worker-1:5432=10.0.0.7:5433")]
+pub struct NodeAddressError;
+
+impl NodeAddress {
+    /// Parses `NAME:PORT=HOST:PORT`: the node as the database names it, and its address.
+    ///
+    /// # Errors
+    /// Returns [`NodeAddressError`] if a part is missing.
+    pub fn parse(text: &str) -> Result<Self, NodeAddressError> {
+        fn split(text: &str) -> Result<(&str, u16), NodeAddressError> {
+            let (host, port) = text.rsplit_once(':').ok_or(NodeAddressError)?;
+            let host = host.trim_start_matches('[').trim_end_matches(']');
+            if host.is_empty() || host.contains(['/', '@', '?', ' ']) {
+                return Err(NodeAddressError);
+            }
+            Ok((host, port.parse().map_err(|_| NodeAddressError)?))
+        }
+        let (node, address) = text.split_once('=').ok_or(NodeAddressError)?;
+        let ((name, node_port), (host, port)) = (split(node)?, split(address)?);
+        Ok(Self { node: format!("{name}:{node_port}"), host: host.to_owned(), port })
+    }
+
+    pub(crate) fn node(&self) -> &str {
+        &self.node
+    }
+
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
+    pub(crate) fn port(&self) -> i32 {
+        i32::from(self.port)
+    }
+}
+
 impl DatabaseUrl {
     /// Parses an address.
     ///
@@ -73,6 +119,16 @@ impl DatabaseUrl {
             Address::Sqlite(_) => None,
             Address::Postgres(url) => Some(url),
         }
+    }
+
+    /// Returns the address of the same database on another server, with the same user and parameters.
+    pub(crate) fn at(&self, host: &str, port: i32) -> Self {
+        let Address::Postgres(url) = &self.0 else { return self.clone() };
+        let start = url.find("://").map_or(0, |at| at + 3);
+        let end = url[start..].find(['/', '?']).map_or(url.len(), |at| start + at);
+        let user = url[start..end].rfind('@').map_or("", |at| &url[start..=start + at]);
+        let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        Self(Address::Postgres(format!("{}{user}{host}:{port}{}", &url[..start], &url[end..])))
     }
 
     /// Returns a message about this address without its password.
@@ -143,6 +199,26 @@ mod tests {
         ];
         for (text, error) in rows {
             assert_eq!(DatabaseUrl::parse(text), Err(error), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_node_may_have_another_address_than_its_name() {
+        let address = NodeAddress::parse("worker-1:5432=10.0.0.7:5433").expect("an address");
+        assert_eq!((address.node(), address.host(), address.port()), ("worker-1:5432", "10.0.0.7", 5433));
+        assert_eq!(NodeAddress::parse("w:1=[::1]:2").expect("an address").host(), "::1");
+        for wrong in ["", "worker-1:5432", "worker-1=10.0.0.7:1", "worker-1:1=10.0.0.7", "a:1=:2", "a:1=h:70000", "a:1=u@h:2"] {
+            assert_eq!(NodeAddress::parse(wrong), Err(NodeAddressError), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn another_server_has_the_same_database_user_and_parameters() {
+        for (url, other) in [
+            ("postgres://host/usage", "postgres://worker:5433/usage"),
+            ("postgres://me:s3@c@host:5432/usage?sslmode=require", "postgres://me:s3@c@worker:5433/usage?sslmode=require"),
+        ] {
+            assert_eq!(DatabaseUrl::parse(url).expect(url).at("worker", 5433), DatabaseUrl::parse(other).expect(other));
         }
     }
 

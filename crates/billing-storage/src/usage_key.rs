@@ -37,7 +37,7 @@ impl<'a> KeyColumns<'a> {
 #[derive(Debug)]
 pub(crate) struct PutTotal<'a> {
     organization: Uuid,
-    customer_id: Uuid,
+    pub(crate) customer_id: Uuid,
     key: KeyColumns<'a>,
     sum: Decimal,
     events: i64,
@@ -131,6 +131,8 @@ fragments!(Pg, Sqlite);
 #[derive(Debug, Default)]
 pub(crate) struct PutTotals {
     organization: Uuid,
+    /// Whether the statement also names the customers by themselves, from which a distributed database finds their nodes.
+    names_customers: bool,
     customers: Vec<Uuid>,
     contracts: Vec<Uuid>,
     products: Vec<i32>,
@@ -169,6 +171,23 @@ impl PutTotals {
 }
 
 impl PutTotals {
+    /// Names the customers by themselves if the database is distributed.
+    pub(crate) fn on_nodes(self, is_spread: bool) -> Self {
+        Self { names_customers: is_spread, ..self }
+    }
+
+    /// Writes the condition that names the customers of a table.
+    fn push_customers<'b>(&'b self, column: &str, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        if self.names_customers {
+            for part in [" AND ", column, " = ANY("] {
+                out.push_sql(part);
+            }
+            out.push_bind_param::<Array<Id>, _>(&self.customers)?;
+            out.push_sql(")");
+        }
+        Ok(())
+    }
+
     /// Writes the rows as a table with this name.
     fn push_rows<'b>(&'b self, name: &str, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql("unnest(");
@@ -227,7 +246,8 @@ impl QueryFragment<Pg> for PutTotals {
              AND t.contract_id = n.contract_id AND t.product_no = n.product_no AND t.period_start = n.period_start \
              AND t.usage_product_ref = n.usage_product_ref AND t.organization_id = ",
         );
-        out.push_bind_param::<Id, _>(&self.organization)
+        out.push_bind_param::<Id, _>(&self.organization)?;
+        self.push_customers("t.customer_id", &mut out)
     }
 }
 
@@ -244,6 +264,11 @@ impl AddTotals {
     /// Creates the statement. The totals contain the new events only.
     pub(crate) fn new<'a>(organization: Uuid, added: impl IntoIterator<Item = PutTotal<'a>>) -> Self {
         Self(PutTotals::new(organization, added))
+    }
+
+    /// Names the customers by themselves if the database is distributed.
+    pub(crate) fn on_nodes(self, is_spread: bool) -> Self {
+        Self(self.0.on_nodes(is_spread))
     }
 }
 
@@ -305,6 +330,7 @@ impl QueryFragment<Pg> for AddTotals {
                  AND h.usage_product_ref = a.usage_product_ref WHERE h.organization_id = ",
             );
             out.push_bind_param::<Id, _>(&added.organization)?;
+            added.push_customers("h.customer_id", &mut out)?;
             out.push_sql(" ORDER BY h.contract_id, h.product_no, h.period_start, h.usage_product_ref FOR UPDATE OF h) ");
         }
         out.push_sql(concat!(
@@ -332,6 +358,7 @@ impl QueryFragment<Pg> for AddTotals {
              AND t.period_start = n.period_start AND t.usage_product_ref = n.usage_product_ref AND t.organization_id = ",
         );
         out.push_bind_param::<Id, _>(&added.organization)?;
+        added.push_customers("t.customer_id", &mut out)?;
         out.push_sql(
             " RETURNING t.contract_id, t.product_no, t.period_start, t.usage_product_ref, t.sum, t.events, t.max, \
              t.latest_at, t.latest_service_date, t.latest_event_id, t.latest_quantity, t.last_day",

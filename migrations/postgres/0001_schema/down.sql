@@ -40,6 +40,7 @@ DROP TABLE usage_format_versions;
 DROP TABLE usage_formats;
 DROP TABLE pricings;
 DROP TABLE usage_products;
+DROP TABLE customer_refs;
 DROP TABLE customers;
 DROP TABLE entities;
 DROP TABLE signing_secrets;

@@ -90,8 +90,8 @@ CREATE TABLE signing_secrets (
     created_at TIMESTAMPTZ NOT NULL
 );
 
--- Catalog: customers, the entities that bill them, and products and prices. Small tables that everything refers to. In a distributed
--- database every node has a copy of them, and all other tables are distributed by customer.
+-- Catalog: customers, the entities that bill them, and products and prices. In a distributed database, customers are distributed with all
+-- their data, and every node has a copy of the rest of the catalog.
 
 CREATE TABLE entities (
     organization_id UUID NOT NULL REFERENCES organizations (organization_id),
@@ -154,6 +154,15 @@ CREATE INDEX customers_by_update ON customers (organization_id, updated_at, cust
 CREATE INDEX customers_by_lower_name ON customers (organization_id, lower(name COLLATE "C"), customer_ref);
 CREATE INDEX customers_by_email ON customers (organization_id, lower(email COLLATE "C")) WHERE email IS NOT NULL;
 CREATE INDEX customers_by_tax_id ON customers (organization_id, tax_id) WHERE tax_id IS NOT NULL;
+
+-- The directory of customers: a reference to the customer's identifier, which never changes. In a distributed database it finds the node of
+-- a customer, and enforces that references are unique.
+CREATE TABLE customer_refs (
+    organization_id UUID NOT NULL,
+    customer_ref    TEXT COLLATE "C" NOT NULL,
+    customer_id     UUID NOT NULL,
+    PRIMARY KEY (organization_id, customer_ref)
+);
 
 CREATE TABLE usage_products (
     organization_id   UUID NOT NULL REFERENCES organizations (organization_id),
@@ -530,12 +539,15 @@ CREATE TABLE document_files (
     FOREIGN KEY (document_id, customer_id) REFERENCES issued_documents (document_id, customer_id)
 );
 
--- A counter for each entity and kind of document, and one for each organization's contracts (kind CONTRACT, empty entity_ref). A counter
+-- A counter for each entity and kind of document, and one for each organization's contracts (kind CONTRACT, with the organization's id as
+-- its entity_ref). A counter
 -- row rolls back with its transaction. A sequence would leave gaps. The fill factor leaves room for updates in the same page (HOT).
 CREATE TABLE number_series (
     organization_id UUID NOT NULL,
     entity_ref      TEXT COLLATE "C" NOT NULL,
     kind            TEXT NOT NULL CHECK (kind IN ('INVOICE', 'CREDIT', 'DEBIT', 'CONTRACT')),
+    -- The prefix of its numbers. It cannot change after the first number.
+    prefix          TEXT NOT NULL,
     last            BIGINT NOT NULL,
     -- The number of issued documents, and the hash of the last one.
     chain_length    BIGINT NOT NULL,
@@ -917,8 +929,10 @@ CREATE INDEX replay_log_by_age ON replay_log (kept_at);
 
 -- Append-only. Each entry is written in the transaction of its change.
 CREATE TABLE audit_log (
-    audit_id        UUID NOT NULL PRIMARY KEY,
+    audit_id        UUID NOT NULL,
     organization_id UUID NOT NULL,
+    -- The customer that the entry is about, otherwise the organization. In a distributed database, the entry is on the node of its change.
+    beside          UUID NOT NULL,
     at              TIMESTAMPTZ NOT NULL,
     actor           TEXT NOT NULL,
     action          TEXT NOT NULL,
@@ -926,7 +940,8 @@ CREATE TABLE audit_log (
     subject         TEXT NOT NULL,
     before          TEXT,
     after           TEXT,
-    request_id      TEXT
+    request_id      TEXT,
+    PRIMARY KEY (audit_id, beside)
 );
 -- Newest first: all entries, those of an object, those of an actor, and those of a request.
 CREATE INDEX audit_log_by_time ON audit_log (organization_id, at, audit_id);

@@ -148,6 +148,15 @@ CREATE INDEX customers_by_lower_name ON customers (organization_id, lower(name),
 CREATE INDEX customers_by_email ON customers (organization_id, lower(email)) WHERE email IS NOT NULL;
 CREATE INDEX customers_by_tax_id ON customers (organization_id, tax_id) WHERE tax_id IS NOT NULL;
 
+-- The directory of customers: a reference to the customer's identifier, which never changes. In a distributed database it finds the node of
+-- a customer, and enforces that references are unique.
+CREATE TABLE customer_refs (
+    organization_id BLOB NOT NULL,
+    customer_ref    TEXT NOT NULL,
+    customer_id     BLOB NOT NULL,
+    PRIMARY KEY (organization_id, customer_ref)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE usage_products (
     organization_id   BLOB NOT NULL REFERENCES organizations (organization_id),
     usage_product_ref TEXT NOT NULL,
@@ -523,12 +532,15 @@ CREATE TABLE document_files (
     FOREIGN KEY (document_id, customer_id) REFERENCES issued_documents (document_id, customer_id)
 ) STRICT;
 
--- A counter for each entity and kind of document, and one for each organization's contracts (kind CONTRACT, empty entity_ref). A counter
+-- A counter for each entity and kind of document, and one for each organization's contracts (kind CONTRACT, with the organization's id as
+-- its entity_ref). A counter
 -- row rolls back with its transaction. A sequence would leave gaps.
 CREATE TABLE number_series (
     organization_id BLOB NOT NULL,
     entity_ref      TEXT NOT NULL,
     kind            TEXT NOT NULL CHECK (kind IN ('INVOICE', 'CREDIT', 'DEBIT', 'CONTRACT')),
+    -- The prefix of its numbers. It cannot change after the first number.
+    prefix          TEXT NOT NULL,
     last            INTEGER NOT NULL,
     -- The number of issued documents, and the hash of the last one.
     chain_length    INTEGER NOT NULL,
@@ -909,8 +921,10 @@ CREATE INDEX replay_log_by_age ON replay_log (kept_at);
 
 -- Append-only. Each entry is written in the transaction of its change.
 CREATE TABLE audit_log (
-    audit_id        BLOB NOT NULL PRIMARY KEY,
+    audit_id        BLOB NOT NULL,
     organization_id BLOB NOT NULL,
+    -- The customer that the entry is about, otherwise the organization.
+    beside          BLOB NOT NULL,
     at              INTEGER NOT NULL,
     actor           TEXT NOT NULL,
     action          TEXT NOT NULL,
@@ -918,7 +932,8 @@ CREATE TABLE audit_log (
     subject         TEXT NOT NULL,
     before          TEXT,
     after           TEXT,
-    request_id      TEXT
+    request_id      TEXT,
+    PRIMARY KEY (audit_id, beside)
 ) STRICT;
 -- Newest first: all entries, those of an object, those of an actor, and those of a request.
 CREATE INDEX audit_log_by_time ON audit_log (organization_id, at, audit_id);

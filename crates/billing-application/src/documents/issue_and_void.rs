@@ -73,7 +73,8 @@ fn act(
     let before = show_one(cx.tx, organization, &book, document_ref, now)?;
     let answered = action(cx, &mut book, document)?;
     let after = show_one(cx.tx, organization, &book, answered, now)?;
-    cx.audit(done, AuditChange::From(AuditSubject::Document(&before), AuditSubject::Document(&after)))?;
+    let change = AuditChange::From(AuditSubject::Document(&before), AuditSubject::Document(&after));
+    cx.audit_of(found.head.customer_id, done, change)?;
     Ok(after)
 }
 

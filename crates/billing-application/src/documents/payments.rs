@@ -304,7 +304,7 @@ fn save(
     let customer_id = account.key().customer_id;
     let entries = accounts::write(cx, &mut [account])?;
     let view = shown_now(cx, customer_id, document_ref)?;
-    tell(cx, &entries, &done, &view)?;
+    tell(cx, customer_id, &entries, &done, &view)?;
     Ok(view)
 }
 
@@ -315,7 +315,13 @@ fn shown_now(cx: &mut Cx<'_>, customer_id: CustomerId, document_ref: DocumentRef
 }
 
 /// Records the saved change in the audit log.
-fn tell(cx: &mut Cx<'_>, entries: &[AccountEntry], done: &AccountAction, view: &DocumentView) -> UseCaseResult<()> {
+fn tell(
+    cx: &mut Cx<'_>,
+    customer: CustomerId,
+    entries: &[AccountEntry],
+    done: &AccountAction,
+    view: &DocumentView,
+) -> UseCaseResult<()> {
     let missing = UseCaseError::InvariantViolation("a decision about an account that wrote nothing of it");
     let reversed;
     let (action, change) = match done {
@@ -346,5 +352,5 @@ fn tell(cx: &mut Cx<'_>, entries: &[AccountEntry], done: &AccountAction, view: &
             (*action, AuditChange::From(AuditSubject::Document(before), AuditSubject::Document(view)))
         }
     };
-    cx.audit(action, change)
+    cx.audit_of(customer, action, change)
 }

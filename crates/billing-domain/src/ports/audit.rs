@@ -4,7 +4,7 @@ use super::StoreResult;
 use crate::access::RequestId;
 use crate::audit::{AuditAction, AuditActor, AuditEntry, AuditPosition, AuditedKind};
 use crate::calendar::Timestamp;
-use crate::refs::OrganizationId;
+use crate::refs::{CustomerId, OrganizationId};
 
 /// A filter for audit entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,8 +41,13 @@ pub struct AuditPart {
 /// Storage of the audit log. Entries are immutable.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait AuditLog {
-    /// Adds an entry.
-    fn append_audit_entry(&mut self, organization: OrganizationId, entry: &AuditEntry) -> StoreResult<()>;
+    /// Adds an entry. The customer is the one whom the change concerns, if any.
+    fn append_audit_entry(
+        &mut self,
+        organization: OrganizationId,
+        customer: Option<CustomerId>,
+        entry: &AuditEntry,
+    ) -> StoreResult<()>;
     /// Returns a window of the entries that match a filter, newest first. At equal times, larger references come first.
     fn audit_entries(
         &mut self,

@@ -59,8 +59,8 @@ pub use refused::{RefusedFilter, RefusedUsage};
 pub use running_totals::RunningTotals;
 pub use runs::{BillingRuns, RunFilter};
 pub use store::{
-    Access, DatabaseReplaced, DiskUse, Insertion, Lock, PoolUse, RollBack, Savepoints, Store, StoreError, StoreResult, Tx,
-    Update, WriterPauses, attempt, transact,
+    Access, DatabaseReplaced, DiskUse, Insertion, Lock, NodeState, NodeUnavailable, PoolUse, RollBack, Savepoints, Shard, Store,
+    StoreError, StoreResult, Tx, Update, WriterPauses, attempt, transact, transact_at,
 };
 pub use usage::{EventChanges, EventKeys, UsageEvents};
 pub use usage_queries::{BilledDocumentKey, EventFilter, EventScope, EventSortKey, RowVisitor, UsageQueries};

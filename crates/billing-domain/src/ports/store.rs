@@ -18,6 +18,7 @@ use super::{
     Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageImports, UsageProducts, UsageQueries, WebhookDeliveries,
     WebhookEndpoints,
 };
+use crate::refs::{CustomerRef, OrganizationId};
 
 /// An error of the store.
 #[derive(Debug, Error)]
@@ -28,6 +29,9 @@ pub enum StoreError {
     /// Concurrent transactions conflicted, and the retries are exhausted.
     #[error("the store is contended")]
     Contended,
+    /// The database does not support a statement of this program.
+    #[error("the database does not support a statement: {0}")]
+    Unsupported(String),
     /// A row contains an invalid value.
     #[error("the store holds a row that can't be: {0}")]
     Corrupt(String),
@@ -38,6 +42,31 @@ pub enum StoreError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the database file was replaced or truncated while the server runs: restore a backup with the server stopped")]
 pub struct DatabaseReplaced;
+
+/// The reason of [`StoreError::Unavailable`] if only a node of a distributed store cannot be reached. Other customers are served.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the database node {name} cannot be reached: {reason}")]
+pub struct NodeUnavailable {
+    /// The host and port of the node. Empty if the store does not know which node it is.
+    pub name: String,
+    /// The reason.
+    pub reason: String,
+}
+
+/// A shard of a distributed store. All rows of a customer are in one shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Shard(pub usize);
+
+/// The state of a node of a distributed store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeState {
+    /// The host and port of the node.
+    pub name: String,
+    /// The number of its shards of customers.
+    pub shards: usize,
+    /// Why the node does not serve its customers. `None` if it does.
+    pub problem: Option<String>,
+}
 
 /// The result of a port.
 pub type StoreResult<T> = Result<T, StoreError>;
@@ -134,11 +163,51 @@ pub trait Store: Send + Sync {
     /// Returns any [`StoreError`]. Nothing of the work is stored in that case.
     fn run(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()>;
 
+    /// Runs work like [`run`](Self::run), on the node of a shard. The work may concern customers of other shards, which takes
+    /// longer.
+    ///
+    /// # Errors
+    /// Returns the errors of [`run`](Self::run), with [`NodeUnavailable`] as the reason if the node cannot be reached.
+    fn run_at(&self, shard: Shard, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {
+        let _ = shard;
+        self.run(access, work)
+    }
+
     /// Checks that the store is reachable and persists writes.
     ///
     /// # Errors
     /// Returns [`StoreError::Unavailable`] with the reason.
     fn ready(&self) -> StoreResult<()>;
+
+    /// Returns the number of shards. 0 if the store is not distributed.
+    fn shard_count(&self) -> usize {
+        0
+    }
+
+    /// Returns the shard of a customer if the store has it in memory.
+    fn known_shard(&self, organization: OrganizationId, customer: &CustomerRef) -> Option<Shard> {
+        let _ = (organization, customer);
+        None
+    }
+
+    /// Returns the shards of customers, in the order of their references. `None` for unknown customers.
+    ///
+    /// # Errors
+    /// Returns any [`StoreError`].
+    fn shards_of(&self, organization: OrganizationId, customers: &[CustomerRef]) -> StoreResult<Vec<Option<Shard>>> {
+        Ok(customers.iter().map(|customer| self.known_shard(organization, customer)).collect())
+    }
+
+    /// Returns the nodes of a distributed store. Returns nothing for other stores.
+    fn nodes(&self) -> Vec<NodeState> {
+        Vec::new()
+    }
+
+    /// Returns the index of the node of a shard, among [`nodes`](Self::nodes).
+    fn node_of(&self, shard: Shard) -> usize {
+        let _ = shard;
+        0
+    }
 
     /// Returns the disk usage on this machine. Returns `None` if the database is on another machine or the usage is
     /// currently unknown.
@@ -167,6 +236,22 @@ pub fn transact<T, E: From<StoreError>>(
     mut work: impl FnMut(&mut dyn Tx) -> Result<T, E>,
 ) -> Result<T, E> {
     decided(|work| store.run(access, work), &mut work)
+}
+
+/// Runs work like [`transact`], on the node of a shard.
+///
+/// # Errors
+/// Returns the error of the work or of the store.
+pub fn transact_at<T, E: From<StoreError>>(
+    store: &dyn Store,
+    shard: Option<Shard>,
+    access: Access,
+    mut work: impl FnMut(&mut dyn Tx) -> Result<T, E>,
+) -> Result<T, E> {
+    match shard {
+        Some(shard) => decided(|work| store.run_at(shard, access, work), &mut work),
+        None => decided(|work| store.run(access, work), &mut work),
+    }
 }
 
 /// Runs a part of a transaction that can be rolled back alone. An `Err` rolls back its writes.

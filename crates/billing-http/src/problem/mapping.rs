@@ -9,7 +9,7 @@ use billing_application::error::{MappingOrigin, ResourceKind, UseCaseError};
 use billing_domain::access::Permission;
 use billing_domain::einvoice::Missing;
 use billing_domain::format::{FormatError, FormatTarget};
-use billing_domain::ports::{PrintError, SecretError, StoreError};
+use billing_domain::ports::{NodeUnavailable, PrintError, SecretError, StoreError};
 use billing_domain::refusal::MatchRefusal;
 use billing_domain::violation::{Violation, Violations};
 use billing_json::JsonError;
@@ -127,13 +127,14 @@ impl Problem {
                 let detail = "too many requests change the same resource: retry after the given delay";
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "contended", detail).retry_after(CONTENDED_RETRY_SECONDS)
             }
+            UseCaseError::Store(StoreError::Unavailable(reason)) if reason.is::<NodeUnavailable>() => Self::node_unavailable(),
             UseCaseError::Store(StoreError::Unavailable(_)) => Self::unavailable(),
             UseCaseError::Print(PrintError::MissingGlyph(missing)) => {
                 let detail =
                     format!("no font of this server has “{missing}”, which the document says: its operators can add one");
                 Self::new(StatusCode::CONFLICT, "glyph_missing", detail)
             }
-            UseCaseError::Store(StoreError::Corrupt(_))
+            UseCaseError::Store(StoreError::Corrupt(_) | StoreError::Unsupported(_))
             | UseCaseError::Secret(SecretError::Failed(_))
             | UseCaseError::Print(PrintError::Failed(_)) => Self::internal(),
         }
@@ -208,7 +209,7 @@ impl From<UseCaseError> for Problem {
     fn from(error: UseCaseError) -> Self {
         match &error {
             UseCaseError::InvariantViolation(_)
-            | UseCaseError::Store(StoreError::Corrupt(_))
+            | UseCaseError::Store(StoreError::Corrupt(_) | StoreError::Unsupported(_))
             | UseCaseError::Secret(SecretError::Failed(_))
             | UseCaseError::Print(PrintError::Failed(_)) => {
                 tracing::error!(error = %Chain(&error), "a request failed");

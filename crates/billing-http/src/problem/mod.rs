@@ -164,6 +164,9 @@ problems! {
     /// Returns the problem of an unreachable store.
     unavailable: SERVICE_UNAVAILABLE "unavailable",
         "the database is unavailable: retry after the given delay", retry after UNAVAILABLE_RETRY_SECONDS;
+    /// Returns the problem of a node of the database that cannot be reached.
+    node_unavailable: SERVICE_UNAVAILABLE "node_unavailable",
+        "the database node of this customer cannot be reached: retry after the given delay", retry after CONTENDED_RETRY_SECONDS;
     /// Returns the problem of an internal failure. The log contains the cause.
     internal: INTERNAL_SERVER_ERROR "internal_error", "the service failed: give the request id to its operators";
 }

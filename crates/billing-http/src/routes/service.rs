@@ -25,16 +25,33 @@ pub(crate) struct HealthJson {
     /// Always `ok`; other states are problem documents.
     #[schema(example = "ok")]
     status: &'static str,
+    /// The nodes of a distributed database. The customers of a node that does not serve get 503 `node_unavailable`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    nodes: Vec<NodeJson>,
 }
 
-const OK: HealthJson = HealthJson { status: "ok" };
+/// A node of a distributed database.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct NodeJson {
+    /// The host and port of the node.
+    #[schema(example = "worker-1:5432")]
+    name: String,
+    /// Whether the node serves its customers.
+    serves: bool,
+}
+
+const OK: HealthJson = HealthJson { status: "ok", nodes: Vec::new() };
 
 pub(crate) async fn live() -> Json<HealthJson> {
     Json(OK)
 }
 
 pub(crate) async fn ready(state: Data<HttpState>) -> Result<Json<HealthJson>, Problem> {
-    state.check_ready().await.map(|()| Json(OK))
+    state.check_ready().await?;
+    let nodes = state.services().store.nodes().into_iter();
+    let nodes = nodes.map(|node| NodeJson { name: node.name, serves: node.problem.is_none() }).collect();
+    Ok(Json(HealthJson { nodes, ..OK }))
 }
 
 /// The OpenAPI document for each representation of decimals.

@@ -22,6 +22,7 @@ use super::payments::{ApplicationRow, PAYMENT, PaymentRow, REFUND, read_applicat
 use crate::arrays::{InsertRows, Returning, column};
 use crate::column_values::ColumnValue;
 use crate::in_list::one_of_ids;
+use crate::on_nodes::name_customers;
 use crate::row::{Cell, Row};
 use crate::schema::{accounts, applications, documents, payments, write_offs};
 use crate::sql_types::{Bound, Id, Json};
@@ -98,6 +99,7 @@ impl Accounts for Transaction<'_> {
         which: DocumentsOf<'a>,
     ) -> StoreResult<Vec<BookDocument>> {
         let (customer, owner) = (Bound(key.customer_id.as_uuid()), Bound(organization.as_uuid()));
+        let _named = name_customers(self.is_spread, [key.customer_id.as_uuid()]);
         macro_rules! of_account {
             () => {
                 documents::table

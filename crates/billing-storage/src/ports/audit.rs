@@ -4,7 +4,7 @@ use billing_domain::access::RequestId;
 use billing_domain::audit::{AuditEntry, AuditedKind};
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{AuditFilter, AuditLog, AuditPart, StoreResult};
-use billing_domain::refs::{AuditRef, OrganizationId};
+use billing_domain::refs::{AuditRef, CustomerId, OrganizationId};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text};
 use uuid::Uuid;
@@ -86,11 +86,18 @@ fn narrowed<R>(organization: OrganizationId, filter: &AuditFilter) -> Statement<
 }
 
 impl AuditLog for Transaction<'_> {
-    fn append_audit_entry(&mut self, organization: OrganizationId, entry: &AuditEntry) -> StoreResult<()> {
+    fn append_audit_entry(
+        &mut self,
+        organization: OrganizationId,
+        customer: Option<CustomerId>,
+        entry: &AuditEntry,
+    ) -> StoreResult<()> {
+        let beside = customer.map_or(organization.as_uuid(), CustomerId::as_uuid);
         with_conn!(self, "audit_log", |conn| diesel::insert_into(audit_log::table)
             .values((
                 audit_log::audit_id.eq(Bound(entry.audit_ref.as_uuid())),
                 audit_log::organization_id.eq(Bound(organization.as_uuid())),
+                audit_log::beside.eq(Bound(beside)),
                 audit_log::at.eq(Bound(entry.at)),
                 audit_log::actor.eq(entry.author.to_text()),
                 audit_log::action.eq(entry.action.as_str()),

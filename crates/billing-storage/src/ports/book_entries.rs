@@ -102,6 +102,7 @@ impl Transaction<'_> {
         let unapplied = |(head, issued): &(DocumentHead, &IssuedDocument)| {
             (head.kind == DocumentKind::Credit).then_some(issued.content.total.minor())
         };
+        let is_spread = self.is_spread;
         if let Some(connection) = self.with_arrays() {
             let columns = vec![
                 ("document_id", column(drafts, |(head, _)| head.document_ref.as_uuid())),
@@ -121,8 +122,8 @@ impl Transaction<'_> {
             let set = "lifecycle = 'ISSUED', issue_date = n.issue_date, due_date = n.due_date, total_minor = n.total_minor, \
                            updated_at = n.updated_at, po_number = n.po_number, amount_due_minor = n.amount_due_minor, \
                            unapplied_minor = n.unapplied_minor, notification_count = documents.notification_count + 1";
-            let changed =
-                UpdateRows::new("documents", set, columns, 3).only(" AND documents.lifecycle = 'DRAFT'").execute(connection);
+            let update = UpdateRows::new("documents", set, columns, 3).only(" AND documents.lifecycle = 'DRAFT'");
+            let changed = update.on_nodes(is_spread).execute(connection);
             changed.map_err(|error| self.failed("documents", &error))
         } else {
             with_conn!(self, "documents", |conn| {
@@ -162,7 +163,7 @@ impl BookWriter for Transaction<'_> {
         }
         let heads = || drafts.iter().map(|(head, _)| *head);
         heads().try_for_each(|head| self.require_contract(head.contract_ref, "open_documents"))?;
-        self.hold_prefixes(organization, heads())?;
+        self.check_prefixes(organization, heads())?;
         self.insert_heads(organization, drafts, at)?;
         self.insert_parts(heads())
     }

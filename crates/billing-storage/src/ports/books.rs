@@ -7,7 +7,7 @@ use billing_domain::document::lines::{BaseAndAmount, DiscountAndTax, FamilySums,
 use billing_domain::document::linking::{BillingSlot, SlotKind};
 use billing_domain::document::totals::UsageTotals;
 use billing_domain::ledger::{BookRows, ContractHeader};
-use billing_domain::ports::{BookReader, Lock, StoreResult};
+use billing_domain::ports::{BookReader, Contracts as _, Lock, StoreResult};
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
 use billing_domain::tax::TaxTreatment;
 use chrono::NaiveDate;
@@ -23,6 +23,7 @@ use super::ledger::read_basis;
 use super::running_totals::{TotalRow, read_totals};
 use crate::in_list::{Value, also_one_of_ids, one_of_days, one_of_ids, one_of_numbers, one_of_rows};
 use crate::nested_rows::{ChargesOfContract, DocumentsOfTotal, SumsOfFamily, VersionBefore};
+use crate::on_nodes::name_customers;
 use crate::row::{Cell, Row};
 use crate::schema::{contracts, document_parts, documents, usage_totals};
 use crate::sql_types::{Bound, JsonText};
@@ -64,7 +65,10 @@ impl SumRow {
 /// Loads the rows of an organization's contracts: with one statement on PostgreSQL, and with one per contract on
 /// SQLite. SQLite runs in the same process and cannot use an index for a list of rows.
 macro_rules! load_of_contracts {
-    ($tx:expr, $table:literal, $contracts:expr, ($customer:expr, $contract:expr, $columns:literal), $query:expr) => {{
+    ($tx:expr, $table:literal, $contracts:expr, ($customer:expr, $contract:expr, $columns:literal), $query:expr) => {
+        $crate::ports::books::load_of_contracts!($tx, $table, $contracts, ($customer, $contract, $columns), None, $query)
+    };
+    ($tx:expr, $table:literal, $contracts:expr, ($customer:expr, $contract:expr, $columns:literal), $joined:expr, $query:expr) => {{
         let mut found = Vec::new();
         if $tx.is_sqlite() || $contracts.len() == 1 {
             for key in $contracts {
@@ -77,7 +81,7 @@ macro_rules! load_of_contracts {
         } else {
             let of_contract = |key: &ContractKey| vec![Value::Id(key.customer.as_uuid()), Value::Id(key.contract.as_uuid())];
             let rows: Vec<_> = with_conn!($tx, $table, |conn| $query
-                .filter(one_of_rows($columns, $contracts.iter().map(of_contract)))
+                .filter(one_of_rows($columns, $contracts.iter().map(of_contract)).on_nodes($tx.is_spread).joining_if($joined))
                 .load(conn))?;
             found.extend(rows);
         }
@@ -95,6 +99,7 @@ impl Transaction<'_> {
         books: &mut BTreeMap<ContractKey, BookRows>,
     ) -> StoreResult<()> {
         type Found = (WithParts, Option<JsonText>, Option<JsonText>);
+        let _named = name_customers(self.is_spread, contracts.iter().map(|key| key.customer.as_uuid()));
         let rows: Vec<Found> = load_of_contracts!(
             self,
             "documents",
@@ -130,6 +135,7 @@ impl Transaction<'_> {
         books: &mut BTreeMap<ContractKey, BookRows>,
     ) -> StoreResult<()> {
         type Found = (TotalRow, Cell<Uuid>, Option<JsonText>);
+        let _named = name_customers(self.is_spread, contracts.iter().map(|key| key.customer.as_uuid()));
         let rows: Vec<Found> = load_of_contracts!(
             self,
             "usage_totals",
@@ -197,6 +203,7 @@ macro_rules! occupied_slots {
 impl Transaction<'_> {
     /// Returns occupied slots at or near the given slots, for every organization. Only few rows are superfluous.
     fn parts_around(&mut self, places: &BTreeSet<(ContractKey, BillingSlot)>) -> StoreResult<Vec<OccupiedSlotRow>> {
+        let _named = name_customers(self.is_spread, places.iter().map(|(contract, _)| contract.customer.as_uuid()));
         let mut contracts: BTreeMap<ContractKey, Vec<BillingSlot>> = BTreeMap::new();
         for (contract, place) in places {
             contracts.entry(*contract).or_default().push(*place);
@@ -246,7 +253,7 @@ impl Transaction<'_> {
                 .filter(one_of_rows(
                     "document_parts.customer_id, document_parts.contract_id, document_parts.product_no, document_parts.period_start",
                     places.iter().map(of_place),
-                ))
+                ).on_nodes(self.is_spread).joining("documents.customer_id"))
                 .load(conn)
             })?;
             found.extend(rows);
@@ -260,6 +267,14 @@ impl BookReader for Transaction<'_> {
         if let Some(lock) = lock {
             self.note_contract(key.contract, lock)?;
         }
+        let mut lock = lock;
+        if self.is_spread
+            && let Some(wanted) = lock.take()
+        {
+            // A statement that locks a row cannot also read rows of other tables by that row's columns.
+            self.lock_contract(key, wanted)?;
+        }
+        let _named = name_customers(self.is_spread, [key.customer.as_uuid()]);
         let found: Vec<(Found, Option<JsonText>)> = load_contract!(
             self,
             lock,
@@ -287,6 +302,7 @@ impl BookReader for Transaction<'_> {
         let ids = contracts.iter().map(|key| key.contract.as_uuid());
         let customers: BTreeSet<Uuid> = contracts.iter().map(|key| key.customer.as_uuid()).collect();
         let wanted: BTreeSet<&ContractKey> = contracts.iter().collect();
+        let _named = name_customers(self.is_spread, customers.iter().copied());
         let found: Vec<(Found, Cell<Uuid>)> = with_conn!(self, "contracts", |conn| contracts::table
             .filter(one_of_ids(contracts::contract_id, ids.clone()))
             .filter(also_one_of_ids(contracts::customer_id, customers))

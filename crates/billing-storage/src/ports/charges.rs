@@ -96,6 +96,7 @@ macro_rules! charge_rows {
         }
 
         #[derive(Insertable, AsChangeset)]
+        #[diesel(primary_key(customer_id, charge_ref))]
         #[diesel(table_name = $table, treat_none_as_null = true, treat_none_as_default_value = false)]
         struct $new<'a> {
             charge_ref: &'a str,
@@ -158,6 +159,10 @@ charge_rows!(charge_revisions, RevisionRow, NewRevision);
 impl Charges for Transaction<'_> {
     fn insert_charge(&mut self, organization: OrganizationId, charge: &Charge) -> StoreResult<Insertion> {
         self.require_contract(charge.contract_ref, "insert_charge")?;
+        // No index is unique over the customers of several nodes.
+        if self.is_spread && self.charge(organization, &charge.charge_ref)?.is_some() {
+            return Ok(Insertion::Taken("charge_ref"));
+        }
         let row = NewCharge::of(charge)?;
         let inserted = with_conn!(self, "charges", |conn| diesel::insert_into(charges::table)
             .values((charges::organization_id.eq(Bound(organization.as_uuid())), row))

@@ -16,7 +16,7 @@ use billing_domain::refs::{
 use billing_domain::text::OneLine;
 use chrono::NaiveDate;
 use diesel::prelude::*;
-use diesel::sql_types::Nullable;
+use diesel::sql_types::{Nullable, Text};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -28,12 +28,11 @@ use crate::failure::StatementError;
 use crate::in_list::{Value, one_of_ids, one_of_rows};
 use crate::json::{StoredTerms, StoredTermsRef};
 use crate::lock_gate::{LockContracts, pass_gate};
-use crate::nested_rows::{CustomerOfContract, SegmentsOfContract};
+use crate::nested_rows::{CustomerColumn, CustomerOfContract, SegmentsOfContract};
+use crate::on_nodes::name_customers;
 use crate::row::{Cell, Row, to_json};
-use crate::schema::{
-    contract_products, contract_usage_products, contract_versions, contracts, customers, documents, organizations,
-};
-use crate::sql_types::{Bound, Json, JsonText};
+use crate::schema::{contract_products, contract_usage_products, contract_versions, contracts, documents, organizations};
+use crate::sql_types::{Bound, Id, Json, JsonText};
 use crate::text_value::TextValue as _;
 use crate::tx::{Connection, Transaction, load_contract, load_held, with_conn};
 
@@ -240,23 +239,17 @@ pub(super) fn read_contracts(found: Vec<Found>) -> StoreResult<Vec<Contract>> {
 
 /// An organization's contracts by reference, without their terms.
 macro_rules! outlines {
-    ($organization:expr) => {
+    ($organization:expr, $on_nodes:expr) => {
         contracts::table
             .filter(contracts::organization_id.eq(Bound($organization.as_uuid())))
             .order(contracts::contract_id)
-            .select((
-                Outline::as_select(),
-                customers::table
-                    .filter(customers::customer_id.eq(contracts::customer_id))
-                    .select(customers::customer_ref)
-                    .single_value(),
-            ))
+            .select((Outline::as_select(), CustomerColumn::<Text>::new("customer_ref", $on_nodes)))
     };
 }
 
 /// The stamps of an organization's contracts by reference: contract, customer, the stamps of both, and the catalog's.
 macro_rules! stamps {
-    ($organization:expr) => {
+    ($organization:expr, $on_nodes:expr) => {
         contracts::table
             .filter(contracts::organization_id.eq(Bound($organization.as_uuid())))
             .order(contracts::contract_id)
@@ -264,10 +257,7 @@ macro_rules! stamps {
                 contracts::contract_id,
                 contracts::customer_id,
                 contracts::stamp,
-                customers::table
-                    .filter(customers::customer_id.eq(contracts::customer_id))
-                    .select(customers::stamp)
-                    .single_value(),
+                CustomerColumn::<Id>::new("stamp", $on_nodes),
                 organizations::table
                     .filter(organizations::organization_id.eq(contracts::organization_id))
                     .select(organizations::catalog_stamp)
@@ -282,18 +272,16 @@ type StampsRow = (Cell<Uuid>, Cell<Uuid>, Cell<Uuid>, Option<Cell<Uuid>>, Option
 /// Loads the rows of a query on contracts that meter any of these pairs of customer and usage product, and locks the
 /// contracts. A contract that meters several pairs can occur several times.
 macro_rules! load_metering {
-    ($tx:expr, $pairs:expr, $lock:expr, $row:ty, $query:expr) => {{
+    ($tx:expr, $pairs:expr, $lock:expr, $row:ty, $query:ident($organization:expr)) => {{
         let mut found: Vec<$row> = Vec::new();
         $tx.holds_contracts |= $lock.is_some();
-        // SQLite runs in the same process and cannot use an index for a list of pairs. On a distributed database each
-        // customer is queried separately, in a fixed order.
-        let at_once = if $tx.is_sqlite() || $tx.is_spread { 1 } else { MAX_BINDS / 2 };
-        let mut pairs = $pairs.to_vec();
-        if $tx.is_spread {
-            pairs.sort_unstable();
-        }
-        for pairs in pairs.chunks(at_once) {
+        // SQLite runs in the same process and cannot use an index for a list of pairs.
+        let at_once = if $tx.is_sqlite() { 1 } else { MAX_BINDS / 2 };
+        let of_shards = $tx.by_shard($pairs.to_vec(), |(customer_id, _)| customer_id.as_uuid());
+        for pairs in of_shards.iter().flat_map(|pairs| pairs.chunks(at_once)) {
             let customers = || pairs.iter().map(|(customer_id, _)| customer_id.as_uuid());
+            let is_spread = $tx.is_spread;
+            let on_nodes = || is_spread.then(|| customers().collect::<Vec<Uuid>>());
             let walked = || pass_gate(customers(), $lock);
             let rows: Vec<$row> = if let [(customer_id, product)] = pairs {
                 let metering = contract_usage_products::table
@@ -304,7 +292,7 @@ macro_rules! load_metering {
                     $tx,
                     "contracts",
                     $lock,
-                    $query
+                    $query!($organization, on_nodes())
                         .filter(contracts::customer_id.eq(Bound(customer_id.as_uuid())))
                         .filter(contracts::contract_id.eq_any(metering))
                         .filter(walked())
@@ -314,13 +302,13 @@ macro_rules! load_metering {
                     vec![Value::Id(customer.as_uuid()), Value::Text(product.as_str().to_owned())]
                 };
                 let metering = contract_usage_products::table
-                    .filter(one_of_rows("customer_id, usage_product_ref", pairs.iter().map(of_pair)))
+                    .filter(one_of_rows("customer_id, usage_product_ref", pairs.iter().map(of_pair)).on_nodes(is_spread))
                     .select(contract_usage_products::contract_id);
                 load_held!(
                     $tx,
                     "contracts",
                     $lock,
-                    $query
+                    $query!($organization, on_nodes())
                         .filter(one_of_ids(contracts::customer_id, customers()))
                         .filter(contracts::contract_id.eq_any(metering))
                         .filter(walked())
@@ -392,7 +380,7 @@ impl Transaction<'_> {
             } else {
                 let of_contract = |(contract, customer): &(Uuid, Uuid)| vec![Value::Id(*contract), Value::Id(*customer)];
                 with_conn!(self, "contract_products", |conn| segments!()
-                    .filter(one_of_rows("contract_id, customer_id", contracts.iter().map(of_contract)))
+                    .filter(one_of_rows("contract_id, customer_id", contracts.iter().map(of_contract)).on_nodes(self.is_spread))
                     .load(conn))?
             };
             for (contract_id, segment) in rows {
@@ -531,6 +519,7 @@ impl Contracts for Transaction<'_> {
         page: PageRequest,
     ) -> StoreResult<Page<Contract>> {
         let (limit, offset) = limits(page);
+        let _named = name_customers(self.is_spread, [customer_id.as_uuid()]);
         let (found, total): (Vec<Found>, i64) = with_conn!(self, "contracts", |conn| {
             let of_customer = || {
                 contracts::table
@@ -555,7 +544,7 @@ impl Contracts for Transaction<'_> {
         pairs: &[(CustomerId, UsageProductRef)],
         lock: Option<Lock>,
     ) -> StoreResult<Vec<Contract>> {
-        let rows = load_metering!(self, pairs, lock, (Outline, Option<String>), outlines!(organization));
+        let rows = load_metering!(self, pairs, lock, (Outline, Option<String>), outlines(organization));
         let mut found: BTreeMap<Uuid, Outlined> = BTreeMap::new();
         for row in rows {
             let outlined = Outlined::of(row)?;
@@ -579,7 +568,7 @@ impl Contracts for Transaction<'_> {
         organization: OrganizationId,
         pairs: &[(CustomerId, UsageProductRef)],
     ) -> StoreResult<Vec<(ContractKey, Stamps)>> {
-        let rows = load_metering!(self, pairs, Some(Lock::Shared), StampsRow, stamps!(organization));
+        let rows = load_metering!(self, pairs, Some(Lock::Shared), StampsRow, stamps(organization));
         let mut found: BTreeMap<ContractRef, (ContractKey, Stamps)> = BTreeMap::new();
         for (contract_id, customer_id, contract, customer, catalog) in rows {
             let contract_id = Row::new("contracts", "").cell("contract_id", contract_id)?;
@@ -619,19 +608,6 @@ impl Contracts for Transaction<'_> {
 
     fn hold_contracts(&mut self, contracts: &[(ContractKey, Lock)]) -> StoreResult<()> {
         contracts.iter().try_for_each(|(key, lock)| self.note_contract(key.contract, *lock))?;
-        if self.is_spread {
-            let mut locks: BTreeMap<ContractKey, Lock> = BTreeMap::new();
-            for (key, lock) in contracts {
-                let strongest = locks.entry(*key).or_insert(*lock);
-                if *lock == Lock::Exclusive {
-                    *strongest = Lock::Exclusive;
-                }
-            }
-            for (key, lock) in locks {
-                self.lock_contract(key, lock)?;
-            }
-            return Ok(());
-        }
         let is_first = !self.holds_contracts;
         self.holds_contracts |= !contracts.is_empty();
         if self.is_sqlite() {
@@ -641,14 +617,13 @@ impl Contracts for Transaction<'_> {
                 exclusive.map(|(key, _)| (key.contract.as_uuid(), key.customer.as_uuid())).collect();
             return self.renew_stamps(&Vec::from_iter(exclusive));
         }
-        let Connection::Postgres(connection) = &mut self.connection else { return Ok(()) };
-        let hold = LockContracts::new(contracts, is_first);
-        if hold.is_empty() {
-            return Ok(());
+        for contracts in self.by_shard(contracts.to_vec(), |(key, _)| key.customer.as_uuid()) {
+            let Connection::Postgres(connection) = &mut self.connection else { return Ok(()) };
+            let held = LockContracts::new(&contracts, is_first).on_nodes(self.is_spread).execute(*connection);
+            self.leaves_turnstiles |= held.is_err();
+            held.map_err(|error| self.failed("contracts", &error))?;
         }
-        let held = hold.execute(*connection);
-        self.leaves_turnstiles |= held.is_err();
-        held.map(drop).map_err(|error| self.failed("contracts", &error))
+        Ok(())
     }
 
     fn append_contract_version(

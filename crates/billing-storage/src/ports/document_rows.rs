@@ -1,6 +1,6 @@
 //! Documents as rows: the head, its products and the issued content.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::document::numbering::DocumentNumber;
@@ -8,23 +8,22 @@ use billing_domain::document::{
     BookDocument, Document, DocumentHead, DocumentKind, DraftContent, Lifecycle, LifecycleStatus, Purpose, Settlement,
 };
 use billing_domain::money::Money;
-use billing_domain::ports::{Lock, StoreResult};
-use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, OrganizationId, ProductNo};
+use billing_domain::ports::StoreResult;
+use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, OrganizationId, ProductNo};
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use uuid::Uuid;
 
 use super::stored;
 use crate::arrays::{Columns, InsertRows, column, optional_column};
-use crate::failure::StatementError;
 use crate::in_list::{also_one_of_ids, one_of_ids};
 use crate::json::{Frozen, StoredDraft, StoredPayment, StoredPaymentRef};
 use crate::nested_rows::PartsOfDocument;
 use crate::row::{Cell, Row, to_json};
-use crate::schema::{contracts, document_parts, documents, entities, issued_documents};
+use crate::schema::{contracts, document_parts, documents, issued_documents};
 use crate::sql_types::{Bound, JsonText};
 use crate::text_value::TextValue as _;
-use crate::tx::{Connection, Transaction, load_held, with_conn};
+use crate::tx::{Connection, Transaction, with_conn};
 
 pub(super) const DRAFT: &str = "DRAFT";
 pub(super) const ISSUED: &str = "ISSUED";
@@ -441,36 +440,13 @@ impl Transaction<'_> {
                 let insert = |part| diesel::insert_into(document_parts::table).values(part).on_conflict_do_nothing();
                 parts.into_iter().map(|part| insert(part).execute(*connection)).sum()
             }
-            Connection::Postgres(connection) => InsertRows::new("document_parts", NewPart::columns(&parts)).execute(*connection),
+            Connection::Postgres(connection) => {
+                InsertRows::new("document_parts", NewPart::columns(&parts)).insert(*connection, self.is_spread)
+            }
         };
         if inserted.map_err(|error| self.failed("document_parts", &error))? < expected {
             let refs = refs.join(", ");
             return self.refuse(format!("documents {refs}: a product has a document in force for a period already"));
-        }
-        Ok(())
-    }
-
-    /// Locks the prefixes of documents' numbers. If a prefix changed since it was read, the next attempt sees the
-    /// change. A transaction that changes a prefix waits, and then detects that a document uses the old one.
-    pub(super) fn hold_prefixes<'h>(
-        &mut self,
-        organization: OrganizationId,
-        heads: impl IntoIterator<Item = &'h DocumentHead>,
-    ) -> StoreResult<()> {
-        let mut wanted: BTreeMap<&EntityRef, BTreeSet<&str>> = BTreeMap::new();
-        for head in heads {
-            wanted.entry(&head.entity_ref).or_default().insert(head.number.prefix.as_str());
-        }
-        for (entity_ref, wanted) in wanted {
-            let prefixes: Vec<String> = load_held!(
-                self,
-                "entities",
-                Some(Lock::Shared),
-                entities::table.find((Bound(organization.as_uuid()), entity_ref.as_str())).select(entities::number_prefix)
-            )?;
-            if prefixes.iter().any(|prefix| wanted.iter().any(|wanted| prefix != wanted)) {
-                return Err(self.remember(StatementError::Contended));
-            }
         }
         Ok(())
     }
@@ -486,12 +462,18 @@ impl Transaction<'_> {
             return drafts.iter().try_for_each(|(head, family)| self.insert_head(organization, head, *family, at));
         }
         let rows = drafts.iter().map(|(head, family)| NewHead::of(head, *family)).collect::<StoreResult<Vec<_>>>()?;
-        let insert = InsertRows::new("documents", NewHead::columns(organization, &rows, at)).with(
-            "po_number",
-            "(SELECT c.po_number FROM contracts c WHERE c.contract_id = n.contract_id AND c.customer_id = n.customer_id)",
-        );
+        let insert = InsertRows::new("documents", NewHead::columns(organization, &rows, at));
+        let insert = if self.is_spread {
+            insert.with("po_number", "j.po_number").joining("contracts j ON j.contract_id = n.contract_id")
+        } else {
+            insert.with(
+                "po_number",
+                "(SELECT c.po_number FROM contracts c WHERE c.contract_id = n.contract_id AND c.customer_id = n.customer_id)",
+            )
+        };
+        let is_spread = self.is_spread;
         let Some(connection) = self.with_arrays() else { return Ok(()) };
-        let inserted = insert.execute(connection).map_err(|error| self.failed("documents", &error))?;
+        let inserted = insert.insert(connection, is_spread).map_err(|error| self.failed("documents", &error))?;
         if inserted < rows.len() {
             return self.refuse("documents: one with its number is there already".to_owned());
         }

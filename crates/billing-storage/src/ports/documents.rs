@@ -15,6 +15,7 @@ use super::document_rows::WithParts;
 use super::ledger::{LineRow, currency_of};
 use super::owned;
 use crate::in_list::{Value, also_one_of_ids, one_of_ids, one_of_rows};
+use crate::on_nodes::name_customers;
 use crate::row::{Cell, Row};
 use crate::schema::{document_lines, documents};
 use crate::sql_types::Bound;
@@ -66,6 +67,7 @@ impl Documents for Transaction<'_> {
         organization: OrganizationId,
         parents: &[(CustomerId, DocumentRef)],
     ) -> StoreResult<Vec<BookDocument>> {
+        let _named = name_customers(self.is_spread, parents.iter().map(|(customer, _)| customer.as_uuid()));
         let mut of_customer: BTreeMap<CustomerId, Vec<Uuid>> = BTreeMap::new();
         for (customer, parent) in parents {
             of_customer.entry(*customer).or_default().push(parent.as_uuid());
@@ -85,7 +87,10 @@ impl Documents for Transaction<'_> {
             let of_parent =
                 |(customer, parent): &(CustomerId, DocumentRef)| vec![Value::Id(customer.as_uuid()), Value::Id(parent.as_uuid())];
             let of_all: Vec<(WithParts, Cell<Uuid>)> = with_conn!(self, "documents", |conn| documents::table
-                .filter(one_of_rows("documents.customer_id, documents.parent_document_id", parents.iter().map(of_parent)))
+                .filter(
+                    one_of_rows("documents.customer_id, documents.parent_document_id", parents.iter().map(of_parent))
+                        .on_nodes(self.is_spread)
+                )
                 .select((WithParts::as_select(), documents::organization_id))
                 .load(conn))?;
             rows.extend(of_all);
@@ -118,6 +123,7 @@ impl Transaction<'_> {
         customers: &[CustomerId],
         refs: &[DocumentRef],
     ) -> StoreResult<Vec<WithParts>> {
+        let _named = name_customers(self.is_spread, customers.iter().map(|customer| customer.as_uuid()));
         let found: Vec<(WithParts, Cell<Uuid>)> = with_conn!(self, "documents", |conn| documents::table
             .filter(one_of_ids(documents::document_id, refs.iter().map(|document| document.as_uuid())))
             .filter(also_one_of_ids(documents::customer_id, customers.iter().map(|customer| customer.as_uuid())))

@@ -119,6 +119,7 @@ impl DueContracts for Transaction<'_> {
 
     fn set_next_dues(&mut self, due: &BTreeMap<ContractKey, Option<Timestamp>>) -> StoreResult<()> {
         let due: Vec<(ContractKey, Option<Timestamp>)> = due.iter().map(|(key, at)| (*key, *at)).collect();
+        let is_spread = self.is_spread;
         let set: StoreResult<usize> = if let Some(connection) = self.with_arrays() {
             let columns = vec![
                 ("contract_id", column(&due, |(key, _)| key.contract.as_uuid())),
@@ -126,7 +127,8 @@ impl DueContracts for Transaction<'_> {
                 ("organization_id", column(&due, |(key, _)| key.organization.as_uuid())),
                 ("next_due_at", optional_column(&due, |(_, at)| *at)),
             ];
-            let set = UpdateRows::new("contracts", "next_due_at = n.next_due_at", columns, 3).execute(connection);
+            let set =
+                UpdateRows::new("contracts", "next_due_at = n.next_due_at", columns, 3).on_nodes(is_spread).execute(connection);
             set.map_err(|error| self.failed("contracts", &error))
         } else {
             with_conn!(self, "contracts", |conn| {

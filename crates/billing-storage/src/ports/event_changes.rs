@@ -61,11 +61,13 @@ fn keep(connection: &mut SqliteConnection, superseded: NewRevision<'_>) -> Query
     diesel::insert_into(usage_event_revisions::table).values((superseded, billed)).execute(connection).map(drop)
 }
 
-impl EventChanges for Transaction<'_> {
-    fn revise_events(&mut self, organization: OrganizationId, revisions: &[(UsageEvent, UsageEvent)]) -> StoreResult<()> {
-        if revisions.is_empty() {
-            return Ok(());
-        }
+impl Transaction<'_> {
+    /// Replaces events of one shard with their next revisions.
+    fn revise_events_together(
+        &mut self,
+        organization: OrganizationId,
+        revisions: &[&(UsageEvent, UsageEvent)],
+    ) -> StoreResult<()> {
         let rows = revisions.iter().map(|(_, revised)| NewEvent::of(revised)).collect::<StoreResult<Vec<_>>>()?;
         let kept = revisions.iter().map(|(superseded, _)| NewRevision::of(superseded)).collect::<StoreResult<Vec<_>>>()?;
         let replaced = match &mut self.connection {
@@ -77,7 +79,7 @@ impl EventChanges for Transaction<'_> {
             Connection::Postgres(connection) => {
                 let mut columns = NewEvent::columns(&rows);
                 columns.push((SUPERSEDED, column(&kept, |superseded| superseded.revision)));
-                ReplaceEvents::new(columns, organization.as_uuid()).execute(*connection)
+                ReplaceEvents::new(columns, organization.as_uuid()).on_nodes(self.is_spread).execute(*connection)
             }
         };
         if replaced.map_err(|error| self.failed("usage_events", &error))? < revisions.len() {
@@ -85,9 +87,21 @@ impl EventChanges for Transaction<'_> {
         }
         let stored = match &mut self.connection {
             Connection::Sqlite(connection) => kept.into_iter().try_for_each(|superseded| keep(connection, superseded)),
-            Connection::Postgres(connection) => keep_revisions(NewRevision::columns(&kept)).execute(*connection).map(drop),
+            Connection::Postgres(connection) => {
+                keep_revisions(NewRevision::columns(&kept), self.is_spread).execute(*connection).map(drop)
+            }
         };
         stored.map_err(|error| self.failed("usage_event_revisions", &error))
+    }
+}
+
+impl EventChanges for Transaction<'_> {
+    fn revise_events(&mut self, organization: OrganizationId, revisions: &[(UsageEvent, UsageEvent)]) -> StoreResult<()> {
+        let revisions: Vec<&(UsageEvent, UsageEvent)> = revisions.iter().collect();
+        for revisions in self.by_shard(revisions, |(_, revised)| revised.customer_id.as_uuid()) {
+            self.revise_events_together(organization, &revisions)?;
+        }
+        Ok(())
     }
 
     fn superseded_revisions(
@@ -100,7 +114,10 @@ impl EventChanges for Transaction<'_> {
             with_conn!(self, "usage_event_revisions", |conn| usage_event_revisions::table
                 .inner_join(customers::table.on(customers::customer_id.eq(usage_event_revisions::customer_id)))
                 .filter(one_of_ids(usage_event_revisions::event_id, events.iter().map(|event| event.as_uuid())))
-                .filter(also_one_of_ids(usage_event_revisions::customer_id, customers.iter().map(|customer| customer.as_uuid())))
+                .filter(
+                    also_one_of_ids(usage_event_revisions::customer_id, customers.iter().map(|customer| customer.as_uuid()))
+                        .joining("customers.customer_id", self.is_spread)
+                )
                 .order((usage_event_revisions::event_id, usage_event_revisions::revision))
                 .select((RevisionRow::as_select(), customers::organization_id))
                 .load(conn))?;

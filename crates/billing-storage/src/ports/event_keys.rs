@@ -93,10 +93,14 @@ impl Transaction<'_> {
                 documents::table
                     .on(documents::document_id.eq(answered_document()).and(documents::customer_id.eq(usage_events::customer_id)))
             )
-            .filter(one_of_rows(
-                "usage_events.event_id, usage_events.customer_id",
-                events.iter().map(|(customer_id, event)| vec![Value::Id(*event), Value::Id(customer_id.as_uuid())]),
-            ))
+            .filter(
+                one_of_rows(
+                    "usage_events.event_id, usage_events.customer_id",
+                    events.iter().map(|(customer_id, event)| vec![Value::Id(*event), Value::Id(customer_id.as_uuid())]),
+                )
+                .on_nodes(self.is_spread)
+                .joining("documents.customer_id")
+            )
             .select((
                 usage_events::event_id,
                 documents::document_id,
@@ -136,7 +140,11 @@ impl Transaction<'_> {
             let of_key = |(customer, digest): &&(Uuid, Uuid)| vec![Value::Id(*customer), Value::Id(*digest)];
             let some: Vec<(KeyRow, Cell<Uuid>)> = with_conn!(self, "usage_event_keys", |conn| usage_event_keys::table
                 .inner_join(customers::table.on(customers::customer_id.eq(usage_event_keys::customer_id)))
-                .filter(one_of_rows("usage_event_keys.customer_id, usage_event_keys.key_digest", asked.iter().map(of_key)))
+                .filter(
+                    one_of_rows("usage_event_keys.customer_id, usage_event_keys.key_digest", asked.iter().map(of_key))
+                        .on_nodes(self.is_spread)
+                        .joining("customers.customer_id")
+                )
                 .select((KeyRow::as_select(), customers::organization_id))
                 .load(conn))?;
             rows.extend(owned("usage_event_keys", organization, some)?);
@@ -208,7 +216,9 @@ impl EventKeys for Transaction<'_> {
         let many = rows.len();
         let stored: QueryResult<usize> = match &mut self.connection {
             Connection::Sqlite(connection) => rows.into_iter().map(|row| insert(row).execute(*connection)).sum(),
-            Connection::Postgres(connection) => InsertRows::new("usage_event_keys", NewKey::columns(&rows)).execute(*connection),
+            Connection::Postgres(connection) => {
+                InsertRows::new("usage_event_keys", NewKey::columns(&rows)).insert(*connection, self.is_spread)
+            }
         };
         if stored.map_err(|error| self.failed("usage_event_keys", &error))? < many {
             return Err(self.remember(StatementError::Contended));

@@ -350,10 +350,13 @@ impl UsageImports for Transaction<'_> {
             let values =
                 |(customer, key, event): &(Uuid, Uuid, Uuid)| vec![Value::Id(*customer), Value::Id(*key), Value::Id(*event)];
             with_conn!(self, "usage_event_keys", |conn| diesel::delete(usage_event_keys::table)
-                .filter(one_of_rows(
-                    "usage_event_keys.customer_id, usage_event_keys.key_digest, usage_event_keys.event_id",
-                    keys.iter().map(values)
-                ))
+                .filter(
+                    one_of_rows(
+                        "usage_event_keys.customer_id, usage_event_keys.key_digest, usage_event_keys.event_id",
+                        keys.iter().map(values)
+                    )
+                    .on_nodes(self.is_spread)
+                )
                 .execute(conn))?;
         }
         let left = bytes_of(noted.into_iter().filter(|(event, _)| !gone.contains_key(event)));

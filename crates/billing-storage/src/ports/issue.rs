@@ -10,7 +10,6 @@ use diesel::prelude::*;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::numbers::CHAIN_START;
 use super::stored;
 use crate::arrays::{Columns, InsertRows, column};
 use crate::json::FrozenRef;
@@ -68,22 +67,16 @@ impl Transaction<'_> {
             let many: i64 = stored(issued.len())?;
             // Counting the documents locks the series, so that the returned chain head stays valid until it is
             // replaced.
-            let (length, mut previous): (i64, Vec<u8>) = with_conn!(self, "number_series", |conn| {
-                diesel::insert_into(number_series::table)
-                    .values((
-                        number_series::organization_id.eq(series.0),
-                        number_series::entity_ref.eq(series.1),
-                        number_series::kind.eq(series.2),
-                        number_series::last.eq(0),
-                        number_series::chain_length.eq(many),
-                        number_series::chain_head.eq(CHAIN_START.as_slice()),
-                    ))
-                    .on_conflict((number_series::organization_id, number_series::entity_ref, number_series::kind))
-                    .do_update()
+            let chained_so_far: Option<(i64, Vec<u8>)> = with_conn!(self, "number_series", |conn| {
+                diesel::update(number_series::table.find(series))
                     .set(number_series::chain_length.eq(number_series::chain_length + many))
                     .returning((number_series::chain_length, number_series::chain_head))
                     .get_result(conn)
+                    .optional()
             })?;
+            let Some((length, mut previous)) = chained_so_far else {
+                return self.refuse(format!("number_series {entity_ref}/{kind}: not there"));
+            };
             for ((head, issued), position) in issued.into_iter().zip(length - many + 1..) {
                 let content = to_json(&FrozenRef::new(head, issued))?;
                 let hash = chained(&previous, &content).to_vec();
@@ -116,7 +109,7 @@ impl Transaction<'_> {
                 seals.into_iter().map(insert).sum()
             }
             Connection::Postgres(connection) => {
-                InsertRows::new("issued_documents", NewSeal::columns(&seals)).execute(*connection)
+                InsertRows::new("issued_documents", NewSeal::columns(&seals)).insert(*connection, self.is_spread)
             }
         };
         if inserted.map_err(|error| self.failed("issued_documents", &error))? < many {

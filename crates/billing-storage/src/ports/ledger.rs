@@ -222,7 +222,9 @@ impl Transaction<'_> {
             Connection::Sqlite(connection) => {
                 rows.into_iter().map(|row| diesel::insert_into(document_lines::table).values(row).execute(*connection)).sum()
             }
-            Connection::Postgres(connection) => InsertRows::new("document_lines", NewLine::columns(&rows)).execute(*connection),
+            Connection::Postgres(connection) => {
+                InsertRows::new("document_lines", NewLine::columns(&rows)).insert(*connection, self.is_spread)
+            }
         };
         if written.map_err(|error| self.failed("document_lines", &error))? < many {
             return self.refuse("document_lines: there already".to_owned());
@@ -243,6 +245,7 @@ impl Transaction<'_> {
             "document_lines",
             contracts,
             (document_lines::customer_id, document_lines::contract_id, "document_lines.customer_id, document_lines.contract_id"),
+            Some("documents.customer_id"),
             document_lines::table
                 .inner_join(
                     documents::table.on(documents::document_id

@@ -27,6 +27,7 @@ use super::owned;
 use super::update_lists::{CONTRACT, CUSTOMER, PositionColumn, push_metadata, push_updates};
 use super::{counted, limits};
 use crate::in_list::{also_one_of_ids, one_of_ids};
+use crate::on_nodes::name_customers;
 use crate::row::{Cell, Row};
 use crate::schema::{contracts, documents};
 use crate::sql_types::{Day, Id};
@@ -107,6 +108,7 @@ impl ListQueries for Transaction<'_> {
             keys.extend(found);
         }
         let (ids, customers): (Vec<Uuid>, BTreeSet<Uuid>) = keys.into_iter().unzip();
+        let _named = name_customers(self.is_spread, customers.iter().copied());
         let rows: Vec<(WithParts, Cell<Uuid>)> = with_conn!(self, "documents", |conn| documents::table
             .filter(one_of_ids(documents::document_id, ids.iter().copied()))
             .filter(also_one_of_ids(documents::customer_id, customers))
@@ -255,6 +257,7 @@ impl ListQueries for Transaction<'_> {
         });
         of_page.sql(" LIMIT ").number(limit).sql(" OFFSET ").number(offset);
         let (ids, customers): (Vec<Uuid>, BTreeSet<Uuid>) = self.keys(of_page)?.into_iter().unzip();
+        let _named = name_customers(self.is_spread, customers.iter().copied());
         // The first statement selected only contracts of the organization.
         let rows: Vec<FoundContract> = with_conn!(self, "contracts", |conn| contracts::table
             .filter(one_of_ids(contracts::contract_id, ids.iter().copied()))

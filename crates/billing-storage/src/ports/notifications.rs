@@ -223,6 +223,7 @@ impl Notifications for Transaction<'_> {
             Ok((customer, one.notification_ref.as_uuid(), stored(one.position)?))
         };
         let rows: Vec<(Uuid, Uuid, i64)> = numbered.iter().map(read).collect::<StoreResult<_>>()?;
+        let is_spread = self.is_spread;
         let changed: StoreResult<usize> = if let Some(connection) = self.with_arrays() {
             let columns = vec![
                 ("customer_id", column(&rows, |(customer, _, _)| *customer)),
@@ -232,6 +233,7 @@ impl Notifications for Transaction<'_> {
             ];
             let changed = UpdateRows::new("notifications", "position = n.position", columns, 3)
                 .only(" AND notifications.position IS NULL")
+                .on_nodes(is_spread)
                 .execute(connection);
             changed.map_err(|error| self.failed("notifications", &error))
         } else {

@@ -20,7 +20,7 @@ use crate::column_values::Columns as _;
 use crate::failure::StatementError;
 use crate::in_list::{one_of_ids, one_of_texts};
 use crate::row::{Cell, Row};
-use crate::schema::{CustomerColumns, EntityColumns, customers, documents, entities, logos};
+use crate::schema::{CustomerColumns, EntityColumns, customer_refs, customers, entities, logos};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, load_held, with_conn};
 
@@ -56,38 +56,27 @@ impl Transaction<'_> {
             .first(conn)
             .optional())
     }
-
-    /// Returns whether documents of another entity have numbers with a prefix.
-    fn is_in_numbers_of_another(&mut self, organization: OrganizationId, entity_ref: &str, prefix: &str) -> StoreResult<bool> {
-        with_conn!(self, "documents", |conn| diesel::select(diesel::dsl::exists(
-            documents::table
-                .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-                .filter(documents::number_prefix.eq(prefix))
-                .filter(documents::entity_ref.ne(entity_ref))
-        ))
-        .get_result(conn))
-    }
 }
 
 impl Entities for Transaction<'_> {
     fn insert_entity(&mut self, organization: OrganizationId, entity: &Entity) -> StoreResult<Insertion> {
         let columns = EntityColumns::of(&entity.profile)?;
-        if !self.is_in_numbers_of_another(organization, entity.entity_ref.as_str(), &columns.number_prefix)? {
-            let inserted = with_conn!(self, "entities", |conn| diesel::insert_into(entities::table)
-                .values((
-                    entities::organization_id.eq(Bound(organization.as_uuid())),
-                    entities::entity_ref.eq(entity.entity_ref.as_str()),
-                    columns,
-                    entities::created_at.eq(Bound(entity.created_at)),
-                    entities::updated_at.eq(Bound(entity.updated_at)),
-                ))
-                .on_conflict_do_nothing()
-                .execute(conn))?;
-            if inserted == 1 {
-                let words = words([entity.profile.name.as_str()]);
-                self.put_words(organization, ("entities", entity.entity_ref.as_str()), &words)?;
-                return Ok(Insertion::Done);
-            }
+        let prefix = columns.number_prefix.clone();
+        let inserted = with_conn!(self, "entities", |conn| diesel::insert_into(entities::table)
+            .values((
+                entities::organization_id.eq(Bound(organization.as_uuid())),
+                entities::entity_ref.eq(entity.entity_ref.as_str()),
+                columns,
+                entities::created_at.eq(Bound(entity.created_at)),
+                entities::updated_at.eq(Bound(entity.updated_at)),
+            ))
+            .on_conflict_do_nothing()
+            .execute(conn))?;
+        if inserted == 1 {
+            self.insert_series(organization, entity.entity_ref.as_str(), &prefix)?;
+            let words = words([entity.profile.name.as_str()]);
+            self.put_words(organization, ("entities", entity.entity_ref.as_str()), &words)?;
+            return Ok(Insertion::Done);
         }
         let same_ref = self.entities_by_refs(organization, std::slice::from_ref(&entity.entity_ref))?;
         Ok(Insertion::Taken(if same_ref.is_empty() { "number_prefix" } else { "entity_ref" }))
@@ -109,13 +98,14 @@ impl Entities for Transaction<'_> {
     fn update_entity(&mut self, organization: OrganizationId, entity: &Entity) -> StoreResult<Update> {
         let columns = EntityColumns::of(&entity.profile)?;
         let own = entity.entity_ref.as_str();
-        let taken = match self.entity_with_prefix(organization, &columns.number_prefix)? {
-            Some(owner) => owner != own,
-            None => self.is_in_numbers_of_another(organization, own, &columns.number_prefix)?,
-        };
-        if taken {
-            let known = self.entities_by_refs(organization, std::slice::from_ref(&entity.entity_ref))?;
-            return Ok(if known.is_empty() { Update::Unknown } else { Update::Taken("number_prefix") });
+        let owner = self.entity_with_prefix(organization, &columns.number_prefix)?;
+        if owner.as_deref() != Some(own) {
+            let is_known = !self.entities_by_refs(organization, std::slice::from_ref(&entity.entity_ref))?.is_empty();
+            match (is_known, owner) {
+                (false, _) => return Ok(Update::Unknown),
+                (true, Some(_)) => return Ok(Update::Taken("number_prefix")),
+                (true, None) => self.change_prefix(organization, own, &columns.number_prefix)?,
+            }
         }
         let updated = with_conn!(self, "entities", |conn| {
             let found = entities::table.find((Bound(organization.as_uuid()), entity.entity_ref.as_str()));
@@ -213,6 +203,19 @@ impl CustomerRow {
     }
 }
 
+impl Transaction<'_> {
+    /// Returns the identifiers of customers.
+    fn directory(&mut self, organization: OrganizationId, refs: &[CustomerRef]) -> StoreResult<Vec<CustomerId>> {
+        let found: Vec<Cell<Uuid>> = with_conn!(self, "customer_refs", |conn| customer_refs::table
+            .filter(customer_refs::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(one_of_texts(customer_refs::customer_ref, refs.iter().map(CustomerRef::as_str)))
+            .select(customer_refs::customer_id)
+            .load(conn))?;
+        let row = Row::new("customer_refs", "");
+        found.into_iter().map(|id| Ok(CustomerId::from_uuid(row.cell("customer_id", id)?))).collect()
+    }
+}
+
 fn read_customers(rows: Vec<CustomerRow>) -> StoreResult<Vec<Customer>> {
     rows.into_iter().map(CustomerRow::read).collect()
 }
@@ -220,6 +223,18 @@ fn read_customers(rows: Vec<CustomerRow>) -> StoreResult<Vec<Customer>> {
 impl Customers for Transaction<'_> {
     fn insert_customer(&mut self, organization: OrganizationId, customer: &Customer) -> StoreResult<Insertion> {
         let columns = CustomerColumns::of(&customer.profile)?;
+        // The directory is unique also where customers are distributed.
+        let named = with_conn!(self, "customer_refs", |conn| diesel::insert_into(customer_refs::table)
+            .values((
+                customer_refs::organization_id.eq(Bound(organization.as_uuid())),
+                customer_refs::customer_ref.eq(customer.customer_ref.as_str()),
+                customer_refs::customer_id.eq(Bound(customer.id.as_uuid())),
+            ))
+            .on_conflict_do_nothing()
+            .execute(conn))?;
+        if named == 0 {
+            return Ok(Insertion::Taken("customer_ref"));
+        }
         let inserted = with_conn!(self, "customers", |conn| diesel::insert_into(customers::table)
             .values((
                 customers::customer_id.eq(Bound(customer.id.as_uuid())),
@@ -235,10 +250,7 @@ impl Customers for Transaction<'_> {
             self.put_words(organization, ("customers", customer.customer_ref.as_str()), &words_of_customer(customer))?;
             return Ok(Insertion::Done);
         }
-        if self.customers_by_refs(organization, std::slice::from_ref(&customer.customer_ref))?.is_empty() {
-            return self.refuse(format!("customers {}: the identity is in use", customer.id));
-        }
-        Ok(Insertion::Taken("customer_ref"))
+        self.refuse(format!("customers {}: the identity is in use", customer.id))
     }
 
     fn update_customer(&mut self, organization: OrganizationId, customer: &Customer) -> StoreResult<Update> {
@@ -255,6 +267,10 @@ impl Customers for Transaction<'_> {
     }
 
     fn customers_by_refs(&mut self, organization: OrganizationId, refs: &[CustomerRef]) -> StoreResult<Vec<Customer>> {
+        if self.is_spread {
+            let ids = self.directory(organization, refs)?;
+            return if ids.is_empty() { Ok(Vec::new()) } else { self.customers_by_ids(organization, &ids) };
+        }
         let mut found = read_customers(with_conn!(self, "customers", |conn| customers::table
             .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
             .filter(one_of_texts(customers::customer_ref, refs.iter().map(CustomerRef::as_str)))

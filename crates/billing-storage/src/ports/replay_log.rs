@@ -9,7 +9,7 @@ use billing_domain::ports::{IdempotencyStore, StoreResult};
 use billing_domain::refs::OrganizationId;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::BigInt;
+use diesel::sql_types::{BigInt, Bool, Text};
 use sha2::{Digest as _, Sha256};
 
 use super::stored;
@@ -60,7 +60,8 @@ impl IdempotencyStore for Transaction<'_> {
         self.note_request_key(organization, request)?;
         // SQLite's only writer already locks every key.
         let Connection::Postgres(connection) = &mut self.connection else { return Ok(true) };
-        let held = hold(connection, lock_key(organization, request), wait);
+        let key = LockKey { number: lock_key(organization, request), request, is_spread: self.is_spread };
+        let held = hold(connection, &key, wait);
         held.map_err(|error| self.failed("replay_log", &error))
     }
 
@@ -121,12 +122,43 @@ impl IdempotencyStore for Transaction<'_> {
     }
 }
 
+/// The key of an advisory lock.
+struct LockKey<'r> {
+    number: i64,
+    request: &'r ScopedIdempotencyKey,
+    is_spread: bool,
+}
+
+#[derive(QueryableByName)]
+struct LockedRow {
+    #[diesel(sql_type = Bool)]
+    locked: bool,
+}
+
+impl LockKey<'_> {
+    /// Locks the key if it is free. On a distributed database, the lock is on the node of the key's record, where all servers
+    /// meet.
+    fn try_lock(&self, connection: &mut PgConnection) -> QueryResult<bool> {
+        if !self.is_spread {
+            return diesel::select(pg_try_advisory_xact_lock(self.number)).get_result(connection);
+        }
+        let row: LockedRow = diesel::sql_query(
+            "SELECT pg_try_advisory_xact_lock($1) AS locked \
+             FROM (SELECT count(*) FROM replay_log WHERE idempotency_key = $2) AS on_its_node",
+        )
+        .bind::<BigInt, _>(self.number)
+        .bind::<Text, _>(self.request.key.as_str())
+        .get_result(connection)?;
+        Ok(row.locked)
+    }
+}
+
 /// Polls for a lock instead of waiting for it, because a lock timeout would abort the transaction.
-fn hold(connection: &mut PgConnection, key: i64, wait: Duration) -> QueryResult<bool> {
+fn hold(connection: &mut PgConnection, key: &LockKey<'_>, wait: Duration) -> QueryResult<bool> {
     let began = Instant::now();
     let mut pause = FIRST_PAUSE;
     loop {
-        if diesel::select(pg_try_advisory_xact_lock(key)).get_result(connection)? {
+        if key.try_lock(connection)? {
             return Ok(true);
         }
         let left = wait.saturating_sub(began.elapsed());

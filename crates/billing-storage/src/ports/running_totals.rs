@@ -138,7 +138,7 @@ impl Transaction<'_> {
         macro_rules! held {
             ($keys:expr) => {
                 usage_totals::table
-                    .filter(one_of_keys($keys))
+                    .filter(one_of_keys($keys).on_nodes(self.is_spread))
                     .filter(usage_totals::organization_id.eq(Bound(organization)))
                     .order((
                         usage_totals::contract_id,
@@ -149,21 +149,10 @@ impl Transaction<'_> {
                     .select(TotalRow::as_select())
             };
         }
-        if !self.is_spread {
-            return load_held!(self, "usage_totals", Some(Lock::Exclusive), held!(keys));
-        }
-        let mut keys = keys.to_vec();
-        keys.sort();
         let mut found = Vec::with_capacity(keys.len());
-        for keys in keys.chunk_by(|(a, _), (b, _)| a == b) {
-            let Some((customer, _)) = keys.first() else { continue };
-            let of_customer: Vec<TotalRow> = load_held!(
-                self,
-                "usage_totals",
-                Some(Lock::Exclusive),
-                held!(keys).filter(usage_totals::customer_id.eq(Bound(customer.as_uuid())))
-            )?;
-            found.extend(of_customer);
+        for keys in self.by_shard(keys.to_vec(), |(customer, _)| customer.as_uuid()) {
+            let rows: Vec<TotalRow> = load_held!(self, "usage_totals", Some(Lock::Exclusive), held!(&keys))?;
+            found.extend(rows);
         }
         Ok(found)
     }
@@ -194,11 +183,14 @@ impl Transaction<'_> {
             for (customer_id, key, total) in added {
                 puts.push(PutTotal::new(organization, customer_id.as_uuid(), key, total, stored(total.events)?));
             }
-            let Some(connection) = self.with_arrays() else {
-                return self.refuse("usage_totals: added without arrays".to_owned());
-            };
-            let found: QueryResult<Vec<TotalRow>> = AddTotals::new(organization, puts).load(connection);
-            rows.extend(found.map_err(|error| self.failed("usage_totals", &error))?);
+            for puts in self.by_shard(puts, |put| put.customer_id) {
+                let added = AddTotals::new(organization, puts).on_nodes(self.is_spread);
+                let Some(connection) = self.with_arrays() else {
+                    return self.refuse("usage_totals: added without arrays".to_owned());
+                };
+                let found: QueryResult<Vec<TotalRow>> = added.load(connection);
+                rows.extend(found.map_err(|error| self.failed("usage_totals", &error))?);
+            }
         }
         Ok(rows)
     }
@@ -243,10 +235,10 @@ impl RunningTotals for Transaction<'_> {
         let changed: QueryResult<usize> = match (&mut self.connection, puts.len()) {
             // SQLite runs in the same process and has no arrays.
             (Connection::Sqlite(connection), _) => puts.into_iter().map(|put| put.execute(*connection)).sum(),
-            (Connection::Postgres(connection), many) if many == 1 || self.is_spread => {
-                puts.into_iter().map(|put| put.execute(*connection)).sum()
+            (Connection::Postgres(connection), 1) => puts.into_iter().map(|put| put.execute(*connection)).sum(),
+            (Connection::Postgres(connection), _) => {
+                PutTotals::new(organization, puts).on_nodes(self.is_spread).execute(*connection)
             }
-            (Connection::Postgres(connection), _) => PutTotals::new(organization, puts).execute(*connection),
         };
         if changed.map_err(|error| self.failed("usage_totals", &error))? != totals.len() {
             return self.refuse("usage_totals: not there to be replaced".to_owned());
@@ -262,8 +254,7 @@ impl RunningTotals for Transaction<'_> {
         let mut added = added.to_vec();
         added.sort_by(|a, b| a.1.cmp(&b.1));
         if self.with_arrays().is_none() {
-            // SQLite stores decimals as text and never adds them, and on a distributed database a statement that locks
-            // goes to one node.
+            // SQLite stores decimals as text and never adds them.
             let keys: Vec<(CustomerId, UsageKey)> = added.iter().map(|(customer, key, _)| (*customer, key.clone())).collect();
             let mut totals = Vec::with_capacity(added.len());
             for ((customer, key, new), (_, before)) in added.into_iter().zip(self.lock_usage(organization, &keys)?) {

@@ -235,7 +235,7 @@ impl SealedColumns<'_> {
 fn why(error: StoreError) -> StoreResult<String> {
     match error {
         StoreError::Corrupt(what) => Ok(what),
-        StoreError::Unavailable(_) | StoreError::Contended => Err(error),
+        StoreError::Unavailable(_) | StoreError::Contended | StoreError::Unsupported(_) => Err(error),
     }
 }
 

@@ -308,17 +308,27 @@ impl Transaction<'_> {
             s.id(id).sql(" AND c.organization_id = ").id(organization.as_uuid());
             statements.push(s);
         }
-        // A scalar subquery per customer, because PostgreSQL would scan all keys for a join.
+        let text = sought.text.as_str();
+        let is_spread = self.is_spread;
+        if is_spread {
+            let mut s = Statement::new("SELECT k.event_id, CAST(");
+            s.text(text).sql(" AS TEXT), c.customer_ref, c.name FROM customers c JOIN usage_event_keys k ");
+            s.sql("ON k.customer_id = c.customer_id WHERE c.organization_id = ").id(organization.as_uuid());
+            s.sql(" AND k.key_digest = ").id(key_digest(text));
+            statements.push(s);
+        }
+        // A scalar subquery per customer, because PostgreSQL would scan all keys for a join. A distributed database does not support it.
         let mut s = Statement::new(
             "SELECT f.event_id, f.idempotency_key, f.customer_ref, f.name FROM (SELECT (SELECT k.event_id \
              FROM usage_event_keys k WHERE k.customer_id = c.customer_id AND k.key_digest = ",
         );
-        let text = sought.text.as_str();
         s.id(key_digest(text)).sql(") AS event_id, ").on_postgres("CAST(").text(text).on_postgres(" AS TEXT)");
         s.sql(" AS idempotency_key, c.customer_ref, c.name FROM (SELECT customer_id, customer_ref, name FROM customers WHERE ");
         s.sql("organization_id = ").id(organization.as_uuid()).sql(" ORDER BY created_at DESC, customer_ref DESC LIMIT ");
         s.number(MAX_CUSTOMERS_OF_KEYS).sql(") c) f WHERE f.event_id IS NOT NULL");
-        statements.push(s);
+        if !is_spread {
+            statements.push(s);
+        }
         for mut s in statements {
             s.sql(" LIMIT ").number(i64::from(limit));
             let rows: Vec<KeyedFields> = with_conn!(self, "usage_events", |conn| s.load(conn))?;

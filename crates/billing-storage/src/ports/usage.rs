@@ -36,17 +36,26 @@ fn read_events(organization: OrganizationId, found: Vec<(EventRow, Cell<Uuid>)>)
 const ON_A_DRAFT: &str = " WHERE (SELECT documents.lifecycle FROM documents WHERE documents.document_id = n.document_id \
     AND documents.customer_id = n.customer_id) = 'DRAFT'";
 
+/// The same for distributed databases.
+const WITH_A_DRAFT: &str = "documents j ON j.document_id = n.document_id AND j.lifecycle = 'DRAFT'";
+
 impl Transaction<'_> {
     /// Inserts events and returns their number. On PostgreSQL, skips those whose reference is in use or that do not meet the
     /// condition.
-    fn store_events(&mut self, events: &[UsageEvent], condition: &'static str) -> StoreResult<usize> {
+    fn store_events(&mut self, events: &[UsageEvent], on_drafts: bool) -> StoreResult<usize> {
         let rows = events.iter().map(NewEvent::of).collect::<StoreResult<Vec<_>>>()?;
         let stored: QueryResult<usize> = match &mut self.connection {
             Connection::Sqlite(connection) => {
                 rows.into_iter().map(|row| diesel::insert_into(usage_events::table).values(row).execute(*connection)).sum()
             }
             Connection::Postgres(connection) => {
-                InsertRows::new("usage_events", NewEvent::columns(&rows)).only(condition).execute(*connection)
+                let insert = InsertRows::new("usage_events", NewEvent::columns(&rows));
+                let insert = match (on_drafts, self.is_spread) {
+                    (false, _) => insert,
+                    (true, false) => insert.only(ON_A_DRAFT),
+                    (true, true) => insert.joining(WITH_A_DRAFT),
+                };
+                insert.insert(*connection, self.is_spread)
             }
         };
         stored.map_err(|error| self.failed("usage_events", &error))
@@ -78,7 +87,7 @@ impl UsageEvents for Transaction<'_> {
         usage_products: &[UsageProductRef],
     ) -> StoreResult<(Vec<Customer>, Vec<UsageProduct>)> {
         // A single event names one of each, and nearly always both exist.
-        if let ([customer], [product]) = (customers, usage_products) {
+        if let ([customer], [product], false) = (customers, usage_products, self.is_spread) {
             let rows: Vec<(CustomerRow, UsageProductRow)> = with_conn!(self, "customers", |conn| customers::table
                 .inner_join(usage_products::table.on(usage_products::organization_id.eq(customers::organization_id)))
                 .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
@@ -97,18 +106,18 @@ impl UsageEvents for Transaction<'_> {
     }
 
     fn insert_events(&mut self, _organization: OrganizationId, events: &[UsageEvent]) -> StoreResult<()> {
-        if self.store_events(events, "")? < events.len() {
+        if self.store_events(events, false)? < events.len() {
             return self.refuse("usage_events: a reference is in use".to_owned());
         }
         Ok(())
     }
 
     fn insert_events_on_drafts(&mut self, organization: OrganizationId, events: &[UsageEvent]) -> StoreResult<bool> {
-        // On PostgreSQL the insert itself checks the documents, unless it may go to one node of several.
+        // On PostgreSQL the insert itself checks the documents.
         if self.with_arrays().is_none() {
             return if self.are_drafts(events)? { self.insert_events(organization, events).map(|()| true) } else { Ok(false) };
         }
-        if self.store_events(events, ON_A_DRAFT)? == events.len() {
+        if self.store_events(events, true)? == events.len() {
             return Ok(true);
         }
         if self.are_drafts(events)? {
@@ -139,7 +148,10 @@ impl UsageEvents for Transaction<'_> {
         let found = with_conn!(self, "usage_events", |conn| usage_events::table
             .inner_join(customers::table.on(customers::customer_id.eq(usage_events::customer_id)))
             .filter(one_of_ids(usage_events::event_id, events.iter().map(|event| event.as_uuid())))
-            .filter(also_one_of_ids(usage_events::customer_id, customers.iter().map(|customer| customer.as_uuid())))
+            .filter(
+                also_one_of_ids(usage_events::customer_id, customers.iter().map(|customer| customer.as_uuid()))
+                    .joining("customers.customer_id", self.is_spread)
+            )
             .select((EventRow::as_select(), customers::organization_id))
             .load(conn))?;
         read_events(organization, found)

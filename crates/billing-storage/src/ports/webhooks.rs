@@ -500,7 +500,7 @@ impl WebhookDeliveries for Transaction<'_> {
         }
         let keys = wanted.iter().map(|(customer, id)| vec![Value::Id(customer.as_uuid()), Value::Id(id.as_uuid())]);
         let rows: Vec<(Cell<Uuid>, String)> = with_conn!(self, "notifications", |conn| notifications::table
-            .filter(one_of_rows("customer_id, notification_id", keys))
+            .filter(one_of_rows("customer_id, notification_id", keys).on_nodes(self.is_spread))
             .select((notifications::notification_id, notifications::body))
             .load(conn))?;
         let row = Row::new("notifications", "");
@@ -721,7 +721,7 @@ impl Transaction<'_> {
         let key =
             |delivery: &Delivery| vec![Value::Id(delivery.customer.as_uuid()), Value::Id(delivery.notification_ref.as_uuid())];
         let rows: Vec<(Cell<Uuid>, String, String, i64)> = with_conn!(self, "notifications", |conn| notifications::table
-            .filter(one_of_rows("customer_id, notification_id", deliveries.iter().map(key)))
+            .filter(one_of_rows("customer_id, notification_id", deliveries.iter().map(key)).on_nodes(self.is_spread))
             .select((notifications::notification_id, notifications::kind, notifications::subject, notifications::sequence))
             .load(conn))?;
         let read = |(id, kind, subject, sequence): (Cell<Uuid>, String, String, i64)| {

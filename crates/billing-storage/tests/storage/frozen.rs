@@ -136,7 +136,7 @@ fn a_head_changed_behind_our_back_is_found_when_read(test: &TestDatabase) {
 fn the_audit_log_is_append_only(test: &TestDatabase) {
     let (id, now) = if test.is_sqlite() { ("x'00'", "0") } else { ("gen_random_uuid()", "now()") };
     let insert = format!(
-        "INSERT INTO audit_log (audit_id, organization_id, at, actor, action, subject) VALUES ({id}, {id}, {now}, 'service', 'a', 'b')"
+        "INSERT INTO audit_log (audit_id, organization_id, beside, at, actor, action, subject) VALUES ({id}, {id}, {id}, {now}, 'service', 'a', 'b')"
     );
     test.beside().execute(&insert).expect("an entry");
     for sql in ["UPDATE audit_log SET actor = 'nobody'", "DELETE FROM audit_log"] {

@@ -32,7 +32,7 @@ fn the_latest_instant_is_that_of_the_newest_event_entry_or_run(test: &TestDataba
     assert_eq!(latest(), None, "nothing has been recorded");
     let head = w.open(test, 1);
     let first = fixtures::at("2026-01-10T00:00:00Z");
-    write(test, |tx| tx.append_audit_entry(w.organization, &entry(first)));
+    write(test, |tx| tx.append_audit_entry(w.organization, None, &entry(first)));
     assert_eq!(latest(), Some(first));
 
     // An older instant does not count, although its row is the newest of its table.
@@ -51,6 +51,6 @@ fn the_latest_instant_is_that_of_the_newest_event_entry_or_run(test: &TestDataba
     write(test, |tx| tx.put_billing_run(w.organization, &run));
     assert_eq!(latest(), Some(first.plus_seconds(2)));
 
-    write(test, |tx| tx.append_audit_entry(w.organization, &entry(first.plus_seconds(3))));
+    write(test, |tx| tx.append_audit_entry(w.organization, None, &entry(first.plus_seconds(3))));
     assert_eq!(latest(), Some(first.plus_seconds(3)));
 }

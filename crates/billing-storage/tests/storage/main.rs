@@ -1,5 +1,6 @@
 //! Tests the store on real databases. `make test` starts the PostgreSQL server and passes its URL.
 
+mod citus;
 mod contract;
 mod distribute;
 mod frozen;

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use billing_storage::{Database, DatabaseUrl};
 
 use crate::rows::world;
-use crate::support::{OPTIONS, TestDatabase, empty_postgres, empty_sqlite, on_both, open, read, write};
+use crate::support::{OPTIONS, TestDatabase, empty_postgres, empty_sqlite, on_one_server, open, read, write};
 use billing_testkit::Singly as _;
 
-on_both!(stored_tables_are_the_declared_ones, a_database_of_a_development_version_is_rejected);
+on_one_server!(stored_tables_are_the_declared_ones, a_database_of_a_development_version_is_rejected);
 
 fn names(folder: &str) -> Vec<String> {
     let folder = format!("{}/../../migrations/{folder}", env!("CARGO_MANIFEST_DIR"));

@@ -6,7 +6,7 @@ use diesel::connection::SimpleConnection as _;
 use diesel::{Connection as _, SqliteConnection};
 use tempfile::TempDir;
 
-use crate::support::{OPTIONS, empty_postgres, open, postgres, read, sqlite};
+use crate::support::{OPTIONS, empty_postgres, one_postgres, open, postgres, read, sqlite};
 
 #[test]
 fn a_mistyped_address_creates_no_file() {
@@ -68,15 +68,15 @@ fn a_file_tells_what_it_takes_of_its_disk_and_a_server_elsewhere_does_not() {
 fn a_file_has_one_server_and_others_beside_it() {
     let test = sqlite();
     let url = DatabaseUrl::parse(&test.url).expect("an address");
-    let to_serve = DatabaseOptions { to_serve: true, ..OPTIONS };
-    let server = Database::open(&url, to_serve).expect("the other connection does not serve");
-    let refused = Database::open(&url, to_serve).expect_err("a server is already running").to_string();
+    let to_serve = || DatabaseOptions { to_serve: true, ..OPTIONS };
+    let server = Database::open(&url, to_serve()).expect("the other connection does not serve");
+    let refused = Database::open(&url, to_serve()).expect_err("a server is already running").to_string();
     assert!(refused.ends_with("another server uses this file: stop it first, or use PostgreSQL, which supports several servers"));
     read(&open(&test.url), |tx| tx.count_organizations()).expect("a command reads while the server runs");
     server.close().expect("closed");
-    Database::open(&url, to_serve).expect_err("the closed server still holds the file");
+    Database::open(&url, to_serve()).expect_err("the closed server still holds the file");
     drop(server);
-    Database::open(&url, to_serve).expect("the next server");
+    Database::open(&url, to_serve()).expect("the next server");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn every_sqlite_connection_keeps_what_it_is_given() {
 
 #[test]
 fn a_server_that_does_not_keep_what_it_is_given_is_not_ready() {
-    let test = postgres();
+    let test = one_postgres();
     test.ready().expect("ready");
     let name = test.url.rsplit('/').next().and_then(|name| name.split('?').next()).expect("a database").to_owned();
     test.beside().execute(&format!("ALTER DATABASE {name} SET synchronous_commit = off")).expect("a setting");

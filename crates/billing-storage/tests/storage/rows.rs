@@ -11,10 +11,10 @@ use billing_domain::refs::{DocumentKey, OrganizationId, ProductNo};
 use billing_domain::usage::{UsageEvent, UsageKey};
 use billing_testkit::{FreshIds, fixtures};
 
-use crate::support::{TestDatabase, on_both, read, write};
+use crate::support::{TestDatabase, on_one_server, read, write};
 use billing_testkit::Singly as _;
 
-on_both!(a_row_that_cannot_be_is_corrupt_and_named, a_row_without_its_partner_is_corrupt);
+on_one_server!(a_row_that_cannot_be_is_corrupt_and_named, a_row_without_its_partner_is_corrupt);
 
 /// One organization with a contract.
 pub(crate) struct World {

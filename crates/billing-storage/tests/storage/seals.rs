@@ -7,10 +7,10 @@ use billing_domain::ports::{Lock, StoreError};
 use sha2::{Digest as _, Sha256};
 
 use crate::rows::{World, world};
-use crate::support::{TestDatabase, on_both, read, write};
+use crate::support::{TestDatabase, on_one_server, read, write};
 use billing_testkit::Singly as _;
 
-on_both!(
+on_one_server!(
     a_row_changed_behind_our_back_breaks_a_seal,
     an_issued_document_removed_behind_our_back_is_missed,
     a_series_that_was_not_counted_is_broken,

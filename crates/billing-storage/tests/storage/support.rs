@@ -11,11 +11,14 @@ use diesel::pg::PgConnection;
 use diesel::sqlite::SqliteConnection;
 use tempfile::TempDir;
 
+use crate::citus;
+
 /// The environment variable with the URL of a temporary PostgreSQL cluster's admin database, as a superuser.
 const SERVER_VARIABLE: &str = "USAGE_BILLING_TEST_POSTGRES_URL";
 
 /// The wait is long enough for a machine that compiles during the tests.
-pub(crate) const OPTIONS: DatabaseOptions = DatabaseOptions { connections: 8, wait: Duration::from_secs(20), to_serve: false };
+pub(crate) const OPTIONS: DatabaseOptions =
+    DatabaseOptions { connections: 24, wait: Duration::from_secs(20), to_serve: false, nodes: Vec::new() };
 
 /// A database that is deleted after its test.
 pub(crate) struct TestDatabase {
@@ -30,18 +33,24 @@ enum Place {
     Server(OnServer),
 }
 
-/// A PostgreSQL database that is dropped with this value.
+/// A PostgreSQL database that is dropped with this value, on each of these servers.
 struct OnServer {
-    admin: String,
+    admins: Vec<String>,
     name: String,
 }
 
 impl Drop for OnServer {
     fn drop(&mut self) {
-        let dropped = PgConnection::establish(&self.admin)
-            .map(|mut admin| admin.batch_execute(&format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name)));
-        if !matches!(dropped, Ok(Ok(()))) && !std::thread::panicking() {
-            panic!("the test database {} was not dropped: {dropped:?}", self.name);
+        for admin in &self.admins {
+            let drop = || {
+                let drop = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
+                PgConnection::establish(admin).map(|mut admin| admin.batch_execute(&drop))
+            };
+            // Background work of a cluster may connect at the same moment.
+            let dropped = (0..4).map(|_| drop()).find(|dropped| matches!(dropped, Ok(Ok(())))).unwrap_or_else(drop);
+            if !matches!(dropped, Ok(Ok(()))) && !std::thread::panicking() {
+                panic!("the test database {} was not dropped: {dropped:?}", self.name);
+            }
         }
     }
 }
@@ -108,7 +117,7 @@ pub(crate) fn empty_sqlite() -> TestDatabase {
 
 /// Creates a PostgreSQL database without tables.
 pub(crate) fn empty_postgres() -> TestDatabase {
-    on_server(&admin(), "template1")
+    on_server(vec![admin()], "template1")
 }
 
 fn admin() -> String {
@@ -117,20 +126,21 @@ fn admin() -> String {
     })
 }
 
-/// Creates a database as a copy of another.
-fn on_server(admin: &str, template: &str) -> TestDatabase {
+/// Creates a database as a copy of another, on each of these servers.
+fn on_server(admins: Vec<String>, template: &str) -> TestDatabase {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let admin = admin.to_owned();
     let name = format!("storage_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-    let mut connection = PgConnection::establish(&admin).expect("the test cluster");
-    connection.batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {template}")).expect("a new database");
-    let url = with_database(&admin, &name);
-    let place = Place::Server(OnServer { admin, name });
+    for admin in &admins {
+        let mut connection = PgConnection::establish(admin).expect("the test cluster");
+        connection.batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {template}")).expect("a new database");
+    }
+    let url = with_database(&admins[0], &name);
+    let place = Place::Server(OnServer { admins, name });
     TestDatabase { database: open(&url), url, _place: place }
 }
 
 /// Returns the URL of another database on the same server.
-fn with_database(admin: &str, name: &str) -> String {
+pub(crate) fn with_database(admin: &str, name: &str) -> String {
     let (address, parameters) = admin.split_once('?').map_or((admin, None), |(address, parameters)| (address, Some(parameters)));
     let start = address.find("://").map_or(0, |at| at + 3);
     let server = address[start..].find('/').map_or(address, |at| &address[..start + at]);
@@ -144,11 +154,34 @@ pub(crate) fn sqlite() -> TestDatabase {
     test
 }
 
-/// Creates a PostgreSQL database with tables. The tables are copied, because creating them takes a second.
+/// Creates a PostgreSQL database with tables. The tables are copied, because creating them takes a second. If the environment
+/// names a Citus cluster, the tables are distributed over its nodes.
 pub(crate) fn postgres() -> TestDatabase {
+    match citus::nodes() {
+        Some(nodes) => {
+            let template = citus::template(&nodes);
+            on_server(nodes, &template)
+        }
+        None => one_postgres(),
+    }
+}
+
+/// Creates a database without tables on the cluster that the environment names. The database has the extension and knows all
+/// nodes.
+pub(crate) fn empty_spread() -> TestDatabase {
+    let nodes = citus::nodes().expect("a cluster");
+    let test = on_server(nodes.clone(), "template1");
+    let name = test.beside().text("SELECT current_database()::text AS text");
+    citus::join(&nodes, &name);
+    // The connections of the database were opened before it had the extension.
+    TestDatabase { database: open(&test.url), ..test }
+}
+
+/// Creates a database with tables on a single PostgreSQL server.
+pub(crate) fn one_postgres() -> TestDatabase {
     let admin = admin();
     let template = migrated_template(&admin);
-    on_server(&admin, &template)
+    on_server(vec![admin], &template)
 }
 
 /// The key of the advisory lock during the creation of a template.
@@ -174,7 +207,7 @@ fn migrated_template(admin: &str) -> String {
 }
 
 /// Returns a hash of the migrations, so that changed migrations get another template.
-fn migrations_hash() -> u64 {
+pub(crate) fn migrations_hash() -> u64 {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../migrations/postgres");
     let entries = std::fs::read_dir(folder).expect("the migrations");
     let mut files: Vec<_> = entries.map(|entry| entry.expect("a migration").path().join("up.sql")).collect();
@@ -193,6 +226,10 @@ impl Store for TestDatabase {
 
     fn ready(&self) -> StoreResult<()> {
         self.database.ready()
+    }
+
+    fn shard_count(&self) -> usize {
+        self.database.shard_count()
     }
 }
 
@@ -224,3 +261,22 @@ macro_rules! on_both {
     };
 }
 pub(crate) use on_both;
+
+/// Does the same on a single PostgreSQL server, for tests that tamper with tables.
+macro_rules! on_one_server {
+    ($($name:ident),+ $(,)?) => {
+        mod sqlite {
+            $(#[test]
+            fn $name() {
+                super::$name(&crate::support::sqlite());
+            })+
+        }
+        mod postgres {
+            $(#[test]
+            fn $name() {
+                super::$name(&crate::support::one_postgres());
+            })+
+        }
+    };
+}
+pub(crate) use on_one_server;

@@ -13,8 +13,9 @@ use billing_domain::usage::UsageTotal;
 use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
 use billing_testkit::{Singly as _, fixtures};
 
+use crate::citus;
 use crate::rows::{World, world};
-use crate::support::{Beside, OPTIONS, TestDatabase, on_both, postgres, read, sqlite, write};
+use crate::support::{Beside, OPTIONS, TestDatabase, on_both, one_postgres, postgres, read, sqlite, write};
 
 on_both!(
     two_threads_counting_lose_no_number_and_leave_no_gap,
@@ -239,7 +240,7 @@ fn refusing(test: &TestDatabase, times: u32) {
 
 #[test]
 fn a_deadlock_is_run_again_in_whatever_language_it_is_told() {
-    let test = postgres();
+    let test = one_postgres();
     let w = world(&test);
     let head = w.open(&test, 1);
     refusing(&test, 3);
@@ -255,7 +256,7 @@ fn a_deadlock_is_run_again_in_whatever_language_it_is_told() {
 
 #[test]
 fn an_error_that_does_not_pass_is_told_as_it_is() {
-    let test = postgres();
+    let test = one_postgres();
     let w = world(&test);
     let head = w.open(&test, 1);
     refusing(&test, u32::MAX);
@@ -304,9 +305,12 @@ struct Waiting {
 /// Waits until this number of statements wait for a lock, or until `over` is not zero.
 fn until_waiting(beside: &mut Beside, wanted: i64, over: &AtomicU32) {
     let Beside::Postgres(connection) = beside else { panic!("SQLite has no row locks") };
-    let waiting = diesel::sql_query(
-        "SELECT count(*) AS count FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-    );
+    let on_one = "SELECT count(*) AS count FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    // On a cluster, a transaction waits on the node of the customer.
+    let waiting = diesel::sql_query(match citus::nodes() {
+        Some(_) => format!("SELECT sum(result::bigint)::bigint AS count FROM run_command_on_all_nodes($n${on_one}$n$)"),
+        None => on_one.to_owned(),
+    });
     while over.load(Ordering::Relaxed) == 0 {
         let found: Waiting = diesel::RunQueryDsl::get_result(waiting.clone(), connection).expect("the server's activity");
         if found.count >= wanted {
@@ -416,7 +420,11 @@ fn a_turnstile_is_open_again_after_who_waited_behind_it_failed() {
             until_waiting(&mut test.beside(), 1, &never);
             let cancel = "DO $$ BEGIN PERFORM pg_cancel_backend(pid) FROM pg_stat_activity \
                           WHERE datname = current_database() AND wait_event_type = 'Lock'; END $$";
-            test.beside().execute(cancel).expect("a server");
+            match citus::nodes() {
+                Some(_) => test.beside().execute(&format!("SELECT run_command_on_all_nodes($n${cancel}$n$)")),
+                None => test.beside().execute(cancel),
+            }
+            .expect("a server");
             Ok(())
         });
     });

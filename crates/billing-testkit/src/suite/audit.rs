@@ -26,7 +26,7 @@ fn entry(seconds: i64) -> AuditEntry {
 }
 
 fn append(store: &dyn Store, organization: OrganizationId, entries: &[&AuditEntry]) {
-    write(store, |tx| entries.iter().try_for_each(|entry| tx.append_audit_entry(organization, entry)));
+    write(store, |tx| entries.iter().try_for_each(|entry| tx.append_audit_entry(organization, None, entry)));
 }
 
 fn found(store: &dyn Store, organization: OrganizationId, filter: &AuditFilter) -> Vec<AuditEntry> {
@@ -124,7 +124,7 @@ pub fn another_organization_has_entries_of_its_own(store: &dyn Store) {
 pub fn an_entry_that_is_undone_is_not_there(store: &dyn Store) {
     let w = world(store);
     let undone = transact::<(), StoreError>(store, Access::Write, |tx| {
-        tx.append_audit_entry(w.org, &entry(1))?;
+        tx.append_audit_entry(w.org, None, &entry(1))?;
         Err(StoreError::Contended)
     });
     assert!(undone.is_err());

@@ -76,10 +76,6 @@ pub fn a_draft_comes_back_with_every_field(store: &dyn Store) {
     let child = DocumentHead { purpose: Purpose::Usage, parent: Some(parent.document_ref), ..two.head(1) };
     let closing = DocumentHead { purpose: Purpose::Regular(SlotKind::Closing), ..two.head(1) };
     let opened = [full, adjustment, child, closing].map(|head| two.open(store, head));
-    // A document number keeps the prefix that was valid when the number was reserved.
-    let mut renamed = w.entity.clone();
-    renamed.profile.number_prefix = fixtures::entity("renamed").profile.number_prefix;
-    write(store, |tx| updated(tx.update_entity(w.org, &renamed)));
     for head in &opened {
         let stored = read(store, |tx| tx.document(w.org, head.document_ref)).expect("a document");
         assert_eq!((stored.lifecycle, stored.family), (Lifecycle::Draft, head.parent.unwrap_or(head.document_ref)));
@@ -126,6 +122,10 @@ pub fn a_second_regular_document_of_a_slot_is_corrupt(store: &dyn Store) {
 }
 
 pub fn a_second_document_with_a_number_is_corrupt(store: &dyn Store) {
+    if store.shard_count() > 0 {
+        // No node of a cluster sees all numbers. `verify` reports duplicates.
+        return;
+    }
     let w = world(store);
     let elsewhere = two_products(store, &w);
     let head = w.open(store, w.head(1));

@@ -101,16 +101,22 @@ impl QueueItem {
     }
 
     fn load(&self) -> Load {
-        let bytes = match self {
-            Self::New(waiting) => waiting.bytes(),
-            Self::Rest(batch) => batch.bytes,
-        };
-        let load = Load { bytes, ..Load::default() };
         match self {
-            Self::New(QueuedRequest { work: Work::Event(_), .. }) => Load { events: 1, ..load },
-            Self::New(QueuedRequest { work: Work::Change(_), .. }) => Load { changes: 1, ..load },
-            Self::New(QueuedRequest { work: Work::Whole(_), .. }) => Load { transactions: 1, ..load },
-            Self::New(_) | Self::Rest(_) => Load { batches: 1, ..load },
+            Self::New(waiting) => waiting.load(),
+            Self::Rest(batch) => Load { batches: 1, bytes: batch.bytes, ..Load::default() },
+        }
+    }
+}
+
+impl QueuedRequest {
+    /// Returns the load of the request.
+    pub(super) fn load(&self) -> Load {
+        let load = Load { bytes: self.bytes(), ..Load::default() };
+        match &self.work {
+            Work::Event(_) => Load { events: 1, ..load },
+            Work::Change(_) => Load { changes: 1, ..load },
+            Work::Whole(_) => Load { transactions: 1, ..load },
+            Work::Batch(_) => Load { batches: 1, ..load },
         }
     }
 }
@@ -121,7 +127,13 @@ impl Load {
         self.events + self.changes * CHANGE_COUNTS
     }
 
-    fn add(&mut self, other: Self) {
+    /// Returns whether nothing waits.
+    fn is_empty(self) -> bool {
+        self.singles() + self.batches + self.transactions == 0
+    }
+
+    /// Adds another load.
+    pub(super) fn add(&mut self, other: Self) {
         self.events += other.events;
         self.changes += other.changes;
         self.batches += other.batches;
@@ -157,9 +169,10 @@ impl FairQueue {
         self.order.is_empty()
     }
 
-    /// Returns whether the queue accepts a request. An empty queue accepts any request.
-    pub(super) fn has_room_for(&self, limits: &WriterLimits, waiting: &QueuedRequest) -> bool {
-        let (all, bytes) = (self.load, waiting.bytes());
+    /// Returns whether the queue accepts a request, beside the load of all lanes. An empty queue accepts any request.
+    pub(super) fn has_room_for(&self, limits: &WriterLimits, waiting: &QueuedRequest, in_lanes: Load) -> bool {
+        let (mut all, bytes) = (self.load, waiting.bytes());
+        all.add(in_lanes);
         let own = self.lines.get(&waiting.reporter.organization()).map(|line| line.load).unwrap_or_default();
         let has_bytes = all.bytes.saturating_add(bytes) <= limits.bytes
             || own.bytes.saturating_add(bytes) <= limits.bytes / MEMORY_PART_ALWAYS_LET_IN;
@@ -172,7 +185,7 @@ impl FairQueue {
             }
             Work::Whole(_) => all.transactions < limits.transactions || own.transactions < ALWAYS_LET_IN.min(limits.transactions),
         };
-        self.is_empty() || (has_bytes && has_place)
+        (self.is_empty() && in_lanes.is_empty()) || (has_bytes && has_place)
     }
 
     /// Adds a request.
@@ -512,10 +525,10 @@ mod tests {
         let (mut queue, now) = (FairQueue::of_one_writer(), Instant::now());
         let new = |n, bytes| request(n, now + PATIENCE, transaction(bytes));
         queue.push(new(1, 1), now);
-        assert!(queue.has_room_for(&limits, &new(1, 1)));
+        assert!(queue.has_room_for(&limits, &new(1, 1), Load::default()));
         queue.push(new(1, 1_599), now);
-        assert!(!queue.has_room_for(&limits, &new(1, 0)), "too many of its own");
-        assert!(queue.has_room_for(&limits, &new(2, 100)));
-        assert!(!queue.has_room_for(&limits, &new(2, 101)), "more than its part of the memory");
+        assert!(!queue.has_room_for(&limits, &new(1, 0), Load::default()), "too many of its own");
+        assert!(queue.has_room_for(&limits, &new(2, 100), Load::default()));
+        assert!(!queue.has_room_for(&limits, &new(2, 101), Load::default()), "more than its part of the memory");
     }
 }

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use billing_domain::access::{Actor, Principal, TokenClaims};
-use billing_domain::ports::{Access, StoreError, Tx, transact};
+use billing_domain::ports::{Access, Shard, StoreError, Tx, transact_at};
 use billing_domain::refs::OrganizationId;
 
-use super::Queue;
 use super::fair_queue::Group;
 use super::figures::Times;
 use super::queued::{
     Batch, ChangeRow, EventRow, Execution, IdempotentWork, QueuedTransaction, ReplyCallback, ReplyTarget, Requester, WorkKind,
 };
+use super::{Job, Queue, ThreadOfNode, lanes};
 use crate::access::principals_of;
 use crate::carry_out::Cx;
 use crate::error::{UseCaseError, UseCaseResult};
@@ -34,6 +34,9 @@ const MAX_OFF_DRAFTS: usize = 32;
 pub(super) struct WriterThread<'q> {
     pub(super) services: &'q Services,
     pub(super) queue: &'q Queue,
+    pub(super) of_node: ThreadOfNode,
+    /// The shard of the current group.
+    pub(super) shard: Cell<Option<Shard>>,
 }
 
 /// The result of an item in a group, with its principal. The result is `None` if another transaction has to process the item.
@@ -147,15 +150,25 @@ impl GroupItem for ChangeRow {
 impl WriterThread<'_> {
     /// Writes one group after another until the writer stops.
     pub(super) fn run(&self) {
-        while let Some(Group { events, changes, whole, batches, is_of_batches, expired: _ }) = self.queue.next_group() {
+        while let Some(job) = self.queue.next_job(self.of_node) {
+            let (shard, group) = match job {
+                Job::Write(shard, group) => (shard, group),
+                Job::Sort(requests) => {
+                    self.queue.push_sorted(lanes::sort(&*self.services.store, requests));
+                    continue;
+                }
+            };
+            let Group { events, changes, whole, batches, is_of_batches, expired: _ } = group;
+            self.shard.set(shard);
             let step = if is_of_batches { EVENTS_PER_TRANSACTION } else { MAX_OFF_DRAFTS };
             for batch in self.take(events, batches, step) {
-                self.queue.go_on(batch);
+                self.queue.go_on(shard, batch);
             }
             self.change(changes);
             if let Some((organization, whole)) = whole {
                 self.whole(organization, whole);
             }
+            self.queue.release(shard);
         }
     }
 
@@ -306,7 +319,7 @@ impl WriterThread<'_> {
     fn attempt<R: GroupItem>(&self, group: &[R], begin: &dyn Fn(), decide: Decide<'_, R>) -> UseCaseResult<Attempted<R::Output>> {
         let began = Instant::now();
         let decided_at = Cell::new(began);
-        let committed = transact(&*self.services.store, Access::Write, |tx| {
+        let committed = transact_at(&*self.services.store, self.shard.get(), Access::Write, |tx| {
             begin();
             let (outcomes, is_stored) = self.outcomes(tx, group, decide).map_err(GroupAbort::Failed)?;
             decided_at.set(Instant::now());

@@ -6,9 +6,11 @@
 mod fair_queue;
 mod figures;
 mod group;
+mod lanes;
 mod pacing;
 mod queued;
 
+use std::cell::Cell;
 use std::fmt;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,11 +19,13 @@ use std::time::{Duration, Instant};
 
 use billing_domain::access::Principal;
 use billing_domain::event_input::NewUsageEvent;
+use billing_domain::ports::{Shard, Store};
 use billing_domain::refs::{EventRef, OrganizationId};
 
 use self::fair_queue::{FairQueue, Group};
 use self::figures::Times;
 use self::group::WriterThread;
+use self::lanes::Lanes;
 use self::queued::Batch;
 use super::batch::BatchOutcome;
 use super::event_cache::EventCache;
@@ -79,11 +83,35 @@ struct Queue {
     figures: Mutex<WriterFigures>,
     /// What the threads read for earlier events.
     cache: EventCache,
+    store: Arc<dyn Store>,
+}
+
+/// The node whose lanes a thread takes. A node that does not answer occupies its own threads only.
+#[derive(Clone, Copy)]
+struct ThreadOfNode {
+    node: usize,
+    nodes: usize,
 }
 
 struct State {
     turns: FairQueue,
+    /// The requests of customers on a distributed store.
+    lanes: Lanes,
     stopping: bool,
+}
+
+impl State {
+    fn is_empty(&self) -> bool {
+        self.turns.is_empty() && self.lanes.is_empty()
+    }
+}
+
+/// What a thread does next.
+enum Job {
+    /// Writes a group, which belongs to a shard on a distributed store.
+    Write(Option<Shard>, Group),
+    /// Looks up the customers of requests.
+    Sort(Vec<QueuedRequest>),
 }
 
 impl fmt::Debug for UsageWriter {
@@ -96,14 +124,18 @@ impl UsageWriter {
     /// Starts a writer.
     pub fn start(services: Services, limits: WriterLimits) -> Self {
         let turns = if limits.groups > 1 { FairQueue::default() } else { FairQueue::of_one_writer() };
-        let state = Mutex::new(State { turns, stopping: false });
+        let lanes = Lanes::new(services.store.shard_count());
+        let nodes = services.store.nodes().len().max(1);
+        let state = Mutex::new(State { turns, lanes, stopping: false });
         let (arrived, figures) = (Condvar::new(), Mutex::default());
         let cache = EventCache::new(limits.event_cache);
-        let queue = Arc::new(Queue { limits, state, arrived, figures, cache });
+        let store = Arc::clone(&services.store);
+        let queue = Arc::new(Queue { limits, state, arrived, figures, cache, store });
         let mut threads = Vec::new();
-        for _ in 0..limits.groups.max(1) {
+        for number in 0..limits.groups.max(1) {
             let (services, queue) = (services.clone(), Arc::clone(&queue));
-            let run = move || WriterThread { services: &services, queue: &queue }.run();
+            let of_node = ThreadOfNode { node: number % nodes, nodes };
+            let run = move || WriterThread { services: &services, queue: &queue, of_node, shard: Cell::new(None) }.run();
             match std::thread::Builder::new().name("usage-writer".to_owned()).spawn(run) {
                 Ok(thread) => threads.push(thread),
                 Err(error) => tracing::error!(%error, "a writer of usage can't be started"),
@@ -119,15 +151,19 @@ impl UsageWriter {
     /// # Errors
     /// Returns [`WriterBusy`] if the queue is full or the writer is stopping. The request has no effect.
     pub fn submit(&self, waiting: QueuedRequest) -> Result<(), WriterBusy> {
+        let shard = lanes::known_shard(&*self.queue.store, &waiting);
         let mut state = self.queue.locked();
-        if state.stopping || !state.turns.has_room_for(&self.queue.limits, &waiting) {
+        if state.stopping || !state.turns.has_room_for(&self.queue.limits, &waiting, state.lanes.load()) {
             drop(state);
             self.queue.figures().turned_away += 1;
             return Err(WriterBusy);
         }
-        state.turns.push(waiting, Instant::now());
-        drop(state);
-        self.queue.arrived.notify_one();
+        match shard {
+            _ if !state.lanes.are_used() || !lanes::has_lane(&waiting) => state.turns.push(waiting, Instant::now()),
+            Some(shard) => state.lanes.push(shard, waiting, Instant::now()),
+            None => state.lanes.push_unsorted(waiting),
+        }
+        self.queue.notify(state);
         Ok(())
     }
 
@@ -181,7 +217,10 @@ impl UsageWriter {
 
     /// Returns the writer's figures and its current load.
     pub fn figures(&self) -> WriterFigures {
-        let waiting = self.queue.locked().turns.load();
+        let state = self.queue.locked();
+        let mut waiting = state.turns.load();
+        waiting.add(state.lanes.load());
+        drop(state);
         WriterFigures { waiting, ..self.queue.figures().clone() }
     }
 
@@ -214,25 +253,47 @@ impl Queue {
         self.figures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the next group, and waits for one if necessary. Returns `None` once the queue is empty and the writer is
+    /// Wakes a thread. With lanes, only some threads may take the request.
+    fn notify(&self, state: MutexGuard<'_, State>) {
+        let has_lanes = state.lanes.are_used();
+        drop(state);
+        if has_lanes {
+            self.arrived.notify_all();
+        } else {
+            self.arrived.notify_one();
+        }
+    }
+
+    /// Returns the next job, and waits for one if necessary. Returns `None` once the queue is empty and the writer is
     /// stopping.
-    fn next_group(&self) -> Option<Group> {
+    fn next_job(&self, of_node: ThreadOfNode) -> Option<Job> {
         let mut state = self.locked();
-        let mut group = loop {
+        let (shard, mut group) = loop {
             if state.stopping {
                 state.turns.end_pauses();
             }
             let now = Instant::now();
+            let unsorted = state.lanes.take_unsorted();
+            if !unsorted.is_empty() {
+                return Some(Job::Sort(unsorted));
+            }
+            let may_take = |shard: Shard| self.store.node_of(shard) % of_node.nodes == of_node.node;
+            if let Some((shard, group)) = state.lanes.next_group(may_take, now) {
+                break (Some(shard), group);
+            }
             let group = state.turns.next_group(now);
             if !group.is_empty() {
-                break group;
+                break (None, group);
             }
             if !state.turns.is_empty() {
                 let pause = state.turns.first_pause_end(now).map_or(SHORTEST_WAIT, |end| end.saturating_duration_since(now));
                 let (woken, _) = self.arrived.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner);
                 state = woken;
-            } else if state.stopping {
+            } else if state.stopping && state.is_empty() {
                 return None;
+            } else if state.stopping {
+                // Other threads write the lanes of their nodes.
+                state = self.arrived.wait_timeout(state, SHORTEST_WAIT).unwrap_or_else(PoisonError::into_inner).0;
             } else {
                 state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
@@ -247,13 +308,39 @@ impl Queue {
         if !expired.is_empty() {
             self.figures().expired += u64::try_from(expired.len()).unwrap_or(u64::MAX);
         }
-        Some(group)
+        Some(Job::Write(shard, group))
     }
 
     /// Queues the rest of a batch for its next turn.
-    fn go_on(&self, batch: Batch) {
-        self.locked().turns.push_rest(batch);
-        self.arrived.notify_one();
+    fn go_on(&self, shard: Option<Shard>, batch: Batch) {
+        let mut state = self.locked();
+        match shard {
+            Some(shard) => state.lanes.push_rest(shard, batch, Instant::now()),
+            None => state.turns.push_rest(batch),
+        }
+        self.notify(state);
+    }
+
+    /// Queues requests whose customers were looked up.
+    fn push_sorted(&self, sorted: Vec<(Option<Shard>, QueuedRequest)>) {
+        let now = Instant::now();
+        let mut state = self.locked();
+        for (shard, request) in sorted {
+            match shard {
+                Some(shard) => state.lanes.push(shard, request, now),
+                None => state.turns.push(request, now),
+            }
+        }
+        self.notify(state);
+    }
+
+    /// Records that the group of a lane is written.
+    fn release(&self, shard: Option<Shard>) {
+        if let Some(shard) = shard {
+            let mut state = self.locked();
+            state.lanes.release(shard);
+            self.notify(state);
+        }
     }
 
     /// Records that a transaction of an organization occupied a thread for a time.
