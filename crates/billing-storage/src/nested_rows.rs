@@ -188,11 +188,11 @@ impl<ST, DB: NamesCustomers> QueryFragment<DB> for CustomerColumn<ST> {
 /// A database that may need the customers' names by themselves.
 trait NamesCustomers: Backend {
     /// Writes the condition that names the customers, if the database may be distributed.
-    fn push_customers<'b>(customers: &'b Vec<Uuid>, out: &mut AstPass<'_, 'b, Self>) -> QueryResult<()>;
+    fn push_customers<'b>(customers: &'b [Uuid], out: &mut AstPass<'_, 'b, Self>) -> QueryResult<()>;
 }
 
 impl NamesCustomers for Pg {
-    fn push_customers<'b>(customers: &'b Vec<Uuid>, out: &mut AstPass<'_, 'b, Self>) -> QueryResult<()> {
+    fn push_customers<'b>(customers: &'b [Uuid], out: &mut AstPass<'_, 'b, Self>) -> QueryResult<()> {
         out.push_sql(" AND customers.customer_id = ANY(");
         out.push_bind_param::<Array<Id>, _>(customers)?;
         out.push_sql(")");
@@ -201,7 +201,7 @@ impl NamesCustomers for Pg {
 }
 
 impl NamesCustomers for Sqlite {
-    fn push_customers<'b>(_: &'b Vec<Uuid>, _: &mut AstPass<'_, 'b, Self>) -> QueryResult<()> {
+    fn push_customers<'b>(_: &'b [Uuid], _: &mut AstPass<'_, 'b, Self>) -> QueryResult<()> {
         Ok(())
     }
 }

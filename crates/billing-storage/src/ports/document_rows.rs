@@ -441,7 +441,7 @@ impl Transaction<'_> {
                 parts.into_iter().map(|part| insert(part).execute(*connection)).sum()
             }
             Connection::Postgres(connection) => {
-                InsertRows::new("document_parts", NewPart::columns(&parts)).insert(*connection, self.is_spread)
+                InsertRows::new("document_parts", NewPart::columns(&parts)).insert(connection, self.is_spread)
             }
         };
         if inserted.map_err(|error| self.failed("document_parts", &error))? < expected {

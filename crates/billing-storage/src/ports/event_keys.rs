@@ -217,7 +217,7 @@ impl EventKeys for Transaction<'_> {
         let stored: QueryResult<usize> = match &mut self.connection {
             Connection::Sqlite(connection) => rows.into_iter().map(|row| insert(row).execute(*connection)).sum(),
             Connection::Postgres(connection) => {
-                InsertRows::new("usage_event_keys", NewKey::columns(&rows)).insert(*connection, self.is_spread)
+                InsertRows::new("usage_event_keys", NewKey::columns(&rows)).insert(connection, self.is_spread)
             }
         };
         if stored.map_err(|error| self.failed("usage_event_keys", &error))? < many {

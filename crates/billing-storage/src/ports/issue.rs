@@ -109,7 +109,7 @@ impl Transaction<'_> {
                 seals.into_iter().map(insert).sum()
             }
             Connection::Postgres(connection) => {
-                InsertRows::new("issued_documents", NewSeal::columns(&seals)).insert(*connection, self.is_spread)
+                InsertRows::new("issued_documents", NewSeal::columns(&seals)).insert(connection, self.is_spread)
             }
         };
         if inserted.map_err(|error| self.failed("issued_documents", &error))? < many {

@@ -223,7 +223,7 @@ impl Transaction<'_> {
                 rows.into_iter().map(|row| diesel::insert_into(document_lines::table).values(row).execute(*connection)).sum()
             }
             Connection::Postgres(connection) => {
-                InsertRows::new("document_lines", NewLine::columns(&rows)).insert(*connection, self.is_spread)
+                InsertRows::new("document_lines", NewLine::columns(&rows)).insert(connection, self.is_spread)
             }
         };
         if written.map_err(|error| self.failed("document_lines", &error))? < many {

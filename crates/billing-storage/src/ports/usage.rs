@@ -55,7 +55,7 @@ impl Transaction<'_> {
                     (true, false) => insert.only(ON_A_DRAFT),
                     (true, true) => insert.joining(WITH_A_DRAFT),
                 };
-                insert.insert(*connection, self.is_spread)
+                insert.insert(connection, self.is_spread)
             }
         };
         stored.map_err(|error| self.failed("usage_events", &error))
