@@ -34,16 +34,21 @@ const NUMBERING: [&str; 7] = [
 /// A part of the statement that looks for due deliveries of webhooks.
 const DELIVERING: [&str; 1] = ["FROM webhook_endpoints e WHERE e.enabled"];
 
-/// Returns the statements that are sent during some work, without those of the readiness checks, the numbering and the look for
-/// deliveries.
+/// A part of the statement that records, about once a minute and in a transaction of its own, when an API key was last used.
+const LAST_USE: [&str; 1] = ["UPDATE \"api_keys\" SET \"last_used_at\""];
+
+/// Returns the statements that are sent during some work, without those of the readiness checks, the numbering, the look for
+/// deliveries and the last use of the API key.
 fn sent(database: &Database, work: impl FnOnce()) -> Vec<String> {
     let before = database.logged_statements().len();
     work();
     let mut sent = database.logged_statements().split_off(before);
-    let numberings = sent.iter().filter(|statement| statement.contains(NUMBERING[0])).count();
-    sent.retain(|statement| !READINESS.iter().chain(&NUMBERING).chain(&DELIVERING).any(|part| statement.contains(part)));
+    let begins_transaction = |statement: &&String| [NUMBERING[0], LAST_USE[0]].iter().any(|part| statement.contains(part));
+    let transactions = sent.iter().filter(begins_transaction).count();
+    let parts: Vec<&str> = [&READINESS[..], &NUMBERING, &DELIVERING, &LAST_USE].concat();
+    sent.retain(|statement| !parts.iter().any(|part| statement.contains(part)));
     for word in ["BEGIN", "COMMIT"] {
-        for _ in 0..numberings {
+        for _ in 0..transactions {
             if let Some(at) = sent.iter().position(|statement| statement.starts_with(word)) {
                 sent.remove(at);
             }
@@ -122,9 +127,19 @@ fn requests_send_a_few_statements_however_much_is_there() {
     let event = catalog::event("acme", 1);
     let event_ref = books::report(&client, &event)["event_ref"].clone();
 
-    // The first events after the start of a server, or after an edit, are read and remembered.
-    let joining = [(); 2].map(|()| sent(&database, || drop(books::report(&client, &event))));
-    let joining = joining.into_iter().max_by_key(Vec::len).expect("two events");
+    // The first two events after the start of a server, or after an edit, are read and remembered.
+    let mut discount = 0;
+    let mut edit = || {
+        discount += 1;
+        let product = json!({"product_pricing_ref": catalog::API_PLAN, "discount": discount});
+        books::edit(&client, &contract_ref, &json!({"products": [product], "include_current_invoice": true})).ok();
+    };
+    let joining = (0..3).map(|_| {
+        edit();
+        let events = [(); 2].map(|()| sent(&database, || drop(books::report(&client, &event))));
+        events.into_iter().max_by_key(Vec::len).expect("two events")
+    });
+    let joining = joining.min_by_key(Vec::len).expect("several rounds");
     let on_a_draft = statements(&database, || drop(books::report(&client, &event)));
     let server_without_cache = Server::start_with(&database, &["--event-cache", "0"]);
     let without = client.at(&server_without_cache);
@@ -136,12 +151,7 @@ fn requests_send_a_few_statements_however_much_is_there() {
         quantity += 1;
         books::update(&client, &event_ref, json!({"quantity": quantity})).ok();
     });
-    let mut discount = 0;
-    let edit = statements(&database, || {
-        discount += 1;
-        let product = json!({"product_pricing_ref": catalog::API_PLAN, "discount": discount});
-        books::edit(&client, &contract_ref, &json!({"products": [product], "include_current_invoice": true})).ok();
-    });
+    let edit = statements(&database, edit);
     let current = statements(&database, || drop(books::preview(&client, "current", &contract_ref)));
     // The first event of each contract has opened its draft.
     let customers: Vec<String> = (0..CONTRACTS).map(|n| format!("customer-{n}")).collect();

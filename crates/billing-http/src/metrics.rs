@@ -532,13 +532,13 @@ impl Collector for StoreCollector {
             let mut metric = encoder.encode_descriptor("database_connections", help, None, MetricType::Gauge)?;
             for PoolUse { name, in_use, idle, .. } in &pools {
                 for (state, connections) in [("in_use", *in_use), ("idle", *idle)] {
-                    gauge(connections).encode(metric.encode_family(&[(POOL, *name), ("state", state)])?)?;
+                    gauge(connections).encode(metric.encode_family(&[(POOL, name.as_str()), ("state", state)])?)?;
                 }
             }
             let help = "Callers that wait for a connection to the database";
             let mut metric = encoder.encode_descriptor("database_connections_waiting", help, None, MetricType::Gauge)?;
             for PoolUse { name, waiting, .. } in &pools {
-                gauge(*waiting).encode(metric.encode_family(&[(POOL, *name)])?)?;
+                gauge(*waiting).encode(metric.encode_family(&[(POOL, name.as_str())])?)?;
             }
         }
         let nodes = self.0.nodes();

@@ -102,7 +102,7 @@ pub(crate) struct InsertRows {
     columns: Columns,
     /// An additional column, and the expression over row `n` that yields its value.
     looked_up: Option<(&'static str, &'static str)>,
-    /// A joined table, and whether its customers are those of the rows.
+    /// A joined table of customers.
     joined: Option<&'static str>,
     /// An additional condition over the row `n` that a row must meet to be inserted.
     condition: &'static str,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use billing_domain::ports::{NodeState, NodeUnavailable};
+use billing_domain::ports::{NodeState, NodeUnavailable, PoolUse};
 use billing_domain::refs::{CustomerRef, OrganizationId};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
@@ -70,9 +70,7 @@ pub(crate) struct Node {
 }
 
 #[derive(QueryableByName)]
-struct PlacementRow {
-    #[diesel(sql_type = Integer)]
-    first_hash: i32,
+struct NodeRow {
     #[diesel(sql_type = Text)]
     host: String,
     #[diesel(sql_type = Integer)]
@@ -82,15 +80,13 @@ struct PlacementRow {
     is_synced: bool,
 }
 
+/// A shard of the customers, with its node.
 #[derive(QueryableByName)]
-struct NameRow {
-    #[diesel(sql_type = Text)]
-    name: String,
-    #[diesel(sql_type = Bool)]
-    has_customers: bool,
-    /// Whether it is the node of the connection.
-    #[diesel(sql_type = Bool)]
-    is_home: bool,
+struct ShardRow {
+    #[diesel(sql_type = Integer)]
+    first_hash: i32,
+    #[diesel(embed)]
+    node: NodeRow,
 }
 
 #[derive(QueryableByName)]
@@ -106,22 +102,52 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Reads the shards of the customers, by ascending hash.
+fn shards(connection: &mut PgConnection) -> QueryResult<Vec<ShardRow>> {
+    diesel::sql_query(
+        "SELECT s.shardminvalue::integer AS first_hash, n.nodename::text AS host, n.nodeport AS port, \
+         n.hasmetadata AND n.metadatasynced AS is_synced \
+         FROM pg_dist_shard s JOIN pg_class c ON c.oid = s.logicalrelid \
+         JOIN pg_dist_placement p ON p.shardid = s.shardid \
+         JOIN pg_dist_node n ON n.groupid = p.groupid AND n.noderole = 'primary' \
+         WHERE c.relname = 'customers' AND c.relnamespace = current_schema()::regnamespace ORDER BY 1",
+    )
+    .load(connection)
+}
+
+/// Returns the names of the nodes with shards, each once and in ascending order.
+fn names(shards: &[ShardRow]) -> Vec<String> {
+    let mut names: Vec<String> = shards.iter().map(|shard| shard.node.name()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+impl NodesOptions {
+    /// Returns a pool with a node's share of the connections.
+    fn pool(&self, url: DatabaseUrl, shards: &[ShardRow]) -> PgPool {
+        // The node of the URL has a pool even if it has no shards.
+        let pools = u32::try_from(names(shards).len() + 1).unwrap_or(u32::MAX);
+        pool(PgManager::new(url), (self.connections / pools).max(FEWEST_CONNECTIONS), NODE_WAIT)
+    }
+}
+
 impl Cluster {
     /// Reads the nodes of a database. Returns `None` if its tables are not distributed.
     pub(crate) fn load(url: &DatabaseUrl, options: NodesOptions, connection: &mut PgConnection) -> QueryResult<Option<Self>> {
-        let names: Vec<NameRow> = diesel::sql_query(
-            "SELECT nodename || ':' || nodeport AS name, EXISTS (SELECT 1 FROM pg_dist_placement p JOIN pg_dist_shard s USING (shardid) \
-             JOIN pg_class c ON c.oid = s.logicalrelid WHERE c.relname = 'customers' AND p.groupid = n.groupid) AS has_customers, \
-             groupid = (SELECT groupid FROM pg_dist_local_group) AS is_home \
-             FROM pg_dist_node n WHERE noderole = 'primary'",
+        let shards = shards(connection)?;
+        if shards.is_empty() {
+            return Ok(None);
+        }
+        let home: Option<NodeRow> = diesel::sql_query(
+            "SELECT nodename::text AS host, nodeport AS port, hasmetadata AND metadatasynced AS is_synced FROM pg_dist_node \
+             WHERE noderole = 'primary' AND groupid = (SELECT groupid FROM pg_dist_local_group)",
         )
-        .load(connection)?;
-        let of_url = names.iter().find(|row| row.is_home);
-        let shares = names.iter().filter(|row| row.has_customers).count() + 1;
-        let share = options.connections / u32::try_from(shares).unwrap_or(u32::MAX);
+        .get_result(connection)
+        .optional()?;
         let home = Node {
-            name: of_url.map_or_else(|| "of the database URL".to_owned(), |row| row.name.clone()),
-            pool: pool(PgManager::new(url.clone()), share.max(FEWEST_CONNECTIONS), NODE_WAIT),
+            name: home.map_or_else(|| "of the database URL".to_owned(), |row| row.name()),
+            pool: options.pool(url.clone(), &shards),
             away: Mutex::default(),
         };
         let cluster = Self {
@@ -132,49 +158,34 @@ impl Cluster {
             reading: Mutex::default(),
             directory: Mutex::default(),
         };
-        cluster.read(connection)?;
-        Ok((cluster.shard_count() > 0).then_some(cluster))
+        cluster.place(&shards);
+        Ok(Some(cluster))
     }
 
     fn placement(&self) -> Arc<Placement> {
         Arc::clone(&self.placement.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn read(&self, connection: &mut PgConnection) -> QueryResult<()> {
-        let rows: Vec<PlacementRow> = diesel::sql_query(
-            "SELECT s.shardminvalue::integer AS first_hash, n.nodename::text AS host, n.nodeport AS port, \
-             n.hasmetadata AND n.metadatasynced AS is_synced \
-             FROM pg_dist_shard s JOIN pg_class c ON c.oid = s.logicalrelid \
-             JOIN pg_dist_placement p ON p.shardid = s.shardid \
-             JOIN pg_dist_node n ON n.groupid = p.groupid AND n.noderole = 'primary' \
-             WHERE c.relname = 'customers' AND c.relnamespace = current_schema()::regnamespace ORDER BY 1",
-        )
-        .load(connection)?;
+    /// Replaces the placement. A node that was known keeps its connections.
+    fn place(&self, shards: &[ShardRow]) {
         let before = self.placement();
-        let mut names: Vec<String> = rows.iter().map(PlacementRow::name).collect();
-        names.sort_unstable();
-        names.dedup();
-        // The pool of the URL is one more.
-        let share = self.options.connections / u32::try_from(names.len() + 1).unwrap_or(u32::MAX).max(1);
+        let names = names(shards);
         let open = |name: &String| {
             let known = before.nodes.iter().chain([&self.home]).find(|node| node.name == *name);
             known.map(Arc::clone).unwrap_or_else(|| {
-                let row = rows.iter().find(|row| row.name() == *name && row.is_synced);
-                let url = row.map_or_else(|| self.url.clone(), |row| self.url_of(row));
-                let pool = pool(PgManager::new(url), share.max(FEWEST_CONNECTIONS), NODE_WAIT);
-                Arc::new(Node { name: name.clone(), pool, away: Mutex::default() })
+                let node = shards.iter().map(|shard| &shard.node).find(|node| node.name() == *name && node.is_synced);
+                let url = node.map_or_else(|| self.url.clone(), |node| self.url_of(node));
+                Arc::new(Node { name: name.clone(), pool: self.options.pool(url, shards), away: Mutex::default() })
             })
         };
-        let nodes: Vec<Arc<Node>> = names.iter().map(open).collect();
-        let index_of = |row: &PlacementRow| names.binary_search(&row.name()).unwrap_or_default();
+        let index_of = |shard: &ShardRow| names.binary_search(&shard.node.name()).unwrap_or_default();
         let placement = Placement {
-            ranges: Arc::new(ShardRanges::new(rows.iter().map(|row| row.first_hash).collect())),
-            node_of: rows.iter().map(index_of).collect(),
-            nodes,
+            ranges: Arc::new(ShardRanges::new(shards.iter().map(|shard| shard.first_hash).collect())),
+            node_of: shards.iter().map(index_of).collect(),
+            nodes: names.iter().map(open).collect(),
             read_at: Instant::now(),
         };
         *self.placement.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(placement);
-        Ok(())
     }
 
     /// Reads the placement again if it is old. A failure leaves the old one, which is only slower.
@@ -184,15 +195,18 @@ impl Cluster {
         }
         let Ok(_reading) = self.reading.try_lock() else { return };
         let read = self.reachable().pool.get().map_err(|error| error.to_string());
-        let read = read.and_then(|mut link| self.read(&mut link.connection).map_err(|error| error.to_string()));
-        if let Err(error) = read {
-            tracing::warn!(error, "the placement of customers could not be read");
-            self.postpone();
+        let read = read.and_then(|mut link| shards(&mut link.connection).map_err(|error| error.to_string()));
+        match read {
+            Ok(shards) => self.place(&shards),
+            Err(error) => {
+                tracing::warn!(error, "the placement of customers could not be read");
+                self.postpone();
+            }
         }
     }
 
     /// Returns the address of a node.
-    fn url_of(&self, node: &PlacementRow) -> DatabaseUrl {
+    fn url_of(&self, node: &NodeRow) -> DatabaseUrl {
         let name = node.name();
         let other = self.options.addresses.iter().find(|address| address.node() == name);
         let (host, port) = other.map_or((node.host.as_str(), node.port), |address| (address.host(), address.port()));
@@ -283,6 +297,11 @@ impl Cluster {
         all
     }
 
+    /// Returns the use of the connections to each node.
+    pub(crate) fn pool_use(&self) -> Vec<PoolUse> {
+        self.all(&self.placement()).into_iter().map(|node| node.pool.usage(&node.name)).collect()
+    }
+
     /// Returns the shard of a customer that was looked up before.
     pub(crate) fn known_shard(&self, organization: OrganizationId, customer: &CustomerRef) -> Option<usize> {
         let key = (organization.as_uuid(), customer.clone());
@@ -325,7 +344,7 @@ impl Placement {
     }
 }
 
-impl PlacementRow {
+impl NodeRow {
     fn name(&self) -> String {
         format!("{}:{}", self.host, self.port)
     }

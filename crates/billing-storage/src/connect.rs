@@ -113,10 +113,10 @@ impl<M: ManageConnection> Pool<M> {
     }
 
     /// Returns the use of the pool under a name.
-    pub(crate) fn usage(&self, name: &'static str) -> PoolUse {
+    pub(crate) fn usage(&self, name: &str) -> PoolUse {
         let state = self.connections.state();
         let (open, idle) = (u64::from(state.connections), u64::from(state.idle_connections));
-        PoolUse { name, in_use: open.saturating_sub(idle), idle, waiting: self.waiting.load(Ordering::Relaxed) }
+        PoolUse { name: name.to_owned(), in_use: open.saturating_sub(idle), idle, waiting: self.waiting.load(Ordering::Relaxed) }
     }
 
     fn counted(&self, get: impl FnOnce(&r2d2::Pool<M>) -> Result<Pooled<M>, r2d2::Error>) -> Result<Pooled<M>, r2d2::Error> {
@@ -351,7 +351,7 @@ mod tests {
         let patience = Duration::from_secs(60);
         let manager = SqliteManager::new(&directory.path().join("usage.sqlite3"), patience, false).expect("a path");
         let pool = pool(manager, 1, patience);
-        let usage = |in_use, idle, waiting| PoolUse { name: "writer", in_use, idle, waiting };
+        let usage = |in_use, idle, waiting| PoolUse { name: "writer".to_owned(), in_use, idle, waiting };
         assert_eq!(pool.usage("writer"), usage(0, 0, 0));
         let first = pool.get().expect("a connection");
         assert_eq!(pool.usage("writer"), usage(1, 0, 0));

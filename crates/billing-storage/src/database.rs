@@ -227,10 +227,10 @@ impl Database {
     }
 
     /// Returns the pool of the node of a shard, and the node.
-    fn place(&self, shard: Option<Shard>) -> Option<Arc<Node>> {
+    fn node_of(&self, shard: Shard) -> Option<Arc<Node>> {
         let Pools::Postgres { cluster: Some(cluster), .. } = &self.pools else { return None };
         cluster.refresh();
-        cluster.node(shard?.0)
+        cluster.node(shard.0)
     }
 
     /// Runs work in as many attempts as conflicts require.
@@ -313,7 +313,7 @@ impl Store for Database {
     }
 
     fn run_at(&self, shard: Shard, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {
-        match self.place(Some(shard)) {
+        match self.node_of(shard) {
             Some(node) => self.run_attempts(&mut || self.attempt_at(&node, access, work)),
             None => self.run(access, work),
         }
@@ -404,6 +404,7 @@ impl Store for Database {
     fn pool_use(&self) -> Vec<PoolUse> {
         match &self.pools {
             Pools::Sqlite { writer, readers, .. } => vec![writer.usage("writer"), readers.usage("readers")],
+            Pools::Postgres { cluster: Some(cluster), .. } => cluster.pool_use(),
             Pools::Postgres { pool, .. } => vec![pool.usage("server")],
         }
     }

@@ -129,10 +129,10 @@ pub struct DiskUse {
 }
 
 /// The use of a pool of connections to the database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolUse {
     /// The name of the pool, which is the same in every process.
-    pub name: &'static str,
+    pub name: String,
     /// The number of connections in use.
     pub in_use: u64,
     /// The number of open connections that are not in use.

@@ -67,8 +67,8 @@ impl Store for OnDisk {
 
     fn pool_use(&self) -> Vec<PoolUse> {
         vec![
-            PoolUse { name: "writer", in_use: 1, idle: 0, waiting: 4 },
-            PoolUse { name: "readers", in_use: 2, idle: 3, waiting: 0 },
+            PoolUse { name: "writer".to_owned(), in_use: 1, idle: 0, waiting: 4 },
+            PoolUse { name: "readers".to_owned(), in_use: 2, idle: 3, waiting: 0 },
         ]
     }
 
