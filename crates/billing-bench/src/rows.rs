@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use acceptance::when::Day;
 use acceptance::{Client, Database};
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::ceiling::Ceiling;
@@ -62,6 +63,7 @@ pub(crate) const INVOICE_OF_MANY: &str = "current invoice, many events, ms";
 pub(crate) const INVOICE_OF_FEW: &str = "current invoice, 100 events, ms";
 pub(crate) const START: &str = "start to first answer, ms";
 pub(crate) const PAGE: &str = "slowest page of the console, ms";
+pub(crate) const PAGE_KB: &str = "largest page of the console, KB";
 pub(crate) const EVENT_LIST: &str = "list of events, ms";
 pub(crate) const EVENTS_BY_TIME: &str = "console's events by time, ms";
 pub(crate) const DOCUMENT_LIST: &str = "list of documents, ms";
@@ -91,6 +93,8 @@ const FEW_EVENTS: u64 = 100;
 const WITH_MANY_EVENTS: u64 = 0;
 /// The customer whose contract gets few events.
 const WITH_FEW_EVENTS: u64 = 1;
+/// Entities that exist when pages are measured.
+const ENTITIES: u64 = 1000;
 /// Consecutive events on one contract in the measurement of growth.
 const GROWTH_EVENTS_EACH: u64 = 1000;
 /// Maximum response time of a server that has recovered from an overload.
@@ -589,8 +593,14 @@ impl Run<'_> {
         Ok(stage)
     }
 
-    /// Requests each console page several times and records the largest median time of a page.
+    /// Requests each console page several times, with many entities. Records the largest median time and the largest size of a page.
     fn pages(&mut self, stage: &Stage, contract: &str) -> Outcome<()> {
+        for n in 0..ENTITIES {
+            stop::check()?;
+            let entity =
+                json!({"entity_ref": format!("entity-{n}"), "name": format!("Entity {n}"), "number_prefix": format!("E{n}")});
+            stage.client.post("/api/entities/", &entity).ok();
+        }
         let (administrator, customer) = (stage.administrator(), customer(traffic::HOT));
         let below = [
             String::new(),
@@ -611,18 +621,25 @@ impl Run<'_> {
             "/audit".to_owned(),
             "/refused".to_owned(),
             "/billing-runs".to_owned(),
+            "/entities".to_owned(),
         ];
-        let mut slowest = (0.0, String::new());
+        let (mut slowest, mut largest) = ((0.0, String::new()), (0.0, String::new()));
         for below in below {
             let page = format!("/console{below}");
             let middle = median_millis(&administrator, &page)?;
-            eprintln!("bench: {page}: {middle:.1} ms");
+            let kilobytes = as_f64(administrator.get(&page).text.len() as u64) / 1000.0;
+            eprintln!("bench: {page}: {middle:.1} ms, {kilobytes:.1} KB");
+            if kilobytes > largest.0 {
+                largest = (kilobytes, page.clone());
+            }
             if middle > slowest.0 {
                 slowest = (middle, page);
             }
         }
-        self.add(PAGE, stage, slowest.0);
-        self.note(stage, &format!("{PAGE}, {}: {}.", stage.kind.name(), slowest.1));
+        for (row, (value, page)) in [(PAGE, slowest), (PAGE_KB, largest)] {
+            self.add(row, stage, value);
+            self.note(stage, &format!("{row}, {}: {page}.", stage.kind.name()));
+        }
         Ok(())
     }
 
@@ -748,7 +765,7 @@ impl Beside {
 
 /// Runs single events against a server while `perf` records the server.
 pub(crate) fn with_load(kind: Kind, settings: &Settings, look: impl FnOnce(u32) -> Outcome<std::process::Child>) -> Outcome<()> {
-    let stage = Template::make(kind, &Build::Current, settings.contracts)?.serve();
+    let stage = Template::make(kind, &Build::Current { endpoints: settings.endpoints }, settings.contracts)?.serve();
     let mut looking = look(stage.process())?;
     let mut requests = traffic::singles(Customers::new(Spread::Uniform, stage.customers, 1));
     let sample = stage.busy(settings.connections, settings.seconds, &mut requests);

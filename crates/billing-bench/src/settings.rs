@@ -28,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) events: u64,
     /// Events that are stored before growth is measured.
     pub(crate) growth: u64,
+    /// Webhook endpoints of the current build.
+    pub(crate) endpoints: usize,
     /// Another build of the server to compare with.
     pub(crate) base: Option<PathBuf>,
 }
@@ -59,6 +61,7 @@ impl Settings {
             contracts: setting("CONTRACTS", 10_000)?,
             events: setting("EVENTS", 1_000_000)?,
             growth: setting("GROWTH", 200_000)?,
+            endpoints: setting("ENDPOINTS", 0)?,
             base: base()?,
         };
         let usable = settings.rounds > 0 && settings.seconds > 0.0 && settings.connections > 0 && settings.contracts > 0;
@@ -73,7 +76,7 @@ impl Settings {
 
     /// Returns the builds to measure, the one to compare with first.
     pub(crate) fn builds(&self) -> Vec<Build> {
-        self.base.iter().cloned().map(Build::Base).chain([Build::Current]).collect()
+        self.base.iter().cloned().map(Build::Base).chain([Build::Current { endpoints: self.endpoints }]).collect()
     }
 
     /// Returns whether the run includes a row.
@@ -99,6 +102,9 @@ impl Settings {
         }
         if self.rows.len() < ROWS.len() {
             command += &format!(" ROWS=\"{}\"", self.rows.join(" "));
+        }
+        if self.endpoints > 0 {
+            command += &format!(" ENDPOINTS={}", self.endpoints);
         }
         if let Some(base) = &self.base {
             command += &format!(" BASE={}", base.display());

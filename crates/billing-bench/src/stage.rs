@@ -3,8 +3,10 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 use std::time::Duration;
 
+use acceptance::hooks::{Endpoint, Receiver};
 use acceptance::when::Day;
 use acceptance::{Client, Database, Key, Server, binary, catalog};
 use serde_json::{Value, json};
@@ -25,6 +27,12 @@ const LOADING: usize = 16;
 const STOP_SECONDS: u64 = 30;
 /// The lifetime of tokens. A run is shorter.
 const TOKEN_SECONDS: &str = "86400";
+
+/// The flags that permit webhooks to this program.
+const WEBHOOK_FLAGS: [&str; 3] = ["--webhook-allow-http", "--webhook-allow-networks", "127.0.0.1"];
+
+/// The receiver of all webhooks. It accepts them.
+static RECEIVER: LazyLock<Receiver> = LazyLock::new(Receiver::start);
 
 /// A database system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,7 +62,10 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Build {
     /// The binary next to this program.
-    Current,
+    Current {
+        /// The number of webhook endpoints, which receive every notification.
+        endpoints: usize,
+    },
     /// The binary that the current one is compared with.
     Base(PathBuf),
 }
@@ -86,6 +97,11 @@ impl Template {
         let key = Client::admin(&server).generate_key(&json!({}));
         let stage = Stage::at(kind, build, database, server, &key, customers);
         catalog::make_plan(&stage.client);
+        if let Build::Current { endpoints } = build {
+            for _ in 0..*endpoints {
+                Endpoint::create(&stage.client, &RECEIVER, &json!({}));
+            }
+        }
         let made = stage.all("/api/customers/", customers, |n| json!({"customer_ref": customer(n), "name": customer(n)}))?;
         debug_assert_eq!(made.len() as u64, customers);
         let products = json!([catalog::months(catalog::API_PLAN, 1, 1)]);
@@ -131,7 +147,7 @@ fn start(database: &Database, build: &Build) -> Server {
     let workers = WORKERS.to_string();
     let flags = ["--token-lifetime-seconds", TOKEN_SECONDS, "--password-cost", "12", "--workers", &workers];
     let server = match build {
-        Build::Current => Server::start_with(database, &flags),
+        Build::Current { .. } => Server::start_with(database, &[&flags[..], &WEBHOOK_FLAGS].concat()),
         Build::Base(binary) => Server::start_of(binary, database, &flags),
     };
     server.without_verification()

@@ -103,7 +103,7 @@ const RATIOS: [Ratio; 20] = [
     Ratio { row: rows::INVOICE_OF_MANY, base: rows::INVOICE_OF_FEW, kind: None, reach: Reach::AtMost(1.5), unit: " ms" },
 ];
 
-const VALUES: [Value; 27] = [
+const VALUES: [Value; 28] = [
     micros(rows::UNIFORM_MICROS, "single events: processor time, server and database", Kind::Sqlite, 95.0),
     micros(rows::UNIFORM_MICROS, "single events: processor time, server and database", Kind::Postgres, 180.0),
     micros(rows::HOT_MICROS, "single events, one document: processor time, server and database", Kind::Sqlite, 70.0),
@@ -125,6 +125,7 @@ const VALUES: [Value; 27] = [
     value(rows::BATCH_MB, "memory with batches of 10,000", Reach::AtMost(160.0), " MB"),
     value(rows::START, "start to first answer, many events", Reach::AtMost(300.0), " ms"),
     value(rows::PAGE, "slowest page of the console, many events", Reach::AtMost(100.0), " ms"),
+    value(rows::PAGE_KB, "largest page of the console, many events", Reach::AtMost(100.0), " KB"),
     value(rows::EVENT_LIST, "list of events, many events", Reach::AtMost(100.0), " ms"),
     value(rows::EVENTS_BY_TIME, "console's events by their time, many events", Reach::AtMost(100.0), " ms"),
     value(rows::DOCUMENT_LIST, "list of documents, many events", Reach::AtMost(100.0), " ms"),
@@ -277,6 +278,7 @@ mod tests {
             contracts: 1,
             events: 1,
             growth: 1,
+            endpoints: 0,
             base: None,
         }
     }

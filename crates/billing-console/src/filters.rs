@@ -204,7 +204,7 @@ pub(crate) fn narrowing(listing: &Listing, shown: &ListFilters, view: &View) -> 
             @if !shown.filters.is_empty() {
                 div.filters {
                     @for filter in &first { (field(listing.part, filter, &shown.names)) }
-                    button { "Apply" }
+                    @if !first.is_empty() { button { "Apply" } }
                     @if is_narrowed || view.has_own_columns(listing) { a href=(href(&[listing.part])) { "Reset" } }
                 }
                 @if !others.is_empty() {

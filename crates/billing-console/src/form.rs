@@ -392,13 +392,13 @@ pub(crate) fn shown_field(field: &Field, suggestions: &[Suggestions], is_short: 
         div.field data-for=[for_words(&field.of_words)] data-switch[field.switches] {
             label for=(id) { (label) @if *required { span aria-hidden="true" { " *" } } }
             (input.markup())
-            @if !meaning.is_empty() { p.told id=(told) { (meaning) } }
+            @if !meaning.is_empty() { p.told id=(told) { (readable(meaning)) } }
             @for reason in wrong { p.wrong { (readable(reason)) } }
         }
     }
 }
 
-/// Returns an error of the API with labels instead of the names of fields.
+/// Returns a description or an error of the API with labels instead of the names of fields.
 fn readable(reason: &str) -> String {
     let is_field = |text: &str| !text.is_empty() && text.bytes().all(|letter| letter.is_ascii_lowercase() || letter == b'_');
     let part = |(place, text): (usize, &str)| {

@@ -175,8 +175,9 @@ impl NotificationNumberer {
         let stopped = Arc::clone(&is_stopped);
         let thread = std::thread::Builder::new().name("notifications".to_owned()).spawn(move || {
             let server = ServerRef::from_uuid(services.ids.new_id());
+            let is_stopped = || stopped.load(Ordering::Relaxed);
             let mut forgotten: Option<Instant> = None;
-            while !stopped.load(Ordering::Relaxed) {
+            while !is_stopped() {
                 if forgotten.is_none_or(|at| at.elapsed() >= NOTIFICATIONS_FORGOTTEN_EVERY) {
                     forgotten = Some(Instant::now());
                     forget_notifications(&services, days);
@@ -185,13 +186,13 @@ impl NotificationNumberer {
                     // A transaction that is slower than these pauses is numbered a second later.
                     let is_numbered = COMMIT_PAUSES.into_iter().any(|pause| {
                         std::thread::sleep(pause);
-                        stopped.load(Ordering::Relaxed) || number(&services, server, &deliverer) > 0
+                        is_stopped() || number(&services, server, &is_stopped, &deliverer) > 0
                     });
                     if is_numbered {
                         continue;
                     }
                 }
-                number(&services, server, &deliverer);
+                number(&services, server, &is_stopped, &deliverer);
             }
         })?;
         Ok(Self { is_stopped, thread })
@@ -207,8 +208,8 @@ impl NotificationNumberer {
 }
 
 /// Numbers notifications and returns their number. Their deliveries are due at once.
-fn number(services: &Services, server: ServerRef, deliverer: &WebhookWaker) -> u64 {
-    let numbered = number_notifications(services, server).unwrap_or_else(|error| {
+fn number(services: &Services, server: ServerRef, is_stopped: &dyn Fn() -> bool, deliverer: &WebhookWaker) -> u64 {
+    let numbered = number_notifications(services, server, is_stopped).unwrap_or_else(|error| {
         tracing::warn!(%error, "cannot number notifications; the next attempt numbers them");
         0
     });

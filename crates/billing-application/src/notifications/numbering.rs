@@ -19,17 +19,18 @@ const NUMBERED_PER_TRANSACTION: u32 = 500;
 const LEASE_SECONDS: i64 = 10;
 
 /// Numbers all committed notifications without positions, except those of organizations for which another server does that.
-/// `server` identifies this process. Returns the number of numbered notifications.
+/// `server` identifies this process. `is_stopped` is asked before each transaction, so that a server with many of them ends soon.
+/// Returns the number of numbered notifications.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if a transaction fails.
-pub fn number_notifications(services: &Services, server: ServerRef) -> UseCaseResult<u64> {
+pub fn number_notifications(services: &Services, server: ServerRef, is_stopped: &dyn Fn() -> bool) -> UseCaseResult<u64> {
     let organizations: Vec<OrganizationId> =
         transact(&*services.store, Access::Glance, |tx| Ok::<_, UseCaseError>(tx.organizations_to_number()?))?;
     let mut numbered = 0;
     for organization in organizations {
         let mut limit = NUMBERED_PER_TRANSACTION;
-        loop {
+        while !is_stopped() {
             let batch =
                 transact(&*services.store, Access::Write, |tx| number_batch(tx, services, (organization, server), limit))?;
             let Some(Batch { found, numbered: many }) = batch else { break };

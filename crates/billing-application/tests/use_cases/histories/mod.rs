@@ -472,7 +472,7 @@ impl UseCases {
         let (services, organization) = (&self.bench.services, self.bench.principal.organization());
         // Always the same server: another one would wait for the end of its lease.
         let server = ServerRef::from_uuid(Uuid::nil());
-        number_notifications(services, server).map_err(|error| format!("{error:?}"))?;
+        number_notifications(services, server, &|| false).map_err(|error| format!("{error:?}"))?;
         let after = |after| self.bench.read(|tx| tx.notifications(organization, &NotificationFilter::default(), after, u32::MAX));
         let (all, new) = (after(0), after(self.notified.len() as u64));
         self.notified.extend(new);
