@@ -25,6 +25,8 @@ pub(crate) const LARGEST_BATCH: u64 = 10_000;
 const LOADING: usize = 16;
 /// Maximum time of a server to exit after the signal.
 const STOP_SECONDS: u64 = 30;
+/// The time in which all notifications get their positions.
+const NUMBERED: Duration = Duration::from_secs(3);
 /// The lifetime of tokens. A run is shorter.
 const TOKEN_SECONDS: &str = "86400";
 
@@ -97,11 +99,6 @@ impl Template {
         let key = Client::admin(&server).generate_key(&json!({}));
         let stage = Stage::at(kind, build, database, server, &key, customers);
         catalog::make_plan(&stage.client);
-        if let Build::Current { endpoints } = build {
-            for _ in 0..*endpoints {
-                Endpoint::create(&stage.client, &RECEIVER, &json!({}));
-            }
-        }
         let made = stage.all("/api/customers/", customers, |n| json!({"customer_ref": customer(n), "name": customer(n)}))?;
         debug_assert_eq!(made.len() as u64, customers);
         let products = json!([catalog::months(catalog::API_PLAN, 1, 1)]);
@@ -112,6 +109,15 @@ impl Template {
         stage.load(customers, |n| event(&over, n % customers))?;
         let now = acceptance::when::now();
         stage.load(customers, |n| event(&now, n % customers))?;
+        if let Build::Current { endpoints } = build {
+            // What happened before has a position by then, so that the endpoints receive only what is measured.
+            if *endpoints > 0 {
+                std::thread::sleep(NUMBERED);
+            }
+            for _ in 0..*endpoints {
+                Endpoint::create(&stage.client, &RECEIVER, &json!({}));
+            }
+        }
         let database = stage.close()?;
         if kind == Kind::Postgres {
             // Autovacuum does the same sooner or later. Without this statement it can start in the middle of a round.
