@@ -308,8 +308,26 @@ pub struct BilledKey {
 
 /// The amounts billed by documents in force: invoices and debits add, credits subtract (billing rules 5). Includes issued
 /// documents and open adjustments. A period's regular draft bills the remainder.
+///
+/// Whether something is issued is counted beside the sums, because documents in force can sum to zero (billing rules 7).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BilledAmounts(BTreeMap<(ProductNo, NaiveDate), BTreeMap<BilledKey, i64>>);
+pub struct BilledAmounts(BTreeMap<(ProductNo, NaiveDate), BTreeMap<BilledKey, BilledAmount>>);
+
+/// The sum of a key's lines, and the number of these lines that are issued.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct BilledAmount {
+    minor: i64,
+    issued: u32,
+}
+
+/// Whether a line counts as issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineStatus {
+    /// The line is on an issued document, or on the document of an event that waits to be issued.
+    Issued,
+    /// The line is on an open adjustment, which can still change.
+    Open,
+}
 
 impl BilledAmounts {
     /// Returns an empty set of amounts.
@@ -317,7 +335,7 @@ impl BilledAmounts {
         Self(BTreeMap::new())
     }
 
-    /// Adds a line of a document of a kind and family, multiplied by `times`; −1 removes it again.
+    /// Adds a line of a document of a kind and family.
     ///
     /// # Errors
     /// Returns [`AmountOutOfRange`] on overflow.
@@ -326,17 +344,46 @@ impl BilledAmounts {
         family: DocumentRef,
         kind: DocumentKind,
         line: &LedgerLine,
-        times: i64,
+        status: LineStatus,
     ) -> Result<(), AmountOutOfRange> {
-        let minor = line.amount.minor().checked_mul(sign(kind) * times).ok_or(AmountOutOfRange)?;
-        if minor == 0 {
+        self.put(family, kind, line, (status, 1))
+    }
+
+    /// Removes a line that was added with the same status.
+    ///
+    /// # Errors
+    /// Returns [`AmountOutOfRange`] on overflow.
+    pub fn remove(
+        &mut self,
+        family: DocumentRef,
+        kind: DocumentKind,
+        line: &LedgerLine,
+        status: LineStatus,
+    ) -> Result<(), AmountOutOfRange> {
+        self.put(family, kind, line, (status, -1))
+    }
+
+    fn put(
+        &mut self,
+        family: DocumentRef,
+        kind: DocumentKind,
+        line: &LedgerLine,
+        (status, times): (LineStatus, i32),
+    ) -> Result<(), AmountOutOfRange> {
+        let minor = line.amount.minor().checked_mul(sign(kind) * i64::from(times)).ok_or(AmountOutOfRange)?;
+        let issued = if status == LineStatus::Issued { times } else { 0 };
+        if minor == 0 && issued == 0 {
             return Ok(());
         }
         let period = (line.key.product_no, line.key.period_start);
         let key = line.billed_by(family);
         let of_period = self.0.entry(period).or_default();
-        let sum = of_period.get(&key).copied().unwrap_or(0).checked_add(minor).ok_or(AmountOutOfRange)?;
-        if sum == 0 {
+        let before = of_period.get(&key).copied().unwrap_or_default();
+        let sum = BilledAmount {
+            minor: before.minor.checked_add(minor).ok_or(AmountOutOfRange)?,
+            issued: before.issued.checked_add_signed(issued).ok_or(AmountOutOfRange)?,
+        };
+        if sum == BilledAmount::default() {
             of_period.remove(&key);
         } else {
             of_period.insert(key, sum);
@@ -347,20 +394,34 @@ impl BilledAmounts {
         Ok(())
     }
 
-    /// Returns the billed amounts of a service period with their keys.
+    /// Returns the amounts of a service period that aren't zero, with their keys.
     pub fn of_period(&self, product_no: ProductNo, start: NaiveDate) -> impl Iterator<Item = (&BilledKey, i64)> {
-        self.0.get(&(product_no, start)).into_iter().flatten().map(|(key, minor)| (key, *minor))
+        self.0.get(&(product_no, start)).into_iter().flatten().filter_map(amount_not_zero)
     }
 
-    /// Returns all billed amounts with their keys.
+    /// Returns all amounts that aren't zero, with their keys.
     pub fn iter(&self) -> impl Iterator<Item = (&BilledKey, i64)> {
-        self.0.values().flatten().map(|(key, minor)| (key, *minor))
+        self.0.values().flatten().filter_map(amount_not_zero)
     }
 
-    /// Returns the service periods with billed amounts.
+    /// Returns the keys of a service period that issued documents bill, whatever the sum of their amounts.
+    pub fn issued_in(&self, product_no: ProductNo, start: NaiveDate) -> impl Iterator<Item = &BilledKey> {
+        self.0.get(&(product_no, start)).into_iter().flatten().filter(|(_, sum)| sum.issued > 0).map(|(key, _)| key)
+    }
+
+    /// Returns the service periods of a product that documents bill, whatever the sum of their amounts, in order.
+    pub fn periods_of(&self, product_no: ProductNo) -> impl Iterator<Item = NaiveDate> {
+        self.0.range((product_no, NaiveDate::MIN)..=(product_no, NaiveDate::MAX)).map(|((_, start), _)| *start)
+    }
+
+    /// Returns the service periods that documents bill, whatever the sum of their amounts.
     pub fn periods(&self) -> impl Iterator<Item = (ProductNo, NaiveDate)> {
         self.0.keys().copied()
     }
+}
+
+fn amount_not_zero<'k>((key, sum): (&'k BilledKey, &BilledAmount)) -> Option<(&'k BilledKey, i64)> {
+    (sum.minor != 0).then_some((key, sum.minor))
 }
 
 /// A base and its discount or tax, in signed minor units.

@@ -16,7 +16,7 @@ use crate::contract::amendment::{
 use crate::contract::resolve::Catalog;
 use crate::contract::terms::{ProductTerms, SelectedCharge};
 use crate::contract::{Contract, ContractProduct, ContractState, ProductPeriod};
-use crate::document::lines::BillWith;
+use crate::document::lines::{BillWith, LedgerLine, LineStatus};
 use crate::document::linking::{BillingSlot, ProductPart, part_for, part_for_usage, part_in};
 use crate::document::totals::lines_of_period;
 use crate::document::{BookDocument, DocumentHead, DocumentKind, DraftContent, LifecycleStatus, Purpose};
@@ -297,30 +297,48 @@ fn most_of_fixed_items(terms: &ProductTerms) -> Result<i128, Refusal> {
     Ok(most)
 }
 
-/// Refuses to change the properties that structure documents if an issued document already bills the period (billing rules 7).
+/// Refuses to change the properties that structure documents from a period that documents in force bill, whatever the sum of
+/// their amounts (billing rules 7).
 fn refuse_restructured(book: &ContractBook, amendment: &Amendment) -> Result<(), Refusal> {
     for (no, from) in &amendment.restructured {
-        let under = book.documents().find(|document| {
-            document.status.is_issued()
-                && matches!(document.head.purpose, Purpose::Regular(_))
-                && document.head.parts.contains(no)
-                && document.head.period.start() >= *from
-        });
-        // Child documents of events count, too. They exist before their period's invoice is issued.
-        let billed = book.documented().iter().find(|(key, _)| key.line.product_no == *no && key.line.period_start >= *from);
-        let issued = under.map(|issued| (&issued.head, issued.head.period.start())).or_else(|| {
-            let (key, _) = billed?;
-            Some((&book.document(key.family)?.head, key.line.period_start))
-        });
-        if let Some((head, start)) = issued {
-            let detail = format!(
-                "{} bills the period from {start} already: entity, currency, payment time, cycle and issue day can change only after it",
-                head.number
-            );
-            return Err(Refusal::field(&["products"], "not_retroactive", detail));
-        }
+        let Some((document_ref, start)) = billed_from(book, *no, *from) else { continue };
+        let is_waiting = book.document(document_ref).is_some_and(|document| document.status == LifecycleStatus::Draft);
+        let bills = if is_waiting { "waits to be issued and bills" } else { "bills" };
+        let number = book.number_of(document_ref).map(ToString::to_string).unwrap_or_default();
+        let remedy = if is_waiting { ", or once its usage is deleted" } else { "" };
+        let detail = format!(
+            "{number} {bills} the period from {start} already: entity, currency, payment time, cycle and issue day can change only after it{remedy}"
+        );
+        return Err(Refusal::field(&["products"], "not_retroactive", detail));
     }
     Ok(())
+}
+
+/// Returns a document in force that bills a period of a product from a day on, and the first day of the period. Issued documents
+/// come before the documents of events that wait to be issued.
+fn billed_from(book: &ContractBook, no: ProductNo, from: NaiveDate) -> Option<(DocumentRef, NaiveDate)> {
+    let is_meant = |start: NaiveDate| start >= from;
+    let of_slots = book.documents().filter(|document| {
+        document.status.is_issued()
+            && matches!(document.head.purpose, Purpose::Regular(_))
+            && document.head.parts.contains(&no)
+            && is_meant(document.head.period.start())
+    });
+    let mut of_slots = of_slots.map(|document| (document.head.document_ref, document.head.period.start()));
+    // The documents of events exist before their period's invoice is issued.
+    let of_lines = || {
+        let of_product = |(document_ref, lines): (DocumentRef, &'_ [LedgerLine])| {
+            let is_billed = |line: &&LedgerLine| {
+                line.key.product_no == no
+                    && is_meant(line.key.period_start)
+                    && book.line_status(document_ref, line) == LineStatus::Issued
+            };
+            lines.iter().find(is_billed).map(|line| (document_ref, line.key.period_start))
+        };
+        let is_draft = |document_ref| book.document(document_ref).is_some_and(|it| it.status == LifecycleStatus::Draft);
+        book.lines().filter_map(of_product).min_by_key(|(document_ref, _)| is_draft(*document_ref))
+    };
+    of_slots.next().or_else(of_lines)
 }
 
 /// Refuses a change that leaves reported usage without a line item or a period. A cancel can have this effect on usage dated
@@ -563,8 +581,7 @@ fn affected_periods(
 ) -> BTreeSet<(ProductNo, NaiveDate)> {
     let mut touched = BTreeSet::new();
     for (no, from) in since {
-        let documented: BTreeSet<NaiveDate> =
-            book.documented().periods().filter(|(other, _)| other == no).map(|(_, start)| start).collect();
+        let documented: BTreeSet<NaiveDate> = book.documented().periods_of(*no).collect();
         let issued = book.documents().filter(|document| document.status.is_issued() && document.head.parts.contains(no));
         let until = documented.iter().copied().chain(issued.map(|document| document.head.period.last_day())).max();
         let Some(until) = until else { continue };

@@ -19,6 +19,7 @@ use crate::contract::terms::ProductTerms;
 use crate::contract::{Contract, ContractProduct, ContractState, ProductPeriod};
 use crate::document::lines::{
     BillWith, BilledAmounts, BilledKey, DiscountAndTax, DocumentLedgerLine, DocumentLine, FamilySums, LedgerLine, LineKey,
+    LineStatus,
 };
 use crate::document::linking::{BillingSlot, ProductPart, part_for, part_in};
 use crate::document::numbering::DocumentNumber;
@@ -183,7 +184,8 @@ impl ContractBook {
             self.documents.insert(document.head.document_ref, document);
         }
         for DocumentLedgerLine { document_ref, family, number, line } in rows.lines {
-            self.documented.add(family, number.kind, &line, 1)?;
+            let status = self.line_status(document_ref, &line);
+            self.documented.add(family, number.kind, &line, status)?;
             if !self.documents.contains_key(&document_ref) {
                 self.elsewhere.entry(document_ref).or_insert((number, family));
             }
@@ -299,9 +301,20 @@ impl ContractBook {
         self.lines.iter().map(|(document_ref, lines)| (*document_ref, lines.as_slice()))
     }
 
+    /// Returns whether a line of a document counts as issued.
+    pub(super) fn line_status(&self, document_ref: DocumentRef, line: &LedgerLine) -> LineStatus {
+        line_status(self.documents.get(&document_ref), line)
+    }
+
     /// Returns whether events due upon usage have child documents that the book doesn't hold.
     pub fn has_children(&self) -> bool {
         self.lines.keys().any(|document_ref| !self.documents.contains_key(document_ref))
+    }
+
+    /// Returns the family of a document in force, also of an issued child that the book has only lines of.
+    pub(super) fn family_of(&self, document_ref: DocumentRef) -> Option<DocumentRef> {
+        let known = self.documents.get(&document_ref).map(|document| document.family);
+        known.or_else(|| self.elsewhere.get(&document_ref).map(|(_, family)| *family))
     }
 
     /// Returns the sums of a family.
@@ -773,7 +786,7 @@ impl ContractBook {
 
     /// Returns a document, which must be in the book.
     pub(super) fn require_document(&self, document_ref: DocumentRef) -> Result<&BookDocument, Refusal> {
-        self.documents.get(&document_ref).ok_or_else(|| Refusal::Broken(format!("document {document_ref} isn't in the book")))
+        known(&self.documents, document_ref)
     }
 
     /// Returns an entity.
@@ -867,9 +880,12 @@ impl ContractBook {
                 self.note_places(head, LifecycleStatus::Draft);
                 self.change(head.document_ref, |document| document.head = (**head).clone())?;
             }
-            Entry::Lines { document_ref, lines } => self.replace_lines(*document_ref, lines.clone())?,
+            Entry::Lines { document_ref, lines } => {
+                self.remove_lines(*document_ref)?;
+                self.add_lines(*document_ref, lines.clone())?;
+            }
             Entry::Issued { document_ref, issued, .. } => {
-                self.replace_lines(*document_ref, issued.content.ledger_lines())?;
+                self.remove_lines(*document_ref)?;
                 let (family, kind) = self.change(*document_ref, |document| {
                     document.status = LifecycleStatus::Issued;
                     document.total = Some(issued.content.total);
@@ -878,11 +894,12 @@ impl ContractBook {
                     document.notifications += 1;
                     (document.family, document.head.kind)
                 })?;
+                self.add_lines(*document_ref, issued.content.ledger_lines())?;
                 issued.content.add_to(self.sums.entry(family).or_default(), kind, 1)?;
                 self.note_billed(*document_ref);
             }
             Entry::Discarded { document_ref, .. } => {
-                self.replace_lines(*document_ref, Vec::new())?;
+                self.remove_lines(*document_ref)?;
                 self.places.retain(|_, standing| standing != document_ref);
                 self.change(*document_ref, |document| {
                     document.status = LifecycleStatus::Discarded;
@@ -891,7 +908,7 @@ impl ContractBook {
             }
             Entry::Voided { document_ref, content, .. } => {
                 self.billed_on.retain(|_, billing| billing != document_ref);
-                self.replace_lines(*document_ref, Vec::new())?;
+                self.remove_lines(*document_ref)?;
                 self.places.retain(|_, standing| standing != document_ref);
                 let (family, kind) = self.change(*document_ref, |document| {
                     document.status = LifecycleStatus::Void;
@@ -949,20 +966,39 @@ impl ContractBook {
         document.map(change).ok_or_else(|| Refusal::Broken(format!("document {document_ref} isn't in the book")))
     }
 
-    fn replace_lines(&mut self, document_ref: DocumentRef, lines: Vec<LedgerLine>) -> Result<(), Refusal> {
-        let document = self.require_document(document_ref)?;
-        let (family, kind) = (document.family, document.head.kind);
+    /// Removes the lines of a document, whose status must be the one that they were added with.
+    fn remove_lines(&mut self, document_ref: DocumentRef) -> Result<(), Refusal> {
+        let document = known(&self.documents, document_ref)?;
         for line in self.lines.remove(&document_ref).unwrap_or_default() {
-            self.documented.add(family, kind, &line, -1)?;
+            let status = line_status(Some(document), &line);
+            self.documented.remove(document.family, document.head.kind, &line, status)?;
         }
+        Ok(())
+    }
+
+    /// Adds the lines of a document without lines.
+    fn add_lines(&mut self, document_ref: DocumentRef, lines: Vec<LedgerLine>) -> Result<(), Refusal> {
+        let document = known(&self.documents, document_ref)?;
         for line in &lines {
-            self.documented.add(family, kind, line, 1)?;
+            self.documented.add(document.family, document.head.kind, line, line_status(Some(document), line))?;
         }
         if !lines.is_empty() {
             self.lines.insert(document_ref, lines);
         }
         Ok(())
     }
+}
+
+fn known(documents: &BTreeMap<DocumentRef, BookDocument>, document_ref: DocumentRef) -> Result<&BookDocument, Refusal> {
+    documents.get(&document_ref).ok_or_else(|| Refusal::Broken(format!("document {document_ref} isn't in the book")))
+}
+
+/// Returns whether a line counts as issued. The document of an event counts also while it waits, but not with an amount of zero,
+/// which a change of the event left. Only issued children of events are not in the book.
+fn line_status(document: Option<&BookDocument>, line: &LedgerLine) -> LineStatus {
+    let waits = |document: &BookDocument| document.head.purpose == Purpose::Usage && line.amount.minor() != 0;
+    let is_issued = document.is_none_or(|document| document.status.is_issued() || waits(document));
+    if is_issued { LineStatus::Issued } else { LineStatus::Open }
 }
 
 /// Returns a product, which must be in the contract.

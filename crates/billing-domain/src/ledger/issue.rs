@@ -788,7 +788,7 @@ fn is_corrected(book: &ContractBook, document_ref: DocumentRef, content: &Docume
 pub fn has_begun(book: &ContractBook, no: ProductNo) -> bool {
     let is_issued = |document: &BookDocument| document.status.is_issued() && document.head.parts.contains(&no);
     book.documents().any(is_issued)
-        || book.documented().iter().any(|(key, _)| key.line.product_no == no)
+        || book.documented().periods_of(no).next().is_some()
         || book.usage().iter().any(|(key, total)| key.product_no == no && total.events > 0)
         || book.charges().live().any(|charge| charge.product_no == no)
 }

@@ -308,7 +308,7 @@ impl ContractBook {
             }
         }
         // A line without an amount still determines the tax.
-        let on_family = self.lines().filter(|(document, _)| self.document(*document).is_some_and(|it| it.family == family));
+        let on_family = self.lines().filter(|(document_ref, _)| self.family_of(*document_ref) == Some(family));
         let of_nothing = on_family.flat_map(|(_, lines)| lines).find(|line| {
             let is_of_period = (line.key.product_no, line.key.period_start) == (period.product_no, period.start());
             is_of_period && stated.allows(&line.rates.tax) && (!is_strict || line.has_default_tax)
@@ -382,8 +382,7 @@ impl ContractBook {
         }
         let parent = self.document_in_slot(super::open::invoice_of(period).place()).map(|parent| parent.family);
         let bills = |family: &DocumentRef| {
-            let billed = self.documented().of_period(period.product_no, period.start());
-            billed.into_iter().any(|(key, _)| {
+            self.documented().issued_in(period.product_no, period.start()).any(|key| {
                 key.family == *family
                     && key.line.bill_with == BillWith::Usage
                     && key.line.line_item_id.as_ref().is_some_and(|id| !id.is_of_charge())

@@ -158,7 +158,8 @@ impl ContractBook {
         }
     }
 
-    fn number_of(&self, document_ref: DocumentRef) -> Option<&DocumentNumber> {
+    /// Returns the number of a document in force, also of an issued child that the book has only lines of.
+    pub(in crate::ledger) fn number_of(&self, document_ref: DocumentRef) -> Option<&DocumentNumber> {
         let known = self.documents.get(&document_ref).map(|document| &document.head.number);
         known.or_else(|| self.elsewhere.get(&document_ref).map(|(number, _)| number))
     }

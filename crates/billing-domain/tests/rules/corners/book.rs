@@ -251,6 +251,12 @@ impl Book {
         self.step(|step| step.edit_as(edit))
     }
 
+    /// Replaces a pricing of the catalog.
+    pub(crate) fn edit_pricing(&mut self, pricing: Pricing) {
+        let usage_products = fixtures::products_of(&pricing);
+        self.step(|step| step.edit_pricing(PriceList::of(pricing, usage_products))).expect("an edit of a pricing");
+    }
+
     pub(crate) fn cancel_on(&mut self, last_day: &str) -> Result<(), Refusal> {
         self.step(|step| step.cancel_on(last_day))
     }

@@ -12,3 +12,4 @@ mod runs;
 mod tax;
 mod upon_usage;
 mod waiting;
+mod zero_sums;

@@ -13,8 +13,10 @@ use billing_domain::tax::TaxTreatment;
 
 use crate::histories::convert;
 use crate::histories::model::calendar::Date;
-use crate::histories::model::rating::round_ratio;
+use crate::histories::model::rating::{self, round_ratio};
+use crate::histories::model::terms::Product;
 use crate::histories::model::{Part, Slot, With};
+use crate::histories::spec::{ChargeSpec, UsageSpec};
 use crate::histories::world::{Checked, World, sign, slot};
 
 /// The key of an amount: product, first day of the service period, line item, and the items that it is billed with.
@@ -208,6 +210,69 @@ impl World {
 }
 
 impl World {
+    /// Checks that an edit corrected the documents of events at once in the periods whose terms it changed, while their usage is
+    /// not billed: they bill the price of the usage without minimums (billing rules 3). `before` are the products before the edit.
+    pub(crate) fn check_children(&self, before: &[Product]) -> Checked {
+        let mut sums: BTreeMap<Key, i64> = BTreeMap::new();
+        let (mut billed, mut of_children) = (BTreeSet::new(), BTreeSet::new());
+        for document in self.book.documents().filter(|document| !document.status.is_void()) {
+            let (content, is_issued) = (self.content(document)?, document.status.is_issued());
+            for (no, line) in content.products.iter().flat_map(|it| it.lines.iter().map(|line| (it.product_no.0, line))) {
+                let (minor, is_usage) = (line.amount.minor(), line.bill_with == BillWith::Usage);
+                let with = if is_usage { With::Usage } else { With::Fixed };
+                if slot(document).is_none() {
+                    let id = line.line_item_id.as_ref().map(|id| id.as_str().to_owned());
+                    *sums.entry((no, line.period_start, id, with)).or_insert(0) += sign(document.head.kind) * minor;
+                } else if is_issued && is_usage {
+                    billed.insert((no, line.period_start));
+                }
+                if document.head.purpose == Purpose::Usage && (is_issued || minor != 0) {
+                    of_children.insert((no, line.period_start, document.family));
+                }
+            }
+        }
+        for product in &self.model.products {
+            let no = product.no;
+            for (index, period) in product.periods.iter().enumerate().filter(|(_, it)| !billed.contains(&(no, it.start))) {
+                let was = before.iter().find(|was| was.no == no).and_then(|was| was.period_at(period.start));
+                if was.is_none_or(|was| was.start != period.start || was.terms.shows_as(&period.terms)) {
+                    continue;
+                }
+                let (carrier, of_carrier) = product.usage_slot(index);
+                let invoice = if of_carrier == Slot::UsageDebit { Slot::Period } else { of_carrier };
+                let find = |wanted: Slot| {
+                    self.book.documents().find(|document| {
+                        !document.status.is_void()
+                            && slot(document) == Some(wanted)
+                            && document.head.period.start() == product.periods[carrier].start
+                            && document.head.parts.iter().any(|part| part.0 == no)
+                    })
+                };
+                let is_due_upon_usage = |it: &BookDocument| it.head.net_terms == NetTerms::DueUponUsage;
+                let decides = find(of_carrier).or_else(|| find(invoice)).filter(|it| is_due_upon_usage(it));
+                let family = find(invoice).filter(|_| decides.is_some()).map(|invoice| invoice.family);
+                if family.is_none_or(|family| !of_children.contains(&(no, period.start, family))) {
+                    continue;
+                }
+                for item in &period.terms.items {
+                    let ChargeSpec::Usage(usage) = &item.charge else { continue };
+                    if usage.prepaid.is_some() {
+                        continue;
+                    }
+                    let (q, events) = self.model.q(no, period, usage.usage);
+                    let priced = UsageSpec { minimum: None, ..usage.clone() };
+                    let expected = rating::usage(&priced, q, events, period.share(), period.terms.currency);
+                    let sum = sums.get(&(no, period.start, Some(item.id.to_owned()), With::Usage)).copied().unwrap_or(0);
+                    if sum != expected {
+                        let (start, id) = (period.start, item.id);
+                        return Err(format!("children of product {no}, {id} from {start} bill {sum} after an edit, not {expected}"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Checks that each live charge is on a document in force, or waits for the replacement of a void document. A negative charge
     /// counts nothing if its period bills nothing else. It can then be on an open credit and debit that cancel each other out and
     /// are discarded.

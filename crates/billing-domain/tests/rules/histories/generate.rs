@@ -40,7 +40,7 @@ pub(crate) fn history(seed: u64, kind: Kind) -> History {
         products.push(ProductSpec { start_in: first.start_in + first.days, days, issue_in: None, ..first.clone() });
     }
     let length = r.between(1, MAX_STEPS);
-    let steps = (0..length).map(|_| step(r, &catalog, kind)).collect();
+    let steps = (0..length).flat_map(|_| steps(r, &catalog, kind)).collect();
     History { catalog, products, steps }
 }
 
@@ -395,6 +395,55 @@ fn when(r: &mut Random) -> When {
     }
 }
 
+/// Draws a step, or several steps that belong together.
+fn steps(r: &mut Random, catalog: &Catalog, kind: Kind) -> Vec<Step> {
+    match r.below(100) {
+        0..4 => undone(r, catalog, kind),
+        _ => vec![step(r, catalog, kind)],
+    }
+}
+
+/// Draws an edit from a past day, and the edit that undoes it: of a pricing's currency or prices, or of the entity.
+fn undone(r: &mut Random, catalog: &Catalog, kind: Kind) -> Vec<Step> {
+    let number = index(r, catalog.pricings.len());
+    let base = catalog.pricings[number].clone();
+    let since = SinceSpec::Day(DaySpec::Period { product: index(r, 4), after: r.between(-4, 0) });
+    let edit = |patch: PatchSpec| {
+        let changes = vec![ChangeSpec::Name(Box::new(PatchSpec { says_no: true, ..patch }))];
+        Step::Edit { since, version: false, changes, added: Vec::new(), reversed: false }
+    };
+    let of_entity = |entity| edit(PatchSpec { entity, ..PatchSpec::default() });
+    if r.percent(25) {
+        return vec![of_entity(Patch::Set(index(r, catalog.entities.len()))), of_entity(Patch::Clear)];
+    }
+    let changed = match r.below(3) {
+        0 => PricingSpec { currency: *r.pick(&CURRENCIES), ..base.clone() },
+        1 => free_of_charge(&base),
+        _ => other_prices(r, &base),
+    };
+    let repriced = || edit(PatchSpec { reprice: true, ..PatchSpec::default() });
+    let mut steps = vec![Step::EditPricing { pricing: number, content: changed }, repriced()];
+    if r.percent(50) {
+        steps.push(step(r, catalog, kind));
+    }
+    steps.extend([Step::EditPricing { pricing: number, content: base }, repriced()]);
+    steps
+}
+
+/// Returns a pricing whose line items cost nothing.
+fn free_of_charge(base: &PricingSpec) -> PricingSpec {
+    let free = |item: &ItemSpec| ItemSpec {
+        id: item.id,
+        charge: match &item.charge {
+            ChargeSpec::Fixed { once, .. } => ChargeSpec::Fixed { price: PriceModel::Flat(0), once: *once },
+            ChargeSpec::Usage(usage) => {
+                ChargeSpec::Usage(UsageSpec { price: PriceModel::PerUnit(0), minimum: None, ..usage.clone() })
+            }
+        },
+    };
+    PricingSpec { minimum_fee: None, items: base.items.iter().map(free).collect(), ..base.clone() }
+}
+
 fn step(r: &mut Random, catalog: &Catalog, kind: Kind) -> Step {
     if kind == Kind::Terms {
         return match r.below(100) {
@@ -529,10 +578,15 @@ fn clock(r: &mut Random) -> Step {
     }
 }
 
-/// Draws new content for a pricing, mostly only other prices. The currency stays.
+/// Draws new content for a pricing, mostly only other prices, and rarely another currency.
 fn edit_pricing(r: &mut Random, catalog: &Catalog) -> Step {
     let number = index(r, catalog.pricings.len());
-    let base = &catalog.pricings[number];
+    let content = other_prices(r, &catalog.pricings[number]);
+    let currency = if r.percent(10) { *r.pick(&CURRENCIES) } else { content.currency };
+    Step::EditPricing { pricing: number, content: PricingSpec { currency, ..content } }
+}
+
+fn other_prices(r: &mut Random, base: &PricingSpec) -> PricingSpec {
     let mut items: Vec<ItemSpec> = base
         .items
         .iter()
@@ -562,5 +616,5 @@ fn edit_pricing(r: &mut Random, catalog: &Catalog) -> Step {
         items.remove(index(r, items.len()));
     }
     let minimum_fee = if r.percent(50) { base.minimum_fee } else { r.maybe(30, price) };
-    Step::EditPricing { pricing: number, content: PricingSpec { currency: base.currency, minimum_fee, items } }
+    PricingSpec { currency: base.currency, minimum_fee, items }
 }

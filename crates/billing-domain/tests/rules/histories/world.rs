@@ -271,10 +271,11 @@ impl World {
                 let request = self.model.request(step, self.now);
                 let verdict = self.model.edited(&request, &self.facts(), self.now);
                 let (edit, catalog) = (convert::edit(&request, &self.book.contract), self.catalog());
-                self.amend("edit", verdict, &request, Deed::Edit(edit.clone()), |book, now, mut ids| {
+                let before = self.model.products.clone();
+                let taken = self.amend("edit", verdict, &request, Deed::Edit(edit.clone()), |book, now, mut ids| {
                     amend::edit(book, &edit, &catalog, BackdatingPolicy::Allowed, now, &mut ids)
-                })
-                .map(|_| ())
+                })?;
+                if taken { self.check_children(&before) } else { Ok(()) }
             }
             Step::Quantity { .. } => {
                 let Some(request) = self.model.quantity_request(step, self.now) else { return Ok(()) };
@@ -388,7 +389,7 @@ impl World {
                 facts.maybe_begun.extend(nos);
                 if document.status == LifecycleStatus::Draft && document.head.purpose == Purpose::Usage {
                     let lines = self.book.lines().find(|(other, _)| *other == document.head.document_ref);
-                    let lines = lines.into_iter().flat_map(|(_, lines)| lines);
+                    let lines = lines.into_iter().flat_map(|(_, lines)| lines).filter(|line| line.amount.minor() != 0);
                     facts.issued_children.extend(lines.map(|line| (line.key.product_no.0, line.key.period_start)));
                 }
             }

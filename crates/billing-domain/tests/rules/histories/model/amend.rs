@@ -21,7 +21,8 @@ pub(crate) struct Facts {
     pub(crate) maybe_begun: BTreeSet<u16>,
     /// Service periods with an issued document in force: product and first day.
     pub(crate) issued: BTreeSet<(u16, Date)>,
-    /// Service periods for which only children of events are issued: product and first day.
+    /// Service periods for which children of events are issued, or wait to be, or corrections are issued: product and first day.
+    /// Their amounts can sum to zero.
     pub(crate) issued_children: BTreeSet<(u16, Date)>,
 }
 
@@ -535,14 +536,15 @@ impl Model {
         if let Some(restructured) = starts.iter().find(is_restructured) {
             let from_there = |(no, start): &(u16, Date)| *no == product.no && start >= restructured;
             let is_planned = product.periods.iter().any(|period| period.start == *restructured);
-            if is_planned && facts.issued.contains(&(product.no, *restructured)) {
+            let is_issued = |issued: &BTreeSet<(u16, Date)>| issued.contains(&(product.no, *restructured));
+            if is_planned && is_issued(&facts.issued) {
                 return Verdict::Refuse("not_retroactive");
             }
-            if facts.issued.iter().any(from_there) {
-                doubt = Some("a later period, or one that comes back, is issued");
+            if is_planned && is_issued(&facts.issued_children) {
+                return Verdict::Refuse("not_retroactive: children or corrections are issued");
             }
-            if facts.issued_children.iter().any(from_there) {
-                doubt = Some("not_retroactive: children are issued, if they come to nothing");
+            if facts.issued.iter().chain(&facts.issued_children).any(from_there) {
+                doubt = Some("a later period, or one that comes back, is issued");
             }
         }
         // Usage stays in its period. A period with another first day is another period. The plan decides which period usage gets.

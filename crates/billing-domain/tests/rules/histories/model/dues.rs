@@ -103,7 +103,7 @@ impl Model {
     }
 
     /// Returns Q of a usage product in a period, in thousandths, and the number of events.
-    fn q(&self, product: u16, period: &Period, usage: usize) -> (i128, i128) {
+    pub(crate) fn q(&self, product: u16, period: &Period, usage: usize) -> (i128, i128) {
         let here: Vec<(usize, &Event)> = self
             .events
             .iter()
