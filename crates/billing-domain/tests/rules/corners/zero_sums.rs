@@ -95,12 +95,8 @@ fn an_edit_and_its_undo_correct_children_at_once() {
         book.edit_pricing(plan(unit_price));
         edit(&mut book, |plan| plan.reprice = true).expect("an edit");
     }
-    let expected = [
-        "INV-1 0.00 DRAFT",
-        "INV-2 5950.00 ISSUED of INV-1",
-        "CRD-1 5950.00 ISSUED of INV-1",
-        "DBT-1 5950.00 ISSUED of INV-1",
-    ];
+    let expected =
+        ["INV-1 0.00 DRAFT", "INV-2 5950.00 ISSUED of INV-1", "CRD-1 5950.00 ISSUED of INV-1", "DBT-1 5950.00 ISSUED of INV-1"];
     assert_eq!(book.documents(), expected);
     assert_eq!(book.owed(), "5950.00");
 }

@@ -265,7 +265,9 @@ impl World {
                     let sum = sums.get(&(no, period.start, Some(item.id.to_owned()), With::Usage)).copied().unwrap_or(0);
                     if sum != expected {
                         let (start, id) = (period.start, item.id);
-                        return Err(format!("children of product {no}, {id} from {start} bill {sum} after an edit, not {expected}"));
+                        return Err(format!(
+                            "children of product {no}, {id} from {start} bill {sum} after an edit, not {expected}"
+                        ));
                     }
                 }
             }
